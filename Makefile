@@ -1,0 +1,105 @@
+# Everything starts here: `make` lists the commands. Each sets up what it needs.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+WORKERS ?= auto
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+.PHONY: help
+help:
+	@echo "make run          compare the algorithms on the paper's benchmark; writes to results/"
+	@echo "make test         lint, types, import contracts and all tests"
+	@echo "make test ONLY=tests/graphs/test_graph.py::test_x"
+	@echo "                  one test, file or folder, and nothing else"
+	@echo "make bench        measure every performance claim"
+	@echo "make format       put the code into its standard form"
+	@echo "make constraints  renew the pinned versions in constraints.txt"
+	@echo "make clean        remove the environment and all caches; results/ stays"
+	@echo
+	@echo "The first of these sets up $(VENV), once. PYTHON=python3.12 chooses the interpreter,"
+	@echo "WORKERS=4 the number of test processes."
+
+.PHONY: run
+run: $(STAMP)
+	$(BIN)/crossbandit compare
+
+.PHONY: test
+ifdef ONLY
+test: $(STAMP)
+	$(BIN)/python -m pytest $(ONLY)
+else
+test: $(STAMP)
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+	$(BIN)/python -m pytest -n $(WORKERS) --maxprocesses 8
+endif
+
+.PHONY: bench
+bench: $(STAMP)
+	$(BIN)/python -m benchmarks
+
+.PHONY: format
+format: $(STAMP)
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+.PHONY: clean
+clean:
+	rm -rf $(VENV) build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	find . -type d -name __pycache__ -prune -exec rm -rf {} +
+
+# ---------------------------------------------------------------------------------- environment
+# The stamp is written last and holds the folder's name. Where it is missing or wrong, or the
+# interpreter does not start, an install was interrupted, the folder was moved, or Python was
+# replaced: then the environment is made anew. A change to the two files below only updates it.
+
+INTACT := $(shell $(BIN)/python -c 'print(open("$(STAMP)").read())' 2>/dev/null)
+
+ifneq ($(INTACT),$(CURDIR))
+.PHONY: $(STAMP)
+endif
+
+$(STAMP): pyproject.toml constraints.txt
+ifneq ($(INTACT),$(CURDIR))
+	@$(call require-python)
+	@echo "Setting up $(VENV): once, for a minute or two ..."
+	@$(PYTHON) -m venv --clear $(VENV)
+else
+	@echo "Updating $(VENV) ..."
+endif
+	@rm -f $@
+	@$(call install,$(BIN)/python,--constraint constraints.txt --editable '.[dev]')
+	@printf '%s' "$(CURDIR)" > $@
+
+# Pins are made by the oldest supported Python, so that they suit every later one too.
+.PHONY: constraints
+constraints:
+	@$(call require-python)
+	@scratch=$$(mktemp -d) && trap 'rm -rf "$$scratch"' EXIT && \
+	$(PYTHON) -m venv "$$scratch/venv" && \
+	$(call install,"$$scratch/venv/bin/python",'.[dev]') && \
+	{ \
+	  echo '# The versions that development and the tests use: every package of an environment with'; \
+	  echo '# crossbandit and its dev extra, made by Python 3.11. Renew with: make constraints'; \
+	  "$$scratch/venv/bin/python" -m pip list --format freeze \
+	    --exclude crossbandit --exclude pip --exclude setuptools --exclude wheel; \
+	} > "$$scratch/constraints.txt" && \
+	cp "$$scratch/constraints.txt" constraints.txt
+	@echo "Renewed constraints.txt; the next command updates $(VENV)."
+
+install = $(1) -m pip install --quiet --quiet --disable-pip-version-check $(2)
+
+define require-python
+command -v $(PYTHON) >/dev/null || \
+  { echo "There is no '$(PYTHON)'. Install Python 3.11 or later, or name one: make PYTHON=..." >&2; exit 1; }; \
+$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+  { echo "Crossbandit needs Python 3.11 or later; '$(PYTHON)' is $$($(PYTHON) --version 2>&1). Name a newer one: make PYTHON=..." >&2; exit 1; }; \
+$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || \
+  { echo "'$(PYTHON)' cannot make environments. Install its venv module (on Debian and Ubuntu: apt install python3-venv)." >&2; exit 1; }
+endef

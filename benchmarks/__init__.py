@@ -1,0 +1,1 @@
+"""Every performance claim, as a ratio measured in one run."""

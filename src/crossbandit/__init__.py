@@ -1,0 +1,53 @@
+"""Bandits in which one play teaches more than its own payoff.
+
+Playing an arm reveals the losses of its neighbours in a feedback graph, in every context.
+
+>>> import crossbandit as cb
+>>> environment = cb.environments.paper_benchmark(horizon=2_000, alpha=4)
+>>> run = cb.simulate(cb.CrossGraph(), environment, seed=200)
+>>> run.final_regret < 300
+True
+"""
+
+from crossbandit import environments, errors, graphs
+from crossbandit.algorithms import (
+    Algorithm,
+    CrossGraph,
+    CrossGraphKnown,
+    Decision,
+    Learner,
+    PerContextExp3,
+    PerContextGraph,
+    SchneiderZimmert,
+    load,
+    tuning,
+)
+from crossbandit.environments import Environment
+from crossbandit.errors import CrossbanditError
+from crossbandit.graphs import FeedbackGraph
+from crossbandit.problem import Problem
+from crossbandit.simulation import Run, simulate
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Algorithm",
+    "CrossGraph",
+    "CrossGraphKnown",
+    "CrossbanditError",
+    "Decision",
+    "Environment",
+    "FeedbackGraph",
+    "Learner",
+    "PerContextExp3",
+    "PerContextGraph",
+    "Problem",
+    "Run",
+    "SchneiderZimmert",
+    "environments",
+    "errors",
+    "graphs",
+    "load",
+    "simulate",
+    "tuning",
+]

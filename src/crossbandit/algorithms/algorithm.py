@@ -1,0 +1,91 @@
+"""What all algorithms share: frozen parameters, a name, a JSON form, `start`."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import asdict, dataclass, fields
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+from crossbandit.errors import InvalidParameterError
+
+if TYPE_CHECKING:
+    from crossbandit.algorithms.learner import Learner
+    from crossbandit.problem import Problem
+    from crossbandit.streams import Seed
+
+
+@dataclass(frozen=True, kw_only=True)
+class Algorithm(ABC):
+    """Parameters and a rule; immutable, comparable, with a JSON form.
+
+    A parameter that is None is set by the algorithm's tuning rule when a learner starts; one that
+    is given wins over the rule.
+    """
+
+    id: ClassVar[str]
+    needs_context_distribution: ClassVar[bool] = False
+
+    @abstractmethod
+    def start(self, problem: Problem, *, seed: Seed) -> Learner:
+        """Return a learner at round 0 of `problem`."""
+
+    def given(self, *names: str) -> dict[str, Any]:
+        """Return those of the named parameters that were given by hand."""
+        values = {name: getattr(self, name) for name in names}
+        return {name: value for name, value in values.items() if value is not None}
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the id and the parameters, in a form that `json` can write.
+
+        >>> from crossbandit import CrossGraph
+        >>> CrossGraph(eta=0.01).to_json()["id"]
+        'cross-graph'
+        """
+        return {"id": self.id, **asdict(self)}
+
+
+_REGISTRY: dict[str, type[Algorithm]] = {}
+_Registered = TypeVar("_Registered", bound=type[Algorithm])
+
+
+def register(algorithm: _Registered) -> _Registered:
+    """Make an algorithm known by its id; a class decorator."""
+    known = _REGISTRY.setdefault(algorithm.id, algorithm)
+    if known.__qualname__ != algorithm.__qualname__ or known.__module__ != algorithm.__module__:
+        raise InvalidParameterError(
+            f"The id {algorithm.id!r} belongs to {known.__qualname__}. "
+            f"Give {algorithm.__qualname__} an id of its own."
+        )
+    _REGISTRY[algorithm.id] = algorithm
+    return algorithm
+
+
+def registered() -> dict[str, type[Algorithm]]:
+    """Return every registered algorithm by its id."""
+    return dict(_REGISTRY)
+
+
+def from_json(data: dict[str, Any]) -> Algorithm:
+    """Return the algorithm that `Algorithm.to_json` wrote.
+
+    >>> from crossbandit import CrossGraph
+    >>> from_json(CrossGraph(eta=0.01).to_json()) == CrossGraph(eta=0.01)
+    True
+    """
+    parameters = dict(data)
+    id_ = parameters.pop("id", None)
+    if id_ not in _REGISTRY:
+        hint = get_close_matches(str(id_), _REGISTRY, n=1)
+        raise InvalidParameterError(
+            f"There is no algorithm {id_!r}. Registered are: {', '.join(sorted(_REGISTRY))}."
+            + (f" Did you mean {hint[0]!r}?" if hint else "")
+        )
+    algorithm = _REGISTRY[id_]
+    names = [field.name for field in fields(algorithm)]
+    for name in parameters:
+        if name not in names:
+            raise InvalidParameterError(
+                f"{algorithm.__name__} has no parameter {name!r}. It has: {', '.join(names)}."
+            )
+    return algorithm(**parameters)

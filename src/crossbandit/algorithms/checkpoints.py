@@ -1,0 +1,197 @@
+"""A learner in one file: a NumPy archive of plain arrays and one JSON header, never pickle.
+
+The archive carries a checksum for each member, so damage is noticed. It is written beside its
+destination and moved into place, so a reader finds the old file or the new one, never half of one.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import tempfile
+import zipfile
+import zlib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from crossbandit.algorithms.algorithm import from_json
+from crossbandit.algorithms.learner import Ticket
+from crossbandit.errors import CheckpointError, CrossbanditError
+from crossbandit.problem import Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy.typing as npt
+
+    from crossbandit.algorithms.learner import Learner
+
+FORMAT = "crossbandit-learner"
+VERSION = 1
+
+_Object = TypeVar("_Object")
+
+# Parts of a problem that may be large; they go beside the header, not into it.
+_PROBLEM_ARRAYS = ("features", "context_distribution")
+
+
+def save(learner: Learner, path: str | os.PathLike[str]) -> None:
+    """Write `learner` to `path`, atomically."""
+    header: dict[str, Any] = {
+        "format": FORMAT,
+        "version": VERSION,
+        "id": learner.id,
+        "algorithm": learner.algorithm.to_json(),
+        "generator": learner._generator.bit_generator.state,
+    }
+    arrays = {f"state.{name}": array for name, array in learner._state().items()}
+    header["problem"] = _write_problem(learner.problem, arrays)
+    header["tickets"] = _write_tickets(learner._tickets(), arrays)
+    buffer = io.BytesIO()
+    arrays["header"] = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
+    np.savez(buffer, **arrays)  # type: ignore[arg-type]  # the stubs take any name for a flag
+    _replace(Path(path), buffer.getvalue())
+
+
+def load(path: str | os.PathLike[str]) -> Learner:
+    """Return the learner that `Learner.save` wrote; it plays on as if it had never stopped.
+
+    An algorithm of one's own must be registered, as it was when the learner was saved.
+    """
+    arrays = _read(Path(path))
+    header = _header(path, arrays)
+    try:
+        algorithm = from_json(header["algorithm"])
+        learner = algorithm.start(_read_problem(header["problem"], arrays), seed=0)
+        _fill(learner._state(), arrays)
+        learner._restore_tickets(_read_tickets(header["tickets"], learner.problem, arrays))
+        learner._generator.bit_generator.state = header["generator"]
+        learner.id = header["id"]
+    except (KeyError, TypeError, ValueError, IndexError, CrossbanditError) as error:
+        raise CheckpointError(
+            f"The checkpoint {os.fspath(path)!r} does not hold together: {error}"
+        ) from error
+    return learner
+
+
+def _replace(path: Path, content: bytes) -> None:
+    descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def _read(path: Path) -> dict[str, npt.NDArray[Any]]:
+    content = path.read_bytes()
+    try:
+        with np.load(io.BytesIO(content), allow_pickle=False) as archive:
+            return {name: archive[name] for name in archive.files}
+    except (ValueError, OSError, EOFError, KeyError, AttributeError, zlib.error) as error:
+        raise _damaged(path, error) from error
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
+        raise _damaged(path, error) from error
+
+
+def _damaged(path: Path, error: Exception) -> CheckpointError:
+    return CheckpointError(
+        f"The file {os.fspath(path)!r} is not a checkpoint, or is damaged: {error}. Go back to an "
+        "earlier one, or start a new learner."
+    )
+
+
+def _header(path: str | os.PathLike[str], arrays: dict[str, npt.NDArray[Any]]) -> dict[str, Any]:
+    try:
+        header = json.loads(arrays["header"].tobytes())
+        version = header["version"] if header["format"] == FORMAT else None
+    except (KeyError, ValueError, TypeError) as error:
+        raise _damaged(Path(path), error) from error
+    if not isinstance(version, int) or version < 1:
+        raise _damaged(Path(path), ValueError("it was not written by Learner.save"))
+    if version > VERSION:
+        raise CheckpointError(
+            f"The checkpoint {os.fspath(path)!r} has version {version}; this Crossbandit reads up "
+            f"to version {VERSION}. Load it with the version that wrote it, or a newer one."
+        )
+    return dict(header)
+
+
+def _write_problem(problem: Problem, arrays: dict[str, npt.NDArray[Any]]) -> dict[str, Any]:
+    data = problem.to_json()
+    for name in _PROBLEM_ARRAYS:
+        if isinstance(data[name], list):
+            arrays[f"problem.{name}"] = np.asarray(data.pop(name))
+    return data
+
+
+def _read_problem(data: dict[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> Problem:
+    beside = {
+        name: arrays[f"problem.{name}"] for name in _PROBLEM_ARRAYS if f"problem.{name}" in arrays
+    }
+    return Problem.from_json({**data, **beside})
+
+
+def _fill(state: Mapping[str, npt.NDArray[Any]], arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+    for name, array in state.items():
+        stored = arrays[f"state.{name}"]
+        if stored.shape != array.shape or stored.dtype != array.dtype:
+            raise ValueError(
+                f"{name} has shape {stored.shape} and type {stored.dtype} where "
+                f"{array.shape} and {array.dtype} belong"
+            )
+        array[...] = stored
+
+
+def _write_tickets(
+    roles: Mapping[str, list[Ticket]], arrays: dict[str, npt.NDArray[Any]]
+) -> dict[str, Any]:
+    """Write each ticket once, and each vector of weights once, however many share it."""
+    tickets = _distinct([ticket for role in roles.values() for ticket in role])
+    weights = _distinct([ticket.weights for ticket in tickets if ticket.weights is not None])
+    rows = [ticket.rows for ticket in tickets if ticket.rows is not None]
+    if weights:
+        arrays["tickets.weights"] = np.stack(weights)
+    if rows:
+        arrays["tickets.rows"] = np.concatenate(rows)
+    number = {id(ticket): i for i, ticket in enumerate(tickets)}
+    weights_of = {id(vector): i for i, vector in enumerate(weights)}
+    return {
+        "tickets": [
+            [
+                ticket.round,
+                ticket.reading.context,
+                ticket.arm,
+                weights_of.get(id(ticket.weights)),
+                None if ticket.rows is None else len(ticket.rows),
+            ]
+            for ticket in tickets
+        ],
+        "roles": {name: [number[id(ticket)] for ticket in role] for name, role in roles.items()},
+    }
+
+
+def _read_tickets(
+    data: dict[str, Any], problem: Problem, arrays: Mapping[str, npt.NDArray[Any]]
+) -> dict[str, list[Ticket]]:
+    tickets, used = [], 0
+    for round_, context, arm, weights, count in data["tickets"]:
+        ticket = Ticket(round_, problem.form.reading(context), arm)
+        if weights is not None:
+            ticket.weights = arrays["tickets.weights"][weights]
+        if count is not None:
+            ticket.rows = arrays["tickets.rows"][used : used + count]
+            used += count
+        tickets.append(ticket)
+    return {name: [tickets[i] for i in numbers] for name, numbers in data["roles"].items()}
+
+
+def _distinct(objects: list[_Object]) -> list[_Object]:
+    return list({id(thing): thing for thing in objects}.values())

@@ -1,0 +1,95 @@
+"""Algorithm 2 of the paper: cross-learning with graph feedback, unknown context distribution."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from crossbandit.algorithms import tuning
+from crossbandit.algorithms.algorithm import Algorithm, register
+from crossbandit.algorithms.epoch_learner import EpochLearner
+from crossbandit.kernels.epochs import EpochParameters
+from crossbandit.validation import choice, even, number
+
+if TYPE_CHECKING:
+    from crossbandit.problem import Problem
+    from crossbandit.streams import Seed
+
+
+@register
+@dataclass(frozen=True, kw_only=True)
+class CrossGraph(Algorithm):
+    r"""FTRL with delayed snapshots, for any strongly observable graph (Algorithm 2).
+
+    Every context keeps exponential weights over estimated losses,
+
+        p_{t,c}(a)  ~  exp(-eta * sum_{s<t} (lhat_{s,c}(a) + b_s(a))),        (FTRL update)
+
+    and plays r^p = (1 - rho) p + rho / K. A frozen snapshot r_e of two epochs ago makes the
+    probability of observing an arm a constant of the epoch, although the policy moves on: feedback
+    is kept with probability r_e(A) / (2 q(A)), as if A had been drawn from r_e / 2. (Where
+    2 r^p >= r_e fails for some arm, q falls back from r^p to r_e.) Of each pair of rounds, a fair
+    coin gives one to estimating
+
+        w_e(a) = E_c[ r_{e,c}(N_in(a)) ] / 2                         (observation probability)
+
+    for the next epoch, and one to learning,
+
+        lhat_{t,c}(a) = 2 l_{t,c}(a) 1{a revealed and kept} / W_e(a),    W_e = what_e + 3/2 gamma,
+
+    in every context c at once. Among the arms without self-loop, the one that snapshots play most
+    (j_e, ties to the smallest arm) is given the pessimistic correction b_t = beta / W_e(j_e).
+
+    Bound: expected regret O~(sqrt(alpha T)) against every fixed policy, for i.i.d. contexts and
+    oblivious losses, with alpha the independence number of the graph and no polynomial factor of
+    the number of contexts; proved for the `theorem` tuning.
+
+    Where the epoch length does not divide the horizon, the last epoch is shorter; where the
+    horizon is odd, nothing is learned from its last round. Playing past the horizon is allowed.
+
+    Parameters, by the paper's names; whatever is None is set by the rule that `tuning` names:
+    eta (learning rate), gamma (implicit exploration), rho (uniform exploration), beta
+    (pessimism), epoch_length (L, even).
+
+    >>> from crossbandit import Problem, graphs
+    >>> problem = Problem(graphs.threshold(4), contexts=3, horizon=1_000)
+    >>> learner = CrossGraph().start(problem, seed=7)
+    >>> for t in range(1_000):
+    ...     decision = learner.act(t % 3)
+    ...     losses = [[abs(b - context) / 4 for context in range(3)] for b in decision.revealed]
+    ...     learner.learn(decision, losses)
+    >>> learner.policy(2).round(2)
+    array([0.01, 0.01, 0.97, 0.01])
+    """
+
+    id: ClassVar[str] = "cross-graph"
+
+    eta: float | None = None
+    gamma: float | None = None
+    rho: float | None = None
+    beta: float | None = None
+    epoch_length: int | None = None
+    tuning: str = "experiment"
+
+    def __post_init__(self) -> None:
+        for name, value in self.given("eta", "gamma", "beta").items():
+            number("CrossGraph", name, value, above=0)
+        for name, value in self.given("rho").items():
+            number("CrossGraph", name, value, above=0, below=1)
+        for name, value in self.given("epoch_length").items():
+            even("CrossGraph", name, value)
+        choice("CrossGraph", "tuning", self.tuning, tuning.RULES)
+
+    def start(self, problem: Problem, *, seed: Seed) -> EpochLearner:
+        problem.graph.require_strongly_observable("CrossGraph")
+        parameters = self.parameters(problem)
+        return EpochLearner(self, problem, problem.graph, parameters, seed)
+
+    def parameters(self, problem: Problem) -> EpochParameters:
+        """Return the parameters for `problem`: those given, and the rule's for the rest."""
+        given = self.given(*EpochParameters._fields)
+        if len(given) == len(EpochParameters._fields):
+            return EpochParameters(**given)
+        if self.tuning == "theorem":
+            return tuning.theorem(problem).parameters._replace(**given)
+        return tuning.experiment(problem)._replace(**given)

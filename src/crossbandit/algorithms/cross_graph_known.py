@@ -1,0 +1,180 @@
+"""Algorithm 1 of the paper: cross-learning with graph feedback, known context distribution."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from crossbandit.algorithms.algorithm import Algorithm, register
+from crossbandit.algorithms.learner import Learner, Ticket
+from crossbandit.algorithms.tuning import experiment_rate
+from crossbandit.errors import InvalidParameterError
+from crossbandit.kernels import known
+from crossbandit.kernels.known import KnownParameters, KnownState
+from crossbandit.kernels.rounds import ContextBlock
+from crossbandit.validation import number
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy.typing as npt
+
+    from crossbandit.kernels.rounds import Floats, Integers, LossBlock
+    from crossbandit.problem import Problem
+    from crossbandit.streams import Seed
+
+
+@register
+@dataclass(frozen=True, kw_only=True)
+class CrossGraphKnown(Algorithm):
+    """FTRL with exact observation probabilities (Algorithm 1).
+
+    Every context keeps exponential weights p_{t,c} and plays r_{t,c} = (1 - rho) p_{t,c} + rho / K.
+    As the law of the contexts is known, so is the probability of observing an arm, and all rounds
+    are learned from:
+
+        w_t(a) = E_c[ r_{t,c}(N_in(a)) ],    u_t = w_t + gamma,        (observation probability)
+        lhat_{t,c}(a) = l_{t,c}(a) 1{a revealed} / u_t(a).
+
+    Among the arms without self-loop, the one played most, j_t in argmax E_c[ r_{t,c}(a) ] (ties to
+    the smallest arm), is given the pessimistic correction b_t = beta / u_t(j_t).
+
+    A round costs K times the number of contexts that have positive probability.
+
+    Bound (Proposition 2): expected regret O~(sqrt(alpha T)) for eta, gamma, rho, beta of the order
+    1 / sqrt(alpha T); that value is taken for whatever is None.
+
+    The problem must carry the law: Problem(..., context_distribution=...). A simulation hands over
+    the environment's.
+
+    >>> from crossbandit import Problem, graphs
+    >>> problem = Problem(
+    ...     graphs.complete(2), contexts=2, horizon=100, context_distribution=[0.9, 0.1]
+    ... )
+    >>> CrossGraphKnown().start(problem, seed=1).policy(0)
+    array([0.5, 0.5])
+    """
+
+    id: ClassVar[str] = "cross-graph-known"
+    needs_context_distribution: ClassVar[bool] = True
+
+    eta: float | None = None
+    gamma: float | None = None
+    rho: float | None = None
+    beta: float | None = None
+
+    def __post_init__(self) -> None:
+        for name, value in self.given("eta", "gamma", "beta").items():
+            number("CrossGraphKnown", name, value, above=0)
+        for name, value in self.given("rho").items():
+            number("CrossGraphKnown", name, value, above=0, below=1)
+
+    def start(self, problem: Problem, *, seed: Seed) -> KnownLearner:
+        problem.graph.require_strongly_observable("CrossGraphKnown")
+        if problem.context_distribution is None:
+            raise InvalidParameterError(
+                "CrossGraphKnown needs the law of the contexts. Give Problem(..., "
+                "context_distribution=...), or use CrossGraph, which does without."
+            )
+        return KnownLearner(self, problem, self.parameters(problem), seed)
+
+    def parameters(self, problem: Problem) -> KnownParameters:
+        """Return the parameters for `problem`: those given, and the rule's for the rest."""
+        given = self.given(*KnownParameters._fields)
+        if len(given) == len(KnownParameters._fields):
+            return KnownParameters(**given)
+        rate = experiment_rate(problem)
+        return KnownParameters(rate, rate, rate, rate)._replace(**given)
+
+
+class KnownLearner(Learner):
+    """A running Algorithm 1."""
+
+    def __init__(
+        self,
+        algorithm: CrossGraphKnown,
+        problem: Problem,
+        parameters: KnownParameters,
+        seed: Seed,
+    ) -> None:
+        super().__init__(algorithm, problem, problem.graph, seed)
+        self.parameters = parameters
+        self._loopless = np.asarray(problem.graph.arms_without_self_loop, dtype=np.int64)
+        self._law, self._probabilities = _support(problem)
+        self._known = _empty_state(problem.arms, problem.form.columns)
+
+    @property
+    def round(self) -> int:
+        return int(self._known.counters[0])
+
+    def policy(self, context: Any) -> Floats:
+        _, first, values = self.problem.form.reading(context)
+        out = np.empty(self.problem.arms)
+        known.policy(self._known, self.parameters, first, values, out)
+        return out
+
+    def _play(self, ticket: Ticket) -> float:
+        ticket.arm, probability = known.play(
+            self._known,
+            self.parameters,
+            self._graph.in_runs,
+            self._loopless,
+            self._law,
+            self._probabilities,
+            ticket.reading.first,
+            ticket.reading.values,
+            self._generator.random(),
+        )
+        ticket.weights = 1.0 / self._known.denominators
+        return probability
+
+    def _absorb(self, ticket: Ticket, rows: Floats) -> None:
+        self._add(self._known.estimates, ticket, rows)
+
+    def _state(self) -> Mapping[str, npt.NDArray[Any]]:
+        return self._known._asdict()
+
+    def simulate(
+        self,
+        indices: npt.NDArray[Any],
+        contexts: ContextBlock,
+        losses: LossBlock,
+        arms: Integers,
+        incurred: Floats,
+    ) -> None:
+        """Play a stretch of rounds, compiled."""
+        del indices
+        known.simulate(
+            self._known,
+            self.parameters,
+            self._graph.in_runs,
+            self._graph.out_runs,
+            self._loopless,
+            self._law,
+            self._probabilities,
+            losses,
+            contexts,
+            self._generator.random(arms.size),
+            arms,
+            incurred,
+        )
+
+
+def _support(problem: Problem) -> tuple[ContextBlock, Floats]:
+    probabilities = np.asarray(problem.context_distribution)
+    possible = np.flatnonzero(probabilities)
+    block = problem.form.support()
+    values = block.values if block.values.shape[0] == 1 else block.values[possible]
+    return ContextBlock(block.first[possible], values), probabilities[possible]
+
+
+def _empty_state(arms: int, columns: int) -> KnownState:
+    return KnownState(
+        estimates=np.zeros((arms, columns)),
+        bias=np.zeros(arms),
+        denominators=np.zeros(arms),
+        counters=np.zeros(1, dtype=np.int64),
+        scratch=np.zeros((4, arms + 1)),
+    )

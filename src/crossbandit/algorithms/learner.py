@@ -1,0 +1,233 @@
+"""What all learners share: decisions, late feedback, validation at the door."""
+
+from __future__ import annotations
+
+import secrets
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from crossbandit.errors import DecisionError, InvalidLossesError
+from crossbandit.kernels.rounds import Floats, add_revealed
+from crossbandit.streams import Seed, stream
+
+if TYPE_CHECKING:
+    import os
+
+    import numpy.typing as npt
+
+    from crossbandit.algorithms.algorithm import Algorithm
+    from crossbandit.graphs import FeedbackGraph
+    from crossbandit.losses import Reading
+    from crossbandit.losses.forms import Context
+    from crossbandit.problem import Problem
+
+
+class Decision(NamedTuple):
+    """One play: keep it until its feedback is in, then hand both to `learn`.
+
+    `revealed` names the arms whose losses `learn` expects, in this order. It is a `range` or a
+    tuple; both are sequences of ints.
+    """
+
+    round: int
+    context: Context
+    arm: int
+    probability: float
+    revealed: Sequence[int]
+    learner: str
+
+
+@dataclass(slots=True)
+class Ticket:
+    """What a learner remembers of a decision whose feedback is out.
+
+    `weights` (K,) are the factors with which revealed losses will count; None means that the
+    feedback of this round is not used. `rows` is feedback that is in but may not count yet.
+    """
+
+    round: int
+    reading: Reading
+    arm: int
+    weights: Floats | None = None
+    rows: Floats | None = None
+
+
+class Learner(ABC):
+    """A running algorithm: `act` on a context, then `learn` from what was revealed.
+
+    Feedback may come late, out of order or never. The weight of a round's feedback is fixed when
+    the round is played, so lateness changes when a loss counts, never how much. The learner
+    remembers the latest `max_pending` decisions whose feedback is out; older ones expire.
+    """
+
+    max_pending: ClassVar[int] = 100_000
+
+    def __init__(
+        self, algorithm: Algorithm, problem: Problem, graph: FeedbackGraph, seed: Seed
+    ) -> None:
+        self.algorithm = algorithm
+        self.problem = problem
+        self.id = secrets.token_hex(8)
+        self._graph = graph
+        self._generator = stream(seed, "learner")
+        self._pending: dict[int, Ticket] = {}
+        self._revealed: dict[int, Sequence[int]] = {}
+
+    # --- the interface -----------------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def round(self) -> int:
+        """The number of the round to come, which is the number of rounds played."""
+
+    @property
+    def pending(self) -> int:
+        """How many decisions wait for their feedback."""
+        return len(self._pending)
+
+    def act(self, context: Any) -> Decision:
+        """Choose an arm for `context`."""
+        ticket = Ticket(self.round, self.problem.form.reading(context), -1)
+        probability = self._play(ticket)
+        self._pending[ticket.round] = ticket
+        if len(self._pending) > self.max_pending:
+            del self._pending[next(iter(self._pending))]
+        return Decision(
+            ticket.round,
+            ticket.reading.context,
+            ticket.arm,
+            probability,
+            self.reveals(ticket.arm),
+            self.id,
+        )
+
+    def learn(self, decision: Decision, losses: Any) -> None:
+        """Learn from the losses that a decision revealed.
+
+        `losses` has one row per arm of `decision.revealed`, in that order: a number per context
+        (dense losses) or a coefficient per feature (linear losses). A mapping from each revealed
+        arm to its row will do as well. Whatever is wrong with either raises, and changes nothing.
+        """
+        ticket = self._ticket(decision)
+        rows = self._rows(ticket, decision.revealed, losses)
+        del self._pending[ticket.round]
+        self._absorb(ticket, rows)
+
+    @abstractmethod
+    def policy(self, context: Any) -> Floats:
+        """Return the distribution from which `act` would draw now. Changes nothing."""
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write everything to one file; `crossbandit.load` goes on from there, arm for arm."""
+        from crossbandit.algorithms.checkpoints import save
+
+        save(self, path)
+
+    def reveals(self, arm: int) -> Sequence[int]:
+        """Return the arms whose losses playing `arm` reveals to this learner."""
+        revealed = self._revealed.get(arm)
+        if revealed is None:
+            revealed = _compact(self._graph.out_neighbors(arm))
+            self._revealed[arm] = revealed
+        return revealed
+
+    # --- what an algorithm fills in ----------------------------------------------------------
+
+    @abstractmethod
+    def _play(self, ticket: Ticket) -> float:
+        """Play a round: set `ticket.arm` and `ticket.weights`, return the arm's probability."""
+
+    @abstractmethod
+    def _absorb(self, ticket: Ticket, rows: Floats) -> None:
+        """Count the rows of a ticket's revealed arms."""
+
+    @abstractmethod
+    def _state(self) -> Mapping[str, npt.NDArray[Any]]:
+        """Return the arrays that hold everything learned, by name; `load` fills them in place."""
+
+    def _tickets(self) -> dict[str, list[Ticket]]:
+        """Return the tickets that are out, by the role that they have; for a checkpoint."""
+        return {"pending": list(self._pending.values())}
+
+    def _restore_tickets(self, roles: Mapping[str, list[Ticket]]) -> None:
+        """Take back what `_tickets` returned."""
+        self._pending = {ticket.round: ticket for ticket in roles["pending"]}
+
+    # --- shared steps ------------------------------------------------------------------------
+
+    def _add(self, estimates: Floats, ticket: Ticket, rows: Floats) -> None:
+        """Add a ticket's weighted rows to `estimates` (K, columns), in place."""
+        if ticket.weights is None:
+            return
+        runs = self._graph.out_runs
+        own = slice(runs.starts[ticket.arm], runs.starts[ticket.arm + 1])
+        add_revealed(estimates, runs.first[own], runs.last[own], ticket.weights, rows)
+
+    def _ticket(self, decision: Decision) -> Ticket:
+        if not isinstance(decision, Decision):
+            raise DecisionError(f"learn takes the Decision that act returned. Got {decision!r}.")
+        if decision.learner != self.id:
+            raise DecisionError(
+                f"The decision of round {decision.round} was made by another learner "
+                f"({decision.learner}, not {self.id}). Hand it to the learner that made it."
+            )
+        ticket = self._pending.get(decision.round)
+        if ticket is None:
+            raise DecisionError(
+                f"The decision of round {decision.round} has been learned from before, or is older "
+                f"than the {self.max_pending} decisions that are remembered. Each counts once."
+            )
+        if ticket.arm != decision.arm or ticket.reading.context != decision.context:
+            raise DecisionError(
+                f"In round {decision.round} this learner played arm {ticket.arm} in context "
+                f"{ticket.reading.context}. Got a decision that says arm {decision.arm} in context "
+                f"{decision.context}."
+            )
+        return ticket
+
+    def _rows(self, ticket: Ticket, revealed: Sequence[int], losses: Any) -> Floats:
+        if isinstance(losses, Mapping):
+            losses = _in_order(losses, revealed, ticket.arm)
+        expected = (len(revealed), self.problem.form.columns)
+        try:
+            rows = np.asarray(losses, dtype=np.float64, order="C")
+        except (TypeError, ValueError) as error:
+            raise InvalidLossesError(
+                f"The 'losses' parameter of learn must be an array of numbers of shape {expected}. "
+                f"Got {losses!r}."
+            ) from error
+        if rows.shape != expected:
+            raise InvalidLossesError(
+                f"The 'losses' parameter of learn must have shape {expected}: a row for each arm "
+                f"that arm {ticket.arm} reveals, a column for each "
+                f"{self.problem.form.column_name}. Got shape {rows.shape}."
+            )
+        self.problem.form.check(rows, revealed, ticket.reading)
+        return rows
+
+
+def _in_order(losses: Mapping[int, Any], revealed: Sequence[int], arm: int) -> list[Any]:
+    for b in losses:
+        if b not in revealed:
+            raise InvalidLossesError(
+                f"Playing arm {arm} does not reveal arm {b!r}. Got losses for it; expected the "
+                f"arms {list(revealed)}."
+            )
+    for b in revealed:
+        if b not in losses:
+            raise InvalidLossesError(
+                f"Playing arm {arm} reveals arm {b}. Got no losses for it; expected the arms "
+                f"{list(revealed)}."
+            )
+    return [losses[b] for b in revealed]
+
+
+def _compact(arms: npt.NDArray[np.int64]) -> Sequence[int]:
+    # Most neighbourhoods are one run; a range says so in constant memory, for any number of arms.
+    if arms.size and arms[-1] - arms[0] + 1 == arms.size:
+        return range(int(arms[0]), int(arms[-1]) + 1)
+    return tuple(arms.tolist())

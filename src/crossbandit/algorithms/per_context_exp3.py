@@ -1,0 +1,56 @@
+"""OBPC-Exp3: an Exp3 learner per context, with neither graph nor cross-learning."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from crossbandit.algorithms.algorithm import Algorithm, register
+from crossbandit.algorithms.per_context_learner import PerContextLearner
+from crossbandit.algorithms.tuning import per_context_rate
+from crossbandit.graphs import singletons
+from crossbandit.validation import number
+
+if TYPE_CHECKING:
+    from crossbandit.problem import Problem
+    from crossbandit.streams import Seed
+
+
+@register
+@dataclass(frozen=True, kw_only=True)
+class PerContextExp3(Algorithm):
+    """Exp3 in each context by itself (OBPC-Exp3).
+
+    In the context c of the round, and in no other,
+
+        lhat_{t,c}(a) = l_{t,c}(a) 1{a played} / p_{t,c}(a).
+
+    It learns the loss of the arm played, and is granted it also for an arm without self-loop, as
+    in the paper's evaluation, so `decision.revealed` is always the arm itself.
+
+    Bound: O(sqrt(K M T log K)) for the M contexts taken separately. Tuning (appendix):
+    eta = sqrt(2 log K / (K T / M)).
+
+    >>> from crossbandit import Problem, graphs
+    >>> problem = Problem(graphs.complete(4), contexts=2, horizon=100)
+    >>> round(PerContextExp3().learning_rate(problem), 4)
+    0.1177
+    """
+
+    id: ClassVar[str] = "obpc-exp3"
+
+    eta: float | None = None
+
+    def __post_init__(self) -> None:
+        for name, value in self.given("eta").items():
+            number("PerContextExp3", name, value, above=0)
+
+    def start(self, problem: Problem, *, seed: Seed) -> PerContextLearner:
+        graph = singletons(problem.arms)
+        return PerContextLearner(self, problem, graph, self.learning_rate(problem), seed)
+
+    def learning_rate(self, problem: Problem) -> float:
+        """Return eta: as given, or else by the rule."""
+        if self.eta is not None:
+            return self.eta
+        return per_context_rate(problem, size=problem.arms)

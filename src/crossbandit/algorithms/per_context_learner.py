@@ -1,0 +1,108 @@
+"""The learner behind the two baselines that keep every context to itself."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from crossbandit.algorithms.learner import Learner, Ticket
+from crossbandit.errors import InvalidParameterError
+from crossbandit.kernels import per_context
+from crossbandit.kernels.per_context import PerContextState
+from crossbandit.kernels.simplex import exponential_weights
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy.typing as npt
+
+    from crossbandit.algorithms.algorithm import Algorithm
+    from crossbandit.graphs import FeedbackGraph
+    from crossbandit.kernels.rounds import ContextBlock, Floats, Integers, LossBlock
+    from crossbandit.losses import Reading
+    from crossbandit.problem import Problem
+    from crossbandit.streams import Seed
+
+
+class PerContextLearner(Learner):
+    """Exponential weights in each context, learned from that context's own rounds alone."""
+
+    def __init__(
+        self, algorithm: Algorithm, problem: Problem, graph: FeedbackGraph, eta: float, seed: Seed
+    ) -> None:
+        if problem.contexts is None:
+            raise InvalidParameterError(
+                f"{type(algorithm).__name__} keeps a learner for each context, and this problem "
+                "has feature vectors without end. Give it a table, Problem(graph, "
+                "features=table), or use CrossGraph, which needs no list of contexts."
+            )
+        super().__init__(algorithm, problem, graph, seed)
+        self.eta = eta
+        self._learners = _empty_state(problem.contexts, problem.arms)
+
+    @property
+    def round(self) -> int:
+        return int(self._learners.counters[0])
+
+    def policy(self, context: Any) -> Floats:
+        index = _number(self.problem.form.reading(context))
+        out = np.empty(self.problem.arms)
+        exponential_weights(self._learners.estimates[index], self.eta, 0.0, out)
+        return out
+
+    def _play(self, ticket: Ticket) -> float:
+        ticket.arm, probability = per_context.play(
+            self._learners,
+            self.eta,
+            self._graph.in_runs,
+            _number(ticket.reading),
+            self._generator.random(),
+        )
+        ticket.weights = 1.0 / self._learners.observed
+        return probability
+
+    def _absorb(self, ticket: Ticket, rows: Floats) -> None:
+        _, first, values = ticket.reading
+        losses = (rows[:, first : first + values.size] * values).sum(axis=1, keepdims=True)
+        own = self._learners.estimates[_number(ticket.reading)]
+        self._add(own[:, None], ticket, losses)
+
+    def _state(self) -> Mapping[str, npt.NDArray[Any]]:
+        return self._learners._asdict()
+
+    def simulate(
+        self,
+        indices: npt.NDArray[Any],
+        contexts: ContextBlock,
+        losses: LossBlock,
+        arms: Integers,
+        incurred: Floats,
+    ) -> None:
+        """Play a stretch of rounds, compiled."""
+        per_context.simulate(
+            self._learners,
+            self.eta,
+            self._graph.in_runs,
+            self._graph.out_runs,
+            indices,
+            losses,
+            contexts,
+            self._generator.random(arms.size),
+            arms,
+            incurred,
+        )
+
+
+def _number(reading: Reading) -> int:
+    # A problem with finitely many contexts, which these learners insist on, has numbers for them.
+    return cast("int", reading.context)
+
+
+def _empty_state(contexts: int, arms: int) -> PerContextState:
+    return PerContextState(
+        estimates=np.zeros((contexts, arms)),
+        observed=np.zeros(arms),
+        counters=np.zeros(1, dtype=np.int64),
+        scratch=np.zeros((3, arms + 1)),
+    )

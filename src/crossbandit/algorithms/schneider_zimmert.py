@@ -1,0 +1,62 @@
+"""SZ-Context: cross-learning without the graph, after Schneider and Zimmert (2023)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from crossbandit.algorithms import tuning
+from crossbandit.algorithms.algorithm import Algorithm, register
+from crossbandit.algorithms.epoch_learner import EpochLearner
+from crossbandit.graphs import singletons
+from crossbandit.kernels.epochs import EpochParameters
+from crossbandit.validation import even, number
+
+if TYPE_CHECKING:
+    from crossbandit.problem import Problem
+    from crossbandit.streams import Seed
+
+
+@register
+@dataclass(frozen=True, kw_only=True)
+class SchneiderZimmert(Algorithm):
+    """Algorithm 2 on the singleton graph, without uniform exploration and without correction.
+
+    It uses cross-learning and ignores the graph: of each play it learns the loss of the arm played,
+    in every context. It is granted that loss also for an arm without self-loop, as in the paper's
+    evaluation, so `decision.revealed` is always the arm itself.
+
+    Bound: expected regret O~(sqrt(K T)). Tuning (the paper's evaluation): L near
+    sqrt(K T / log K), eta = gamma = 1 / sqrt(K T), which is the experiment's rule on the singleton
+    graph, whose independence number is K.
+
+    >>> from crossbandit import Problem, graphs
+    >>> problem = Problem(graphs.complete(3), contexts=2, horizon=100)
+    >>> decision = SchneiderZimmert().start(problem, seed=1).act(0)
+    >>> list(decision.revealed) == [decision.arm]
+    True
+    """
+
+    id: ClassVar[str] = "sz-context"
+
+    eta: float | None = None
+    gamma: float | None = None
+    epoch_length: int | None = None
+
+    def __post_init__(self) -> None:
+        for name, value in self.given("eta", "gamma").items():
+            number("SchneiderZimmert", name, value, above=0)
+        for name, value in self.given("epoch_length").items():
+            even("SchneiderZimmert", name, value)
+
+    def start(self, problem: Problem, *, seed: Seed) -> EpochLearner:
+        graph = singletons(problem.arms)
+        return EpochLearner(self, problem, graph, self.parameters(problem), seed)
+
+    def parameters(self, problem: Problem) -> EpochParameters:
+        """Return the parameters for `problem`: those given, and the rule's for the rest."""
+        given = self.given("eta", "gamma", "epoch_length")
+        if len(given) == 3:
+            return EpochParameters(rho=0.0, beta=0.0, **given)
+        rule = tuning.experiment(problem.with_graph(singletons(problem.arms)))
+        return rule._replace(rho=0.0, beta=0.0, **given)

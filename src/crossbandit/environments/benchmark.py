@@ -1,0 +1,126 @@
+"""The paper's benchmark."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from crossbandit.environments.contexts import FiniteContexts
+from crossbandit.environments.environment import BlockEnvironment
+from crossbandit.errors import InvalidParameterError
+from crossbandit.graphs import paper_ring
+from crossbandit.kernels.rounds import LossBlock
+from crossbandit.problem import Problem
+from crossbandit.streams import stream
+from crossbandit.validation import integer, reject
+
+if TYPE_CHECKING:
+    from crossbandit.kernels.rounds import Floats
+
+PERIOD = 2000
+AMPLITUDE = 0.1
+
+# Coefficients up to this size are made once and kept; beyond it, stretch by stretch.
+_KEPT_BYTES = 2**26
+
+
+@dataclass(frozen=True, kw_only=True)
+class PaperBenchmark(BlockEnvironment):
+    """One fixed, nonstationary loss table on the paper's ring.
+
+        l_{t,c}(a) = clip(B_{c,a} + 0.1 sin(2 pi (t + 1) / 2000 + phi_c + psi_a), 0, 1),
+
+    with B uniform in [0.15, 0.85] and the phases uniform in [0, 2 pi), drawn once from
+    `table_seed`. Contexts are uniform. By the angle-addition formula, the moving part is a product
+    of two coefficients per round and arm with two features per context.
+    """
+
+    horizon: int
+    radius: int
+    arms: int = 9
+    contexts: int = 1000
+    table_seed: int = 0
+    problem: Problem = field(init=False, repr=False, compare=False)
+    context_law: FiniteContexts = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        integer("paper_benchmark", "horizon", self.horizon, at_least=1)
+        integer("paper_benchmark", "table_seed", self.table_seed, at_least=0)
+        graph = paper_ring(self.arms, self.radius)
+        problem = Problem(graph, contexts=self.contexts, horizon=self.horizon)
+        object.__setattr__(self, "problem", problem)
+        object.__setattr__(self, "context_law", FiniteContexts(self.contexts))
+
+    @cached_property
+    def _table(self) -> tuple[Floats, Floats, Floats]:
+        generator = stream(self.table_seed, "losses")
+        base = generator.uniform(0.15, 0.85, (self.contexts, self.arms))
+        phi = generator.uniform(0.0, 2 * np.pi, self.contexts)
+        psi = generator.uniform(0.0, 2 * np.pi, self.arms)
+        return np.ascontiguousarray(base.T)[None], np.stack([np.cos(phi), np.sin(phi)]), psi
+
+    def block(self, start: int, stop: int) -> LossBlock:
+        base, features, _ = self._table
+        if self.horizon * self.arms * 16 <= _KEPT_BYTES:
+            coefficients = self._all_coefficients[start:stop]
+        else:
+            coefficients = self._coefficients(start, stop)
+        return LossBlock(base, coefficients, features, clip=True)
+
+    @cached_property
+    def _all_coefficients(self) -> Floats:
+        return self._coefficients(0, self.horizon)
+
+    def _coefficients(self, start: int, stop: int) -> Floats:
+        time = 2 * np.pi * (np.arange(start, stop) + 1) / PERIOD
+        angle = time[:, None] + self._table[2]
+        return AMPLITUDE * np.stack([np.sin(angle), np.cos(angle)], axis=2)
+
+
+def paper_benchmark(
+    horizon: int,
+    *,
+    alpha: int | None = None,
+    radius: int | None = None,
+    arms: int = 9,
+    contexts: int = 1000,
+    table_seed: int = 0,
+) -> PaperBenchmark:
+    """Return the paper's benchmark, with the ring given by its independence number or its radius.
+
+    >>> paper_benchmark(10_000, alpha=4).problem.graph.independence_number
+    4
+    """
+    if (alpha is None) == (radius is None):
+        got = "neither" if alpha is None else "both"
+        raise InvalidParameterError(
+            "paper_benchmark must be given either 'alpha', the independence number of the ring, "
+            f"or 'radius'. Got {got}."
+        )
+    if radius is None:
+        radius = _radius(arms, integer("paper_benchmark", "alpha", alpha, at_least=1))
+    return PaperBenchmark(
+        horizon=horizon,
+        radius=radius,
+        arms=arms,
+        contexts=contexts,
+        table_seed=table_seed,
+    )
+
+
+def _radius(arms: int, alpha: int) -> int:
+    """Return the largest radius at which the paper's ring has this independence number.
+
+    On a ring, arms must be radius + 1 apart: arms // (radius + 1) of them fit, and can be turned
+    so as to spare arm 0, which is everybody's neighbour. Only at radius 0 must it be left out.
+    """
+    integer("paper_benchmark", "arms", arms, at_least=2)
+    attained = {arms // (radius + 1): radius for radius in range(1, arms)}
+    attained.setdefault(arms - 1, 0)
+    if alpha not in attained:
+        expected = f"an independence number of a ring of {arms} arms: {sorted(attained)}"
+        reject("paper_benchmark", "alpha", expected, alpha)
+    return attained[alpha]

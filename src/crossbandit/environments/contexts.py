@@ -1,0 +1,108 @@
+"""The law of the contexts: i.i.d. draws, one stretch of rounds after the other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from crossbandit.problem import probabilities
+from crossbandit.validation import integer, number, reject, verbatim
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from crossbandit.kernels.rounds import Floats
+
+
+class ContextLaw(Protocol):
+    """Anything that draws contexts.
+
+    Drawing m and then n contexts from a generator must give what drawing m + n gives: then a
+    shorter run is the beginning of a longer one.
+    """
+
+    def draw(self, generator: np.random.Generator, count: int) -> npt.NDArray[Any]:
+        """Return `count` contexts: integers (count,), or feature vectors (count, features)."""
+
+    @property
+    def probabilities(self) -> Floats | None:
+        """The probability of each of finitely many contexts; None if there is no such list."""
+
+
+@dataclass(frozen=True, eq=False)
+class FiniteContexts:
+    """Contexts 0, ..., M - 1, each with its probability: a vector of them, or M if all are alike.
+
+    >>> FiniteContexts([0.5, 0.5, 0.0]).draw(np.random.default_rng(0), 4)
+    array([1, 0, 0, 0])
+    """
+
+    law: int | npt.ArrayLike
+    probabilities: Floats = field(init=False, repr=False)
+    _cumulative: Floats = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if isinstance(self.law, int | np.integer) and not isinstance(self.law, bool):
+            count = integer("FiniteContexts", "law", self.law, at_least=1)
+            weights = np.full(count, 1.0 / count)
+            weights.flags.writeable = False
+        else:
+            weights = probabilities("FiniteContexts", "law", self.law, None)
+        object.__setattr__(self, "probabilities", weights)
+        cumulative = np.cumsum(weights)
+        # Where rounding leaves the sum short of 1, the last context that can occur takes the rest.
+        cumulative[np.flatnonzero(weights)[-1] :] = np.inf
+        object.__setattr__(self, "_cumulative", cumulative)
+
+    def draw(self, generator: np.random.Generator, count: int) -> npt.NDArray[np.int64]:
+        """Return `count` contexts, by one uniform number each."""
+        uniforms = generator.random(count)
+        return np.searchsorted(self._cumulative, uniforms, side="right").astype(np.int64)
+
+
+def zipf(contexts: int, exponent: float = 1.0) -> FiniteContexts:
+    """Return contexts of which number c has probability proportional to 1 / (c + 1)^exponent.
+
+    >>> zipf(3).probabilities.round(3)
+    array([0.545, 0.273, 0.182])
+    """
+    integer("zipf", "contexts", contexts, at_least=1)
+    number("zipf", "exponent", exponent, at_least=0)
+    weights = np.arange(1, contexts + 1, dtype=np.float64) ** -exponent
+    return FiniteContexts(weights / weights.sum())
+
+
+@dataclass(frozen=True, eq=False)
+class UniformVectors:
+    """Feature vectors, uniform in the box from `low` to `high`; equal bounds make a constant.
+
+    >>> UniformVectors([1, 0], [1, 2]).draw(np.random.default_rng(0), 2).round(2)
+    array([[1.  , 0.54],
+           [1.  , 0.03]])
+    """
+
+    low: npt.ArrayLike
+    high: npt.ArrayLike
+
+    def __post_init__(self) -> None:
+        low = np.atleast_1d(np.array(self.low, dtype=np.float64))
+        high = np.atleast_1d(np.array(self.high, dtype=np.float64))
+        fits = low.ndim == 1 and low.shape == high.shape
+        if not fits or not np.isfinite(high - low).all() or (low > high).any():
+            got = verbatim(f"low={self.low!r} and high={self.high!r}")
+            reject("UniformVectors", "low", "a finite vector that is nowhere above high", got)
+        object.__setattr__(self, "low", low)
+        object.__setattr__(self, "high", high)
+
+    @property
+    def probabilities(self) -> None:
+        """There is no list of these contexts."""
+        return
+
+    def draw(self, generator: np.random.Generator, count: int) -> Floats:
+        """Return `count` feature vectors, by one uniform number a feature."""
+        low, high = np.asarray(self.low), np.asarray(self.high)
+        result: Floats = low + (high - low) * generator.random((count, low.size))
+        return result

@@ -1,0 +1,84 @@
+"""What nature does: the protocol, and the form in which the compiled simulation takes it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from functools import cached_property
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+import numpy as np
+
+from crossbandit.kernels.rounds import LossBlock, add_totals, write_rows
+from crossbandit.validation import reject, verbatim
+
+if TYPE_CHECKING:
+    from crossbandit.environments.contexts import ContextLaw
+    from crossbandit.kernels.rounds import Floats
+    from crossbandit.problem import Problem
+
+# Rounds in one stretch: long enough that a stretch costs little, short enough to be interrupted.
+STRETCH = 8192
+
+
+@runtime_checkable
+class Environment(Protocol):
+    """Anything with a problem (and in it a horizon), a law of contexts and losses.
+
+    Losses are oblivious: `losses(t)` must not depend on what was played, and gives the same answer
+    each time. `crossbandit.checks.check_environment` tests an environment of one's own.
+    """
+
+    @property
+    def problem(self) -> Problem:
+        """What a learner is told beforehand."""
+
+    @property
+    def context_law(self) -> ContextLaw:
+        """The law from which contexts are drawn."""
+
+    def losses(self, round_: int) -> Floats:
+        """Return the rows of all arms: (K, contexts) if dense, (K, features) if linear."""
+
+
+class BlockEnvironment(ABC):
+    """An environment in one of the two loss forms, for the compiled simulation.
+
+    A subclass sets `problem` and `context_law`, and fills in `block`.
+    """
+
+    problem: Problem
+    context_law: ContextLaw
+
+    @abstractmethod
+    def block(self, start: int, stop: int) -> LossBlock:
+        """Return the losses of the rounds start, ..., stop - 1."""
+
+    def losses(self, round_: int) -> Floats:
+        """Return the rows of all arms in one round."""
+        rows = np.empty((self.problem.arms, self.problem.form.columns))
+        write_rows(self.block(round_, round_ + 1), 0, rows)
+        return rows
+
+    @cached_property
+    def totals(self) -> Floats:
+        """Each arm's row, summed over the horizon: what the comparator minimises."""
+        totals = np.zeros((self.problem.arms, self.problem.form.columns))
+        for start, stop in stretches(horizon_of(self)):
+            add_totals(self.block(start, stop), stop - start, totals)
+        totals.flags.writeable = False
+        return totals
+
+
+def stretches(horizon: int) -> list[tuple[int, int]]:
+    """Return the stretches, (start, stop), into which a simulation cuts its rounds."""
+    return [(start, min(start + STRETCH, horizon)) for start in range(0, horizon, STRETCH)]
+
+
+def horizon_of(environment: Environment) -> int:
+    """Return the environment's horizon."""
+    horizon = environment.problem.horizon
+    if horizon is None:
+        owner = type(environment).__name__
+        got = verbatim("a problem without a horizon")
+        reject(owner, "problem", "a Problem with a horizon: losses end somewhere", got)
+    return horizon

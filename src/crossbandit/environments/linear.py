@@ -1,0 +1,103 @@
+"""Losses that are linear in the features of the context, given as a table of coefficients."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from crossbandit.environments.contexts import ContextLaw, FiniteContexts
+from crossbandit.environments.environment import BlockEnvironment
+from crossbandit.errors import InvalidLossesError, InvalidParameterError
+from crossbandit.kernels.rounds import LossBlock
+from crossbandit.problem import Problem
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from crossbandit.graphs import FeedbackGraph
+
+
+class LinearTable(BlockEnvironment):
+    """Linear losses, a coefficient for each round, arm and feature; made by `from_coefficients`."""
+
+    def __init__(
+        self,
+        coefficients: Any,
+        graph: FeedbackGraph,
+        features: Any,
+        context_law: ContextLaw,
+    ) -> None:
+        rows = _rows(coefficients, graph)
+        horizon, _, columns = rows.shape
+        self.problem = Problem(graph, features=features, horizon=horizon)
+        if self.problem.form.columns != columns:
+            raise InvalidLossesError(
+                "The 'coefficients' parameter of from_coefficients must have a coefficient for "
+                f"each of {self.problem.form.columns} features. Got {columns}."
+            )
+        self.context_law = context_law
+        self._rows = rows
+        self._no_coefficients = np.empty((horizon, graph.arms, 0))
+        self._no_features = np.empty((0, columns))
+
+    def block(self, start: int, stop: int) -> LossBlock:
+        return LossBlock(
+            self._rows[start:stop],
+            self._no_coefficients[start:stop],
+            self._no_features,
+            clip=False,
+        )
+
+
+def from_coefficients(
+    coefficients: npt.ArrayLike,
+    graph: FeedbackGraph,
+    contexts: npt.ArrayLike | ContextLaw,
+    context_distribution: npt.ArrayLike | None = None,
+) -> LinearTable:
+    """Return the environment with losses `coefficients[t, a] @ x` for a context with features x.
+
+    `contexts` is a table of feature vectors, drawn from `context_distribution` (uniform if None);
+    or a law that draws feature vectors. Every loss must lie in [0, 1].
+
+    A first-price auction: with features (1, value), a bid b that wins earns value - b.
+
+    >>> from crossbandit import graphs
+    >>> from crossbandit.environments import UniformVectors
+    >>> bids, prices = np.array([0.0, 0.25, 0.5]), np.array([0.2, 0.4, 0.3])
+    >>> won = bids >= prices[:, None]
+    >>> losses = np.stack([0.5 * (1 + won * bids), -0.5 * won], axis=2)
+    >>> values = UniformVectors([1, 0], [1, 1])
+    >>> from_coefficients(losses, graphs.threshold(3), values).problem
+    Problem(3 arms, contexts of 2 features, horizon 3)
+    """
+    if hasattr(contexts, "draw"):
+        if context_distribution is not None:
+            raise InvalidParameterError(
+                "The 'context_distribution' parameter of from_coefficients goes with a table of "
+                "feature vectors. Got it together with a law, which has its own."
+            )
+        law: Any = contexts
+        columns = np.asarray(coefficients).shape[-1]
+        return LinearTable(coefficients, graph, columns, law)
+    table = np.atleast_2d(np.asarray(contexts, dtype=np.float64))
+    law = FiniteContexts(len(table) if context_distribution is None else context_distribution)
+    return LinearTable(coefficients, graph, table, law)
+
+
+def _rows(coefficients: Any, graph: FeedbackGraph) -> npt.NDArray[np.float64]:
+    rows = np.array(coefficients, dtype=np.float64, order="C")
+    if rows.ndim != 3 or rows.shape[1] != graph.arms or 0 in rows.shape:
+        raise InvalidLossesError(
+            "The 'coefficients' parameter of from_coefficients must have shape "
+            f"(rounds, {graph.arms}, features). Got shape {rows.shape}."
+        )
+    if not np.isfinite(rows).all():
+        t, a, k = np.argwhere(~np.isfinite(rows))[0]
+        raise InvalidLossesError(
+            "The 'coefficients' parameter of from_coefficients must hold finite numbers. "
+            f"Got {rows[t, a, k]} in round {t}, arm {a}, feature {k}."
+        )
+    rows.flags.writeable = False
+    return rows

@@ -1,0 +1,136 @@
+"""An adversary who changes the best arm at rounds that nobody announces."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from crossbandit.environments.contexts import ContextLaw, FiniteContexts
+from crossbandit.environments.environment import BlockEnvironment
+from crossbandit.kernels.rounds import LossBlock
+from crossbandit.problem import Problem
+from crossbandit.streams import stream
+from crossbandit.validation import integer, number, reject, verbatim
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from crossbandit.graphs import FeedbackGraph
+    from crossbandit.kernels.rounds import Floats
+
+# Contexts differ from their group by up to this share of the gap: too little to change its order.
+_SPREAD = 0.25
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Switching(BlockEnvironment):
+    """Decoys, then a champion, then decoys again; made by `switching`.
+
+    Contexts fall into `groups`. Each group has one champion, and its rounds are cut at random
+    places into `switches + 1` phases. In the first phase, and in every second one, a decoy (a new
+    random arm each time) is best, by `gap`, and the champion is worst, by `gap`; in the others the
+    champion is best, by twice the gap. So the best arm of every context changes at every switch,
+    and whoever trusts the first phase is led away from the arm that will mostly have been best.
+    """
+
+    graph: FeedbackGraph
+    horizon: int
+    contexts: int = 100
+    groups: int = 4
+    switches: int = 5
+    gap: float = 0.2
+    table_seed: int = 0
+    law: ContextLaw | None = None
+    problem: Problem = field(init=False, repr=False)
+    context_law: ContextLaw = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        integer("switching", "contexts", self.contexts, at_least=1)
+        integer("switching", "groups", self.groups, at_least=1)
+        integer("switching", "table_seed", self.table_seed, at_least=0)
+        integer("switching", "horizon", self.horizon, at_least=1)
+        integer("switching", "switches", self.switches, at_least=1)
+        if self.switches >= self.horizon:
+            expected = f"an integer below the horizon, {self.horizon}"
+            reject("switching", "switches", expected, self.switches)
+        number("switching", "gap", self.gap, above=0, at_most=0.2)
+        if self.graph.arms < 3:
+            got = verbatim(f"{self.graph.arms} arms")
+            reject("switching", "graph", "a FeedbackGraph of at least 3 arms", got)
+        problem = Problem(self.graph, contexts=self.contexts, horizon=self.horizon)
+        law = FiniteContexts(self.contexts) if self.law is None else self.law
+        object.__setattr__(self, "problem", problem)
+        object.__setattr__(self, "context_law", law)
+
+    @cached_property
+    def _schedule(self) -> tuple[npt.NDArray[np.int64], Floats]:
+        """The first round of each phase (groups, phases), and its losses (groups, phases, K)."""
+        generator = stream(self.table_seed, "losses")
+        phases = self.switches + 1
+        starts = np.zeros((self.groups, phases), dtype=np.int64)
+        offsets = np.zeros((self.groups, phases, self.graph.arms))
+        for group in range(self.groups):
+            rounds = generator.choice(self.horizon - 1, size=self.switches, replace=False) + 1
+            starts[group, 1:] = np.sort(rounds)
+            champion = generator.integers(self.graph.arms)
+            for phase in range(phases):
+                if phase % 2 == 0:
+                    decoy = (champion + generator.integers(1, self.graph.arms)) % self.graph.arms
+                    offsets[group, phase, decoy] = -self.gap
+                    offsets[group, phase, champion] = self.gap
+                else:
+                    offsets[group, phase, champion] = -2 * self.gap
+        return starts, offsets
+
+    @cached_property
+    def _base(self) -> tuple[Floats, Floats]:
+        generator = stream(self.table_seed, "contexts of losses")
+        width = _SPREAD * self.gap
+        spread = generator.uniform(-width, width, (1, self.graph.arms, self.contexts))
+        membership = np.arange(self.contexts) % self.groups == np.arange(self.groups)[:, None]
+        return 0.5 + spread, membership.astype(np.float64)
+
+    def block(self, start: int, stop: int) -> LossBlock:
+        starts, offsets = self._schedule
+        base, features = self._base
+        rounds = np.arange(start, stop)
+        coefficients = np.empty((stop - start, self.graph.arms, self.groups))
+        for group in range(self.groups):
+            phase = np.searchsorted(starts[group], rounds, side="right") - 1
+            coefficients[:, :, group] = offsets[group, phase]
+        return LossBlock(base, coefficients, features, clip=True)
+
+
+def switching(
+    graph: FeedbackGraph,
+    horizon: int,
+    *,
+    contexts: int = 100,
+    groups: int = 4,
+    switches: int = 5,
+    gap: float = 0.2,
+    table_seed: int = 0,
+    context_law: ContextLaw | None = None,
+) -> Switching:
+    """Return an environment whose best arms change at unknown rounds (see `Switching`).
+
+    More `switches` and a smaller `gap` make it harder.
+
+    >>> from crossbandit import graphs
+    >>> environment = switching(graphs.complete(5), 1_000, switches=3)
+    >>> [int(environment.losses(t)[:, 0].argmin()) for t in (0, 999)]
+    [2, 0]
+    """
+    return Switching(
+        graph=graph,
+        horizon=horizon,
+        contexts=contexts,
+        groups=groups,
+        switches=switches,
+        gap=gap,
+        table_seed=table_seed,
+        law=context_law,
+    )

@@ -1,0 +1,86 @@
+"""Losses given as a table: every round, context and arm."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from crossbandit.environments.contexts import ContextLaw, FiniteContexts
+from crossbandit.environments.environment import BlockEnvironment
+from crossbandit.errors import InvalidLossesError
+from crossbandit.kernels.rounds import LossBlock, first_outside
+from crossbandit.problem import Problem, probabilities
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from crossbandit.graphs import FeedbackGraph
+
+
+class LossTable(BlockEnvironment):
+    """Dense losses, one number for each round, context and arm; made by `from_table`."""
+
+    def __init__(self, losses: Any, graph: FeedbackGraph, context_law: ContextLaw | None) -> None:
+        rows = _arm_major(losses, graph)
+        horizon, _, contexts = rows.shape
+        self.problem = Problem(graph, contexts=contexts, horizon=horizon)
+        self.context_law = FiniteContexts(contexts) if context_law is None else context_law
+        if self.context_law.probabilities is not None:
+            law = self.context_law.probabilities
+            probabilities("from_table", "context_distribution", law, contexts)
+        self._rows = rows
+        self._no_coefficients = np.empty((horizon, graph.arms, 0))
+        self._no_features = np.empty((0, contexts))
+
+    def block(self, start: int, stop: int) -> LossBlock:
+        return LossBlock(
+            self._rows[start:stop],
+            self._no_coefficients[start:stop],
+            self._no_features,
+            clip=False,
+        )
+
+
+def from_table(
+    losses: npt.ArrayLike,
+    graph: FeedbackGraph,
+    context_distribution: npt.ArrayLike | ContextLaw | None = None,
+) -> LossTable:
+    """Return the environment whose losses are `losses[t, c, a]`, numbers from 0 to 1.
+
+    Contexts are drawn from `context_distribution`: a probability each, or a law; uniform if None.
+
+    >>> from crossbandit import graphs
+    >>> losses = np.zeros((100, 2, 3))
+    >>> from_table(losses, graphs.complete(3), [0.9, 0.1]).problem
+    Problem(3 arms, 2 contexts, horizon 100)
+    """
+    law: Any = context_distribution
+    if law is not None and not hasattr(law, "draw"):
+        law = FiniteContexts(probabilities("from_table", "context_distribution", law, None))
+    return LossTable(losses, graph, law)
+
+
+def _arm_major(losses: Any, graph: FeedbackGraph) -> npt.NDArray[np.float64]:
+    expected = f"an array of numbers of shape (rounds, contexts, {graph.arms})"
+    try:
+        table = np.asarray(losses, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidLossesError(
+            f"The 'losses' parameter of from_table must be {expected}. Got {type(losses)}."
+        ) from error
+    if table.ndim != 3 or table.shape[2] != graph.arms or 0 in table.shape:
+        raise InvalidLossesError(
+            f"The 'losses' parameter of from_table must be {expected}. Got shape {table.shape}."
+        )
+    rows = np.array(table.transpose(0, 2, 1), order="C")
+    rows.flags.writeable = False
+    bad = first_outside(rows.reshape(-1, rows.shape[2]), 0.0, 1.0)
+    if bad >= 0:
+        t, a, c = np.unravel_index(bad, rows.shape)
+        raise InvalidLossesError(
+            "The 'losses' parameter of from_table must hold numbers from 0 to 1. "
+            f"Got {rows[t, a, c]} in round {t}, context {c}, arm {a}."
+        )
+    return rows

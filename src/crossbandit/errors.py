@@ -1,0 +1,70 @@
+"""Every error that Crossbandit raises on purpose.
+
+::
+
+    CrossbanditError
+    ├── InvalidInputError (a ValueError)
+    │   ├── InvalidParameterError   a number, name or choice outside its domain
+    │   ├── InvalidGraphError       a malformed graph, or one that an algorithm cannot play on
+    │   ├── InvalidContextError     a context that the problem does not have
+    │   └── InvalidLossesError      losses of the wrong shape, not finite, or outside [0, 1]
+    ├── DecisionError               a decision of another learner, or learned from before
+    ├── IndependenceNumberError     an exact independence number is out of reach
+    ├── CheckpointError             a file that is damaged, no checkpoint, or too new
+    └── CheckFailedError            a rule that `crossbandit.checks` tests is broken
+
+A bad argument raises before anything has changed: the object that was called is as it was.
+"""
+
+__all__ = [
+    "CheckFailedError",
+    "CheckpointError",
+    "CrossbanditError",
+    "DecisionError",
+    "IndependenceNumberError",
+    "InvalidContextError",
+    "InvalidGraphError",
+    "InvalidInputError",
+    "InvalidLossesError",
+    "InvalidParameterError",
+]
+
+
+class CrossbanditError(Exception):
+    """The root: catch this to catch everything that the package raises on purpose."""
+
+
+class InvalidInputError(CrossbanditError, ValueError):
+    """A value that was handed in does not fit."""
+
+
+class InvalidParameterError(InvalidInputError):
+    """A number, name or choice lies outside its domain."""
+
+
+class InvalidGraphError(InvalidInputError):
+    """A graph is malformed, or the algorithm cannot play on it."""
+
+
+class InvalidContextError(InvalidInputError):
+    """The problem has no such context."""
+
+
+class InvalidLossesError(InvalidInputError):
+    """Losses have the wrong shape, are not finite, or leave [0, 1]."""
+
+
+class DecisionError(CrossbanditError):
+    """A decision cannot be learned from: it is foreign, was learned before, or has expired."""
+
+
+class IndependenceNumberError(CrossbanditError):
+    """The exact independence number is out of reach; bounds are not."""
+
+
+class CheckpointError(CrossbanditError):
+    """A file is not a checkpoint, is damaged, or was written by a newer version."""
+
+
+class CheckFailedError(CrossbanditError, AssertionError):
+    """An algorithm or an environment broke a rule that `crossbandit.checks` tests."""

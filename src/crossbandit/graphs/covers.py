@@ -1,0 +1,116 @@
+"""Bounds on the independence number that need no search.
+
+All functions take the closed neighbourhoods of an undirected graph as runs: of each arm, its
+neighbours and itself. An independent set bounds from below. Cliques bound from above, because an
+independent set has at most one arm in each.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from crossbandit.graphs.neighborhoods import members, sizes
+
+if TYPE_CHECKING:
+    from crossbandit.graphs.neighborhoods import Ints
+    from crossbandit.kernels.runs import Runs
+
+
+def bounds(closed: Runs) -> tuple[Ints, int]:
+    """Return an independent set, ascending, and an upper bound on the size of every one."""
+    natural = np.arange(closed.starts.size - 1)
+    by_degree = np.argsort(sizes(closed), kind="stable")
+    witness = max((greedy_set(closed, order) for order in (natural, by_degree)), key=len)
+    upper = _windows(closed)
+    if witness.size < upper:
+        upper = min(upper, _partition(closed))
+    return witness, upper
+
+
+def components(closed: Runs) -> Ints:
+    """Return for each arm the number of its connected component, counted by the first arm."""
+    arms = closed.starts.size - 1
+    part = np.full(arms, -1, dtype=np.int64)
+    count = left = 0
+    left = arms
+    for root in range(arms):
+        if part[root] >= 0:
+            continue
+        part[root] = count
+        left -= 1
+        frontier = [root]
+        while frontier and left:
+            reached = members(closed, frontier.pop())
+            reached = reached[part[reached] < 0]
+            part[reached] = count
+            left -= reached.size
+            frontier.extend(reached.tolist())
+        count += 1
+    return part
+
+
+def greedy_set(closed: Runs, order: Ints) -> Ints:
+    """Take each arm, in the given order, that is adjacent to none taken before."""
+    free = np.ones(order.size, dtype=np.bool_)
+    taken = []
+    for arm in order.tolist():
+        if free[arm]:
+            taken.append(arm)
+            free[members(closed, arm)] = False
+    return np.array(sorted(taken), dtype=np.int64)
+
+
+def _windows(closed: Runs) -> int:
+    """Bound by cliques of consecutive arms around the circle, one that starts at each arm.
+
+    If these K cliques contain every arm m times, m arms fit at most K times: K // m, a fractional
+    cover. It is what settles rings.
+    """
+    arms = closed.starts.size - 1
+    reach = _reach(closed)
+    # Arms a to e are a clique iff none of them reaches less far than e: a minimum from the right.
+    far = np.concatenate([reach, reach + arms])
+    end = np.minimum.accumulate(far[::-1])[::-1][:arms]
+    end = np.minimum(end, np.arange(arms) + arms - 1)
+    step = np.zeros(2 * arms + 1, dtype=np.int64)
+    step[:arms] += 1
+    np.subtract.at(step, end + 1, 1)
+    covered = np.cumsum(step[:-1])
+    return arms // int((covered[:arms] + covered[arms:]).min())
+
+
+def _reach(closed: Runs) -> Ints:
+    """Return for each arm a the last e for which a + 1, ..., e are all its neighbours.
+
+    Past the last arm the count goes on around the circle: arms + 0, arms + 1, ...
+    """
+    arms = closed.starts.size - 1
+    owner = np.repeat(np.arange(arms), np.diff(closed.starts))
+    own = (closed.first <= owner) & (owner <= closed.last)
+    reach = closed.last[own]  # exactly one run of each arm holds the arm itself
+    begin = closed.starts[:-1]
+    around = (reach == arms - 1) & (closed.first[begin] == 0)
+    return np.where(around, arms + closed.last[begin], reach)
+
+
+def _partition(closed: Runs) -> int:
+    """Count the cliques of a greedy partition of the arms."""
+    arms = closed.starts.size - 1
+    left = np.ones(arms, dtype=np.bool_)
+    count = 0
+    for root in range(arms):
+        if not left[root]:
+            continue
+        count += 1
+        left[root] = False
+        candidates = members(closed, root)
+        candidates = candidates[left[candidates]]
+        while candidates.size:
+            arm = int(candidates[0])
+            left[arm] = False
+            near = np.zeros(arms, dtype=np.bool_)
+            near[members(closed, arm)] = True
+            candidates = candidates[1:][near[candidates[1:]]]
+    return count

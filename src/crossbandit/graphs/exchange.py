@@ -1,0 +1,111 @@
+"""Graphs from outside: matrices, edges, runs, NetworkX and JSON are checked here and become runs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from crossbandit.errors import InvalidGraphError
+from crossbandit.graphs.neighborhoods import Bools, Ints, canonical
+from crossbandit.validation import integer, reject, verbatim
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from crossbandit.kernels.runs import Runs
+
+
+def checked_adjacency(adjacency: npt.ArrayLike) -> Bools:
+    """Return a square matrix of truth values as a boolean array."""
+    owner, name = "FeedbackGraph", "adjacency"
+    expected = "a square matrix of booleans (or of 0 and 1) with at least one arm"
+    try:
+        matrix = np.asarray(adjacency)
+    except ValueError:
+        reject(owner, name, expected, verbatim("rows of unequal length"), error=InvalidGraphError)
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or matrix.size == 0:
+        got = verbatim(f"an array of shape {matrix.shape}")
+        reject(owner, name, expected, got, error=InvalidGraphError)
+    if matrix.dtype.kind not in "biu":
+        got = verbatim(f"values of type {matrix.dtype}")
+        reject(owner, name, expected, got, error=InvalidGraphError)
+    strange = (matrix != 0) & (matrix != 1)
+    if strange.any():
+        row, column = np.argwhere(strange)[0]
+        got = verbatim(f"{matrix[row, column]} at [{row}, {column}]")
+        reject(owner, name, expected, got, error=InvalidGraphError)
+    return matrix.astype(np.bool_)
+
+
+def runs_of_edges(owner: str, arms: object, edges: Iterable[Sequence[int]]) -> Runs:
+    """Return the runs of edges (a, b): playing a reveals b."""
+    count = integer(owner, "arms", arms, at_least=1)
+    table = _checked_table(owner, "edges", "pairs (a, b)", count, edges, width=2)
+    return canonical(count, table[:, 0], table[:, 1], table[:, 1])
+
+
+def runs_of_triples(owner: str, arms: object, runs: Iterable[Sequence[int]]) -> Runs:
+    """Return the canonical runs of triples (a, first, last): playing a reveals first to last."""
+    count = integer(owner, "arms", arms, at_least=1)
+    table = _checked_table(owner, "runs", "triples (a, first, last)", count, runs, width=3)
+    backward = table[:, 1] > table[:, 2]
+    if backward.any():
+        expected = "triples (a, first, last) with first <= last"
+        got = tuple(table[backward][0].tolist())
+        reject(owner, "runs", expected, got, error=InvalidGraphError)
+    return canonical(count, table[:, 0], table[:, 1], table[:, 2])
+
+
+def runs_of_networkx(digraph: Any) -> Runs:
+    """Return the runs of a NetworkX digraph whose nodes are the integers 0 to K - 1."""
+    owner, name = "FeedbackGraph.from_networkx", "digraph"
+    if not callable(getattr(digraph, "is_directed", None)):
+        expected = "a NetworkX DiGraph"
+        reject(
+            owner, name, expected, verbatim(f"a {type(digraph).__name__}"), error=InvalidGraphError
+        )
+    if not digraph.is_directed():
+        expected = "directed; for edges both ways, use digraph.to_directed()"
+        reject(owner, name, expected, verbatim("an undirected graph"), error=InvalidGraphError)
+    arms = len(digraph)
+    foreign = [node for node in digraph if node not in range(arms)]
+    if arms == 0 or foreign:
+        expected = (
+            "a graph on the nodes 0, 1, ..., K - 1; to number other nodes, use "
+            "networkx.convert_node_labels_to_integers(digraph, ordering='sorted')"
+        )
+        got = verbatim(f"{arms} nodes, among them {foreign[0]!r}" if arms else "no nodes")
+        reject(owner, name, expected, got, error=InvalidGraphError)
+    return runs_of_edges(owner, arms, [(int(a), int(b)) for a, b in digraph.edges()])
+
+
+def runs_of_json(data: object) -> Runs:
+    """Return the runs in the JSON form of a graph."""
+    owner = "FeedbackGraph.from_json"
+    if not isinstance(data, dict) or set(data) != {"arms", "runs"}:
+        expected = "an object with the keys 'arms' and 'runs'"
+        reject(owner, "data", expected, data, error=InvalidGraphError)
+    return runs_of_triples(owner, data["arms"], data["runs"])
+
+
+def _checked_table(
+    owner: str, name: str, what: str, arms: int, rows: Iterable[Sequence[int]], *, width: int
+) -> Ints:
+    """Return rows of arms as an integer array (rows, width)."""
+    expected = f"{what} of arms from 0 to {arms - 1}"
+    try:
+        table = rows if isinstance(rows, np.ndarray) else np.array(list(rows))
+    except (TypeError, ValueError):
+        reject(owner, name, expected, rows, error=InvalidGraphError)
+    if table.size == 0:
+        return np.zeros((0, width), dtype=np.int64)
+    if table.ndim != 2 or table.shape[1] != width or table.dtype.kind not in "iu":
+        got = verbatim(f"an array of shape {table.shape} and type {table.dtype}")
+        reject(owner, name, expected, got, error=InvalidGraphError)
+    outside = ((table < 0) | (table >= arms)).any(axis=1)
+    if outside.any():
+        got = tuple(table[outside][0].tolist())
+        reject(owner, name, expected, got, error=InvalidGraphError)
+    return table.astype(np.int64)

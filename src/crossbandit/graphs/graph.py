@@ -1,0 +1,309 @@
+"""The feedback graph: which arms does playing an arm reveal?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, final
+
+import numpy as np
+import numpy.typing as npt
+
+from crossbandit.errors import IndependenceNumberError
+from crossbandit.graphs import exchange, neighborhoods, observability
+from crossbandit.kernels.runs import Runs, run_masses
+from crossbandit.validation import integer, reject, verbatim
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from matplotlib.axes import Axes
+
+    from crossbandit.graphs.independence import Independence, IndependenceBounds
+
+
+@final
+class FeedbackGraph:
+    """A directed graph on the arms: playing `a` reveals `b` iff `adjacency[a, b]`.
+
+    A graph does not change after it is made. It is kept as runs of consecutive arms, so a large
+    structured graph is small; `adjacency` is made when asked for.
+
+    Args:
+        adjacency: a square matrix of booleans, or of 0 and 1.
+
+    Attributes:
+        arms: the number of arms.
+        out_runs: for each arm, the runs of arms that it reveals.
+        in_runs: for each arm, the runs of arms that reveal it.
+
+    >>> graph = FeedbackGraph([[1, 1, 0], [0, 1, 1], [1, 0, 1]])
+    >>> graph
+    FeedbackGraph(arms=3, edges=6, observability='strong')
+    >>> graph.out_neighbors(0), graph.in_neighbors(0)
+    (array([0, 1]), array([0, 2]))
+    >>> graph.observation_mass([0.5, 0.25, 0.25])
+    array([0.75, 0.75, 0.5 ])
+    >>> graph.independence_number
+    1
+    """
+
+    __slots__ = ("_in_runs", "_independence", "_out_runs")
+
+    _out_runs: Runs
+    _in_runs: Runs
+    _independence: Independence | None
+
+    def __init__(self, adjacency: npt.ArrayLike) -> None:
+        matrix = exchange.checked_adjacency(adjacency)
+        self._fill(neighborhoods.runs_of_matrix(matrix), neighborhoods.runs_of_matrix(matrix.T))
+
+    @classmethod
+    def from_edges(cls, arms: int, edges: Iterable[Sequence[int]]) -> FeedbackGraph:
+        """Make a graph from edges (a, b): playing a reveals b. Repeated edges count once.
+
+        >>> FeedbackGraph.from_edges(3, [(0, 0), (0, 1), (0, 2)]).out_neighbors(0)
+        array([0, 1, 2])
+        """
+        return cls._of(exchange.runs_of_edges("FeedbackGraph.from_edges", arms, edges))
+
+    @classmethod
+    def from_runs(cls, arms: int, runs: Iterable[Sequence[int]]) -> FeedbackGraph:
+        """Make a graph from runs (a, first, last): playing a reveals first, ..., last.
+
+        The runs may come in any order and may overlap. No K x K matrix is made.
+
+        >>> FeedbackGraph.from_runs(1_000, [(0, 1, 999), (5, 5, 5)])
+        FeedbackGraph(arms=1000, edges=1000, observability='none')
+        """
+        return cls._of(exchange.runs_of_triples("FeedbackGraph.from_runs", arms, runs))
+
+    @classmethod
+    def from_networkx(cls, digraph: Any) -> FeedbackGraph:
+        """Make a graph from a NetworkX DiGraph whose nodes are the integers 0, ..., K - 1.
+
+        Other nodes are refused rather than numbered silently: which arm is which would be a guess.
+        """
+        return cls._of(exchange.runs_of_networkx(digraph))
+
+    @classmethod
+    def from_json(cls, data: object) -> FeedbackGraph:
+        """Make a graph from what `to_json` returned."""
+        return cls._of(exchange.runs_of_json(data))
+
+    @classmethod
+    def _of(cls, out_runs: Runs, in_runs: Runs | None = None) -> FeedbackGraph:
+        graph = cls.__new__(cls)
+        graph._fill(out_runs, neighborhoods.transposed(out_runs) if in_runs is None else in_runs)
+        return graph
+
+    def _fill(self, out_runs: Runs, in_runs: Runs) -> None:
+        for array in (*out_runs, *in_runs):
+            array.flags.writeable = False
+        self._out_runs = out_runs
+        self._in_runs = in_runs
+        self._independence = None
+
+    @property
+    def arms(self) -> int:
+        """The number of arms."""
+        return self._out_runs.starts.size - 1
+
+    @property
+    def out_runs(self) -> Runs:
+        """For each arm, the runs of arms that it reveals. Read-only."""
+        return self._out_runs
+
+    @property
+    def in_runs(self) -> Runs:
+        """For each arm, the runs of arms that reveal it. Read-only."""
+        return self._in_runs
+
+    @property
+    def adjacency(self) -> npt.NDArray[np.bool_]:
+        """A new read-only K x K matrix: `adjacency[a, b]` says whether a reveals b."""
+        matrix = neighborhoods.matrix_of_runs(self._out_runs)
+        matrix.flags.writeable = False
+        return matrix
+
+    @property
+    def edge_count(self) -> int:
+        """The number of edges, self-loops included."""
+        return int((self._out_runs.last - self._out_runs.first + 1).sum())
+
+    def edges(self) -> list[tuple[int, int]]:
+        """Return all edges (a, b) in lexicographic order.
+
+        >>> FeedbackGraph([[0, 1], [1, 1]]).edges()
+        [(0, 1), (1, 0), (1, 1)]
+        """
+        tail, head = neighborhoods.all_members(self._out_runs)
+        return list(zip(tail.tolist(), head.tolist(), strict=True))
+
+    def out_neighbors(self, arm: int) -> npt.NDArray[np.int64]:
+        """Return the arms that playing `arm` reveals, ascending."""
+        return neighborhoods.members(self._out_runs, self._checked_arm("out_neighbors", arm))
+
+    def in_neighbors(self, arm: int) -> npt.NDArray[np.int64]:
+        """Return the arms that reveal `arm`, ascending."""
+        return neighborhoods.members(self._in_runs, self._checked_arm("in_neighbors", arm))
+
+    def _checked_arm(self, method: str, arm: int) -> int:
+        owner = f"FeedbackGraph.{method}"
+        if integer(owner, "arm", arm, at_least=0) >= self.arms:
+            reject(owner, "arm", f"an arm from 0 to {self.arms - 1}", arm)
+        return int(arm)
+
+    def observation_mass(self, p: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """Return for each arm the mass p(N_in(a)) of the arms that reveal it.
+
+        Under the policy p this is the probability to observe the arm. The time is proportional to
+        arms plus runs.
+
+        Args:
+            p: (K,), a finite mass of at least 0 for each arm; the sum is free.
+        """
+        mass = _checked_mass(p, self.arms)
+        scratch = np.empty((2, self.arms + 1))
+        out = np.empty(self.arms)
+        run_masses(self._in_runs, mass, scratch[0], scratch[1], out)
+        return out
+
+    @property
+    def arms_without_self_loop(self) -> tuple[int, ...]:
+        """The arms that do not reveal themselves, ascending."""
+        return tuple(np.flatnonzero(~neighborhoods.self_loops(self._out_runs)).tolist())
+
+    @property
+    def observability(self) -> Literal["strong", "weak", "none"]:
+        """How well the graph lets every arm be seen.
+
+        An arm is strongly observable if it has a self-loop or every other arm reveals it, weakly
+        observable if only some other arms reveal it, and unobservable if no arm does. A graph is
+        what its worst arm is. `observability_reason` names the arms that decide.
+        """
+        return observability.grade(self)
+
+    @property
+    def observability_reason(self) -> str:
+        """Why `observability` is what it is, naming the arms that decide it.
+
+        >>> FeedbackGraph([[0, 1, 1], [0, 0, 1], [0, 1, 1]]).observability_reason
+        'no arm reveals arm 0'
+        """
+        return observability.reason(self)
+
+    def require_strongly_observable(self, owner: str) -> None:
+        """Raise `InvalidGraphError` in the name of `owner` unless the graph is strongly observable."""
+        observability.require_strong(self, owner)
+
+    @property
+    def independence_number(self) -> int:
+        """The largest number of arms of which none reveals another. Self-loops do not matter.
+
+        The answer is exact, found once and kept. `crossbandit.graphs.independence` says how far
+        that goes; past it the error is an `IndependenceNumberError` and `independence_bounds`
+        still answers.
+        """
+        return len(self.independent_set)
+
+    @property
+    def independent_set(self) -> tuple[int, ...]:
+        """Arms of which none reveals another, as many as there can be, ascending."""
+        from crossbandit.graphs import independence
+
+        known = self._independence
+        if known is None or not known.final:
+            known = self._independence = independence.solve(self)
+        if not known.exact:
+            lower, upper = known.bounds
+            raise IndependenceNumberError(
+                f"The independence number of {self!r} could not be settled within "
+                f"{independence.TIME_LIMIT:g} seconds. It is at least {lower} and at most {upper}: "
+                "use independence_bounds instead."
+            )
+        return known.witness
+
+    @property
+    def independence_bounds(self) -> IndependenceBounds:
+        """A lower and an upper bound of the independence number, found without a long search.
+
+        Both are certain: the first is the size of an independent set, the second that of a cover
+        by cliques, rounded down if the cover is fractional.
+
+        >>> FeedbackGraph([[1, 1, 0], [0, 1, 1], [0, 0, 1]]).independence_bounds
+        IndependenceBounds(lower=2, upper=2)
+        """
+        from crossbandit.graphs import independence
+
+        if self._independence is None:
+            self._independence = independence.estimate(self)
+        return self._independence.bounds
+
+    def to_networkx(self) -> Any:
+        """Return a NetworkX DiGraph on the nodes 0, ..., K - 1."""
+        import networkx as nx
+
+        digraph = nx.DiGraph()
+        digraph.add_nodes_from(range(self.arms))
+        digraph.add_edges_from(self.edges())
+        return digraph
+
+    def to_json(self) -> dict[str, Any]:
+        """Return a dictionary for `json.dump`: the arms and the runs (a, first, last).
+
+        >>> FeedbackGraph([[1, 1, 0], [0, 1, 1], [1, 0, 1]]).to_json()
+        {'arms': 3, 'runs': [[0, 0, 1], [1, 1, 2], [2, 0, 0], [2, 2, 2]]}
+        """
+        runs = self._out_runs
+        table = np.stack([neighborhoods.owners(runs), runs.first, runs.last], axis=1)
+        return {"arms": self.arms, "runs": table.tolist()}
+
+    def draw(self, ax: Axes | None = None) -> Axes:
+        """Draw the graph with Matplotlib and return the axes.
+
+        Few arms stand on a circle; many are shown as an adjacency picture.
+
+        Args:
+            ax: the axes to draw on; a new figure by default.
+        """
+        from crossbandit.graphs import drawing
+
+        return drawing.draw(self, ax)
+
+    def _repr_html_(self) -> str:
+        from crossbandit.graphs import drawing
+
+        return drawing.html(self)
+
+    def __repr__(self) -> str:
+        return (
+            f"FeedbackGraph(arms={self.arms}, edges={self.edge_count}, "
+            f"observability={self.observability!r})"
+        )
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, FeedbackGraph):
+            return NotImplemented
+        pairs = zip(self._out_runs, other._out_runs, strict=True)
+        return all(np.array_equal(mine, theirs) for mine, theirs in pairs)
+
+    def __hash__(self) -> int:
+        return hash(tuple(array.tobytes() for array in self._out_runs))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return FeedbackGraph._of, (self._out_runs, self._in_runs)
+
+
+def _checked_mass(p: npt.ArrayLike, arms: int) -> npt.NDArray[np.float64]:
+    """Return a contiguous copy of one finite non-negative mass per arm."""
+    expected = f"{arms} finite numbers of at least 0, one per arm"
+    owner = "FeedbackGraph.observation_mass"
+    try:
+        mass = np.array(p, dtype=np.float64, order="C")
+    except (TypeError, ValueError):
+        reject(owner, "p", expected, p)
+    if mass.shape != (arms,):
+        reject(owner, "p", expected, verbatim(f"an array of shape {mass.shape}"))
+    wrong = np.flatnonzero(~(np.isfinite(mass) & (mass >= 0)))
+    if wrong.size:
+        reject(owner, "p", expected, verbatim(f"{mass[wrong[0]]} for arm {wrong[0]}"))
+    return mass

@@ -1,0 +1,129 @@
+"""The independence number: exact as far as exact goes, certain bounds beyond.
+
+Two arms are adjacent if either reveals the other. The graph is taken apart first: an arm adjacent
+to all others is in no larger set, and components do not know each other. What is a clique is then
+settled, and so is every piece whose largest set found equals its smallest clique cover; rings,
+thresholds and everything else that is regular ends here, at any size. The rest is searched.
+
+Exact within TIME_LIMIT, as measured on one core: every random graph of 100 arms; random graphs of
+200 arms in which at most 3 % or at least 30 % of the pairs are adjacent, of 300 arms from 50 %, of
+1,000 arms from 90 %; and graphs of thousands of arms whose neighbourhoods overlap much, such as
+points in a plane.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from crossbandit.graphs import covers, neighborhoods, search
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from crossbandit.graphs.graph import FeedbackGraph
+    from crossbandit.graphs.neighborhoods import Ints
+    from crossbandit.kernels.runs import Runs
+
+TIME_LIMIT = 60.0  # seconds for the search of one graph
+
+
+class IndependenceBounds(NamedTuple):
+    """The independence number is at least `lower` and at most `upper`."""
+
+    lower: int
+    upper: int
+
+
+class Independence(NamedTuple):
+    """What is known: an independent set, a bound on every other one, and if that is the last word."""
+
+    witness: tuple[int, ...]
+    upper: int
+    searched: bool
+
+    @property
+    def bounds(self) -> IndependenceBounds:
+        """The bounds that the witness and the cover prove."""
+        return IndependenceBounds(len(self.witness), self.upper)
+
+    @property
+    def exact(self) -> bool:
+        """Whether the bounds meet."""
+        return len(self.witness) == self.upper
+
+    @property
+    def final(self) -> bool:
+        """Whether another search would say nothing new."""
+        return self.exact or self.searched
+
+
+class _Piece(NamedTuple):
+    """A connected part in which no arm is adjacent to all others."""
+
+    arms: Ints  # their names in the whole graph, ascending
+    closed: Runs  # of each, its neighbours and itself
+
+
+def estimate(graph: FeedbackGraph) -> Independence:
+    """Return bounds without a search."""
+    return _assembled(graph, covers.bounds, searched=False)
+
+
+def solve(graph: FeedbackGraph) -> Independence:
+    """Return the exact answer, or the best bounds after TIME_LIMIT."""
+    deadline = time.monotonic() + TIME_LIMIT
+
+    def settle(closed: Runs) -> tuple[Ints, int]:
+        witness, upper = covers.bounds(closed)
+        if witness.size == upper:
+            return witness, upper
+        return search.improved(closed, witness, upper, deadline)
+
+    return _assembled(graph, settle, searched=True)
+
+
+def _assembled(
+    graph: FeedbackGraph, settle: Callable[[Runs], tuple[Ints, int]], *, searched: bool
+) -> Independence:
+    witness, pieces = _taken_apart(graph)
+    upper = len(witness)
+    for piece in pieces:
+        found, bound = settle(piece.closed)
+        witness.extend(piece.arms[found].tolist())
+        upper += bound
+    return Independence(tuple(sorted(witness)), upper, searched)
+
+
+def _taken_apart(graph: FeedbackGraph) -> tuple[list[int], list[_Piece]]:
+    """Return one arm of every part that is a clique, and the parts that are none."""
+    settled: list[int] = []
+    pieces: list[_Piece] = []
+    closed = neighborhoods.closed_union(graph.out_runs, graph.in_runs)
+    todo = [_Piece(np.arange(graph.arms), closed)]
+    while todo:
+        piece = todo.pop()
+        degree = neighborhoods.sizes(piece.closed)
+        universal = degree == piece.arms.size
+        if universal.all():
+            settled.append(int(piece.arms[0]))
+            continue
+        if universal.any():
+            todo.append(_restricted(piece, ~universal))
+            continue
+        part = covers.components(piece.closed)
+        size = np.bincount(part)
+        if size.size == 1:
+            pieces.append(piece)
+            continue
+        broken = np.bincount(part, weights=degree != size[part]) > 0
+        _, first = np.unique(part, return_index=True)
+        settled.extend(piece.arms[first[~broken]].tolist())
+        todo.extend(_restricted(piece, part == c) for c in np.flatnonzero(broken))
+    return settled, pieces
+
+
+def _restricted(piece: _Piece, keep: neighborhoods.Bools) -> _Piece:
+    return _Piece(piece.arms[keep], neighborhoods.induced(piece.closed, keep))

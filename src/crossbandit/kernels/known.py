@@ -1,0 +1,115 @@
+"""One round of Algorithm 1 (known context distribution), and a loop of them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from crossbandit.kernels.compilation import compiled
+from crossbandit.kernels.rounds import (
+    ContextBlock,
+    Floats,
+    Integers,
+    LossBlock,
+    add_row,
+    loss_at,
+    read,
+)
+from crossbandit.kernels.runs import Runs, run_masses
+from crossbandit.kernels.simplex import draw, exponential_weights
+
+
+class KnownParameters(NamedTuple):
+    """The constants of Algorithm 1, by the paper's names."""
+
+    eta: float
+    gamma: float
+    rho: float
+    beta: float
+
+
+class KnownState(NamedTuple):
+    """All that Algorithm 1 keeps."""
+
+    estimates: Floats  # (K, columns): sums of loss estimates
+    bias: Floats  # (K,): sums of the pessimistic correction
+    denominators: Floats  # (K,): u_t of the round played last
+    counters: Integers  # (1,): the round to come
+    scratch: Floats  # (4, K + 1)
+
+
+@compiled
+def policy(
+    state: KnownState, parameters: KnownParameters, first: int, values: Floats, out: Floats
+) -> None:
+    """Set `out` (K,) to r_{t,c} for the round to come."""
+    read(state.estimates, state.bias, first, values, out)
+    exponential_weights(out, parameters.eta, parameters.rho, out)
+
+
+@compiled
+def play(
+    state: KnownState,
+    parameters: KnownParameters,
+    in_runs: Runs,
+    loopless: Integers,
+    law: ContextBlock,
+    probabilities: Floats,
+    first: int,
+    values: Floats,
+    uniform: float,
+) -> tuple[int, float]:
+    """Play one round; return the arm and its probability. Changes `state`.
+
+    `law` and `probabilities` (support,) are the known distribution. Observation masses are linear
+    in the distribution, so the mean over contexts is taken once, before the graph is looked at.
+    """
+    arms = state.denominators.size
+    chosen, mean = state.scratch[0, :arms], state.scratch[1, :arms]
+    mean[:] = 0.0
+    for c in range(probabilities.size):
+        support = law.values[min(c, law.values.shape[0] - 1)]
+        policy(state, parameters, law.first[c], support, chosen)
+        for a in range(arms):
+            mean[a] += probabilities[c] * chosen[a]
+    run_masses(in_runs, mean, state.scratch[2], state.scratch[3], state.denominators)
+    for a in range(arms):
+        state.denominators[a] += parameters.gamma
+    policy(state, parameters, first, values, chosen)
+    arm = draw(chosen, uniform)
+    if loopless.size > 0:
+        special = loopless[0]
+        for a in loopless[1:]:
+            if mean[a] > mean[special]:
+                special = a
+        state.bias[special] += parameters.beta / state.denominators[special]
+    state.counters[0] += 1
+    return arm, chosen[arm]
+
+
+@compiled
+def simulate(
+    state: KnownState,
+    parameters: KnownParameters,
+    in_runs: Runs,
+    out_runs: Runs,
+    loopless: Integers,
+    law: ContextBlock,
+    probabilities: Floats,
+    losses: LossBlock,
+    contexts: ContextBlock,
+    uniforms: Floats,
+    arms: Integers,
+    incurred: Floats,
+) -> None:
+    """Play len(arms) rounds; fill `arms` and `incurred`, change `state`. uniforms: one a round."""
+    for i in range(arms.size):
+        first = contexts.first[i]
+        values = contexts.values[min(i, contexts.values.shape[0] - 1)]
+        arm, _ = play(
+            state, parameters, in_runs, loopless, law, probabilities, first, values, uniforms[i]
+        )
+        arms[i] = arm
+        incurred[i] = loss_at(losses, i, arm, first, values)
+        for run in range(out_runs.starts[arm], out_runs.starts[arm + 1]):
+            for b in range(out_runs.first[run], out_runs.last[run] + 1):
+                add_row(losses, i, b, 1.0 / state.denominators[b], state.estimates[b])

@@ -1,0 +1,68 @@
+"""One round of a learner per context (no cross-learning), and a loop of them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from crossbandit.kernels.compilation import compiled
+from crossbandit.kernels.rounds import ContextBlock, Floats, Integers, LossBlock, loss_at
+from crossbandit.kernels.runs import Runs, run_masses
+from crossbandit.kernels.simplex import draw, exponential_weights
+
+
+class PerContextState(NamedTuple):
+    """All that the per-context learners keep."""
+
+    estimates: Floats  # (M, K): sums of loss estimates, a learner per row
+    observed: Floats  # (K,): observation probabilities in the round played last
+    counters: Integers  # (1,): the round to come
+    scratch: Floats  # (3, K + 1)
+
+
+@compiled
+def play(
+    state: PerContextState, eta: float, in_runs: Runs, context: int, uniform: float
+) -> tuple[int, float]:
+    """Play one round; return the arm and its probability. Changes `state`.
+
+    Sets `state.observed`. Where the arm played reveals b, the mass of b's in-neighbourhood is at
+    least the arm's own probability; holding to that keeps rounding from a division by nothing.
+    """
+    arms = state.observed.size
+    chosen = state.scratch[0, :arms]
+    exponential_weights(state.estimates[context], eta, 0.0, chosen)
+    arm = draw(chosen, uniform)
+    run_masses(in_runs, chosen, state.scratch[1], state.scratch[2], state.observed)
+    for b in range(arms):
+        state.observed[b] = max(state.observed[b], chosen[arm])
+    state.counters[0] += 1
+    return arm, chosen[arm]
+
+
+@compiled
+def simulate(
+    state: PerContextState,
+    eta: float,
+    in_runs: Runs,
+    out_runs: Runs,
+    indices: Integers,
+    losses: LossBlock,
+    contexts: ContextBlock,
+    uniforms: Floats,
+    arms: Integers,
+    incurred: Floats,
+) -> None:
+    """Play len(arms) rounds; fill `arms` and `incurred`, change `state`. uniforms: one a round.
+
+    indices: (n,), the number of each round's context.
+    """
+    for i in range(arms.size):
+        first = contexts.first[i]
+        values = contexts.values[min(i, contexts.values.shape[0] - 1)]
+        arm, _ = play(state, eta, in_runs, indices[i], uniforms[i])
+        arms[i] = arm
+        incurred[i] = loss_at(losses, i, arm, first, values)
+        for run in range(out_runs.starts[arm], out_runs.starts[arm + 1]):
+            for b in range(out_runs.first[run], out_runs.last[run] + 1):
+                loss = loss_at(losses, i, b, first, values)
+                state.estimates[indices[i], b] += (1.0 / state.observed[b]) * loss

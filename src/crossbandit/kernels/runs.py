@@ -1,0 +1,59 @@
+"""Neighbourhoods as runs of consecutive arms, and the mass of each from one prefix sum."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from crossbandit.kernels.compilation import compiled
+
+
+class Runs(NamedTuple):
+    """The neighbourhoods of K arms; arm `a` owns the runs `starts[a] : starts[a + 1]`.
+
+    Run `i` holds the arms `first[i], ..., last[i]`, both included. Within an arm the runs ascend
+    and neither overlap nor touch.
+    """
+
+    starts: npt.NDArray[np.int64]  # (K + 1,)
+    first: npt.NDArray[np.int64]  # (runs,)
+    last: npt.NDArray[np.int64]  # (runs,)
+
+
+@compiled
+def run_masses(
+    runs: Runs,
+    mass: npt.NDArray[np.float64],
+    prefix: npt.NDArray[np.float64],
+    suffix: npt.NDArray[np.float64],
+    out: npt.NDArray[np.float64],
+) -> None:
+    """Set `out[a]` to the mass of arm a's neighbourhood, in time proportional to arms plus runs.
+
+    mass, out: (K,). prefix, suffix: (K + 1,), scratch. A run that touches an end is read off one
+    sum; only a run in the middle is a difference of two, and that never falls below its own two
+    ends: rounding may not turn a small positive mass into nothing.
+    """
+    arms = mass.size
+    prefix[0] = 0.0
+    suffix[arms] = 0.0
+    for a in range(arms):
+        prefix[a + 1] = prefix[a] + mass[a]
+    for a in range(arms - 1, -1, -1):
+        suffix[a] = suffix[a + 1] + mass[a]
+    for a in range(arms):
+        total = 0.0
+        for i in range(runs.starts[a], runs.starts[a + 1]):
+            first = runs.first[i]
+            last = runs.last[i]
+            if first == last:
+                total += mass[first]
+            elif first == 0:
+                total += prefix[last + 1]
+            elif last == arms - 1:
+                total += suffix[first]
+            else:
+                total += max(prefix[last + 1] - prefix[first], mass[first] + mass[last])
+        out[a] = total

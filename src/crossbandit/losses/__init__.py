@@ -1,0 +1,5 @@
+"""The two forms of losses: what a learner keeps of an arm, and how a context reads it."""
+
+from crossbandit.losses.forms import DenseForm, LinearForm, LossForm, Reading
+
+__all__ = ["DenseForm", "LinearForm", "LossForm", "Reading"]

@@ -1,0 +1,148 @@
+"""What a learner knows beforehand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from crossbandit.errors import InvalidParameterError
+from crossbandit.graphs import FeedbackGraph
+from crossbandit.losses import DenseForm, LinearForm, LossForm
+from crossbandit.validation import integer, reject, verbatim
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from crossbandit.kernels.rounds import Floats
+
+PROBABILITY_TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Problem:
+    """The graph, the contexts, the form of the losses and, if it is known, the horizon.
+
+    Give either `contexts`, their number: losses are then dense, one per context; or `features`:
+    losses are then linear in them. `features` is their number (a context is a feature vector) or a
+    table of feature vectors (a context is the number of a row). `context_distribution`, one
+    probability per context, is for algorithms that need to know it.
+
+    >>> from crossbandit import graphs
+    >>> Problem(graphs.threshold(100), features=2, horizon=10_000)
+    Problem(100 arms, contexts of 2 features, horizon 10000)
+    """
+
+    graph: FeedbackGraph = field(kw_only=False)
+    contexts: int | None = None
+    features: int | npt.ArrayLike | None = None
+    horizon: int | None = None
+    context_distribution: npt.ArrayLike | None = None
+    form: LossForm = field(init=False)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.graph, FeedbackGraph):
+            reject("Problem", "graph", "a FeedbackGraph", self.graph)
+        if self.graph.arms < 2:
+            got = verbatim(f"{self.graph.arms} arm, which leaves nothing to decide")
+            reject("Problem", "graph", "a FeedbackGraph of at least 2 arms", got)
+        form = self._form()
+        object.__setattr__(self, "form", form)
+        object.__setattr__(self, "contexts", form.contexts)
+        if isinstance(form, LinearForm):
+            features = form.columns if form.table is None else form.table
+            object.__setattr__(self, "features", features)
+        if self.horizon is not None:
+            horizon = integer("Problem", "horizon", self.horizon, at_least=1)
+            object.__setattr__(self, "horizon", horizon)
+        if self.context_distribution is not None:
+            distribution = probabilities(
+                "Problem", "context_distribution", self.context_distribution, form.contexts
+            )
+            object.__setattr__(self, "context_distribution", distribution)
+
+    def _form(self) -> LossForm:
+        if self.contexts is not None and self.features is None:
+            return DenseForm(self.contexts)
+        if self.features is not None and self.contexts is None:
+            return LinearForm(self.features)
+        got = "neither" if self.features is None else "both"
+        raise InvalidParameterError(
+            "Problem must be given either 'contexts', their number, for a loss of its own in each; "
+            f"or 'features', for losses that are linear in them. Got {got}."
+        )
+
+    @property
+    def arms(self) -> int:
+        """The number of arms, K."""
+        return self.graph.arms
+
+    def with_distribution(self, distribution: npt.ArrayLike) -> Problem:
+        """Return this problem with a known law of the contexts."""
+        return self._replace(context_distribution=distribution)
+
+    def with_graph(self, graph: FeedbackGraph) -> Problem:
+        """Return this problem on another graph."""
+        return self._replace(graph=graph)
+
+    def _replace(self, **changes: Any) -> Problem:
+        contexts = None if isinstance(self.form, LinearForm) else self.contexts
+        return replace(self, **{"contexts": contexts, **changes})
+
+    def __repr__(self) -> str:
+        if self.contexts is None:
+            contexts = f"contexts of {self.form.columns} features"
+        elif isinstance(self.form, LinearForm):
+            contexts = f"{self.contexts} contexts of {self.form.columns} features"
+        else:
+            contexts = f"{self.contexts} contexts"
+        horizon = "no horizon" if self.horizon is None else f"horizon {self.horizon}"
+        return f"Problem({self.arms} arms, {contexts}, {horizon})"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Problem):
+            return NotImplemented
+        return self.to_json() == other.to_json()
+
+    def __hash__(self) -> int:
+        return hash((self.graph, self.contexts, self.form.columns, self.horizon))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return a form that `json` can write and `from_json` can read."""
+        linear = isinstance(self.form, LinearForm)
+        return {
+            "graph": self.graph.to_json(),
+            "contexts": None if linear else self.contexts,
+            "features": _plain(self.features),
+            "horizon": self.horizon,
+            "context_distribution": _plain(self.context_distribution),
+        }
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Problem:
+        """Return the problem that `to_json` wrote."""
+        return cls(**{**data, "graph": FeedbackGraph.from_json(data["graph"])})
+
+
+def _plain(value: Any) -> Any:
+    return value.tolist() if isinstance(value, np.ndarray) else value
+
+
+def probabilities(owner: str, name: str, values: npt.ArrayLike, count: int | None) -> Floats:
+    """Return `values` as a read-only distribution over `count` contexts (any number if None)."""
+    expected = "a vector of probabilities" if count is None else f"{count} probabilities"
+    try:
+        result = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        reject(owner, name, expected, values)
+    if result.ndim != 1 or result.size == 0 or (count is not None and result.size != count):
+        reject(owner, name, expected, verbatim(f"an array of shape {result.shape}"))
+    if not (result >= 0).all() or not np.isfinite(result).all():
+        bad = int(np.flatnonzero(~((result >= 0) & np.isfinite(result)))[0])
+        reject(owner, name, expected, verbatim(f"{result[bad]} for context {bad}"))
+    total = float(result.sum())
+    if abs(total - 1.0) > PROBABILITY_TOLERANCE:
+        reject(owner, name, f"{expected} that sum to 1", verbatim(f"a sum of {total!r}"))
+    result.flags.writeable = False
+    return result

@@ -1,0 +1,96 @@
+"""Checks at the door: one message form, used by every constructor.
+
+The 'eta' parameter of CrossGraph must be a positive number. Got -0.1.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+from typing import TYPE_CHECKING, NoReturn
+
+from crossbandit.errors import InvalidInputError, InvalidParameterError
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+
+def reject(
+    owner: str,
+    name: str,
+    expected: str,
+    got: object,
+    *,
+    error: type[InvalidInputError] = InvalidParameterError,
+) -> NoReturn:
+    """Raise `error` in the package's one message form."""
+    shown = got if isinstance(got, _Verbatim) else repr(got)
+    raise error(f"The {name!r} parameter of {owner} must be {expected}. Got {shown}.")
+
+
+class _Verbatim(str):
+    """Text that a message shows as it is, without quotes."""
+
+    __slots__ = ()
+
+
+def verbatim(text: str) -> _Verbatim:
+    """Mark a description of a bad value, to be shown without quotes."""
+    return _Verbatim(text)
+
+
+def integer(owner: str, name: str, value: object, *, at_least: int) -> int:
+    """Return `value` as an int that is at least `at_least`."""
+    expected = f"an integer of at least {at_least}"
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+        reject(owner, name, expected, value)
+    if value < at_least:
+        reject(owner, name, expected, value)
+    return int(value)
+
+
+def number(
+    owner: str,
+    name: str,
+    value: object,
+    *,
+    above: float = -math.inf,
+    at_least: float = -math.inf,
+    at_most: float = math.inf,
+    below: float = math.inf,
+) -> float:
+    """Return `value` as a finite float within the given bounds."""
+    bounds = [
+        f"{word} {bound:g}"
+        for word, bound in (
+            ("above", above),
+            ("of at least", at_least),
+            ("of at most", at_most),
+            ("below", below),
+        )
+        if math.isfinite(bound)
+    ]
+    expected = " ".join(["a finite number", " and ".join(bounds)]).strip()
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        reject(owner, name, expected, value)
+    result = float(value)
+    if not math.isfinite(result) or not (above < result < below and at_least <= result <= at_most):
+        reject(owner, name, expected, value)
+    return result
+
+
+def choice(owner: str, name: str, value: object, choices: Collection[str]) -> str:
+    """Return `value` if it is one of `choices`."""
+    if not isinstance(value, str) or value not in choices:
+        reject(owner, name, "one of " + ", ".join(map(repr, choices)), value)
+    return value
+
+
+def even(owner: str, name: str, value: object) -> int:
+    """Return `value` as an even int of at least 2."""
+    expected = "an even integer of at least 2"
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+        reject(owner, name, expected, value)
+    if value < 2 or value % 2 != 0:
+        reject(owner, name, expected, value)
+    return int(value)

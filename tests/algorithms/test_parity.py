@@ -1,0 +1,168 @@
+"""Literal transcription = kernel run as Python = kernel compiled: equal arms, close numbers."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from crossbandit import simulate
+from crossbandit.algorithms import (
+    Algorithm,
+    CrossGraph,
+    CrossGraphKnown,
+    Learner,
+    PerContextExp3,
+    PerContextGraph,
+    SchneiderZimmert,
+)
+from crossbandit.environments import BlockEnvironment
+from crossbandit.streams import stream
+from tests.cases import ALGORITHMS, environments
+from tests.reference import cross_graph, cross_graph_known, per_context, schneider_zimmert
+from tests.reference.common import EpochTrace, Trace
+
+SEED = 11
+CASES = [
+    pytest.param(algorithm, environment, id=f"{name}-{algorithm}")
+    for name, environment in environments()
+    for algorithm in ALGORITHMS
+]
+
+
+def reference(algorithm: Algorithm, environment: BlockEnvironment) -> Trace:
+    problem = environment.problem
+    horizon = problem.horizon
+    assert horizon is not None
+    features = problem.form.support()
+    contexts = environment.context_law.draw(stream(SEED, "contexts"), horizon)
+    uniforms = stream(SEED, "learner").random(2 * horizon)
+
+    def losses(t: int) -> Any:
+        rows = environment.losses(t)
+        return rows.T if features.values.size == 1 else features.values @ rows.T
+
+    common = (problem.graph.adjacency, losses, contexts, uniforms)
+    if isinstance(algorithm, CrossGraph):
+        p = algorithm.parameters(problem)
+        return cross_graph.run(
+            *common, eta=p.eta, gamma=p.gamma, rho=p.rho, beta=p.beta, L=p.epoch_length
+        )
+    if isinstance(algorithm, SchneiderZimmert):
+        p = algorithm.parameters(problem)
+        return schneider_zimmert.run(*common, eta=p.eta, gamma=p.gamma, L=p.epoch_length)
+    if isinstance(algorithm, CrossGraphKnown):
+        k = algorithm.parameters(problem)
+        nu = environment.context_law.probabilities
+        assert nu is not None
+        return cross_graph_known.run(*common, nu=nu, **k._asdict())
+    if isinstance(algorithm, PerContextGraph):
+        return per_context.run_graph(*common, eta=algorithm.learning_rate(problem))
+    assert isinstance(algorithm, PerContextExp3)
+    return per_context.run_exp3(*common, eta=algorithm.learning_rate(problem))
+
+
+def cumulative(learner: Learner) -> Any:
+    """Return what the learner has summed up, as the transcription has it: contexts by arms."""
+    state = learner._state()
+    estimates, bias = state["estimates"], state.get("bias")
+    if bias is None:
+        return estimates
+    if estimates.ndim == 3:
+        estimates, bias = estimates[0], bias[0]
+    support = learner.problem.form.support()
+    width = support.values.shape[1]
+    return np.array(
+        [
+            bias
+            + estimates[:, first : first + width] @ support.values[min(c, len(support.values) - 1)]
+            for c, first in enumerate(support.first)
+        ]
+    )
+
+
+def played(algorithm: Algorithm, environment: BlockEnvironment) -> Learner:
+    """Return the learner after an episode through `act` and `learn`."""
+    problem = environment.problem
+    if algorithm.needs_context_distribution:
+        law = environment.context_law.probabilities
+        assert law is not None
+        problem = problem.with_distribution(law)
+    learner = algorithm.start(problem, seed=SEED)
+    horizon = problem.horizon
+    assert horizon is not None
+    for t, context in enumerate(environment.context_law.draw(stream(SEED, "contexts"), horizon)):
+        decision = learner.act(int(context))
+        learner.learn(decision, environment.losses(t)[list(decision.revealed)])
+    return learner
+
+
+@pytest.mark.parametrize(("algorithm", "environment"), CASES)
+def test_compiled_and_plain_simulation_follow_the_transcription(
+    algorithm: Algorithm, environment: BlockEnvironment
+) -> None:
+    trace = reference(algorithm, environment)
+    compiled = simulate(algorithm, environment, seed=SEED, compiled=True)
+    plain = simulate(algorithm, environment, seed=SEED, compiled=False)
+    np.testing.assert_array_equal(compiled.arms, trace.arms)
+    np.testing.assert_array_equal(plain.arms, trace.arms)
+    np.testing.assert_allclose(compiled.losses, trace.losses, rtol=0, atol=1e-14)
+    np.testing.assert_allclose(plain.losses, trace.losses, rtol=0, atol=1e-14)
+
+
+@pytest.mark.parametrize(("algorithm", "environment"), CASES)
+def test_estimates_are_those_of_the_transcription(
+    algorithm: Algorithm, environment: BlockEnvironment
+) -> None:
+    trace = reference(algorithm, environment)
+    learner = played(algorithm, environment)
+    np.testing.assert_allclose(cumulative(learner), trace.cumulative, rtol=1e-11, atol=1e-11)
+    if isinstance(trace, EpochTrace):
+        state = learner._state()
+        np.testing.assert_allclose(state["denominators"], trace.denominators[-1], rtol=1e-12)
+        assert state["counters"][1] == trace.special_arms[-1]
+
+
+def test_the_cases_exercise_every_branch_of_algorithm_2() -> None:
+    fallbacks = specials = 0
+    for _, environment in environments():
+        for algorithm in ALGORITHMS:
+            if isinstance(algorithm, CrossGraph):
+                trace = reference(algorithm, environment)
+                assert isinstance(trace, EpochTrace)
+                fallbacks += int(trace.fallbacks.sum())
+                specials += len({arm for arm in trace.special_arms if arm > 0})
+    assert fallbacks > 50
+    assert specials > 2
+
+
+def test_interpreted_kernels_play_the_same_arms() -> None:
+    script = (
+        "import json\n"
+        "from tests import cases\n"
+        "from crossbandit import simulate\n"
+        "print(json.dumps([simulate(a, e, seed=11, compiled=True).arms.tolist()\n"
+        "    for _, e in cases.environments() for a in cases.ALGORITHMS]))\n"
+    )
+    root = Path(__file__).parents[2]
+    result = subprocess.run(
+        [sys.executable, "-c", script],
+        env={
+            **os.environ,
+            "NUMBA_DISABLE_JIT": "1",
+            "PYTHONPATH": f"{root}{os.pathsep}{root / 'src'}",
+        },
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    expected = [
+        simulate(algorithm, environment, seed=SEED, compiled=True).arms.tolist()
+        for _, environment in environments()
+        for algorithm in ALGORITHMS
+    ]
+    assert json.loads(result.stdout) == expected

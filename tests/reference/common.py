@@ -1,0 +1,78 @@
+"""What every algorithm of the paper shares: FTRL, mixing, drawing an arm, the special arm."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+# losses(t)[c, a] is the loss of arm a in context c on round t.
+Losses = Callable[[int], Floats]
+
+# Stands for j_e when every arm has a self-loop, so that there is no special arm.
+NO_ARM = -1
+
+
+@dataclass(frozen=True, eq=False)
+class Trace:
+    """What one run did."""
+
+    arms: Ints  # (T,) A_t
+    losses: Floats  # (T,) l_{t,c_t}(A_t)
+    probabilities: Floats  # (T,) the probability with which A_t was drawn, given c_t
+    cumulative: Floats  # (M, K) sum over all rounds s of (lhat_{s,c} + b_s)
+
+
+@dataclass(frozen=True, eq=False)
+class EpochTrace(Trace):
+    """What one run of Algorithm 2 did. Item i of each list belongs to epoch e = i + 2."""
+
+    fallbacks: Bools  # (T,) whether q_{t,c_t} was r_{e,c_t} because the pointwise test failed
+    denominators: list[Floats]  # (K,) W_e
+    special_arms: list[int]  # j_e, or NO_ARM
+    snapshots: list[Floats]  # (M, K) s_{e,c}
+
+
+def softmax(cumulative: Floats, eta: float) -> Floats:
+    """FTRL with negative entropy (eq:ftrl-update): p_c(a) proportional to exp(-eta L_c(a)).
+
+    Works on one context (K,) and on all contexts (M, K).
+    """
+    shifted = cumulative - cumulative.min(axis=-1, keepdims=True)
+    weights = np.exp(-eta * shifted)
+    p: Floats = weights / weights.sum(axis=-1, keepdims=True)
+    return p
+
+
+def mix(p: Floats, rho: float) -> Floats:
+    """r = (1 - rho) p + rho 1/K."""
+    K = p.shape[-1]
+    r: Floats = (1 - rho) * p + rho / K
+    return r
+
+
+def draw(q: Floats, u: float) -> int:
+    """The smallest arm a with u < q(0) + ... + q(a)."""
+    total = 0.0
+    for a in range(len(q)):
+        total += float(q[a])
+        if u < total:
+            return a
+    # Rounding left the total at or below u.
+    return int(np.flatnonzero(q > 0)[-1])
+
+
+def arms_without_self_loop(adjacency: Bools) -> Ints:
+    """S-bar, in increasing order."""
+    return np.flatnonzero(~np.diag(adjacency)).astype(np.int64)
+
+
+def special_arm(mass: Floats, s_bar: Ints) -> int:
+    """argmax over S-bar of the mass; the smallest arm among ties; NO_ARM if S-bar is empty."""
+    if len(s_bar) == 0:
+        return NO_ARM
+    return int(s_bar[np.argmax(mass[s_bar])])

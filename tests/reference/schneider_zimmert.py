@@ -1,0 +1,34 @@
+"""SZ-Context: cross-learning that ignores the graph (Section "Experiments")."""
+
+from . import cross_graph
+from .common import Bools, EpochTrace, Floats, Ints, Losses
+from .graphs import singleton
+
+
+def run(
+    adjacency: Bools,
+    losses: Losses,
+    contexts: Ints,
+    uniforms: Floats,
+    *,
+    eta: float,
+    gamma: float,
+    L: int,
+) -> EpochTrace:
+    """Algorithm 2 on the singleton graph with rho = beta = 0.
+
+    Of the adjacency only the number of arms is used: every played arm shows its own loss, also
+    where the graph has no self-loop.
+    """
+    K = len(adjacency)
+    return cross_graph.run(
+        singleton(K),
+        losses,
+        contexts,
+        uniforms,
+        eta=eta,
+        gamma=gamma,
+        rho=0.0,
+        beta=0.0,
+        L=L,
+    )
