@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 import numpy as np
+import pytest
 
 from crossbandit import CrossGraph, CrossGraphKnown, FeedbackGraph, graphs
 from crossbandit.algorithms import (
@@ -29,6 +30,15 @@ ALGORITHMS: tuple[Algorithm, ...] = (
     PerContextGraph(),
     PerContextExp3(),
 )
+
+
+def name(algorithm: Algorithm) -> str:
+    """Return a short name for a test's id."""
+    by_hand = len(set(algorithm.to_json().values()) - {None, "experiment"}) > 1
+    return f"{algorithm.id} by hand" if by_hand else algorithm.id
+
+
+every_algorithm = pytest.mark.parametrize("algorithm", ALGORITHMS, ids=name)
 
 
 def asymmetric() -> FeedbackGraph:

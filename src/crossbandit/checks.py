@@ -292,7 +292,8 @@ def _check_losses(environment: Environment, t: int) -> None:
 
 def _at_contexts(environment: Environment, rows: Any) -> Any:
     contexts = environment.context_law.draw(stream(1, "contexts"), 200)
-    return rows @ environment.problem.form.block(contexts).values.T
+    block = environment.problem.form.block(contexts)
+    return (rows * block.table[block.entry]).sum(axis=2)
 
 
 def _check_block(environment: BlockEnvironment, horizon: int) -> None:

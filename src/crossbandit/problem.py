@@ -26,8 +26,9 @@ class Problem:
 
     Give either `contexts`, their number: losses are then dense, one per context; or `features`:
     losses are then linear in them. `features` is their number (a context is a feature vector) or a
-    table of feature vectors (a context is the number of a row). `context_distribution`, one
-    probability per context, is for algorithms that need to know it.
+    table of shape (contexts, features), or (contexts, arms, features) where features differ from
+    arm to arm (a context is the number of an entry). `context_distribution`, one probability per
+    context, is for algorithms that need to know it.
 
     >>> from crossbandit import graphs
     >>> Problem(graphs.threshold(100), features=2, horizon=10_000)
@@ -51,8 +52,7 @@ class Problem:
         object.__setattr__(self, "form", form)
         object.__setattr__(self, "contexts", form.contexts)
         if isinstance(form, LinearForm):
-            features = form.columns if form.table is None else form.table
-            object.__setattr__(self, "features", features)
+            object.__setattr__(self, "features", form.features)
         if self.horizon is not None:
             horizon = integer("Problem", "horizon", self.horizon, at_least=1)
             object.__setattr__(self, "horizon", horizon)
@@ -66,7 +66,7 @@ class Problem:
         if self.contexts is not None and self.features is None:
             return DenseForm(self.contexts)
         if self.features is not None and self.contexts is None:
-            return LinearForm(self.features)
+            return LinearForm(self.features, self.graph.arms)
         got = "neither" if self.features is None else "both"
         raise InvalidParameterError(
             "Problem must be given either 'contexts', their number, for a loss of its own in each; "

@@ -22,14 +22,15 @@ from crossbandit.algorithms import (
 )
 from crossbandit.environments import BlockEnvironment
 from crossbandit.streams import stream
-from tests.cases import ALGORITHMS, environments
+from tests.cases import ALGORITHMS, environments, name
+from tests.learners import cumulative
 from tests.reference import cross_graph, cross_graph_known, per_context, schneider_zimmert
 from tests.reference.common import EpochTrace, Trace
 
 SEED = 11
 CASES = [
-    pytest.param(algorithm, environment, id=f"{name}-{algorithm}")
-    for name, environment in environments()
+    pytest.param(algorithm, environment, id=f"{title}-{name(algorithm)}")
+    for title, environment in environments()
     for algorithm in ALGORITHMS
 ]
 
@@ -44,7 +45,9 @@ def reference(algorithm: Algorithm, environment: BlockEnvironment) -> Trace:
 
     def losses(t: int) -> Any:
         rows = environment.losses(t)
-        return rows.T if features.values.size == 1 else features.values @ rows.T
+        if features.table.size == 1:
+            return rows.T
+        return (rows * features.table[features.entry]).sum(axis=2)
 
     common = (problem.graph.adjacency, losses, contexts, uniforms)
     if isinstance(algorithm, CrossGraph):
@@ -64,25 +67,6 @@ def reference(algorithm: Algorithm, environment: BlockEnvironment) -> Trace:
         return per_context.run_graph(*common, eta=algorithm.learning_rate(problem))
     assert isinstance(algorithm, PerContextExp3)
     return per_context.run_exp3(*common, eta=algorithm.learning_rate(problem))
-
-
-def cumulative(learner: Learner) -> Any:
-    """Return what the learner has summed up, as the transcription has it: contexts by arms."""
-    state = learner._state()
-    estimates, bias = state["estimates"], state.get("bias")
-    if bias is None:
-        return estimates
-    if estimates.ndim == 3:
-        estimates, bias = estimates[0], bias[0]
-    support = learner.problem.form.support()
-    width = support.values.shape[1]
-    return np.array(
-        [
-            bias
-            + estimates[:, first : first + width] @ support.values[min(c, len(support.values) - 1)]
-            for c, first in enumerate(support.first)
-        ]
-    )
 
 
 def played(algorithm: Algorithm, environment: BlockEnvironment) -> Learner:
@@ -107,8 +91,10 @@ def test_compiled_and_plain_simulation_follow_the_transcription(
 ) -> None:
     trace = reference(algorithm, environment)
     compiled = simulate(algorithm, environment, seed=SEED, compiled=True)
+    dense = simulate(algorithm, environment, seed=SEED, compiled=True, factored=False)
     plain = simulate(algorithm, environment, seed=SEED, compiled=False)
     np.testing.assert_array_equal(compiled.arms, trace.arms)
+    np.testing.assert_array_equal(dense.arms, trace.arms)
     np.testing.assert_array_equal(plain.arms, trace.arms)
     np.testing.assert_allclose(compiled.losses, trace.losses, rtol=0, atol=1e-14)
     np.testing.assert_allclose(plain.losses, trace.losses, rtol=0, atol=1e-14)
@@ -124,7 +110,7 @@ def test_estimates_are_those_of_the_transcription(
     if isinstance(trace, EpochTrace):
         state = learner._state()
         np.testing.assert_allclose(state["denominators"], trace.denominators[-1], rtol=1e-12)
-        assert state["counters"][1] == trace.special_arms[-1]
+        assert state["counters"][2] == trace.special_arms[-1]
 
 
 def test_the_cases_exercise_every_branch_of_algorithm_2() -> None:

@@ -75,7 +75,7 @@ def from_json(data: dict[str, Any]) -> Algorithm:
     """
     parameters = dict(data)
     id_ = parameters.pop("id", None)
-    if id_ not in _REGISTRY:
+    if not isinstance(id_, str) or id_ not in _REGISTRY:
         hint = get_close_matches(str(id_), _REGISTRY, n=1)
         raise InvalidParameterError(
             f"There is no algorithm {id_!r}. Registered are: {', '.join(sorted(_REGISTRY))}."

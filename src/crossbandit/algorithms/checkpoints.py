@@ -67,10 +67,18 @@ def load(path: str | os.PathLike[str]) -> Learner:
         algorithm = from_json(header["algorithm"])
         learner = algorithm.start(_read_problem(header["problem"], arrays), seed=0)
         _fill(learner._state(), arrays)
-        learner._restore_tickets(_read_tickets(header["tickets"], learner.problem, arrays))
+        learner._restore_tickets(_read_tickets(header["tickets"], learner, arrays))
         learner._generator.bit_generator.state = header["generator"]
         learner.id = header["id"]
-    except (KeyError, TypeError, ValueError, IndexError, CrossbanditError) as error:
+    except (
+        AttributeError,
+        KeyError,
+        IndexError,
+        OverflowError,
+        TypeError,
+        ValueError,
+        CrossbanditError,
+    ) as error:
         raise CheckpointError(
             f"The checkpoint {os.fspath(path)!r} does not hold together: {error}"
         ) from error
@@ -93,12 +101,20 @@ def _replace(path: Path, content: bytes) -> None:
 def _read(path: Path) -> dict[str, npt.NDArray[Any]]:
     content = path.read_bytes()
     try:
-        with np.load(io.BytesIO(content), allow_pickle=False) as archive:
-            return {name: archive[name] for name in archive.files}
-    except (ValueError, OSError, EOFError, KeyError, AttributeError, zlib.error) as error:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            # A member is read to its end before anything is made of it: that checks its checksum.
+            return {
+                name.removesuffix(".npy"): _array(archive.read(name)) for name in archive.namelist()
+            }
+    except (ValueError, OSError, EOFError, KeyError, zlib.error, zipfile.BadZipFile) as error:
         raise _damaged(path, error) from error
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
+    except (NotImplementedError, RuntimeError) as error:  # an unknown kind of zip, or encrypted
         raise _damaged(path, error) from error
+
+
+def _array(content: bytes) -> npt.NDArray[Any]:
+    array: npt.NDArray[Any] = np.lib.format.read_array(io.BytesIO(content), allow_pickle=False)
+    return array
 
 
 def _damaged(path: Path, error: Exception) -> CheckpointError:
@@ -179,18 +195,30 @@ def _write_tickets(
 
 
 def _read_tickets(
-    data: dict[str, Any], problem: Problem, arrays: Mapping[str, npt.NDArray[Any]]
+    data: dict[str, Any], learner: Learner, arrays: Mapping[str, npt.NDArray[Any]]
 ) -> dict[str, list[Ticket]]:
+    problem = learner.problem
+    all_weights = _table("tickets.weights", problem.arms, arrays)
+    all_rows = _table("tickets.rows", problem.form.columns, arrays)
     tickets, used = [], 0
     for round_, context, arm, weights, count in data["tickets"]:
         ticket = Ticket(round_, problem.form.reading(context), arm)
         if weights is not None:
-            ticket.weights = arrays["tickets.weights"][weights]
+            ticket.weights = all_weights[weights]
         if count is not None:
-            ticket.rows = arrays["tickets.rows"][used : used + count]
+            ticket.rows = all_rows[used : used + count]
             used += count
+            if len(ticket.rows) != len(learner.reveals(arm)):
+                raise ValueError(f"round {round_} has losses of {len(ticket.rows)} arms")
         tickets.append(ticket)
     return {name: [tickets[i] for i in numbers] for name, numbers in data["roles"].items()}
+
+
+def _table(name: str, columns: int, arrays: Mapping[str, npt.NDArray[Any]]) -> npt.NDArray[Any]:
+    table = arrays.get(name, np.empty((0, columns)))
+    if table.ndim != 2 or table.shape[1] != columns or table.dtype != np.float64:
+        raise ValueError(f"{name} has shape {table.shape} and type {table.dtype}")
+    return table
 
 
 def _distinct(objects: list[_Object]) -> list[_Object]:

@@ -131,7 +131,7 @@ class KnownLearner(Learner):
         return probability
 
     def _absorb(self, ticket: Ticket, rows: Floats) -> None:
-        self._add(self._known.estimates, ticket, rows)
+        self._add(self._known.estimates[0], ticket, rows)
 
     def _state(self) -> Mapping[str, npt.NDArray[Any]]:
         return self._known._asdict()
@@ -165,16 +165,17 @@ class KnownLearner(Learner):
 def _support(problem: Problem) -> tuple[ContextBlock, Floats]:
     probabilities = np.asarray(problem.context_distribution)
     possible = np.flatnonzero(probabilities)
-    block = problem.form.support()
-    values = block.values if block.values.shape[0] == 1 else block.values[possible]
-    return ContextBlock(block.first[possible], values), probabilities[possible]
+    first, entry, table = problem.form.support()
+    return ContextBlock(first[possible], entry[possible], table), probabilities[possible]
 
 
 def _empty_state(arms: int, columns: int) -> KnownState:
     return KnownState(
-        estimates=np.zeros((arms, columns)),
-        bias=np.zeros(arms),
+        estimates=np.zeros((1, arms, columns)),
+        bias=np.zeros((1, arms)),
         denominators=np.zeros(arms),
         counters=np.zeros(1, dtype=np.int64),
-        scratch=np.zeros((4, arms + 1)),
+        chosen=np.zeros(arms),
+        mean=np.zeros(arms),
+        sums=np.zeros((2, arms + 1)),
     )

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from crossbandit.algorithms.algorithm import Algorithm
     from crossbandit.graphs import FeedbackGraph
     from crossbandit.kernels.rounds import ContextBlock, Floats, Integers, LossBlock
+    from crossbandit.losses import LossForm
     from crossbandit.problem import Problem
     from crossbandit.streams import Seed
 
@@ -41,7 +42,7 @@ class EpochLearner(Learner):
         super().__init__(algorithm, problem, graph, seed)
         self.parameters = parameters
         self._loopless = np.asarray(graph.arms_without_self_loop, dtype=np.int64)
-        self._epoch = empty_state(problem.arms, problem.form.columns)
+        self._epoch = empty_state(problem.arms, problem.form)
         self._weights: Floats | None = None  # 2 / W_e of the epoch that `_weights_of` names
         self._weights_of = -1
         self._open: Ticket | None = None
@@ -150,16 +151,18 @@ def _check_horizon(owner: str, horizon: int | None, epoch_length: int) -> None:
         reject("Problem", "horizon", expected, horizon)
 
 
-def empty_state(arms: int, columns: int) -> EpochState:
+def empty_state(arms: int, form: LossForm) -> EpochState:
     """Return the state before the first round."""
     return EpochState(
-        estimates=np.zeros((3, arms, columns)),
+        estimates=np.zeros((3, arms, form.columns)),
         bias=np.zeros((3, arms)),
         denominators=np.zeros(arms),
         frequency=np.zeros(arms),
         mass=np.zeros(arms),
-        upcoming=np.zeros((2, arms)),
         retention=np.zeros(2),
-        counters=np.array([0, -1]),
-        scratch=np.zeros((3, arms + 1)),
+        counters=np.array([0, 0, -1, 0]),
+        pair_values=np.zeros(form.shape),
+        snapshot=np.zeros(arms),
+        chosen=np.zeros(arms),
+        sums=np.zeros((2, arms + 1)),
     )

@@ -175,17 +175,26 @@ class Learner(ABC):
                 f"The decision of round {decision.round} was made by another learner "
                 f"({decision.learner}, not {self.id}). Hand it to the learner that made it."
             )
-        ticket = self._pending.get(decision.round)
+        try:
+            ticket = self._pending.get(decision.round)
+        except TypeError:  # a round that cannot be one
+            ticket = None
         if ticket is None:
             raise DecisionError(
                 f"The decision of round {decision.round} has been learned from before, or is older "
                 f"than the {self.max_pending} decisions that are remembered. Each counts once."
             )
-        if ticket.arm != decision.arm or ticket.reading.context != decision.context:
+        revealed = self.reveals(ticket.arm)
+        if not (
+            _same(ticket.arm, decision.arm)
+            and _same(ticket.reading.context, decision.context)
+            and _same(revealed, decision.revealed)
+        ):
             raise DecisionError(
                 f"In round {decision.round} this learner played arm {ticket.arm} in context "
-                f"{ticket.reading.context}. Got a decision that says arm {decision.arm} in context "
-                f"{decision.context}."
+                f"{ticket.reading.context}, which reveals {list(revealed)}. Got a decision that "
+                f"says arm {decision.arm} in context {decision.context}, which reveals "
+                f"{decision.revealed}."
             )
         return ticket
 
@@ -224,6 +233,15 @@ def _in_order(losses: Mapping[int, Any], revealed: Sequence[int], arm: int) -> l
                 f"{list(revealed)}."
             )
     return [losses[b] for b in revealed]
+
+
+def _same(ours: int | Sequence[float], theirs: object) -> bool:
+    """Return whether a decision still says what it said; a list may stand for a tuple or range."""
+    if theirs is ours:
+        return True
+    if isinstance(ours, Sequence):
+        return isinstance(theirs, Sequence) and list(theirs) == list(ours)
+    return isinstance(theirs, int | np.integer) and theirs == ours
 
 
 def _compact(arms: npt.NDArray[np.int64]) -> Sequence[int]:

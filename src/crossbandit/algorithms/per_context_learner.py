@@ -63,10 +63,9 @@ class PerContextLearner(Learner):
         return probability
 
     def _absorb(self, ticket: Ticket, rows: Floats) -> None:
-        _, first, values = ticket.reading
-        losses = (rows[:, first : first + values.size] * values).sum(axis=1, keepdims=True)
+        losses = ticket.reading.losses(rows, self.reveals(ticket.arm))
         own = self._learners.estimates[_number(ticket.reading)]
-        self._add(own[:, None], ticket, losses)
+        self._add(own[:, None], ticket, losses[:, None])
 
     def _state(self) -> Mapping[str, npt.NDArray[Any]]:
         return self._learners._asdict()
@@ -104,5 +103,6 @@ def _empty_state(contexts: int, arms: int) -> PerContextState:
         estimates=np.zeros((contexts, arms)),
         observed=np.zeros(arms),
         counters=np.zeros(1, dtype=np.int64),
-        scratch=np.zeros((3, arms + 1)),
+        chosen=np.zeros(arms),
+        sums=np.zeros((2, arms + 1)),
     )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crossbandit.environments.contexts import FiniteContexts
-from crossbandit.environments.environment import BlockEnvironment
+from crossbandit.environments.environment import BlockEnvironment, row_block
 from crossbandit.errors import InvalidParameterError
 from crossbandit.graphs import paper_ring
 from crossbandit.kernels.rounds import LossBlock
@@ -56,28 +56,74 @@ class PaperBenchmark(BlockEnvironment):
 
     @cached_property
     def _table(self) -> tuple[Floats, Floats, Floats]:
+        """B (contexts, arms), phi (contexts,) and psi (arms,)."""
         generator = stream(self.table_seed, "losses")
         base = generator.uniform(0.15, 0.85, (self.contexts, self.arms))
         phi = generator.uniform(0.0, 2 * np.pi, self.contexts)
         psi = generator.uniform(0.0, 2 * np.pi, self.arms)
-        return np.ascontiguousarray(base.T)[None], np.stack([np.cos(phi), np.sin(phi)]), psi
+        return base, phi, psi
+
+    @cached_property
+    def _base_and_features(self) -> tuple[Floats, Floats]:
+        base, phi, _ = self._table
+        return np.ascontiguousarray(base.T)[None], np.stack([np.cos(phi), np.sin(phi)])
 
     def block(self, start: int, stop: int) -> LossBlock:
-        base, features, _ = self._table
+        base, features = self._base_and_features
+        return LossBlock(base, self._coefficients(start, stop), features, clip=True)
+
+    def _coefficients(self, start: int, stop: int) -> Floats:
         if self.horizon * self.arms * 16 <= _KEPT_BYTES:
-            coefficients = self._all_coefficients[start:stop]
-        else:
-            coefficients = self._coefficients(start, stop)
-        return LossBlock(base, coefficients, features, clip=True)
+            return self._all_coefficients[start:stop]
+        return self._phases(start, stop)
 
     @cached_property
     def _all_coefficients(self) -> Floats:
-        return self._coefficients(0, self.horizon)
+        return self._phases(0, self.horizon)
 
-    def _coefficients(self, start: int, stop: int) -> Floats:
+    def _phases(self, start: int, stop: int) -> Floats:
         time = 2 * np.pi * (np.arange(start, stop) + 1) / PERIOD
         angle = time[:, None] + self._table[2]
         return AMPLITUDE * np.stack([np.sin(angle), np.cos(angle)], axis=2)
+
+    def factored(self) -> LinearBenchmark:
+        return self._factored
+
+    @cached_property
+    def _factored(self) -> LinearBenchmark:
+        return LinearBenchmark(self)
+
+
+class LinearBenchmark(BlockEnvironment):
+    """The paper's benchmark in linear form.
+
+    Its losses stay within [0.05, 0.95], so the clip never acts, and each is linear in three
+    features of its context and arm: (B_{c,a}, cos phi_c, sin phi_c).
+    """
+
+    def __init__(self, benchmark: PaperBenchmark) -> None:
+        base, phi, _ = benchmark._table  # noqa: SLF001 - another face of the same table
+        alike = np.broadcast_to(np.stack([np.cos(phi), np.sin(phi)], 1)[:, None], (*base.shape, 2))
+        features = np.concatenate([base[:, :, None], alike], axis=2)
+        graph, horizon = benchmark.problem.graph, benchmark.horizon
+        self.problem = Problem(graph, features=features, horizon=horizon)
+        self.context_law = benchmark.context_law
+        self._benchmark = benchmark
+
+    def block(self, start: int, stop: int) -> LossBlock:
+        if self._benchmark.horizon * self._benchmark.arms * 24 <= _KEPT_BYTES:
+            rows = self._all_rows[start:stop]
+        else:
+            rows = self._rows(start, stop)
+        return row_block(rows)
+
+    @cached_property
+    def _all_rows(self) -> Floats:
+        return self._rows(0, self._benchmark.horizon)
+
+    def _rows(self, start: int, stop: int) -> Floats:
+        phases = self._benchmark._coefficients(start, stop)  # noqa: SLF001
+        return np.concatenate([np.ones((*phases.shape[:2], 1)), phases], axis=2)
 
 
 def paper_benchmark(

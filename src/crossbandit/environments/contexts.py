@@ -41,6 +41,7 @@ class FiniteContexts:
 
     law: int | npt.ArrayLike
     probabilities: Floats = field(init=False, repr=False)
+    _uniform: bool = field(init=False, repr=False, default=False)
     _cumulative: Floats = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -48,6 +49,7 @@ class FiniteContexts:
             count = integer("FiniteContexts", "law", self.law, at_least=1)
             weights = np.full(count, 1.0 / count)
             weights.flags.writeable = False
+            object.__setattr__(self, "_uniform", True)
         else:
             weights = probabilities("FiniteContexts", "law", self.law, None)
         object.__setattr__(self, "probabilities", weights)
@@ -59,6 +61,8 @@ class FiniteContexts:
     def draw(self, generator: np.random.Generator, count: int) -> npt.NDArray[np.int64]:
         """Return `count` contexts, by one uniform number each."""
         uniforms = generator.random(count)
+        if self._uniform:
+            return (uniforms * self.probabilities.size).astype(np.int64)
         return np.searchsorted(self._cumulative, uniforms, side="right").astype(np.int64)
 
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 
-from crossbandit.kernels.rounds import LossBlock, add_totals, write_rows
+from crossbandit.kernels.rounds import LossBlock, add_totals, best_arms, write_rows
 from crossbandit.validation import reject, verbatim
 
 if TYPE_CHECKING:
     from crossbandit.environments.contexts import ContextLaw
-    from crossbandit.kernels.rounds import Floats
+    from crossbandit.kernels.rounds import Floats, Integers
     from crossbandit.problem import Problem
 
 # Rounds in one stretch: long enough that a stretch costs little, short enough to be interrupted.
@@ -67,6 +67,28 @@ class BlockEnvironment(ABC):
             add_totals(self.block(start, stop), stop - start, totals)
         totals.flags.writeable = False
         return totals
+
+    @cached_property
+    def best_arms(self) -> Integers:
+        """The comparator: the arm of least total loss in each of finitely many contexts."""
+        support = self.problem.form.support()
+        arms = np.empty(support.first.size, dtype=np.int64)
+        best_arms(self.totals, support, arms)
+        arms.flags.writeable = False
+        return arms
+
+    def factored(self) -> BlockEnvironment | None:
+        """Return the same environment in linear form, if its losses are exactly linear.
+
+        A simulation then costs the same for any number of contexts.
+        """
+        return None
+
+
+def row_block(rows: Floats) -> LossBlock:
+    """Return a block of given rows (rounds, arms, columns), with nothing to add or to limit."""
+    rounds, arms, columns = rows.shape
+    return LossBlock(rows, np.empty((rounds, arms, 0)), np.empty((0, columns)), clip=False)
 
 
 def stretches(horizon: int) -> list[tuple[int, int]]:

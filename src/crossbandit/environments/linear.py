@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crossbandit.environments.contexts import ContextLaw, FiniteContexts
-from crossbandit.environments.environment import BlockEnvironment
+from crossbandit.environments.environment import BlockEnvironment, row_block
 from crossbandit.errors import InvalidLossesError, InvalidParameterError
-from crossbandit.kernels.rounds import LossBlock
 from crossbandit.problem import Problem
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from crossbandit.graphs import FeedbackGraph
+    from crossbandit.kernels.rounds import LossBlock
 
 
 class LinearTable(BlockEnvironment):
@@ -38,16 +38,9 @@ class LinearTable(BlockEnvironment):
             )
         self.context_law = context_law
         self._rows = rows
-        self._no_coefficients = np.empty((horizon, graph.arms, 0))
-        self._no_features = np.empty((0, columns))
 
     def block(self, start: int, stop: int) -> LossBlock:
-        return LossBlock(
-            self._rows[start:stop],
-            self._no_coefficients[start:stop],
-            self._no_features,
-            clip=False,
-        )
+        return row_block(self._rows[start:stop])
 
 
 def from_coefficients(

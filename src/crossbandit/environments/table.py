@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crossbandit.environments.contexts import ContextLaw, FiniteContexts
-from crossbandit.environments.environment import BlockEnvironment
+from crossbandit.environments.environment import BlockEnvironment, row_block
 from crossbandit.errors import InvalidLossesError
 from crossbandit.kernels.rounds import LossBlock, first_outside
 from crossbandit.problem import Problem, probabilities
@@ -30,16 +30,9 @@ class LossTable(BlockEnvironment):
             law = self.context_law.probabilities
             probabilities("from_table", "context_distribution", law, contexts)
         self._rows = rows
-        self._no_coefficients = np.empty((horizon, graph.arms, 0))
-        self._no_features = np.empty((0, contexts))
 
     def block(self, start: int, stop: int) -> LossBlock:
-        return LossBlock(
-            self._rows[start:stop],
-            self._no_coefficients[start:stop],
-            self._no_features,
-            clip=False,
-        )
+        return row_block(self._rows[start:stop])
 
 
 def from_table(

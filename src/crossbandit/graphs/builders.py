@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from crossbandit.graphs.exchange import checked_numbers
 from crossbandit.graphs.graph import FeedbackGraph
 from crossbandit.validation import choice, integer, number, reject, verbatim
 
@@ -98,7 +99,9 @@ def similarity(points: npt.ArrayLike, distance: float) -> FeedbackGraph:
     tails, heads = [], []
     for arm, place in enumerate(places):
         # One arm at a time: all pairs at once would take K * K * d numbers.
-        near = np.flatnonzero(np.hypot.reduce(places - place, axis=1) <= limit)
+        with np.errstate(over="ignore"):  # farther than a float can say is far
+            gap = np.hypot.reduce(np.abs(places - place), axis=1)
+        near = np.flatnonzero(gap <= limit)
         tails.append(np.full(near.size, arm))
         heads.append(near)
     edges = np.stack([np.concatenate(tails), np.concatenate(heads)], axis=1)
@@ -162,15 +165,9 @@ def _ring(owner: str, arms: int, radius: int) -> tuple[int, _Arrays, _Arrays]:
 
 def _checked_points(points: npt.ArrayLike) -> npt.NDArray[np.float64]:
     expected = "finite numbers of shape (arms,) or (arms, dimensions)"
-    try:
-        places = np.array(points, dtype=np.float64)
-    except (TypeError, ValueError):
-        reject("similarity", "points", expected, points)
+    places = checked_numbers("similarity", "points", expected, points)
     if places.ndim not in {1, 2} or places.size == 0:
         reject("similarity", "points", expected, verbatim(f"an array of shape {places.shape}"))
-    wrong = places[~np.isfinite(places)]
-    if wrong.size:
-        reject("similarity", "points", expected, verbatim(f"{wrong[0]} among them"))
     return places.reshape(len(places), -1)
 
 

@@ -21,20 +21,22 @@ if TYPE_CHECKING:
 def bounds(closed: Runs) -> tuple[Ints, int]:
     """Return an independent set, ascending, and an upper bound on the size of every one."""
     natural = np.arange(closed.starts.size - 1)
+    witness = greedy_set(closed, natural)
+    upper = min(_windows(closed), clique_partition(closed, natural))
+    if witness.size == upper:
+        return witness, upper
     by_degree = np.argsort(sizes(closed), kind="stable")
-    witness = max((greedy_set(closed, order) for order in (natural, by_degree)), key=len)
-    upper = _windows(closed)
-    if witness.size < upper:
-        upper = min(upper, _partition(closed))
-    return witness, upper
+    elimination = elimination_order(closed)
+    others = (greedy_set(closed, order) for order in (by_degree, elimination))
+    witness = max(witness, *others, key=len)
+    return witness, min(upper, clique_partition(closed, elimination))
 
 
 def components(closed: Runs) -> Ints:
     """Return for each arm the number of its connected component, counted by the first arm."""
     arms = closed.starts.size - 1
     part = np.full(arms, -1, dtype=np.int64)
-    count = left = 0
-    left = arms
+    count, left = 0, arms
     for root in range(arms):
         if part[root] >= 0:
             continue
@@ -60,6 +62,23 @@ def greedy_set(closed: Runs, order: Ints) -> Ints:
             taken.append(arm)
             free[members(closed, arm)] = False
     return np.array(sorted(taken), dtype=np.int64)
+
+
+def elimination_order(closed: Runs) -> Ints:
+    """Return the reverse of a maximum cardinality search.
+
+    On a chordal graph (trees, points on a line) it makes both greedy bounds exact: the neighbours
+    of each arm that come after it are a clique.
+    """
+    arms = closed.starts.size - 1
+    seen_neighbors = np.zeros(arms, dtype=np.int64)
+    order = np.empty(arms, dtype=np.int64)
+    for place in range(arms - 1, -1, -1):
+        arm = int(seen_neighbors.argmax())
+        order[place] = arm
+        seen_neighbors[members(closed, arm)] += 1
+        seen_neighbors[arm] = -arms  # below every arm that is still to come, for good
+    return order
 
 
 def _windows(closed: Runs) -> int:
@@ -95,12 +114,11 @@ def _reach(closed: Runs) -> Ints:
     return np.where(around, arms + closed.last[begin], reach)
 
 
-def _partition(closed: Runs) -> int:
-    """Count the cliques of a greedy partition of the arms."""
-    arms = closed.starts.size - 1
-    left = np.ones(arms, dtype=np.bool_)
+def clique_partition(closed: Runs, order: Ints) -> int:
+    """Count the cliques of a partition of the arms, grown greedily from roots in this order."""
+    left = np.ones(order.size, dtype=np.bool_)
     count = 0
-    for root in range(arms):
+    for root in order.tolist():
         if not left[root]:
             continue
         count += 1
@@ -110,7 +128,7 @@ def _partition(closed: Runs) -> int:
         while candidates.size:
             arm = int(candidates[0])
             left[arm] = False
-            near = np.zeros(arms, dtype=np.bool_)
+            near = np.zeros(order.size, dtype=np.bool_)
             near[members(closed, arm)] = True
             candidates = candidates[1:][near[candidates[1:]]]
     return count

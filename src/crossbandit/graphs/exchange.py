@@ -1,4 +1,4 @@
-"""Graphs from outside: matrices, edges, runs, NetworkX and JSON are checked here and become runs."""
+"""The door: matrices, edges, runs, NetworkX and JSON are checked here and become runs."""
 
 from __future__ import annotations
 
@@ -86,8 +86,41 @@ def runs_of_json(data: object) -> Runs:
     owner = "FeedbackGraph.from_json"
     if not isinstance(data, dict) or set(data) != {"arms", "runs"}:
         expected = "an object with the keys 'arms' and 'runs'"
-        reject(owner, "data", expected, data, error=InvalidGraphError)
+        got = verbatim(
+            f"the keys {sorted(map(str, data))}" if isinstance(data, dict) else repr(data)
+        )
+        reject(owner, "data", expected, got, error=InvalidGraphError)
     return runs_of_triples(owner, data["arms"], data["runs"])
+
+
+def checked_mass(p: npt.ArrayLike, arms: int) -> npt.NDArray[np.float64]:
+    """Return a contiguous copy of one finite non-negative mass per arm."""
+    owner = "FeedbackGraph.observation_mass"
+    expected = f"{arms} finite numbers of at least 0, one per arm"
+    mass = checked_numbers(owner, "p", expected, p)
+    if mass.shape != (arms,):
+        reject(owner, "p", expected, verbatim(f"an array of shape {mass.shape}"))
+    wrong = np.flatnonzero(mass < 0)
+    if wrong.size:
+        reject(owner, "p", expected, verbatim(f"{mass[wrong[0]]} for arm {wrong[0]}"))
+    return mass
+
+
+def checked_numbers(
+    owner: str, name: str, expected: str, values: npt.ArrayLike
+) -> npt.NDArray[np.float64]:
+    """Return a contiguous copy of finite real numbers, of any shape."""
+    try:
+        given = np.asarray(values)
+    except ValueError:
+        reject(owner, name, expected, verbatim("rows of unequal length"))
+    if given.dtype.kind not in "biuf":
+        reject(owner, name, expected, verbatim(f"values of type {given.dtype}"))
+    array = np.array(given, dtype=np.float64, order="C")
+    wrong = array[~np.isfinite(array)]
+    if wrong.size:
+        reject(owner, name, expected, verbatim(f"{wrong[0]} among them"))
+    return array
 
 
 def _checked_table(
@@ -98,7 +131,7 @@ def _checked_table(
     try:
         table = rows if isinstance(rows, np.ndarray) else np.array(list(rows))
     except (TypeError, ValueError):
-        reject(owner, name, expected, rows, error=InvalidGraphError)
+        reject(owner, name, expected, verbatim("something else"), error=InvalidGraphError)
     if table.size == 0:
         return np.zeros((0, width), dtype=np.int64)
     if table.ndim != 2 or table.shape[1] != width or table.dtype.kind not in "iu":
@@ -106,6 +139,6 @@ def _checked_table(
         reject(owner, name, expected, got, error=InvalidGraphError)
     outside = ((table < 0) | (table >= arms)).any(axis=1)
     if outside.any():
-        got = tuple(table[outside][0].tolist())
-        reject(owner, name, expected, got, error=InvalidGraphError)
+        stranger = tuple(table[outside][0].tolist())
+        reject(owner, name, expected, stranger, error=InvalidGraphError)
     return table.astype(np.int64)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from crossbandit.errors import IndependenceNumberError
 from crossbandit.graphs import exchange, neighborhoods, observability
 from crossbandit.kernels.runs import Runs, run_masses
-from crossbandit.validation import integer, reject, verbatim
+from crossbandit.validation import integer, reject
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -92,7 +92,9 @@ class FeedbackGraph:
     @classmethod
     def _of(cls, out_runs: Runs, in_runs: Runs | None = None) -> FeedbackGraph:
         graph = cls.__new__(cls)
-        graph._fill(out_runs, neighborhoods.transposed(out_runs) if in_runs is None else in_runs)
+        graph._fill(  # noqa: SLF001 - its own
+            out_runs, neighborhoods.transposed(out_runs) if in_runs is None else in_runs
+        )
         return graph
 
     def _fill(self, out_runs: Runs, in_runs: Runs) -> None:
@@ -161,10 +163,10 @@ class FeedbackGraph:
         Args:
             p: (K,), a finite mass of at least 0 for each arm; the sum is free.
         """
-        mass = _checked_mass(p, self.arms)
+        mass = exchange.checked_mass(p, self.arms)
         scratch = np.empty((2, self.arms + 1))
         out = np.empty(self.arms)
-        run_masses(self._in_runs, mass, scratch[0], scratch[1], out)
+        run_masses(self._in_runs, mass, scratch, out)
         return out
 
     @property
@@ -192,7 +194,7 @@ class FeedbackGraph:
         return observability.reason(self)
 
     def require_strongly_observable(self, owner: str) -> None:
-        """Raise `InvalidGraphError` in the name of `owner` unless the graph is strongly observable."""
+        """Raise `InvalidGraphError`, naming `owner` and an arm that is not strongly observable."""
         observability.require_strong(self, owner)
 
     @property
@@ -216,9 +218,9 @@ class FeedbackGraph:
         if not known.exact:
             lower, upper = known.bounds
             raise IndependenceNumberError(
-                f"The independence number of {self!r} could not be settled within "
-                f"{independence.TIME_LIMIT:g} seconds. It is at least {lower} and at most {upper}: "
-                "use independence_bounds instead."
+                f"The independence number of {self!r} is out of reach of an exact search of at "
+                f"most {independence.TIME_LIMIT:g} seconds. It is at least {lower} and at most "
+                f"{upper}: use independence_bounds instead."
             )
         return known.witness
 
@@ -291,19 +293,3 @@ class FeedbackGraph:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return FeedbackGraph._of, (self._out_runs, self._in_runs)
-
-
-def _checked_mass(p: npt.ArrayLike, arms: int) -> npt.NDArray[np.float64]:
-    """Return a contiguous copy of one finite non-negative mass per arm."""
-    expected = f"{arms} finite numbers of at least 0, one per arm"
-    owner = "FeedbackGraph.observation_mass"
-    try:
-        mass = np.array(p, dtype=np.float64, order="C")
-    except (TypeError, ValueError):
-        reject(owner, "p", expected, p)
-    if mass.shape != (arms,):
-        reject(owner, "p", expected, verbatim(f"an array of shape {mass.shape}"))
-    wrong = np.flatnonzero(~(np.isfinite(mass) & (mass >= 0)))
-    if wrong.size:
-        reject(owner, "p", expected, verbatim(f"{mass[wrong[0]]} for arm {wrong[0]}"))
-    return mass

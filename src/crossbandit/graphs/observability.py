@@ -40,8 +40,8 @@ def reason(graph: FeedbackGraph) -> str:
     if hidden:
         return f"no arm reveals {_named(hidden)}"
     if weak:
-        verb = "has" if len(weak) == 1 else "have"
-        return f"{_named(weak)} {verb} no self-loop and not every other arm as a revealer"
+        verb, them = ("has", "it") if len(weak) == 1 else ("have", "them")
+        return f"{_named(weak)} {verb} no self-loop, and not every other arm reveals {them}"
     if not loopless:
         return "every arm has a self-loop"
     verb = "is" if len(loopless) == 1 else "are"

@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 _SMALL = 120  # arms up to which the clique search wins at every density
 _DENSE = 0.25  # share of adjacent pairs from which it wins at every size
 _DEEP = 400  # it recurses once per arm of the set; Python allows about 1,000
-_CLIQUE_SEARCH_ARMS = 4_000  # beyond, the complement alone takes gigabytes
+_COMPLEMENT_EDGES = 300_000  # beyond, NetworkX needs much memory and has no chance in time
 _PROGRAM_EDGES = 500_000  # beyond, the constraints alone take minutes
+_PROGRAM_ARMS = 2_000  # beyond, HiGHS may overrun its time limit by far; its relaxation does not
 _ROUNDING = 1e-6  # HiGHS's own tolerance on a bound that would be an integer
 
 
@@ -38,21 +39,21 @@ def improved(closed: Runs, witness: Ints, upper: int, deadline: float) -> tuple[
     arms = closed.starts.size - 1
     edges = (int((closed.last - closed.first + 1).sum()) - arms) // 2
     density = 2 * edges / (arms * (arms - 1))
-    shallow = upper <= _DEEP and arms <= _CLIQUE_SEARCH_ARMS
-    if shallow and (arms <= _SMALL or density >= _DENSE):
-        found = _by_clique_search(closed, deadline)
+    searchable = upper <= _DEEP and arms * (arms - 1) // 2 - edges <= _COMPLEMENT_EDGES
+    if searchable and (arms <= _SMALL or density >= _DENSE):
+        found = by_clique_search(closed, deadline)
         return (witness, upper) if found is None else (found, found.size)
     if edges > _PROGRAM_EDGES:
         return witness, upper
-    found, bound = _by_integer_program(closed, deadline)
-    return max(witness, found, key=len), min(upper, bound)
+    return by_integer_program(closed, witness, upper, deadline)
 
 
 class _OutOfTimeError(Exception):
     """The clique search has met its deadline."""
 
 
-def _by_clique_search(closed: Runs, deadline: float) -> Ints | None:
+def by_clique_search(closed: Runs, deadline: float) -> Ints | None:
+    """Return a largest clique of the complement, or None if the deadline came first."""
     import networkx as nx
 
     class TimedGraph(nx.Graph):  # type: ignore[misc]
@@ -73,27 +74,43 @@ def _by_clique_search(closed: Runs, deadline: float) -> Ints | None:
     return np.array(sorted(found), dtype=np.int64)
 
 
-def _by_integer_program(closed: Runs, deadline: float) -> tuple[Ints, int]:
+def by_integer_program(
+    closed: Runs, witness: Ints, upper: int, deadline: float
+) -> tuple[Ints, int]:
     """Maximise the number of arms, with at most one in each of the cliques that cover the edges."""
-    from scipy.optimize import Bounds, LinearConstraint, milp
+    from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 
-    arms = closed.starts.size - 1
-    nothing = np.zeros(0, dtype=np.int64)
-    constraints = LinearConstraint(_clique_rows(closed), -np.inf, 1)
-    seconds = deadline - time.monotonic()
-    if seconds <= 0:
-        return nothing, arms
+    rows = _clique_rows(closed)
+    cliques, arms = rows.shape
+    gain = -np.ones(arms)
+    # The relaxation alone often meets the witness, in a fraction of the time.
+    relaxed = linprog(
+        gain, rows, np.ones(cliques), bounds=(0, 1), options={"time_limit": _left(deadline)}
+    )
+    if relaxed.status == 0:
+        upper = min(upper, _rounded_down(-relaxed.fun))
+    if witness.size == upper or arms > _PROGRAM_ARMS:
+        return witness, upper
     result = milp(
-        -np.ones(arms),
+        gain,
         integrality=np.ones(arms),
         bounds=Bounds(0, 1),
-        constraints=constraints,
-        options={"time_limit": seconds},
+        constraints=LinearConstraint(rows, -np.inf, 1),
+        options={"time_limit": _left(deadline)},
     )
-    found = nothing if result.x is None else np.flatnonzero(result.x > 0.5)
-    if result.mip_dual_bound is None or not np.isfinite(result.mip_dual_bound):
-        return found, arms
-    return found, int(np.floor(-result.mip_dual_bound + _ROUNDING))
+    if result.x is not None:
+        witness = max(witness, np.flatnonzero(result.x > 0.5), key=len)
+    if result.mip_dual_bound is not None:
+        upper = min(upper, _rounded_down(-result.mip_dual_bound))
+    return witness, upper
+
+
+def _left(deadline: float) -> float:
+    return max(deadline - time.monotonic(), 0.01)
+
+
+def _rounded_down(bound: float) -> int:
+    return int(min(np.floor(bound + _ROUNDING), np.iinfo(np.int64).max))
 
 
 def _clique_rows(closed: Runs) -> Any:

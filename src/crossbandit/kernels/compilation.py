@@ -7,6 +7,7 @@ from typing import Any, TypeVar, cast
 
 import numba
 
+_OPTIONS: dict[str, Any] = {"cache": True, "error_model": "numpy", "nogil": True}
 _Kernel = TypeVar("_Kernel", bound=Callable[..., Any])
 
 
@@ -16,7 +17,13 @@ def compiled(kernel: _Kernel) -> _Kernel:
     `fastmath` stays off: it reorders sums, and with them which arm is drawn. Without it, compiled
     and interpreted kernels agree to the last bit wherever the platform's `exp` does.
     """
-    return cast(
-        "_Kernel",
-        numba.njit(cache=True, error_model="numpy", nogil=True)(kernel),
-    )
+    return cast("_Kernel", numba.njit(**_OPTIONS)(kernel))
+
+
+def inlined(kernel: _Kernel) -> _Kernel:
+    """Compile a step that other kernels call once or more a round.
+
+    It becomes part of its callers: handing over a state of a dozen arrays would take longer than
+    many a step does.
+    """
+    return cast("_Kernel", numba.njit(forceinline=True, **_OPTIONS)(kernel))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from crossbandit.kernels.compilation import compiled
+from crossbandit.kernels.compilation import compiled, inlined
 from crossbandit.kernels.rounds import (
     ContextBlock,
     Floats,
@@ -18,15 +18,14 @@ from crossbandit.kernels.rounds import (
     LossBlock,
     add_row,
     loss_at,
-    read,
 )
 from crossbandit.kernels.runs import Runs, run_masses
-from crossbandit.kernels.simplex import draw, exponential_weights
+from crossbandit.kernels.simplex import context_weights, draw
 
 UNIFORMS_PER_PAIR = 4  # arm of the first round, arm of the second, split, retention
 
 LIVE = 0
-ROUND, SPECIAL_ARM = 0, 1
+ROUND, EPOCH, SPECIAL_ARM, FIRST_OF_PAIR = 0, 1, 2, 3
 _HALF = 0.5
 
 
@@ -46,15 +45,17 @@ class EpochState(NamedTuple):
     estimates: Floats  # (3, K, columns): sums of loss estimates
     bias: Floats  # (3, K): sums of the pessimistic correction, the same in every context
     denominators: Floats  # (K,): W_e
-    frequency: Floats  # (K,): the next epoch's w-hat, as far as it has come
-    mass: Floats  # (K,): the next epoch's m-hat, as far as it has come
-    upcoming: Floats  # (2, K): the next epoch's r, for the two contexts of the pair
+    frequency: Floats  # (K,): sum of r_{e+1,c} over the frequency rounds of epoch e so far
+    mass: Floats  # (K,): sum of r_{e+1,c} over its loss rounds, if more than one arm can be special
     retention: Floats  # (2,): probability of keeping the feedback of either round of the pair
-    counters: Integers  # (2,): the round to come, and the special arm or -1
-    scratch: Floats  # (3, K + 1)
+    counters: Integers  # (4,): round to come, epoch, special arm or -1, pair's first context
+    pair_values: Floats  # (K or 1, width): how the pair's first context reads, with FIRST_OF_PAIR
+    snapshot: Floats  # (K,), scratch: r_{e,c} of the round's context
+    chosen: Floats  # (K,), scratch: q_{t,c} of the round's context
+    sums: Floats  # (2, K + 1), scratch
 
 
-@compiled
+@inlined
 def policy(
     state: EpochState,
     parameters: EpochParameters,
@@ -64,18 +65,36 @@ def policy(
     out: Floats,
 ) -> None:
     """Set `out` (K,) to q_{t,c}, and `snapshot` (K,) to r_{e,c}, for the round to come."""
-    slot = 1 + (state.counters[ROUND] // parameters.epoch_length) % 2
-    read(state.estimates[slot], state.bias[slot], first, values, snapshot)
-    exponential_weights(snapshot, parameters.eta, parameters.rho, snapshot)
-    read(state.estimates[LIVE], state.bias[LIVE], first, values, out)
-    exponential_weights(out, parameters.eta, parameters.rho, out)
+    epoch = state.counters[ROUND] // parameters.epoch_length
+    _policy(state.estimates, state.bias, epoch, parameters, first, values, snapshot, out)
+
+
+@inlined
+def _slot(epoch: int) -> int:
+    return 1 + (epoch & 1)
+
+
+@inlined
+def _policy(
+    estimates: Floats,
+    bias: Floats,
+    epoch: int,
+    parameters: EpochParameters,
+    first: int,
+    values: Floats,
+    snapshot: Floats,
+    out: Floats,
+) -> None:
+    eta, rho = parameters.eta, parameters.rho
+    context_weights(estimates, bias, _slot(epoch), first, values, eta, rho, snapshot)
+    context_weights(estimates, bias, LIVE, first, values, eta, rho, out)
     for a in range(out.size):
         if 2.0 * out[a] < snapshot[a]:
             out[:] = snapshot
             return
 
 
-@compiled
+@inlined
 def play(
     state: EpochState,
     parameters: EpochParameters,
@@ -94,25 +113,27 @@ def play(
     `retain` are used by the second round only.
     """
     round_ = state.counters[ROUND]
-    epoch = round_ // parameters.epoch_length
-    if epoch > 0 and round_ % parameters.epoch_length == 0:
-        _enter_epoch(state, parameters, loopless, epoch)
-    side = round_ % 2
-    arms = state.denominators.size
-    snapshot, chosen = state.scratch[0, :arms], state.scratch[1, :arms]
-    policy(state, parameters, first, values, snapshot, chosen)
+    if round_ == (state.counters[EPOCH] + 1) * parameters.epoch_length:
+        _enter_epoch(state, parameters, in_runs, loopless)
+    epoch = state.counters[EPOCH]
+    side = round_ & 1
+    snapshot, chosen = state.snapshot, state.chosen
+    _policy(state.estimates, state.bias, epoch, parameters, first, values, snapshot, chosen)
     arm = draw(chosen, uniform)
     probability = chosen[arm]
     state.retention[side] = snapshot[arm] / (2.0 * probability)
-    following = 1 + (epoch + 1) % 2
-    upcoming = state.upcoming[side]
-    read(state.estimates[following], state.bias[following], first, values, upcoming)
-    exponential_weights(upcoming, parameters.eta, parameters.rho, upcoming)
     state.counters[ROUND] = round_ + 1
     if side == 0:
+        state.counters[FIRST_OF_PAIR] = first
+        state.pair_values[:] = values
         return arm, probability, -1, False
     loss_side = 0 if split < _HALF else 1
-    _count_pair(state, parameters, in_runs, loss_side)
+    selecting = loopless.size > 1  # of one arm without self-loop, the heaviest is known
+    for round_of_pair in range(2):
+        if round_of_pair != loss_side:
+            _count(state, parameters, round_of_pair, first, values, state.frequency)
+        elif selecting:
+            _count(state, parameters, round_of_pair, first, values, state.mass)
     if epoch == 0:
         return arm, probability, loss_side, False
     special = state.counters[SPECIAL_ARM]
@@ -123,12 +144,18 @@ def play(
 
 @compiled
 def _enter_epoch(
-    state: EpochState, parameters: EpochParameters, loopless: Integers, epoch: int
+    state: EpochState, parameters: EpochParameters, in_runs: Runs, loopless: Integers
 ) -> None:
-    following = 1 + (epoch + 1) % 2
+    state.counters[EPOCH] += 1
+    following = _slot(state.counters[EPOCH] + 1)
     state.estimates[following] = state.estimates[LIVE]
     state.bias[following] = state.bias[LIVE]
-    state.denominators[:] = state.frequency + 1.5 * parameters.gamma
+    # Masses are linear: one look at the graph serves all L / 2 frequency rounds. what_e is the
+    # mean of half the masses, which makes the sum divided by L.
+    run_masses(in_runs, state.frequency, state.sums, state.denominators)
+    for a in range(state.denominators.size):
+        what = state.denominators[a] / parameters.epoch_length
+        state.denominators[a] = what + 1.5 * parameters.gamma
     if loopless.size > 0:
         special = loopless[0]
         for a in loopless[1:]:
@@ -139,17 +166,25 @@ def _enter_epoch(
     state.mass[:] = 0.0
 
 
-@compiled
-def _count_pair(
-    state: EpochState, parameters: EpochParameters, in_runs: Runs, loss_side: int
+@inlined
+def _count(
+    state: EpochState,
+    parameters: EpochParameters,
+    round_of_pair: int,
+    first: int,
+    values: Floats,
+    total: Floats,
 ) -> None:
-    arms = state.denominators.size
-    observed = state.scratch[0, :arms]
-    run_masses(in_runs, state.upcoming[1 - loss_side], state.scratch[1], state.scratch[2], observed)
-    length = parameters.epoch_length
-    for a in range(arms):
-        state.frequency[a] += observed[a] / length
-        state.mass[a] += 2.0 * state.upcoming[loss_side, a] / length
+    """Add r_{e+1,c} of one round of the pair to `total` (K,); `first, values` read the second."""
+    if round_of_pair == 0:
+        first = state.counters[FIRST_OF_PAIR]
+        values = state.pair_values
+    slot = _slot(state.counters[EPOCH] + 1)
+    upcoming = state.snapshot  # what it held is not needed once the arm is drawn
+    eta, rho = parameters.eta, parameters.rho
+    context_weights(state.estimates, state.bias, slot, first, values, eta, rho, upcoming)
+    for a in range(total.size):
+        total[a] += upcoming[a]
 
 
 @compiled
@@ -171,9 +206,9 @@ def simulate(
     """
     for i in range(arms.size):
         first = contexts.first[i]
-        values = contexts.values[min(i, contexts.values.shape[0] - 1)]
-        side = i % 2
-        at = UNIFORMS_PER_PAIR * (i // 2)
+        values = contexts.table[contexts.entry[i]]
+        side = i & 1
+        at = UNIFORMS_PER_PAIR * (i >> 1)
         split, retain = (uniforms[at + 2], uniforms[at + 3]) if side == 1 else (0.0, 0.0)
         arm, _, loss_side, retained = play(
             state, parameters, in_runs, loopless, first, values, uniforms[at + side], split, retain

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from crossbandit.kernels.compilation import compiled
+from crossbandit.kernels.compilation import compiled, inlined
 from crossbandit.kernels.rounds import (
     ContextBlock,
     Floats,
@@ -12,10 +12,9 @@ from crossbandit.kernels.rounds import (
     LossBlock,
     add_row,
     loss_at,
-    read,
 )
 from crossbandit.kernels.runs import Runs, run_masses
-from crossbandit.kernels.simplex import draw, exponential_weights
+from crossbandit.kernels.simplex import context_weights, draw
 
 
 class KnownParameters(NamedTuple):
@@ -30,23 +29,25 @@ class KnownParameters(NamedTuple):
 class KnownState(NamedTuple):
     """All that Algorithm 1 keeps."""
 
-    estimates: Floats  # (K, columns): sums of loss estimates
-    bias: Floats  # (K,): sums of the pessimistic correction
+    estimates: Floats  # (1, K, columns): sums of loss estimates
+    bias: Floats  # (1, K): sums of the pessimistic correction
     denominators: Floats  # (K,): u_t of the round played last
     counters: Integers  # (1,): the round to come
-    scratch: Floats  # (4, K + 1)
+    chosen: Floats  # (K,), scratch: r_t of one context
+    mean: Floats  # (K,), scratch: r_t averaged over contexts
+    sums: Floats  # (2, K + 1), scratch
 
 
-@compiled
+@inlined
 def policy(
     state: KnownState, parameters: KnownParameters, first: int, values: Floats, out: Floats
 ) -> None:
     """Set `out` (K,) to r_{t,c} for the round to come."""
-    read(state.estimates, state.bias, first, values, out)
-    exponential_weights(out, parameters.eta, parameters.rho, out)
+    eta, rho = parameters.eta, parameters.rho
+    context_weights(state.estimates, state.bias, 0, first, values, eta, rho, out)
 
 
-@compiled
+@inlined
 def play(
     state: KnownState,
     parameters: KnownParameters,
@@ -64,14 +65,13 @@ def play(
     in the distribution, so the mean over contexts is taken once, before the graph is looked at.
     """
     arms = state.denominators.size
-    chosen, mean = state.scratch[0, :arms], state.scratch[1, :arms]
+    chosen, mean = state.chosen, state.mean
     mean[:] = 0.0
     for c in range(probabilities.size):
-        support = law.values[min(c, law.values.shape[0] - 1)]
-        policy(state, parameters, law.first[c], support, chosen)
+        policy(state, parameters, law.first[c], law.table[law.entry[c]], chosen)
         for a in range(arms):
             mean[a] += probabilities[c] * chosen[a]
-    run_masses(in_runs, mean, state.scratch[2], state.scratch[3], state.denominators)
+    run_masses(in_runs, mean, state.sums, state.denominators)
     for a in range(arms):
         state.denominators[a] += parameters.gamma
     policy(state, parameters, first, values, chosen)
@@ -81,7 +81,7 @@ def play(
         for a in loopless[1:]:
             if mean[a] > mean[special]:
                 special = a
-        state.bias[special] += parameters.beta / state.denominators[special]
+        state.bias[0, special] += parameters.beta / state.denominators[special]
     state.counters[0] += 1
     return arm, chosen[arm]
 
@@ -104,7 +104,7 @@ def simulate(
     """Play len(arms) rounds; fill `arms` and `incurred`, change `state`. uniforms: one a round."""
     for i in range(arms.size):
         first = contexts.first[i]
-        values = contexts.values[min(i, contexts.values.shape[0] - 1)]
+        values = contexts.table[contexts.entry[i]]
         arm, _ = play(
             state, parameters, in_runs, loopless, law, probabilities, first, values, uniforms[i]
         )
@@ -112,4 +112,4 @@ def simulate(
         incurred[i] = loss_at(losses, i, arm, first, values)
         for run in range(out_runs.starts[arm], out_runs.starts[arm + 1]):
             for b in range(out_runs.first[run], out_runs.last[run] + 1):
-                add_row(losses, i, b, 1.0 / state.denominators[b], state.estimates[b])
+                add_row(losses, i, b, 1.0 / state.denominators[b], state.estimates[0, b])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from crossbandit.kernels.compilation import compiled
+from crossbandit.kernels.compilation import compiled, inlined
 from crossbandit.kernels.rounds import ContextBlock, Floats, Integers, LossBlock, loss_at
 from crossbandit.kernels.runs import Runs, run_masses
 from crossbandit.kernels.simplex import draw, exponential_weights
@@ -16,10 +16,11 @@ class PerContextState(NamedTuple):
     estimates: Floats  # (M, K): sums of loss estimates, a learner per row
     observed: Floats  # (K,): observation probabilities in the round played last
     counters: Integers  # (1,): the round to come
-    scratch: Floats  # (3, K + 1)
+    chosen: Floats  # (K,), scratch: p_t of the round's context
+    sums: Floats  # (2, K + 1), scratch
 
 
-@compiled
+@inlined
 def play(
     state: PerContextState, eta: float, in_runs: Runs, context: int, uniform: float
 ) -> tuple[int, float]:
@@ -29,10 +30,10 @@ def play(
     least the arm's own probability; holding to that keeps rounding from a division by nothing.
     """
     arms = state.observed.size
-    chosen = state.scratch[0, :arms]
+    chosen = state.chosen
     exponential_weights(state.estimates[context], eta, 0.0, chosen)
     arm = draw(chosen, uniform)
-    run_masses(in_runs, chosen, state.scratch[1], state.scratch[2], state.observed)
+    run_masses(in_runs, chosen, state.sums, state.observed)
     for b in range(arms):
         state.observed[b] = max(state.observed[b], chosen[arm])
     state.counters[0] += 1
@@ -58,7 +59,7 @@ def simulate(
     """
     for i in range(arms.size):
         first = contexts.first[i]
-        values = contexts.values[min(i, contexts.values.shape[0] - 1)]
+        values = contexts.table[contexts.entry[i]]
         arm, _ = play(state, eta, in_runs, indices[i], uniforms[i])
         arms[i] = arm
         incurred[i] = loss_at(losses, i, arm, first, values)

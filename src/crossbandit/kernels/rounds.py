@@ -1,13 +1,14 @@
 """What happens in a stretch of rounds: the contexts that occur and the losses of every arm.
 
 Losses come as *rows*: one row per arm and round, one column per number that a learner keeps of an
-arm. A context reads a row through `first` and `values`:
+arm. A context reads the row of arm `a` through `first` and `values`:
 
-    loss = sum_i row[first + i] * values[i].
+    loss = sum_i row[first + i] * values[a, i].
 
-Dense losses have a column per context, and context c reads with `first = c, values = [1]`. Linear
-losses have a column per feature, and a context reads with `first = 0, values = its features`. So
-both forms, and the estimates kept in either, share every line of code.
+Dense losses have a column per context, and context c reads with `first = c, values = [[1]]`. Linear
+losses have a column per feature, and a context reads with `first = 0` and its features as values,
+which may differ from arm to arm. Where they do not, one row of values serves all arms. So both
+forms, and the estimates kept in either, share every line of code.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from crossbandit.kernels.compilation import compiled
+from crossbandit.kernels.compilation import compiled, inlined
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -37,23 +38,14 @@ class LossBlock(NamedTuple):
 
 
 class ContextBlock(NamedTuple):
-    """How the contexts of n consecutive rounds read a row; one row of values may serve all."""
+    """How the contexts of n consecutive rounds read: round i has `values = table[entry[i]]`."""
 
     first: Integers  # (n,)
-    values: Floats  # (n or 1, width)
+    entry: Integers  # (n,)
+    table: Floats  # (entries, K or 1, width)
 
 
-@compiled
-def read(rows: Floats, offset: Floats, first: int, values: Floats, out: Floats) -> None:
-    """Set `out[a]` to `offset[a]` plus row a as the context reads it. rows: (K, columns)."""
-    for a in range(out.size):
-        total = offset[a]
-        for i in range(values.size):
-            total += rows[a, first + i] * values[i]
-        out[a] = total
-
-
-@compiled
+@inlined
 def add_row(block: LossBlock, i: int, a: int, weight: float, out: Floats) -> None:
     """Add `weight` times the row of arm `a` in round `i` to `out` (columns,), in place."""
     base = block.base[min(i, block.base.shape[0] - 1), a]
@@ -70,7 +62,7 @@ def add_row(block: LossBlock, i: int, a: int, weight: float, out: Floats) -> Non
             out[m] += weight * row[m]
 
 
-@compiled
+@inlined
 def _add_two_terms(
     base: Floats, coefficients: Floats, features: Floats, weight: float, out: Floats
 ) -> None:
@@ -83,7 +75,7 @@ def _add_two_terms(
         out[m] += weight * min(max(loss, 0.0), 1.0)
 
 
-@compiled
+@inlined
 def write_row(block: LossBlock, i: int, a: int, out: Floats) -> None:
     """Set `out` (columns,) to the row of arm `a` in round `i`."""
     base = block.base[min(i, block.base.shape[0] - 1), a]
@@ -106,18 +98,19 @@ def write_rows(block: LossBlock, i: int, out: Floats) -> None:
         write_row(block, i, a, out[a])
 
 
-@compiled
+@inlined
 def loss_at(block: LossBlock, i: int, a: int, first: int, values: Floats) -> float:
     """Return the loss of arm `a` in round `i` for the context that reads with `first, values`."""
-    base = block.base[min(i, block.base.shape[0] - 1), a]
+    t = min(i, block.base.shape[0] - 1)
+    own = min(a, values.shape[0] - 1)
     total = 0.0
-    for v in range(values.size):
-        loss = base[first + v]
+    for v in range(values.shape[1]):
+        loss = block.base[t, a, first + v]
         for k in range(block.coefficients.shape[2]):
             loss += block.coefficients[i, a, k] * block.features[k, first + v]
         if block.clip:
             loss = min(max(loss, 0.0), 1.0)
-        total += loss * values[v]
+        total += loss * values[own, v]
     return total
 
 
@@ -162,23 +155,29 @@ def _may_clip(block: LossBlock, rounds: int, a: int) -> bool:
 
 
 @compiled
-def best_arm_losses(
-    totals: Floats,
-    block: LossBlock,
-    contexts: ContextBlock,
-    arms: Integers,
-    out: Floats,
-) -> None:
-    """Set `arms[i]` to the arm of least total for the context of round i, `out[i]` to its loss.
+def best_arms(totals: Floats, contexts: ContextBlock, out: Integers) -> None:
+    """Set `out[i]` to the arm of least total, in the context of round i; ties to the smallest.
 
-    totals: (K, columns). arms, out: (n,). Ties go to the smallest arm.
+    totals: (K, columns). out: (n,).
     """
-    no_offset = np.zeros(totals.shape[0])
-    scores = np.empty(totals.shape[0])
     for i in range(out.size):
-        values = contexts.values[min(i, contexts.values.shape[0] - 1)]
-        read(totals, no_offset, contexts.first[i], values, scores)
-        arms[i] = np.argmin(scores)
+        values = contexts.table[contexts.entry[i]]
+        least = np.inf
+        for a in range(totals.shape[0]):
+            own = min(a, values.shape[0] - 1)
+            score = 0.0
+            for v in range(values.shape[1]):
+                score += totals[a, contexts.first[i] + v] * values[own, v]
+            if score < least:
+                least = score
+                out[i] = a
+
+
+@compiled
+def losses_of(arms: Integers, block: LossBlock, contexts: ContextBlock, out: Floats) -> None:
+    """Set `out[i]` to the loss of `arms[i]` in round i. arms, out: (n,)."""
+    for i in range(out.size):
+        values = contexts.table[contexts.entry[i]]
         out[i] = loss_at(block, i, arms[i], contexts.first[i], values)
 
 
@@ -210,4 +209,20 @@ def first_outside(rows: Floats, low: float, high: float) -> int:
         for m in range(rows.shape[1]):
             if not (low <= rows[j, m] <= high):
                 return int(j * rows.shape[1] + m)
+    return -1
+
+
+@compiled
+def first_loss_outside(rows: Floats, values: Floats, low: float, high: float) -> int:
+    """Return the first row in which `values` reads a loss not in [low, high], or NaN; else -1.
+
+    rows: (n, width). values: (n or 1, width).
+    """
+    for j in range(rows.shape[0]):
+        own = min(j, values.shape[0] - 1)
+        loss = 0.0
+        for i in range(values.shape[1]):
+            loss += rows[j, i] * values[own, i]
+        if not (low <= loss <= high):
+            return j
     return -1

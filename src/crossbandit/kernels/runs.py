@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from crossbandit.kernels.compilation import compiled
+from crossbandit.kernels.compilation import inlined
 
 
 class Runs(NamedTuple):
@@ -22,21 +22,21 @@ class Runs(NamedTuple):
     last: npt.NDArray[np.int64]  # (runs,)
 
 
-@compiled
+@inlined
 def run_masses(
     runs: Runs,
     mass: npt.NDArray[np.float64],
-    prefix: npt.NDArray[np.float64],
-    suffix: npt.NDArray[np.float64],
+    sums: npt.NDArray[np.float64],
     out: npt.NDArray[np.float64],
 ) -> None:
     """Set `out[a]` to the mass of arm a's neighbourhood, in time proportional to arms plus runs.
 
-    mass, out: (K,). prefix, suffix: (K + 1,), scratch. A run that touches an end is read off one
+    mass, out: (K,). sums: (2, K + 1), scratch. A run that touches an end is read off one
     sum; only a run in the middle is a difference of two, and that never falls below its own two
     ends: rounding may not turn a small positive mass into nothing.
     """
     arms = mass.size
+    prefix, suffix = sums
     prefix[0] = 0.0
     suffix[arms] = 0.0
     for a in range(arms):

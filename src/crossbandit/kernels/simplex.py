@@ -4,39 +4,72 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING
 
-from crossbandit.kernels.compilation import compiled
+from crossbandit.kernels.compilation import inlined
+
+if TYPE_CHECKING:
+    from crossbandit.kernels.rounds import Floats
 
 
-@compiled
-def exponential_weights(
-    scores: npt.NDArray[np.float64],
+@inlined
+def exponential_weights(scores: Floats, eta: float, rho: float, out: Floats) -> None:
+    """Set `out` to (1 - rho) * softmax(-eta * scores) + rho / K. scores, out: (K,)."""
+    least = math.inf
+    for a in range(out.size):
+        score = scores[a]
+        out[a] = score
+        if score < least:
+            least = score
+    _normalise(out, least, eta, rho)
+
+
+@inlined
+def context_weights(
+    estimates: Floats,
+    bias: Floats,
+    copy: int,
+    first: int,
+    values: Floats,
     eta: float,
     rho: float,
-    out: npt.NDArray[np.float64],
+    out: Floats,
 ) -> None:
-    """Set `out` to (1 - rho) * softmax(-eta * scores) + rho / K. scores, out: (K,); may be one.
+    """Set `out` (K,) to the exponential weights of one context, as `exponential_weights` does.
 
-    The smallest score is subtracted first, so the largest exponential is 1, whatever the scores.
+    The context reads copy number `copy` of `estimates` (copies, K, columns) through `first` and
+    `values` (K or 1, width); `bias` (copies, K) is added in every context. Reading and looking for
+    the least are one loop, and nothing is sliced: this is most of what a round costs.
     """
-    arms = scores.size
-    least = scores[0]
-    for a in range(1, arms):
-        least = min(least, scores[a])
+    least = math.inf
+    shared = values.shape[0] == 1
+    for a in range(out.size):
+        own = 0 if shared else a
+        score = bias[copy, a]
+        for i in range(values.shape[1]):
+            score += estimates[copy, a, first + i] * values[own, i]
+        out[a] = score
+        if score < least:
+            least = score
+    _normalise(out, least, eta, rho)
+
+
+@inlined
+def _normalise(scores: Floats, least: float, eta: float, rho: float) -> None:
+    # With the least score subtracted, the largest exponential is 1, whatever the scores.
     total = 0.0
-    for a in range(arms):
-        out[a] = math.exp(-eta * (scores[a] - least))
-        total += out[a]
+    for a in range(scores.size):
+        weight = math.exp(-eta * (scores[a] - least))
+        scores[a] = weight
+        total += weight
     share = (1.0 - rho) / total
-    floor = rho / arms
-    for a in range(arms):
-        out[a] = share * out[a] + floor
+    floor = rho / scores.size
+    for a in range(scores.size):
+        scores[a] = share * scores[a] + floor
 
 
-@compiled
-def draw(probabilities: npt.NDArray[np.float64], uniform: float) -> int:
+@inlined
+def draw(probabilities: Floats, uniform: float) -> int:
     """Return the smallest arm whose cumulative probability exceeds `uniform`.
 
     Where rounding leaves none, the last arm that has a positive probability.

@@ -18,7 +18,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 
 from crossbandit.errors import InvalidContextError, InvalidLossesError, InvalidParameterError
-from crossbandit.kernels.rounds import ContextBlock, Floats, first_outside
+from crossbandit.kernels.rounds import (
+    ContextBlock,
+    Floats,
+    first_loss_outside,
+    first_outside,
+)
 from crossbandit.validation import integer, reject, verbatim
 
 if TYPE_CHECKING:
@@ -28,10 +33,9 @@ if TYPE_CHECKING:
 
 Context = int | tuple[float, ...]
 
-_ONE = np.ones(1)
-_ONE.flags.writeable = False
-_ONE_ROW = np.ones((1, 1))
-_ONE_ROW.flags.writeable = False
+# A dense context reads one column, as it is.
+_AS_IT_IS = np.ones((1, 1))
+_AS_IT_IS.flags.writeable = False
 
 # Products of coefficients and features may leave [0, 1] by rounding alone.
 LINEAR_TOLERANCE = 1e-9
@@ -42,13 +46,24 @@ class Reading(NamedTuple):
 
     context: Context
     first: int
-    values: Floats
+    values: Floats  # (arms or 1, width)
+
+    def values_of(self, arms: Sequence[int]) -> Floats:
+        """Return the values with which this context reads the rows of `arms`."""
+        return self.values if len(self.values) == 1 else self.values[list(arms)]
+
+    def losses(self, rows: Floats, arms: Sequence[int]) -> Floats:
+        """Return what this context reads from `rows`, which belong to `arms`."""
+        read = rows[:, self.first : self.first + self.values.shape[1]]
+        losses: Floats = (read * self.values_of(arms)).sum(axis=1)
+        return losses
 
 
 class LossForm(ABC):
     """What one row of losses holds, and how contexts read it."""
 
-    columns: int
+    columns: int  # numbers in a row
+    shape: tuple[int, int]  # of the values with which a context reads: (arms or 1, width)
     column_name: ClassVar[str]
     contexts: int | None
 
@@ -90,13 +105,15 @@ class DenseForm(LossForm):
     def __init__(self, contexts: int) -> None:
         self.contexts = integer("Problem", "contexts", contexts, at_least=1)
         self.columns = self.contexts
+        self.shape = _AS_IT_IS.shape
 
     def reading(self, context: Any) -> Reading:
         index = self._index(context, self.contexts)
-        return Reading(index, index, _ONE)
+        return Reading(index, index, _AS_IT_IS)
 
     def block(self, contexts: npt.NDArray[Any]) -> ContextBlock:
-        return ContextBlock(np.ascontiguousarray(contexts, dtype=np.int64), _ONE_ROW)
+        first = np.ascontiguousarray(contexts, dtype=np.int64)
+        return ContextBlock(first, np.zeros_like(first), _AS_IT_IS[None])
 
     def check(self, rows: Floats, arms: Sequence[int], reading: Reading) -> None:
         del reading
@@ -113,59 +130,76 @@ class LinearForm(LossForm):
     """Losses that are linear in the features of the context.
 
     `features` is either the number of features, and a context is then a vector of that length; or
-    a table with a feature vector per row, and a context is then the number of a row.
+    a table, and a context is then the number of an entry. A table has a feature vector for each
+    context (contexts, features), or one for each context and arm (contexts, arms, features).
     """
 
     column_name = "feature"
 
-    def __init__(self, features: int | npt.ArrayLike) -> None:
+    def __init__(self, features: int | npt.ArrayLike, arms: int) -> None:
         if isinstance(features, numbers.Integral) and not isinstance(features, bool):
             self.columns = integer("Problem", "features", features, at_least=1)
             self.contexts = None
             self.table: Floats | None = None
-            return
-        self.table = _feature_table(features)
-        self.contexts, self.columns = self.table.shape
+            self.shape = (1, self.columns)
+        else:
+            self.table = _feature_table(features, arms)
+            self.contexts, _, self.columns = self.table.shape
+            self.shape = self.table.shape[1:]
+
+    @property
+    def features(self) -> int | Floats:
+        """What this form was made from: the number of features, or the table."""
+        if self.table is None:
+            return self.columns
+        return self.table[:, 0] if self.table.shape[1] == 1 else self.table
 
     def reading(self, context: Any) -> Reading:
         if self.table is not None:
             index = self._index(context, self.table.shape[0])
             return Reading(index, 0, self.table[index])
         values = _vector(context, self.columns)
-        return Reading(tuple(values.tolist()), 0, values)
+        return Reading(tuple(values.tolist()), 0, values[None])
 
     def block(self, contexts: npt.NDArray[Any]) -> ContextBlock:
+        first = np.zeros(len(contexts), dtype=np.int64)
         if self.table is not None:
-            values = self.table[contexts]
-        else:
-            values = np.ascontiguousarray(contexts, dtype=np.float64)
-        return ContextBlock(np.zeros(len(contexts), dtype=np.int64), values)
+            return ContextBlock(first, np.ascontiguousarray(contexts, np.int64), self.table)
+        vectors = np.ascontiguousarray(contexts, dtype=np.float64)
+        return ContextBlock(first, np.arange(len(contexts)), vectors[:, None])
 
     def check(self, rows: Floats, arms: Sequence[int], reading: Reading) -> None:
-        losses = (rows @ reading.values)[:, None]
-        bad = first_outside(losses, -LINEAR_TOLERANCE, 1.0 + LINEAR_TOLERANCE)
+        low, high = -LINEAR_TOLERANCE, 1.0 + LINEAR_TOLERANCE
+        bad = first_loss_outside(rows, reading.values_of(arms), low, high)
         if bad < 0:
             return
+        with np.errstate(all="ignore"):
+            loss = reading.losses(rows, arms)[bad]
         raise InvalidLossesError(
             "The 'losses' parameter of learn must hold coefficients that make a loss from 0 to 1 "
             f"of the decision's context. Got {rows[bad].tolist()} for arm {arms[bad]}: a loss of "
-            f"{losses[bad, 0]}."
+            f"{loss}."
         )
 
 
-def _feature_table(features: Any) -> Floats:
-    expected = "a number of features, or a finite array with a feature vector per row"
+def _feature_table(features: Any, arms: int) -> Floats:
+    """Return the table as (contexts, arms or 1, features)."""
+    expected = (
+        "a number of features, or a finite array of shape (contexts, features) or "
+        f"(contexts, {arms}, features)"
+    )
     try:
         table = np.array(features, dtype=np.float64, order="C")
     except (TypeError, ValueError):
         reject("Problem", "features", expected, features)
-    if table.ndim != 2 or 0 in table.shape:
+    if table.ndim not in (2, 3) or 0 in table.shape or (table.ndim == 3 and table.shape[1] != arms):
         reject("Problem", "features", expected, verbatim(f"an array of shape {table.shape}"))
     if not np.isfinite(table).all():
-        row = int(np.flatnonzero(~np.isfinite(table).all(axis=1))[0])
-        reject("Problem", "features", expected, verbatim(f"{table[row].tolist()} in row {row}"))
+        entry = np.argwhere(~np.isfinite(table))[0]
+        got = verbatim(f"{table[tuple(entry)]} for context {entry[0]}")
+        reject("Problem", "features", expected, got)
     table.flags.writeable = False
-    return table
+    return table if table.ndim == 3 else table[:, None]
 
 
 def _vector(context: Any, features: int) -> Floats:

@@ -8,9 +8,10 @@ import numpy as np
 
 from crossbandit.algorithms import Algorithm
 from crossbandit.environments import BlockEnvironment, Environment
-from crossbandit.environments.environment import horizon_of, stretches
+from crossbandit.environments.environment import horizon_of, row_block, stretches
 from crossbandit.errors import InvalidLossesError, InvalidParameterError
-from crossbandit.kernels.rounds import LossBlock, best_arm_losses, first_outside, loss_at
+from crossbandit.kernels.rounds import best_arms, first_outside, losses_of
+from crossbandit.losses import LinearForm
 from crossbandit.losses.forms import LINEAR_TOLERANCE
 from crossbandit.simulation.progress import progress
 from crossbandit.simulation.run import Run
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from crossbandit.algorithms import Learner
-    from crossbandit.kernels.rounds import ContextBlock, Floats, Integers
+    from crossbandit.kernels.rounds import ContextBlock, Floats, Integers, LossBlock
     from crossbandit.problem import Problem
 
 
@@ -48,13 +49,17 @@ def simulate(
     *,
     seed: Seed,
     compiled: bool | None = None,
+    factored: bool | None = None,
     show_progress: bool | None = None,
 ) -> Run:
     """Run `algorithm` on `environment` from the first round to the horizon.
 
     Contexts depend on the seed alone: all algorithms meet the same ones, and a shorter horizon is
-    the beginning of a longer one. `compiled` is decided by the environment and the algorithm
-    unless given; the plain loop through `act` and `learn` plays the same arms, only slower.
+    the beginning of a longer one.
+
+    Both switches are set by what is possible unless given, and change the speed alone.
+    `compiled=False` takes the plain loop through `act` and `learn`. `factored=False` keeps a number
+    per arm and context even where the environment's losses are exactly linear.
 
     >>> from crossbandit import CrossGraph, environments
     >>> run = simulate(CrossGraph(), environments.paper_benchmark(2_000, alpha=4), seed=200)
@@ -67,13 +72,14 @@ def simulate(
         expected = "an Environment: something with problem, context_law and losses"
         reject("simulate", "environment", expected, environment)
     root = fixed(seed)
-    learner = algorithm.start(_problem(algorithm, environment), seed=root)
-    record = _Record(environment, stream(root, "contexts"))
+    world = _world(environment, factored=False if compiled is False else factored)
+    learner = algorithm.start(_problem(algorithm, world), seed=root)
+    record = _Record(world, stream(root, "contexts"))
     with progress(algorithm.id, record.horizon, show=show_progress) as tell:
-        if _compiled(environment, learner, wanted=compiled):
-            _play_compiled(environment, learner, record, tell)
+        if _compiled(world, learner, wanted=compiled):
+            _play_compiled(world, learner, record, tell)
         else:
-            _play_plain(environment, learner, record, tell)
+            _play_plain(world, learner, record, tell)
     record.check()
     return Run(
         algorithm=algorithm,
@@ -113,6 +119,19 @@ class _Record:
         )
 
 
+def _world(environment: Environment, *, factored: bool | None) -> Environment:
+    """Return the form of the environment in which it is simulated."""
+    if factored is False or isinstance(environment.problem.form, LinearForm):
+        return environment
+    linear = environment.factored() if isinstance(environment, BlockEnvironment) else None
+    if linear is None and factored:
+        raise InvalidParameterError(
+            f"{type(environment).__name__} has no linear form: its losses are clipped, or differ "
+            "from context to context without a rule. Leave out factored=True."
+        )
+    return environment if linear is None else linear
+
+
 def _problem(algorithm: Algorithm, environment: Environment) -> Problem:
     law = environment.context_law.probabilities
     if algorithm.needs_context_distribution and law is not None:
@@ -142,13 +161,12 @@ def _play_compiled(
         learner.simulate(
             record.contexts[now], contexts, losses, record.arms[now], record.losses[now]
         )
-        best_arm_losses(
-            environment.totals,
-            losses,
-            contexts,
-            record.comparator_arms[now],
-            record.comparator_losses[now],
-        )
+        best = record.comparator_arms[now]
+        if form.contexts is None:
+            best_arms(environment.totals, contexts, best)
+        else:
+            best[:] = environment.best_arms[record.contexts[now]]
+        losses_of(best, losses, contexts, record.comparator_losses[now])
         tell(stop)
 
 
@@ -158,20 +176,15 @@ def _play_plain(
     form = environment.problem.form
     totals = _totals(environment, record.horizon)
     for t in range(record.horizon):
+        now = slice(t, t + 1)
         rows = _checked_rows(environment, t)
-        losses = _one_round(rows)
         decision = learner.act(record.contexts[t])
-        reading = form.reading(decision.context)
-        record.arms[t] = decision.arm
-        record.losses[t] = loss_at(losses, 0, decision.arm, reading.first, reading.values)
         learner.learn(decision, rows[list(decision.revealed)])
-        best_arm_losses(
-            totals,
-            losses,
-            form.block(record.contexts[t : t + 1]),
-            record.comparator_arms[t : t + 1],
-            record.comparator_losses[t : t + 1],
-        )
+        record.arms[t] = decision.arm
+        contexts, losses = form.block(record.contexts[now]), row_block(rows[None])
+        losses_of(record.arms[now], losses, contexts, record.losses[now])
+        best_arms(totals, contexts, record.comparator_arms[now])
+        losses_of(record.comparator_arms[now], losses, contexts, record.comparator_losses[now])
         tell(t + 1)
 
 
@@ -194,8 +207,3 @@ def _checked_rows(environment: Environment, round_: int) -> Floats:
             f"arms by {environment.problem.form.column_name}s. Got {got} in round {round_}."
         )
     return rows
-
-
-def _one_round(rows: Floats) -> LossBlock:
-    arms, columns = rows.shape
-    return LossBlock(rows[None], np.empty((1, arms, 0)), np.empty((0, columns)), clip=False)

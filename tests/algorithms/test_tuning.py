@@ -1,0 +1,261 @@
+"""The paper's rules, against the transcription; horizons that nothing divides; what the rules ask."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crossbandit import FeedbackGraph, Problem, graphs, tuning
+from crossbandit.algorithms import (
+    CrossGraph,
+    CrossGraphKnown,
+    PerContextExp3,
+    PerContextGraph,
+    SchneiderZimmert,
+)
+from crossbandit.algorithms.tuning import Constants, epoch_length
+from crossbandit.errors import InvalidParameterError
+from tests.reference import tuning as reference
+
+RADIUS = {1: 8, 2: 3, 3: 2, 4: 1, 8: 0}
+HORIZON_SWEEP = [(4, 2000 * i) for i in range(1, 6)]
+GRAPH_SWEEP = [(alpha, 10_000) for alpha in RADIUS]
+SWEEP = pytest.mark.parametrize(("alpha", "horizon"), [*HORIZON_SWEEP, *GRAPH_SWEEP])
+
+PRIMES = (5, 7, 11, 97, 997, 9_973, 99_991)
+
+
+def paper_problem(alpha: int, horizon: int) -> Problem:
+    return Problem(graphs.paper_ring(9, RADIUS[alpha]), contexts=1000, horizon=horizon)
+
+
+# ------------------------------------------------------------------------- the experiment's rule
+
+
+@SWEEP
+def test_cross_graph_is_tuned_as_in_the_papers_sweeps(alpha: int, horizon: int) -> None:
+    problem = paper_problem(alpha, horizon)
+    expected = reference.cross_graph(alpha, 9, horizon)
+    for parameters in (tuning.experiment(problem), CrossGraph().parameters(problem)):
+        assert tuple(parameters)[:4] == pytest.approx(tuple(expected)[:4], rel=1e-15)
+        assert parameters.epoch_length == expected.L
+
+
+@SWEEP
+def test_sz_context_is_tuned_as_in_the_papers_sweeps(alpha: int, horizon: int) -> None:
+    parameters = SchneiderZimmert().parameters(paper_problem(alpha, horizon))
+    expected = reference.schneider_zimmert(9, horizon)
+    assert (parameters.eta, parameters.gamma) == pytest.approx(expected[:2], rel=1e-15)
+    assert parameters.epoch_length == expected.L
+    assert (parameters.rho, parameters.beta) == (0.0, 0.0)
+
+
+@SWEEP
+def test_learners_per_context_are_tuned_as_in_the_papers_sweeps(alpha: int, horizon: int) -> None:
+    problem = paper_problem(alpha, horizon)
+    graph_rate = reference.per_context_graph(alpha, 9, 1000, horizon)
+    exp3_rate = reference.per_context_exp3(9, 1000, horizon)
+    assert PerContextGraph().learning_rate(problem) == pytest.approx(graph_rate, rel=1e-15)
+    assert PerContextExp3().learning_rate(problem) == pytest.approx(exp3_rate, rel=1e-15)
+
+
+@SWEEP
+def test_known_distribution_takes_the_experiments_rate(alpha: int, horizon: int) -> None:
+    rate = 1 / math.sqrt(alpha * horizon)
+    parameters = CrossGraphKnown().parameters(paper_problem(alpha, horizon))
+    assert tuple(parameters) == pytest.approx((rate, rate, rate, rate), rel=1e-15)
+
+
+# --------------------------------------------------------------------------------- epoch lengths
+
+
+@given(st.integers(4, 20_000), st.floats(0.1, 1e6))
+def test_an_epoch_is_even_and_at_most_half_of_the_horizon(horizon: int, target: float) -> None:
+    length = epoch_length(horizon, target)
+    assert length % 2 == 0
+    assert 2 <= length <= horizon / 2
+
+
+@given(st.integers(4, 5_000), st.floats(2, 200))
+def test_a_divisor_is_taken_if_one_is_near(horizon: int, target: float) -> None:
+    """Within a factor of two: the nearest even divisor; otherwise the nearest even number."""
+    length = epoch_length(horizon, target)
+    even = range(2, horizon // 2 + 1, 2)
+    near = [d for d in even if horizon % d == 0 and target / 2 <= d <= 2 * target]
+    candidates = near or list(even)
+    assert abs(length - target) <= min(abs(d - target) for d in candidates) + 1e-9
+    assert not near or length in near
+
+
+@pytest.mark.parametrize("horizon", [*PRIMES, *(2 * prime for prime in PRIMES), 9_999, 10_001])
+def test_a_horizon_that_no_even_epoch_divides_works(horizon: int) -> None:
+    """The epoch stays near the rule's value instead of collapsing to a far divisor."""
+    problem = Problem(graphs.paper_ring(9, 1), contexts=10, horizon=horizon)
+    parameters = CrossGraph().parameters(problem)
+    target = math.sqrt(4 * horizon / math.log(9))
+    assert parameters.epoch_length % 2 == 0
+    assert parameters.epoch_length <= horizon / 2
+    if horizon > 50:
+        assert target / 2 <= parameters.epoch_length <= 2 * target
+    learner = CrossGraph().start(problem, seed=0)
+    assert learner.parameters == parameters
+
+
+@pytest.mark.parametrize("algorithm", [CrossGraph(), SchneiderZimmert()])
+@pytest.mark.parametrize("horizon", [4, 5, 6, 7, 8, 9])
+def test_the_shortest_horizons_play(algorithm: CrossGraph | SchneiderZimmert, horizon: int) -> None:
+    problem = Problem(graphs.paper_ring(4, 1), contexts=2, horizon=horizon)
+    learner = algorithm.start(problem, seed=0)
+    for t in range(horizon):
+        decision = learner.act(t % 2)
+        learner.learn(decision, np.ones((len(decision.revealed), 2)))
+    assert learner.policy(0).sum() == pytest.approx(1, abs=1e-12)
+    assert learner._state()["denominators"].min() > 0
+
+
+# -------------------------------------------------------------------------------- by hand, by none
+
+BY_HAND = {"eta": 0.3, "gamma": 0.02, "rho": 0.1, "beta": 0.05, "epoch_length": 6}
+
+
+@pytest.mark.parametrize("parameter", BY_HAND)
+@pytest.mark.parametrize("rule", ["experiment", "theorem"])
+def test_a_parameter_given_by_hand_wins(parameter: str, rule: str) -> None:
+    problem = Problem(graphs.complete(9), contexts=10, horizon=100_000)
+    by_rule = CrossGraph(tuning=rule).parameters(problem)._asdict()
+    given_one: Any = {parameter: BY_HAND[parameter]}
+    parameters = CrossGraph(tuning=rule, **given_one).parameters(problem)._asdict()
+    assert by_rule[parameter] != BY_HAND[parameter]
+    assert parameters == {**by_rule, **given_one}
+
+
+def test_parameters_given_by_hand_win_for_every_algorithm() -> None:
+    problem = paper_problem(4, 2000)
+    sz = SchneiderZimmert(gamma=0.02).parameters(problem)
+    assert sz == SchneiderZimmert().parameters(problem)._replace(gamma=0.02)
+    known = CrossGraphKnown(rho=0.1).parameters(problem)
+    assert known == CrossGraphKnown().parameters(problem)._replace(rho=0.1)
+    assert PerContextGraph(eta=0.3).learning_rate(problem) == 0.3
+    assert PerContextExp3(eta=0.3).learning_rate(problem) == 0.3
+
+
+@pytest.mark.parametrize(
+    "algorithm",
+    [
+        CrossGraph(eta=0.3, gamma=0.02, rho=0.1, beta=0.05, epoch_length=6),
+        SchneiderZimmert(eta=0.3, gamma=0.02, epoch_length=6),
+        CrossGraphKnown(eta=0.3, gamma=0.02, rho=0.1, beta=0.05),
+        PerContextGraph(eta=0.3),
+        PerContextExp3(eta=0.3),
+    ],
+    ids=lambda algorithm: algorithm.id,
+)
+def test_without_a_horizon_all_parameters_must_be_given(algorithm: Any) -> None:
+    law = [0.5, 0.5]
+    problem = Problem(graphs.complete(3), contexts=2, context_distribution=law)
+    assert algorithm.start(problem, seed=0).act(1).round == 0
+    with pytest.raises(
+        InvalidParameterError, match=r"needs a horizon. Give Problem\(..., horizon=T"
+    ):
+        type(algorithm)().start(problem, seed=0)
+
+
+def test_the_horizon_must_hold_two_epochs() -> None:
+    problem = Problem(graphs.complete(3), contexts=2, horizon=19)
+    assert CrossGraph(epoch_length=8).start(problem, seed=0).round == 0
+    with pytest.raises(InvalidParameterError, match=r"'horizon'.*at least 20.*Got 19"):
+        CrossGraph(epoch_length=10).start(problem, seed=0)
+
+
+# ---------------------------------------------------------------------------- the theorem's rule
+
+
+def large(graph: FeedbackGraph | None = None, horizon: int = 1_000_000) -> Problem:
+    return Problem(graph or graphs.paper_ring(9, 1), contexts=1000, horizon=horizon)
+
+
+@pytest.mark.parametrize(
+    "constants",
+    [
+        Constants(),
+        Constants(iota=1.5, epoch=2.0, gamma=5.0, rho=0.5, beta=2.0, eta=0.01),
+        Constants(iota=3.0, epoch=0.7, gamma=4.5, stability=7.0),
+    ],
+)
+def test_the_theorems_formulas(constants: Constants) -> None:
+    problem = large()
+    rule = tuning.theorem(problem, constants)
+    eta, gamma, rho, beta, length = rule.parameters
+    assert rule.iota == pytest.approx(constants.iota * math.log(1000 * 9 * 1_000_000), rel=1e-12)
+    exact = constants.epoch * math.sqrt(4 * 1_000_000 * rule.iota)
+    assert length % 2 == 0
+    assert exact <= length < exact + 2
+    assert gamma == pytest.approx(constants.gamma * rule.iota / length, rel=1e-12)
+    assert rho == pytest.approx(constants.rho * gamma, rel=1e-12)
+    assert beta == pytest.approx(constants.beta * gamma, rel=1e-12)
+    if constants.eta is not None:
+        assert eta == pytest.approx(constants.eta / length, rel=1e-12)
+    else:
+        inputs = length + rule.iota / gamma + length * beta / gamma
+        assert eta == pytest.approx(math.log(2) / (constants.stability * inputs), rel=1e-12)
+    assert rule.stable
+
+
+def test_the_defaults_are_stable_and_are_what_the_algorithm_takes() -> None:
+    for graph in (graphs.complete(9), graphs.paper_ring(9, 0), graphs.threshold(5)):
+        rule = tuning.theorem(large(graph))
+        assert [condition.holds for condition in rule.conditions] == [True] * 4
+        assert rule.stable
+        assert CrossGraph(tuning="theorem").parameters(large(graph)) == rule.parameters
+
+
+@pytest.mark.parametrize(
+    ("constants", "broken"),
+    [
+        (Constants(gamma=3.9), ["C iota / L <= gamma"]),
+        (Constants(rho=6.1), ["rho <= C gamma"]),
+        (Constants(beta=6.1), ["beta <= C gamma"]),
+        (Constants(eta=1.0), ["eta C (L + iota/gamma + L beta/gamma) <= log 2"]),
+        (Constants(gamma=3.0, rho=7.0), ["C iota / L <= gamma", "rho <= C gamma"]),
+    ],
+)
+def test_a_constant_that_breaks_a_condition_is_reported(
+    constants: Constants, broken: list[str]
+) -> None:
+    rule = tuning.theorem(large(horizon=100_000_000), constants)
+    assert [c.statement for c in rule.conditions if not c.holds] == broken
+    assert all(c.left > c.right for c in rule.conditions if not c.holds)
+    assert not rule.stable
+
+
+def test_eta_is_as_large_as_the_last_condition_allows() -> None:
+    rule = tuning.theorem(large())
+    assert rule.conditions[-1].left == pytest.approx(math.log(2), rel=1e-12)
+
+
+@pytest.mark.parametrize("horizon", [1, 4, 100, 500])
+def test_the_theorem_refuses_short_horizons(horizon: int) -> None:
+    problem = Problem(graphs.paper_ring(9, 1), contexts=1000, horizon=horizon)
+    message = rf"horizon of {horizon} rounds.*epochs of \d+ rounds.*tuning='experiment'"
+    with pytest.raises(InvalidParameterError, match=message):
+        tuning.theorem(problem)
+    with pytest.raises(InvalidParameterError, match=message):
+        CrossGraph(tuning="theorem").start(problem, seed=0)
+
+
+def test_the_theorem_needs_a_number_of_contexts_and_a_horizon() -> None:
+    graph = graphs.complete(3)
+    with pytest.raises(InvalidParameterError, match=r"number of contexts.*features=table"):
+        tuning.theorem(Problem(graph, features=2, horizon=1_000_000))
+    with pytest.raises(InvalidParameterError, match="needs a horizon"):
+        tuning.theorem(Problem(graph, contexts=2))
+
+
+@pytest.mark.parametrize("constant", ["iota", "epoch", "gamma", "rho", "beta", "eta", "stability"])
+@pytest.mark.parametrize("value", [0, -1.0, math.nan, math.inf, "1"])
+def test_constants_must_be_positive(constant: str, value: Any) -> None:
+    with pytest.raises(InvalidParameterError, match=f"'{constant}' parameter of Constants"):
+        Constants(**{constant: value})

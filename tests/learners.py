@@ -1,0 +1,104 @@
+"""Ways to drive a learner: with an environment's losses or chosen numbers; and a look inside."""
+
+import copy
+from collections.abc import Iterable
+from typing import Any, TypeVar, cast
+
+import numpy as np
+
+from crossbandit import Decision, Problem
+from crossbandit.algorithms import Algorithm, Learner
+from crossbandit.environments import BlockEnvironment
+from crossbandit.kernels.rounds import Floats
+from crossbandit.streams import stream
+
+_Learner = TypeVar("_Learner", bound=Learner)
+
+
+class Scripted:
+    """Stands in for a learner's generator and hands out chosen numbers."""
+
+    def __init__(self, numbers: Iterable[float]) -> None:
+        self._numbers = iter(numbers)
+
+    def random(self, size: int | None = None) -> Any:
+        if size is None:
+            return next(self._numbers)
+        return np.array([next(self._numbers) for _ in range(size)])
+
+
+def act(learner: Learner, context: Any, *numbers: float) -> Decision:
+    """Let `learner` act with exactly these random numbers."""
+    cast("Any", learner)._generator = Scripted(numbers)
+    return learner.act(context)
+
+
+def inside(policy: Floats, arm: int) -> float:
+    """Return a uniform number that draws `arm` from `policy`, well away from its neighbours."""
+    return float(policy[:arm].sum() + policy[arm] / 2)
+
+
+def clone(learner: _Learner) -> _Learner:
+    """Return an independent copy: the same state, the same random numbers to come."""
+    shared = (learner.problem, learner.algorithm, learner._graph)
+    return copy.deepcopy(learner, {id(thing): thing for thing in shared})
+
+
+def start(algorithm: Algorithm, environment: BlockEnvironment, seed: int = 0) -> Learner:
+    """Start `algorithm` as a simulation would."""
+    return algorithm.start(problem_for(algorithm, environment), seed=seed)
+
+
+def problem_for(algorithm: Algorithm, environment: BlockEnvironment) -> Problem:
+    """Return the environment's problem, with the law of contexts if the algorithm needs it."""
+    law = environment.context_law.probabilities
+    if algorithm.needs_context_distribution and law is not None:
+        return environment.problem.with_distribution(law)
+    return environment.problem
+
+
+def contexts_of(environment: BlockEnvironment, seed: int = 0) -> Any:
+    """Return the contexts of all rounds, as a simulation with this seed draws them."""
+    horizon = environment.problem.horizon
+    assert horizon is not None
+    return environment.context_law.draw(stream(seed, "contexts"), horizon)
+
+
+def revealed(environment: BlockEnvironment, decision: Decision) -> Floats:
+    """Return the rows of losses that a decision reveals."""
+    return environment.losses(decision.round)[list(decision.revealed)]
+
+
+def play(learner: Learner, environment: BlockEnvironment, rounds: int | None = None) -> list[int]:
+    """Play on, with prompt feedback, until `rounds` rounds are played in all; return the arms."""
+    arms = []
+    for context in contexts_of(environment)[learner.round : rounds]:
+        decision = learner.act(context)
+        learner.learn(decision, revealed(environment, decision))
+        arms.append(decision.arm)
+    return arms
+
+
+def cumulative(learner: Learner) -> Floats:
+    """Return what the learner has summed up, as the paper has it: contexts by arms."""
+    state = learner._state()
+    if "bias" not in state:
+        return np.array(state["estimates"])
+    estimates, bias = state["estimates"][0], state["bias"][0]
+    firsts, entries, table = learner.problem.form.support()
+    width = table.shape[2]
+    return np.array(
+        [
+            bias + (estimates[:, first : first + width] * table[entry]).sum(axis=1)
+            for first, entry in zip(firsts, entries, strict=True)
+        ]
+    )
+
+
+def assert_same_state(learner: Learner, other: Learner) -> None:
+    """Fail unless both have learned the same, to the last bit, and draw the same numbers."""
+    ours, theirs = learner._state(), other._state()
+    assert ours.keys() == theirs.keys()
+    for name in ours:
+        np.testing.assert_array_equal(ours[name], theirs[name], err_msg=name)
+    assert learner._generator.bit_generator.state == other._generator.bit_generator.state
