@@ -246,7 +246,7 @@ def _check_contexts(environment: Environment, count: int) -> None:
     )
     for context in contexts:
         try:
-            form.reading(context if form.contexts is None else int(context))
+            form.reading(context)
         except ValueError as error:
             raise CheckFailedError(
                 f"The context law drew a context that is none: {error}"

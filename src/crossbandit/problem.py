@@ -43,8 +43,7 @@ class Problem:
     form: LossForm = field(init=False)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.graph, FeedbackGraph):
-            reject("Problem", "graph", "a FeedbackGraph", self.graph)
+        required_graph("Problem", self.graph)
         if self.graph.arms < 2:
             got = verbatim(f"{self.graph.arms} arm, which leaves nothing to decide")
             reject("Problem", "graph", "a FeedbackGraph of at least 2 arms", got)
@@ -127,6 +126,13 @@ class Problem:
 
 def _plain(value: Any) -> Any:
     return value.tolist() if isinstance(value, np.ndarray) else value
+
+
+def required_graph(owner: str, graph: object) -> FeedbackGraph:
+    """Return `graph`, or refuse what is not one."""
+    if not isinstance(graph, FeedbackGraph):
+        reject(owner, "graph", "a FeedbackGraph", graph)
+    return graph
 
 
 def probabilities(owner: str, name: str, values: npt.ArrayLike, count: int | None) -> Floats:

@@ -73,7 +73,10 @@ def number(
     expected = " ".join(["a finite number", " and ".join(bounds)]).strip()
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         reject(owner, name, expected, value)
-    result = float(value)
+    try:
+        result = float(value)
+    except OverflowError:  # an int beyond all floats
+        result = math.inf
     if not math.isfinite(result) or not (above < result < below and at_least <= result <= at_most):
         reject(owner, name, expected, value)
     return result

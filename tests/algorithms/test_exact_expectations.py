@@ -200,7 +200,7 @@ def test_loss_estimate_has_conditional_mean_2_l_w_over_w_hat(now: Moment) -> Non
     w, denominators = now.observation(now.r_e), state["denominators"]
     correction = np.zeros(K)
     if now.learner._graph.arms_without_self_loop:
-        special = state["counters"][1]
+        special = SPECIAL
         correction[special] = BETA / denominators[special]
     assert total == pytest.approx(1, abs=1e-12)
     for side in (0, 1):
@@ -216,7 +216,7 @@ def test_correction_is_added_in_every_pair_retained_or_not(now: Moment) -> None:
         state = pair.after._state()
         expected = np.zeros(K)
         if now.learner._graph.arms_without_self_loop:
-            special = state["counters"][1]
+            special = SPECIAL
             assert special in {0, 1}
             expected[special] = BETA / state["denominators"][special]
         assert_exact(state["bias"][0] - before, expected)
@@ -290,7 +290,7 @@ def test_selector_and_denominators_come_from_disjoint_samples(now: Moment) -> No
     denominators: dict[tuple[int, ...], Any] = {}
     joint: dict[tuple[int, Any], float] = {}
     for probability, frequency_side, loss_side, state in epochs_ends(now, length // 2):
-        special = int(state["counters"][1])
+        special = int(SPECIAL)
         mass = np.mean([now.r_next[c] for c in loss_side], axis=0)
         assert special == int(np.argmax(mass[:2]))
         rounded = tuple(state["denominators"].round(12).tolist())

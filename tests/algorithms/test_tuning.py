@@ -1,4 +1,4 @@
-"""The paper's rules, against the transcription; horizons that nothing divides; what the rules ask."""
+"""The paper's rules, against the transcription; horizons that nothing divides; bad constants."""
 
 import math
 from typing import Any
@@ -236,7 +236,7 @@ def test_eta_is_as_large_as_the_last_condition_allows() -> None:
     assert rule.conditions[-1].left == pytest.approx(math.log(2), rel=1e-12)
 
 
-@pytest.mark.parametrize("horizon", [1, 4, 100, 500])
+@pytest.mark.parametrize("horizon", [1, 4, 100, 200])
 def test_the_theorem_refuses_short_horizons(horizon: int) -> None:
     problem = Problem(graphs.paper_ring(9, 1), contexts=1000, horizon=horizon)
     message = rf"horizon of {horizon} rounds.*epochs of \d+ rounds.*tuning='experiment'"

@@ -8,11 +8,12 @@ import numpy as np
 
 from crossbandit.algorithms.learner import Learner, Ticket
 from crossbandit.kernels import epochs
+from crossbandit.kernels.compilation import resolved
 from crossbandit.kernels.epochs import LIVE, ROUND, EpochParameters, EpochState
 from crossbandit.validation import reject
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     import numpy.typing as npt
 
@@ -45,6 +46,7 @@ class EpochLearner(Learner):
         self._epoch = empty_state(problem.arms, problem.form)
         self._weights: Floats | None = None  # 2 / W_e of the epoch that `_weights_of` names
         self._weights_of = -1
+        self._machine_code: Callable[..., tuple[int, float, int, bool]] | None = None
         self._open: Ticket | None = None
         self._held: list[Ticket] = []
 
@@ -66,16 +68,22 @@ class EpochLearner(Learner):
 
     def _play(self, ticket: Ticket) -> float:
         opens = self._open is None
-        uniforms = (self._generator.random(), 0.0, 0.0) if opens else self._generator.random(3)
-        ticket.arm, probability, loss_side, retained = epochs.play(
+        uniform = self._generator.random()
+        split, retain = (0.0, 0.0) if opens else self._generator.random(2).tolist()
+        arguments = (
             self._epoch,
             self.parameters,
             self._graph.in_runs,
             self._loopless,
             ticket.reading.first,
             ticket.reading.values,
-            *uniforms,
+            uniform,
+            split,
+            retain,
         )
+        if self._machine_code is None:
+            self._machine_code = resolved(epochs.play, *arguments)
+        ticket.arm, probability, loss_side, retained = self._machine_code(*arguments)
         if opens:
             self._open = ticket
         else:

@@ -91,12 +91,16 @@ class UniformVectors:
     high: npt.ArrayLike
 
     def __post_init__(self) -> None:
-        low = np.atleast_1d(np.array(self.low, dtype=np.float64))
-        high = np.atleast_1d(np.array(self.high, dtype=np.float64))
-        fits = low.ndim == 1 and low.shape == high.shape
-        if not fits or not np.isfinite(high - low).all() or (low > high).any():
-            got = verbatim(f"low={self.low!r} and high={self.high!r}")
-            reject("UniformVectors", "low", "a finite vector that is nowhere above high", got)
+        expected = "a finite vector that is nowhere above high"
+        got = verbatim(f"low={self.low!r} and high={self.high!r}")
+        try:
+            low = np.atleast_1d(np.array(self.low, dtype=np.float64))
+            high = np.atleast_1d(np.array(self.high, dtype=np.float64))
+        except (TypeError, ValueError):
+            reject("UniformVectors", "low", expected, got)
+        finite = np.isfinite(low).all() and np.isfinite(high).all()
+        if low.ndim != 1 or low.shape != high.shape or not finite or (low > high).any():
+            reject("UniformVectors", "low", expected, got)
         object.__setattr__(self, "low", low)
         object.__setattr__(self, "high", high)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 
+from crossbandit.errors import InvalidLossesError
 from crossbandit.kernels.rounds import LossBlock, add_totals, best_arms, write_rows
 from crossbandit.validation import reject, verbatim
 
@@ -56,7 +57,7 @@ class BlockEnvironment(ABC):
     def losses(self, round_: int) -> Floats:
         """Return the rows of all arms in one round."""
         rows = np.empty((self.problem.arms, self.problem.form.columns))
-        write_rows(self.block(round_, round_ + 1), 0, rows)
+        write_rows(checked_block(self, round_, round_ + 1), 0, rows)
         return rows
 
     @cached_property
@@ -64,7 +65,13 @@ class BlockEnvironment(ABC):
         """Each arm's row, summed over the horizon: what the comparator minimises."""
         totals = np.zeros((self.problem.arms, self.problem.form.columns))
         for start, stop in stretches(horizon_of(self)):
-            add_totals(self.block(start, stop), stop - start, totals)
+            add_totals(checked_block(self, start, stop), stop - start, totals)
+        if not np.isfinite(totals).all():
+            arm, column = np.argwhere(~np.isfinite(totals))[0]
+            raise InvalidLossesError(
+                f"The losses of {type(self).__name__} must be finite numbers. Got a sum of "
+                f"{totals[arm, column]} for arm {arm}, {self.problem.form.column_name} {column}."
+            )
         totals.flags.writeable = False
         return totals
 
@@ -83,6 +90,25 @@ class BlockEnvironment(ABC):
         A simulation then costs the same for any number of contexts.
         """
         return None
+
+
+def checked_block(environment: BlockEnvironment, start: int, stop: int) -> LossBlock:
+    """Return the environment's block, or refuse one that compiled code would read past."""
+    block = environment.block(start, stop)
+    rounds, terms = stop - start, len(block.features)
+    row = (environment.problem.arms, environment.problem.form.columns)
+    if (
+        block.base.shape not in {(1, *row), (rounds, *row)}
+        or block.coefficients.shape != (rounds, row[0], terms)
+        or block.features.shape != (terms, row[1])
+    ):
+        raise InvalidLossesError(
+            f"{type(environment).__name__}.block({start}, {stop}) must hold a base of shape "
+            f"{(rounds, *row)} or {(1, *row)}, coefficients of shape {(rounds, row[0], 'k')} and "
+            f"features of shape {('k', row[1])}. Got {block.base.shape}, "
+            f"{block.coefficients.shape} and {block.features.shape}."
+        )
+    return block
 
 
 def row_block(rows: Floats) -> LossBlock:

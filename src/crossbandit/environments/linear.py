@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from crossbandit.environments.contexts import ContextLaw, FiniteContexts
 from crossbandit.environments.environment import BlockEnvironment, row_block
 from crossbandit.errors import InvalidLossesError, InvalidParameterError
-from crossbandit.problem import Problem
+from crossbandit.losses.forms import feature_table
+from crossbandit.problem import Problem, probabilities, required_graph
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -25,11 +26,12 @@ class LinearTable(BlockEnvironment):
         self,
         coefficients: Any,
         graph: FeedbackGraph,
-        features: Any,
+        table: Any,
         context_law: ContextLaw,
     ) -> None:
-        rows = _rows(coefficients, graph)
+        rows = _rows(coefficients, required_graph("from_coefficients", graph))
         horizon, _, columns = rows.shape
+        features = columns if table is None else table
         self.problem = Problem(graph, features=features, horizon=horizon)
         if self.problem.form.columns != columns:
             raise InvalidLossesError(
@@ -71,16 +73,24 @@ def from_coefficients(
                 "The 'context_distribution' parameter of from_coefficients goes with a table of "
                 "feature vectors. Got it together with a law, which has its own."
             )
-        law: Any = contexts
-        columns = np.asarray(coefficients).shape[-1]
-        return LinearTable(coefficients, graph, columns, law)
-    table = np.atleast_2d(np.asarray(contexts, dtype=np.float64))
-    law = FiniteContexts(len(table) if context_distribution is None else context_distribution)
-    return LinearTable(coefficients, graph, table, law)
+        return LinearTable(coefficients, graph, None, cast("ContextLaw", contexts))
+    arms = required_graph("from_coefficients", graph).arms
+    count = len(feature_table("from_coefficients", "contexts", contexts, arms))
+    law: Any = count
+    if context_distribution is not None:
+        name = "context_distribution"
+        law = probabilities("from_coefficients", name, context_distribution, count)
+    return LinearTable(coefficients, graph, contexts, FiniteContexts(law))
 
 
 def _rows(coefficients: Any, graph: FeedbackGraph) -> npt.NDArray[np.float64]:
-    rows = np.array(coefficients, dtype=np.float64, order="C")
+    try:
+        rows = np.array(coefficients, dtype=np.float64, order="C")
+    except (TypeError, ValueError) as error:
+        raise InvalidLossesError(
+            "The 'coefficients' parameter of from_coefficients must be an array of numbers of "
+            f"shape (rounds, {graph.arms}, features). Got {type(coefficients)}."
+        ) from error
     if rows.ndim != 3 or rows.shape[1] != graph.arms or 0 in rows.shape:
         raise InvalidLossesError(
             "The 'coefficients' parameter of from_coefficients must have shape "

@@ -11,7 +11,7 @@ import numpy as np
 from crossbandit.environments.contexts import ContextLaw, FiniteContexts
 from crossbandit.environments.environment import BlockEnvironment
 from crossbandit.kernels.rounds import LossBlock
-from crossbandit.problem import Problem
+from crossbandit.problem import Problem, required_graph
 from crossbandit.streams import stream
 from crossbandit.validation import integer, number, reject, verbatim
 
@@ -48,6 +48,7 @@ class Switching(BlockEnvironment):
     context_law: ContextLaw = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
+        required_graph("switching", self.graph)
         integer("switching", "contexts", self.contexts, at_least=1)
         integer("switching", "groups", self.groups, at_least=1)
         integer("switching", "table_seed", self.table_seed, at_least=0)

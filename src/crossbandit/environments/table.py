@@ -10,7 +10,7 @@ from crossbandit.environments.contexts import ContextLaw, FiniteContexts
 from crossbandit.environments.environment import BlockEnvironment, row_block
 from crossbandit.errors import InvalidLossesError
 from crossbandit.kernels.rounds import LossBlock, first_outside
-from crossbandit.problem import Problem, probabilities
+from crossbandit.problem import Problem, probabilities, required_graph
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -22,7 +22,7 @@ class LossTable(BlockEnvironment):
     """Dense losses, one number for each round, context and arm; made by `from_table`."""
 
     def __init__(self, losses: Any, graph: FeedbackGraph, context_law: ContextLaw | None) -> None:
-        rows = _arm_major(losses, graph)
+        rows = _arm_major(losses, required_graph("from_table", graph))
         horizon, _, contexts = rows.shape
         self.problem = Problem(graph, contexts=contexts, horizon=horizon)
         self.context_law = FiniteContexts(contexts) if context_law is None else context_law

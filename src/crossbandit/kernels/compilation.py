@@ -27,3 +27,16 @@ def inlined(kernel: _Kernel) -> _Kernel:
     many a step does.
     """
     return cast("_Kernel", numba.njit(forceinline=True, **_OPTIONS)(kernel))
+
+
+def resolved(kernel: _Kernel, *arguments: object) -> _Kernel:
+    """Return the machine code of `kernel` for arguments of these types.
+
+    Calling it skips finding out the types of the arguments, which for a state of a dozen arrays
+    takes longer than a round. It must be called with arguments of the same types.
+    """
+    if not hasattr(kernel, "get_overload"):  # interpreted: there is no machine code
+        return kernel
+    types = tuple(numba.typeof(argument) for argument in arguments)
+    kernel.compile(types)  # type: ignore[attr-defined]
+    return cast("_Kernel", kernel.get_overload(types))

@@ -143,7 +143,7 @@ class LinearForm(LossForm):
             self.table: Floats | None = None
             self.shape = (1, self.columns)
         else:
-            self.table = _feature_table(features, arms)
+            self.table = feature_table("Problem", "features", features, arms)
             self.contexts, _, self.columns = self.table.shape
             self.shape = self.table.shape[1:]
 
@@ -182,8 +182,8 @@ class LinearForm(LossForm):
         )
 
 
-def _feature_table(features: Any, arms: int) -> Floats:
-    """Return the table as (contexts, arms or 1, features)."""
+def feature_table(owner: str, name: str, features: Any, arms: int) -> Floats:
+    """Return the table as (contexts, arms or 1, features), read-only."""
     expected = (
         "a number of features, or a finite array of shape (contexts, features) or "
         f"(contexts, {arms}, features)"
@@ -191,13 +191,13 @@ def _feature_table(features: Any, arms: int) -> Floats:
     try:
         table = np.array(features, dtype=np.float64, order="C")
     except (TypeError, ValueError):
-        reject("Problem", "features", expected, features)
+        reject(owner, name, expected, features)
     if table.ndim not in (2, 3) or 0 in table.shape or (table.ndim == 3 and table.shape[1] != arms):
-        reject("Problem", "features", expected, verbatim(f"an array of shape {table.shape}"))
+        reject(owner, name, expected, verbatim(f"an array of shape {table.shape}"))
     if not np.isfinite(table).all():
         entry = np.argwhere(~np.isfinite(table))[0]
         got = verbatim(f"{table[tuple(entry)]} for context {entry[0]}")
-        reject("Problem", "features", expected, got)
+        reject(owner, name, expected, got)
     table.flags.writeable = False
     return table if table.ndim == 3 else table[:, None]
 

@@ -8,8 +8,13 @@ import numpy as np
 
 from crossbandit.algorithms import Algorithm
 from crossbandit.environments import BlockEnvironment, Environment
-from crossbandit.environments.environment import horizon_of, row_block, stretches
-from crossbandit.errors import InvalidLossesError, InvalidParameterError
+from crossbandit.environments.environment import (
+    checked_block,
+    horizon_of,
+    row_block,
+    stretches,
+)
+from crossbandit.errors import InvalidContextError, InvalidLossesError, InvalidParameterError
 from crossbandit.kernels.rounds import best_arms, first_outside, losses_of
 from crossbandit.losses import LinearForm
 from crossbandit.losses.forms import LINEAR_TOLERANCE
@@ -98,7 +103,7 @@ class _Record:
 
     def __init__(self, environment: Environment, generator: np.random.Generator) -> None:
         self.horizon = horizon_of(environment)
-        self.contexts = environment.context_law.draw(generator, self.horizon)
+        self.contexts = _contexts(environment, generator, self.horizon)
         self.arms = np.empty(self.horizon, dtype=np.int64)
         self.losses = np.empty(self.horizon)
         self.comparator_arms = np.empty(self.horizon, dtype=np.int64)
@@ -117,6 +122,31 @@ class _Record:
             f"{arm} in context {self.contexts[t]}. crossbandit.checks.check_environment finds "
             "such rounds."
         )
+
+
+def _contexts(
+    environment: Environment, generator: np.random.Generator, horizon: int
+) -> npt.NDArray[Any]:
+    """Draw the contexts of all rounds; refuse what the problem does not have."""
+    contexts = np.asarray(environment.context_law.draw(generator, horizon))
+    form = environment.problem.form
+    if form.contexts is None:
+        expected = f"{horizon} vectors of {form.columns} finite numbers"
+        fits = contexts.shape == (horizon, form.columns) and bool(np.isfinite(contexts).all())
+    else:
+        expected = f"{horizon} integers from 0 to {form.contexts - 1}"
+        fits = (
+            contexts.shape == (horizon,)
+            and contexts.dtype.kind in "iu"
+            and bool(((contexts >= 0) & (contexts < form.contexts)).all())
+        )
+    if not fits:
+        span = f", from {contexts.min()} to {contexts.max()}" if contexts.dtype.kind in "iu" else ""
+        raise InvalidContextError(
+            f"The context law of {type(environment).__name__} must draw {expected}. Got an array "
+            f"of shape {contexts.shape} and type {contexts.dtype}{span}."
+        )
+    return contexts
 
 
 def _world(environment: Environment, *, factored: bool | None) -> Environment:
@@ -157,7 +187,7 @@ def _play_compiled(
     for start, stop in stretches(record.horizon):
         now = slice(start, stop)
         contexts = form.block(record.contexts[now])
-        losses = environment.block(start, stop)
+        losses = checked_block(environment, start, stop)
         learner.simulate(
             record.contexts[now], contexts, losses, record.arms[now], record.losses[now]
         )
