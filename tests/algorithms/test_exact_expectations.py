@@ -18,7 +18,6 @@ from crossbandit.algorithms import (
     Algorithm,
     CrossGraph,
     CrossGraphKnown,
-    Learner,
     PerContextExp3,
     PerContextGraph,
     SchneiderZimmert,
@@ -53,13 +52,14 @@ def assert_exact(actual: Any, expected: Any) -> None:
 class Moment:
     """A learner at the beginning of an epoch e, and the snapshots by which it will play."""
 
-    learner: Learner
+    learner: Any
     r_e: Floats  # (M, K)
     r_next: Floats  # (M, K), of epoch e + 1
 
     @property
     def adjacency(self) -> Floats:
-        return self.learner._graph.adjacency.astype(float)
+        matrix: Floats = self.learner._graph.adjacency.astype(float)
+        return matrix
 
     @property
     def q(self) -> Floats:
@@ -118,7 +118,7 @@ class Pair:
     arms: tuple[int, ...]
     side: int  # which of the two is the loss-estimation round
     retained: bool
-    after: Learner
+    after: Any
 
 
 def pairs(now: Moment, losses: Floats) -> Iterator[Pair]:
@@ -196,11 +196,10 @@ def test_loss_estimate_has_conditional_mean_2_l_w_over_w_hat(now: Moment) -> Non
     for pair in pairs(now, losses):
         mean[pair.side] += pair.probability * (cumulative(pair.after) - before)
         total += pair.probability
-    state = pair.after._state()
-    w, denominators = now.observation(now.r_e), state["denominators"]
+    w, denominators = now.observation(now.r_e), pair.after._state()["denominators"]
     correction = np.zeros(K)
     if now.learner._graph.arms_without_self_loop:
-        special = SPECIAL
+        special = pair.after.special_arm
         correction[special] = BETA / denominators[special]
     assert total == pytest.approx(1, abs=1e-12)
     for side in (0, 1):
@@ -216,7 +215,7 @@ def test_correction_is_added_in_every_pair_retained_or_not(now: Moment) -> None:
         state = pair.after._state()
         expected = np.zeros(K)
         if now.learner._graph.arms_without_self_loop:
-            special = SPECIAL
+            special = pair.after.special_arm
             assert special in {0, 1}
             expected[special] = BETA / state["denominators"][special]
         assert_exact(state["bias"][0] - before, expected)
@@ -249,7 +248,7 @@ def epochs_ends(now: Moment, pairs_left: int) -> Iterator[tuple[float, list[int]
     """Take every context and split of an epoch; arms and retention do not matter here.
 
     Yields the probability, the contexts of the frequency and of the loss-estimation rounds, and
-    the state after the first round of the next epoch.
+    the learner after the first round of the next epoch.
     """
     draws = product(product(range(M), repeat=2), (0, 1))
     for outcome in product(draws, repeat=pairs_left):
@@ -262,15 +261,15 @@ def epochs_ends(now: Moment, pairs_left: int) -> Iterator[tuple[float, list[int]
             sides[0].append(c[1 - side])
             sides[1].append(c[side])
         act(learner, 0, 0.5)
-        yield probability, *sides, learner._state()
+        yield probability, *sides, learner
 
 
 @every_moment
 def test_frequency_estimate_is_unbiased(now: Moment) -> None:
     length = now.learner.algorithm.to_json()["epoch_length"]
     mean, total, values = np.zeros(K), 0.0, set()
-    for probability, frequency_side, _, state in epochs_ends(now, length // 2):
-        w_hat = state["denominators"] - 1.5 * GAMMA
+    for probability, frequency_side, _, after in epochs_ends(now, length // 2):
+        w_hat = after._state()["denominators"] - 1.5 * GAMMA
         sample = np.mean([now.r_next[c] @ now.adjacency / 2 for c in frequency_side], axis=0)
         assert_exact(w_hat, sample)
         mean += probability * w_hat
@@ -289,11 +288,11 @@ def test_selector_and_denominators_come_from_disjoint_samples(now: Moment) -> No
     selected: dict[tuple[int, ...], int] = {}
     denominators: dict[tuple[int, ...], Any] = {}
     joint: dict[tuple[int, Any], float] = {}
-    for probability, frequency_side, loss_side, state in epochs_ends(now, length // 2):
-        special = int(SPECIAL)
+    for probability, frequency_side, loss_side, after in epochs_ends(now, length // 2):
+        special = after.special_arm
         mass = np.mean([now.r_next[c] for c in loss_side], axis=0)
         assert special == int(np.argmax(mass[:2]))
-        rounded = tuple(state["denominators"].round(12).tolist())
+        rounded = tuple(after._state()["denominators"].round(12).tolist())
         assert selected.setdefault(tuple(sorted(loss_side)), special) == special
         assert denominators.setdefault(tuple(sorted(frequency_side)), rounded) == rounded
         joint[special, rounded] = joint.get((special, rounded), 0.0) + probability
@@ -308,7 +307,7 @@ def test_selector_and_denominators_come_from_disjoint_samples(now: Moment) -> No
 def test_ties_for_the_special_arm_go_to_the_smallest() -> None:
     now = moment(ALGORITHM_2, graphs.loopless_clique(K), epochs=1, history=0)
     act(now.learner, 0, 0.5)
-    assert now.learner._state()["counters"][1] == 0
+    assert now.learner.special_arm == 0
 
 
 def test_nothing_is_learned_in_the_warm_up() -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from crossbandit.kernels.compilation import compiled, inlined
+from crossbandit.kernels.copying import copy_matrix, copy_vector
 from crossbandit.kernels.rounds import (
     ContextBlock,
     Floats,
@@ -90,7 +91,7 @@ def _policy(
     context_weights(estimates, bias, LIVE, first, values, eta, rho, out)
     for a in range(out.size):
         if 2.0 * out[a] < snapshot[a]:
-            out[:] = snapshot
+            copy_vector(snapshot, out)
             return
 
 
@@ -125,7 +126,7 @@ def play(
     state.counters[ROUND] = round_ + 1
     if side == 0:
         state.counters[FIRST_OF_PAIR] = first
-        state.pair_values[:] = values
+        copy_matrix(values, state.pair_values)
         return arm, probability, -1, False
     loss_side = 0 if split < _HALF else 1
     selecting = loopless.size > 1  # of one arm without self-loop, the heaviest is known
@@ -148,8 +149,8 @@ def _enter_epoch(
 ) -> None:
     state.counters[EPOCH] += 1
     following = _slot(state.counters[EPOCH] + 1)
-    state.estimates[following] = state.estimates[LIVE]
-    state.bias[following] = state.bias[LIVE]
+    copy_matrix(state.estimates[LIVE], state.estimates[following])
+    copy_vector(state.bias[LIVE], state.bias[following])
     # Masses are linear: one look at the graph serves all L / 2 frequency rounds. what_e is the
     # mean of half the masses, which makes the sum divided by L.
     run_masses(in_runs, state.frequency, state.sums, state.denominators)
@@ -162,8 +163,9 @@ def _enter_epoch(
             if state.mass[a] > state.mass[special]:
                 special = a
         state.counters[SPECIAL_ARM] = special
-    state.frequency[:] = 0.0
-    state.mass[:] = 0.0
+    for a in range(state.mass.size):
+        state.frequency[a] = 0.0
+        state.mass[a] = 0.0
 
 
 @inlined

@@ -66,7 +66,8 @@ def play(
     """
     arms = state.denominators.size
     chosen, mean = state.chosen, state.mean
-    mean[:] = 0.0
+    for a in range(arms):
+        mean[a] = 0.0
     for c in range(probabilities.size):
         policy(state, parameters, law.first[c], law.table[law.entry[c]], chosen)
         for a in range(arms):

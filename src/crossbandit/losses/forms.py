@@ -203,11 +203,11 @@ def feature_table(owner: str, name: str, features: Any, arms: int) -> Floats:
 
 
 def _vector(context: Any, features: int) -> Floats:
-    expected = f"a vector of {features} finite numbers"
     try:
         values = np.array(context, dtype=np.float64)
     except (TypeError, ValueError):
-        reject("act", "context", expected, context, error=InvalidContextError)
-    if values.shape != (features,) or not all(map(math.isfinite, values.tolist())):
-        reject("act", "context", expected, context, error=InvalidContextError)
-    return values
+        values = np.empty(0)
+    if values.shape == (features,) and all(map(math.isfinite, values.tolist())):
+        return values
+    expected = f"a vector of {features} finite numbers"
+    reject("act", "context", expected, context, error=InvalidContextError)

@@ -1,0 +1,46 @@
+"""How a claim is measured: alternating repetitions in one process, medians, one ratio."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+@dataclass(frozen=True)
+class Result:
+    """One claim: a number, the bar it must clear, and on which side of the bar it must lie."""
+
+    name: str
+    value: float
+    bar: float
+    unit: str
+    at_least: bool = False
+    note: str = ""
+
+    @property
+    def met(self) -> bool:
+        """Whether the number lies on the right side of the bar."""
+        return self.value >= self.bar if self.at_least else self.value <= self.bar
+
+
+def seconds(task: Callable[[], object]) -> float:
+    """Return how long one call takes."""
+    began = time.perf_counter()
+    task()
+    return time.perf_counter() - began
+
+
+def medians(*tasks: Callable[[], object], repetitions: int = 9) -> list[float]:
+    """Return the median time of each task.
+
+    The tasks take turns, so that whatever slows the machine for a while slows all of them.
+    """
+    for task in tasks:
+        task()
+    times = [[seconds(task) for task in tasks] for _ in range(repetitions)]
+    return [statistics.median(column) for column in zip(*times, strict=True)]

@@ -1,0 +1,29 @@
+"""Copies as plain loops.
+
+Compiled, `out[:] = source` drags in the code that words its error message about shapes: seconds of
+compilation for something that cannot happen here.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from crossbandit.kernels.compilation import inlined
+
+if TYPE_CHECKING:
+    from crossbandit.kernels.rounds import Floats
+
+
+@inlined
+def copy_vector(source: Floats, out: Floats) -> None:
+    """Copy `source` (n,) to `out` (n,)."""
+    for i in range(out.size):
+        out[i] = source[i]
+
+
+@inlined
+def copy_matrix(source: Floats, out: Floats) -> None:
+    """Copy `source` (m, n) to `out` (m, n)."""
+    for i in range(out.shape[0]):
+        for j in range(out.shape[1]):
+            out[i, j] = source[i, j]
