@@ -77,7 +77,10 @@ def simulate(
         expected = "an Environment: something with problem, context_law and losses"
         reject("simulate", "environment", expected, environment)
     root = fixed(seed)
-    world = _world(environment, factored=False if compiled is False else factored)
+    if compiled is False or (factored is None and algorithm.needs_context_distribution):
+        # Whoever looks at every context in every round reads a table faster than features.
+        factored = False
+    world = _world(environment, factored=factored)
     learner = algorithm.start(_problem(algorithm, world), seed=root)
     record = _Record(world, stream(root, "contexts"))
     with progress(algorithm.id, record.horizon, show=show_progress) as tell:

@@ -1,0 +1,126 @@
+"""Exponential weights and drawing: extreme rates and scores, and the edges of the unit interval."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from crossbandit.kernels.rounds import Floats
+from crossbandit.kernels.simplex import draw, exponential_weights
+from tests.reference.common import draw as reference_draw
+from tests.reference.common import mix, softmax
+
+HUGE = 1e308
+
+
+def weights(scores: Any, eta: float = 1.0, rho: float = 0.0) -> Floats:
+    values = np.array(scores, dtype=float)
+    out = np.empty(values.size)
+    exponential_weights(values, eta, rho, out)
+    return out
+
+
+scores_of = st.integers(1, 8).flatmap(
+    lambda arms: arrays(np.float64, arms, elements=st.floats(-HUGE, HUGE))
+)
+
+
+@given(scores_of, st.floats(1e-300, HUGE), st.floats(0, 1))
+def test_the_result_is_a_distribution_whatever_comes(
+    scores: Floats, eta: float, rho: float
+) -> None:
+    result = weights(scores, eta, rho)
+    assert (result >= 0).all()
+    assert result.sum() == pytest.approx(1, abs=1e-12)
+    assert result.min() >= rho / scores.size * (1 - 1e-12)
+    assert result[np.argmin(scores)] == result.max()
+
+
+@given(arrays(np.float64, 5, elements=st.floats(-100, 100)), st.floats(0.01, 10), st.floats(0, 1))
+def test_it_is_the_transcriptions(scores: Floats, eta: float, rho: float) -> None:
+    expected = mix(softmax(scores, eta), rho)
+    np.testing.assert_allclose(weights(scores, eta, rho), expected, rtol=1e-12, atol=1e-300)
+
+
+@given(
+    arrays(np.float64, 5, elements=st.integers(-1000, 1000).map(float)),
+    st.integers(-(2**40), 2**40).map(float),
+    st.floats(0.01, 10),
+)
+def test_a_translation_changes_nothing(scores: Floats, shift: float, eta: float) -> None:
+    """Whole numbers of this size are added exactly, so not a bit may differ."""
+    np.testing.assert_array_equal(weights(scores + shift, eta), weights(scores, eta))
+
+
+@given(arrays(np.float64, 6, elements=st.floats(-50, 50)), st.permutations(range(6)))
+def test_relabelling_the_arms_relabels_the_weights(scores: Floats, order: list[int]) -> None:
+    relabelled = weights(scores[order], 0.7, 0.1)
+    np.testing.assert_allclose(relabelled, weights(scores, 0.7, 0.1)[order], rtol=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("scores", "expected"),
+    [
+        ([HUGE, HUGE], [0.5, 0.5]),
+        ([-HUGE, -HUGE], [0.5, 0.5]),
+        ([HUGE, -HUGE], [0.0, 1.0]),
+        ([-HUGE, 0.0, HUGE], [1.0, 0.0, 0.0]),
+        ([0.0, 5e-324], [0.5, 0.5]),
+        ([1e15, 1e15 + 1000], [1.0, 0.0]),
+        ([0.0], [1.0]),
+    ],
+)
+def test_extreme_scores(scores: list[float], expected: list[float]) -> None:
+    np.testing.assert_allclose(weights(scores), expected, rtol=0, atol=1e-15)
+
+
+@pytest.mark.parametrize("eta", [1e-300, 1e-16, 1e16, 1e300, HUGE])
+def test_extreme_learning_rates(eta: float) -> None:
+    expected = [0.5, 0.5] if eta < 1 else [1.0, 0.0]
+    np.testing.assert_allclose(weights([1.0, 2.0], eta), expected, rtol=0, atol=1e-15)
+    np.testing.assert_array_equal(weights([3.0, 3.0], eta), [0.5, 0.5])
+
+
+def test_scores_are_left_alone() -> None:
+    scores = np.array([1.0, 2.0])
+    exponential_weights(scores, 1.0, 0.5, np.empty(2))
+    assert scores.tolist() == [1.0, 2.0]
+
+
+# -------------------------------------------------------------------------------------- drawing
+
+
+@pytest.mark.parametrize(
+    ("probabilities", "uniform", "arm"),
+    [
+        ([0.5, 0.5], 0.0, 0),
+        ([0.5, 0.5], math.nextafter(0.5, 0), 0),
+        ([0.5, 0.5], 0.5, 1),
+        ([0.0, 1.0], 0.0, 1),
+        ([0.0, 0.0, 1.0], 0.0, 2),
+        ([1.0, 0.0], math.nextafter(1, 0), 0),
+        ([0.3, 0.3, 0.3, 0.0], math.nextafter(1, 0), 2),  # a sum short of 1
+        ([0.1] * 10, math.nextafter(1, 0), 9),
+        ([1.0], 0.7, 0),
+        ([1e-300, 1.0], 0.0, 0),
+        ([1.0 - 1e-16, 1e-17], math.nextafter(1, 0), 1),
+    ],
+)
+def test_the_edges_of_drawing(probabilities: list[float], uniform: float, arm: int) -> None:
+    given_ = np.array(probabilities)
+    assert draw(given_, uniform) == arm
+    assert given_[arm] > 0
+
+
+@given(arrays(np.float64, 6, elements=st.floats(0, 1)), st.floats(0, 1, exclude_max=True))
+def test_what_is_drawn_is_the_transcriptions_and_possible(masses: Floats, uniform: float) -> None:
+    if masses.sum() == 0:
+        masses = masses + 1
+    probabilities = masses / masses.sum()
+    arm = draw(probabilities, uniform)
+    assert arm == reference_draw(probabilities, uniform)
+    assert probabilities[arm] > 0

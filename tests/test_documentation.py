@@ -1,0 +1,34 @@
+"""Every Python example in the README and in docs/ runs, each page from top to bottom."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+EXAMPLES = [page for page in PAGES if "```python\n" in page.read_text(encoding="utf-8")]
+LINK = re.compile(r"\]\(([^)#]+)[^)]*\)")
+
+
+@pytest.mark.parametrize("page", EXAMPLES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = page.read_text(encoding="utf-8")
+    blocks = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+    namespace: dict[str, Any] = {"__name__": page.stem}
+    for number, block in enumerate(blocks):
+        exec(compile(block, f"{page.name}, example {number + 1}", "exec"), namespace)  # noqa: S102
+    assert len(namespace) > 2
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in LINK.findall(page.read_text(encoding="utf-8")):
+        if "://" not in target:
+            assert (page.parent / target).exists(), f"{target} is linked but does not exist"
+
+
+def test_there_are_examples() -> None:
+    assert len(EXAMPLES) >= 3

@@ -1,0 +1,132 @@
+"""What the package exports, and what importing it costs."""
+
+import importlib
+import inspect
+import re
+import subprocess
+import sys
+import types
+from typing import Any
+
+import pytest
+
+import crossbandit
+from crossbandit import errors
+
+PACKAGES = [
+    "crossbandit",
+    "crossbandit.algorithms",
+    "crossbandit.environments",
+    "crossbandit.errors",
+    "crossbandit.graphs",
+    "crossbandit.losses",
+    "crossbandit.simulation",
+]
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+def test_all_is_sorted_and_exists(name: str) -> None:
+    package = importlib.import_module(name)
+    assert sorted(package.__all__) == package.__all__
+    assert len(set(package.__all__)) == len(package.__all__)
+    for exported in package.__all__:
+        assert getattr(package, exported) is not None
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+def test_all_is_complete(name: str) -> None:
+    """Every public class and function that a package shows is in its `__all__`."""
+    package = importlib.import_module(name)
+    shown = {
+        key
+        for key, value in vars(package).items()
+        if not key.startswith("_")
+        and not isinstance(value, types.ModuleType)
+        and str(getattr(value, "__module__", "")).startswith("crossbandit")
+    }
+    assert shown - set(package.__all__) == set()
+
+
+def test_the_names_of_the_interface() -> None:
+    """A name that leaves is a breaking change; a name that comes is a promise."""
+    assert crossbandit.__all__ == [
+        "Algorithm",
+        "CrossGraph",
+        "CrossGraphKnown",
+        "CrossbanditError",
+        "Decision",
+        "Environment",
+        "FeedbackGraph",
+        "Learner",
+        "PerContextExp3",
+        "PerContextGraph",
+        "Problem",
+        "Run",
+        "SchneiderZimmert",
+        "environments",
+        "errors",
+        "graphs",
+        "load",
+        "simulate",
+        "tuning",
+    ]
+
+
+def test_every_exported_name_is_documented() -> None:
+    for name in crossbandit.__all__:
+        assert inspect.getdoc(getattr(crossbandit, name)), name
+
+
+def test_import_loads_only_what_a_learner_needs() -> None:
+    script = (
+        "import sys, crossbandit\n"
+        "heavy = ('scipy', 'networkx', 'matplotlib', 'rich', 'typer', 'pandas')\n"
+        "print([name for name in heavy if name in sys.modules])\n"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert result.stdout.strip() == "[]"
+
+
+# --------------------------------------------------------------------------------------- errors
+
+
+def error_classes() -> dict[str, type[Exception]]:
+    return {
+        name: value
+        for name, value in vars(errors).items()
+        if isinstance(value, type) and issubclass(value, Exception)
+    }
+
+
+def drawn_tree() -> dict[str, str]:
+    """Return the parent of each error, as the module's docstring draws it."""
+    parents: dict[str, str] = {}
+    branch: list[str] = []
+    for line in (errors.__doc__ or "").splitlines():
+        found = re.match(r"^    ([│ ]*)(?:[├└]── )?(\w+Error)\b", line)
+        if found is None:
+            continue
+        depth = len(line[: found.start(2)]) // 4 - 1
+        del branch[depth:]
+        parents[found[2]] = branch[-1] if branch else "Exception"
+        branch.append(found[2])
+    return parents
+
+
+def test_every_error_is_in_the_tree_that_is_drawn() -> None:
+    real = {name: value.__bases__[0].__name__ for name, value in error_classes().items()}
+    assert drawn_tree() == real
+    assert sorted(real) == errors.__all__
+
+
+@pytest.mark.parametrize("error", error_classes().values(), ids=error_classes().keys())
+def test_every_error_is_documented_and_of_one_root(error: Any) -> None:
+    assert issubclass(error, errors.CrossbanditError)
+    assert error.__doc__
+
+
+def test_bad_input_is_a_value_error() -> None:
+    assert issubclass(errors.InvalidInputError, ValueError)
+    assert issubclass(errors.CheckFailedError, AssertionError)
