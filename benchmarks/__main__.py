@@ -14,7 +14,7 @@ from rich.table import Table
 if TYPE_CHECKING:
     from benchmarks.measure import Result
 
-GROUPS = ("core",)
+GROUPS = ("core", "scale")
 OUT = Path("results/benchmarks")
 
 

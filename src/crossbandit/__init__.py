@@ -26,7 +26,7 @@ from crossbandit.environments import Environment
 from crossbandit.errors import CrossbanditError
 from crossbandit.graphs import FeedbackGraph
 from crossbandit.problem import Problem
-from crossbandit.simulation import Run, simulate
+from crossbandit.simulation import Run, simulate, simulate_many
 
 __version__ = "0.1.0"
 
@@ -49,5 +49,6 @@ __all__ = [
     "graphs",
     "load",
     "simulate",
+    "simulate_many",
     "tuning",
 ]

@@ -18,13 +18,19 @@ import numpy as np
 
 from crossbandit.algorithms import Algorithm, from_json, load
 from crossbandit.environments import BlockEnvironment, Environment, from_table
-from crossbandit.environments.environment import horizon_of
-from crossbandit.errors import CheckFailedError, DecisionError, InvalidLossesError
+from crossbandit.environments.environment import checked_block, horizon_of
+from crossbandit.errors import (
+    CheckFailedError,
+    DecisionError,
+    InvalidInputError,
+    InvalidLossesError,
+)
 from crossbandit.graphs import FeedbackGraph, threshold
+from crossbandit.kernels.rounds import write_rows
 from crossbandit.losses import DenseForm
 from crossbandit.losses.forms import LINEAR_TOLERANCE
 from crossbandit.simulation import simulate
-from crossbandit.simulation.simulate import CompiledLearner
+from crossbandit.simulation.players import CompiledLearner
 from crossbandit.streams import stream
 
 if TYPE_CHECKING:
@@ -66,7 +72,14 @@ def check_environment(environment: Environment, rounds: int = 50) -> None:
             f"{environment!r} is not an Environment: it needs the attributes problem and "
             "context_law, and a method losses(round)."
         )
-    horizon = horizon_of(environment)
+    try:
+        horizon = horizon_of(environment)
+        _check_rounds(environment, horizon, rounds)
+    except InvalidInputError as error:  # what a simulation would refuse
+        raise CheckFailedError(str(error)) from error
+
+
+def _check_rounds(environment: Environment, horizon: int, rounds: int) -> None:
     _check_contexts(environment, min(horizon, 1000))
     for t in np.unique(np.linspace(0, horizon - 1, min(rounds, horizon)).astype(int)):
         _check_losses(environment, int(t))
@@ -83,7 +96,14 @@ def _episode(learner: Learner, rows: Any, rounds: range = range(_ROUNDS)) -> lis
     arms = []
     for t in rounds:
         decision = learner.act(t % _CONTEXTS)
-        learner.learn(decision, rows[t, list(decision.revealed)])
+        losses = rows[t, list(decision.revealed)]
+        before = losses.copy()
+        learner.learn(decision, losses)
+        _require(
+            np.array_equal(losses, before),
+            "learn changed the losses that it was given.",
+            "Copy before changing in place.",
+        )
         arms.append(decision.arm)
     return arms
 
@@ -105,18 +125,12 @@ def _check_identity(algorithm: Algorithm) -> None:
 
 
 def _check_seeding(algorithm: Algorithm, problem: Problem, rows: Any) -> None:
-    before = rows.copy()
     first = _episode(algorithm.start(problem, seed=1), rows)
     second = _episode(algorithm.start(problem, seed=1), rows)
     _require(
         first == second,
         "The same seed gave different arms.",
         "Does the learner draw from anything but its own generator?",
-    )
-    _require(
-        np.array_equal(rows, before),
-        "learn changed the losses that it was given.",
-        "Copy before changing in place.",
     )
 
 
@@ -155,8 +169,9 @@ def _check_rejections(algorithm: Algorithm, problem: Problem, rows: Any) -> None
     for t in range(_ROUNDS):
         decision = learner.act(t % _CONTEXTS)
         losses = rows[t, list(decision.revealed)]
-        _must_raise(InvalidLossesError, learner, decision, losses * np.nan, "losses that are NaN")
-        _must_raise(InvalidLossesError, learner, decision, losses + 2, "losses above 1")
+        if losses.size:  # an arm may reveal nothing
+            _must_raise(InvalidLossesError, learner, decision, losses * np.nan, "losses of NaN")
+            _must_raise(InvalidLossesError, learner, decision, losses + 2, "losses above 1")
         _must_raise(InvalidLossesError, learner, decision, losses[:, :-1], "a missing column")
         learner.learn(decision, losses)
         _must_raise(DecisionError, learner, decision, losses, "the same decision twice")
@@ -297,17 +312,12 @@ def _at_contexts(environment: Environment, rows: Any) -> Any:
 
 
 def _check_block(environment: BlockEnvironment, horizon: int) -> None:
-    middle = horizon // 2
-    total = environment.totals
-    _require(
-        bool(np.isfinite(total).all()),
-        "The losses do not sum to finite numbers.",
-        "Look for NaN or infinity in block.",
-    )
-    whole = environment.block(middle, horizon)
-    _require(
-        whole.coefficients.shape[0] == horizon - middle
-        and whole.base.shape[0] in (1, horizon - middle),
-        f"block({middle}, {horizon}) covers {whole.coefficients.shape[0]} rounds.",
-        f"It must cover {horizon - middle}.",
-    )
+    start, rows = horizon // 2, np.empty(environment.totals.shape)
+    block = checked_block(environment, start, horizon)
+    for t in {start, (start + horizon) // 2, horizon - 1}:
+        write_rows(block, t - start, rows)
+        _require(
+            np.allclose(rows, environment.losses(t), rtol=0, atol=1e-12),
+            f"Round {t} has other losses in block({start}, {horizon}) than in block({t}, {t + 1}).",
+            "A block begins with the losses of its own first round.",
+        )

@@ -10,13 +10,19 @@
     │   └── InvalidLossesError      losses of the wrong shape, not finite, or outside [0, 1]
     ├── DecisionError               a decision of another learner, or learned from before
     ├── IndependenceNumberError     an exact independence number is out of reach
+    ├── OutOfMemoryError            estimates that would not fit into memory
     ├── CheckpointError             a file that is damaged, no checkpoint, or too new
+    ├── StudyError
+    │   ├── StudyFileError          a mistake in a study file, with its line and key
+    │   ├── ResultsError            results that are missing, in use, damaged or not writable
+    │   └── BackendError            an engine that is not installed or does not answer
     └── CheckFailedError            a rule that `crossbandit.checks` tests is broken
 
 A bad argument raises before anything has changed: the object that was called is as it was.
 """
 
 __all__ = [
+    "BackendError",
     "CheckFailedError",
     "CheckpointError",
     "CrossbanditError",
@@ -27,6 +33,10 @@ __all__ = [
     "InvalidInputError",
     "InvalidLossesError",
     "InvalidParameterError",
+    "OutOfMemoryError",
+    "ResultsError",
+    "StudyError",
+    "StudyFileError",
 ]
 
 
@@ -62,8 +72,28 @@ class IndependenceNumberError(CrossbanditError):
     """The exact independence number is out of reach; bounds are not."""
 
 
+class OutOfMemoryError(CrossbanditError, MemoryError):
+    """A learner's estimates would not fit into memory."""
+
+
 class CheckpointError(CrossbanditError):
     """A file is not a checkpoint, is damaged, or was written by a newer version."""
+
+
+class StudyError(CrossbanditError):
+    """A study cannot be planned, executed or read."""
+
+
+class StudyFileError(StudyError, ValueError):
+    """A study file has a mistake; the message names the line and the key."""
+
+
+class ResultsError(StudyError):
+    """Results are missing, in use by another process, damaged, or cannot be written."""
+
+
+class BackendError(StudyError):
+    """The engine that should execute a study is not installed or does not answer."""
 
 
 class CheckFailedError(CrossbanditError, AssertionError):

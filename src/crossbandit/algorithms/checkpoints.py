@@ -35,7 +35,7 @@ VERSION = 1
 _Object = TypeVar("_Object")
 
 # Parts of a problem that may be large; they go beside the header, not into it.
-_PROBLEM_ARRAYS = ("features", "context_distribution")
+_PROBLEM_ARRAYS = ("features", "context_distribution", "context_sample")
 
 
 def save(learner: Learner, path: str | os.PathLike[str]) -> None:

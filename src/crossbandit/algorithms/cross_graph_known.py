@@ -14,6 +14,7 @@ from crossbandit.errors import InvalidParameterError
 from crossbandit.kernels import known
 from crossbandit.kernels.known import KnownParameters, KnownState
 from crossbandit.kernels.rounds import ContextBlock
+from crossbandit.losses.memory import zeros
 from crossbandit.validation import number
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from crossbandit.kernels.rounds import Floats, Integers, LossBlock
+    from crossbandit.losses import LossForm
     from crossbandit.problem import Problem
     from crossbandit.streams import Seed
 
@@ -46,8 +48,8 @@ class CrossGraphKnown(Algorithm):
     Bound (Proposition 2): expected regret O~(sqrt(alpha T)) for eta, gamma, rho, beta of the order
     1 / sqrt(alpha T); that value is taken for whatever is None.
 
-    The problem must carry the law: Problem(..., context_distribution=...). A simulation hands over
-    the environment's.
+    The problem must carry the law: Problem(..., context_distribution=...), or a sample of feature
+    vectors that stands for it, context_sample=.... A simulation hands over the environment's.
 
     >>> from crossbandit import Problem, graphs
     >>> problem = Problem(
@@ -73,10 +75,11 @@ class CrossGraphKnown(Algorithm):
 
     def start(self, problem: Problem, *, seed: Seed) -> KnownLearner:
         problem.graph.require_strongly_observable("CrossGraphKnown")
-        if problem.context_distribution is None:
+        if problem.context_distribution is None and problem.context_sample is None:
             raise InvalidParameterError(
                 "CrossGraphKnown needs the law of the contexts. Give Problem(..., "
-                "context_distribution=...), or use CrossGraph, which does without."
+                "context_distribution=...), or context_sample=... where contexts are feature "
+                "vectors; or use CrossGraph, which does without."
             )
         return KnownLearner(self, problem, self.parameters(problem), seed)
 
@@ -103,7 +106,7 @@ class KnownLearner(Learner):
         self.parameters = parameters
         self._loopless = np.asarray(problem.graph.arms_without_self_loop, dtype=np.int64)
         self._law, self._probabilities = _support(problem)
-        self._known = _empty_state(problem.arms, problem.form.columns)
+        self._known = _empty_state(problem.arms, problem.form)
 
     @property
     def round(self) -> int:
@@ -163,15 +166,18 @@ class KnownLearner(Learner):
 
 
 def _support(problem: Problem) -> tuple[ContextBlock, Floats]:
+    if problem.context_sample is not None:
+        sample = np.asarray(problem.context_sample)
+        return problem.form.block(sample), np.full(len(sample), 1.0 / len(sample))
     probabilities = np.asarray(problem.context_distribution)
     possible = np.flatnonzero(probabilities)
     first, entry, table = problem.form.support()
     return ContextBlock(first[possible], entry[possible], table), probabilities[possible]
 
 
-def _empty_state(arms: int, columns: int) -> KnownState:
+def _empty_state(arms: int, form: LossForm) -> KnownState:
     return KnownState(
-        estimates=np.zeros((1, arms, columns)),
+        estimates=zeros("CrossGraphKnown", (1, arms, form.columns), form.dtype),
         bias=np.zeros((1, arms)),
         denominators=np.zeros(arms),
         counters=np.zeros(1, dtype=np.int64),

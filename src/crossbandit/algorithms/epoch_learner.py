@@ -10,6 +10,7 @@ from crossbandit.algorithms.learner import Learner, Ticket
 from crossbandit.kernels import epochs
 from crossbandit.kernels.compilation import resolved
 from crossbandit.kernels.epochs import LIVE, ROUND, EpochParameters, EpochState
+from crossbandit.losses.memory import zeros
 from crossbandit.validation import reject
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ class EpochLearner(Learner):
         super().__init__(algorithm, problem, graph, seed)
         self.parameters = parameters
         self._loopless = np.asarray(graph.arms_without_self_loop, dtype=np.int64)
-        self._epoch = empty_state(problem.arms, problem.form)
+        self._epoch = empty_state(type(algorithm).__name__, problem.arms, problem.form)
         self._weights: Floats | None = None  # 2 / W_e of the epoch that `_weights_of` names
         self._weights_of = -1
         self._machine_code: Callable[..., tuple[int, float, int, bool]] | None = None
@@ -159,10 +160,10 @@ def _check_horizon(owner: str, horizon: int | None, epoch_length: int) -> None:
         reject("Problem", "horizon", expected, horizon)
 
 
-def empty_state(arms: int, form: LossForm) -> EpochState:
+def empty_state(owner: str, arms: int, form: LossForm) -> EpochState:
     """Return the state before the first round."""
     return EpochState(
-        estimates=np.zeros((3, arms, form.columns)),
+        estimates=zeros(owner, (3, arms, form.columns), form.dtype),
         bias=np.zeros((3, arms)),
         denominators=np.zeros(arms),
         frequency=np.zeros(arms),

@@ -11,6 +11,7 @@ from crossbandit.errors import InvalidParameterError
 from crossbandit.kernels import per_context
 from crossbandit.kernels.per_context import PerContextState
 from crossbandit.kernels.simplex import exponential_weights
+from crossbandit.losses.memory import zeros
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -39,7 +40,9 @@ class PerContextLearner(Learner):
             )
         super().__init__(algorithm, problem, graph, seed)
         self.eta = eta
-        self._learners = _empty_state(problem.contexts, problem.arms)
+        self._learners = _empty_state(
+            type(algorithm).__name__, (problem.contexts, problem.arms), problem.form.dtype
+        )
 
     @property
     def round(self) -> int:
@@ -98,9 +101,10 @@ def _number(reading: Reading) -> int:
     return cast("int", reading.context)
 
 
-def _empty_state(contexts: int, arms: int) -> PerContextState:
+def _empty_state(owner: str, shape: tuple[int, int], dtype: npt.DTypeLike) -> PerContextState:
+    arms = shape[1]
     return PerContextState(
-        estimates=np.zeros((contexts, arms)),
+        estimates=zeros(owner, shape, dtype),
         observed=np.zeros(arms),
         counters=np.zeros(1, dtype=np.int64),
         chosen=np.zeros(arms),

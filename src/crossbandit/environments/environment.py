@@ -17,8 +17,10 @@ if TYPE_CHECKING:
     from crossbandit.kernels.rounds import Floats, Integers
     from crossbandit.problem import Problem
 
-# Rounds in one stretch: long enough that a stretch costs little, short enough to be interrupted.
+# Rounds in one stretch: long enough that a stretch costs little, short enough to be interrupted,
+# and fewer where the losses of a round are so many numbers that they would crowd the memory.
 STRETCH = 8192
+_STRETCH_NUMBERS = 2**21
 
 
 @runtime_checkable
@@ -64,7 +66,7 @@ class BlockEnvironment(ABC):
     def totals(self) -> Floats:
         """Each arm's row, summed over the horizon: what the comparator minimises."""
         totals = np.zeros((self.problem.arms, self.problem.form.columns))
-        for start, stop in stretches(horizon_of(self)):
+        for start, stop in stretches(self):
             add_totals(checked_block(self, start, stop), stop - start, totals)
         if not np.isfinite(totals).all():
             arm, column = np.argwhere(~np.isfinite(totals))[0]
@@ -117,9 +119,15 @@ def row_block(rows: Floats) -> LossBlock:
     return LossBlock(rows, np.empty((rounds, arms, 0)), np.empty((0, columns)), clip=False)
 
 
-def stretches(horizon: int) -> list[tuple[int, int]]:
-    """Return the stretches, (start, stop), into which a simulation cuts its rounds."""
-    return [(start, min(start + STRETCH, horizon)) for start in range(0, horizon, STRETCH)]
+def stretches(environment: Environment) -> list[tuple[int, int]]:
+    """Return the stretches, (start, stop), into which a simulation cuts its rounds.
+
+    All but the last have an even number of rounds: a stretch begins with a pair.
+    """
+    horizon, problem = horizon_of(environment), environment.problem
+    fitting = _STRETCH_NUMBERS // (problem.arms * problem.form.shape[1])
+    length = 2 * max(1, min(STRETCH, fitting) // 2)
+    return [(start, min(start + length, horizon)) for start in range(0, horizon, length)]
 
 
 def horizon_of(environment: Environment) -> int:

@@ -66,6 +66,7 @@ class LossForm(ABC):
     shape: tuple[int, int]  # of the values with which a context reads: (arms or 1, width)
     column_name: ClassVar[str]
     contexts: int | None
+    dtype: npt.DTypeLike = np.float64  # in which a learner keeps its estimates
 
     @abstractmethod
     def reading(self, context: Any) -> Reading:
@@ -102,8 +103,9 @@ class DenseForm(LossForm):
     column_name = "context"
     contexts: int
 
-    def __init__(self, contexts: int) -> None:
+    def __init__(self, contexts: int, precision: str = "float64") -> None:
         self.contexts = integer("Problem", "contexts", contexts, at_least=1)
+        self.dtype = np.dtype(precision)
         self.columns = self.contexts
         self.shape = _AS_IT_IS.shape
 
@@ -207,7 +209,7 @@ def _vector(context: Any, features: int) -> Floats:
         values = np.array(context, dtype=np.float64)
     except (TypeError, ValueError):
         values = np.empty(0)
-    if values.shape == (features,) and all(map(math.isfinite, values.tolist())):
-        return values
-    expected = f"a vector of {features} finite numbers"
-    reject("act", "context", expected, context, error=InvalidContextError)
+    if values.shape != (features,) or not all(map(math.isfinite, values.tolist())):
+        expected = f"a vector of {features} finite numbers"
+        reject("act", "context", expected, context, error=InvalidContextError)
+    return values

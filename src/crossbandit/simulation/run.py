@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
+
+from crossbandit.errors import CrossbanditError
+from crossbandit.simulation.players import Stretch
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -15,36 +17,142 @@ if TYPE_CHECKING:
     from crossbandit.environments import Environment
     from crossbandit.kernels.rounds import Floats, Integers
 
+THIN_POINTS = 1000
+
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """One algorithm on one environment under one seed, round by round.
+    """One algorithm on one environment under one seed.
 
     The comparator plays, in each context, the one arm with the least total loss over the horizon;
     both are charged on the contexts that occurred.
+
+    `regret[i]` is the regret after `rounds[i]` rounds; `loss` and `comparator_loss` are totals. A
+    run that was recorded in full also has, for every round, `contexts`, `arms`, `losses`,
+    `comparator_arms` and `comparator_losses`.
     """
 
     algorithm: Algorithm
     environment: Environment
     seed: np.random.SeedSequence
-    contexts: npt.NDArray[Any]
-    arms: Integers
-    losses: Floats
-    comparator_arms: Integers
-    comparator_losses: Floats
-
-    @cached_property
-    def regret(self) -> Floats:
-        """The regret after each round."""
-        return np.cumsum(self.losses - self.comparator_losses)
+    rounds: Integers
+    regret: Floats
+    loss: float
+    comparator_loss: float
+    log: Stretch | None = None
 
     @property
     def final_regret(self) -> float:
         """The regret after the last round."""
         return float(self.regret[-1])
 
+    @property
+    def contexts(self) -> npt.NDArray[Any]:
+        """The context of each round."""
+        return self._log().contexts
+
+    @property
+    def arms(self) -> Integers:
+        """The arm played in each round."""
+        return self._log().arms
+
+    @property
+    def losses(self) -> Floats:
+        """The loss incurred in each round."""
+        return self._log().losses
+
+    @property
+    def comparator_arms(self) -> Integers:
+        """The comparator's arm in each round."""
+        return self._log().comparator_arms
+
+    @property
+    def comparator_losses(self) -> Floats:
+        """The comparator's loss in each round."""
+        return self._log().comparator_losses
+
+    def _log(self) -> Stretch:
+        if self.log is None:
+            raise CrossbanditError(
+                "This run kept a thinned regret curve and no single rounds. Simulate with "
+                "record='full' to have them."
+            )
+        return self.log
+
     def __repr__(self) -> str:
         return (
-            f"Run({self.algorithm.id} for {self.arms.size} rounds, "
+            f"Run({self.algorithm.id} for {self.rounds[-1]} rounds, "
             f"final regret {self.final_regret:.2f})"
+        )
+
+
+class Recorder(Protocol):
+    """Takes a run stretch by stretch, and gives it back as a whole."""
+
+    def take(self, stretch: Stretch) -> None:
+        """Record the next rounds."""
+
+    def finish(
+        self, algorithm: Algorithm, environment: Environment, seed: np.random.SeedSequence
+    ) -> Run:
+        """Return the run."""
+
+
+class FullRecorder:
+    """Keeps every round."""
+
+    def __init__(self) -> None:
+        self._stretches: list[Stretch] = []
+
+    def take(self, stretch: Stretch) -> None:
+        self._stretches.append(stretch)
+
+    def finish(
+        self, algorithm: Algorithm, environment: Environment, seed: np.random.SeedSequence
+    ) -> Run:
+        log = Stretch(*(np.concatenate(parts) for parts in zip(*self._stretches, strict=True)))
+        return Run(
+            algorithm=algorithm,
+            environment=environment,
+            seed=seed,
+            rounds=np.arange(1, log.arms.size + 1),
+            regret=np.cumsum(log.losses - log.comparator_losses),
+            loss=float(log.losses.sum()),
+            comparator_loss=float(log.comparator_losses.sum()),
+            log=log,
+        )
+
+
+class ThinRecorder:
+    """Keeps the regret after `THIN_POINTS` rounds, evenly spread, in memory that does not grow."""
+
+    def __init__(self, horizon: int) -> None:
+        points = np.linspace(1, horizon, min(THIN_POINTS, horizon))
+        self._rounds = np.unique(points.round().astype(np.int64))
+        self._regret: list[Floats] = []
+        self._played = 0
+        self._loss = 0.0
+        self._comparator_loss = 0.0
+
+    def take(self, stretch: Stretch) -> None:
+        stop = self._played + stretch.arms.size
+        first, last = np.searchsorted(self._rounds, [self._played, stop], side="right")
+        curve = np.cumsum(stretch.losses - stretch.comparator_losses)
+        wanted = self._rounds[first:last] - self._played - 1
+        self._regret.append(self._loss - self._comparator_loss + curve[wanted])
+        self._loss += float(stretch.losses.sum())
+        self._comparator_loss += float(stretch.comparator_losses.sum())
+        self._played = stop
+
+    def finish(
+        self, algorithm: Algorithm, environment: Environment, seed: np.random.SeedSequence
+    ) -> Run:
+        return Run(
+            algorithm=algorithm,
+            environment=environment,
+            seed=seed,
+            rounds=self._rounds,
+            regret=np.concatenate(self._regret),
+            loss=self._loss,
+            comparator_loss=self._comparator_loss,
         )

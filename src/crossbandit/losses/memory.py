@@ -1,0 +1,48 @@
+"""Room for a learner's estimates: allocated if it is there, refused at the door if not."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from crossbandit.errors import OutOfMemoryError
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from crossbandit.kernels.rounds import Floats
+
+# An operating system promises more memory than it has, and ends whoever takes the promise at its
+# word. This share of what is free may be asked for.
+_SHARE = 0.9
+
+
+def zeros(owner: str, shape: tuple[int, ...], dtype: npt.DTypeLike = np.float64) -> Floats:
+    """Return an array of zeros, or say how much memory it would take and what to do instead."""
+    needed = int(np.prod(shape, dtype=object)) * np.dtype(dtype).itemsize
+    free = available()
+    if free is not None and needed > _SHARE * free:
+        raise OutOfMemoryError(
+            f"{owner} would keep {needed / 2**30:,.1f} GiB of estimates, and {free / 2**30:,.1f} "
+            "GiB of memory are free. If losses are linear in features of the context, "
+            "Problem(graph, features=...) needs no number per context; precision='float32' halves "
+            "a table; fewer contexts need less."
+        )
+    return np.zeros(shape, dtype=dtype)
+
+
+def available() -> int | None:
+    """Return the memory that is free, in bytes; None where the system does not tell."""
+    try:
+        for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+    except OSError:
+        pass  # not Linux
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, OSError, ValueError):
+        return None

@@ -1,0 +1,126 @@
+"""Two ways to play a stretch of rounds: compiled, and plain through `act` and `learn`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+
+from crossbandit.environments import BlockEnvironment
+from crossbandit.environments.environment import checked_block, row_block
+from crossbandit.errors import InvalidLossesError
+from crossbandit.kernels.rounds import best_arms, losses_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import numpy.typing as npt
+
+    from crossbandit.algorithms import Learner
+    from crossbandit.environments import Environment
+    from crossbandit.kernels.rounds import ContextBlock, Floats, Integers, LossBlock
+
+
+@runtime_checkable
+class CompiledLearner(Protocol):
+    """A learner that can play a stretch of rounds at once."""
+
+    def simulate(
+        self,
+        indices: npt.NDArray[Any],
+        contexts: ContextBlock,
+        losses: LossBlock,
+        arms: Integers,
+        incurred: Floats,
+    ) -> None:
+        """Play len(arms) rounds: fill in the arms played and the losses incurred."""
+
+
+class Stretch(NamedTuple):
+    """What happened in consecutive rounds; one entry a round."""
+
+    contexts: npt.NDArray[Any]
+    arms: Integers
+    losses: Floats
+    comparator_arms: Integers
+    comparator_losses: Floats
+
+
+def compiled_player(
+    environment: BlockEnvironment, learner: CompiledLearner
+) -> Callable[[int, npt.NDArray[Any]], Stretch]:
+    """Return a function that plays the rounds from `start` on, in the given contexts."""
+    form, horizon = environment.problem.form, environment.problem.horizon
+    # The comparator of every context pays only if most of them occur.
+    listed = form.contexts is not None and horizon is not None and form.contexts <= horizon
+
+    def play(start: int, contexts: npt.NDArray[Any]) -> Stretch:
+        stretch = _blank(contexts)
+        block = form.block(contexts)
+        losses = checked_block(environment, start, start + len(contexts))
+        learner.simulate(contexts, block, losses, stretch.arms, stretch.losses)
+        if listed:
+            stretch.comparator_arms[:] = environment.best_arms[contexts]
+        else:
+            best_arms(environment.totals, block, stretch.comparator_arms)
+        losses_of(stretch.comparator_arms, losses, block, stretch.comparator_losses)
+        return stretch
+
+    return play
+
+
+def plain_player(
+    environment: Environment, learner: Learner, horizon: int
+) -> Callable[[int, npt.NDArray[Any]], Stretch]:
+    """Return a function that plays the rounds from `start` on, in the given contexts."""
+    form = environment.problem.form
+    totals = _totals(environment, horizon)
+
+    def play(start: int, contexts: npt.NDArray[Any]) -> Stretch:
+        stretch = _blank(contexts)
+        best_arms(totals, form.block(contexts), stretch.comparator_arms)
+        for i, context in enumerate(contexts):
+            now = slice(i, i + 1)
+            rows = _checked_rows(environment, start + i)
+            decision = learner.act(context)
+            learner.learn(decision, rows[list(decision.revealed)])
+            stretch.arms[i] = decision.arm
+            block, losses = form.block(contexts[now]), row_block(rows[None])
+            losses_of(stretch.arms[now], losses, block, stretch.losses[now])
+            best = stretch.comparator_arms[now]
+            losses_of(best, losses, block, stretch.comparator_losses[now])
+        return stretch
+
+    return play
+
+
+def _blank(contexts: npt.NDArray[Any]) -> Stretch:
+    rounds = len(contexts)
+    return Stretch(
+        contexts,
+        np.empty(rounds, dtype=np.int64),
+        np.empty(rounds),
+        np.empty(rounds, dtype=np.int64),
+        np.empty(rounds),
+    )
+
+
+def _totals(environment: Environment, horizon: int) -> Floats:
+    if isinstance(environment, BlockEnvironment):
+        return environment.totals
+    totals = np.zeros((environment.problem.arms, environment.problem.form.columns))
+    for t in range(horizon):
+        totals += _checked_rows(environment, t)
+    return totals
+
+
+def _checked_rows(environment: Environment, round_: int) -> Floats:
+    rows = np.ascontiguousarray(environment.losses(round_), dtype=np.float64)
+    expected = (environment.problem.arms, environment.problem.form.columns)
+    if rows.shape != expected or not np.isfinite(rows).all():
+        got = f"shape {rows.shape}" if rows.shape != expected else "numbers that are not finite"
+        raise InvalidLossesError(
+            f"{type(environment).__name__}.losses must return finite numbers of shape {expected}, "
+            f"arms by {environment.problem.form.column_name}s. Got {got} in round {round_}."
+        )
+    return rows

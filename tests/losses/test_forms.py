@@ -1,0 +1,89 @@
+"""The two forms of losses read what they should, one context or a stretch of them."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from crossbandit import Problem, graphs
+from crossbandit.errors import InvalidParameterError
+
+RNG = np.random.default_rng(0)
+TABLE = RNG.random((5, 2))
+PER_ARM = RNG.random((5, 3, 2))
+G = graphs.complete(3)
+
+# A problem, and the losses that rows (K, columns) mean in each of its five contexts: (M, K).
+FORMS: dict[str, tuple[Problem, Any]] = {
+    "dense": (Problem(G, contexts=5), lambda rows: rows.T),
+    "a table": (Problem(G, features=TABLE), lambda rows: TABLE @ rows.T),
+    "a table per arm": (Problem(G, features=PER_ARM), lambda rows: (PER_ARM * rows).sum(axis=2)),
+}
+every_form = pytest.mark.parametrize(("problem", "losses"), FORMS.values(), ids=FORMS.keys())
+
+
+@every_form
+def test_a_context_reads_its_own_losses(problem: Problem, losses: Any) -> None:
+    rows = RNG.random((3, problem.form.columns))
+    for context in range(5):
+        reading = problem.form.reading(context)
+        assert reading.context == context
+        np.testing.assert_allclose(reading.losses(rows, range(3)), losses(rows)[context])
+        np.testing.assert_allclose(
+            reading.losses(rows[[2, 0]], [2, 0]), losses(rows)[context, [2, 0]]
+        )
+
+
+@every_form
+def test_a_stretch_reads_like_its_contexts(problem: Problem, losses: Any) -> None:
+    del losses
+    contexts = np.array([3, 0, 0, 4])
+    block = problem.form.block(contexts)
+    for i, context in enumerate(contexts):
+        reading = problem.form.reading(int(context))
+        assert block.first[i] == reading.first
+        np.testing.assert_array_equal(block.table[block.entry[i]], reading.values)
+
+
+@every_form
+def test_a_problem_comes_back_from_its_json_form(problem: Problem, losses: Any) -> None:
+    del losses
+    law = [0.1, 0.2, 0.3, 0.4, 0.0]
+    for one in (problem, problem.with_distribution(law)):
+        again = Problem.from_json(one.to_json())
+        assert again == one
+        assert hash(again) == hash(one)
+    assert problem != problem.with_distribution(law)
+    assert problem != problem.with_graph(graphs.threshold(3))
+
+
+def test_vectors_read_with_their_own_numbers() -> None:
+    form = Problem(G, features=2).form
+    rows = RNG.random((3, 2))
+    reading = form.reading([0.5, 2.0])
+    assert reading.context == (0.5, 2.0)
+    np.testing.assert_allclose(reading.losses(rows, range(3)), rows @ [0.5, 2.0])
+    with pytest.raises(InvalidParameterError, match="without end"):
+        form.support()
+
+
+def test_features_are_copied_and_cannot_be_changed() -> None:
+    table = TABLE.copy()
+    problem = Problem(G, features=table)
+    table[:] = 0
+    features: Any = problem.features
+    np.testing.assert_array_equal(features, TABLE)
+    with pytest.raises(ValueError, match="read-only"):
+        features[0, 0] = 1.0
+
+
+@pytest.mark.parametrize(
+    ("problem", "text"),
+    [
+        (Problem(G, contexts=5), "Problem(3 arms, 5 contexts, no horizon)"),
+        (Problem(G, features=2, horizon=9), "Problem(3 arms, contexts of 2 features, horizon 9)"),
+        (Problem(G, features=TABLE), "Problem(3 arms, 5 contexts of 2 features, no horizon)"),
+    ],
+)
+def test_a_problem_says_what_it_is(problem: Problem, text: str) -> None:
+    assert repr(problem) == text

@@ -1,0 +1,419 @@
+"""The shipped checks: every built-in passes, and each check catches the mistake it is for."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+
+from crossbandit import FeedbackGraph, PerContextExp3, Problem, graphs
+from crossbandit.algorithms import Algorithm, Learner, register, registered
+from crossbandit.algorithms.per_context_learner import PerContextLearner
+from crossbandit.checks import check_algorithm, check_environment
+from crossbandit.environments import (
+    BlockEnvironment,
+    FiniteContexts,
+    UniformVectors,
+    from_coefficients,
+    from_table,
+    paper_benchmark,
+    switching,
+)
+from crossbandit.errors import CheckFailedError
+from crossbandit.kernels.rounds import Floats, LossBlock
+from tests.cases import ALGORITHMS, asymmetric, environments, name
+
+GRAPHS = {
+    "the default": None,
+    "asymmetric": asymmetric(),
+    "loopless": graphs.loopless_clique(3),
+    "apple tasting": graphs.apple_tasting(),
+    "paper ring": graphs.paper_ring(6, 1),
+    "random": graphs.random_strongly_observable(5, 0.4, seed=2),
+}
+
+
+def title(value: Any) -> str:
+    """Return the name of a class; messages stay out of a test's id."""
+    return getattr(value, "__name__", "")
+
+
+# ------------------------------------------------------------------------------- the built-in ones
+
+
+@pytest.mark.parametrize("graph", GRAPHS.values(), ids=GRAPHS.keys())
+@pytest.mark.parametrize("algorithm", ALGORITHMS, ids=name)
+def test_every_algorithm_passes_on_every_kind_of_graph(
+    algorithm: Algorithm, graph: FeedbackGraph | None
+) -> None:
+    assert type(algorithm) in registered().values()
+    check_algorithm(algorithm, graph)
+
+
+ENVIRONMENTS = {
+    **dict(environments()),
+    "paper benchmark": paper_benchmark(10_000, alpha=4),
+    "its linear form": paper_benchmark(10_000, alpha=4).factored(),
+    "many switches": switching(graphs.complete(4), 500, switches=400),
+    "one round": from_table([[[0.0, 1.0]]], graphs.complete(2)),
+    "vectors": from_coefficients(
+        np.full((20, 3, 2), 0.5), graphs.complete(3), UniformVectors([1, 0], [1, 1])
+    ),
+}
+
+
+@pytest.mark.parametrize("environment", ENVIRONMENTS.values(), ids=ENVIRONMENTS.keys())
+def test_every_environment_passes(environment: BlockEnvironment) -> None:
+    assert environment.problem.horizon
+    check_environment(environment)
+
+
+# ------------------------------------------------------------------------------ broken algorithms
+
+
+class Spoiled(PerContextLearner):
+    """A learner to be broken in one place."""
+
+    @classmethod
+    def of(cls, problem: Problem, seed: Any) -> Learner:
+        return cls(Broken(), problem, graphs.singletons(problem.arms), 0.1, seed)
+
+
+class Unseeded(Spoiled):
+    def _play(self, ticket: Any) -> float:
+        self._generator = np.random.default_rng()
+        return super()._play(ticket)
+
+
+class Greedy(Spoiled):
+    def _absorb(self, ticket: Any, rows: Floats) -> None:
+        super()._absorb(ticket, rows)
+        rows[:] = 0.0
+
+
+class Unnormalised(Spoiled):
+    def policy(self, context: Any) -> Floats:
+        return 2 * super().policy(context)
+
+
+class Impure(Spoiled):
+    def policy(self, context: Any) -> Floats:
+        policy = super().policy(context)
+        self._learners.estimates[context, 0] += 1.0
+        return policy
+
+
+class Dishonest(Spoiled):
+    def _play(self, ticket: Any) -> float:
+        return super()._play(ticket) / 2
+
+
+class Trusting(Spoiled):
+    """Believes that losses are what they should be."""
+
+    def _rows(self, ticket: Any, revealed: Any, losses: Any) -> Floats:
+        del ticket, revealed
+        rows: Floats = np.nan_to_num(np.array(losses, dtype=float)).clip(0, 1)
+        return rows
+
+
+class Forgetful(Spoiled):
+    """Takes the same decision as often as it comes."""
+
+    def learn(self, decision: Any, losses: Any) -> None:
+        ticket = self._ticket(decision)
+        super().learn(decision, losses)
+        self._pending[ticket.round] = ticket
+
+
+class Gullible(Spoiled):
+    """Takes anybody's decision for its own."""
+
+    def learn(self, decision: Any, losses: Any) -> None:
+        if decision.learner == self.id:
+            super().learn(decision, losses)
+
+
+class Hasty(Spoiled):
+    """Counts first, validates later."""
+
+    def learn(self, decision: Any, losses: Any) -> None:
+        self._learners.estimates[decision.context] += [5.0, 0.0, 0.0, 0.0]
+        super().learn(decision, losses)
+        self._learners.estimates[decision.context] -= [5.0, 0.0, 0.0, 0.0]
+
+
+class Impatient(Spoiled):
+    """Divides by how recent a round is; late feedback is divided by nothing."""
+
+    def _absorb(self, ticket: Any, rows: Floats) -> None:
+        recent = float(ticket.round == self.round - 1)
+        with np.errstate(divide="ignore"):
+            ticket.weights = ticket.weights / np.array(recent)
+        super()._absorb(ticket, np.maximum(rows, 0.1))
+
+
+class Amnesiac(Spoiled):
+    """Keeps something out of its state."""
+
+    seen = 0
+
+    def _play(self, ticket: Any) -> float:
+        probability = super()._play(ticket)
+        self.seen += 1
+        self._learners.estimates[:, self.seen % 4] += 0.3 * self.seen
+        return probability
+
+
+class TwoFaced(Spoiled):
+    """Its compiled loop plays something else."""
+
+    def simulate(self, *args: Any) -> None:
+        super().simulate(*args)
+        args[3][:] = 0
+
+
+@register
+@dataclass(frozen=True, kw_only=True)
+class Broken(Algorithm):
+    """Starts whatever learner is under test."""
+
+    id: ClassVar[str] = "broken"
+    learner: ClassVar[type[Spoiled]] = Spoiled
+
+    def start(self, problem: Problem, *, seed: Any) -> Learner:
+        return self.learner.of(problem, seed)
+
+
+def test_the_learner_that_is_broken_below_is_sound() -> None:
+    assert Broken.learner is Spoiled
+    check_algorithm(Broken())
+
+
+BROKEN = {
+    Unseeded: "The same seed gave different arms. Does the learner draw from anything but its own",
+    Greedy: "learn changed the losses that it was given. Copy before",
+    Unnormalised: "In round 0, policy is not a distribution over the arms",
+    Impure: "In round 0, asking for the policy changed it",
+    Dishonest: "In round 0, act played arm . with probability .*, but policy had said",
+    Trusting: "learn accepted losses of NaN. It must raise InvalidLossesError",
+    Forgetful: "learn accepted the same decision twice. It must raise DecisionError",
+    Gullible: "learn accepted another learner's decision. It must raise DecisionError",
+    Hasty: "Rejected feedback changed which arms were played later",
+    Impatient: "After late, unordered and missing feedback the policy is",
+    Amnesiac: "A learner that was saved and loaded played other arms",
+    TwoFaced: "The compiled and the plain simulation played different arms",
+}
+
+
+@pytest.mark.parametrize(("learner", "message"), BROKEN.items(), ids=title)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_a_broken_learner_is_caught(
+    learner: type[Spoiled], message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Broken, "learner", learner)
+    with pytest.raises(CheckFailedError, match=message):
+        check_algorithm(Broken())
+
+
+def test_an_algorithm_that_is_not_registered_is_caught() -> None:
+    @dataclass(frozen=True, kw_only=True)
+    class Unregistered(PerContextExp3):
+        id: ClassVar[str] = "unregistered"
+
+    with pytest.raises(
+        CheckFailedError, match=r"does not come back from its JSON form.*registered"
+    ):
+        check_algorithm(Unregistered())
+
+
+def test_an_algorithm_without_equality_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Broken, "__eq__", object.__eq__)
+    with pytest.raises(CheckFailedError, match=r"not equal to itself.*a frozen dataclass\?"):
+        check_algorithm(Broken())
+
+
+def test_two_algorithms_cannot_have_one_id() -> None:
+    class Usurper(PerContextExp3):
+        id: ClassVar[str] = "cross-graph"
+
+    with pytest.raises(ValueError, match="'cross-graph' belongs to CrossGraph"):
+        register(Usurper)
+
+
+# ---------------------------------------------------------------------------- broken environments
+
+
+class Nature:
+    """A plain environment to be broken in one place."""
+
+    def __init__(self) -> None:
+        self.problem = Problem(graphs.complete(3), contexts=2, horizon=30)
+        self.context_law: Any = FiniteContexts(2)
+
+    def losses(self, round_: int) -> Floats:
+        return np.full((3, 2), round_ / 30)
+
+
+class Law:
+    """A law of contexts to be broken in one place."""
+
+    probabilities: Any = None
+
+    def draw(self, generator: np.random.Generator, count: int) -> Any:
+        return (2 * generator.random(count)).astype(int)
+
+
+class Stingy(Law):
+    def draw(self, generator: np.random.Generator, count: int) -> Any:
+        return super().draw(generator, count)[:-1]
+
+
+class Foreign(Law):
+    def draw(self, generator: np.random.Generator, count: int) -> Any:
+        return 5 + super().draw(generator, count)
+
+
+class Fractional(Law):
+    def draw(self, generator: np.random.Generator, count: int) -> Any:
+        return super().draw(generator, count).astype(float)
+
+
+class Sorted(Law):
+    """All at once, so that a shorter run is no beginning of a longer one."""
+
+    def draw(self, generator: np.random.Generator, count: int) -> Any:
+        return np.sort(super().draw(generator, count))
+
+
+class Miscounted(Law):
+    probabilities = np.full(3, 1 / 3)
+
+
+LAWS = {
+    Stingy: r"context_law.draw\(generator, 30\) returned 29 contexts",
+    Foreign: "The context law drew a context that is none.* from 0 to 1. Got",
+    Fractional: "The context law drew a context that is none.* from 0 to 1. Got",
+    Sorted: "Drawing contexts in two pieces gave others than drawing them at once",
+    Miscounted: "The context law has 3 probabilities. The problem has 2 contexts",
+}
+
+
+@pytest.mark.parametrize(("law", "message"), LAWS.items(), ids=title)
+def test_a_broken_law_is_caught(law: type[Law], message: str) -> None:
+    environment = Nature()
+    environment.context_law = Law()
+    check_environment(environment)
+    environment.context_law = law()
+    with pytest.raises(CheckFailedError, match=message):
+        check_environment(environment)
+
+
+class Transposed(Nature):
+    def losses(self, round_: int) -> Floats:
+        return super().losses(round_).T
+
+
+class Moody(Nature):
+    calls = 0
+
+    def losses(self, round_: int) -> Floats:
+        self.calls += 1
+        return super().losses(round_) / self.calls
+
+
+class Unscaled(Nature):
+    def losses(self, round_: int) -> Floats:
+        return 5 * super().losses(round_)
+
+
+class Holed(Nature):
+    def losses(self, round_: int) -> Floats:
+        losses = super().losses(round_)
+        losses[1, 1] = np.nan
+        return losses
+
+
+class Endless(Nature):
+    def __init__(self) -> None:
+        super().__init__()
+        self.problem = Problem(graphs.complete(3), contexts=2)
+
+
+class Steep(Nature):
+    """Linear losses that leave [0, 1] in some contexts."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.problem = Problem(graphs.complete(3), features=[[0.5, 0.5], [1.0, 1.0]], horizon=30)
+
+
+NATURES = {
+    Transposed: r"losses\(0\) has shape \(2, 3\). It must have shape \(3, 2\): arms by contexts",
+    Moody: r"losses\(\d+\) gave different answers when asked twice. An oblivious environment",
+    Unscaled: r"Losses of round \d+ range from .* They must lie in \[0, 1\]: scale and shift",
+    Holed: "Losses of round 0 range from nan to nan",
+    Endless: "a Problem with a horizon",
+    Steep: r"Losses of round \d+ range from .* They must lie in \[0, 1\]",
+}
+
+
+@pytest.mark.parametrize(("nature", "message"), NATURES.items(), ids=title)
+def test_a_broken_environment_is_caught(nature: type[Nature], message: str) -> None:
+    check_environment(Nature())
+    with pytest.raises(CheckFailedError, match=message):
+        check_environment(nature())
+
+
+def test_what_is_no_environment_is_caught() -> None:
+    with pytest.raises(CheckFailedError, match="is not an Environment: it needs the attributes"):
+        check_environment(graphs.complete(3))  # type: ignore[arg-type]
+
+
+class Blocks(BlockEnvironment):
+    """A block environment to be broken in one place."""
+
+    def __init__(self) -> None:
+        self.problem = Problem(graphs.complete(3), contexts=2, horizon=30)
+        self.context_law = FiniteContexts(2)
+        self._rows = np.random.default_rng(0).random((30, 3, 2))
+
+    def block(self, start: int, stop: int) -> LossBlock:
+        count = stop - start
+        return LossBlock(
+            self._rows[start:stop], np.zeros((count, 3, 0)), np.zeros((0, 2)), clip=False
+        )
+
+
+class Short(Blocks):
+    def block(self, start: int, stop: int) -> LossBlock:
+        return super().block(start, max(start + 1, stop - 1))
+
+
+class Astray(Blocks):
+    """Every block begins with the first round of all."""
+
+    def block(self, start: int, stop: int) -> LossBlock:
+        return super().block(0, stop - start)
+
+
+class Gap(Blocks):
+    """A hole in a round that is not among those looked at one by one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._rows[13, 1, 1] = np.nan
+
+
+BLOCKS = {
+    Short: r"block\(0, 30\) must hold a base of shape",
+    Astray: r"Round \d+ has other losses in block\(15, 30\) than in block\(",
+    Gap: "must be finite numbers. Got a sum of nan for arm 1, context 1",
+}
+
+
+@pytest.mark.parametrize(("nature", "message"), BLOCKS.items(), ids=title)
+def test_a_broken_block_is_caught(nature: type[Blocks], message: str) -> None:
+    check_environment(Blocks())
+    with pytest.raises(CheckFailedError, match=message):
+        check_environment(nature(), rounds=3)
