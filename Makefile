@@ -16,6 +16,7 @@ help:
 	@echo "make test ONLY=tests/graphs/test_graph.py::test_x"
 	@echo "                  one test, file or folder, and nothing else"
 	@echo "make bench        measure every performance claim"
+	@echo "make bench-peers  the same against other libraries, installed for that alone"
 	@echo "make format       put the code into its standard form"
 	@echo "make constraints  renew the pinned versions in constraints.txt"
 	@echo "make clean        remove the environment and all caches; results/ stays"
@@ -44,6 +45,19 @@ endif
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks
 
+# The peers have an environment of their own: they are compared with, never depended on.
+PEERS := .venv-peers
+
+.PHONY: bench-peers
+bench-peers: $(PEERS)/.installed
+	$(PEERS)/bin/python -m benchmarks peers
+
+$(PEERS)/.installed: benchmarks/peers.txt pyproject.toml constraints.txt
+	@$(call require-python)
+	@$(PYTHON) -m venv --clear $(PEERS)
+	@$(call install,$(PEERS)/bin/python,--constraint constraints.txt --editable . -r benchmarks/peers.txt)
+	@touch $@
+
 .PHONY: format
 format: $(STAMP)
 	$(BIN)/ruff check --fix
@@ -51,7 +65,7 @@ format: $(STAMP)
 
 .PHONY: clean
 clean:
-	rm -rf $(VENV) build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(PEERS) build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find . -type d -name __pycache__ -prune -exec rm -rf {} +
 
 # ---------------------------------------------------------------------------------- environment

@@ -572,3 +572,13 @@ def test_a_learner_per_context_needs_a_list_of_contexts() -> None:
         told = problem if law is None else problem.with_distribution(law)
         with pytest.raises(InvalidParameterError, match=r"features=table"):
             algorithm.start(told, seed=0)
+
+
+@pytest.mark.parametrize("nothing", [[], {}, np.empty((0, 3))], ids=["list", "mapping", "array"])
+def test_an_arm_that_reveals_nothing_is_learned_from_with_nothing(nothing: Any) -> None:
+    problem = Problem(graphs.apple_tasting(), contexts=3, horizon=100)
+    learner = CrossGraph().start(problem, seed=1)
+    blind = next(d for d in iter(lambda: learner.act(0), None) if not d.revealed)
+    learner.learn(blind, nothing)
+    with pytest.raises(DecisionError):
+        learner.learn(blind, nothing)

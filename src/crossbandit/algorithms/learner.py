@@ -209,6 +209,8 @@ class Learner(ABC):
                 f"The 'losses' parameter of learn must be an array of numbers of shape {expected}. "
                 f"Got {losses!r}."
             ) from error
+        if not revealed and rows.size == 0:
+            return np.empty(expected)  # nothing was revealed, so [] and {} say it all
         if rows.shape != expected:
             raise InvalidLossesError(
                 f"The 'losses' parameter of learn must have shape {expected}: a row for each arm "
