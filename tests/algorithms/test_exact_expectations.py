@@ -53,13 +53,13 @@ class Moment:
     """A learner at the beginning of an epoch e, and the snapshots by which it will play."""
 
     learner: Any
+    graph: FeedbackGraph  # what the learner sees of the problem's graph
     r_e: Floats  # (M, K)
     r_next: Floats  # (M, K), of epoch e + 1
 
     @property
     def adjacency(self) -> Floats:
-        matrix: Floats = self.learner._graph.adjacency.astype(float)
-        return matrix
+        return self.graph.adjacency.astype(float)
 
     @property
     def q(self) -> Floats:
@@ -86,7 +86,8 @@ def moment(algorithm: Algorithm, graph: FeedbackGraph, epochs: int, history: int
                 learner.learn(decision, rng.random((K, M))[list(decision.revealed)])
         if e >= 2:
             s[e + 2] = softmax(cumulative(learner), p.eta)
-    return Moment(learner, mix(s[epochs + 1], rho), mix(s[epochs + 2], rho))
+    seen = graphs.singletons(K) if isinstance(algorithm, SchneiderZimmert) else graph
+    return Moment(learner, seen, mix(s[epochs + 1], rho), mix(s[epochs + 2], rho))
 
 
 ALGORITHM_2 = CrossGraph(eta=ETA, gamma=GAMMA, rho=RHO, beta=BETA, epoch_length=2)
@@ -198,7 +199,7 @@ def test_loss_estimate_has_conditional_mean_2_l_w_over_w_hat(now: Moment) -> Non
         total += pair.probability
     w, denominators = now.observation(now.r_e), pair.after._state()["denominators"]
     correction = np.zeros(K)
-    if now.learner._graph.arms_without_self_loop:
+    if now.graph.arms_without_self_loop:
         special = pair.after.special_arm
         correction[special] = BETA / denominators[special]
     assert total == pytest.approx(1, abs=1e-12)
@@ -214,7 +215,7 @@ def test_correction_is_added_in_every_pair_retained_or_not(now: Moment) -> None:
     for pair in pairs(now, rows(seed=2, rounds=2)):
         state = pair.after._state()
         expected = np.zeros(K)
-        if now.learner._graph.arms_without_self_loop:
+        if now.graph.arms_without_self_loop:
             special = pair.after.special_arm
             assert special in {0, 1}
             expected[special] = BETA / state["denominators"][special]

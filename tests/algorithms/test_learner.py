@@ -457,8 +457,8 @@ def test_an_unknown_context_is_refused_and_costs_nothing(
 def test_a_decision_survives_serialisation() -> None:
     learner, twin = start(CrossGraph(), ENVIRONMENT), start(CrossGraph(), ENVIRONMENT)
     for context in CONTEXTS:
-        fields = json.loads(json.dumps([*learner.act(context)], default=list))
-        decision, same = Decision(*fields), twin.act(context)
+        data = json.loads(json.dumps(learner.act(context).to_json()))
+        decision, same = Decision.from_json(data), twin.act(context)
         rows = revealed(ENVIRONMENT, same)
         learner.learn(decision, rows)
         twin.learn(same, rows)

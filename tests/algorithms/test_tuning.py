@@ -104,6 +104,15 @@ def test_a_horizon_that_no_even_epoch_divides_works(horizon: int) -> None:
     assert learner.parameters == parameters
 
 
+def test_a_horizon_beyond_all_practice_is_tuned_at_once() -> None:
+    """Nobody waits for the divisors of 10**30: the nearest even number will do."""
+    problem = Problem(graphs.complete(9), contexts=10, horizon=10**30)
+    target = math.sqrt(10**30 / math.log(9))
+    length = tuning.experiment(problem).epoch_length
+    assert length % 2 == 0
+    assert abs(length - target) <= 1 + 1e-12 * target
+
+
 @pytest.mark.parametrize("algorithm", [CrossGraph(), SchneiderZimmert()])
 @pytest.mark.parametrize("horizon", [4, 5, 6, 7, 8, 9])
 def test_the_shortest_horizons_play(algorithm: CrossGraph | SchneiderZimmert, horizon: int) -> None:

@@ -41,15 +41,18 @@ def test_each_search_agrees_with_brute_force(adjacency: Bools) -> None:
     closed = neighborhoods.closed_union(graph.out_runs, graph.in_runs)
     truth = brute_force_independence_number(adjacency)
     deadline = time.monotonic() + 60
-    found = search.by_clique_search(closed, deadline)
-    assert found is not None
-    assert found.size == truth
-    assert is_independent(adjacency, tuple(found))
     witness, upper = covers.bounds(closed)
+    assert is_independent(adjacency, tuple(witness))
     assert witness.size <= truth <= upper
+    nothing = np.zeros(0, dtype=np.int64)
+    for start in (nothing, witness):
+        found, upper = search.by_clique_search(closed, start, graph.arms, deadline)
+        assert found.size == upper == truth
+        assert is_independent(adjacency, tuple(found))
     if (closed.last > closed.first).any() or closed.first.size > graph.arms:
-        nothing = np.zeros(0, dtype=np.int64)
-        found, upper = search.by_integer_program(closed, nothing, graph.arms, deadline)
+        rows = search.clique_rows(closed)
+        assert truth <= search.relaxed_bound(rows, deadline) <= graph.arms
+        found, upper = search.by_integer_program(rows, nothing, graph.arms, deadline)
         assert found.size == upper == truth
         assert is_independent(adjacency, tuple(found))
 
@@ -132,7 +135,18 @@ def test_a_join_of_many_parts() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arms", "density", "number"), [(200, 0.02, 95), (200, 0.7, 7), (200, 0.9, 4), (80, 0.1, 26)]
+    ("arms", "density", "number"),
+    [
+        (200, 0.02, 95),
+        (200, 0.05, 61),
+        (200, 0.1, 42),
+        (200, 0.2, 25),
+        (200, 0.3, 18),
+        (200, 0.5, 12),
+        (200, 0.7, 7),
+        (200, 0.9, 4),
+        (2_000, 0.9, 6),
+    ],
 )
 def test_random_graphs_are_solved(arms: int, density: float, number: int) -> None:
     adjacency = random_undirected(arms, density, seed=0)
@@ -147,11 +161,36 @@ def test_two_searches_agree_on_a_graph_that_is_out_of_reach_of_brute_force() -> 
     graph = FeedbackGraph(random_undirected(60, 0.15, seed=3))
     closed = neighborhoods.closed_union(graph.out_runs, graph.in_runs)
     deadline = time.monotonic() + 60
-    by_cliques = search.by_clique_search(closed, deadline)
-    assert by_cliques is not None
     nothing = np.zeros(0, dtype=np.int64)
-    by_program, upper = search.by_integer_program(closed, nothing, 60, deadline)
+    by_cliques, upper = search.by_clique_search(closed, nothing, 60, deadline)
+    assert by_cliques.size == upper
+    rows = search.clique_rows(closed)
+    by_program, upper = search.by_integer_program(rows, nothing, 60, deadline)
     assert by_cliques.size == by_program.size == upper
+
+
+def test_many_points_in_a_plane_are_left_to_the_integer_program(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delattr(search, "by_clique_search")
+    points = np.random.default_rng(0).random((500, 2))
+    distance = np.hypot(*(points[:, None] - points).T)
+    adjacency = np.asarray(distance < 0.1)
+    graph = FeedbackGraph(adjacency)
+    assert graph.independence_number == 81
+    assert is_independent(adjacency, graph.independent_set)
+
+
+def test_the_time_limit_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(independence, "TIME_LIMIT", 0.5)
+    graph = FeedbackGraph(random_undirected(300, 0.1, seed=0))
+    lower, upper = graph.independence_bounds
+    began = time.monotonic()
+    with pytest.raises(IndependenceNumberError):
+        _ = graph.independence_number
+    assert time.monotonic() - began < 20  # seconds; a whole search takes hours
+    better_lower, better_upper = graph.independence_bounds
+    assert lower <= better_lower < better_upper < upper
 
 
 @pytest.mark.parametrize("density", [0.05, 0.5])
@@ -184,7 +223,10 @@ def test_a_search_runs_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_graph_past_every_limit_is_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(search, "_PROGRAM_EDGES", 100)
-    graph = FeedbackGraph(random_undirected(200, 0.05, seed=0))
-    with pytest.raises(IndependenceNumberError):
-        _ = graph.independence_number
+    monkeypatch.setattr(search, "_PROGRAM_ARMS", 100)
+    monkeypatch.setattr(search, "_SEARCH_ARMS", 100)
+    monkeypatch.delattr(search, "by_integer_program")
+    monkeypatch.delattr(search, "by_clique_search")
+    for density in (0.05, 0.5):
+        with pytest.raises(IndependenceNumberError):
+            _ = FeedbackGraph(random_undirected(200, density, seed=0)).independence_number

@@ -135,7 +135,7 @@ def test_single_precision_halves_the_table_and_stays_close() -> None:
     small, large = single._state()["estimates"], exact._state()["estimates"]
     assert small.nbytes * 2 == large.nbytes
     additions = 2_000 / 2
-    np.testing.assert_allclose(small, large, rtol=additions * np.finfo(np.float32).eps / 2)
+    np.testing.assert_allclose(small, large, rtol=float(additions * np.finfo(np.float32).eps / 2))
     assert np.abs(small - large).max() > 0
 
 

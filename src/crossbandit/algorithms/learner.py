@@ -6,7 +6,7 @@ import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -40,6 +40,15 @@ class Decision(NamedTuple):
     revealed: Sequence[int]
     learner: str
 
+    def to_json(self) -> dict[str, Any]:
+        """Return a form that `json` can write, to keep a decision until its feedback is in."""
+        return {**self._asdict(), "revealed": list(self.revealed)}
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Decision:
+        """Return the decision that `to_json` wrote; the learner that made it will know it."""
+        return cls(**data)
+
 
 @dataclass(slots=True)
 class Ticket:
@@ -64,7 +73,7 @@ class Learner(ABC):
     remembers the latest `max_pending` decisions whose feedback is out; older ones expire.
     """
 
-    max_pending: ClassVar[int] = 100_000
+    max_pending: int = 100_000  # may be set on a learner
 
     def __init__(
         self, algorithm: Algorithm, problem: Problem, graph: FeedbackGraph, seed: Seed

@@ -22,6 +22,9 @@ RULES = ("experiment", "theorem")
 # An epoch length that divides the horizon is taken if it is this close to the rule's value.
 _NEAR = 2.0
 
+# Past this horizon no divisor is looked for: the search would take seconds, then hours.
+_FACTORABLE = 10**12
+
 
 def experiment(problem: Problem) -> EpochParameters:
     """Return eta = gamma = rho = beta = 1 / sqrt(alpha T), and L near sqrt(alpha T / log K).
@@ -186,5 +189,7 @@ def required_contexts(rule: str, problem: Problem) -> int:
 
 
 def _even_divisors(horizon: int) -> list[int]:
+    if horizon > _FACTORABLE:
+        return []
     small = [d for d in range(1, math.isqrt(horizon) + 1) if horizon % d == 0]
     return [d for d in {*small, *(horizon // s for s in small)} if d % 2 == 0]

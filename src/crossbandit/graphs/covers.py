@@ -25,10 +25,8 @@ def bounds(closed: Runs) -> tuple[Ints, int]:
     upper = min(_windows(closed), clique_partition(closed, natural))
     if witness.size == upper:
         return witness, upper
-    by_degree = np.argsort(sizes(closed), kind="stable")
     elimination = elimination_order(closed)
-    others = (greedy_set(closed, order) for order in (by_degree, elimination))
-    witness = max(witness, *others, key=len)
+    witness = max(witness, greedy_set(closed, elimination), sparse_first_set(closed), key=len)
     return witness, min(upper, clique_partition(closed, elimination))
 
 
@@ -61,6 +59,22 @@ def greedy_set(closed: Runs, order: Ints) -> Ints:
         if free[arm]:
             taken.append(arm)
             free[members(closed, arm)] = False
+    return np.array(sorted(taken), dtype=np.int64)
+
+
+def sparse_first_set(closed: Runs) -> Ints:
+    """Take, again and again, an arm with the fewest neighbours that are left, and drop these."""
+    degree = sizes(closed)
+    left = np.ones(degree.size, dtype=np.bool_)
+    taken = []
+    while left.any():
+        arm = int(np.where(left, degree, degree.size + 1).argmin())
+        taken.append(arm)
+        near = members(closed, arm)
+        near = near[left[near]]
+        left[near] = False
+        for other in near.tolist():
+            degree[members(closed, other)] -= 1
     return np.array(sorted(taken), dtype=np.int64)
 
 

@@ -5,9 +5,9 @@ to all others is in no larger set, and components do not know each other. What i
 settled, and so is every piece where a greedy set is as large as a clique cover: rings, thresholds,
 trees and points on a line end here, at any size. The rest is searched.
 
-Exact within TIME_LIMIT, as measured on one core: every random graph of 100 arms, in about a second;
-random graphs of 200 arms in which at most 3 % or at least 30 % of the pairs are adjacent, of 300
-arms from 50 %, of 800 from 70 %, of 2,000 from 90 %; and up to 2,000 points in a plane with a few
+Exact within TIME_LIMIT, as measured on one core: random graphs of 200 arms at every density, in
+at most six seconds; of 300 arms if at most 2 % or at least 25 % of the pairs are adjacent, of 600
+from 50 %, of 1,000 from 70 %, of 5,000 from 90 %; and up to 2,000 points in a plane with a few
 neighbours each.
 """
 

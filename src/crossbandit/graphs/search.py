@@ -1,8 +1,9 @@
-"""Exact search for a largest independent set, by NetworkX and by SciPy's HiGHS.
+"""Exact search for a largest independent set: a clique search of our own, and SciPy's HiGHS.
 
-Which of the two is a matter of measurement. NetworkX searches for a clique of the complement,
-which is quick when the graph is dense or small. HiGHS takes one variable per arm and one
-constraint per clique, which is quick when neighbourhoods overlap much or are few.
+Which of the two is a matter of measurement (docs/decisions/0003-independence-number.md). The search
+looks for a clique of the complement: the best there is for a few hundred arms, and for more if the
+graph is dense. HiGHS takes one variable per arm and one constraint per clique: better for many arms
+whose neighbourhoods are few or overlap much, such as points in a plane.
 """
 
 from __future__ import annotations
@@ -13,18 +14,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crossbandit.graphs.neighborhoods import all_members, matrix_of_runs
+from crossbandit.kernels import cliques
 
 if TYPE_CHECKING:
-    from crossbandit.graphs.neighborhoods import Ints
+    from crossbandit.graphs.neighborhoods import Bools, Ints
     from crossbandit.kernels.runs import Runs
 
-_SMALL = 120  # arms up to which the clique search wins at every density
-_DENSE = 0.25  # share of adjacent pairs from which it wins at every size
-_DEEP = 400  # it recurses once per arm of the set; Python allows about 1,000
-_COMPLEMENT_EDGES = 300_000  # beyond, NetworkX needs much memory and has no chance in time
+_SMALL = 300  # arms up to which the clique search wins at every density
+_DENSE = 0.2  # share of adjacent pairs from which it wins at every size; elsewhere both try
+_SEARCH_ARMS = 5_000  # beyond, its first steps alone take seconds
 _PROGRAM_EDGES = 500_000  # beyond, the constraints alone take minutes
 _PROGRAM_ARMS = 2_000  # beyond, HiGHS may overrun its time limit by far; its relaxation does not
 _ROUNDING = 1e-6  # HiGHS's own tolerance on a bound that would be an integer
+_SLICE = 0.05  # seconds of search between two looks at the clock
 
 
 def improved(closed: Runs, witness: Ints, upper: int, deadline: float) -> tuple[Ints, int]:
@@ -38,61 +40,69 @@ def improved(closed: Runs, witness: Ints, upper: int, deadline: float) -> tuple[
     """
     arms = closed.starts.size - 1
     edges = (int((closed.last - closed.first + 1).sum()) - arms) // 2
-    density = 2 * edges / (arms * (arms - 1))
-    searchable = upper <= _DEEP and arms * (arms - 1) // 2 - edges <= _COMPLEMENT_EDGES
-    if searchable and (arms <= _SMALL or density >= _DENSE):
-        found = by_clique_search(closed, deadline)
-        return (witness, upper) if found is None else (found, found.size)
-    if edges > _PROGRAM_EDGES:
+    dense = 2 * edges >= _DENSE * arms * (arms - 1)
+    if not dense and edges <= _PROGRAM_EDGES:
+        witness, upper = _by_programs(closed, witness, upper, deadline)
+    if witness.size < upper and arms <= (_SEARCH_ARMS if dense else _PROGRAM_ARMS):
+        witness, upper = by_clique_search(closed, witness, upper, deadline)
+    return witness, upper
+
+
+def _by_programs(closed: Runs, witness: Ints, upper: int, deadline: float) -> tuple[Ints, int]:
+    rows = clique_rows(closed)
+    upper = min(upper, relaxed_bound(rows, deadline))
+    if witness.size == upper or not _SMALL < rows.shape[1] <= _PROGRAM_ARMS:
         return witness, upper
-    return by_integer_program(closed, witness, upper, deadline)
+    halfway = (time.monotonic() + deadline) / 2
+    return by_integer_program(rows, witness, upper, halfway)
 
 
-class _OutOfTimeError(Exception):
-    """The clique search has met its deadline."""
+def by_clique_search(closed: Runs, witness: Ints, upper: int, deadline: float) -> tuple[Ints, int]:
+    """Look for a larger clique of the complement than the witness is, until there is none."""
+    apart = ~matrix_of_runs(closed)
+    order = _most_neighbors_first(apart)
+    search = cliques.begin(apart[np.ix_(order, order)], witness.size)
+    steps, over = 1, False
+    while not over and time.monotonic() < deadline:
+        began = time.monotonic()
+        over = cliques.advance(search, upper, steps)
+        if time.monotonic() - began < _SLICE:
+            steps *= 2
+    record = int(search.counters[cliques.RECORD])
+    if record > witness.size:
+        witness = np.sort(order[search.clique[:record]])
+    return witness, record if over else upper
 
 
-def by_clique_search(closed: Runs, deadline: float) -> Ints | None:
-    """Return a largest clique of the complement, or None if the deadline came first."""
-    import networkx as nx
-
-    class TimedGraph(nx.Graph):  # type: ignore[misc]
-        """A graph that stops the search: NetworkX has no time limit of its own."""
-
-        def has_edge(self, u: int, v: int) -> bool:
-            if time.monotonic() > deadline:
-                raise _OutOfTimeError
-            return v in self._adj[u]
-
-    complement = TimedGraph()
-    complement.add_nodes_from(range(closed.starts.size - 1))
-    complement.add_edges_from(np.argwhere(np.triu(~matrix_of_runs(closed))).tolist())
-    try:
-        found, _ = nx.max_weight_clique(complement, weight=None)
-    except _OutOfTimeError:
-        return None
-    return np.array(sorted(found), dtype=np.int64)
+def _most_neighbors_first(adjacency: Bools) -> Ints:
+    """Order the vertices so that each, counting only those up to it, has the fewest neighbours."""
+    degree = adjacency.sum(axis=0)
+    order = np.empty(degree.size, dtype=np.int64)
+    for place in range(degree.size - 1, -1, -1):
+        vertex = int(degree.argmin())
+        order[place] = vertex
+        degree -= adjacency[vertex]
+        degree[vertex] = 2 * degree.size  # above every vertex that is still to come, for good
+    return order
 
 
-def by_integer_program(
-    closed: Runs, witness: Ints, upper: int, deadline: float
-) -> tuple[Ints, int]:
-    """Maximise the number of arms, with at most one in each of the cliques that cover the edges."""
-    from scipy.optimize import Bounds, LinearConstraint, linprog, milp
+def relaxed_bound(rows: Any, deadline: float) -> int:
+    """Bound by a program that may take fractions of arms; it often meets the witness."""
+    from scipy.optimize import linprog
 
-    rows = _clique_rows(closed)
-    cliques, arms = rows.shape
-    gain = -np.ones(arms)
-    # The relaxation alone often meets the witness, in a fraction of the time.
-    relaxed = linprog(
-        gain, rows, np.ones(cliques), bounds=(0, 1), options={"time_limit": _left(deadline)}
-    )
-    if relaxed.status == 0:
-        upper = min(upper, _rounded_down(-relaxed.fun))
-    if witness.size == upper or arms > _PROGRAM_ARMS:
-        return witness, upper
+    count, arms = rows.shape
+    options = {"time_limit": _left(deadline)}
+    relaxed = linprog(-np.ones(arms), rows, np.ones(count), bounds=(0, 1), options=options)
+    return _rounded_down(-relaxed.fun) if relaxed.status == 0 else arms
+
+
+def by_integer_program(rows: Any, witness: Ints, upper: int, deadline: float) -> tuple[Ints, int]:
+    """Maximise the number of arms, with at most one in each of the cliques that are the rows."""
+    from scipy.optimize import Bounds, LinearConstraint, milp
+
+    arms = rows.shape[1]
     result = milp(
-        gain,
+        -np.ones(arms),
         integrality=np.ones(arms),
         bounds=Bounds(0, 1),
         constraints=LinearConstraint(rows, -np.inf, 1),
@@ -113,15 +123,15 @@ def _rounded_down(bound: float) -> int:
     return int(min(np.floor(bound + _ROUNDING), np.iinfo(np.int64).max))
 
 
-def _clique_rows(closed: Runs) -> Any:
+def clique_rows(closed: Runs) -> Any:
     """Return a sparse 0/1 matrix, one clique per row, so that every edge lies in a row."""
     from scipy.sparse import csr_array
 
-    cliques = _edge_clique_cover(closed)
-    ends = np.cumsum([0] + [len(clique) for clique in cliques])
-    columns = np.concatenate(cliques)
+    cover = _edge_clique_cover(closed)
+    ends = np.cumsum([0] + [len(clique) for clique in cover])
+    columns = np.concatenate(cover)
     return csr_array(
-        (np.ones(columns.size), columns, ends), shape=(len(cliques), len(closed.starts) - 1)
+        (np.ones(columns.size), columns, ends), shape=(len(cover), len(closed.starts) - 1)
     )
 
 
@@ -132,7 +142,7 @@ def _edge_clique_cover(closed: Runs) -> list[list[int]]:
         if arm != other:
             near[arm].add(other)
     uncovered = [set(others) for others in near]
-    cliques = []
+    cover = []
     for root, missing in enumerate(uncovered):
         while missing:
             clique = [root]
@@ -143,5 +153,5 @@ def _edge_clique_cover(closed: Runs) -> list[list[int]]:
                 candidates = candidates & near[arm]
             for arm in clique:
                 uncovered[arm].difference_update(clique)
-            cliques.append(clique)
-    return cliques
+            cover.append(clique)
+    return cover
