@@ -11,7 +11,7 @@ WORKERS ?= auto
 
 .PHONY: help
 help:
-	@echo "make run          compare the algorithms on the paper's benchmark; writes to results/"
+	@echo "make run          the paper's evaluation: page, tables and figures in results/paper"
 	@echo "make test         lint, types, import contracts and all tests"
 	@echo "make test ONLY=tests/graphs/test_graph.py::test_x"
 	@echo "                  one test, file or folder, and nothing else"
@@ -26,7 +26,7 @@ help:
 
 .PHONY: run
 run: $(STAMP)
-	$(BIN)/crossbandit compare
+	$(BIN)/crossbandit reproduce
 
 .PHONY: test
 ifdef ONLY

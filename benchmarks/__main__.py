@@ -14,7 +14,7 @@ from rich.table import Table
 if TYPE_CHECKING:
     from benchmarks.measure import Result
 
-GROUPS = ("core", "scale")
+GROUPS = ("core", "scale", "reproduction")
 OUT = Path("results/benchmarks")
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from crossbandit import CrossGraph, CrossGraphKnown, FeedbackGraph, graphs
+from crossbandit import CrossGraph, CrossGraphAdaptive, CrossGraphKnown, FeedbackGraph, graphs
 from crossbandit.algorithms import (
     Algorithm,
     PerContextExp3,
@@ -23,6 +23,8 @@ from crossbandit.environments import (
 ALGORITHMS: tuple[Algorithm, ...] = (
     CrossGraph(),
     CrossGraph(eta=0.3, gamma=0.02, rho=0.1, beta=0.05, epoch_length=6),
+    CrossGraphAdaptive(),
+    CrossGraphAdaptive(half_life=1.5, rate=0.5, exploration=3.0, recency=2.0),
     CrossGraphKnown(),
     CrossGraphKnown(eta=0.3, gamma=0.02, rho=0.1, beta=0.05),
     SchneiderZimmert(),
@@ -34,7 +36,7 @@ ALGORITHMS: tuple[Algorithm, ...] = (
 
 def name(algorithm: Algorithm) -> str:
     """Return a short name for a test's id."""
-    by_hand = len(set(algorithm.to_json().values()) - {None, "experiment"}) > 1
+    by_hand = algorithm != type(algorithm)()
     return f"{algorithm.id} by hand" if by_hand else algorithm.id
 
 

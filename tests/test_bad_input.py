@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crossbandit import CrossGraph, FeedbackGraph, Problem, graphs, simulate
+from crossbandit import CrossGraph, FeedbackGraph, Problem, graphs, simulate, simulate_many
 from crossbandit.algorithms import (
     Algorithm,
     CrossGraphKnown,
@@ -254,6 +254,16 @@ NO_FEATURES: list[Any] = [
     np.ones((2, 3, 1, 1)),
 ]
 
+NO_SAMPLES: list[Any] = [
+    "ab",
+    1.0,
+    [1.0, 2.0],
+    [[1.0]],
+    [[]],
+    [[1.0, math.nan]],
+    [[1.0], [1.0, 2.0]],
+]
+
 PROBLEMS: dict[str, Refusal] = {
     "no graph": (
         lambda: Problem([[1, 0], [0, 1]], contexts=2),  # type: ignore[arg-type]
@@ -285,6 +295,27 @@ PROBLEMS: dict[str, Refusal] = {
             "'features' parameter of Problem must be .* Got",
         )
         for features in NO_FEATURES
+    },
+    **{
+        f"context_sample={sample}": (
+            lambda sample=sample: Problem(G, features=2, context_sample=sample),  # type: ignore[misc]
+            InvalidParameterError,
+            r"'context_sample' parameter of Problem must be .* \(any, 2\). Got",
+        )
+        for sample in NO_SAMPLES
+    },
+    "a sample of numbered contexts": (
+        lambda: Problem(G, contexts=2, context_sample=[[1.0], [2.0]]),
+        InvalidParameterError,
+        "'context_sample' parameter of Problem must be left out.* Got one",
+    ),
+    **{
+        f"precision={precision}": (
+            lambda precision=precision: Problem(G, contexts=2, precision=precision),  # type: ignore[misc]
+            InvalidParameterError,
+            "'precision' parameter of Problem must be one of 'float64', 'float32'. Got",
+        )
+        for precision in ("float16", 64, None)
     },
 }
 
@@ -651,14 +682,20 @@ SIMULATIONS: dict[str, Refusal] = {
         InvalidParameterError,
         r"'environment' .* problem, context_law and losses. Got Problem\(",
     ),
-    "an unknown law for an algorithm that needs it": (
-        lambda: simulate(
-            CrossGraphKnown(),
-            from_coefficients(COEFFICIENTS, G, UniformVectors([1, 0], [1, 1])),
-            seed=0,
-        ),
+    "a record of another kind": (
+        lambda: simulate(CrossGraph(), from_table(LOSSES, G), seed=0, record="all"),
         InvalidParameterError,
-        "CrossGraphKnown needs the law of the contexts",
+        "'record' parameter of simulate must be one of 'full', 'thin'. Got 'all'",
+    ),
+    "no seeds": (
+        lambda: simulate_many(CrossGraph(), from_table(LOSSES, G), []),
+        InvalidParameterError,
+        "'seeds' parameter of simulate_many must be at least one seed. Got",
+    ),
+    "no workers": (
+        lambda: simulate_many(CrossGraph(), from_table(LOSSES, G), [0], jobs=0),
+        InvalidParameterError,
+        "'jobs' parameter of simulate_many must be an integer of at least 1. Got 0",
     ),
 }
 

@@ -68,6 +68,7 @@ def test_the_names_of_the_interface() -> None:
         "graphs",
         "load",
         "simulate",
+        "simulate_many",
         "tuning",
     ]
 

@@ -13,6 +13,7 @@ from crossbandit import environments, errors, graphs
 from crossbandit.algorithms import (
     Algorithm,
     CrossGraph,
+    CrossGraphAdaptive,
     CrossGraphKnown,
     Decision,
     Learner,
@@ -33,6 +34,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Algorithm",
     "CrossGraph",
+    "CrossGraphAdaptive",
     "CrossGraphKnown",
     "CrossbanditError",
     "Decision",

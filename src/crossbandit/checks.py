@@ -172,7 +172,7 @@ def _check_rejections(algorithm: Algorithm, problem: Problem, rows: Any) -> None
         if losses.size:  # an arm may reveal nothing
             _must_raise(InvalidLossesError, learner, decision, losses * np.nan, "losses of NaN")
             _must_raise(InvalidLossesError, learner, decision, losses + 2, "losses above 1")
-        _must_raise(InvalidLossesError, learner, decision, losses[:, :-1], "a missing column")
+            _must_raise(InvalidLossesError, learner, decision, losses[:, :-1], "a missing column")
         learner.learn(decision, losses)
         _must_raise(DecisionError, learner, decision, losses, "the same decision twice")
         foreign = decision._replace(learner="another")

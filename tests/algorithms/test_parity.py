@@ -14,6 +14,7 @@ from crossbandit import simulate
 from crossbandit.algorithms import (
     Algorithm,
     CrossGraph,
+    CrossGraphAdaptive,
     CrossGraphKnown,
     Learner,
     PerContextExp3,
@@ -24,7 +25,13 @@ from crossbandit.environments import BlockEnvironment
 from crossbandit.streams import stream
 from tests.cases import ALGORITHMS, environments, name
 from tests.learners import cumulative
-from tests.reference import cross_graph, cross_graph_known, per_context, schneider_zimmert
+from tests.reference import (
+    cross_graph,
+    cross_graph_adaptive,
+    cross_graph_known,
+    per_context,
+    schneider_zimmert,
+)
 from tests.reference.common import EpochTrace, Trace
 
 SEED = 11
@@ -63,6 +70,9 @@ def reference(algorithm: Algorithm, environment: BlockEnvironment) -> Trace:
         nu = environment.context_law.probabilities
         assert nu is not None
         return cross_graph_known.run(*common, nu=nu, **k._asdict())
+    if isinstance(algorithm, CrossGraphAdaptive):
+        options = {k: v for k, v in algorithm.to_json().items() if k != "id"}
+        return cross_graph_adaptive.run(*common, **options)
     if isinstance(algorithm, PerContextGraph):
         return per_context.run_graph(*common, eta=algorithm.learning_rate(problem))
     assert isinstance(algorithm, PerContextExp3)

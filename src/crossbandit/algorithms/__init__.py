@@ -4,6 +4,7 @@ from crossbandit.algorithms import tuning
 from crossbandit.algorithms.algorithm import Algorithm, from_json, register, registered
 from crossbandit.algorithms.checkpoints import load
 from crossbandit.algorithms.cross_graph import CrossGraph
+from crossbandit.algorithms.cross_graph_adaptive import CrossGraphAdaptive
 from crossbandit.algorithms.cross_graph_known import CrossGraphKnown
 from crossbandit.algorithms.learner import Decision, Learner, Ticket
 from crossbandit.algorithms.per_context_exp3 import PerContextExp3
@@ -13,6 +14,7 @@ from crossbandit.algorithms.schneider_zimmert import SchneiderZimmert
 __all__ = [
     "Algorithm",
     "CrossGraph",
+    "CrossGraphAdaptive",
     "CrossGraphKnown",
     "Decision",
     "Learner",

@@ -7,9 +7,15 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 
 import crossbandit
-from crossbandit.cli.compare import compare
+from crossbandit.cli.export import export
+from crossbandit.cli.list_names import list_names
+from crossbandit.cli.new_study import new_study
+from crossbandit.cli.report import report
+from crossbandit.cli.reproduce import reproduce
+from crossbandit.cli.run import run
 
 app = typer.Typer(
     help="Bandits in which one play teaches more than its own payoff.",
@@ -17,7 +23,12 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode="rich",
 )
-app.command()(compare)
+app.command()(reproduce)
+app.command()(run)
+app.command()(new_study)
+app.command("list")(list_names)
+app.command()(report)
+app.command()(export)
 
 
 def _print_version(wanted: bool) -> None:
@@ -43,8 +54,14 @@ def main() -> None:
     try:
         app()
     except crossbandit.CrossbanditError as error:
-        Console(stderr=True).print(f"[bold red]Error:[/] {error}", highlight=False)
+        _complain(error)
         sys.exit(2)
     except OSError as error:
-        Console(stderr=True).print(f"[bold red]Error:[/] {error}", highlight=False)
+        _complain(error)
         sys.exit(1)
+
+
+def _complain(error: Exception) -> None:
+    # A study file's [part] is not a style, and a long line is the terminal's to break.
+    text = f"[bold red]Error:[/] {escape(str(error))}"
+    Console(stderr=True).print(text, highlight=False, soft_wrap=True)

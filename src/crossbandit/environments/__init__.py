@@ -9,6 +9,7 @@ from crossbandit.environments.contexts import (
 )
 from crossbandit.environments.environment import BlockEnvironment, Environment
 from crossbandit.environments.linear import LinearTable, from_coefficients
+from crossbandit.environments.registry import register, register_law, registered
 from crossbandit.environments.switching import Switching, switching
 from crossbandit.environments.table import LossTable, from_table
 
@@ -25,6 +26,9 @@ __all__ = [
     "from_coefficients",
     "from_table",
     "paper_benchmark",
+    "register",
+    "register_law",
+    "registered",
     "switching",
     "zipf",
 ]

@@ -10,6 +10,7 @@ import numpy as np
 
 from crossbandit.environments.contexts import FiniteContexts
 from crossbandit.environments.environment import BlockEnvironment, row_block
+from crossbandit.environments.registry import register
 from crossbandit.errors import InvalidParameterError
 from crossbandit.graphs import paper_ring
 from crossbandit.kernels.rounds import LossBlock
@@ -126,6 +127,7 @@ class LinearBenchmark(BlockEnvironment):
         return np.concatenate([np.ones((*phases.shape[:2], 1)), phases], axis=2)
 
 
+@register("paper-benchmark")
 def paper_benchmark(
     horizon: int,
     *,

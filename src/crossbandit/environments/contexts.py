@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from crossbandit.environments.registry import register_law
 from crossbandit.problem import probabilities
 from crossbandit.validation import integer, number, reject, verbatim
 
@@ -66,6 +67,7 @@ class FiniteContexts:
         return np.searchsorted(self._cumulative, uniforms, side="right").astype(np.int64)
 
 
+@register_law("zipf")
 def zipf(contexts: int, exponent: float = 1.0) -> FiniteContexts:
     """Return contexts of which number c has probability proportional to 1 / (c + 1)^exponent.
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from crossbandit.environments.contexts import ContextLaw, FiniteContexts
 from crossbandit.environments.environment import BlockEnvironment
+from crossbandit.environments.registry import register
 from crossbandit.kernels.rounds import LossBlock
 from crossbandit.problem import Problem, required_graph
 from crossbandit.streams import stream
@@ -105,6 +106,7 @@ class Switching(BlockEnvironment):
         return LossBlock(base, coefficients, features, clip=True)
 
 
+@register("switching")
 def switching(
     graph: FeedbackGraph,
     horizon: int,

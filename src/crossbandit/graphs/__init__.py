@@ -12,6 +12,7 @@ from crossbandit.graphs.builders import (
     threshold,
 )
 from crossbandit.graphs.graph import FeedbackGraph
+from crossbandit.graphs.registry import register, registered
 
 __all__ = [
     "FeedbackGraph",
@@ -20,6 +21,8 @@ __all__ = [
     "loopless_clique",
     "paper_ring",
     "random_strongly_observable",
+    "register",
+    "registered",
     "ring",
     "similarity",
     "singletons",

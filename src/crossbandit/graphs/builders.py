@@ -10,9 +10,11 @@ import numpy.typing as npt
 
 from crossbandit.graphs.exchange import checked_numbers
 from crossbandit.graphs.graph import FeedbackGraph
+from crossbandit.graphs.registry import register
 from crossbandit.validation import choice, integer, number, reject, verbatim
 
 
+@register("singletons")
 def singletons(arms: int) -> FeedbackGraph:
     """Every arm reveals itself and nothing else: the ordinary bandit.
 
@@ -24,6 +26,7 @@ def singletons(arms: int) -> FeedbackGraph:
     return _of_runs(arms, (a, a, a))
 
 
+@register("complete")
 def complete(arms: int) -> FeedbackGraph:
     """Every arm reveals every arm: full information.
 
@@ -35,6 +38,7 @@ def complete(arms: int) -> FeedbackGraph:
     return _of_runs(arms, (a, 0 * a, 0 * a + arms - 1))
 
 
+@register("loopless-clique")
 def loopless_clique(arms: int) -> FeedbackGraph:
     """Every arm reveals all others, but not itself.
 
@@ -46,6 +50,7 @@ def loopless_clique(arms: int) -> FeedbackGraph:
     return _of_runs(arms, (a, 0 * a, a - 1), (a, a + 1, 0 * a + arms - 1))
 
 
+@register("ring")
 def ring(arms: int, radius: int) -> FeedbackGraph:
     """Arm a reveals a, a + 1, ..., a + radius, around the circle. A large radius is `complete`.
 
@@ -55,6 +60,7 @@ def ring(arms: int, radius: int) -> FeedbackGraph:
     return _of_runs(*_ring("ring", arms, radius))
 
 
+@register("paper-ring")
 def paper_ring(arms: int, radius: int) -> FeedbackGraph:
     """The ring of the paper's experiments: arm 0 has no self-loop, and every other arm reveals it.
 
@@ -68,6 +74,7 @@ def paper_ring(arms: int, radius: int) -> FeedbackGraph:
     return _of_runs(arms, *trimmed, (others, 0 * others, 0 * others))
 
 
+@register("threshold")
 def threshold(arms: int, reveals: Literal["higher", "lower"] = "higher") -> FeedbackGraph:
     """Arm a reveals itself and all higher arms, or itself and all lower ones.
 
@@ -84,6 +91,7 @@ def threshold(arms: int, reveals: Literal["higher", "lower"] = "higher") -> Feed
     return _of_runs(arms, (a, 0 * a, a))
 
 
+@register("similarity")
 def similarity(points: npt.ArrayLike, distance: float) -> FeedbackGraph:
     """Arms at a Euclidean distance of at most `distance` reveal each other, and each itself.
 
@@ -108,6 +116,7 @@ def similarity(points: npt.ArrayLike, distance: float) -> FeedbackGraph:
     return FeedbackGraph.from_edges(len(places), edges)
 
 
+@register("random-strongly-observable")
 def random_strongly_observable(
     arms: int, density: float, seed: int | np.random.SeedSequence | np.random.Generator
 ) -> FeedbackGraph:
@@ -135,6 +144,7 @@ def random_strongly_observable(
     return FeedbackGraph(adjacency)
 
 
+@register("apple-tasting")
 def apple_tasting() -> FeedbackGraph:
     """Two arms: arm 1 reveals both, arm 0 reveals nothing.
 

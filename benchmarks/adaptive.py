@@ -1,0 +1,210 @@
+"""The adaptive learner: its bars, its cost; and, run by itself, how it changes and where it fails.
+
+`python -m benchmarks adaptive` measures the bars. `python -m benchmarks.adaptive` prints two more
+tables: every bar with each constant halved and doubled, and environments that may break the rule.
+"""
+
+from __future__ import annotations
+
+import statistics
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks import adaptive_environments as worlds
+from benchmarks.measure import Result, medians
+from crossbandit import CrossGraph, CrossGraphAdaptive, environments, graphs, simulate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from crossbandit import Algorithm, Environment
+
+SEEDS = 10
+SENSITIVITY_SEEDS = 3
+ETAS = tuple(4.0**k for k in range(-4, 6))  # ten fixed learning rates
+
+
+class Case(NamedTuple):
+    """An environment, the first of its seeds, and the bar for the ratio to cross-graph."""
+
+    name: str
+    make: Callable[[], Environment]
+    bar: float
+    seed: int = 0
+
+
+def bars() -> Iterator[Case]:
+    """Yield every environment that has a bar."""
+    for horizon in (2000, 4000, 6000, 8000, 10_000):
+        yield Case(
+            f"paper, alpha 4, T {horizon}",
+            lambda horizon=horizon: environments.paper_benchmark(horizon, alpha=4),
+            0.05,
+            200,
+        )
+    for alpha in (1, 2, 3, 4, 8):
+        yield Case(
+            f"paper, T 10000, alpha {alpha}",
+            lambda alpha=alpha: environments.paper_benchmark(10_000, alpha=alpha),
+            0.05,
+            100,
+        )
+    for horizon in (10_000, 100_000):
+        for switches in (2, 5, 20, 50):
+            yield Case(
+                f"switching, {switches} switches, T {horizon}",
+                lambda horizon=horizon, switches=switches: environments.switching(
+                    graphs.paper_ring(9, radius=1), horizon, switches=switches
+                ),
+                1.0,
+            )
+    ring = graphs.paper_ring(9, radius=1)
+    yield Case("stochastic, gap 0.02, T 100000", lambda: worlds.gaps(ring, 100_000, 10, 0.02), 0.3)
+    tasting, clique = graphs.apple_tasting(), graphs.loopless_clique(10)
+    loopless = tasting.arms_without_self_loop[0]
+    yield Case("apple tasting", lambda: worlds.gaps(tasting, 10_000, 4, 0.2, best=loopless), 0.5)
+    yield Case("loopless clique of 10", lambda: worlds.gaps(clique, 10_000, 4, 0.2, best=3), 0.5)
+    yield Case("auctions", lambda: worlds.Auctions(100_000, drifting=False), 0.3)
+    yield Case("auctions, drifting", lambda: worlds.Auctions(100_000, drifting=True), 0.3)
+    yield Case("Zipf contexts, M 10000", lambda: worlds.skewed(10_000, 10_000), 0.3)
+
+
+def trials() -> Iterator[Case]:
+    """Yield environments without a bar of their own, on which the rule may fail."""
+    single, clique, ring = graphs.singletons(9), graphs.loopless_clique(9), graphs.paper_ring(9, 1)
+    tasting = graphs.apple_tasting()
+    late, gaps = worlds.late, worlds.gaps
+    yield Case("one context, gap 0.1", lambda: gaps(single, 10_000, 1, 0.1), 1)
+    yield Case("one context, gap 0.02, T 100000", lambda: gaps(single, 100_000, 1, 0.02), 1)
+    yield Case("late best arm", lambda: late(single, 10_000), 1)
+    yield Case("late best arm, no noise", lambda: late(single, 10_000, noisy=False), 1)
+    yield Case("the same, T 100000", lambda: late(single, 100_000, noisy=False), 1)
+    yield Case("late best arm, ring", lambda: late(ring, 10_000), 1)
+    yield Case("the same, 9 contexts", lambda: late(ring, 10_000, contexts=9, turned=True), 1)
+    yield Case("late best arm, loopless clique", lambda: late(clique, 10_000), 1)
+    yield Case("loopless arm turns bad, clique", lambda: worlds.turning_bad(clique, 10_000), 1)
+    yield Case("loopless arm turns bad, tasting", lambda: worlds.turning_bad(tasting, 10_000), 1)
+    yield Case("alternating every round", lambda: worlds.Alternating(10_000, 1), 1)
+    yield Case("alternating every 100", lambda: worlds.Alternating(10_000, 100), 1)
+    yield Case("alternating every 1000", lambda: worlds.Alternating(10_000, 1000), 1)
+    yield Case("100 arms, one context", lambda: gaps(graphs.singletons(100), 10_000, 1, 0.3), 1)
+    yield Case("300 arms, 10 contexts", lambda: gaps(graphs.singletons(300), 5000, 10, 0.4), 1)
+    yield Case(
+        "threshold of 50, the blind arm best",
+        lambda: gaps(graphs.threshold(50), 20_000, 1, 0.2, best=49),
+        1,
+    )
+    yield Case("contexts that wander", lambda: _wandering(20_000, 100), 1)
+
+
+def _wandering(horizon: int, contexts: int) -> worlds.Phases:
+    world = worlds.gaps(graphs.paper_ring(9, radius=1), horizon, contexts, 0.2)
+    world.context_law = worlds.Wandering(contexts, horizon)
+    return world
+
+
+def results() -> Iterator[Result]:
+    """Measure every bar."""
+    for case in bars():
+        yield Result(case.name, ratio(case, CrossGraphAdaptive(), SEEDS), case.bar, "of the regret")
+    for drifting in (False, True):
+        world = worlds.Auctions(100_000, drifting=drifting)
+        name = "auctions, drifting" if drifting else "auctions"
+        value = surplus(world) / max(surplus(world, eta=eta) for eta in ETAS)
+        yield Result(f"{name}: surplus", value, 0.99, "of the best fixed eta's", at_least=True)
+    yield from _cost()
+
+
+def ratio(case: Case, algorithm: Algorithm, seeds: int) -> float:
+    """Return the mean final regret, in parts of that of cross-graph on the same runs."""
+    return mean_regret(case, algorithm, seeds) / mean_regret(case, CrossGraph(), seeds)
+
+
+def mean_regret(case: Case, algorithm: Algorithm, seeds: int) -> float:
+    """Return the mean final regret over `seeds` seeds."""
+    return statistics.fmean(regrets(case.name, case.make, algorithm, case.seed, seeds))
+
+
+_KEPT: dict[tuple[str, Algorithm, int], float] = {}
+
+
+def regrets(
+    name: str, make: Callable[[], Environment], algorithm: Algorithm, first: int, seeds: int
+) -> list[float]:
+    """Return the final regret under each seed; a run that was made before is not repeated."""
+    world = None
+    for seed in range(first, first + seeds):
+        if (name, algorithm, seed) not in _KEPT:
+            world = make() if world is None else world
+            run = simulate(algorithm, world, seed=seed, record="thin", show_progress=False)
+            _KEPT[name, algorithm, seed] = run.final_regret
+    return [_KEPT[name, algorithm, seed] for seed in range(first, first + seeds)]
+
+
+def surplus(world: worlds.Auctions, eta: float | None = None) -> float:
+    """Return what bidding earns on average over the seeds, with the learner's own rate or `eta`."""
+    algorithm = CrossGraphAdaptive(eta=eta)
+    runs = (simulate(algorithm, world, seed=seed, show_progress=False) for seed in range(SEEDS))
+    return statistics.fmean(float((1 - 2 * run.losses).sum()) for run in runs)
+
+
+def _cost() -> Iterator[Result]:
+    """Measure a run against the same run of cross-graph."""
+    benchmark = environments.paper_benchmark(10_000, alpha=4)
+    for name, world in (
+        ("the paper's benchmark", benchmark),
+        ("auctions, 100 bids", worlds.Auctions(20_000, drifting=False)),
+    ):
+        ours, theirs = _seconds(world)
+        yield Result(f"cost of a round, {name}", ours / theirs, 1.5, "times cross-graph's")
+    ours, theirs = _seconds(benchmark, factored=False)
+    yield Result(
+        "the same, a number per context (dense store)",
+        ours / theirs,
+        1.5,
+        "times cross-graph's",
+        note="it learns from every round, cross-graph from a quarter of them",
+    )
+
+
+def _seconds(world: Environment, *, factored: bool | None = None) -> list[float]:
+    return medians(
+        lambda: simulate(CrossGraphAdaptive(), world, seed=1, factored=factored),
+        lambda: simulate(CrossGraph(), world, seed=1, factored=factored),
+    )
+
+
+def _tables() -> Iterator[Table]:
+    usual = CrossGraphAdaptive()
+    changed = {
+        f"{name} {factor:g}x": replace(usual, **{name: factor * getattr(usual, name)})
+        for name in ("rate", "exploration", "recency")
+        for factor in (0.5, 2.0)
+    }
+    yield _table("Bars", list(bars()), {"as it is": usual, **changed}, SENSITIVITY_SEEDS)
+    yield _table("Trials", list(trials()), {"as it is": usual, **changed}, SENSITIVITY_SEEDS)
+
+
+def _table(
+    title: str, cases: list[Case], algorithms: dict[str, CrossGraphAdaptive], seeds: int
+) -> Table:
+    table = Table("environment", "bar", "cross-graph", *algorithms, title=title)
+    for case in cases:
+        rival = mean_regret(case, CrossGraph(), seeds)
+        ours = (mean_regret(case, algorithm, seeds) for algorithm in algorithms.values())
+        table.add_row(case.name, f"{case.bar:g}", f"{rival:.0f}", *(f"{x:.0f}" for x in ours))
+    return table
+
+
+def main() -> None:
+    """Print the tables of sensitivity and of trials, as final regrets."""
+    console = Console(width=160)
+    for table in _tables():
+        console.print(table)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,67 @@
+"""Studies: what a second worker brings, and how many cells a second a study gets through."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from crossbandit import studies
+
+# Over a minute of single-core work: runs of the paper's size, as a sweep has them, and long ones.
+STUDY = """
+[study]
+name = "two workers"
+[[part]]
+name = "sweep"
+seeds = "0..249"
+horizon = 10000
+algorithms = ["cross-graph", "sz-context", "obpc-graph", "obpc-exp3"]
+environments = [{ name = "paper-benchmark", alpha = [1, 2, 4, 8] }]
+[[part]]
+name = "long"
+seeds = "0..39"
+horizon = 1000000
+algorithms = ["cross-graph"]
+environments = [{ name = "paper-benchmark", alpha = 4 }]
+"""
+BAR = 1.7
+LEAST_SECONDS = 60.0
+
+
+def two_workers() -> dict[str, Any]:
+    """Measure a study on one worker and on two, started and stopped with it."""
+    study = studies.Study.from_toml(STUDY)
+    one = _seconds(study, jobs=1)
+    two = _seconds(study, jobs=2)
+    if one < LEAST_SECONDS:
+        raise RuntimeError(f"The study took {one:.0f} s on one worker: make it longer.")
+    return {
+        "name": f"two local workers against one, {len(study.cells)} cells, {one:.0f} s on one",
+        "measured": one / two,
+        "bar": BAR,
+        "met": one / two >= BAR,
+    }
+
+
+def cells_per_second(backend: str = "local", jobs: int = 2) -> dict[str, Any]:
+    """Measure the paper's evaluation, 2400 short cells, workers started and results kept."""
+    study = studies.shipped("paper")
+    seconds = _seconds(study, jobs=jobs, backend=backend)
+    return {
+        "name": f"cells of the paper's evaluation a second, {backend}, {jobs} workers",
+        "measured": len(study.cells) / seconds,
+        "bar": None,
+        "met": True,
+    }
+
+
+def _seconds(study: studies.Study, *, jobs: int, backend: str = "local") -> float:
+    with tempfile.TemporaryDirectory() as folder:
+        began = time.perf_counter()
+        outcome = studies.run(study, Path(folder), jobs=jobs, backend=backend)
+        seconds = time.perf_counter() - began
+    if outcome.computed != len(study.cells):
+        raise RuntimeError(f"Only {outcome.computed} of {len(study.cells)} cells were computed.")
+    return seconds

@@ -1,0 +1,48 @@
+"""`crossbandit list`: what there is to choose from."""
+
+from __future__ import annotations
+
+import inspect
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from crossbandit import algorithms, environments, graphs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class Kind(StrEnum):
+    """What to list."""
+
+    algorithms = "algorithms"
+    environments = "environments"
+    graphs = "graphs"
+
+
+def list_names(kind: Annotated[Kind, typer.Argument(help="What to list.")]) -> None:
+    """List what a study file can name, one line each: name, parameters, meaning."""
+    known: dict[str, Callable[..., Any]] = {
+        Kind.algorithms: dict[str, Any](algorithms.registered()),
+        Kind.environments: environments.registered(),
+        Kind.graphs: graphs.registered(),
+    }[kind]
+    described = {f"{name}({_parameters(known[name])})": known[name] for name in sorted(known)}
+    width = max(map(len, described))
+    for text, builder in described.items():
+        typer.echo(f"{text:<{width}}  {_first_sentence(builder)}")
+
+
+def _parameters(builder: Callable[..., Any]) -> str:
+    """Return the parameters as in a call; a rule or the other parameters set what is None."""
+    return ", ".join(
+        name if parameter.default is parameter.empty else f"{name}={parameter.default!r}"
+        for name, parameter in inspect.signature(builder).parameters.items()
+    )
+
+
+def _first_sentence(builder: Callable[..., Any]) -> str:
+    paragraph = inspect.cleandoc(builder.__doc__ or "").partition("\n\n")[0].replace("\n", " ")
+    return paragraph.partition(". ")[0].rstrip(".") + "."

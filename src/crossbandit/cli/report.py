@@ -1,0 +1,38 @@
+"""`crossbandit report`: page, tables and figures of any study."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from crossbandit.cli.reproduce import print_paths, verdict_table
+
+
+def report(
+    source: Annotated[
+        Path, typer.Argument(metavar="DIR", help="A study's folder, or a results file.")
+    ],
+    out: Annotated[
+        Path | None, typer.Option(help="Folder of the report. [default: beside the results]")
+    ] = None,
+) -> None:
+    """Make the page, the tables and the figures of a study from its results.
+
+    Nothing is run. Ends with status 1 if these are runs of the paper's and a claim is not met.
+    """
+    from crossbandit import report as reports
+    from crossbandit import studies
+
+    frame = studies.load(source)
+    folder = (source if source.is_dir() else source.parent) if out is None else out
+    result = reports.compose(frame, command=f"crossbandit report {source.resolve().name}")
+    paths = reports.write(result, folder)
+    console = Console()
+    if result.verdicts:
+        console.print(verdict_table(result.verdicts))
+    print_paths(console, paths)
+    if not result.met:
+        raise typer.Exit(1)

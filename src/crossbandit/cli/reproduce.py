@@ -1,0 +1,124 @@
+"""`crossbandit reproduce`: the paper's tables and figure."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from crossbandit.cli.run import INTERRUPTED
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pandas as pd
+
+    from crossbandit.report import Report, Verdict
+
+_STYLES = {"met": "green", "not met": "bold red", "not judged": "yellow"}
+_CURVES = ["curve_rounds", "curve_regret"]
+
+
+def reproduce(
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A small part of it: three seeds instead of ten.")
+    ] = False,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, help="Number of workers. [default: all cores]")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder of the results. [default: results/paper, or quick]")
+    ] = None,
+    add: Annotated[
+        list[str] | None,
+        typer.Option(metavar="ALGORITHM", help="Run one more algorithm; may be repeated."),
+    ] = None,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", help="Say nothing but errors and failed claims.")
+    ] = False,
+) -> None:
+    """Run the paper's evaluation and judge it: page, tables, figures, a verdict per claim.
+
+    Ends with status 1 if a claim is not met or a run failed.
+    """
+    from crossbandit import report, studies
+
+    name = "quick" if quick else "paper"
+    folder = Path("results") / name if out is None else out
+    study = studies.shipped(name).with_algorithms(*(add or []))
+    try:
+        with studies.display(quiet=quiet) as progress:
+            outcome = studies.run(study, folder, jobs=jobs, progress=progress)
+    except KeyboardInterrupt:
+        Console(stderr=True).print(
+            "Stopped. Finished runs are kept; to go on, give the same command again.",
+            highlight=False,
+        )
+        raise typer.Exit(INTERRUPTED) from None
+    frame = studies.load(folder)
+    result = report.compose(frame, command=_command(quick=quick, add=add or []))
+    paths = [folder / "results.duckdb", _write_runs(frame, folder), *report.write(result, folder)]
+    _print(result, paths, quiet=quiet)
+    if outcome.failed:
+        _print_failed(folder, outcome.failed)
+    if outcome.failed or not result.met:
+        raise typer.Exit(1)
+
+
+def _command(*, quick: bool, add: Sequence[str]) -> str:
+    """Return the command without what only says where and how fast."""
+    extra = [word for name in add for word in ("--add", name)]
+    return shlex.join(["crossbandit", "reproduce", *(["--quick"] if quick else []), *extra])
+
+
+def _write_runs(frame: pd.DataFrame, folder: Path) -> Path:
+    """Write one line per run; the curves stay in the results file."""
+    path = folder / "runs.csv"
+    frame.drop(columns=_CURVES).to_csv(path, index=False, lineterminator="\n")
+    return path
+
+
+def _print(result: Report, paths: Sequence[Path], *, quiet: bool) -> None:
+    console = Console()
+    if not quiet or not result.met:
+        console.print(verdict_table(result.verdicts))
+    if not quiet:
+        print_paths(console, paths)
+
+
+def _print_failed(folder: Path, count: int) -> None:
+    from crossbandit import studies
+
+    first = studies.failures(folder).iloc[0]
+    Console(stderr=True).print(
+        f"{count} runs failed and are missing from the report. The first: {first.algorithm_name}, "
+        f"seed {first.seed}: {first.error} The same command tries them again.",
+        highlight=False,
+        markup=False,
+        soft_wrap=True,
+    )
+
+
+def verdict_table(verdicts: Sequence[Verdict]) -> Table:
+    """Return the verdicts as a table for the terminal."""
+    table = Table(title="The paper's claims", title_justify="left", title_style="bold")
+    for heading in ("claim", "expected", "measured"):
+        table.add_column(heading)
+    table.add_column("verdict", no_wrap=True)
+    for verdict in verdicts:
+        style = _STYLES[verdict.status]
+        status = f"[{style}]{verdict.status}[/]"
+        table.add_row(verdict.name, verdict.expected, verdict.measured, status)
+    return table
+
+
+def print_paths(console: Console, paths: Sequence[Path]) -> None:
+    """Say what was written, the page last: that is what to open."""
+    page = next(path for path in paths if path.suffix == ".html")
+    names = ", ".join(path.name for path in paths if path != page)
+    console.print(f"Wrote to {page.parent}: {names}.", highlight=False, soft_wrap=True)
+    console.print(f"Open {page}", highlight=False, soft_wrap=True)

@@ -1,0 +1,100 @@
+"""`crossbandit run`: compute what is missing of a study."""
+
+from __future__ import annotations
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+
+if TYPE_CHECKING:
+    from crossbandit.studies import Outcome, Study
+
+INTERRUPTED = 130  # the shell's number for a command that Ctrl-C ended
+_SHOWN_FAILURES = 10
+
+
+class Backend(StrEnum):
+    """Where cells are run."""
+
+    local = "local"
+    ray = "ray"
+    dask = "dask"
+
+
+def run(
+    study: Annotated[
+        str,
+        typer.Argument(metavar="STUDY.toml", help="A study file, or a shipped one: paper, quick."),
+    ],
+    out: Annotated[
+        Path | None, typer.Option(help="Folder of the results. [default: results/NAME]")
+    ] = None,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, help="Number of workers. [default: all cores]")
+    ] = None,
+    backend: Annotated[Backend, typer.Option(help="Where cells are run.")] = Backend.local,
+    address: Annotated[
+        str | None, typer.Option(help="Where a Ray or Dask cluster answers.")
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing but errors.")] = False,
+) -> None:
+    """Run a study: only what is missing is computed, and nothing finished is ever lost."""
+    from crossbandit import studies  # DuckDB and pandas take long to load
+
+    plan = _study(study)
+    folder = Path("results") / plan.name if out is None else out
+    console = Console(stderr=True)
+    try:
+        with studies.display(quiet=quiet) as progress:
+            outcome = studies.run(
+                plan, folder, jobs=jobs, backend=backend, address=address, progress=progress
+            )
+    except KeyboardInterrupt:
+        console.print(
+            "Stopped. Finished cells are kept; to go on, run the same command again.",
+            highlight=False,
+        )
+        raise typer.Exit(INTERRUPTED) from None
+    if not quiet:
+        Console().print(_sentence(outcome, folder), highlight=False, soft_wrap=True)
+    if outcome.failed:
+        _print_failures(folder, outcome.failed)
+        raise typer.Exit(1)
+
+
+def _study(name: str) -> Study:
+    from crossbandit import studies
+
+    if not Path(name).exists() and name in studies.shipped_names():
+        return studies.shipped(name)
+    return studies.Study.from_toml(Path(name))
+
+
+def _sentence(outcome: Outcome, folder: Path) -> str:
+    kept = f", {outcome.kept} kept from before" if outcome.kept else ""
+    failed = f", {outcome.failed} failed" if outcome.failed else ""
+    return (
+        f"{outcome.computed} cells computed in {outcome.seconds:.1f} s{kept}{failed}. "
+        f"Results are in {folder}."
+    )
+
+
+def _print_failures(folder: Path, count: int) -> None:
+    """Say which cells failed; on the standard error, so also when quiet."""
+    from crossbandit import studies
+
+    rows = studies.failures(folder).head(_SHOWN_FAILURES)
+    for row in rows.itertuples():
+        where = f"{row.algorithm_name} on {row.environment_name}, seed {row.seed}"
+        print(f"Failed: {where} (part {row.part}): {row.error}", file=sys.stderr)
+    if count > len(rows):
+        print(f"... and {count - len(rows)} more", file=sys.stderr)
+    print(
+        "Running the study again tries these cells again. All of them, with every parameter: "
+        f"crossbandit.studies.failures({str(folder)!r})",
+        file=sys.stderr,
+    )

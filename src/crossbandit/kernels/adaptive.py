@@ -1,0 +1,327 @@
+"""One round of the adaptive learner, and a loop of them.
+
+A round is played by `play` and learned from by `absorb`. Everything that decides the policy of a
+context is the same before and after `play`, so prompt feedback finds the exponential weights of
+its round still in `state.softmax`; late feedback has them computed anew by `current`.
+
+Forgetting: losses of round s count 2^((s - reference) / half_life) times, and the learning rate is
+divided by the same power of the round to come. That is forgetting without touching old estimates.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from crossbandit.kernels.compilation import compiled, inlined
+from crossbandit.kernels.rounds import (
+    ContextBlock,
+    Floats,
+    Integers,
+    LossBlock,
+    add_row,
+    loss_at,
+)
+from crossbandit.kernels.runs import Runs, run_masses
+from crossbandit.kernels.simplex import context_weights, draw
+
+ROUND, REFERENCE = 0, 1
+COUNT, GAP, LOW, HIGH, BASE_SUM, BASE_WEIGHT = 0, 1, 2, 3, 4, 5
+
+# After this many half-lives the estimates are brought back to scale: 2^64 is far from overflow.
+_HALF_LIVES = 64.0
+_MOST_EXPLORATION = 0.5
+_HALF = 0.5
+
+
+class AdaptiveParameters(NamedTuple):
+    """The constants of the adaptive learner.
+
+    A `half_life` of infinity forgets nothing; an `eta` of 0 stands for the learner's own choice.
+    """
+
+    rate: float
+    exploration: float
+    recency: float
+    half_life: float
+    eta: float
+
+
+class AdaptiveState(NamedTuple):
+    """All that the adaptive learner keeps."""
+
+    estimates: Floats  # (1, K, columns): sums of weighted losses
+    bias: Floats  # (1, K): minus the sums of the weighted baseline, the same in every context
+    played: Floats  # (K,): running mean of the distributions played
+    masses: Floats  # (K,): running mean of the probabilities of being observed
+    numbers: Floats  # (6,): count, mixability gap, least and largest loss, baseline as a fraction
+    counters: Integers  # (2,): round to come, round at which forgetting counts as 1
+    weights: Floats  # (K,): the factors of the round played last
+    softmax: Floats  # (K,), scratch: exponential weights of one context
+    chosen: Floats  # (K,), scratch: the same with exploration
+    revealed: Floats  # (K,), scratch: losses of the revealed arms in the round's context
+    sums: Floats  # (2, K + 1), scratch
+
+
+@inlined
+def policy(
+    state: AdaptiveState,
+    parameters: AdaptiveParameters,
+    shares: Floats,
+    first: int,
+    values: Floats,
+    out: Floats,
+) -> None:
+    """Set `out` (K,) to the distribution of the round to come in one context."""
+    keep = 2.0 ** (-1.0 / parameters.half_life)
+    gap, count = keep * state.numbers[GAP], keep * state.numbers[COUNT] + 1.0
+    _softmax(state, parameters, gap, state.counters[ROUND], first, values, out)
+    _explore(out, state.masses, shares, _floor(parameters, count), out)
+
+
+@inlined
+def current(
+    state: AdaptiveState, parameters: AdaptiveParameters, first: int, values: Floats
+) -> None:
+    """Set `state.softmax` to the exponential weights of a context as of the round played last."""
+    last = state.counters[ROUND] - 1
+    _softmax(state, parameters, state.numbers[GAP], last, first, values, state.softmax)
+
+
+@inlined
+def learning_rate(state: AdaptiveState, parameters: AdaptiveParameters, gap: float) -> float:
+    """Return the learning rate at a given sum of mixability gaps, before forgetting."""
+    if parameters.eta > 0.0:
+        return parameters.eta
+    spread = state.numbers[HIGH] - state.numbers[LOW]
+    if not spread > 0.0:  # nothing to compare yet: all arms are alike
+        return 0.0
+    return parameters.rate * math.log(state.masses.size) / (spread + gap)
+
+
+@inlined
+def _growth(state: AdaptiveState, parameters: AdaptiveParameters, round_: int) -> float:
+    return 2.0 ** ((round_ - state.counters[REFERENCE]) / parameters.half_life)
+
+
+@inlined
+def _softmax(
+    state: AdaptiveState,
+    parameters: AdaptiveParameters,
+    gap: float,
+    round_: int,
+    first: int,
+    values: Floats,
+    out: Floats,
+) -> None:
+    eta = learning_rate(state, parameters, gap) / _growth(state, parameters, round_)
+    context_weights(state.estimates, state.bias, 0, first, values, eta, 0.0, out)
+
+
+@inlined
+def _floor(parameters: AdaptiveParameters, count: float) -> float:
+    return min(_MOST_EXPLORATION, parameters.exploration / math.sqrt(count))
+
+
+@inlined
+def _explore(weights: Floats, masses: Floats, shares: Floats, floor: float, out: Floats) -> None:
+    """Set `out` (K,) to `weights`, with what each arm lacks to its floor of observation mixed in.
+
+    An arm with a self-loop is played itself; one without is observed by playing any other. `out`
+    may be `weights`.
+    """
+    arms = masses.size
+    lacking = 0.0
+    others = 0.0
+    for a in range(arms):
+        lack = max(0.0, floor * shares[a] - masses[a])
+        lacking += lack
+        if shares[a] == 1.0:
+            others += lack / (arms - 1)
+    for a in range(arms):
+        lack = max(0.0, floor * shares[a] - masses[a])
+        extra = lack if shares[a] < 1.0 else -lack / (arms - 1)
+        out[a] = (1.0 - lacking) * weights[a] + (extra + others)
+
+
+@inlined
+def play(
+    state: AdaptiveState,
+    parameters: AdaptiveParameters,
+    in_runs: Runs,
+    shares: Floats,
+    first: int,
+    values: Floats,
+    uniform: float,
+) -> tuple[int, float]:
+    """Play one round; return the arm and its probability. Changes `state`, fills its `weights`.
+
+    shares (K,): the part of the floor that each arm is owed, 1 / K or, without self-loop, 1.
+    """
+    round_ = state.counters[ROUND]
+    if (round_ - state.counters[REFERENCE]) / parameters.half_life > _HALF_LIVES:
+        _rescale(state, parameters, round_)
+    keep = 2.0 ** (-1.0 / parameters.half_life)
+    recent = keep * state.numbers[COUNT]
+    state.numbers[COUNT] = recent + 1.0
+    state.numbers[GAP] *= keep
+    state.counters[ROUND] = round_ + 1
+    current(state, parameters, first, values)
+    floor = _floor(parameters, recent + 1.0)
+    chosen, played, masses = state.chosen, state.played, state.masses
+    _explore(state.softmax, masses, shares, floor, chosen)
+    arm = draw(chosen, uniform)
+    probability = chosen[arm]
+    step = 1.0 / (1.0 + recent / parameters.recency)
+    for a in range(played.size):
+        played[a] += step * (chosen[a] - played[a])
+    run_masses(in_runs, played, state.sums, masses)
+    for a in range(masses.size):
+        state.weights[a] = 1.0 / (masses[a] + floor * shares[a])
+    return arm, probability
+
+
+@compiled
+def _rescale(state: AdaptiveState, parameters: AdaptiveParameters, round_: int) -> None:
+    share = 1.0 / _growth(state, parameters, round_)
+    estimates, bias = state.estimates, state.bias
+    for a in range(bias.shape[1]):
+        bias[0, a] *= share
+        for m in range(estimates.shape[2]):
+            estimates[0, a, m] *= share
+    state.counters[REFERENCE] = round_
+
+
+@inlined
+def absorb(
+    state: AdaptiveState,
+    parameters: AdaptiveParameters,
+    out_runs: Runs,
+    shares: Floats,
+    arm: int,
+    round_: int,
+    weights: Floats,
+) -> float:
+    """Learn from a round all but its weighted rows; return the factor by which those count.
+
+    `state.revealed` holds the losses of the arms that `arm` revealed, in the context of the round,
+    and `state.softmax` that context's exponential weights. weights: (K,), as `play` set them.
+    """
+    numbers, revealed, chosen = state.numbers, state.revealed, state.chosen
+    eta = learning_rate(state, parameters, numbers[GAP])
+    floor = _floor(parameters, numbers[COUNT])
+    _explore(state.softmax, state.masses, shares, floor, chosen)
+    total, weight = 0.0, 0.0
+    for run in range(out_runs.starts[arm], out_runs.starts[arm + 1]):
+        for b in range(out_runs.first[run], out_runs.last[run] + 1):
+            loss = revealed[b]
+            numbers[LOW] = min(numbers[LOW], loss)
+            numbers[HIGH] = max(numbers[HIGH], loss)
+            total += chosen[b] * weights[b] * loss
+            weight += chosen[b] * weights[b]
+    if numbers[BASE_WEIGHT] == 0.0:
+        numbers[BASE_SUM], numbers[BASE_WEIGHT] = total, weight
+    growth = _growth(state, parameters, round_)
+    if numbers[BASE_WEIGHT] == 0.0:  # no arm has been revealed so far
+        return growth
+    base = numbers[BASE_SUM] / numbers[BASE_WEIGHT]
+    step = 1.0 / (1.0 + (numbers[COUNT] - 1.0) / parameters.recency)
+    numbers[BASE_SUM] += step * (total - numbers[BASE_SUM])
+    numbers[BASE_WEIGHT] += step * (weight - numbers[BASE_WEIGHT])
+    for run in range(out_runs.starts[arm], out_runs.starts[arm + 1]):
+        for b in range(out_runs.first[run], out_runs.last[run] + 1):
+            state.bias[0, b] -= growth * weights[b] * base
+            revealed[b] = weights[b] * (revealed[b] - base)
+    age = growth / _growth(state, parameters, state.counters[ROUND] - 1)
+    if eta * age > 0.0:
+        numbers[GAP] += _mixability_gap(chosen, revealed, out_runs, arm, eta * age) * age
+    return growth
+
+
+@inlined
+def _mixability_gap(
+    chosen: Floats, estimates: Floats, out_runs: Runs, arm: int, eta: float
+) -> float:
+    """Return the mean of the estimates less their exponential mean; unrevealed ones are 0.
+
+    Relative to the least estimate, exponentials are at most 1, whatever the estimates.
+    """
+    mean, mass, least, count = 0.0, 0.0, math.inf, 0
+    for run in range(out_runs.starts[arm], out_runs.starts[arm + 1]):
+        for b in range(out_runs.first[run], out_runs.last[run] + 1):
+            mean += chosen[b] * estimates[b]
+            mass += chosen[b]
+            count += 1
+            if chosen[b] > 0.0:
+                least = min(least, estimates[b])
+    rest = max(0.0, 1.0 - mass) if count < chosen.size else 0.0
+    if rest > 0.0:
+        least = min(least, 0.0)
+    excess = rest * math.expm1(eta * least)
+    total = rest + excess
+    for run in range(out_runs.starts[arm], out_runs.starts[arm + 1]):
+        for b in range(out_runs.first[run], out_runs.last[run] + 1):
+            shrink = chosen[b] * math.expm1(-eta * (estimates[b] - least))
+            excess += shrink
+            total += chosen[b] + shrink
+    if total <= 0.0:
+        return 0.0
+    logarithm = math.log1p(excess) if excess > -_HALF else math.log(total)
+    return max(0.0, mean - least + logarithm / eta)
+
+
+@compiled
+def absorb_rows(
+    state: AdaptiveState,
+    parameters: AdaptiveParameters,
+    out_runs: Runs,
+    shares: Floats,
+    arm: int,
+    round_: int,
+    first: int,
+    values: Floats,
+    weights: Floats,
+    rows: Floats,
+) -> float:
+    """Do what `absorb` does for feedback that comes as rows (revealed, columns), early or late."""
+    current(state, parameters, first, values)
+    j = 0
+    for run in range(out_runs.starts[arm], out_runs.starts[arm + 1]):
+        for b in range(out_runs.first[run], out_runs.last[run] + 1):
+            own = min(b, values.shape[0] - 1)
+            loss = 0.0
+            for v in range(values.shape[1]):
+                loss += rows[j, first + v] * values[own, v]
+            state.revealed[b] = loss
+            j += 1
+    return absorb(state, parameters, out_runs, shares, arm, round_, weights)
+
+
+@compiled
+def simulate(
+    state: AdaptiveState,
+    parameters: AdaptiveParameters,
+    in_runs: Runs,
+    out_runs: Runs,
+    shares: Floats,
+    losses: LossBlock,
+    contexts: ContextBlock,
+    uniforms: Floats,
+    arms: Integers,
+    incurred: Floats,
+) -> None:
+    """Play len(arms) rounds; fill `arms` and `incurred`, change `state`. uniforms: one a round."""
+    for i in range(arms.size):
+        first = contexts.first[i]
+        values = contexts.table[contexts.entry[i]]
+        arm, _ = play(state, parameters, in_runs, shares, first, values, uniforms[i])
+        arms[i] = arm
+        incurred[i] = loss_at(losses, i, arm, first, values)
+        for run in range(out_runs.starts[arm], out_runs.starts[arm + 1]):
+            for b in range(out_runs.first[run], out_runs.last[run] + 1):
+                state.revealed[b] = loss_at(losses, i, b, first, values)
+        round_ = state.counters[ROUND] - 1
+        growth = absorb(state, parameters, out_runs, shares, arm, round_, state.weights)
+        for run in range(out_runs.starts[arm], out_runs.starts[arm + 1]):
+            for b in range(out_runs.first[run], out_runs.last[run] + 1):
+                add_row(losses, i, b, state.weights[b] * growth, state.estimates[0, b])

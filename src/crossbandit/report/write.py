@@ -1,0 +1,45 @@
+"""A report as files."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from crossbandit.report import tables
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from crossbandit.report.content import Report
+
+PAGE = "index.html"
+
+
+def write(report: Report, folder: Path) -> list[Path]:
+    """Write the page, the tables and the figures of a report into a folder; return the paths."""
+    from crossbandit.report.page import page
+
+    folder.mkdir(parents=True, exist_ok=True)
+    texts = {PAGE: page(report), **_tables(report)}
+    paths = []
+    for name, text in texts.items():
+        path = folder / name
+        path.write_text(text, encoding="utf-8", newline="\n")
+        paths.append(path)
+    return [*paths, *_figures(report, folder)]
+
+
+def _tables(report: Report) -> dict[str, str]:
+    return {
+        "tables.md": tables.markdown(report.sweeps),
+        "tables.csv": tables.to_csv(report.sweeps),
+        "tables.tex": "\n".join(tables.latex(sweep) for sweep in report.sweeps),
+    }
+
+
+def _figures(report: Report, folder: Path) -> list[Path]:
+    from crossbandit.report.figures import sweeps_figure, tables_figure, write_figure
+
+    paths = write_figure(sweeps_figure(report.sweeps), folder, "regret")
+    if report.spreads:
+        paths += write_figure(tables_figure(report.spreads), folder, "loss-tables")
+    return paths

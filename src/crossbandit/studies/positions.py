@@ -1,0 +1,134 @@
+"""Where in a TOML text a key stands: the standard parser does not say.
+
+The text has been parsed before and is known to be valid TOML, so the scanner only follows its
+structure and never judges it.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from bisect import bisect_right
+
+Path = tuple[str | int, ...]
+
+_BLANK = re.compile(r"(?:[ \t\r\n,]|#[^\n]*)*")
+_SPACE = re.compile(r"[ \t]*")
+_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
+_STRING = re.compile(
+    r'"""(?:\\.|[^\\])*?"""(?!")'
+    r"|'''.*?'''(?!')"
+    r'|"(?:\\.|[^"\\])*"'
+    r"|'[^']*'",
+    re.DOTALL,
+)
+_OTHER_VALUE = re.compile(r"[^,\]}#\n]+")
+
+
+def line_numbers(text: str) -> dict[Path, int]:
+    r"""Return the line, from 1, of every key, table and list item, by its path.
+
+    >>> line_numbers("[a]\nb = [1,\n 2]\n[[c]]\nd.e = 0")[("c", 0, "d", "e")]
+    5
+    """
+    return _Scanner(text).document()
+
+
+class _Scanner:
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._at = 0
+        self._newlines = [match.start() for match in re.finditer("\n", text)]
+        self._lines: dict[Path, int] = {(): 1}
+        self._last: dict[Path, int] = {}  # of each array of tables, the index of its last table
+
+    def document(self) -> dict[Path, int]:
+        table: Path = ()
+        while self._more():
+            if self._text[self._at] == "[":
+                table = self._header()
+            else:
+                self._pair(table)
+        return self._lines
+
+    def _more(self) -> bool:
+        self._skip(_BLANK)
+        return self._at < len(self._text)
+
+    def _skip(self, pattern: re.Pattern[str]) -> str:
+        found = pattern.match(self._text, self._at)
+        if found is None:
+            return ""
+        self._at = found.end()
+        return found[0]
+
+    def _line(self) -> int:
+        return bisect_right(self._newlines, self._at - 1) + 1
+
+    def _note(self, path: Path, line: int) -> None:
+        for length in range(1, len(path) + 1):
+            self._lines.setdefault(path[:length], line)
+
+    def _header(self) -> Path:
+        line = self._line()
+        array = self._text.startswith("[[", self._at)
+        self._at += 1 + array
+        *parents, last = self._key()
+        self._at += 1 + array
+        path: Path = ()
+        for key in parents:
+            path = self._newest((*path, key))
+        path = (*path, last)
+        if array:
+            self._last[path] = self._last.get(path, -1) + 1
+        path = self._newest(path)
+        self._note(path, line)
+        return path
+
+    def _newest(self, path: Path) -> Path:
+        return (*path, self._last[path]) if path in self._last else path
+
+    def _key(self) -> list[str]:
+        keys = []
+        while True:
+            self._skip(_SPACE)
+            bare = self._skip(_BARE_KEY)
+            keys.append(bare or tomllib.loads(f"key = {self._skip(_STRING)}")["key"])
+            self._skip(_SPACE)
+            if not self._text.startswith(".", self._at):
+                return keys
+            self._at += 1
+
+    def _pair(self, table: Path) -> None:
+        line = self._line()
+        path = (*table, *self._key())
+        self._note(path, line)
+        self._at += 1  # the equals sign
+        self._skip(_SPACE)
+        self._value(path)
+
+    def _value(self, path: Path) -> None:
+        first = self._text[self._at]
+        if first == "[":
+            self._list(path)
+        elif first == "{":
+            self._inline_table(path)
+        elif first in "\"'":
+            self._skip(_STRING)
+        else:
+            self._skip(_OTHER_VALUE)
+
+    def _list(self, path: Path) -> None:
+        self._at += 1
+        index = 0
+        while self._more() and self._text[self._at] != "]":
+            self._note((*path, index), self._line())
+            self._value((*path, index))
+            index += 1
+        self._at += 1
+
+    def _inline_table(self, path: Path) -> None:
+        self._at += 1
+        while self._more() and self._text[self._at] != "}":
+            self._pair(path)
+        self._at += 1

@@ -1,0 +1,71 @@
+import shutil
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from crossbandit import studies
+from crossbandit.cli.app import app
+from crossbandit.errors import CrossbanditError
+
+STUDY = """
+[study]
+name = "rings"
+[[part]]
+name = "alphas"
+seeds = "0..1"
+horizon = 200
+algorithms = ["sz-context", { name = "cross-graph", eta = [0.01, 0.1] }]
+environments = [{ name = "paper-benchmark", alpha = [1, 4], contexts = 20 }]
+"""
+KINDS = {
+    "index.html",
+    "tables.md",
+    "tables.csv",
+    "tables.tex",
+    "regret.png",
+    "regret.pdf",
+    "regret.svg",
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("report") / "rings"
+    studies.run(studies.Study.from_toml(STUDY), path, jobs=1)
+    return path
+
+
+def report(*arguments: object) -> str:
+    result = CliRunner().invoke(app, ["report", *map(str, arguments)])
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def test_any_study(folder: Path) -> None:
+    assert "Open" in report(folder)
+    assert {path.name for path in folder.iterdir()} >= KINDS
+    page = (folder / "index.html").read_text(encoding="utf-8")
+    for words in ("<h1>rings</h1>", "alpha = 4", "CrossGraph eta=0.01", "CrossGraph eta=0.1"):
+        assert words in page
+    assert "Verdicts" not in page
+    assert str(folder) not in page
+
+
+def test_a_results_file_by_itself_gives_the_same_page(folder: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "elsewhere" / "rings"
+    copy.mkdir(parents=True)
+    shutil.copy(folder / "results.duckdb", copy)
+    report(folder, "--out", tmp_path / "one" / "two")
+    report(copy)
+    assert {path.name for path in (tmp_path / "one" / "two").iterdir()} == KINDS
+    for name in KINDS:
+        assert (copy / name).read_bytes() == (tmp_path / "one" / "two" / name).read_bytes()
+    report(copy / "results.duckdb", "--out", tmp_path / "three")
+    assert (tmp_path / "three" / "tables.csv").read_bytes() == (copy / "tables.csv").read_bytes()
+
+
+def test_where_there_is_nothing(tmp_path: Path) -> None:
+    result = CliRunner().invoke(app, ["report", str(tmp_path)])
+    assert isinstance(result.exception, CrossbanditError)
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,109 @@
+import csv
+import shutil
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from crossbandit import studies
+from crossbandit.cli.app import app
+from crossbandit.errors import CrossbanditError
+from crossbandit.report import paper
+
+WRITTEN = {
+    "results.duckdb",
+    "runs.csv",
+    "index.html",
+    *(f"tables.{kind}" for kind in ("md", "csv", "tex")),
+    *(f"{name}.{kind}" for name in ("regret", "loss-tables") for kind in ("png", "pdf", "svg")),
+}
+
+
+SMALL = """
+[study]
+name = "small"
+[[part]]
+name = "horizon"
+seeds = "200..201"
+horizon = 2000
+algorithms = ["cross-graph", "sz-context", "obpc-graph", "obpc-exp3"]
+environments = [{ name = "paper-benchmark", alpha = 4, table_seed = 0 }]
+"""
+
+
+def reproduce(*options: object) -> Result:
+    arguments = ["reproduce", "--quick", "--jobs", "1", *map(str, options)]
+    return CliRunner(env={"COLUMNS": "200"}).invoke(app, arguments)
+
+
+@pytest.fixture(scope="module")
+def first(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Result]:
+    folder = tmp_path_factory.mktemp("reproduce") / "quick"
+    return folder, reproduce("--out", folder)
+
+
+@pytest.fixture
+def folder(first: tuple[Path, Result], tmp_path: Path) -> Path:
+    """Return a copy of a finished quick reproduction: nothing in it has to be computed again."""
+    shutil.copytree(first[0], tmp_path / "quick")
+    return tmp_path / "quick"
+
+
+def test_quick_from_nothing_to_the_page(first: tuple[Path, Result]) -> None:
+    folder, result = first
+    assert result.exit_code == 0, result.output
+    assert {path.name for path in folder.iterdir()} >= WRITTEN
+    assert f"Open {folder / 'index.html'}" in result.output
+    for line in ("CrossGraph: log-log slope in T", "SZ-Context is flat across α"):
+        assert line in result.output
+    assert result.output.count("│ met ") == 7
+    assert result.output.count("│ not judged ") == 1  # entries need all seeds
+
+
+def test_raw_runs_are_all_there(first: tuple[Path, Result]) -> None:
+    folder, _ = first
+    frame = studies.load(folder)
+    with (folder / "runs.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == len(frame) == 168
+    assert [float(row["final_regret"]) for row in rows] == list(frame["final_regret"])
+    assert "curve_regret" not in rows[0]
+
+
+def test_a_claim_that_is_not_met_is_the_exit_status(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(paper, "SLOPE_IN_ALPHA", paper.Slope(0.9, 0.85, 0.95))
+    result = reproduce("--out", folder, "--quiet")
+    assert result.exit_code == 1
+    assert "0.85 to 0.95 (paper 0.90)" in result.output  # also when quiet
+    assert "not met" in result.output
+    assert "6 of 7 claims met, 1 not met" in (folder / "index.html").read_text(encoding="utf-8")
+
+
+def test_quiet_says_nothing_of_success(folder: Path) -> None:
+    result = reproduce("--out", folder, "--quiet")
+    assert result.exit_code == 0
+    assert result.output == ""
+
+
+def test_another_algorithm_is_added_to_what_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small = studies.Study.from_toml(SMALL)
+    monkeypatch.setattr(studies, "shipped", lambda _: small)
+    assert reproduce("--out", tmp_path, "--quiet").exit_code == 0
+    assert reproduce("--out", tmp_path, "--quiet", "--add", "cross-graph-known").exit_code == 0
+    frame = studies.load(tmp_path)
+    assert list(frame["algorithm_name"]).count("cross-graph-known") == 2
+    assert len(frame) == 10
+    page = (tmp_path / "index.html").read_text(encoding="utf-8")
+    assert "crossbandit reproduce --quick --add cross-graph-known" in page
+    assert "cross-graph-known" in (tmp_path / "tables.md").read_text(encoding="utf-8")
+
+
+def test_an_algorithm_that_does_not_exist(tmp_path: Path) -> None:
+    result = reproduce("--out", tmp_path / "new", "--add", "cross-grap")
+    assert isinstance(result.exception, CrossbanditError)
+    assert "cross-graph, cross-graph-known" in str(result.exception)
+    assert not (tmp_path / "new").exists()

@@ -1,0 +1,95 @@
+"""The adaptive learner, written out from its formulas: all contexts, all arms, every round."""
+
+import numpy as np
+
+from .common import Bools, Floats, Ints, Losses, Trace, arms_without_self_loop, draw, softmax
+from .graphs import in_mass
+
+
+def run(
+    adjacency: Bools,
+    losses: Losses,
+    contexts: Ints,
+    uniforms: Floats,
+    *,
+    rate: float,
+    exploration: float,
+    recency: float,
+    half_life: float | None,
+    eta: float | None = None,
+) -> Trace:
+    """Play len(contexts) rounds; each takes one uniform."""
+    T = len(contexts)
+    M, K = losses(0).shape
+    keep = 1.0 if half_life is None else 0.5 ** (1 / half_life)
+    s_bar = arms_without_self_loop(adjacency)
+    owed = np.full(K, 1 / K)
+    owed[s_bar] = 1.0
+
+    arms = np.zeros(T, dtype=np.int64)
+    incurred = np.zeros(T)
+    probabilities = np.zeros(T)
+
+    cumulative = np.zeros((M, K))  # discounted sums of lhat
+    gaps = 0.0  # discounted sum of the mixability gaps
+    n = 0.0  # discounted number of rounds
+    played = np.zeros(K)
+    w = np.ones(K)
+    seen: list[float] = []
+    numerator = denominator = 0.0
+
+    def explore(q: Floats, floor: Floats) -> Floats:
+        lack = np.maximum(0.0, floor - w)
+        r = (1 - lack.sum()) * q
+        for a in range(K):
+            if a in s_bar:
+                r[np.arange(K) != a] += lack[a] / (K - 1)
+            else:
+                r[a] += lack[a]
+        return r
+
+    for t in range(T):
+        cumulative *= keep
+        gaps *= keep
+        recent = keep * n
+        n = recent + 1
+        spread = max(seen) - min(seen) if seen else 0.0
+        rate_now = rate * np.log(K) / (spread + gaps) if spread > 0 else 0.0
+        if eta is not None:
+            rate_now = eta
+        floor = min(0.5, exploration / np.sqrt(n)) * owed
+
+        c = contexts[t]
+        q = softmax(cumulative[c], rate_now)
+        r = explore(q, floor)
+        A = draw(r, float(uniforms[t]))
+        loss = losses(t)
+        arms[t], incurred[t], probabilities[t] = A, loss[c, A], r[A]
+
+        # w_t: a running mean that includes this round
+        step = 1 / (1 + recent / recency)
+        played = played + step * (r - played)
+        w = in_mass(adjacency, played)
+        weights = adjacency[A] / (w + floor)
+
+        # m_t: a running mean of the policy's loss, self-normalised; its first round uses itself
+        r = explore(q, floor)
+        total = float((r * weights * loss[c]).sum())
+        weight = float((r * weights).sum())
+        seen += list(loss[c, adjacency[A]])
+        if denominator == 0:
+            numerator, denominator = total, weight
+        if denominator == 0:
+            continue
+        m = numerator / denominator
+        numerator += step * (total - numerator)
+        denominator += step * (weight - denominator)
+
+        lhat = (loss - m) * weights
+        cumulative += lhat
+        if rate_now > 0:
+            lowest = lhat[c][r > 0].min()
+            mixed = lowest - np.log((r * np.exp(-rate_now * (lhat[c] - lowest))).sum()) / rate_now
+            gaps += max(0.0, float(r @ lhat[c]) - mixed)
+
+    return Trace(arms=arms, losses=incurred, probabilities=probabilities, cumulative=cumulative)

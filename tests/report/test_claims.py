@@ -1,0 +1,122 @@
+import pytest
+
+from crossbandit.report import Status, Verdict, compose, paper
+from tests.report.frames import Change, as_published, changed, unchanged
+
+NAMES = (
+    "Every table entry is the paper's",
+    "CrossGraph has the lowest regret at every point",
+    "CrossGraph: log-log slope in T",
+    "CrossGraph: log-log slope in α",
+    "SZ-Context: log-log slope in T",
+    "SZ-Context is flat across α",
+    "CrossGraph grows from α = 1 to α = 8",
+    "The gap to SZ-Context narrows as graphs get sparser",
+)
+
+
+def verdicts(change: Change = unchanged, *, seeds: int = 10) -> dict[str, Verdict]:
+    frame = as_published(change, seeds=seeds)
+    return {verdict.name: verdict for verdict in compose(frame, command="").verdicts}
+
+
+def failed(change: Change) -> list[str]:
+    return [name for name, verdict in verdicts(change).items() if verdict.status is Status.NOT_MET]
+
+
+def test_the_papers_own_numbers_meet_every_claim() -> None:
+    found = verdicts()
+    assert tuple(found) == NAMES
+    assert {verdict.status for verdict in found.values()} == {Status.MET}
+    assert found[NAMES[0]].measured.startswith("40 of 40 entries")
+    assert found[NAMES[6]].measured == "by 2.59 (267.61 to 694.40)"
+    assert compose(as_published(), command="").met
+
+
+@pytest.mark.parametrize(
+    ("method", "allowed"),
+    [
+        (paper.EXP3, 0.04 * 2590.00),  # 4 % of the paper's entry is more than both half-widths
+        (paper.OURS, 0.04 * 267.61),
+    ],
+)
+def test_an_entry_may_differ_by_four_percent(method: str, allowed: float) -> None:
+    published = paper.ALPHA.entries[1][method].regret
+    for sign in (-1, 1):
+        inside = changed("graph", 1, method, published + sign * allowed * 0.999)
+        outside = changed("graph", 1, method, published + sign * allowed * 1.001)
+        assert NAMES[0] not in failed(inside)
+        assert NAMES[0] in failed(outside)
+
+
+def test_an_entry_may_differ_by_both_half_widths_where_that_is_more() -> None:
+    # At T = 2000 the paper's half-width of ours is 6.36, and ours is made large: 4 % are 8.11.
+    frame = as_published()
+    chosen = (
+        (frame["part"] == "horizon")
+        & (frame["horizon"] == 2000)
+        & (frame["algorithm_name"] == paper.OURS)
+    )
+    spread = frame.loc[chosen, "final_regret"] - 202.87
+    for shift, status in ((17.5, Status.MET), (20.0, Status.NOT_MET)):
+        frame.loc[chosen, "final_regret"] = 202.87 + 8 * spread + shift  # half-width 11.9 + 6.36
+        verdict = compose(frame, command="").verdicts[0]
+        assert verdict.status is status, verdict
+
+
+def test_the_worst_entry_is_named() -> None:
+    verdict = verdicts(changed("graph", 3, paper.GRAPH, 2500.0))[NAMES[0]]
+    assert verdict.measured == "39 of 40 entries; furthest: OBPC-Graph at α = 3, +8.4 %"
+
+
+@pytest.mark.parametrize(
+    ("change", "claims"),
+    [
+        # Only one method, only the far end: not the lowest, and the slope is too steep.
+        (changed("horizon", 10_000, paper.OURS, 800.0), {0, 1, 2}),
+        (changed("horizon", 2_000, paper.CONTEXT, 205.0), {0, 4}),
+        (changed("graph", 3, paper.CONTEXT, 725.0), {5}),
+        (changed("graph", 8, paper.OURS, 600.0), {0, 3, 6}),
+        (changed("graph", 4, paper.OURS, 415.0), {0, 7}),
+    ],
+)
+def test_a_wrong_entry_fails_the_right_claims(change: Change, claims: set[int]) -> None:
+    assert set(failed(change)) == {NAMES[i] for i in claims}
+
+
+def test_what_cannot_be_judged_says_so() -> None:
+    few = verdicts(seeds=3)
+    assert few[NAMES[0]].status is Status.NOT_JUDGED
+    assert few[NAMES[2]].status is Status.MET
+    assert few[NAMES[2]].measured.endswith(", 3 seeds")
+    fewer = verdicts(seeds=2)
+    assert {verdict.status for verdict in fewer.values()} == {Status.NOT_JUDGED}
+
+
+def test_a_missing_point_is_not_judged_and_not_hidden() -> None:
+    frame = as_published()
+    frame = frame[(frame["part"] != "graph") | (frame["environment.alpha"] != 8)]
+    report = compose(frame, command="")
+    status = {verdict.name: verdict.status for verdict in report.verdicts}
+    assert status[NAMES[0]] is Status.MET
+    assert status[NAMES[3]] is status[NAMES[5]] is status[NAMES[6]] is Status.NOT_JUDGED
+    assert "36 of 36 entries (of 40 in the paper)" in report.verdicts[0].measured
+    assert "9 of 9 points (of 10 in the paper)" in report.verdicts[1].measured
+    assert report.met
+
+
+def test_a_method_with_parameters_by_hand_is_not_the_papers() -> None:
+    frame = as_published()
+    ours = frame["algorithm_name"] == paper.OURS
+    frame.loc[ours, "algorithm.eta"] = 0.5
+    report = compose(frame, command="")
+    assert report.verdicts[2].status is Status.NOT_JUDGED
+    assert report.sweeps[0].column("CrossGraph")[0].published is None
+
+
+def test_runs_that_two_studies_share_count_once() -> None:
+    frame = as_published()
+    twice = compose(type(frame)([*frame.to_dict("records")] * 2), command="")
+    assert twice.sweeps[0].row(twice.sweeps[0].settings[0])[0].summary.seeds == tuple(
+        range(200, 210)
+    )

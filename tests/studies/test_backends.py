@@ -1,0 +1,79 @@
+"""Real clusters on this machine: two workers each."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from crossbandit import studies
+from crossbandit.errors import BackendError
+from crossbandit.studies import Study, backends
+from tests.studies.helpers import SMALL, content, crossbandit, mischief, small
+
+SCHEDULER = """
+import sys
+from distributed import LocalCluster
+if __name__ == "__main__":
+    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
+        print(cluster.scheduler_address, flush=True)
+        sys.stdin.read()
+"""
+
+
+@pytest.mark.parametrize("backend", ["dask", "ray"])
+def test_a_cluster_gives_the_same_bits_though_a_worker_dies(backend: str, tmp_path: Path) -> None:
+    deaths = tmp_path / "deaths"
+    deaths.mkdir()
+    rules = f'{{ id = "deadly", folder = "{deaths}" }}, "cross-graph", "sz-context", "obpc-graph"'
+    path = mischief(tmp_path, rules)
+    result = crossbandit(
+        "run", path, "--out", tmp_path / "there", "--backend", backend, "--jobs", 2
+    )
+    assert result.returncode == 0, result.stderr
+    assert "40 cells computed" in result.stdout
+    assert len(list(deaths.iterdir())) == 1
+    studies.run(Study.from_toml(path), tmp_path / "here", jobs=1)
+    assert content(tmp_path / "there") == content(tmp_path / "here")
+
+
+@pytest.fixture
+def scheduler(tmp_path: Path) -> Iterator[str]:
+    script = tmp_path / "scheduler.py"
+    script.write_text(SCHEDULER)
+    process = subprocess.Popen(
+        [sys.executable, str(script)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    assert process.stdout is not None
+    yield process.stdout.readline().strip()
+    process.communicate("")
+
+
+def test_an_existing_cluster_is_used_by_its_address(scheduler: str, tmp_path: Path) -> None:
+    (tmp_path / "small.toml").write_text(SMALL)
+    study, out = tmp_path / "small.toml", tmp_path / "there"
+    where = ("--backend", "dask", "--address", scheduler)
+    result = crossbandit("run", study, "--out", out, *where)
+    assert result.returncode == 0, result.stderr
+    studies.run(small(), tmp_path / "here", jobs=1)
+    assert content(out) == content(tmp_path / "here")
+
+
+def test_a_cluster_that_does_not_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(backends, "_CONNECT_SECONDS", 1)
+    with pytest.raises(BackendError, match=r"No Dask scheduler answers at 'tcp://127\.0\.0\.1:9'"):
+        studies.run(small(), tmp_path, backend="dask", address="tcp://127.0.0.1:9")
+
+
+@pytest.mark.parametrize(("backend", "module"), [("ray", "ray"), ("dask", "distributed")])
+def test_a_missing_extra_is_named(
+    backend: str, module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(BackendError, match=rf"pip install 'crossbandit\[{backend}\]'"):
+        studies.run(small(), tmp_path, backend=backend)

@@ -1,0 +1,344 @@
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from crossbandit import simulate, studies
+from crossbandit.algorithms import CrossGraph
+from crossbandit.environments import paper_benchmark
+from crossbandit.errors import InvalidParameterError, ResultsError
+from crossbandit.studies import Progress, Study, display, store, worker
+from tests.studies.helpers import SMALL, content, crossbandit, mischief, small, start
+
+
+def test_a_row_holds_the_run(tmp_path: Path) -> None:
+    studies.run(small(), tmp_path, jobs=1)
+    frame = studies.load(tmp_path)
+    assert len(frame) == 12
+    row = frame.iloc[0]
+    run = simulate(CrossGraph(), paper_benchmark(60, radius=1, arms=5, contexts=7), seed=5)
+    assert row["study"] == "small"
+    assert row["part"] == "one"
+    assert (row["environment_name"], row["algorithm_name"]) == ("paper-benchmark", "cross-graph")
+    assert (row["seed"], row["horizon"], row["environment.radius"]) == (5, 60, 1)
+    assert row["final_regret"] == run.final_regret == row["curve_regret"][-1]
+    assert (row["loss"], row["comparator_loss"]) == (run.loss, run.comparator_loss)
+    assert row["curve_rounds"] == list(range(1, 61))
+    assert row["curve_regret"] == run.regret.tolist()
+    assert row["seconds"] > 0
+    assert frame["environment.contexts"].dtype == "int64"
+    assert frame["algorithm.eta"].isna().all()
+    assert studies.failures(tmp_path).empty
+    lean = studies.load(tmp_path, curves=False)
+    assert lean.equals(frame.drop(columns=["curve_rounds", "curve_regret"]))
+
+
+@pytest.mark.parametrize("horizon", [1, 199, 200, 201, 999, 10_000, 300_000])
+def test_curves_have_200_points_and_the_last_round(horizon: int) -> None:
+    recorded = horizon if horizon <= 200_000 else 1000
+    points = worker.curve_points(recorded)
+    assert points.size == min(recorded, 200)
+    assert points[-1] == recorded - 1
+    assert (points[1:] > points[:-1]).all()
+    assert points[0] >= 0
+
+
+def test_running_again_computes_nothing(tmp_path: Path) -> None:
+    first = studies.run(small(), tmp_path, jobs=1)
+    before = studies.load(tmp_path)
+    second = studies.run(small(), tmp_path, jobs=1)
+    assert (first.computed, first.kept, first.failed) == (12, 0, 0)
+    assert (second.computed, second.kept, second.failed) == (0, 12, 0)
+    assert studies.load(tmp_path).equals(before)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "added"),
+    [
+        ("5..7", "5..8", 4),
+        ("[60, 100]", "[60, 80, 100]", 6),
+        ('"obpc-exp3"', '"obpc-exp3", "sz-context"', 6),
+        ("radius = 1", "radius = [1, 2]", 12),
+    ],
+)
+def test_a_longer_study_extends_a_shorter_one(
+    old: str, new: str, added: int, tmp_path: Path
+) -> None:
+    studies.run(small(), tmp_path, jobs=1)
+    before = studies.load(tmp_path).set_index("cell")
+    outcome = studies.run(Study.from_toml(SMALL.replace(old, new)), tmp_path, jobs=1)
+    assert (outcome.computed, outcome.kept) == (added, 12)
+    after = studies.load(tmp_path).set_index("cell")
+    assert len(after) == 12 + added
+    assert after.loc[before.index].equals(before)  # the seconds too: nothing was run again
+
+
+def test_a_label_may_change_and_a_cell_may_be_in_two_parts(tmp_path: Path) -> None:
+    studies.run(small(), tmp_path, jobs=1)
+    labelled = SMALL.replace('"obpc-exp3"', '{ id = "obpc-exp3", label = "Exp3" }')
+    assert studies.run(Study.from_toml(labelled), tmp_path, jobs=1).computed == 0
+    assert set(studies.load(tmp_path)["algorithm_name"]) == {"cross-graph", "Exp3"}
+    assert len(studies.load(tmp_path)) == 12
+    twice = SMALL + SMALL.partition("[[part]]")[2].join(["[[part]]", ""]).replace('"one"', '"two"')
+    outcome = studies.run(Study.from_toml(twice), tmp_path, jobs=1)
+    assert (outcome.computed, outcome.kept) == (0, 12)
+    frame = studies.load(tmp_path)
+    assert frame.groupby("part").size().to_dict() == {"one": 12, "two": 12}
+
+
+def test_processes_give_the_same_bits_as_one(tmp_path: Path) -> None:
+    studies.run(small(), tmp_path / "one", jobs=1)
+    studies.run(small(), tmp_path / "two", jobs=2)
+    assert content(tmp_path / "one") == content(tmp_path / "two")
+
+
+def test_a_results_file_can_be_carried_away(tmp_path: Path) -> None:
+    studies.run(small(), tmp_path / "here", jobs=1)
+    copy = tmp_path / "elsewhere.duckdb"
+    shutil.copy(tmp_path / "here" / store.FILE_NAME, copy)
+    assert studies.load(copy).equals(studies.load(tmp_path / "here"))
+
+
+def test_parts_of_different_kinds_load_into_one_frame(tmp_path: Path) -> None:
+    text = """
+[study]
+name = "mixed"
+[[part]]
+seeds = 1
+horizon = 50
+algorithms = [{ id = "cross-graph", eta = 0.1 }, "sz-context"]
+[[part.environments]]
+name = "paper-benchmark"
+radius = 1
+[[part.environments]]
+name = "switching"
+graph = { name = "ring", arms = 5, radius = 2 }
+"""
+    studies.run(Study.from_toml(text), tmp_path, jobs=1)
+    frame = studies.load(tmp_path)
+    assert frame["environment.radius"].tolist()[:2] == [1, 1]
+    assert frame["environment.radius"].isna().tolist() == [False, False, True, True]
+    assert frame["environment.graph"].tolist() == [None, None, "ring", "ring"]
+    assert frame["environment.graph.radius"].dropna().tolist() == [2, 2]
+    assert frame["algorithm.eta"].fillna(0).tolist() == [0.1, 0, 0.1, 0]
+    assert studies.export(tmp_path, to="parquet").is_file()
+    assert studies.export(tmp_path, to="csv").is_file()
+
+
+# ------------------------------------------------------------------------------------- failures
+
+
+def test_a_failing_cell_does_not_stop_the_others(tmp_path: Path) -> None:
+    flag = tmp_path / "mended"
+    path = mischief(tmp_path, f'{{ id = "raising", mended = "{flag}" }}, "obpc-exp3"')
+    study = Study.from_toml(path)
+    outcome = studies.run(study, tmp_path / "out", jobs=1)
+    assert (outcome.computed, outcome.failed) == (19, 1)
+    failures = studies.failures(tmp_path / "out")
+    assert failures[["algorithm_name", "seed", "error"]].values.tolist() == [
+        ["raising", 6, "RuntimeError: boom"]
+    ]
+    again = studies.run(study, tmp_path / "out", jobs=1)
+    assert (again.computed, again.kept, again.failed) == (0, 19, 1)
+    assert len(studies.failures(tmp_path / "out")) == 1
+    flag.touch()
+    mended = studies.run(study, tmp_path / "out", jobs=1)
+    assert (mended.computed, mended.kept, mended.failed) == (1, 19, 0)
+    assert studies.failures(tmp_path / "out").empty
+    assert len(studies.load(tmp_path / "out")) == 20
+
+
+def test_a_worker_that_dies_costs_only_a_repetition(tmp_path: Path) -> None:
+    (tmp_path / "deaths").mkdir()
+    rules = f'{{ id = "deadly", folder = "{tmp_path / "deaths"}" }}, "obpc-exp3"'
+    outcome = studies.run(Study.from_toml(mischief(tmp_path, rules)), tmp_path / "out", jobs=2)
+    assert (outcome.computed, outcome.failed) == (20, 0)
+    assert len(list((tmp_path / "deaths").iterdir())) == 1
+
+
+def test_a_cell_that_kills_its_worker_is_given_up(tmp_path: Path) -> None:
+    (tmp_path / "deaths").mkdir()
+    rules = f'{{ id = "deadly", folder = "{tmp_path / "deaths"}", times = 99 }}, "obpc-exp3"'
+    outcome = studies.run(Study.from_toml(mischief(tmp_path, rules)), tmp_path / "out", jobs=2)
+    assert (outcome.computed, outcome.failed) == (19, 1)
+    failures = studies.failures(tmp_path / "out")
+    assert failures["seed"].tolist() == [6]
+    assert "died 3 times" in failures["error"].iloc[0]
+    assert len(list((tmp_path / "deaths").iterdir())) == 3
+
+
+# ----------------------------------------------------------------------------- sudden ends
+
+
+def size(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.iterdir()) if folder.exists() else 0
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_study_survives_kill_9_at_any_moment(jobs: int, tmp_path: Path) -> None:
+    path = mischief(tmp_path, '{ id = "slow", seconds = 0.02 }, "obpc-exp3"', seeds="0..149")
+    out = tmp_path / "out"
+    moments = random.Random(jobs)  # noqa: S311 - not for secrets
+    kept: dict[tuple[str, str], object] = {}
+    for attempt in range(4 if jobs == 1 else 3):
+        process = start("run", path, "--out", out, "--jobs", jobs)
+        before = size(out)
+        while attempt > 0 and size(out) <= before:  # the first dies before it has begun
+            time.sleep(0.001)
+        time.sleep(moments.uniform(0, 0.3))
+        os.kill(process.pid, signal.SIGKILL)
+        process.communicate(timeout=30)  # its workers end too, and let go of the pipe
+        now = content(out)
+        assert kept.items() <= now.items()
+        kept = dict(now)
+    assert 0 < len(kept) < 300
+    result = crossbandit("run", path, "--out", out, "--jobs", jobs)
+    assert result.returncode == 0, result.stderr
+    assert f"{len(kept)} kept from before" in result.stdout
+    studies.run(Study.from_toml(path), tmp_path / "whole", jobs=1)
+    assert content(out) == content(tmp_path / "whole")
+
+
+def test_ctrl_c_keeps_what_is_finished_and_says_how_to_go_on(tmp_path: Path) -> None:
+    path = mischief(tmp_path, '{ id = "slow", seconds = 0.1 }', seeds="0..199")
+    process = start("run", path, "--out", tmp_path / "out", "--jobs", 2)
+    before = size(tmp_path / "out")
+    while size(tmp_path / "out") <= before:
+        time.sleep(0.01)
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to the workers as well
+    _, errors = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert "run the same command again" in errors
+    assert "Traceback" not in errors
+    assert 0 < len(studies.load(tmp_path / "out")) < 200
+
+
+def test_a_second_process_is_told_to_wait(tmp_path: Path) -> None:
+    path = mischief(tmp_path, '{ id = "slow", seconds = 0.1 }', seeds="0..199")
+    process = start("run", path, "--out", tmp_path / "out", "--jobs", 1)
+    try:
+        message = f"in use by process {process.pid}.*Wait until it has finished"
+        with pytest.raises(ResultsError, match=message):
+            studies.run(small(), tmp_path / "out", jobs=1)
+        with pytest.raises(ResultsError, match=message):
+            studies.load(tmp_path / "out")
+    finally:
+        process.kill()
+        process.communicate()
+    assert studies.run(small(), tmp_path / "out", jobs=1).computed == 12
+
+
+FULL_DISK = """
+import resource, sys
+from crossbandit import studies
+from crossbandit.errors import ResultsError
+study = studies.Study.from_toml(sys.argv[1])
+studies.run(small := studies.Study(study.name, study.cells[:3], study.modules), sys.argv[2], jobs=1)
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[3]), int(sys.argv[3])))
+try:
+    studies.run(study, sys.argv[2], jobs=1)
+except ResultsError as error:
+    print(error)
+    sys.exit(7)
+"""
+
+
+@pytest.mark.parametrize("limit", [700_000, 1_100_000])
+def test_a_full_disk_is_said_and_the_file_stays_intact(limit: int, tmp_path: Path) -> None:
+    text = SMALL.replace("5..7", "0..299").replace("[60, 100]", "300")
+    (tmp_path / "study.toml").write_text(text)
+    command = [sys.executable, "-c", FULL_DISK, "study.toml", "out", str(limit)]
+    result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert result.returncode == 7, result.stderr
+    assert "cannot be written" in result.stdout
+    assert "run the same command again" in result.stdout
+    outcome = studies.run(Study.from_toml(text), tmp_path / "out", jobs=1)
+    assert outcome.kept >= 3
+    assert outcome.kept + outcome.computed == 600
+    studies.run(Study.from_toml(text), tmp_path / "whole", jobs=1)
+    assert content(tmp_path / "out") == content(tmp_path / "whole")
+
+
+def test_a_folder_that_cannot_be_made_or_written(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(ResultsError, match="cannot be made: Not a directory"):
+        studies.run(small(), tmp_path / "file" / "out", jobs=1)
+    with pytest.raises(ResultsError, match="cannot be opened"):
+        studies.run(small(), "/proc/self", jobs=1)
+    (tmp_path / "out" / store.FILE_NAME).mkdir(parents=True)
+    with pytest.raises(ResultsError, match="cannot be opened"):
+        studies.run(small(), tmp_path / "out", jobs=1)
+
+
+def test_what_is_no_results_file_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / store.FILE_NAME
+    path.write_text("dear diary")
+    with pytest.raises(ResultsError, match="not a valid DuckDB database"):
+        studies.run(small(), tmp_path, jobs=1)
+    with pytest.raises(ResultsError, match="not a valid DuckDB database"):
+        studies.load(tmp_path)
+    assert path.read_text() == "dear diary"
+    with pytest.raises(ResultsError, match="There are no results in"):
+        studies.load(tmp_path / "nowhere")
+
+
+def test_results_of_another_kind_or_format_are_refused(tmp_path: Path) -> None:
+    import duckdb
+
+    path = tmp_path / store.FILE_NAME
+    with duckdb.connect(path) as connection:
+        connection.execute("CREATE TABLE diary (entry VARCHAR)")
+    with pytest.raises(ResultsError, match="holds no results of Crossbandit"):
+        studies.run(small(), tmp_path, jobs=1)
+    with duckdb.connect(path) as connection:
+        connection.execute("CREATE TABLE about (format INTEGER); INSERT INTO about VALUES (99)")
+    with pytest.raises(ResultsError, match="another format"):
+        studies.load(tmp_path)
+
+
+# ------------------------------------------------------------------------------------ progress
+
+
+def test_progress_counts_up(tmp_path: Path) -> None:
+    told: list[Progress] = []
+    studies.run(small(), tmp_path, jobs=1, progress=told.append)
+    assert told[0] == Progress(kept=0, total=12, total_rounds=960)
+    assert told[-1][:6] == (0, 12, 12, 0, 960, 960)
+    assert [state.done for state in told] == sorted(state.done for state in told)
+
+
+def test_progress_in_words() -> None:
+    state = Progress(3, 10, 4, 1, 50, 100, rate=2.5, seconds_left=7200.0)
+    assert display_summary(state) == (
+        "5 of 10 cells, 3 kept from before, 1 failed, 2.5 cells a second, 2.0 h left"
+    )
+    assert display_summary(Progress(0, 10)) == "0 of 10 cells"
+
+
+def display_summary(state: Progress) -> str:
+    from crossbandit.studies.display import summary
+
+    return summary(state)
+
+
+def test_quiet_is_quiet() -> None:
+    with display(quiet=True) as progress:
+        assert progress is None
+
+
+# ------------------------------------------------------------------------------------ arguments
+
+
+def test_bad_arguments_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidParameterError, match="'backend' parameter"):
+        studies.run(small(), tmp_path, backend="cloud")
+    with pytest.raises(InvalidParameterError, match="'jobs' parameter"):
+        studies.run(small(), tmp_path, jobs=0)
+    with pytest.raises(InvalidParameterError, match="goes with the backends ray and dask"):
+        studies.run(small(), tmp_path, address="tcp://x:1")
