@@ -8,9 +8,7 @@ import numpy as np
 
 from crossbandit import Decision, Problem
 from crossbandit.algorithms import Algorithm, Learner
-from crossbandit.algorithms.cross_graph_adaptive import AdaptiveLearner
 from crossbandit.environments import BlockEnvironment
-from crossbandit.kernels.adaptive import REFERENCE
 from crossbandit.kernels.rounds import Floats
 from crossbandit.streams import stream
 
@@ -87,10 +85,6 @@ def cumulative(learner: Learner) -> Floats:
     if "bias" not in state:
         return np.array(state["estimates"])
     estimates, bias = state["estimates"][0], state["bias"][0]
-    if isinstance(learner, AdaptiveLearner):  # its sums grow so that older losses weigh less
-        last, reference = learner.round - 1, state["counters"][REFERENCE]
-        growth = 2.0 ** ((last - reference) / learner.parameters.half_life)
-        estimates, bias = estimates / growth, bias / growth
     firsts, entries, table = learner.problem.form.support()
     width = table.shape[2]
     return np.array(

@@ -408,7 +408,7 @@ class Gap(Blocks):
 BLOCKS = {
     Short: r"block\(0, 30\) must hold a base of shape",
     Astray: r"Round \d+ has other losses in block\(15, 30\) than in block\(",
-    Gap: "must be finite numbers. Got a sum of nan for arm 1, context 1",
+    Gap: "Got nan in round 13, for arm 1 in context 1",
 }
 
 

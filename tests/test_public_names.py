@@ -52,6 +52,7 @@ def test_the_names_of_the_interface() -> None:
     assert crossbandit.__all__ == [
         "Algorithm",
         "CrossGraph",
+        "CrossGraphAdaptive",
         "CrossGraphKnown",
         "CrossbanditError",
         "Decision",

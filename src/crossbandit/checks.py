@@ -18,7 +18,7 @@ import numpy as np
 
 from crossbandit.algorithms import Algorithm, from_json, load
 from crossbandit.environments import BlockEnvironment, Environment, from_table
-from crossbandit.environments.environment import checked_block, horizon_of
+from crossbandit.environments.environment import checked_block, horizon_of, longest_stretch
 from crossbandit.errors import (
     CheckFailedError,
     DecisionError,
@@ -313,11 +313,12 @@ def _at_contexts(environment: Environment, rows: Any) -> Any:
 
 def _check_block(environment: BlockEnvironment, horizon: int) -> None:
     start, rows = horizon // 2, np.empty(environment.totals.shape)
-    block = checked_block(environment, start, horizon)
-    for t in {start, (start + horizon) // 2, horizon - 1}:
+    stop = min(horizon, start + longest_stretch(environment))
+    block = checked_block(environment, start, stop)
+    for t in {start, (start + stop) // 2, stop - 1}:
         write_rows(block, t - start, rows)
         _require(
             np.allclose(rows, environment.losses(t), rtol=0, atol=1e-12),
-            f"Round {t} has other losses in block({start}, {horizon}) than in block({t}, {t + 1}).",
+            f"Round {t} has other losses in block({start}, {stop}) than in block({t}, {t + 1}).",
             "A block begins with the losses of its own first round.",
         )

@@ -30,8 +30,8 @@ class Problem:
     arm to arm (a context is the number of an entry). `context_distribution`, one probability per
     context, is for algorithms that need to know it; where contexts are feature vectors without
     end, a `context_sample` (vectors, features) takes its place. With dense losses, a `precision` of
-    "float32" halves a learner's memory; each sum of n weighted losses is then off by up to n / 2
-    times 6e-8 of itself.
+    "float32" halves a learner's memory; each sum of n weighted losses is then off by up to n times
+    6e-8 of itself.
 
     >>> from crossbandit import graphs
     >>> Problem(graphs.threshold(100), features=2, horizon=10_000)
@@ -61,6 +61,9 @@ class Problem:
             horizon = integer("Problem", "horizon", self.horizon, at_least=1)
             object.__setattr__(self, "horizon", horizon)
         if self.context_distribution is not None:
+            if form.contexts is None:
+                got = verbatim("one for feature vectors without end; give context_sample instead")
+                reject("Problem", "context_distribution", "left out, or features be a table", got)
             distribution = probabilities(
                 "Problem", "context_distribution", self.context_distribution, form.contexts
             )
@@ -140,18 +143,22 @@ class Problem:
     def __hash__(self) -> int:
         return hash((self.graph, self.contexts, self.form.columns, self.horizon))
 
-    def to_json(self) -> dict[str, Any]:
-        """Return a form that `json` can write and `from_json` can read."""
+    def parts(self) -> dict[str, Any]:
+        """Return what `Problem` is made from: the graph in its JSON form, arrays as they are."""
         linear = isinstance(self.form, LinearForm)
         return {
             "graph": self.graph.to_json(),
             "contexts": None if linear else self.contexts,
-            "features": _plain(self.features),
+            "features": self.features,
             "horizon": self.horizon,
             "precision": self.precision,
-            "context_distribution": _plain(self.context_distribution),
-            "context_sample": _plain(self.context_sample),
+            "context_distribution": self.context_distribution,
+            "context_sample": self.context_sample,
         }
+
+    def to_json(self) -> dict[str, Any]:
+        """Return a form that `json` can write and `from_json` can read."""
+        return {name: _plain(part) for name, part in self.parts().items()}
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Problem:

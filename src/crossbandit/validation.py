@@ -14,6 +14,8 @@ from crossbandit.errors import InvalidInputError, InvalidParameterError
 if TYPE_CHECKING:
     from collections.abc import Collection
 
+_LEAST = 1e-100  # of a rate: quotients of two, summed over any horizon, stay finite
+
 
 def reject(
     owner: str,
@@ -80,6 +82,19 @@ def number(
     if not math.isfinite(result) or not (above < result < below and at_least <= result <= at_most):
         reject(owner, name, expected, value)
     return result
+
+
+def positive(owner: str, name: str, value: object) -> float:
+    """Return `value` as a positive float that neither over- nor underflows in any product."""
+    result = number(owner, name, value, above=0)
+    if not _LEAST <= result <= 1 / _LEAST:
+        reject(owner, name, f"a number from {_LEAST:g} to {1 / _LEAST:g}", value)
+    return result
+
+
+def share(owner: str, name: str, value: object) -> float:
+    """Return `value` as a positive float below 1."""
+    return positive(owner, name, number(owner, name, value, above=0, below=1))
 
 
 def choice(owner: str, name: str, value: object, choices: Collection[str]) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crossbandit import CrossGraph, Decision, FeedbackGraph, Problem, graphs, load
+from crossbandit import CrossGraph, Decision, FeedbackGraph, Problem, graphs, load, tuning
 from crossbandit.algorithms import Algorithm, CrossGraphKnown, Learner
 from crossbandit.algorithms.checkpoints import VERSION
 from crossbandit.environments import BlockEnvironment
@@ -64,7 +64,8 @@ def test_a_resumed_learner_plays_on_exactly(
         straggling(learner, environment, range(stop), out)
         again = resumed(learner, tmp_path)
         assert_same_state(again, learner)
-        assert (again.round, again.pending, again.id) == (stop, learner.pending, learner.id)
+        assert (again.round, again.pending) == (stop, learner.pending)
+        assert again.id != learner.id
         rest = range(stop, 60)
         out_again = list(out)
         assert straggling(again, environment, rest, out_again) == straggling(
@@ -104,6 +105,37 @@ def test_a_loaded_learner_knows_its_old_decisions_and_no_others(
     stranger = start(algorithm, DENSE)
     with pytest.raises(DecisionError, match="another learner"):
         again.learn(stranger.act(0), revealed(DENSE, learned))
+
+
+@every_algorithm
+def test_a_decision_made_after_the_checkpoint_is_not_the_resumed_learners(
+    algorithm: Algorithm, tmp_path: Path
+) -> None:
+    learner = start(algorithm, DENSE)
+    path = tmp_path / "checkpoint"
+    learner.save(path)
+    stale = learner.act(0)
+    again = load(path)
+    own = again.act(0)
+    assert own.arm == stale.arm
+    with pytest.raises(DecisionError, match="after the checkpoint"):
+        again.learn(stale, revealed(DENSE, stale))
+    again.learn(own, revealed(DENSE, own))
+
+
+def test_parameters_come_back_whatever_the_rule_says_now(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    learner: Any = start(CrossGraph(), DENSE)
+    path = tmp_path / "checkpoint"
+    learner.max_pending = 7
+    learner.save(path)
+    monkeypatch.setattr(tuning, "experiment_rate", lambda _: 0.123)
+    assert CrossGraph().parameters(DENSE.problem).eta == 0.123
+    again: Any = load(path)
+    assert again.parameters == learner.parameters
+    assert again.algorithm == CrossGraph()
+    assert again.max_pending == 7
 
 
 @FORMS

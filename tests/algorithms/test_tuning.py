@@ -225,10 +225,10 @@ def test_the_defaults_are_stable_and_are_what_the_algorithm_takes() -> None:
     ("constants", "broken"),
     [
         (Constants(gamma=3.9), ["C iota / L <= gamma"]),
-        (Constants(rho=6.1), ["rho <= C gamma"]),
-        (Constants(beta=6.1), ["beta <= C gamma"]),
+        (Constants(rho=8.1), ["rho <= C gamma"]),
+        (Constants(beta=8.1), ["beta <= C gamma"]),
         (Constants(eta=1.0), ["eta C (L + iota/gamma + L beta/gamma) <= log 2"]),
-        (Constants(gamma=3.0, rho=7.0), ["C iota / L <= gamma", "rho <= C gamma"]),
+        (Constants(gamma=3.0, rho=9.0), ["C iota / L <= gamma", "rho <= C gamma"]),
     ],
 )
 def test_a_constant_that_breaks_a_condition_is_reported(

@@ -72,16 +72,16 @@ def run(
         w = in_mass(adjacency, played)
         weights = adjacency[A] / (w + floor)
 
-        # m_t: a running mean of the policy's loss, self-normalised; its first round uses itself
+        # m_t: a running mean of the policy's loss, self-normalised; the first is a round's own
         r = explore(q, floor)
         total = float((r * weights * loss[c]).sum())
         weight = float((r * weights).sum())
+        if not adjacency[A].any():
+            continue
         seen += list(loss[c, adjacency[A]])
+        m = numerator / denominator if denominator > 0 else loss[c, adjacency[A]].mean()
         if denominator == 0:
             numerator, denominator = total, weight
-        if denominator == 0:
-            continue
-        m = numerator / denominator
         numerator += step * (total - numerator)
         denominator += step * (weight - denominator)
 

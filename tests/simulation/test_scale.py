@@ -1,5 +1,9 @@
 """Many contexts, many rounds, many seeds: the same answers in less room."""
 
+import threading
+import time
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -19,11 +23,12 @@ from crossbandit.environments import (
     BlockEnvironment,
     UniformVectors,
     from_coefficients,
-    from_table,
     paper_benchmark,
 )
-from crossbandit.errors import InvalidParameterError, OutOfMemoryError
+from crossbandit.errors import InvalidLossesError, InvalidParameterError, OutOfMemoryError
+from crossbandit.kernels.rounds import LossBlock
 from crossbandit.losses import memory
+from crossbandit.simulation.simulate import timed_stretches
 from tests.cases import table
 
 BIDS = np.linspace(0, 1, 6)
@@ -80,7 +85,7 @@ def test_the_linear_benchmark_has_the_losses_of_the_benchmark() -> None:
 
 
 def test_what_is_not_linear_cannot_be_factored() -> None:
-    with pytest.raises(InvalidParameterError, match="no linear form"):
+    with pytest.raises(InvalidParameterError, match="cannot be factored"):
         simulate(CrossGraph(), table(graphs.threshold(4), 50, 3, seed=0), seed=0, factored=True)
 
 
@@ -113,13 +118,70 @@ def test_many_seeds_are_what_single_seeds_are() -> None:
         np.testing.assert_array_equal(run.arms, simulate(CrossGraph(), environment, seed=seed).arms)
 
 
-def test_many_seeds_report_the_first_failure() -> None:
-    losses = np.full((50, 2, 4), 0.5)
-    environment = from_table(losses, graphs.ring(4, 1))
-    with pytest.raises(InvalidParameterError, match="'epoch_length'"):
-        simulate_many(CrossGraph(epoch_length=3), environment, range(4))
-    with pytest.raises(InvalidParameterError, match="'seeds' parameter of simulate_many"):
-        simulate_many(CrossGraph(), environment, [])
+class Failing(BlockEnvironment):
+    """Its losses end in the middle, but only once the comparator is known."""
+
+    def __init__(self, error: BaseException) -> None:
+        self._inner = table(graphs.threshold(4), 20_000, 3, seed=1)
+        self.problem, self.context_law = self._inner.problem, self._inner.context_law
+        self._error = error
+        _ = self.totals
+        self.armed = True
+
+    def block(self, start: int, stop: int) -> LossBlock:
+        if getattr(self, "armed", False) and stop > 10_000:
+            raise self._error
+        return self._inner.block(start, stop)
+
+
+@pytest.mark.parametrize("error", [RuntimeError("lost"), KeyboardInterrupt()], ids=repr)
+def test_many_seeds_stop_at_the_first_failure(error: BaseException) -> None:
+    threads = threading.active_count()
+    with pytest.raises(type(error)):
+        simulate_many(CrossGraph(), Failing(error), range(50), jobs=2)
+    assert threading.active_count() == threads
+
+
+def test_many_seeds_need_a_seed() -> None:
+    environment = paper_benchmark(100, alpha=4)
+    nothing: list[int] = []
+    for seeds in (nothing, 5):
+        with pytest.raises(InvalidParameterError, match="'seeds' parameter of simulate_many"):
+            simulate_many(CrossGraph(), environment, seeds)  # type: ignore[arg-type]
+    with pytest.raises(InvalidParameterError, match="'algorithm' parameter of simulate_many"):
+        simulate_many("cross-graph", environment, [1])  # type: ignore[arg-type]
+
+
+def test_stretches_follow_the_clock_and_cover_the_horizon(monkeypatch: pytest.MonkeyPatch) -> None:
+    environment = table(graphs.threshold(4), 5_001, 3, seed=1)
+    clock = iter(np.arange(0.0, 1e6, 10.0))  # every stretch seems to take ten seconds
+    monkeypatch.setattr(time, "monotonic", lambda: next(clock))
+    parts = list(timed_stretches(environment))
+    assert parts[0][0] == 0
+    assert parts[-1][1] == 5_001
+    assert all(stop == start for (_, stop), (start, _) in pairwise(parts))
+    assert all((stop - start) % 2 == 0 for start, stop in parts[:-1])
+    assert parts[1][1] - parts[1][0] < 50  # the first was too long, and so the second is shorter
+
+
+def test_losses_outside_the_range_are_refused_also_where_nobody_meets_them() -> None:
+    rows = np.full((50, 6, 2), 0.25)
+    rows[40, 3] = [0.0, 1.5]  # a loss of 1.5 where the value is 1, which never occurs
+    values = np.array([[1.0, 0.2], [1.0, 1.0]])
+    environment = from_coefficients(rows, graphs.threshold(6), values, [1.0, 0.0])
+    with pytest.raises(InvalidLossesError, match=r"Got 1.5 in round 40, for arm 3 in context 1"):
+        simulate(CrossGraph(), environment, seed=0)
+
+
+def test_features_outside_a_box_are_judged_context_by_context() -> None:
+    angle = np.linspace(0, 2 * np.pi, 50)
+    circle = np.stack([np.ones(50), np.cos(angle), np.sin(angle)], axis=1)
+    problem = Problem(graphs.complete(2), features=circle, horizon=100)
+    learner = CrossGraph().start(problem, seed=0)
+    # Within the box of (cos, sin) the loss would reach 1.06; on the circle it stays below 1.
+    learner.learn(learner.act(0), [[0.5, 0.28, 0.28]] * 2)
+    with pytest.raises(InvalidLossesError, match=r"in context \d+"):
+        learner.learn(learner.act(0), [[0.5, 0.0, 0.6]] * 2)
 
 
 def test_single_precision_halves_the_table_and_stays_close() -> None:

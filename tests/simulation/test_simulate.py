@@ -70,7 +70,7 @@ def test_there_is_no_compiled_loop_for_a_plain_object() -> None:
 
 
 def test_losses_that_are_not_linear_have_no_factored_form() -> None:
-    with pytest.raises(InvalidParameterError, match=r"LossTable has no linear form"):
+    with pytest.raises(InvalidParameterError, match=r"LossTable cannot be factored"):
         simulate(CrossGraph(), ENVIRONMENT, seed=0, factored=True)
 
 

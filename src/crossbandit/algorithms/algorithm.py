@@ -8,10 +8,13 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from crossbandit.errors import InvalidParameterError
+from crossbandit.problem import Problem
+from crossbandit.validation import reject
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from crossbandit.algorithms.learner import Learner
-    from crossbandit.problem import Problem
     from crossbandit.streams import Seed
 
 
@@ -35,6 +38,11 @@ class Algorithm(ABC):
         values = {name: getattr(self, name) for name in names}
         return {name: value for name, value in values.items() if value is not None}
 
+    def settle(self, check: Callable[[str, str, object], Any], *names: str) -> None:
+        """Check those of the named parameters that were given, and keep them as plain numbers."""
+        for name, value in self.given(*names).items():
+            object.__setattr__(self, name, check(type(self).__name__, name, value))
+
     def to_json(self) -> dict[str, Any]:
         """Return the id and the parameters, in a form that `json` can write.
 
@@ -43,6 +51,12 @@ class Algorithm(ABC):
         'cross-graph'
         """
         return {"id": self.id, **asdict(self)}
+
+
+def require_problem(owner: str, problem: object) -> None:
+    """Raise unless `problem` is a Problem."""
+    if not isinstance(problem, Problem):
+        reject(owner, "problem", "a Problem", problem)
 
 
 _REGISTRY: dict[str, type[Algorithm]] = {}

@@ -12,6 +12,7 @@ import os
 import secrets
 import zipfile
 import zlib
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -19,7 +20,7 @@ import numpy as np
 
 from crossbandit.algorithms.algorithm import from_json
 from crossbandit.algorithms.learner import Ticket
-from crossbandit.errors import CheckpointError, CrossbanditError
+from crossbandit.errors import CheckpointError, CrossbanditError, OutOfMemoryError
 from crossbandit.problem import Problem
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from crossbandit.algorithms.algorithm import Algorithm
     from crossbandit.algorithms.learner import Learner
 
 FORMAT = "crossbandit-learner"
@@ -43,8 +45,10 @@ def save(learner: Learner, path: str | os.PathLike[str]) -> None:
     header: dict[str, Any] = {
         "format": FORMAT,
         "version": VERSION,
-        "id": learner.id,
+        "ids": [*learner._former_ids, learner.id],
         "algorithm": learner.algorithm.to_json(),
+        "parameters": dict(learner._parameters()),
+        "max_pending": learner.max_pending,
         "generator": learner._generator.bit_generator.state,
     }
     arrays = {f"state.{name}": array for name, array in learner._state().items()}
@@ -59,17 +63,22 @@ def save(learner: Learner, path: str | os.PathLike[str]) -> None:
 def load(path: str | os.PathLike[str]) -> Learner:
     """Return the learner that `Learner.save` wrote; it plays on as if it had never stopped.
 
-    An algorithm of one's own must be registered, as it was when the learner was saved.
+    Decisions that were out when it was saved may be learned from. Those that the first learner made
+    later are not this one's, although their rounds will come again: the restored learner has an id
+    of its own. An algorithm of one's own must be registered, as it was when the learner was saved.
     """
     arrays = _read(Path(path))
     header = _header(path, arrays)
     try:
-        algorithm = from_json(header["algorithm"])
-        learner = algorithm.start(_read_problem(header["problem"], arrays), seed=0)
+        problem = _read_problem(header["problem"], arrays)
+        learner = _restart(from_json(header["algorithm"]), header["parameters"], problem)
         _fill(learner._state(), arrays)
         learner._restore_tickets(_read_tickets(header["tickets"], learner, arrays))
         learner._generator.bit_generator.state = header["generator"]
-        learner.id = header["id"]
+        learner._former_ids = [str(former) for former in header["ids"]]
+        learner.max_pending = int(header["max_pending"])
+    except OutOfMemoryError:
+        raise
     except (
         AttributeError,
         KeyError,
@@ -82,6 +91,15 @@ def load(path: str | os.PathLike[str]) -> Learner:
         raise CheckpointError(
             f"The checkpoint {os.fspath(path)!r} does not hold together: {error}"
         ) from error
+    return learner
+
+
+def _restart(algorithm: Algorithm, parameters: dict[str, Any], problem: Problem) -> Learner:
+    """Start with the parameters of the time of saving: whatever set them may have changed since."""
+    own = {field.name for field in fields(algorithm)}
+    settled = replace(algorithm, **{k: v for k, v in parameters.items() if k in own})
+    learner = settled.start(problem, seed=0)
+    learner.algorithm = algorithm
     return learner
 
 
@@ -141,10 +159,10 @@ def _header(path: str | os.PathLike[str], arrays: dict[str, npt.NDArray[Any]]) -
 
 
 def _write_problem(problem: Problem, arrays: dict[str, npt.NDArray[Any]]) -> dict[str, Any]:
-    data = problem.to_json()
+    data = problem.parts()
     for name in _PROBLEM_ARRAYS:
-        if isinstance(data[name], list):
-            arrays[f"problem.{name}"] = np.asarray(data.pop(name))
+        if isinstance(data[name], np.ndarray):
+            arrays[f"problem.{name}"] = data.pop(name)
     return data
 
 
@@ -185,8 +203,10 @@ def _write_tickets(
                 ticket.round,
                 ticket.reading.context,
                 ticket.arm,
+                ticket.learner,
                 weights_of.get(id(ticket.weights)),
                 None if ticket.rows is None else len(ticket.rows),
+                ticket.baseline,
             ]
             for ticket in tickets
         ],
@@ -201,8 +221,9 @@ def _read_tickets(
     all_weights = _table("tickets.weights", problem.arms, arrays)
     all_rows = _table("tickets.rows", problem.form.columns, arrays)
     tickets, used = [], 0
-    for round_, context, arm, weights, count in data["tickets"]:
-        ticket = Ticket(round_, problem.form.reading(context), arm)
+    for round_, context, arm, made_by, weights, count, baseline in data["tickets"]:
+        ticket = Ticket(round_, problem.form.reading(context), arm, made_by)
+        ticket.baseline = None if baseline is None else float(baseline)
         if weights is not None:
             ticket.weights = all_weights[weights]
         if count is not None:

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from crossbandit.algorithms import tuning
-from crossbandit.algorithms.algorithm import Algorithm, register
+from crossbandit.algorithms.algorithm import Algorithm, register, require_problem
 from crossbandit.algorithms.epoch_learner import EpochLearner
 from crossbandit.kernels.epochs import EpochParameters
-from crossbandit.validation import choice, even, number
+from crossbandit.validation import choice, even, positive, share
 
 if TYPE_CHECKING:
     from crossbandit.problem import Problem
@@ -72,15 +72,13 @@ class CrossGraph(Algorithm):
     tuning: str = "experiment"
 
     def __post_init__(self) -> None:
-        for name, value in self.given("eta", "gamma", "beta").items():
-            number("CrossGraph", name, value, above=0)
-        for name, value in self.given("rho").items():
-            number("CrossGraph", name, value, above=0, below=1)
-        for name, value in self.given("epoch_length").items():
-            even("CrossGraph", name, value)
+        self.settle(positive, "eta", "gamma", "beta")
+        self.settle(share, "rho")
+        self.settle(even, "epoch_length")
         choice("CrossGraph", "tuning", self.tuning, tuning.RULES)
 
     def start(self, problem: Problem, *, seed: Seed) -> EpochLearner:
+        require_problem("CrossGraph", problem)
         problem.graph.require_strongly_observable("CrossGraph")
         parameters = self.parameters(problem)
         return EpochLearner(self, problem, problem.graph, parameters, seed)

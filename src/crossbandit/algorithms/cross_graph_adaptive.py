@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from crossbandit.algorithms.algorithm import Algorithm, register
+from crossbandit.algorithms.algorithm import Algorithm, register, require_problem
 from crossbandit.algorithms.learner import Learner, Ticket
 from crossbandit.kernels import adaptive
 from crossbandit.kernels.adaptive import ROUND, AdaptiveParameters, AdaptiveState
 from crossbandit.kernels.compilation import resolved
 from crossbandit.losses.memory import zeros
-from crossbandit.validation import number
+from crossbandit.validation import number, positive, reject
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -88,14 +88,14 @@ class CrossGraphAdaptive(Algorithm):
     eta: float | None = None
 
     def __post_init__(self) -> None:
-        if self.half_life is not None:
-            number("CrossGraphAdaptive", "half_life", self.half_life, at_least=1)
-        if self.eta is not None:
-            number("CrossGraphAdaptive", "eta", self.eta, above=0)
         for name in ("rate", "exploration", "recency"):
-            number("CrossGraphAdaptive", name, getattr(self, name), above=0)
+            if getattr(self, name) is None:
+                reject("CrossGraphAdaptive", name, "a positive number", None)
+        self.settle(positive, "rate", "exploration", "recency", "eta")
+        self.settle(_at_least_one_round, "half_life")
 
     def start(self, problem: Problem, *, seed: Seed) -> AdaptiveLearner:
+        require_problem("CrossGraphAdaptive", problem)
         problem.graph.require_strongly_observable("CrossGraphAdaptive")
         return AdaptiveLearner(self, problem, seed)
 
@@ -158,6 +158,8 @@ class AdaptiveLearner(Learner):
             self._play_code = resolved(adaptive.play, *arguments)
         ticket.arm, probability = self._play_code(*arguments)
         ticket.weights = self._adaptive.weights.copy()
+        base = adaptive.baseline(self._adaptive)
+        ticket.baseline = None if math.isnan(base) else float(base)
         return probability
 
     def _absorb(self, ticket: Ticket, rows: Floats) -> None:
@@ -171,6 +173,7 @@ class AdaptiveLearner(Learner):
             ticket.reading.first,
             ticket.reading.values,
             ticket.weights,
+            math.nan if ticket.baseline is None else ticket.baseline,
             rows,
         )
         if self._absorb_code is None:
@@ -205,6 +208,10 @@ class AdaptiveLearner(Learner):
             arms,
             incurred,
         )
+
+
+def _at_least_one_round(owner: str, name: str, value: object) -> float:
+    return number(owner, name, value, at_least=1)
 
 
 def _empty_state(arms: int, form: LossForm) -> AdaptiveState:

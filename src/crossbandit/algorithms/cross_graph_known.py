@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from crossbandit.algorithms.algorithm import Algorithm, register
+from crossbandit.algorithms.algorithm import Algorithm, register, require_problem
 from crossbandit.algorithms.learner import Learner, Ticket
 from crossbandit.algorithms.tuning import experiment_rate
 from crossbandit.errors import InvalidParameterError
@@ -15,7 +15,7 @@ from crossbandit.kernels import known
 from crossbandit.kernels.known import KnownParameters, KnownState
 from crossbandit.kernels.rounds import ContextBlock
 from crossbandit.losses.memory import zeros
-from crossbandit.validation import number
+from crossbandit.validation import positive, share
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -68,12 +68,11 @@ class CrossGraphKnown(Algorithm):
     beta: float | None = None
 
     def __post_init__(self) -> None:
-        for name, value in self.given("eta", "gamma", "beta").items():
-            number("CrossGraphKnown", name, value, above=0)
-        for name, value in self.given("rho").items():
-            number("CrossGraphKnown", name, value, above=0, below=1)
+        self.settle(positive, "eta", "gamma", "beta")
+        self.settle(share, "rho")
 
     def start(self, problem: Problem, *, seed: Seed) -> KnownLearner:
+        require_problem("CrossGraphKnown", problem)
         problem.graph.require_strongly_observable("CrossGraphKnown")
         if problem.context_distribution is None and problem.context_sample is None:
             raise InvalidParameterError(
@@ -89,7 +88,7 @@ class CrossGraphKnown(Algorithm):
         if len(given) == len(KnownParameters._fields):
             return KnownParameters(**given)
         rate = experiment_rate(problem)
-        return KnownParameters(rate, rate, rate, rate)._replace(**given)
+        return KnownParameters(rate, rate, min(rate, 0.5), rate)._replace(**given)
 
 
 class KnownLearner(Learner):
@@ -135,6 +134,9 @@ class KnownLearner(Learner):
 
     def _absorb(self, ticket: Ticket, rows: Floats) -> None:
         self._add(self._known.estimates[0], ticket, rows)
+
+    def _parameters(self) -> Mapping[str, Any]:
+        return self.parameters._asdict()
 
     def _state(self) -> Mapping[str, npt.NDArray[Any]]:
         return self._known._asdict()

@@ -117,6 +117,9 @@ class EpochLearner(Learner):
     def _state(self) -> Mapping[str, npt.NDArray[Any]]:
         return self._epoch._asdict()
 
+    def _parameters(self) -> Mapping[str, Any]:
+        return self.parameters._asdict()
+
     def _tickets(self) -> dict[str, list[Ticket]]:
         opened = [] if self._open is None else [self._open]
         return {**super()._tickets(), "held": self._held, "open": opened}

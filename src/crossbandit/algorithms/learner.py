@@ -55,13 +55,16 @@ class Ticket:
     """What a learner remembers of a decision whose feedback is out.
 
     `weights` (K,) are the factors with which revealed losses will count; None means that the
-    feedback of this round is not used. `rows` is feedback that is in but may not count yet.
+    feedback of this round is not used. `baseline` is what is taken off each of them first, if
+    anything. `rows` is feedback that is in but may not count yet.
     """
 
     round: int
     reading: Reading
     arm: int
+    learner: str
     weights: Floats | None = None
+    baseline: float | None = None
     rows: Floats | None = None
 
 
@@ -81,6 +84,7 @@ class Learner(ABC):
         self.algorithm = algorithm
         self.problem = problem
         self.id = secrets.token_hex(8)
+        self._former_ids: list[str] = []  # under which it was saved
         self._graph = graph
         self._generator = stream(seed, "learner")
         self._pending: dict[int, Ticket] = {}
@@ -100,10 +104,10 @@ class Learner(ABC):
 
     def act(self, context: Any) -> Decision:
         """Choose an arm for `context`."""
-        ticket = Ticket(self.round, self.problem.form.reading(context), -1)
+        ticket = Ticket(self.round, self.problem.form.reading(context), -1, self.id)
         probability = self._play(ticket)
         self._pending[ticket.round] = ticket
-        if len(self._pending) > self.max_pending:
+        while len(self._pending) > self.max_pending:
             del self._pending[next(iter(self._pending))]
         return Decision(
             ticket.round,
@@ -158,6 +162,10 @@ class Learner(ABC):
     def _state(self) -> Mapping[str, npt.NDArray[Any]]:
         """Return the arrays that hold everything learned, by name; `load` fills them in place."""
 
+    def _parameters(self) -> Mapping[str, Any]:
+        """Return the parameters that a tuning rule has set, by name; for a checkpoint."""
+        return {}
+
     def _tickets(self) -> dict[str, list[Ticket]]:
         """Return the tickets that are out, by the role that they have; for a checkpoint."""
         return {"pending": list(self._pending.values())}
@@ -179,15 +187,17 @@ class Learner(ABC):
     def _ticket(self, decision: Decision) -> Ticket:
         if not isinstance(decision, Decision):
             raise DecisionError(f"learn takes the Decision that act returned. Got {decision!r}.")
-        if decision.learner != self.id:
-            raise DecisionError(
-                f"The decision of round {decision.round} was made by another learner "
-                f"({decision.learner}, not {self.id}). Hand it to the learner that made it."
-            )
         try:
             ticket = self._pending.get(decision.round)
         except TypeError:  # a round that cannot be one
             ticket = None
+        makers = {self.id, *self._former_ids} if ticket is None else {ticket.learner}
+        if decision.learner not in makers:
+            raise DecisionError(
+                f"The decision of round {decision.round} was made by another learner, or by this "
+                f"one after the checkpoint from which it was restored ({decision.learner}). Hand "
+                "it to the learner that made it, or drop it."
+            )
         if ticket is None:
             raise DecisionError(
                 f"The decision of round {decision.round} has been learned from before, or is older "

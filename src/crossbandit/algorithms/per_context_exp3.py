@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from crossbandit.algorithms.algorithm import Algorithm, register
+from crossbandit.algorithms.algorithm import Algorithm, register, require_problem
 from crossbandit.algorithms.per_context_learner import PerContextLearner
 from crossbandit.algorithms.tuning import per_context_rate
 from crossbandit.graphs import singletons
-from crossbandit.validation import number
+from crossbandit.validation import positive
 
 if TYPE_CHECKING:
     from crossbandit.problem import Problem
@@ -42,10 +42,10 @@ class PerContextExp3(Algorithm):
     eta: float | None = None
 
     def __post_init__(self) -> None:
-        for name, value in self.given("eta").items():
-            number("PerContextExp3", name, value, above=0)
+        self.settle(positive, "eta")
 
     def start(self, problem: Problem, *, seed: Seed) -> PerContextLearner:
+        require_problem("PerContextExp3", problem)
         graph = singletons(problem.arms)
         return PerContextLearner(self, problem, graph, self.learning_rate(problem), seed)
 

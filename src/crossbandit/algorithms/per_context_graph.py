@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from crossbandit.algorithms.algorithm import Algorithm, register
+from crossbandit.algorithms.algorithm import Algorithm, register, require_problem
 from crossbandit.algorithms.per_context_learner import PerContextLearner
-from crossbandit.algorithms.tuning import per_context_rate
-from crossbandit.validation import number
+from crossbandit.algorithms.tuning import per_context_rate, required_alpha
+from crossbandit.validation import positive
 
 if TYPE_CHECKING:
     from crossbandit.problem import Problem
@@ -44,10 +44,10 @@ class PerContextGraph(Algorithm):
     eta: float | None = None
 
     def __post_init__(self) -> None:
-        for name, value in self.given("eta").items():
-            number("PerContextGraph", name, value, above=0)
+        self.settle(positive, "eta")
 
     def start(self, problem: Problem, *, seed: Seed) -> PerContextLearner:
+        require_problem("PerContextGraph", problem)
         problem.graph.require_strongly_observable("PerContextGraph")
         return PerContextLearner(self, problem, problem.graph, self.learning_rate(problem), seed)
 
@@ -55,4 +55,4 @@ class PerContextGraph(Algorithm):
         """Return eta: as given, or else by the rule."""
         if self.eta is not None:
             return self.eta
-        return per_context_rate(problem, size=problem.graph.independence_number)
+        return per_context_rate(problem, size=required_alpha("experiment", problem))

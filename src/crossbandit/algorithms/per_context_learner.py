@@ -70,6 +70,9 @@ class PerContextLearner(Learner):
         own = self._learners.estimates[_number(ticket.reading)]
         self._add(own[:, None], ticket, losses[:, None])
 
+    def _parameters(self) -> Mapping[str, Any]:
+        return {"eta": self.eta}
+
     def _state(self) -> Mapping[str, npt.NDArray[Any]]:
         return self._learners._asdict()
 

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from crossbandit.algorithms import tuning
-from crossbandit.algorithms.algorithm import Algorithm, register
+from crossbandit.algorithms.algorithm import Algorithm, register, require_problem
 from crossbandit.algorithms.epoch_learner import EpochLearner
 from crossbandit.graphs import singletons
 from crossbandit.kernels.epochs import EpochParameters
-from crossbandit.validation import even, number
+from crossbandit.validation import even, positive
 
 if TYPE_CHECKING:
     from crossbandit.problem import Problem
@@ -44,12 +44,11 @@ class SchneiderZimmert(Algorithm):
     epoch_length: int | None = None
 
     def __post_init__(self) -> None:
-        for name, value in self.given("eta", "gamma").items():
-            number("SchneiderZimmert", name, value, above=0)
-        for name, value in self.given("epoch_length").items():
-            even("SchneiderZimmert", name, value)
+        self.settle(positive, "eta", "gamma")
+        self.settle(even, "epoch_length")
 
     def start(self, problem: Problem, *, seed: Seed) -> EpochLearner:
+        require_problem("SchneiderZimmert", problem)
         graph = singletons(problem.arms)
         return EpochLearner(self, problem, graph, self.parameters(problem), seed)
 

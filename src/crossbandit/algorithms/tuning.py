@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from crossbandit.errors import InvalidParameterError
+from crossbandit.errors import IndependenceNumberError, InvalidParameterError
 from crossbandit.kernels.epochs import EpochParameters
 from crossbandit.validation import number
 
@@ -46,7 +46,7 @@ def experiment(problem: Problem) -> EpochParameters:
 def experiment_rate(problem: Problem) -> float:
     """Return 1 / sqrt(alpha T), the experiment rule's one rate."""
     horizon = required_horizon("experiment", problem)
-    return 1.0 / math.sqrt(problem.graph.independence_number * horizon)
+    return 1.0 / math.sqrt(required_alpha("experiment", problem) * horizon)
 
 
 def per_context_rate(problem: Problem, size: int) -> float:
@@ -64,8 +64,9 @@ class Constants:
 
     `concentration` and `stability` are the C of the snapshot lemma's conditions. Their defaults
     follow from its proof: gamma of at least 4 iota / L keeps empirical denominators within a
-    factor of two of the true ones; three epochs of inputs, each at most twice the good event's
-    bound, make 6 the constant of the last condition. The others are C, C_L, C_gamma, C_rho,
+    factor of two of the true ones; between a snapshot and a round lie at most two epochs of
+    inputs, each 2 l / W, and so at most four times the good event's bound: that makes 8 the
+    constant of the last condition. The others are C, C_L, C_gamma, C_rho,
     C_beta and c_eta of the theorem; an eta of None is as large as the conditions allow.
     """
 
@@ -76,7 +77,7 @@ class Constants:
     beta: float = 1.0
     eta: float | None = None
     concentration: float = 4.0
-    stability: float = 6.0
+    stability: float = 8.0
 
     def __post_init__(self) -> None:
         for name in ("iota", "epoch", "gamma", "rho", "beta", "concentration", "stability"):
@@ -125,7 +126,7 @@ def theorem(problem: Problem, constants: Constants | None = None) -> TheoremTuni
     constants = constants or Constants()
     horizon = required_horizon("theorem", problem)
     contexts = required_contexts("theorem", problem)
-    alpha = problem.graph.independence_number
+    alpha = required_alpha("theorem", problem)
     iota = constants.iota * math.log(contexts * problem.arms * horizon)
     length = 2 * math.ceil(constants.epoch * math.sqrt(alpha * horizon * iota) / 2)
     gamma = constants.gamma * iota / length
@@ -165,6 +166,18 @@ def epoch_length(horizon: int, target: float) -> int:
     if near:
         return min(near, key=lambda even: (abs(even - target), even))
     return max(2, 2 * round(min(target, longest - longest % 2) / 2))
+
+
+def required_alpha(rule: str, problem: Problem) -> int:
+    """Return the independence number, or say what to do where it is out of reach."""
+    try:
+        return problem.graph.independence_number
+    except IndependenceNumberError as error:
+        raise IndependenceNumberError(
+            f"The {rule!r} tuning rule needs the independence number of the graph, which is out of "
+            f"reach: it lies within {tuple(problem.graph.independence_bounds)}. Give every "
+            "parameter of the algorithm by hand."
+        ) from error
 
 
 def required_horizon(rule: str, problem: Problem) -> int:

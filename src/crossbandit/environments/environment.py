@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 import numpy as np
 
 from crossbandit.errors import InvalidLossesError
-from crossbandit.kernels.rounds import LossBlock, add_totals, best_arms, write_rows
+from crossbandit.kernels.rounds import (
+    LossBlock,
+    add_totals,
+    best_arms,
+    first_outside,
+    write_rows,
+)
+from crossbandit.losses import LinearForm
 from crossbandit.validation import reject, verbatim
 
 if TYPE_CHECKING:
@@ -67,7 +74,9 @@ class BlockEnvironment(ABC):
         """Each arm's row, summed over the horizon: what the comparator minimises."""
         totals = np.zeros((self.problem.arms, self.problem.form.columns))
         for start, stop in stretches(self):
-            add_totals(checked_block(self, start, stop), stop - start, totals)
+            block = checked_block(self, start, stop)
+            _check_range(self, block, start)
+            add_totals(block, stop - start, totals)
         if not np.isfinite(totals).all():
             arm, column = np.argwhere(~np.isfinite(totals))[0]
             raise InvalidLossesError(
@@ -113,20 +122,45 @@ def checked_block(environment: BlockEnvironment, start: int, stop: int) -> LossB
     return block
 
 
+def _check_range(environment: BlockEnvironment, block: LossBlock, start: int) -> None:
+    """Raise unless all losses of the block lie in [0, 1], as far as contexts can be listed."""
+    form = environment.problem.form
+    rounds, arms, columns = block.base.shape
+    if block.clip or block.coefficients.shape[2] > 0:
+        return  # limited by definition, or looked at when met
+    rows = np.ascontiguousarray(block.base).reshape(rounds * arms, columns)
+    bad, context = -1, -1
+    if isinstance(form, LinearForm):
+        bad, context = form.first_bad(rows, np.tile(np.arange(arms), rounds))
+    else:
+        found = first_outside(rows, 0.0, 1.0)
+        if found >= 0:
+            bad, context = divmod(found, columns)
+    if bad >= 0:
+        round_, arm = divmod(bad, arms)
+        loss = form.reading(context).losses(rows[bad : bad + 1], [arm])[0]
+        raise InvalidLossesError(
+            f"The losses of {type(environment).__name__} must lie in [0, 1]. Got {loss} in round "
+            f"{start + round_}, for arm {arm} in context {context}."
+        )
+
+
 def row_block(rows: Floats) -> LossBlock:
     """Return a block of given rows (rounds, arms, columns), with nothing to add or to limit."""
     rounds, arms, columns = rows.shape
     return LossBlock(rows, np.empty((rounds, arms, 0)), np.empty((0, columns)), clip=False)
 
 
-def stretches(environment: Environment) -> list[tuple[int, int]]:
-    """Return the stretches, (start, stop), into which a simulation cuts its rounds.
-
-    All but the last have an even number of rounds: a stretch begins with a pair.
-    """
-    horizon, problem = horizon_of(environment), environment.problem
+def longest_stretch(environment: Environment) -> int:
+    """Return how many rounds may be played at once; an even number, as rounds come in pairs."""
+    problem = environment.problem
     fitting = _STRETCH_NUMBERS // (problem.arms * problem.form.shape[1])
-    length = 2 * max(1, min(STRETCH, fitting) // 2)
+    return 2 * max(1, min(STRETCH, fitting) // 2)
+
+
+def stretches(environment: Environment) -> list[tuple[int, int]]:
+    """Return stretches, (start, stop), that cover the horizon."""
+    horizon, length = horizon_of(environment), longest_stretch(environment)
     return [(start, min(start + length, horizon)) for start in range(0, horizon, length)]
 
 

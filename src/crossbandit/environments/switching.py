@@ -12,7 +12,7 @@ from crossbandit.environments.contexts import ContextLaw, FiniteContexts
 from crossbandit.environments.environment import BlockEnvironment
 from crossbandit.environments.registry import register
 from crossbandit.kernels.rounds import LossBlock
-from crossbandit.problem import Problem, required_graph
+from crossbandit.problem import Problem, probabilities, required_graph
 from crossbandit.streams import stream
 from crossbandit.validation import integer, number, reject, verbatim
 
@@ -34,7 +34,7 @@ class Switching(BlockEnvironment):
     places into `switches + 1` phases. In the first phase, and in every second one, a decoy (a new
     random arm each time) is best, by `gap`, and the champion is worst, by `gap`; in the others the
     champion is best, by twice the gap. So the best arm of every context changes at every switch,
-    and whoever trusts the first phase is led away from the arm that will mostly have been best.
+    and whoever trusts a phase is wrong in the next.
     """
 
     graph: FeedbackGraph
@@ -64,6 +64,8 @@ class Switching(BlockEnvironment):
             reject("switching", "graph", "a FeedbackGraph of at least 3 arms", got)
         problem = Problem(self.graph, contexts=self.contexts, horizon=self.horizon)
         law = FiniteContexts(self.contexts) if self.law is None else self.law
+        if law.probabilities is not None:
+            probabilities("switching", "context_law", law.probabilities, self.contexts)
         object.__setattr__(self, "problem", problem)
         object.__setattr__(self, "context_law", law)
 

@@ -193,6 +193,14 @@ def _rescale(state: AdaptiveState, parameters: AdaptiveParameters, round_: int) 
 
 
 @inlined
+def baseline(state: AdaptiveState) -> float:
+    """Return what the policy has lost on average of late; NaN while nothing is known of it."""
+    if state.numbers[BASE_WEIGHT] > 0.0:
+        return state.numbers[BASE_SUM] / state.numbers[BASE_WEIGHT]
+    return math.nan
+
+
+@inlined
 def absorb(
     state: AdaptiveState,
     parameters: AdaptiveParameters,
@@ -201,17 +209,19 @@ def absorb(
     arm: int,
     round_: int,
     weights: Floats,
+    base: float,
 ) -> float:
     """Learn from a round all but its weighted rows; return the factor by which those count.
 
     `state.revealed` holds the losses of the arms that `arm` revealed, in the context of the round,
-    and `state.softmax` that context's exponential weights. weights: (K,), as `play` set them.
+    and `state.softmax` that context's exponential weights. `weights` (K,) and `base` are what
+    `play` and `baseline` gave when the round was played.
     """
     numbers, revealed, chosen = state.numbers, state.revealed, state.chosen
     eta = learning_rate(state, parameters, numbers[GAP])
     floor = _floor(parameters, numbers[COUNT])
     _explore(state.softmax, state.masses, shares, floor, chosen)
-    total, weight = 0.0, 0.0
+    total, weight, plain, count = 0.0, 0.0, 0.0, 0
     for run in range(out_runs.starts[arm], out_runs.starts[arm + 1]):
         for b in range(out_runs.first[run], out_runs.last[run] + 1):
             loss = revealed[b]
@@ -219,13 +229,16 @@ def absorb(
             numbers[HIGH] = max(numbers[HIGH], loss)
             total += chosen[b] * weights[b] * loss
             weight += chosen[b] * weights[b]
-    if numbers[BASE_WEIGHT] == 0.0:
-        numbers[BASE_SUM], numbers[BASE_WEIGHT] = total, weight
+            plain += loss
+            count += 1
     growth = _growth(state, parameters, round_)
-    if numbers[BASE_WEIGHT] == 0.0:  # no arm has been revealed so far
+    if count == 0:
         return growth
-    base = numbers[BASE_SUM] / numbers[BASE_WEIGHT]
-    step = 1.0 / (1.0 + (numbers[COUNT] - 1.0) / parameters.recency)
+    if math.isnan(base):  # played before anything was learned: measured against itself
+        base = plain / count
+    step = 1.0
+    if numbers[BASE_WEIGHT] > 0.0:
+        step /= 1.0 + (numbers[COUNT] - 1.0) / parameters.recency
     numbers[BASE_SUM] += step * (total - numbers[BASE_SUM])
     numbers[BASE_WEIGHT] += step * (weight - numbers[BASE_WEIGHT])
     for run in range(out_runs.starts[arm], out_runs.starts[arm + 1]):
@@ -246,28 +259,33 @@ def _mixability_gap(
 
     Relative to the least estimate, exponentials are at most 1, whatever the estimates.
     """
-    mean, mass, least, count = 0.0, 0.0, math.inf, 0
+    mean, rest, least = 0.0, 0.0, math.inf
+    after = 0
     for run in range(out_runs.starts[arm], out_runs.starts[arm + 1]):
-        for b in range(out_runs.first[run], out_runs.last[run] + 1):
+        for b in range(after, out_runs.first[run]):
+            rest += chosen[b]
+        after = out_runs.last[run] + 1
+        for b in range(out_runs.first[run], after):
             mean += chosen[b] * estimates[b]
-            mass += chosen[b]
-            count += 1
             if chosen[b] > 0.0:
                 least = min(least, estimates[b])
-    rest = max(0.0, 1.0 - mass) if count < chosen.size else 0.0
+    for b in range(after, chosen.size):
+        rest += chosen[b]
     if rest > 0.0:
         least = min(least, 0.0)
     excess = rest * math.expm1(eta * least)
-    total = rest + excess
     for run in range(out_runs.starts[arm], out_runs.starts[arm + 1]):
         for b in range(out_runs.first[run], out_runs.last[run] + 1):
-            shrink = chosen[b] * math.expm1(-eta * (estimates[b] - least))
-            excess += shrink
-            total += chosen[b] + shrink
-    if total <= 0.0:
-        return 0.0
-    logarithm = math.log1p(excess) if excess > -_HALF else math.log(total)
-    return max(0.0, mean - least + logarithm / eta)
+            if chosen[b] > 0.0:
+                excess += chosen[b] * math.expm1(-eta * (estimates[b] - least))
+    if excess > -_HALF:
+        return max(0.0, mean - least + math.log1p(excess) / eta)
+    total = rest * math.exp(eta * least)  # 1 + excess would lose what is left
+    for run in range(out_runs.starts[arm], out_runs.starts[arm + 1]):
+        for b in range(out_runs.first[run], out_runs.last[run] + 1):
+            if chosen[b] > 0.0:
+                total += chosen[b] * math.exp(-eta * (estimates[b] - least))
+    return max(0.0, mean - least + math.log(total) / eta)
 
 
 @compiled
@@ -281,6 +299,7 @@ def absorb_rows(
     first: int,
     values: Floats,
     weights: Floats,
+    base: float,
     rows: Floats,
 ) -> float:
     """Do what `absorb` does for feedback that comes as rows (revealed, columns), early or late."""
@@ -294,7 +313,7 @@ def absorb_rows(
                 loss += rows[j, first + v] * values[own, v]
             state.revealed[b] = loss
             j += 1
-    return absorb(state, parameters, out_runs, shares, arm, round_, weights)
+    return absorb(state, parameters, out_runs, shares, arm, round_, weights, base)
 
 
 @compiled
@@ -321,7 +340,8 @@ def simulate(
             for b in range(out_runs.first[run], out_runs.last[run] + 1):
                 state.revealed[b] = loss_at(losses, i, b, first, values)
         round_ = state.counters[ROUND] - 1
-        growth = absorb(state, parameters, out_runs, shares, arm, round_, state.weights)
+        base = baseline(state)
+        growth = absorb(state, parameters, out_runs, shares, arm, round_, state.weights, base)
         for run in range(out_runs.starts[arm], out_runs.starts[arm + 1]):
             for b in range(out_runs.first[run], out_runs.last[run] + 1):
                 add_row(losses, i, b, state.weights[b] * growth, state.estimates[0, b])

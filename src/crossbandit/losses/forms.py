@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 import numbers
 from abc import ABC, abstractmethod
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -21,6 +22,7 @@ from crossbandit.errors import InvalidContextError, InvalidLossesError, InvalidP
 from crossbandit.kernels.rounds import (
     ContextBlock,
     Floats,
+    first_beyond_box,
     first_loss_outside,
     first_outside,
 )
@@ -31,11 +33,16 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from crossbandit.kernels.rounds import Integers
+
 Context = int | tuple[float, ...]
 
 # A dense context reads one column, as it is.
 _AS_IT_IS = np.ones((1, 1))
 _AS_IT_IS.flags.writeable = False
+
+# Sums and products of coefficients up to this size stay finite.
+_LARGEST = 1e100
 
 # Products of coefficients and features may leave [0, 1] by rounding alone.
 LINEAR_TOLERANCE = 1e-9
@@ -173,15 +180,50 @@ class LinearForm(LossForm):
     def check(self, rows: Floats, arms: Sequence[int], reading: Reading) -> None:
         low, high = -LINEAR_TOLERANCE, 1.0 + LINEAR_TOLERANCE
         bad = first_loss_outside(rows, reading.values_of(arms), low, high)
+        where: Context = reading.context
+        if bad < 0 and self.table is not None:
+            bad, where = self.first_bad(rows, np.asarray(arms, dtype=np.int64))
+        elif bad < 0:
+            bad = first_outside(rows, -_LARGEST, _LARGEST) // self.columns
         if bad < 0:
             return
         with np.errstate(all="ignore"):
-            loss = reading.losses(rows, arms)[bad]
+            loss = self.reading(where).losses(rows, arms)[bad]
         raise InvalidLossesError(
             "The 'losses' parameter of learn must hold coefficients that make a loss from 0 to 1 "
-            f"of the decision's context. Got {rows[bad].tolist()} for arm {arms[bad]}: a loss of "
-            f"{loss}."
+            f"of each context. Got {rows[bad].tolist()} for arm {arms[bad]}: a loss of {loss} in "
+            f"context {where}."
         )
+
+    def first_bad(self, rows: Floats, arms: Integers) -> tuple[int, int]:
+        """Return the first row with a loss outside [0, 1], and a context where; or (-1, -1).
+
+        Only for a table. Most rows are cleared by the box that contains all features, whatever
+        the number of contexts; only for others are all contexts looked at.
+        """
+        if self.table is None:
+            return -1, -1
+        low, high = -LINEAR_TOLERANCE, 1.0 + LINEAR_TOLERANCE
+        least, most = self._box
+        done = 0
+        while done < len(rows):
+            suspect = first_beyond_box(rows[done:], arms[done:], least, most, low, high)
+            if suspect < 0:
+                break
+            done += suspect
+            own = min(int(arms[done]), self.table.shape[1] - 1)
+            with np.errstate(all="ignore"):
+                losses = self.table[:, own] @ rows[done]
+            context = first_outside(losses[:, None], low, high)
+            if context >= 0:
+                return done, context
+            done += 1
+        return -1, -1
+
+    @cached_property
+    def _box(self) -> tuple[Floats, Floats]:
+        table = self.table if self.table is not None else np.empty((1, 1, self.columns))
+        return table.min(axis=0), table.max(axis=0)
 
 
 def feature_table(owner: str, name: str, features: Any, arms: int) -> Floats:

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import os
+import threading
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING
 
-from crossbandit.environments import BlockEnvironment
+from crossbandit.algorithms import Algorithm
+from crossbandit.environments import BlockEnvironment, Environment
 from crossbandit.simulation.progress import progress
-from crossbandit.simulation.simulate import simulate
+from crossbandit.simulation.simulate import form_to_play, play_through
 from crossbandit.streams import fixed
-from crossbandit.validation import integer, reject
+from crossbandit.validation import choice, integer, reject
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from crossbandit.algorithms import Algorithm
-    from crossbandit.environments import Environment
     from crossbandit.simulation.run import Run
     from crossbandit.streams import Seed
 
@@ -41,20 +41,38 @@ def simulate_many(
     >>> [run.arms.size for run in simulate_many(CrossGraph(), environment, range(3))]
     [1000, 1000, 1000]
     """
-    roots = [fixed(seed) for seed in seeds]
+    if not isinstance(algorithm, Algorithm):
+        reject("simulate_many", "algorithm", "an Algorithm, such as CrossGraph()", algorithm)
+    if not isinstance(environment, Environment):
+        expected = "an Environment: something with problem, context_law and losses"
+        reject("simulate_many", "environment", expected, environment)
+    choice("simulate_many", "record", record, ("full", "thin"))
+    try:
+        roots = [fixed(seed) for seed in seeds]
+    except TypeError:
+        roots = []
     if not roots:
-        reject("simulate_many", "seeds", "at least one seed", roots)
-    workers = (
-        os.cpu_count() or 1 if jobs is None else integer("simulate_many", "jobs", jobs, at_least=1)
-    )
-    _prepare(environment)
+        reject("simulate_many", "seeds", "a list of at least one seed", seeds)
+    if jobs is None:
+        jobs = os.cpu_count() or 1
+    workers = integer("simulate_many", "jobs", jobs, at_least=1)
+    _prepare(algorithm, environment)
+    stop = threading.Event()
     with (
         progress(algorithm.id, len(roots), show=show_progress) as tell,
         ThreadPoolExecutor(workers) as pool,
     ):
         futures = [
             pool.submit(
-                simulate, algorithm, environment, seed=root, record=record, show_progress=False
+                play_through,
+                algorithm,
+                environment,
+                root,
+                compiled=None,
+                factored=None,
+                record=record,
+                show_progress=False,
+                stopped=stop.is_set,
             )
             for root in roots
         ]
@@ -66,18 +84,17 @@ def simulate_many(
                 for future in done:
                     future.result()
         except BaseException:
+            stop.set()
             pool.shutdown(wait=False, cancel_futures=True)
             raise
     return [future.result() for future in futures]
 
 
-def _prepare(environment: Environment) -> None:
+def _prepare(algorithm: Algorithm, environment: Environment) -> None:
     """Make what is made on first use before the threads start, so that it is made once."""
-    if not isinstance(environment, BlockEnvironment):
+    world = form_to_play(algorithm, environment, compiled=None, factored=None)
+    if not isinstance(world, BlockEnvironment):
         return
-    for world in (environment, environment.factored()):
-        if world is None:
-            continue
-        _ = world.totals
-        if world.problem.contexts is not None:
-            _ = world.best_arms
+    _ = world.totals
+    if world.problem.contexts is not None:
+        _ = world.best_arms

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 
 from crossbandit.environments import BlockEnvironment
-from crossbandit.environments.environment import checked_block, row_block
+from crossbandit.environments.environment import checked_block, horizon_of, row_block
 from crossbandit.errors import InvalidLossesError
 from crossbandit.kernels.rounds import best_arms, losses_of
 
@@ -70,11 +70,11 @@ def compiled_player(
 
 
 def plain_player(
-    environment: Environment, learner: Learner, horizon: int
+    environment: Environment, learner: Learner, tell: Callable[[int], None]
 ) -> Callable[[int, npt.NDArray[Any]], Stretch]:
     """Return a function that plays the rounds from `start` on, in the given contexts."""
     form = environment.problem.form
-    totals = _totals(environment, horizon)
+    totals = _totals(environment, tell)
 
     def play(start: int, contexts: npt.NDArray[Any]) -> Stretch:
         stretch = _blank(contexts)
@@ -105,12 +105,13 @@ def _blank(contexts: npt.NDArray[Any]) -> Stretch:
     )
 
 
-def _totals(environment: Environment, horizon: int) -> Floats:
+def _totals(environment: Environment, tell: Callable[[int], None]) -> Floats:
     if isinstance(environment, BlockEnvironment):
         return environment.totals
     totals = np.zeros((environment.problem.arms, environment.problem.form.columns))
-    for t in range(horizon):
+    for t in range(horizon_of(environment)):
         totals += _checked_rows(environment, t)
+        tell(0)
     return totals
 
 

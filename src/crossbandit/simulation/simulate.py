@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from crossbandit.algorithms import Algorithm
 from crossbandit.environments import BlockEnvironment, Environment
-from crossbandit.environments.environment import horizon_of, stretches
+from crossbandit.environments.environment import horizon_of, longest_stretch
 from crossbandit.errors import InvalidContextError, InvalidLossesError, InvalidParameterError
 from crossbandit.kernels.rounds import first_outside
 from crossbandit.losses import LinearForm
@@ -20,7 +21,7 @@ from crossbandit.streams import Seed, fixed, stream
 from crossbandit.validation import choice, reject
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     import numpy.typing as npt
 
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
 
 # Where the contexts have no list, this many draws stand for their law.
 LAW_SAMPLE = 1000
+
+_FIRST_STRETCH = 256
+_STRETCH_SECONDS = 0.1
 
 
 def simulate(
@@ -46,8 +50,9 @@ def simulate(
     """Run `algorithm` on `environment` from the first round to the horizon.
 
     Contexts depend on the seed alone: all algorithms meet the same ones, and a shorter horizon is
-    the beginning of a longer one. `record="thin"` keeps the regret after a thousand rounds instead
-    of every round, for horizons that would fill the memory.
+    the beginning of a longer one. `record="thin"` keeps the regret at 1,000 evenly spread rounds
+    and nothing else, for horizons that would fill the memory. Where contexts are feature vectors
+    without end, an algorithm that needs to know their law is given 1,000 draws from it.
 
     Both switches are set by what is possible unless given, and change the speed alone.
     `compiled=False` takes the plain loop through `act` and `learn`. `factored=False` keeps a number
@@ -64,23 +69,86 @@ def simulate(
         expected = "an Environment: something with problem, context_law and losses"
         reject("simulate", "environment", expected, environment)
     choice("simulate", "record", record, ("full", "thin"))
-    root = fixed(seed)
-    if compiled is False or (factored is None and algorithm.needs_context_distribution):
-        # Whoever looks at every context in every round reads a table faster than features.
-        factored = False
-    world = _world(environment, factored=factored)
+    return play_through(
+        algorithm,
+        environment,
+        fixed(seed),
+        compiled=compiled,
+        factored=factored,
+        record=record,
+        show_progress=show_progress,
+        stopped=lambda: False,
+    )
+
+
+def play_through(
+    algorithm: Algorithm,
+    environment: Environment,
+    seed: np.random.SeedSequence,
+    *,
+    compiled: bool | None,
+    factored: bool | None,
+    record: str,
+    show_progress: bool | None,
+    stopped: Callable[[], bool],
+) -> Run:
+    """Simulate, as `simulate` says; end with KeyboardInterrupt as soon as `stopped` says so."""
+    world = form_to_play(algorithm, environment, compiled=compiled, factored=factored)
     horizon = horizon_of(world)
-    learner = algorithm.start(_problem(algorithm, world, root), seed=root)
-    play = _player(world, learner, horizon, compiled=compiled)
+    learner = algorithm.start(_problem(algorithm, world, seed), seed=seed)
     recorder: Recorder = FullRecorder() if record == "full" else ThinRecorder(horizon)
-    generator = stream(root, "contexts")
+    generator = stream(seed, "contexts")
     with progress(algorithm.id, horizon, show=show_progress) as tell:
-        for start, stop in stretches(world):
+        play = _player(world, learner, tell, compiled=compiled)
+        for start, stop in timed_stretches(world):
+            if stopped():
+                raise KeyboardInterrupt
             stretch = play(start, _contexts(world, generator, stop - start))
             _check(stretch, start)
             recorder.take(stretch)
             tell(stop)
-    return recorder.finish(algorithm, environment, root)
+    return recorder.finish(algorithm, environment, seed)
+
+
+def timed_stretches(world: Environment) -> Iterator[tuple[int, int]]:
+    """Yield the stretches of a simulation, each about as long as a person waits without noticing.
+
+    A round takes from a tenth of a microsecond to many milliseconds; so the length follows the
+    clock. It does not matter for the result.
+    """
+    horizon, length, longest = horizon_of(world), _FIRST_STRETCH, longest_stretch(world)
+    start = 0
+    while start < horizon:
+        length = min(length, longest)
+        stop = min(start + length, horizon)
+        began = time.monotonic()
+        yield start, stop
+        factor = _STRETCH_SECONDS / max(time.monotonic() - began, 1e-9)
+        length = 2 * max(1, int(length * min(max(factor, 0.1), 8.0)) // 2)
+        start = stop
+
+
+def form_to_play(
+    algorithm: Algorithm,
+    environment: Environment,
+    *,
+    compiled: bool | None,
+    factored: bool | None,
+) -> Environment:
+    """Return the form of the environment in which it is simulated."""
+    if factored is None and (compiled is False or algorithm.needs_context_distribution):
+        # The plain loop shows what a learner of one's own would see. And whoever looks at every
+        # context in every round reads a table faster than features.
+        return environment
+    if factored is False or isinstance(environment.problem.form, LinearForm):
+        return environment
+    linear = environment.factored() if isinstance(environment, BlockEnvironment) else None
+    if linear is None and factored:
+        raise InvalidParameterError(
+            f"{type(environment).__name__} cannot be factored: its losses are clipped, or differ "
+            "from context to context without a rule. Leave out factored=True."
+        )
+    return environment if linear is None else linear
 
 
 def _contexts(
@@ -123,19 +191,6 @@ def _check(stretch: Stretch, start: int) -> None:
     )
 
 
-def _world(environment: Environment, *, factored: bool | None) -> Environment:
-    """Return the form of the environment in which it is simulated."""
-    if factored is False or isinstance(environment.problem.form, LinearForm):
-        return environment
-    linear = environment.factored() if isinstance(environment, BlockEnvironment) else None
-    if linear is None and factored:
-        raise InvalidParameterError(
-            f"{type(environment).__name__} has no linear form: its losses are clipped, or differ "
-            "from context to context without a rule. Leave out factored=True."
-        )
-    return environment if linear is None else linear
-
-
 def _problem(
     algorithm: Algorithm, environment: Environment, seed: np.random.SeedSequence
 ) -> Problem:
@@ -148,7 +203,11 @@ def _problem(
 
 
 def _player(
-    environment: Environment, learner: Learner, horizon: int, *, compiled: bool | None
+    environment: Environment,
+    learner: Learner,
+    tell: Callable[[int], None],
+    *,
+    compiled: bool | None,
 ) -> Callable[[int, npt.NDArray[Any]], Stretch]:
     if (
         compiled is not False
@@ -162,4 +221,4 @@ def _player(
             f"{type(environment).__name__}: both must come in compiled form. Leave out "
             "compiled=True for the plain loop."
         )
-    return plain_player(environment, learner, horizon)
+    return plain_player(environment, learner, tell)

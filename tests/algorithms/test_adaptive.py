@@ -1,0 +1,321 @@
+"""What the adaptive learner promises beyond what every learner does."""
+
+import math
+from collections.abc import Iterator
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+from crossbandit import CrossGraphAdaptive, FeedbackGraph, Problem, graphs, simulate
+from crossbandit.algorithms.cross_graph_adaptive import AdaptiveLearner
+from crossbandit.checks import check_algorithm
+from crossbandit.environments import BlockEnvironment, from_table, paper_benchmark
+from crossbandit.errors import InvalidParameterError
+from crossbandit.kernels import adaptive
+from crossbandit.kernels.rounds import Floats
+from crossbandit.streams import stream
+from tests.cases import asymmetric, environments, table
+from tests.learners import act, clone, contexts_of, cumulative, inside, revealed, start
+from tests.reference import cross_graph_adaptive
+from tests.reference.common import Losses
+
+ALL_GRAPHS = {
+    "threshold": graphs.threshold(4),
+    "loopless clique": graphs.loopless_clique(4),
+    "apple tasting": graphs.apple_tasting(),
+    "singletons": graphs.singletons(3),
+    "asymmetric": asymmetric(),
+}
+NEVER = 1e-15  # a probability too small to have an interval of uniform numbers
+every_graph = pytest.mark.parametrize("graph", ALL_GRAPHS.values(), ids=list(ALL_GRAPHS))
+
+
+def numbers(learner: AdaptiveLearner) -> Floats:
+    return np.array(learner._state()["numbers"])
+
+
+# ------------------------------------------------------------------------ scale, shift, horizon
+
+
+@every_graph
+@pytest.mark.parametrize(("scale", "shift"), [(0.5, 0.0), (0.01, 0.0), (0.01, 0.9), (1e-6, 0.5)])
+def test_arms_do_not_depend_on_scale_and_shift(
+    graph: FeedbackGraph, scale: float, shift: float
+) -> None:
+    losses = np.random.default_rng(3).random((400, 3, graph.arms))
+    losses[:, :, 0] *= 0.6
+    usual = simulate(CrossGraphAdaptive(), from_table(losses, graph), seed=5)
+    changed = simulate(CrossGraphAdaptive(), from_table(shift + scale * losses, graph), seed=5)
+    np.testing.assert_array_equal(changed.arms, usual.arms)
+
+
+def test_nothing_but_the_rounds_so_far_is_known() -> None:
+    """A run is the beginning of a longer one, arm for arm: there is no horizon to know."""
+    short = simulate(CrossGraphAdaptive(), paper_benchmark(500, alpha=4), seed=1)
+    long = simulate(CrossGraphAdaptive(), paper_benchmark(2000, alpha=4), seed=1)
+    np.testing.assert_array_equal(short.arms, long.arms[:500])
+
+
+@pytest.mark.parametrize("alpha", [1, 4, 8])
+def test_regret_on_the_papers_benchmark_is_small(alpha: int) -> None:
+    """Algorithm 2 has 270, 480 and 690 here; a mean over three seeds above 5 % fails."""
+    environment = paper_benchmark(10_000, alpha=alpha)
+    runs = [simulate(CrossGraphAdaptive(), environment, seed=seed) for seed in (100, 101, 102)]
+    assert np.mean([run.final_regret for run in runs]) < {1: 13, 4: 24, 8: 34}[alpha]
+
+
+def test_a_late_best_arm_is_found_without_contexts_that_show_it() -> None:
+    """The worst arm of the first third is best from then on, and nobody plays it by accident."""
+    losses = np.tile([0.7, 0.4, 0.5, 0.5], (6000, 1, 1))
+    losses[2000:, 0, 0] = 0.1
+    run = simulate(CrossGraphAdaptive(), from_table(losses, graphs.singletons(4)), seed=0)
+    assert np.mean(run.arms[1500:2000] == 0) < 0.05
+    assert np.mean(run.arms[5500:] == 0) > 0.9
+
+
+# ------------------------------------------------------------------------------ learning rate
+
+
+def test_the_learning_rate_is_zero_until_losses_differ() -> None:
+    learner = CrossGraphAdaptive().start(Problem(graphs.complete(3), contexts=1), seed=0)
+    for _ in range(5):
+        decision = learner.act(0)
+        learner.learn(decision, np.full((3, 1), 0.4))
+        assert learner.learning_rate == 0
+        np.testing.assert_allclose(learner.policy(0), 1 / 3)
+    learner.learn(learner.act(0), [[0.2], [0.4], [0.6]])
+    assert learner.learning_rate == pytest.approx(math.log(3) / 0.4)
+    learner.learn(learner.act(0), [[0.2], [0.4], [0.6]])
+    assert learner.learning_rate < math.log(3) / 0.4
+
+
+def test_a_learning_rate_by_hand_stays() -> None:
+    environment = table(graphs.threshold(4), 50, 2, seed=0)
+    learner = start(CrossGraphAdaptive(eta=0.25), environment)
+    assert isinstance(learner, AdaptiveLearner)
+    for context in contexts_of(environment):
+        decision = learner.act(context)
+        learner.learn(decision, revealed(environment, decision))
+        assert learner.learning_rate == 0.25
+
+
+@pytest.mark.parametrize("eta", [1e-12, 0.3, 40.0, 1e12])
+@pytest.mark.parametrize("scale", [1e-9, 1.0, 1e9])
+def test_the_mixability_gap_is_exact_at_any_size(eta: float, scale: float) -> None:
+    rng = np.random.default_rng(8)
+    graph = asymmetric()
+    for arm in range(5):
+        chosen = rng.dirichlet(np.full(5, 0.3))
+        chosen[rng.integers(5)] = 0.0
+        chosen /= chosen.sum()
+        estimates = scale * rng.normal(size=5) * graph.adjacency[arm]
+        gap = adaptive._mixability_gap(chosen, estimates, graph.out_runs, arm, eta)
+        seen = chosen > 0
+        least = estimates[seen].min()
+        logs = np.log(chosen[seen]) - eta * (estimates[seen] - least)
+        mixed = least - (logs.max() + np.log(np.exp(logs - logs.max()).sum())) / eta
+        expected = chosen @ estimates - mixed
+        assert gap == pytest.approx(expected, rel=1e-6, abs=1e-15 * scale + 4e-16 / eta)
+
+
+# ------------------------------------------------------------------------------- exploration
+
+
+@every_graph
+def test_every_arm_keeps_its_floor_of_observation(graph: FeedbackGraph) -> None:
+    """With one context and one clearly best arm, nothing but the floor shows the others."""
+    for best in range(graph.arms):
+        losses = np.full((3000, 1, graph.arms), 0.9)
+        losses[:, 0, best] = 0.1
+        environment = from_table(losses, graph)
+        learner = start(CrossGraphAdaptive(), environment)
+        learner.simulate(  # type: ignore[attr-defined]
+            contexts_of(environment),
+            environment.problem.form.block(contexts_of(environment)),
+            environment.block(0, 3000),
+            np.empty(3000, dtype=np.int64),
+            np.empty(3000),
+        )
+        masses = learner._state()["masses"]
+        owed = np.full(graph.arms, 1 / graph.arms)
+        owed[list(graph.arms_without_self_loop)] = 1.0
+        assert (masses > 0.4 * owed / math.sqrt(3000)).all()
+        assert learner.policy(0)[best] > 0.93
+
+
+# -------------------------------------------------------------------------- expectation, bias
+
+
+def branches(
+    learner: AdaptiveLearner, nu: Floats, losses: Floats
+) -> Iterator[tuple[float, int, int, Any]]:
+    """Yield every context and arm: probability, context, arm and the learner after the round."""
+    for context, arm in product(range(len(nu)), range(learner.problem.arms)):
+        policy = learner.policy(context)
+        if policy[arm] > NEVER:
+            after = clone(learner)
+            decision = act(after, context, inside(policy, arm))
+            assert decision.arm == arm
+            after.learn(decision, losses[list(decision.revealed)])
+            yield nu[context] * policy[arm], context, arm, after
+
+
+def expectation(
+    learner: AdaptiveLearner, nu: Floats, losses: Floats
+) -> tuple[Floats, Floats, float]:
+    """Return the exact mean of lhat (M, K), the factor that it should have (K,), and m_t."""
+    graph, arms = learner.problem.graph, learner.problem.arms
+    floor = min(0.5, 1 / math.sqrt(learner.round + 1))
+    owed = np.full(arms, 1 / arms)
+    owed[list(graph.arms_without_self_loop)] = 1.0
+    before = cumulative(learner)
+    mean, factor = np.zeros_like(before), np.zeros(arms)
+    for probability, _, arm, after in branches(learner, nu, losses):
+        mean += probability * (cumulative(after) - before)
+        masses = after._state()["masses"]
+        factor += probability * graph.adjacency[arm] / (masses + floor * owed)
+    return mean, factor, adaptive.baseline(learner._adaptive)
+
+
+@pytest.mark.parametrize("rounds", [3, 40])
+@every_graph
+def test_the_estimate_has_the_stated_mean(graph: FeedbackGraph, rounds: int) -> None:
+    """E[lhat_c(a)] = (l_c(a) - m) sum_c nu(c) r_c(N_in(a)) / (w_c(a) + f(a)), w with c counted."""
+    nu = np.array([0.3, 0.7])
+    environment = from_table(
+        np.random.default_rng(1).random((rounds, 2, graph.arms)), graph, nu.tolist()
+    )
+    learner = start(CrossGraphAdaptive(), environment)
+    assert isinstance(learner, AdaptiveLearner)
+    for context in contexts_of(environment):
+        decision = learner.act(context)
+        learner.learn(decision, revealed(environment, decision))
+    losses = np.random.default_rng(2).random((graph.arms, 2))
+    mean, factor, base = expectation(learner, nu, losses)
+    np.testing.assert_allclose(mean, (losses.T - base) * factor, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("graph", "least"),
+    [(graphs.threshold(4), 0.8), (graphs.ring(4, radius=1), 0.8), (graphs.complete(4), 0.98)],
+    ids=["threshold", "ring", "complete"],
+)
+def test_the_bias_is_small_where_contexts_show_every_arm(
+    graph: FeedbackGraph, least: float
+) -> None:
+    """The factor of l - m is 1 for an unbiased estimate; four contexts differ in their best arm."""
+    rng = np.random.default_rng(4)
+    losses = 0.3 + 0.7 * rng.random((2000, 4, 4))
+    losses[:, np.arange(4), np.arange(4)] -= 0.3
+    nu = np.array([0.4, 0.3, 0.2, 0.1])
+    environment = from_table(losses, graph, nu.tolist())
+    learner = start(CrossGraphAdaptive(), environment)
+    assert isinstance(learner, AdaptiveLearner)
+    for context in contexts_of(environment):
+        decision = learner.act(context)
+        learner.learn(decision, revealed(environment, decision))
+    _, factor, _ = expectation(learner, nu, losses[0].T)
+    assert (factor > least).all()
+    assert (factor < 1.2).all()
+
+
+# ---------------------------------------------------------------------------------- forgetting
+
+
+def losses_of(environment: BlockEnvironment) -> Losses:
+    """Return a function from a round to its losses, contexts by arms."""
+    firsts, entries, values = environment.problem.form.support()
+
+    def losses(t: int) -> Floats:
+        rows = environment.losses(t)
+        if values.size == 1:
+            return rows.T
+        return np.array((rows * values[entries]).sum(axis=2))
+
+    assert firsts.size == environment.problem.contexts
+    return losses
+
+
+def test_forgetting_follows_the_transcription_over_many_half_lives() -> None:
+    """A half-life of 1.5 rounds brings the sums back to scale twice in 240 rounds."""
+    algorithm = CrossGraphAdaptive(half_life=1.5)
+    parameters = {key: value for key, value in algorithm.to_json().items() if key != "id"}
+    for _, environment in environments():
+        run = simulate(algorithm, environment, seed=3, compiled=True, factored=False)
+        plain = simulate(algorithm, environment, seed=3, compiled=False)
+        trace = cross_graph_adaptive.run(
+            environment.problem.graph.adjacency,
+            losses_of(environment),
+            run.contexts,
+            stream(3, "learner").random(len(run.contexts)),
+            **parameters,
+        )
+        np.testing.assert_array_equal(run.arms, trace.arms)
+        np.testing.assert_array_equal(plain.arms, trace.arms)
+
+
+def test_forgetting_follows_a_change_that_memory_resists() -> None:
+    losses = np.tile([0.2, 0.6, 0.6], (4000, 1, 1))
+    losses[3000:, 0, :2] = 0.6, 0.2
+    environment = from_table(losses, graphs.complete(3))
+    forgetful = simulate(CrossGraphAdaptive(half_life=200), environment, seed=0)
+    faithful = simulate(CrossGraphAdaptive(), environment, seed=0)
+    assert np.mean(forgetful.arms[3500:] == 1) > 0.95
+    assert np.mean(faithful.arms[3500:] == 1) < 0.05
+
+
+def test_a_late_loss_is_discounted_by_the_age_of_its_round() -> None:
+    environment = table(graphs.complete(3), 40, 1, seed=2)
+    learner = CrossGraphAdaptive(half_life=10).start(environment.problem, seed=0)
+    learner.learn(early := learner.act(0), revealed(environment, early))
+    old = learner.act(0)
+    for _ in range(10):
+        new = learner.act(0)
+    twin = clone(learner)
+    before = cumulative(learner)
+    learner.learn(old, [[0.1], [0.5], [0.9]])
+    twin.learn(new, [[0.1], [0.5], [0.9]])
+    ratio = (cumulative(learner) - before) / (cumulative(twin) - before)
+    # All arms are always seen, so weights differ by the floor alone; ten rounds make a half.
+    counts = [sum(0.5 ** (s / 10) for s in range(played)) for played in (2, 12)]
+    weights = [1 / (1 + min(0.5, 1 / math.sqrt(count)) / 3) for count in counts]
+    np.testing.assert_allclose(ratio, 0.5 * weights[0] / weights[1], rtol=1e-9)
+
+
+# --------------------------------------------------------------------------- late, checks, door
+
+
+@every_graph
+def test_it_passes_the_checks_on_every_graph(graph: FeedbackGraph) -> None:
+    check_algorithm(CrossGraphAdaptive(), graph)
+    check_algorithm(CrossGraphAdaptive(half_life=5), graph)
+
+
+def test_late_feedback_costs_little() -> None:
+    """Feedback that is 50 rounds late, in random order, still finds the best arms."""
+    environment = table(graphs.threshold(4), 3000, 4, seed=0)
+    learner = start(CrossGraphAdaptive(), environment)
+    rng = np.random.default_rng(0)
+    out: list[Any] = []
+    for context in contexts_of(environment):
+        out.append(learner.act(context))
+        if len(out) > 50:
+            decision = out.pop(int(rng.integers(len(out))))
+            learner.learn(decision, revealed(environment, decision))
+    for context in range(4):
+        assert learner.policy(context)[context] > 0.9
+
+
+@pytest.mark.parametrize("name", ["rate", "exploration", "recency", "eta", "half_life"])
+@pytest.mark.parametrize("value", [0, -1.0, math.nan, math.inf, "1", True])
+def test_a_bad_constant_is_refused(name: str, value: Any) -> None:
+    with pytest.raises(InvalidParameterError, match=f"The '{name}' parameter of"):
+        CrossGraphAdaptive(**{name: value})
+
+
+def test_a_weakly_observable_graph_is_refused() -> None:
+    graph = FeedbackGraph([[1, 0, 0], [1, 0, 0], [1, 1, 1]])
+    with pytest.raises(ValueError, match="CrossGraphAdaptive"):
+        CrossGraphAdaptive().start(Problem(graph, contexts=1), seed=0)
