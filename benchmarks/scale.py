@@ -100,7 +100,6 @@ def _softmaxes() -> Result:
         run / bare,
         2.5,
         "times",
-        note="see the profile below the table",
     )
 
 

@@ -5,9 +5,13 @@ from __future__ import annotations
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
+from benchmarks.measure import Result
 from crossbandit import studies
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 # Over a minute of single-core work: runs of the paper's size, as a sweep has them, and long ones.
 STUDY = """
@@ -30,31 +34,21 @@ BAR = 1.7
 LEAST_SECONDS = 60.0
 
 
-def two_workers() -> dict[str, Any]:
+def results() -> Iterator[Result]:
     """Measure a study on one worker and on two, started and stopped with it."""
     study = studies.Study.from_toml(STUDY)
     one = _seconds(study, jobs=1)
     two = _seconds(study, jobs=2)
     if one < LEAST_SECONDS:
         raise RuntimeError(f"The study took {one:.0f} s on one worker: make it longer.")
-    return {
-        "name": f"two local workers against one, {len(study.cells)} cells, {one:.0f} s on one",
-        "measured": one / two,
-        "bar": BAR,
-        "met": one / two >= BAR,
-    }
+    name = f"two local workers against one, {len(study.cells)} cells, {one:.0f} s on one"
+    yield Result(name, one / two, BAR, "times faster", at_least=True)
 
 
-def cells_per_second(backend: str = "local", jobs: int = 2) -> dict[str, Any]:
-    """Measure the paper's evaluation, 2400 short cells, workers started and results kept."""
+def cells_per_second(backend: str = "local", jobs: int = 2) -> float:
+    """Return the pace of the paper's evaluation, 2400 short cells, from start to stop."""
     study = studies.shipped("paper")
-    seconds = _seconds(study, jobs=jobs, backend=backend)
-    return {
-        "name": f"cells of the paper's evaluation a second, {backend}, {jobs} workers",
-        "measured": len(study.cells) / seconds,
-        "bar": None,
-        "met": True,
-    }
+    return len(study.cells) / _seconds(study, jobs=jobs, backend=backend)
 
 
 def _seconds(study: studies.Study, *, jobs: int, backend: str = "local") -> float:
