@@ -57,14 +57,21 @@ def sweeps_figure(sweeps: Sequence[Sweep]) -> Figure:
     from matplotlib.figure import Figure
 
     styles = _styles(method for sweep in sweeps for method in sweep.methods)
-    columns = min(2, len(sweeps))
+    wide = not all(sweep.numeric for sweep in sweeps)  # rows of names need the whole width
+    columns = 1 if wide else min(2, len(sweeps))
     rows = -(-len(sweeps) // columns)
+    height = max(3.5, *(0.0 if sweep.numeric else _rows_height(sweep) for sweep in sweeps))
     with rc_context(_STYLE):
-        figure = Figure(figsize=(4.6 * columns + 0.4, 3.5 * rows), layout="constrained")
+        width = 7.2 if wide else 4.6 * columns + 0.4
+        figure = Figure(figsize=(width, height * rows), layout="constrained")
         for i, sweep in enumerate(sweeps):
             axes = figure.add_subplot(rows, columns, i + 1)
             _draw_sweep(axes, sweep, styles)
     return figure
+
+
+def _rows_height(sweep: Sweep) -> float:
+    return 1.2 + 0.48 * len(sweep.settings) + 0.2 * len(sweep.methods)
 
 
 def _styles(methods: Iterable[str]) -> dict[str, tuple[str, str]]:
@@ -116,13 +123,14 @@ def _draw_rows(axes: Axes, sweep: Sweep, styles: Mapping[str, tuple[str, str]]) 
             label=method,
         )
     for i, setting in enumerate(sweep.settings):
-        axes.annotate(
+        label = axes.annotate(
             setting.label,
             xy=(0, i - 0.15),
             xycoords=("axes fraction", "data"),
             fontsize=8,
             annotation_clip=False,
         )
+        label.set_in_layout(False)  # a long name must not squeeze the chart
         axes.axhline(i + 0.5, color=GRID, linewidth=0.7)
     axes.set_ylim(len(sweep.settings) - 0.5, -0.5)
     axes.set_yticks([])
@@ -130,7 +138,9 @@ def _draw_rows(axes: Axes, sweep: Sweep, styles: Mapping[str, tuple[str, str]]) 
     axes.set_xlim(left=min(0.0, axes.get_xlim()[0]))
     axes.set_xlabel("final regret")
     axes.grid(axis="x", color=GRID, linewidth=0.7)
-    axes.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    axes.legend(
+        frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(0.0, -0.14), borderaxespad=0
+    )
 
 
 def _draw_column(axes: Axes, column: Sequence[Entry], style: tuple[str, str]) -> None:

@@ -150,7 +150,7 @@ def _generic(part: str, summaries: Sequence[Summary]) -> Sweep:
     axis = _axis(varying, summaries)
     if axis is not None:
         summaries = sorted(summaries, key=lambda summary: float(summary.setting[axis]))
-    labels = _setting_labels(summaries, varying, axis)
+    labels = _setting_labels(summaries, axis)
     settings: dict[str, Setting] = {}
     entries: dict[tuple[Setting, str], Entry] = {}
     for summary, label in zip(summaries, labels, strict=True):
@@ -179,16 +179,18 @@ def _axis(varying: Sequence[str], summaries: Sequence[Summary]) -> str | None:
     return varying[0] if all(isinstance(value, int | float) for value in values) else None
 
 
-def _setting_labels(
-    summaries: Sequence[Summary], varying: Sequence[str], axis: str | None
-) -> list[str]:
-    """Name the environment of each summary: by its number, its own name, or what varies."""
+def _setting_labels(summaries: Sequence[Summary], axis: str | None) -> list[str]:
+    """Name the environment of each summary: by its number, its own name, or what varies in it."""
     if axis is not None:
         return [_shown(summary.setting[axis]) for summary in summaries]
     named = {(str(sorted(s.setting.items(), key=str)), s.environment) for s in summaries}
     if len({name for _, name in named}) == len(named):
         return [summary.environment for summary in summaries]
-    return [_by_parameters(summary, varying) for summary in summaries]
+    varying = {
+        name: _varying([s.setting for s in summaries if s.environment == name])
+        for name in dict.fromkeys(summary.environment for summary in summaries)
+    }
+    return [_by_parameters(summary, varying[summary.environment]) for summary in summaries]
 
 
 def _by_parameters(summary: Summary, varying: Sequence[str]) -> str:
