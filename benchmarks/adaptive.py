@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import statistics
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from rich.console import Console
@@ -38,17 +39,18 @@ class Case(NamedTuple):
 
 def bars() -> Iterator[Case]:
     """Yield every environment that has a bar."""
+    ring = graphs.paper_ring(9, radius=1)
     for horizon in (2000, 4000, 6000, 8000, 10_000):
         yield Case(
             f"paper, alpha 4, T {horizon}",
-            lambda horizon=horizon: environments.paper_benchmark(horizon, alpha=4),
+            partial(environments.paper_benchmark, horizon, alpha=4),
             0.05,
             200,
         )
     for alpha in (1, 2, 3, 4, 8):
         yield Case(
             f"paper, T 10000, alpha {alpha}",
-            lambda alpha=alpha: environments.paper_benchmark(10_000, alpha=alpha),
+            partial(environments.paper_benchmark, 10_000, alpha=alpha),
             0.05,
             100,
         )
@@ -56,12 +58,9 @@ def bars() -> Iterator[Case]:
         for switches in (2, 5, 20, 50):
             yield Case(
                 f"switching, {switches} switches, T {horizon}",
-                lambda horizon=horizon, switches=switches: environments.switching(
-                    graphs.paper_ring(9, radius=1), horizon, switches=switches
-                ),
+                partial(environments.switching, ring, horizon, switches=switches),
                 1.0,
             )
-    ring = graphs.paper_ring(9, radius=1)
     yield Case("stochastic, gap 0.02, T 100000", lambda: worlds.gaps(ring, 100_000, 10, 0.02), 0.3)
     tasting, clique = graphs.apple_tasting(), graphs.loopless_clique(10)
     loopless = tasting.arms_without_self_loop[0]

@@ -23,8 +23,10 @@ _CHUNK = 1000
 
 
 class Auctions(BlockEnvironment):
-    """First-price auctions: a context is (1, value), the loss of a bid b against the price m is
-    (1 - (value - b) 1{b >= m}) / 2. Prices are Beta(2, 4), or move with a slow wave.
+    """First-price auctions; a context is (1, value).
+
+    The loss of a bid b against the price m is (1 - (value - b) 1{b >= m}) / 2. Prices are
+    Beta(2, 4), or move with a slow wave.
     """
 
     def __init__(self, horizon: int, *, drifting: bool, bids: int = 100) -> None:

@@ -111,7 +111,7 @@ def test_the_mixability_gap_is_exact_at_any_size(eta: float, scale: float) -> No
         chosen[rng.integers(5)] = 0.0
         chosen /= chosen.sum()
         estimates = scale * rng.normal(size=5) * graph.adjacency[arm]
-        gap = adaptive._mixability_gap(chosen, estimates, graph.out_runs, arm, eta)
+        gap = adaptive.mixability_gap(chosen, estimates, graph.out_runs, arm, eta)
         seen = chosen > 0
         least = estimates[seen].min()
         logs = np.log(chosen[seen]) - eta * (estimates[seen] - least)
@@ -271,8 +271,7 @@ def test_a_late_loss_is_discounted_by_the_age_of_its_round() -> None:
     learner = CrossGraphAdaptive(half_life=10).start(environment.problem, seed=0)
     learner.learn(early := learner.act(0), revealed(environment, early))
     old = learner.act(0)
-    for _ in range(10):
-        new = learner.act(0)
+    new = [learner.act(0) for _ in range(10)][-1]
     twin = clone(learner)
     before = cumulative(learner)
     learner.learn(old, [[0.1], [0.5], [0.9]])

@@ -98,7 +98,7 @@ def played(algorithm: Algorithm, environment: BlockEnvironment) -> Learner:
 
 
 def growth(learner: Learner) -> float:
-    """Return how many times a loss of the last round counts: forgetting lets new ones weigh more."""
+    """Return how often a loss of the last round counts: forgetting lets new ones weigh more."""
     if not isinstance(learner, AdaptiveLearner):
         return 1.0
     rounds = learner.round - 1 - int(learner._state()["counters"][REFERENCE])

@@ -40,7 +40,7 @@ def run(
 
     def explore(q: Floats, floor: Floats) -> Floats:
         lack = np.maximum(0.0, floor - w)
-        r = (1 - lack.sum()) * q
+        r: Floats = (1 - lack.sum()) * q
         for a in range(K):
             if a in s_bar:
                 r[np.arange(K) != a] += lack[a] / (K - 1)

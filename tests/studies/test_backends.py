@@ -64,10 +64,17 @@ def test_an_existing_cluster_is_used_by_its_address(scheduler: str, tmp_path: Pa
     assert content(out) == content(tmp_path / "here")
 
 
-def test_a_cluster_that_does_not_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("backend", "address"),
+    [("dask", "tcp://127.0.0.1:9"), ("ray", "127.0.0.1:9"), ("ray", "ray://127.0.0.1:9")],
+)
+def test_a_cluster_that_does_not_answer(
+    backend: str, address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(backends, "_CONNECT_SECONDS", 1)
-    with pytest.raises(BackendError, match=r"No Dask scheduler answers at 'tcp://127\.0\.0\.1:9'"):
-        studies.run(small(), tmp_path, backend="dask", address="tcp://127.0.0.1:9")
+    message = f"No .* answers at '{address}'"
+    with pytest.raises(BackendError, match=message):
+        studies.run(small(), tmp_path, backend=backend, address=address)
 
 
 @pytest.mark.parametrize(("backend", "module"), [("ray", "ray"), ("dask", "distributed")])

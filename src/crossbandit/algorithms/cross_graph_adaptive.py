@@ -145,6 +145,7 @@ class AdaptiveLearner(Learner):
         return out
 
     def _play(self, ticket: Ticket) -> float:
+        ticket.weights = np.empty(self.problem.arms)
         arguments = (
             self._adaptive,
             self.parameters,
@@ -153,16 +154,18 @@ class AdaptiveLearner(Learner):
             ticket.reading.first,
             ticket.reading.values,
             self._generator.random(),
+            ticket.weights,
         )
         if self._play_code is None:
-            self._play_code = resolved(adaptive.play, *arguments)
+            self._play_code = resolved(adaptive.play_and_weigh, *arguments)
         ticket.arm, probability = self._play_code(*arguments)
-        ticket.weights = self._adaptive.weights.copy()
         base = adaptive.baseline(self._adaptive)
         ticket.baseline = None if math.isnan(base) else float(base)
         return probability
 
     def _absorb(self, ticket: Ticket, rows: Floats) -> None:
+        if ticket.weights is None:
+            return
         arguments = (
             self._adaptive,
             self.parameters,
@@ -179,8 +182,7 @@ class AdaptiveLearner(Learner):
         if self._absorb_code is None:
             self._absorb_code = resolved(adaptive.absorb_rows, *arguments)
         growth = self._absorb_code(*arguments)
-        if ticket.weights is not None:
-            ticket.weights = ticket.weights * growth
+        ticket.weights = ticket.weights * growth
         self._add(self._adaptive.estimates[0], ticket, rows)
 
     def _state(self) -> Mapping[str, npt.NDArray[Any]]:

@@ -31,7 +31,7 @@ COUNT, GAP, LOW, HIGH, BASE_SUM, BASE_WEIGHT = 0, 1, 2, 3, 4, 5
 # After this many half-lives the estimates are brought back to scale: 2^64 is far from overflow.
 _HALF_LIVES = 64.0
 _MOST_EXPLORATION = 0.5
-_HALF = 0.5
+_NOTHING = 1e-18
 
 
 class AdaptiveParameters(NamedTuple):
@@ -56,7 +56,7 @@ class AdaptiveState(NamedTuple):
     masses: Floats  # (K,): running mean of the probabilities of being observed
     numbers: Floats  # (6,): count, mixability gap, least and largest loss, baseline as a fraction
     counters: Integers  # (2,): round to come, round at which forgetting counts as 1
-    weights: Floats  # (K,): the factors of the round played last
+    weights: Floats  # (K,), scratch: the factors of the round's revealed arms
     softmax: Floats  # (K,), scratch: exponential weights of one context
     chosen: Floats  # (K,), scratch: the same with exploration
     revealed: Floats  # (K,), scratch: losses of the revealed arms in the round's context
@@ -73,10 +73,13 @@ def policy(
     out: Floats,
 ) -> None:
     """Set `out` (K,) to the distribution of the round to come in one context."""
-    keep = 2.0 ** (-1.0 / parameters.half_life)
+    keep = _power(-1.0 / parameters.half_life)
     gap, count = keep * state.numbers[GAP], keep * state.numbers[COUNT] + 1.0
     _softmax(state, parameters, gap, state.counters[ROUND], first, values, out)
-    _explore(out, state.masses, shares, _floor(parameters, count), out)
+    floor = _floor(parameters, count)
+    lacking = _lacking(state.masses, shares, floor)
+    if lacking > 0.0:
+        _explore(out, state.masses, shares, floor, lacking, out)
 
 
 @inlined
@@ -96,12 +99,19 @@ def learning_rate(state: AdaptiveState, parameters: AdaptiveParameters, gap: flo
     spread = state.numbers[HIGH] - state.numbers[LOW]
     if not spread > 0.0:  # nothing to compare yet: all arms are alike
         return 0.0
-    return parameters.rate * math.log(state.masses.size) / (spread + gap)
+    rate: float = parameters.rate * math.log(state.masses.size) / (spread + gap)
+    return rate
+
+
+@inlined
+def _power(exponent: float) -> float:
+    # Without forgetting every exponent is 0, and a power takes as long as an exponential.
+    return 1.0 if exponent == 0.0 else 2.0**exponent
 
 
 @inlined
 def _growth(state: AdaptiveState, parameters: AdaptiveParameters, round_: int) -> float:
-    return 2.0 ** ((round_ - state.counters[REFERENCE]) / parameters.half_life)
+    return _power((round_ - state.counters[REFERENCE]) / parameters.half_life)
 
 
 @inlined
@@ -124,24 +134,33 @@ def _floor(parameters: AdaptiveParameters, count: float) -> float:
 
 
 @inlined
-def _explore(weights: Floats, masses: Floats, shares: Floats, floor: float, out: Floats) -> None:
-    """Set `out` (K,) to `weights`, with what each arm lacks to its floor of observation mixed in.
+def _lacking(masses: Floats, shares: Floats, floor: float) -> float:
+    """Return how much probability of being observed all arms together lack to their floors."""
+    lacking = 0.0
+    for a in range(masses.size):
+        lacking += max(0.0, floor * shares[a] - masses[a])
+    return lacking
+
+
+@inlined
+def _explore(
+    weights: Floats, masses: Floats, shares: Floats, floor: float, lacking: float, out: Floats
+) -> None:
+    """Set `out` (K,) to `weights`, with what each arm lacks to its floor mixed in.
 
     An arm with a self-loop is played itself; one without is observed by playing any other. `out`
     may be `weights`.
     """
     arms = masses.size
-    lacking = 0.0
     others = 0.0
     for a in range(arms):
-        lack = max(0.0, floor * shares[a] - masses[a])
-        lacking += lack
         if shares[a] == 1.0:
-            others += lack / (arms - 1)
+            others += max(0.0, floor - masses[a])
+    each = others / (arms - 1)
     for a in range(arms):
         lack = max(0.0, floor * shares[a] - masses[a])
-        extra = lack if shares[a] < 1.0 else -lack / (arms - 1)
-        out[a] = (1.0 - lacking) * weights[a] + (extra + others)
+        extra = lack + each if shares[a] < 1.0 else (others - lack) / (arms - 1)
+        out[a] = (1.0 - lacking) * weights[a] + extra
 
 
 @inlined
@@ -154,30 +173,51 @@ def play(
     values: Floats,
     uniform: float,
 ) -> tuple[int, float]:
-    """Play one round; return the arm and its probability. Changes `state`, fills its `weights`.
+    """Play one round; return the arm and its probability. Changes `state`.
 
     shares (K,): the part of the floor that each arm is owed, 1 / K or, without self-loop, 1.
     """
     round_ = state.counters[ROUND]
     if (round_ - state.counters[REFERENCE]) / parameters.half_life > _HALF_LIVES:
         _rescale(state, parameters, round_)
-    keep = 2.0 ** (-1.0 / parameters.half_life)
+    keep = _power(-1.0 / parameters.half_life)
     recent = keep * state.numbers[COUNT]
     state.numbers[COUNT] = recent + 1.0
     state.numbers[GAP] *= keep
     state.counters[ROUND] = round_ + 1
     current(state, parameters, first, values)
     floor = _floor(parameters, recent + 1.0)
-    chosen, played, masses = state.chosen, state.played, state.masses
-    _explore(state.softmax, masses, shares, floor, chosen)
+    played, masses = state.played, state.masses
+    chosen = state.softmax
+    lacking = _lacking(masses, shares, floor)
+    if lacking > 0.0:
+        chosen = state.chosen
+        _explore(state.softmax, masses, shares, floor, lacking, chosen)
     arm = draw(chosen, uniform)
     probability = chosen[arm]
     step = 1.0 / (1.0 + recent / parameters.recency)
     for a in range(played.size):
         played[a] += step * (chosen[a] - played[a])
     run_masses(in_runs, played, state.sums, masses)
-    for a in range(masses.size):
-        state.weights[a] = 1.0 / (masses[a] + floor * shares[a])
+    return arm, probability
+
+
+@compiled
+def play_and_weigh(
+    state: AdaptiveState,
+    parameters: AdaptiveParameters,
+    in_runs: Runs,
+    shares: Floats,
+    first: int,
+    values: Floats,
+    uniform: float,
+    weights: Floats,
+) -> tuple[int, float]:
+    """Do what `play` does; set `weights` (K,) and return the arm and its probability."""
+    arm, probability = play(state, parameters, in_runs, shares, first, values, uniform)
+    floor = _floor(parameters, state.numbers[COUNT])
+    for a in range(weights.size):
+        weights[a] = 1.0 / (state.masses[a] + floor * shares[a])
     return arm, probability
 
 
@@ -196,7 +236,8 @@ def _rescale(state: AdaptiveState, parameters: AdaptiveParameters, round_: int) 
 def baseline(state: AdaptiveState) -> float:
     """Return what the policy has lost on average of late; NaN while nothing is known of it."""
     if state.numbers[BASE_WEIGHT] > 0.0:
-        return state.numbers[BASE_SUM] / state.numbers[BASE_WEIGHT]
+        base: float = state.numbers[BASE_SUM] / state.numbers[BASE_WEIGHT]
+        return base
     return math.nan
 
 
@@ -217,49 +258,55 @@ def absorb(
     and `state.softmax` that context's exponential weights. `weights` (K,) and `base` are what
     `play` and `baseline` gave when the round was played.
     """
-    numbers, revealed, chosen = state.numbers, state.revealed, state.chosen
+    numbers, revealed = state.numbers, state.revealed
     eta = learning_rate(state, parameters, numbers[GAP])
     floor = _floor(parameters, numbers[COUNT])
-    _explore(state.softmax, state.masses, shares, floor, chosen)
-    total, weight, plain, count = 0.0, 0.0, 0.0, 0
+    chosen = state.softmax
+    lacking = _lacking(state.masses, shares, floor)
+    if lacking > 0.0:
+        chosen = state.chosen
+        _explore(state.softmax, state.masses, shares, floor, lacking, chosen)
+    low, high = numbers[LOW], numbers[HIGH]
+    total, mass, plain, count = 0.0, 0.0, 0.0, 0
     for run in range(out_runs.starts[arm], out_runs.starts[arm + 1]):
         for b in range(out_runs.first[run], out_runs.last[run] + 1):
             loss = revealed[b]
-            numbers[LOW] = min(numbers[LOW], loss)
-            numbers[HIGH] = max(numbers[HIGH], loss)
-            total += chosen[b] * weights[b] * loss
-            weight += chosen[b] * weights[b]
+            low, high = min(low, loss), max(high, loss)
+            weighted = chosen[b] * weights[b]
+            total += weighted * loss
+            mass += weighted
             plain += loss
             count += 1
     growth = _growth(state, parameters, round_)
     if count == 0:
         return growth
+    numbers[LOW], numbers[HIGH] = low, high
     if math.isnan(base):  # played before anything was learned: measured against itself
         base = plain / count
     step = 1.0
     if numbers[BASE_WEIGHT] > 0.0:
         step /= 1.0 + (numbers[COUNT] - 1.0) / parameters.recency
     numbers[BASE_SUM] += step * (total - numbers[BASE_SUM])
-    numbers[BASE_WEIGHT] += step * (weight - numbers[BASE_WEIGHT])
+    numbers[BASE_WEIGHT] += step * (mass - numbers[BASE_WEIGHT])
     for run in range(out_runs.starts[arm], out_runs.starts[arm + 1]):
         for b in range(out_runs.first[run], out_runs.last[run] + 1):
             state.bias[0, b] -= growth * weights[b] * base
             revealed[b] = weights[b] * (revealed[b] - base)
     age = growth / _growth(state, parameters, state.counters[ROUND] - 1)
     if eta * age > 0.0:
-        numbers[GAP] += _mixability_gap(chosen, revealed, out_runs, arm, eta * age) * age
+        numbers[GAP] += mixability_gap(chosen, revealed, out_runs, arm, eta * age) * age
     return growth
 
 
 @inlined
-def _mixability_gap(
+def mixability_gap(
     chosen: Floats, estimates: Floats, out_runs: Runs, arm: int, eta: float
 ) -> float:
     """Return the mean of the estimates less their exponential mean; unrevealed ones are 0.
 
     Relative to the least estimate, exponentials are at most 1, whatever the estimates.
     """
-    mean, rest, least = 0.0, 0.0, math.inf
+    mean, rest, mass, least = 0.0, 0.0, 0.0, math.inf
     after = 0
     for run in range(out_runs.starts[arm], out_runs.starts[arm + 1]):
         for b in range(after, out_runs.first[run]):
@@ -267,25 +314,22 @@ def _mixability_gap(
         after = out_runs.last[run] + 1
         for b in range(out_runs.first[run], after):
             mean += chosen[b] * estimates[b]
+            mass += chosen[b]
             if chosen[b] > 0.0:
                 least = min(least, estimates[b])
     for b in range(after, chosen.size):
         rest += chosen[b]
+    total = 0.0
     if rest > 0.0:
         least = min(least, 0.0)
-    excess = rest * math.expm1(eta * least)
+        total = rest * math.exp(eta * least)
     for run in range(out_runs.starts[arm], out_runs.starts[arm + 1]):
         for b in range(out_runs.first[run], out_runs.last[run] + 1):
-            if chosen[b] > 0.0:
-                excess += chosen[b] * math.expm1(-eta * (estimates[b] - least))
-    if excess > -_HALF:
-        return max(0.0, mean - least + math.log1p(excess) / eta)
-    total = rest * math.exp(eta * least)  # 1 + excess would lose what is left
-    for run in range(out_runs.starts[arm], out_runs.starts[arm + 1]):
-        for b in range(out_runs.first[run], out_runs.last[run] + 1):
-            if chosen[b] > 0.0:
+            if chosen[b] > _NOTHING * total:  # or else it would not change the sum
                 total += chosen[b] * math.exp(-eta * (estimates[b] - least))
-    return max(0.0, mean - least + math.log(total) / eta)
+    # Dividing by the sum of probabilities, which is 1 but for rounding, lets equal estimates have
+    # no gap.
+    return max(0.0, mean - least + math.log(total / (rest + mass)) / eta)
 
 
 @compiled
@@ -316,6 +360,17 @@ def absorb_rows(
     return absorb(state, parameters, out_runs, shares, arm, round_, weights, base)
 
 
+@inlined
+def _add(losses: LossBlock, i: int, b: int, weight: float, estimates: Floats) -> None:
+    """Add the weighted row of arm `b` in round `i` to `estimates` (1, K, columns)."""
+    if losses.coefficients.shape[2] == 0:  # as it is: short rows cost less than slices of them
+        t = min(i, losses.base.shape[0] - 1)
+        for m in range(estimates.shape[2]):
+            estimates[0, b, m] += weight * losses.base[t, b, m]
+    else:
+        add_row(losses, i, b, weight, estimates[0, b])
+
+
 @compiled
 def simulate(
     state: AdaptiveState,
@@ -336,12 +391,14 @@ def simulate(
         arm, _ = play(state, parameters, in_runs, shares, first, values, uniforms[i])
         arms[i] = arm
         incurred[i] = loss_at(losses, i, arm, first, values)
+        floor = _floor(parameters, state.numbers[COUNT])
         for run in range(out_runs.starts[arm], out_runs.starts[arm + 1]):
             for b in range(out_runs.first[run], out_runs.last[run] + 1):
                 state.revealed[b] = loss_at(losses, i, b, first, values)
+                state.weights[b] = 1.0 / (state.masses[b] + floor * shares[b])
         round_ = state.counters[ROUND] - 1
         base = baseline(state)
         growth = absorb(state, parameters, out_runs, shares, arm, round_, state.weights, base)
         for run in range(out_runs.starts[arm], out_runs.starts[arm + 1]):
             for b in range(out_runs.first[run], out_runs.last[run] + 1):
-                add_row(losses, i, b, state.weights[b] * growth, state.estimates[0, b])
+                _add(losses, i, b, state.weights[b] * growth, state.estimates)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+import socket
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -106,15 +107,24 @@ def _ray(jobs: int | None, address: str | None) -> Iterator[Pool]:
     register_parallel_backend("crossbandit-ray", StreamingRay)
     ours = not ray.is_initialized()
     if ours:
+        _knock(address)
         where: dict[str, Any] = (
-            {"num_cpus": max(jobs, 2) if jobs else None, "include_dashboard": False}
+            # "local": a cluster that happens to run on this machine is not ours to join.
+            {
+                "address": "local",
+                "num_cpus": max(jobs, 2) if jobs else None,
+                "include_dashboard": False,
+            }
             if address is None
             else {"address": address}
         )
         try:
             ray.init(log_to_driver=False, logging_level=logging.ERROR, **where)
         except (ConnectionError, RuntimeError, ValueError, TimeoutError) as error:
-            raise BackendError(f"Ray does not answer at {address!r}: {error}") from error
+            raise BackendError(
+                f"No Ray cluster lets us in at {address or 'this machine'}: {error}. Does this "
+                "machine have the cluster's authentication token, if it asks for one?"
+            ) from error
     try:
         cores = int(ray.cluster_resources().get("CPU", 0))
         died = (ray.exceptions.RayActorError, ray.exceptions.WorkerCrashedError)
@@ -122,6 +132,17 @@ def _ray(jobs: int | None, address: str | None) -> Iterator[Pool]:
     finally:
         if ours:
             ray.shutdown()
+
+
+def _knock(address: str | None) -> None:
+    """Find out quickly whether anybody is there: Ray itself would try for many minutes."""
+    host, _, port = (address or "").removeprefix("ray://").rpartition(":")
+    if not port.isdecimal():  # none, or "auto": Ray knows where
+        return
+    try:
+        socket.create_connection((host, int(port)), timeout=_CONNECT_SECONDS).close()
+    except OSError as error:
+        raise BackendError(f"No Ray cluster answers at {address!r}: {error}") from error
 
 
 # ----------------------------------------------------------------------------------------- Dask
