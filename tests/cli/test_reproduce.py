@@ -105,5 +105,5 @@ def test_another_algorithm_is_added_to_what_is_there(
 def test_an_algorithm_that_does_not_exist(tmp_path: Path) -> None:
     result = reproduce("--out", tmp_path / "new", "--add", "cross-grap")
     assert isinstance(result.exception, CrossbanditError)
-    assert "Registered are: cross-graph, " in str(result.exception)
+    assert "Did you mean 'cross-graph'?" in str(result.exception)
     assert not (tmp_path / "new").exists()

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from crossbandit.algorithms import Algorithm, registered
+from crossbandit.algorithms import Algorithm, from_json
 from crossbandit.errors import InvalidParameterError
 from crossbandit.validation import integer
 
@@ -114,11 +114,4 @@ def checked_seed(value: object) -> int:
 
 
 def _algorithm(algorithm: Algorithm | str) -> Algorithm:
-    if isinstance(algorithm, Algorithm):
-        return algorithm
-    known = registered()
-    if algorithm not in known:
-        raise InvalidParameterError(
-            f"There is no algorithm {algorithm!r}. Registered are: {', '.join(sorted(known))}."
-        )
-    return known[algorithm]()
+    return algorithm if isinstance(algorithm, Algorithm) else from_json({"id": algorithm})
