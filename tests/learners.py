@@ -85,7 +85,7 @@ def cumulative(learner: Learner) -> Floats:
     if "bias" not in state:
         return np.array(state["estimates"])
     estimates, bias = state["estimates"][0], state["bias"][0]
-    firsts, entries, table = learner.problem.form.support()
+    firsts, entries, table, _ = learner.problem.form.support()
     width = table.shape[2]
     return np.array(
         [

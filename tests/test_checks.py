@@ -92,12 +92,12 @@ class Greedy(Spoiled):
 
 
 class Unnormalised(Spoiled):
-    def policy(self, context: Any) -> Floats:
+    def policy(self, context: Any, available: Any = None) -> Floats:
         return 2 * super().policy(context)
 
 
 class Impure(Spoiled):
-    def policy(self, context: Any) -> Floats:
+    def policy(self, context: Any, available: Any = None) -> Floats:
         policy = super().policy(context)
         self._learners.estimates[context, 0] += 1.0
         return policy

@@ -18,12 +18,18 @@ import numpy as np
 
 from crossbandit.algorithms import Algorithm, from_json, load
 from crossbandit.environments import BlockEnvironment, Environment, from_table
-from crossbandit.environments.environment import checked_block, horizon_of, longest_stretch
+from crossbandit.environments.environment import (
+    availability,
+    checked_block,
+    horizon_of,
+    longest_stretch,
+)
 from crossbandit.errors import (
     CheckFailedError,
     DecisionError,
     InvalidInputError,
     InvalidLossesError,
+    InvalidParameterError,
 )
 from crossbandit.graphs import FeedbackGraph, threshold
 from crossbandit.kernels.rounds import write_rows
@@ -34,6 +40,8 @@ from crossbandit.simulation.players import CompiledLearner
 from crossbandit.streams import stream
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from crossbandit.algorithms import Learner
     from crossbandit.problem import Problem
 
@@ -56,6 +64,7 @@ def check_algorithm(algorithm: Algorithm, graph: FeedbackGraph | None = None) ->
     _check_identity(algorithm)
     _check_seeding(algorithm, problem, rows)
     _check_policy(algorithm, problem, rows)
+    _check_availability(algorithm, problem, rows)
     _check_rejections(algorithm, problem, rows)
     _check_late_feedback(algorithm, problem, rows)
     _check_checkpoint(algorithm, problem, rows)
@@ -162,6 +171,43 @@ def _check_policy(algorithm: Algorithm, problem: Problem, rows: Any) -> None:
         learner.learn(decision, rows[t, list(decision.revealed)])
 
 
+def _check_availability(algorithm: Algorithm, problem: Problem, rows: Any) -> None:
+    learner = algorithm.start(problem, seed=7)
+    if not algorithm.takes_availability:
+        _require(
+            _raises(InvalidParameterError, lambda: learner.act(0, np.ones(problem.arms, bool))),
+            "act took an `available`, although takes_availability is False.",
+            "Do not override act, but _play.",
+        )
+        return
+    masks = np.random.default_rng(0).random((_ROUNDS, problem.arms)) < 0.5
+    masks[np.arange(_ROUNDS), np.arange(_ROUNDS) % problem.arms] = True
+    for t, mask in enumerate(masks):
+        policy = learner.policy(t % _CONTEXTS, mask)
+        _require(
+            (policy[~mask] == 0).all() and abs(policy.sum() - 1) < 1e-9,
+            f"In round {t}, with the arms {np.flatnonzero(mask)} available, the policy is "
+            f"{policy}.",
+            "An arm that is not available has probability 0: also where arms are explored.",
+        )
+        decision = learner.act(t % _CONTEXTS, mask)
+        _require(
+            mask[decision.arm] and abs(decision.probability - policy[decision.arm]) < 1e-12,
+            f"In round {t}, act played arm {decision.arm}, where only {np.flatnonzero(mask)} were "
+            "available.",
+            "Read ticket.reading.available in _play.",
+        )
+        learner.learn(decision, rows[t, list(decision.revealed)])
+
+
+def _raises(error: type[Exception], call: Callable[[], object]) -> bool:
+    try:
+        call()
+    except error:
+        return True
+    return False
+
+
 def _check_rejections(algorithm: Algorithm, problem: Problem, rows: Any) -> None:
     learner = algorithm.start(problem, seed=3)
     reference = _episode(algorithm.start(problem, seed=3), rows)
@@ -188,13 +234,10 @@ def _check_rejections(algorithm: Algorithm, problem: Problem, rows: Any) -> None
 def _must_raise(
     error: type[Exception], learner: Learner, decision: Any, losses: Any, what: str
 ) -> None:
-    try:
-        learner.learn(decision, losses)
-    except error:
-        return
-    raise CheckFailedError(
-        f"learn accepted {what}. It must raise {error.__name__}: do not override learn, but "
-        "_play and _absorb."
+    _require(
+        _raises(error, lambda: learner.learn(decision, losses)),
+        f"learn accepted {what}.",
+        f"It must raise {error.__name__}: do not override learn, but _play and _absorb.",
     )
 
 
@@ -308,7 +351,9 @@ def _check_losses(environment: Environment, t: int) -> None:
 def _at_contexts(environment: Environment, rows: Any) -> Any:
     contexts = environment.context_law.draw(stream(1, "contexts"), 200)
     block = environment.problem.form.block(contexts)
-    return (rows * block.table[block.entry]).sum(axis=2)
+    met = (rows * block.table[block.entry]).sum(axis=2)
+    available = availability(environment, contexts)
+    return met if available is None else met[available]
 
 
 def _check_block(environment: BlockEnvironment, horizon: int) -> None:

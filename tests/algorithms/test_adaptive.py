@@ -226,7 +226,7 @@ def test_the_bias_is_small_where_contexts_show_every_arm(
 
 def losses_of(environment: BlockEnvironment) -> Losses:
     """Return a function from a round to its losses, contexts by arms."""
-    firsts, entries, values = environment.problem.form.support()
+    firsts, entries, values, _ = environment.problem.form.support()
 
     def losses(t: int) -> Floats:
         rows = environment.losses(t)

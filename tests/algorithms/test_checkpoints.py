@@ -195,7 +195,7 @@ def test_the_file_is_plain_arrays_and_json(tmp_path: Path) -> None:
     learner.save(tmp_path / "learner")
     with np.load(tmp_path / "learner", allow_pickle=False) as archive:
         arrays = {key: archive[key] for key in archive.files}
-    assert all(array.dtype.kind in "fiu" for array in arrays.values())
+    assert all(array.dtype.kind in "fiub" for array in arrays.values())
     header = json.loads(arrays["header"].tobytes())
     assert (header["format"], header["version"]) == ("crossbandit-learner", VERSION)
 

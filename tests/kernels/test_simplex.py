@@ -15,12 +15,13 @@ from tests.reference.common import draw as reference_draw
 from tests.reference.common import mix, softmax
 
 HUGE = 1e308
+ALL = np.empty(0, dtype=np.bool_)
 
 
-def weights(scores: Any, eta: float = 1.0, rho: float = 0.0) -> Floats:
+def weights(scores: Any, eta: float = 1.0, rho: float = 0.0, available: Any = ALL) -> Floats:
     values = np.array(scores, dtype=float)
     out = np.empty(values.size)
-    exponential_weights(values, eta, rho, out)
+    exponential_weights(values, np.array(available, dtype=np.bool_), eta, rho, out)
     return out
 
 
@@ -62,6 +63,22 @@ def test_relabelling_the_arms_relabels_the_weights(scores: Floats, order: list[i
     np.testing.assert_allclose(relabelled, weights(scores, 0.7, 0.1)[order], rtol=1e-14)
 
 
+@given(
+    st.lists(st.tuples(st.floats(-HUGE, HUGE), st.booleans()), min_size=1).filter(
+        lambda pairs: any(may for _, may in pairs)
+    ),
+    st.sampled_from([0.0, 1e-3, 1.0, 1e300]),
+    st.floats(0, 1),
+)
+def test_unavailable_arms_are_as_if_they_were_not_there(
+    pairs: list[tuple[float, bool]], eta: float, rho: float
+) -> None:
+    scores, available = map(np.array, zip(*pairs, strict=True))
+    result = weights(scores, eta, rho, available)
+    assert (result[~available] == 0).all()
+    np.testing.assert_array_equal(result[available], weights(scores[available], eta, rho))
+
+
 @pytest.mark.parametrize(
     ("scores", "expected"),
     [
@@ -87,7 +104,7 @@ def test_extreme_learning_rates(eta: float) -> None:
 
 def test_scores_are_left_alone() -> None:
     scores = np.array([1.0, 2.0])
-    exponential_weights(scores, 1.0, 0.5, np.empty(2))
+    exponential_weights(scores, ALL, 1.0, 0.5, np.empty(2))
     assert scores.tolist() == [1.0, 2.0]
 
 

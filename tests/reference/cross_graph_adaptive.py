@@ -17,8 +17,9 @@ def run(
     recency: float,
     half_life: float | None,
     eta: float | None = None,
+    available: Bools | None = None,
 ) -> Trace:
-    """Play len(contexts) rounds; each takes one uniform."""
+    """Play len(contexts) rounds; each takes one uniform. available: (T, K), all arms if None."""
     T = len(contexts)
     M, K = losses(0).shape
     keep = 1.0 if half_life is None else 0.5 ** (1 / half_life)
@@ -38,15 +39,24 @@ def run(
     seen: list[float] = []
     numerator = denominator = 0.0
 
-    def explore(q: Floats, floor: Floats) -> Floats:
-        lack = np.maximum(0.0, floor - w)
-        r: Floats = (1 - lack.sum()) * q
+    awake = np.ones((T, K), dtype=bool) if available is None else available
+
+    def explore(q: Floats, floor: Floats, may: Bools) -> Floats:
+        r = np.zeros(K)
+        left = 1.0
         for a in range(K):
-            if a in s_bar:
-                r[np.arange(K) != a] += lack[a] / (K - 1)
-            else:
-                r[a] += lack[a]
+            lack = max(0.0, floor[a] - w[a])
+            showing = np.flatnonzero(may & (np.arange(K) != a if a in s_bar else np.arange(K) == a))
+            if len(showing) > 0:
+                r[showing] += lack / len(showing)
+                left -= lack
+        r += left * q
         return r
+
+    def restricted_softmax(scores: Floats, rate_now: float, may: Bools) -> Floats:
+        q = np.zeros(K)
+        q[may] = softmax(scores[may], rate_now)
+        return q
 
     for t in range(T):
         cumulative *= keep
@@ -60,8 +70,9 @@ def run(
         floor = min(0.5, exploration / np.sqrt(n)) * owed
 
         c = contexts[t]
-        q = softmax(cumulative[c], rate_now)
-        r = explore(q, floor)
+        may = awake[t]
+        q = restricted_softmax(cumulative[c], rate_now, may)
+        r = explore(q, floor, may)
         A = draw(r, float(uniforms[t]))
         loss = losses(t)
         arms[t], incurred[t], probabilities[t] = A, loss[c, A], r[A]
@@ -73,12 +84,12 @@ def run(
         weights = adjacency[A] / (w + floor)
 
         # m_t: a running mean of the policy's loss, self-normalised; the first is a round's own
-        r = explore(q, floor)
+        r = explore(q, floor, may)
         total = float((r * weights * loss[c]).sum())
         weight = float((r * weights).sum())
         if not adjacency[A].any():
             continue
-        seen += list(loss[c, adjacency[A]])
+        seen += list(loss[c, adjacency[A] & may])
         m = numerator / denominator if denominator > 0 else loss[c, adjacency[A]].mean()
         if denominator == 0:
             numerator, denominator = total, weight

@@ -28,10 +28,19 @@ class Algorithm(ABC):
 
     id: ClassVar[str]
     needs_context_distribution: ClassVar[bool] = False
+    takes_availability: ClassVar[bool] = True
 
     @abstractmethod
     def start(self, problem: Problem, *, seed: Seed) -> Learner:
         """Return a learner at round 0 of `problem`."""
+
+    def require_availability(self) -> None:
+        """Raise unless this algorithm can be told which arms are available."""
+        if not self.takes_availability:
+            raise InvalidParameterError(
+                f"{type(self).__name__} cannot be told which arms are available: it computes with "
+                "the law of the contexts, which does not say. Use CrossGraph or CrossGraphAdaptive."
+            )
 
     def given(self, *names: str) -> dict[str, Any]:
         """Return those of the named parameters that were given by hand."""

@@ -191,6 +191,9 @@ def _write_tickets(
     tickets = _distinct([ticket for role in roles.values() for ticket in role])
     weights = _distinct([ticket.weights for ticket in tickets if ticket.weights is not None])
     rows = [ticket.rows for ticket in tickets if ticket.rows is not None]
+    masks = [ticket.reading.available for ticket in tickets if ticket.reading.available.size]
+    if masks:
+        arrays["tickets.available"] = np.stack(masks)
     if weights:
         arrays["tickets.weights"] = np.stack(weights)
     if rows:
@@ -207,6 +210,7 @@ def _write_tickets(
                 weights_of.get(id(ticket.weights)),
                 None if ticket.rows is None else len(ticket.rows),
                 ticket.baseline,
+                ticket.reading.available.size > 0,
             ]
             for ticket in tickets
         ],
@@ -220,9 +224,13 @@ def _read_tickets(
     problem = learner.problem
     all_weights = _table("tickets.weights", problem.arms, arrays)
     all_rows = _table("tickets.rows", problem.form.columns, arrays)
+    masks = iter(_table("tickets.available", problem.arms, arrays, np.bool_))
     tickets, used = [], 0
-    for round_, context, arm, made_by, weights, count, baseline in data["tickets"]:
-        ticket = Ticket(round_, problem.form.reading(context), arm, made_by)
+    for round_, context, arm, made_by, weights, count, baseline, restricted in data["tickets"]:
+        reading = problem.form.reading(context)
+        if restricted:
+            reading = reading.restricted(next(masks), problem.arms)
+        ticket = Ticket(round_, reading, arm, made_by)
         ticket.baseline = None if baseline is None else float(baseline)
         if weights is not None:
             ticket.weights = all_weights[weights]
@@ -235,9 +243,14 @@ def _read_tickets(
     return {name: [tickets[i] for i in numbers] for name, numbers in data["roles"].items()}
 
 
-def _table(name: str, columns: int, arrays: Mapping[str, npt.NDArray[Any]]) -> npt.NDArray[Any]:
-    table = arrays.get(name, np.empty((0, columns)))
-    if table.ndim != 2 or table.shape[1] != columns or table.dtype != np.float64:
+def _table(
+    name: str,
+    columns: int,
+    arrays: Mapping[str, npt.NDArray[Any]],
+    dtype: npt.DTypeLike = np.float64,
+) -> npt.NDArray[Any]:
+    table = arrays.get(name, np.empty((0, columns), dtype))
+    if table.ndim != 2 or table.shape[1] != columns or table.dtype != dtype:
         raise ValueError(f"{name} has shape {table.shape} and type {table.dtype}")
     return table
 

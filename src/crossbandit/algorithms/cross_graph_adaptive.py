@@ -138,10 +138,11 @@ class AdaptiveLearner(Learner):
         gap = self._adaptive.numbers[adaptive.GAP]
         return float(adaptive.learning_rate(self._adaptive, self.parameters, gap))
 
-    def policy(self, context: Any) -> Floats:
-        _, first, values = self.problem.form.reading(context)
+    def policy(self, context: Any, available: Any = None) -> Floats:
+        _, first, values, available = self._reading(context, available)
         out = np.empty(self.problem.arms)
-        adaptive.policy(self._adaptive, self.parameters, self._shares, first, values, out)
+        state, parameters = self._adaptive, self.parameters
+        adaptive.policy(state, parameters, self._shares, first, values, available, out)
         return out
 
     def _play(self, ticket: Ticket) -> float:
@@ -153,6 +154,7 @@ class AdaptiveLearner(Learner):
             self._shares,
             ticket.reading.first,
             ticket.reading.values,
+            ticket.reading.available,
             self._generator.random(),
             ticket.weights,
         )
@@ -175,6 +177,7 @@ class AdaptiveLearner(Learner):
             ticket.round,
             ticket.reading.first,
             ticket.reading.values,
+            ticket.reading.available,
             ticket.weights,
             math.nan if ticket.baseline is None else ticket.baseline,
             rows,

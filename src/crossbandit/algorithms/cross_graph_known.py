@@ -61,6 +61,7 @@ class CrossGraphKnown(Algorithm):
 
     id: ClassVar[str] = "cross-graph-known"
     needs_context_distribution: ClassVar[bool] = True
+    takes_availability: ClassVar[bool] = False  # the law of contexts says nothing of it
 
     eta: float | None = None
     gamma: float | None = None
@@ -111,10 +112,10 @@ class KnownLearner(Learner):
     def round(self) -> int:
         return int(self._known.counters[0])
 
-    def policy(self, context: Any) -> Floats:
-        _, first, values = self.problem.form.reading(context)
+    def policy(self, context: Any, available: Any = None) -> Floats:
+        _, first, values, available = self._reading(context, available)
         out = np.empty(self.problem.arms)
-        known.policy(self._known, self.parameters, first, values, out)
+        known.policy(self._known, self.parameters, first, values, available, out)
         return out
 
     def _play(self, ticket: Ticket) -> float:
@@ -127,6 +128,7 @@ class KnownLearner(Learner):
             self._probabilities,
             ticket.reading.first,
             ticket.reading.values,
+            ticket.reading.available,
             self._generator.random(),
         )
         ticket.weights = 1.0 / self._known.denominators
@@ -173,8 +175,9 @@ def _support(problem: Problem) -> tuple[ContextBlock, Floats]:
         return problem.form.block(sample), np.full(len(sample), 1.0 / len(sample))
     probabilities = np.asarray(problem.context_distribution)
     possible = np.flatnonzero(probabilities)
-    first, entry, table = problem.form.support()
-    return ContextBlock(first[possible], entry[possible], table), probabilities[possible]
+    first, entry, table, available = problem.form.support()
+    law = ContextBlock(first[possible], entry[possible], table, available[possible])
+    return law, probabilities[possible]
 
 
 def _empty_state(arms: int, form: LossForm) -> KnownState:

@@ -61,10 +61,10 @@ class EpochLearner(Learner):
         arm = int(self._epoch.counters[epochs.SPECIAL_ARM])
         return None if arm < 0 else arm
 
-    def policy(self, context: Any) -> Floats:
-        _, first, values = self.problem.form.reading(context)
+    def policy(self, context: Any, available: Any = None) -> Floats:
+        _, first, values, available = self._reading(context, available)
         snapshot, out = np.empty((2, self.problem.arms))
-        epochs.policy(self._epoch, self.parameters, first, values, snapshot, out)
+        epochs.policy(self._epoch, self.parameters, first, values, available, snapshot, out)
         return out
 
     def _play(self, ticket: Ticket) -> float:
@@ -78,6 +78,7 @@ class EpochLearner(Learner):
             self._loopless,
             ticket.reading.first,
             ticket.reading.values,
+            ticket.reading.available,
             uniform,
             split,
             retain,
@@ -172,8 +173,9 @@ def empty_state(owner: str, arms: int, form: LossForm) -> EpochState:
         frequency=np.zeros(arms),
         mass=np.zeros(arms),
         retention=np.zeros(2),
-        counters=np.array([0, 0, -1, 0]),
+        counters=np.array([0, 0, -1, 0, 0]),
         pair_values=np.zeros(form.shape),
+        pair_available=np.ones(arms, dtype=np.bool_),
         snapshot=np.zeros(arms),
         chosen=np.zeros(arms),
         sums=np.zeros((2, arms + 1)),

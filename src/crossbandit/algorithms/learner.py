@@ -102,9 +102,13 @@ class Learner(ABC):
         """How many decisions wait for their feedback."""
         return len(self._pending)
 
-    def act(self, context: Any) -> Decision:
-        """Choose an arm for `context`."""
-        ticket = Ticket(self.round, self.problem.form.reading(context), -1, self.id)
+    def act(self, context: Any, available: Any = None) -> Decision:
+        """Choose an arm for `context`.
+
+        `available`, a boolean for each arm, says which arms may be chosen: no other is ever
+        played. It is a part of the context, and None stands for all arms.
+        """
+        ticket = Ticket(self.round, self._reading(context, available), -1, self.id)
         probability = self._play(ticket)
         self._pending[ticket.round] = ticket
         while len(self._pending) > self.max_pending:
@@ -131,7 +135,7 @@ class Learner(ABC):
         self._absorb(ticket, rows)
 
     @abstractmethod
-    def policy(self, context: Any) -> Floats:
+    def policy(self, context: Any, available: Any = None) -> Floats:
         """Return the distribution from which `act` would draw now. Changes nothing."""
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -175,6 +179,13 @@ class Learner(ABC):
         self._pending = {ticket.round: ticket for ticket in roles["pending"]}
 
     # --- shared steps ------------------------------------------------------------------------
+
+    def _reading(self, context: Any, available: Any) -> Reading:
+        reading = self.problem.form.reading(context)
+        if available is None:
+            return reading
+        self.algorithm.require_availability()
+        return reading.restricted(available, self.problem.arms)
 
     def _add(self, estimates: Floats, ticket: Ticket, rows: Floats) -> None:
         """Add a ticket's weighted rows to `estimates` (K, columns), in place."""

@@ -48,10 +48,11 @@ class PerContextLearner(Learner):
     def round(self) -> int:
         return int(self._learners.counters[0])
 
-    def policy(self, context: Any) -> Floats:
-        index = _number(self.problem.form.reading(context))
+    def policy(self, context: Any, available: Any = None) -> Floats:
+        reading = self._reading(context, available)
+        own = self._learners.estimates[_number(reading)]
         out = np.empty(self.problem.arms)
-        exponential_weights(self._learners.estimates[index], self.eta, 0.0, out)
+        exponential_weights(own, reading.available, self.eta, 0.0, out)
         return out
 
     def _play(self, ticket: Ticket) -> float:
@@ -60,6 +61,7 @@ class PerContextLearner(Learner):
             self.eta,
             self._graph.in_runs,
             _number(ticket.reading),
+            ticket.reading.available,
             self._generator.random(),
         )
         ticket.weights = 1.0 / self._learners.observed

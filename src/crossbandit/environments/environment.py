@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from crossbandit.errors import InvalidLossesError
+from crossbandit.errors import InvalidContextError, InvalidLossesError
 from crossbandit.kernels.rounds import (
     LossBlock,
     add_totals,
@@ -20,8 +20,10 @@ from crossbandit.losses import LinearForm
 from crossbandit.validation import reject, verbatim
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from crossbandit.environments.contexts import ContextLaw
-    from crossbandit.kernels.rounds import Floats, Integers
+    from crossbandit.kernels.rounds import Booleans, Floats, Integers
     from crossbandit.problem import Problem
 
 # Rounds in one stretch: long enough that a stretch costs little, short enough to be interrupted,
@@ -35,7 +37,9 @@ class Environment(Protocol):
     """Anything with a problem (and in it a horizon), a law of contexts and losses.
 
     Losses are oblivious: `losses(t)` must not depend on what was played, and gives the same answer
-    each time. `crossbandit.checks.check_environment` tests an environment of one's own.
+    each time. An environment whose contexts put arms out of reach also has a method
+    `available(contexts)`, which returns a boolean for each context and arm.
+    `crossbandit.checks.check_environment` tests an environment of one's own.
     """
 
     @property
@@ -53,7 +57,8 @@ class Environment(Protocol):
 class BlockEnvironment(ABC):
     """An environment in one of the two loss forms, for the compiled simulation.
 
-    A subclass sets `problem` and `context_law`, and fills in `block`.
+    A subclass sets `problem` and `context_law`, and fills in `block`; and `available`, if a context
+    may put arms out of reach.
     """
 
     problem: Problem
@@ -62,6 +67,11 @@ class BlockEnvironment(ABC):
     @abstractmethod
     def block(self, start: int, stop: int) -> LossBlock:
         """Return the losses of the rounds start, ..., stop - 1."""
+
+    def available(self, contexts: npt.NDArray[Any]) -> Booleans | None:
+        """Return which arms may be played in each context (n, K); None if all may in all."""
+        del contexts
+        return None  # a subclass may say more
 
     def losses(self, round_: int) -> Floats:
         """Return the rows of all arms in one round."""
@@ -88,8 +98,10 @@ class BlockEnvironment(ABC):
 
     @cached_property
     def best_arms(self) -> Integers:
-        """The comparator: the arm of least total loss in each of finitely many contexts."""
-        support = self.problem.form.support()
+        """The comparator: the available arm of least total loss in each numbered context."""
+        form = self.problem.form
+        contexts = np.arange(form.contexts or 0)
+        support = form.support(availability(self, contexts))
         arms = np.empty(support.first.size, dtype=np.int64)
         best_arms(self.totals, support, arms)
         arms.flags.writeable = False
@@ -101,6 +113,28 @@ class BlockEnvironment(ABC):
         A simulation then costs the same for any number of contexts.
         """
         return None
+
+
+def availability(environment: Environment, contexts: npt.NDArray[Any]) -> Booleans | None:
+    """Return which arms may be played in each context (n, K), or refuse what is not that."""
+    rule = getattr(environment, "available", None)
+    available = None if rule is None else rule(contexts)
+    if available is None:
+        return None
+    mask = np.asarray(available)
+    expected = (len(contexts), environment.problem.arms)
+    if mask.shape != expected or mask.dtype != np.bool_:
+        raise InvalidContextError(
+            f"{type(environment).__name__}.available must return None, or booleans of shape "
+            f"{expected}: contexts by arms. Got shape {mask.shape} and type {mask.dtype}."
+        )
+    if not mask.any(axis=1).all():
+        context = contexts[int(np.argmin(mask.any(axis=1)))]
+        raise InvalidContextError(
+            f"{type(environment).__name__}.available must leave an arm in every context. Got none "
+            f"in context {context}."
+        )
+    return mask
 
 
 def checked_block(environment: BlockEnvironment, start: int, stop: int) -> LossBlock:

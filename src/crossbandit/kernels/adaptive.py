@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from crossbandit.kernels.compilation import compiled, inlined
 from crossbandit.kernels.rounds import (
+    Booleans,
     ContextBlock,
     Floats,
     Integers,
@@ -70,25 +71,31 @@ def policy(
     shares: Floats,
     first: int,
     values: Floats,
+    available: Booleans,
     out: Floats,
 ) -> None:
     """Set `out` (K,) to the distribution of the round to come in one context."""
     keep = _power(-1.0 / parameters.half_life)
     gap, count = keep * state.numbers[GAP], keep * state.numbers[COUNT] + 1.0
-    _softmax(state, parameters, gap, state.counters[ROUND], first, values, out)
+    _softmax(state, parameters, gap, state.counters[ROUND], first, values, available, out)
     floor = _floor(parameters, count)
-    lacking = _lacking(state.masses, shares, floor)
+    lacking = _lacking(state.masses, shares, available, floor)
     if lacking > 0.0:
-        _explore(out, state.masses, shares, floor, lacking, out)
+        _explore(out, state.masses, shares, available, floor, lacking, out)
 
 
 @inlined
 def current(
-    state: AdaptiveState, parameters: AdaptiveParameters, first: int, values: Floats
+    state: AdaptiveState,
+    parameters: AdaptiveParameters,
+    first: int,
+    values: Floats,
+    available: Booleans,
 ) -> None:
     """Set `state.softmax` to the exponential weights of a context as of the round played last."""
     last = state.counters[ROUND] - 1
-    _softmax(state, parameters, state.numbers[GAP], last, first, values, state.softmax)
+    gap = state.numbers[GAP]
+    _softmax(state, parameters, gap, last, first, values, available, state.softmax)
 
 
 @inlined
@@ -122,10 +129,11 @@ def _softmax(
     round_: int,
     first: int,
     values: Floats,
+    available: Booleans,
     out: Floats,
 ) -> None:
     eta = learning_rate(state, parameters, gap) / _growth(state, parameters, round_)
-    context_weights(state.estimates, state.bias, 0, first, values, eta, 0.0, out)
+    context_weights(state.estimates, state.bias, 0, first, values, available, eta, 0.0, out)
 
 
 @inlined
@@ -134,33 +142,73 @@ def _floor(parameters: AdaptiveParameters, count: float) -> float:
 
 
 @inlined
-def _lacking(masses: Floats, shares: Floats, floor: float) -> float:
+def _lacking(masses: Floats, shares: Floats, available: Booleans, floor: float) -> float:
     """Return how much probability of being observed all arms together lack to their floors."""
     lacking = 0.0
+    if available.size == 0:
+        for a in range(masses.size):
+            lacking += max(0.0, floor * shares[a] - masses[a])
+        return lacking
+    count = _count(available)
     for a in range(masses.size):
-        lacking += max(0.0, floor * shares[a] - masses[a])
+        if _showing(shares, available, count, a) > 0:
+            lacking += max(0.0, floor * shares[a] - masses[a])
     return lacking
 
 
 @inlined
+def _count(available: Booleans) -> int:
+    count = 0
+    for a in range(available.size):
+        count += int(available[a])
+    return count
+
+
+@inlined
+def _showing(shares: Floats, available: Booleans, count: int, a: int) -> int:
+    """Return how many available arms may be played for the sake of observing arm `a`.
+
+    An arm with a self-loop is played itself; one without is observed by playing any other.
+    `count` is the number of available arms.
+    """
+    own = int(available.size == 0 or available[a])
+    return own if shares[a] < 1.0 else count - own
+
+
+@inlined
 def _explore(
-    weights: Floats, masses: Floats, shares: Floats, floor: float, lacking: float, out: Floats
+    weights: Floats,
+    masses: Floats,
+    shares: Floats,
+    available: Booleans,
+    floor: float,
+    lacking: float,
+    out: Floats,
 ) -> None:
     """Set `out` (K,) to `weights`, with what each arm lacks to its floor mixed in.
 
-    An arm with a self-loop is played itself; one without is observed by playing any other. `out`
-    may be `weights`.
+    `lacking` is what `_lacking` returned. `out` may be `weights`.
     """
     arms = masses.size
-    others = 0.0
+    count = arms if available.size == 0 else _count(available)
+    inside, outside = 0.0, 0.0  # what arms without self-loop lack: available ones, and others
     for a in range(arms):
-        if shares[a] == 1.0:
-            others += max(0.0, floor - masses[a])
-    each = others / (arms - 1)
+        if shares[a] == 1.0 and _showing(shares, available, count, a) > 0:
+            lack = max(0.0, floor - masses[a])
+            if available.size == 0 or available[a]:
+                inside += lack
+            else:
+                outside += lack
+    others = max(1, count - 1)
     for a in range(arms):
-        lack = max(0.0, floor * shares[a] - masses[a])
-        extra = lack + each if shares[a] < 1.0 else (others - lack) / (arms - 1)
-        out[a] = (1.0 - lacking) * weights[a] + extra
+        if available.size > 0 and not available[a]:
+            out[a] = 0.0
+            continue
+        lack = 0.0
+        if _showing(shares, available, count, a) > 0:
+            lack = max(0.0, floor * shares[a] - masses[a])
+        extra = lack + inside / others if shares[a] < 1.0 else (inside - lack) / others
+        out[a] = (1.0 - lacking) * weights[a] + (extra + outside / count)
 
 
 @inlined
@@ -171,6 +219,7 @@ def play(
     shares: Floats,
     first: int,
     values: Floats,
+    available: Booleans,
     uniform: float,
 ) -> tuple[int, float]:
     """Play one round; return the arm and its probability. Changes `state`.
@@ -185,14 +234,14 @@ def play(
     state.numbers[COUNT] = recent + 1.0
     state.numbers[GAP] *= keep
     state.counters[ROUND] = round_ + 1
-    current(state, parameters, first, values)
+    current(state, parameters, first, values, available)
     floor = _floor(parameters, recent + 1.0)
     played, masses = state.played, state.masses
     chosen = state.softmax
-    lacking = _lacking(masses, shares, floor)
+    lacking = _lacking(masses, shares, available, floor)
     if lacking > 0.0:
         chosen = state.chosen
-        _explore(state.softmax, masses, shares, floor, lacking, chosen)
+        _explore(state.softmax, masses, shares, available, floor, lacking, chosen)
     arm = draw(chosen, uniform)
     probability = chosen[arm]
     step = 1.0 / (1.0 + recent / parameters.recency)
@@ -210,11 +259,12 @@ def play_and_weigh(
     shares: Floats,
     first: int,
     values: Floats,
+    available: Booleans,
     uniform: float,
     weights: Floats,
 ) -> tuple[int, float]:
     """Do what `play` does; set `weights` (K,) and return the arm and its probability."""
-    arm, probability = play(state, parameters, in_runs, shares, first, values, uniform)
+    arm, probability = play(state, parameters, in_runs, shares, first, values, available, uniform)
     floor = _floor(parameters, state.numbers[COUNT])
     for a in range(weights.size):
         weights[a] = 1.0 / (state.masses[a] + floor * shares[a])
@@ -249,6 +299,7 @@ def absorb(
     shares: Floats,
     arm: int,
     round_: int,
+    available: Booleans,
     weights: Floats,
     base: float,
 ) -> float:
@@ -256,22 +307,24 @@ def absorb(
 
     `state.revealed` holds the losses of the arms that `arm` revealed, in the context of the round,
     and `state.softmax` that context's exponential weights. `weights` (K,) and `base` are what
-    `play` and `baseline` gave when the round was played.
+    `play` and `baseline` gave when the round was played. An arm that was not available there
+    counts for other contexts alone.
     """
     numbers, revealed = state.numbers, state.revealed
     eta = learning_rate(state, parameters, numbers[GAP])
     floor = _floor(parameters, numbers[COUNT])
     chosen = state.softmax
-    lacking = _lacking(state.masses, shares, floor)
+    lacking = _lacking(state.masses, shares, available, floor)
     if lacking > 0.0:
         chosen = state.chosen
-        _explore(state.softmax, state.masses, shares, floor, lacking, chosen)
+        _explore(state.softmax, state.masses, shares, available, floor, lacking, chosen)
     low, high = numbers[LOW], numbers[HIGH]
     total, mass, plain, count = 0.0, 0.0, 0.0, 0
     for run in range(out_runs.starts[arm], out_runs.starts[arm + 1]):
         for b in range(out_runs.first[run], out_runs.last[run] + 1):
             loss = revealed[b]
-            low, high = min(low, loss), max(high, loss)
+            if available.size == 0 or available[b]:
+                low, high = min(low, loss), max(high, loss)
             weighted = chosen[b] * weights[b]
             total += weighted * loss
             mass += weighted
@@ -342,12 +395,13 @@ def absorb_rows(
     round_: int,
     first: int,
     values: Floats,
+    available: Booleans,
     weights: Floats,
     base: float,
     rows: Floats,
 ) -> float:
     """Do what `absorb` does for feedback that comes as rows (revealed, columns), early or late."""
-    current(state, parameters, first, values)
+    current(state, parameters, first, values, available)
     j = 0
     for run in range(out_runs.starts[arm], out_runs.starts[arm + 1]):
         for b in range(out_runs.first[run], out_runs.last[run] + 1):
@@ -357,7 +411,7 @@ def absorb_rows(
                 loss += rows[j, first + v] * values[own, v]
             state.revealed[b] = loss
             j += 1
-    return absorb(state, parameters, out_runs, shares, arm, round_, weights, base)
+    return absorb(state, parameters, out_runs, shares, arm, round_, available, weights, base)
 
 
 @inlined
@@ -388,7 +442,8 @@ def simulate(
     for i in range(arms.size):
         first = contexts.first[i]
         values = contexts.table[contexts.entry[i]]
-        arm, _ = play(state, parameters, in_runs, shares, first, values, uniforms[i])
+        available = contexts.available[i]
+        arm, _ = play(state, parameters, in_runs, shares, first, values, available, uniforms[i])
         arms[i] = arm
         incurred[i] = loss_at(losses, i, arm, first, values)
         floor = _floor(parameters, state.numbers[COUNT])
@@ -398,7 +453,9 @@ def simulate(
                 state.weights[b] = 1.0 / (state.masses[b] + floor * shares[b])
         round_ = state.counters[ROUND] - 1
         base = baseline(state)
-        growth = absorb(state, parameters, out_runs, shares, arm, round_, state.weights, base)
+        growth = absorb(
+            state, parameters, out_runs, shares, arm, round_, available, state.weights, base
+        )
         for run in range(out_runs.starts[arm], out_runs.starts[arm + 1]):
             for b in range(out_runs.first[run], out_runs.last[run] + 1):
                 _add(losses, i, b, state.weights[b] * growth, state.estimates)

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from crossbandit.kernels.compilation import compiled, inlined
 from crossbandit.kernels.copying import copy_matrix, copy_vector
 from crossbandit.kernels.rounds import (
+    Booleans,
     ContextBlock,
     Floats,
     Integers,
@@ -26,7 +27,7 @@ from crossbandit.kernels.simplex import context_weights, draw
 UNIFORMS_PER_PAIR = 4  # arm of the first round, arm of the second, split, retention
 
 LIVE = 0
-ROUND, EPOCH, SPECIAL_ARM, FIRST_OF_PAIR = 0, 1, 2, 3
+ROUND, EPOCH, SPECIAL_ARM, FIRST_OF_PAIR, AVAILABLE_OF_PAIR = 0, 1, 2, 3, 4
 _HALF = 0.5
 
 
@@ -49,8 +50,10 @@ class EpochState(NamedTuple):
     frequency: Floats  # (K,): sum of r_{e+1,c} over the frequency rounds of epoch e so far
     mass: Floats  # (K,): sum of r_{e+1,c} over its loss rounds, if more than one arm can be special
     retention: Floats  # (2,): probability of keeping the feedback of either round of the pair
-    counters: Integers  # (4,): round to come, epoch, special arm or -1, pair's first context
-    pair_values: Floats  # (K or 1, width): how the pair's first context reads, with FIRST_OF_PAIR
+    counters: Integers  # (5,): round to come, epoch, special arm or -1, and of the pair's first
+    # context where it reads, and how many entries of `pair_available` count: K, or 0 if none
+    pair_values: Floats  # (K or 1, width): how the pair's first context reads
+    pair_available: Booleans  # (K,): the arms that are available to it
     snapshot: Floats  # (K,), scratch: r_{e,c} of the round's context
     chosen: Floats  # (K,), scratch: q_{t,c} of the round's context
     sums: Floats  # (2, K + 1), scratch
@@ -62,12 +65,14 @@ def policy(
     parameters: EpochParameters,
     first: int,
     values: Floats,
+    available: Booleans,
     snapshot: Floats,
     out: Floats,
 ) -> None:
     """Set `out` (K,) to q_{t,c}, and `snapshot` (K,) to r_{e,c}, for the round to come."""
     epoch = state.counters[ROUND] // parameters.epoch_length
-    _policy(state.estimates, state.bias, epoch, parameters, first, values, snapshot, out)
+    estimates, bias = state.estimates, state.bias
+    _policy(estimates, bias, epoch, parameters, first, values, available, snapshot, out)
 
 
 @inlined
@@ -83,12 +88,13 @@ def _policy(
     parameters: EpochParameters,
     first: int,
     values: Floats,
+    available: Booleans,
     snapshot: Floats,
     out: Floats,
 ) -> None:
     eta, rho = parameters.eta, parameters.rho
-    context_weights(estimates, bias, _slot(epoch), first, values, eta, rho, snapshot)
-    context_weights(estimates, bias, LIVE, first, values, eta, rho, out)
+    context_weights(estimates, bias, _slot(epoch), first, values, available, eta, rho, snapshot)
+    context_weights(estimates, bias, LIVE, first, values, available, eta, rho, out)
     for a in range(out.size):
         if 2.0 * out[a] < snapshot[a]:
             copy_vector(snapshot, out)
@@ -103,6 +109,7 @@ def play(
     loopless: Integers,
     first: int,
     values: Floats,
+    available: Booleans,
     uniform: float,
     split: float,
     retain: float,
@@ -119,7 +126,8 @@ def play(
     epoch = state.counters[EPOCH]
     side = round_ & 1
     snapshot, chosen = state.snapshot, state.chosen
-    _policy(state.estimates, state.bias, epoch, parameters, first, values, snapshot, chosen)
+    estimates, bias = state.estimates, state.bias
+    _policy(estimates, bias, epoch, parameters, first, values, available, snapshot, chosen)
     arm = draw(chosen, uniform)
     probability = chosen[arm]
     state.retention[side] = snapshot[arm] / (2.0 * probability)
@@ -127,14 +135,17 @@ def play(
     if side == 0:
         state.counters[FIRST_OF_PAIR] = first
         copy_matrix(values, state.pair_values)
+        state.counters[AVAILABLE_OF_PAIR] = available.size
+        for a in range(available.size):
+            state.pair_available[a] = available[a]
         return arm, probability, -1, False
     loss_side = 0 if split < _HALF else 1
     selecting = loopless.size > 1  # of one arm without self-loop, the heaviest is known
     for round_of_pair in range(2):
         if round_of_pair != loss_side:
-            _count(state, parameters, round_of_pair, first, values, state.frequency)
+            _count(state, parameters, round_of_pair, first, values, available, state.frequency)
         elif selecting:
-            _count(state, parameters, round_of_pair, first, values, state.mass)
+            _count(state, parameters, round_of_pair, first, values, available, state.mass)
     if epoch == 0:
         return arm, probability, loss_side, False
     special = state.counters[SPECIAL_ARM]
@@ -175,16 +186,22 @@ def _count(
     round_of_pair: int,
     first: int,
     values: Floats,
+    available: Booleans,
     total: Floats,
 ) -> None:
-    """Add r_{e+1,c} of one round of the pair to `total` (K,); `first, values` read the second."""
+    """Add r_{e+1,c} of one round of the pair to `total` (K,).
+
+    `first`, `values` and `available` are those of the second round.
+    """
     if round_of_pair == 0:
         first = state.counters[FIRST_OF_PAIR]
         values = state.pair_values
+        available = state.pair_available[: state.counters[AVAILABLE_OF_PAIR]]
     slot = _slot(state.counters[EPOCH] + 1)
     upcoming = state.snapshot  # what it held is not needed once the arm is drawn
     eta, rho = parameters.eta, parameters.rho
-    context_weights(state.estimates, state.bias, slot, first, values, eta, rho, upcoming)
+    estimates, bias = state.estimates, state.bias
+    context_weights(estimates, bias, slot, first, values, available, eta, rho, upcoming)
     for a in range(total.size):
         total[a] += upcoming[a]
 
@@ -213,7 +230,16 @@ def simulate(
         at = UNIFORMS_PER_PAIR * (i >> 1)
         split, retain = (uniforms[at + 2], uniforms[at + 3]) if side == 1 else (0.0, 0.0)
         arm, _, loss_side, retained = play(
-            state, parameters, in_runs, loopless, first, values, uniforms[at + side], split, retain
+            state,
+            parameters,
+            in_runs,
+            loopless,
+            first,
+            values,
+            contexts.available[i],
+            uniforms[at + side],
+            split,
+            retain,
         )
         arms[i] = arm
         incurred[i] = loss_at(losses, i, arm, first, values)

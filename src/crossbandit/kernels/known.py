@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from crossbandit.kernels.compilation import compiled, inlined
 from crossbandit.kernels.rounds import (
+    Booleans,
     ContextBlock,
     Floats,
     Integers,
@@ -40,11 +41,16 @@ class KnownState(NamedTuple):
 
 @inlined
 def policy(
-    state: KnownState, parameters: KnownParameters, first: int, values: Floats, out: Floats
+    state: KnownState,
+    parameters: KnownParameters,
+    first: int,
+    values: Floats,
+    available: Booleans,
+    out: Floats,
 ) -> None:
     """Set `out` (K,) to r_{t,c} for the round to come."""
     eta, rho = parameters.eta, parameters.rho
-    context_weights(state.estimates, state.bias, 0, first, values, eta, rho, out)
+    context_weights(state.estimates, state.bias, 0, first, values, available, eta, rho, out)
 
 
 @inlined
@@ -57,6 +63,7 @@ def play(
     probabilities: Floats,
     first: int,
     values: Floats,
+    available: Booleans,
     uniform: float,
 ) -> tuple[int, float]:
     """Play one round; return the arm and its probability. Changes `state`.
@@ -69,13 +76,14 @@ def play(
     for a in range(arms):
         mean[a] = 0.0
     for c in range(probabilities.size):
-        policy(state, parameters, law.first[c], law.table[law.entry[c]], chosen)
+        reading = law.table[law.entry[c]]
+        policy(state, parameters, law.first[c], reading, law.available[c], chosen)
         for a in range(arms):
             mean[a] += probabilities[c] * chosen[a]
     run_masses(in_runs, mean, state.sums, state.denominators)
     for a in range(arms):
         state.denominators[a] += parameters.gamma
-    policy(state, parameters, first, values, chosen)
+    policy(state, parameters, first, values, available, chosen)
     arm = draw(chosen, uniform)
     if loopless.size > 0:
         special = loopless[0]
@@ -107,7 +115,16 @@ def simulate(
         first = contexts.first[i]
         values = contexts.table[contexts.entry[i]]
         arm, _ = play(
-            state, parameters, in_runs, loopless, law, probabilities, first, values, uniforms[i]
+            state,
+            parameters,
+            in_runs,
+            loopless,
+            law,
+            probabilities,
+            first,
+            values,
+            contexts.available[i],
+            uniforms[i],
         )
         arms[i] = arm
         incurred[i] = loss_at(losses, i, arm, first, values)

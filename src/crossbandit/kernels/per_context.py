@@ -5,7 +5,14 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from crossbandit.kernels.compilation import compiled, inlined
-from crossbandit.kernels.rounds import ContextBlock, Floats, Integers, LossBlock, loss_at
+from crossbandit.kernels.rounds import (
+    Booleans,
+    ContextBlock,
+    Floats,
+    Integers,
+    LossBlock,
+    loss_at,
+)
 from crossbandit.kernels.runs import Runs, run_masses
 from crossbandit.kernels.simplex import draw, exponential_weights
 
@@ -22,7 +29,12 @@ class PerContextState(NamedTuple):
 
 @inlined
 def play(
-    state: PerContextState, eta: float, in_runs: Runs, context: int, uniform: float
+    state: PerContextState,
+    eta: float,
+    in_runs: Runs,
+    context: int,
+    available: Booleans,
+    uniform: float,
 ) -> tuple[int, float]:
     """Play one round; return the arm and its probability. Changes `state`.
 
@@ -31,7 +43,7 @@ def play(
     """
     arms = state.observed.size
     chosen = state.chosen
-    exponential_weights(state.estimates[context], eta, 0.0, chosen)
+    exponential_weights(state.estimates[context], available, eta, 0.0, chosen)
     arm = draw(chosen, uniform)
     run_masses(in_runs, chosen, state.sums, state.observed)
     for b in range(arms):
@@ -60,7 +72,7 @@ def simulate(
     for i in range(arms.size):
         first = contexts.first[i]
         values = contexts.table[contexts.entry[i]]
-        arm, _ = play(state, eta, in_runs, indices[i], uniforms[i])
+        arm, _ = play(state, eta, in_runs, indices[i], contexts.available[i], uniforms[i])
         arms[i] = arm
         incurred[i] = loss_at(losses, i, arm, first, values)
         for run in range(out_runs.starts[arm], out_runs.starts[arm + 1]):

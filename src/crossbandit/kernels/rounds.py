@@ -9,6 +9,8 @@ Dense losses have a column per context, and context c reads with `first = c, val
 losses have a column per feature, and a context reads with `first = 0` and its features as values,
 which may differ from arm to arm. Where they do not, one row of values serves all arms. So both
 forms, and the estimates kept in either, share every line of code.
+
+A context may also say which arms are available; where it does not, its vector `available` is empty.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from crossbandit.kernels.compilation import compiled, inlined
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
+Booleans = npt.NDArray[np.bool_]
 
 
 class LossBlock(NamedTuple):
@@ -43,6 +46,7 @@ class ContextBlock(NamedTuple):
     first: Integers  # (n,)
     entry: Integers  # (n,)
     table: Floats  # (entries, K or 1, width)
+    available: Booleans  # (n, K); (n, 0) where all arms are
 
 
 @inlined
@@ -156,14 +160,17 @@ def _may_clip(block: LossBlock, rounds: int, a: int) -> bool:
 
 @compiled
 def best_arms(totals: Floats, contexts: ContextBlock, out: Integers) -> None:
-    """Set `out[i]` to the arm of least total, in the context of round i; ties to the smallest.
+    """Set `out[i]` to the available arm of least total in the context of round i.
 
-    totals: (K, columns). out: (n,).
+    Ties go to the smallest. totals: (K, columns). out: (n,).
     """
     for i in range(out.size):
         values = contexts.table[contexts.entry[i]]
+        available = contexts.available[i]
         least = np.inf
         for a in range(totals.shape[0]):
+            if available.size > 0 and not available[a]:
+                continue
             own = min(a, values.shape[0] - 1)
             score = 0.0
             for v in range(values.shape[1]):

@@ -8,19 +8,29 @@ from typing import TYPE_CHECKING
 from crossbandit.kernels.compilation import inlined
 
 if TYPE_CHECKING:
-    from crossbandit.kernels.rounds import Floats
+    from crossbandit.kernels.rounds import Booleans, Floats
 
 
 @inlined
-def exponential_weights(scores: Floats, eta: float, rho: float, out: Floats) -> None:
-    """Set `out` to (1 - rho) * softmax(-eta * scores) + rho / K. scores, out: (K,)."""
+def exponential_weights(
+    scores: Floats, available: Booleans, eta: float, rho: float, out: Floats
+) -> None:
+    """Set `out` to (1 - rho) * softmax(-eta * scores) + rho / K. scores, out: (K,).
+
+    Where `available` is not empty, the K arms are those that it marks, and all others are given 0.
+    """
     least = math.inf
     for a in range(out.size):
         score = scores[a]
         out[a] = score
-        if score < least:
+        if score < least and _may_play(available, a):
             least = score
-    _normalise(out, least, eta, rho)
+    _normalise(out, least, available, eta, rho)
+
+
+@inlined
+def _may_play(available: Booleans, a: int) -> bool:
+    return available.size == 0 or bool(available[a])
 
 
 @inlined
@@ -30,6 +40,7 @@ def context_weights(
     copy: int,
     first: int,
     values: Floats,
+    available: Booleans,
     eta: float,
     rho: float,
     out: Floats,
@@ -48,23 +59,28 @@ def context_weights(
         for i in range(values.shape[1]):
             score += estimates[copy, a, first + i] * values[own, i]
         out[a] = score
-        if score < least:
+        if score < least and _may_play(available, a):
             least = score
-    _normalise(out, least, eta, rho)
+    _normalise(out, least, available, eta, rho)
 
 
 @inlined
-def _normalise(scores: Floats, least: float, eta: float, rho: float) -> None:
+def _normalise(scores: Floats, least: float, available: Booleans, eta: float, rho: float) -> None:
     # With the least score subtracted, the largest exponential is 1, whatever the scores.
-    total = 0.0
+    total, arms = 0.0, 0
     for a in range(scores.size):
-        weight = math.exp(-eta * (scores[a] - least))
+        if _may_play(available, a):
+            weight = math.exp(-eta * (scores[a] - least))
+            arms += 1
+        else:
+            weight = 0.0
         scores[a] = weight
         total += weight
     share = (1.0 - rho) / total
-    floor = rho / scores.size
+    floor = rho / arms
     for a in range(scores.size):
-        scores[a] = share * scores[a] + floor
+        if _may_play(available, a):
+            scores[a] = share * scores[a] + floor
 
 
 @inlined

@@ -20,6 +20,7 @@ import numpy as np
 
 from crossbandit.errors import InvalidContextError, InvalidLossesError, InvalidParameterError
 from crossbandit.kernels.rounds import (
+    Booleans,
     ContextBlock,
     Floats,
     first_beyond_box,
@@ -41,6 +42,10 @@ Context = int | tuple[float, ...]
 _AS_IT_IS = np.ones((1, 1))
 _AS_IT_IS.flags.writeable = False
 
+# A context that says nothing of availability.
+_ALL_ARMS = np.empty(0, dtype=np.bool_)
+_ALL_ARMS.flags.writeable = False
+
 # Sums and products of coefficients up to this size stay finite.
 _LARGEST = 1e100
 
@@ -49,11 +54,20 @@ LINEAR_TOLERANCE = 1e-9
 
 
 class Reading(NamedTuple):
-    """A context as the kernels see it: which columns it reads, and with which factors."""
+    """A context as the kernels see it: the columns it reads, with which factors, for which arms."""
 
     context: Context
     first: int
     values: Floats  # (arms or 1, width)
+    available: Booleans = _ALL_ARMS  # (arms,), or empty if all are
+
+    def restricted(self, available: Any, arms: int) -> Reading:
+        """Return this reading for the arms that are available, or raise InvalidContextError."""
+        mask = np.asarray(available)
+        if mask.shape != (arms,) or mask.dtype != np.bool_ or not mask.any():
+            expected = f"{arms} booleans, of which at least one is true"
+            reject("act", "available", expected, available, error=InvalidContextError)
+        return self._replace(available=mask.copy())
 
     def values_of(self, arms: Sequence[int]) -> Floats:
         """Return the values with which this context reads the rows of `arms`."""
@@ -80,21 +94,24 @@ class LossForm(ABC):
         """Return how `context` reads a row, or raise InvalidContextError."""
 
     @abstractmethod
-    def block(self, contexts: npt.NDArray[Any]) -> ContextBlock:
-        """Return how a stretch of rounds reads; `contexts` has one entry a round."""
+    def block(self, contexts: npt.NDArray[Any], available: Booleans | None = None) -> ContextBlock:
+        """Return how a stretch of rounds reads; `contexts` has one entry a round.
+
+        So has `available` (n, arms); None stands for all arms.
+        """
 
     @abstractmethod
     def check(self, rows: Floats, arms: Sequence[int], reading: Reading) -> None:
         """Raise InvalidLossesError unless `rows` may be the losses of `arms`."""
 
-    def support(self) -> ContextBlock:
+    def support(self, available: Booleans | None = None) -> ContextBlock:
         """Return how each of finitely many contexts reads, in their order."""
         if self.contexts is None:
             raise InvalidParameterError(
                 "The contexts of this problem are feature vectors without end. Give the problem "
                 "a table of feature vectors, Problem(graph, features=table), to enumerate them."
             )
-        return self.block(np.arange(self.contexts))
+        return self.block(np.arange(self.contexts), available)
 
     def _index(self, context: Any, contexts: int) -> int:
         integral = isinstance(context, numbers.Integral) and not isinstance(context, bool)
@@ -120,12 +137,13 @@ class DenseForm(LossForm):
         index = self._index(context, self.contexts)
         return Reading(index, index, _AS_IT_IS)
 
-    def block(self, contexts: npt.NDArray[Any]) -> ContextBlock:
+    def block(self, contexts: npt.NDArray[Any], available: Booleans | None = None) -> ContextBlock:
         first = np.ascontiguousarray(contexts, dtype=np.int64)
-        return ContextBlock(first, np.zeros_like(first), _AS_IT_IS[None])
+        may_play = _per_round(available, len(first))
+        return ContextBlock(first, np.zeros_like(first), _AS_IT_IS[None], may_play)
 
     def check(self, rows: Floats, arms: Sequence[int], reading: Reading) -> None:
-        del reading
+        del reading  # in dense losses, every context has its own column
         bad = first_outside(rows, 0.0, 1.0)
         if bad >= 0:
             row, context = divmod(bad, self.columns)
@@ -170,16 +188,18 @@ class LinearForm(LossForm):
         values = _vector(context, self.columns)
         return Reading(tuple(values.tolist()), 0, values[None])
 
-    def block(self, contexts: npt.NDArray[Any]) -> ContextBlock:
+    def block(self, contexts: npt.NDArray[Any], available: Booleans | None = None) -> ContextBlock:
         first = np.zeros(len(contexts), dtype=np.int64)
+        may_play = _per_round(available, len(contexts))
         if self.table is not None:
-            return ContextBlock(first, np.ascontiguousarray(contexts, np.int64), self.table)
+            entry = np.ascontiguousarray(contexts, np.int64)
+            return ContextBlock(first, entry, self.table, may_play)
         vectors = np.ascontiguousarray(contexts, dtype=np.float64)
-        return ContextBlock(first, np.arange(len(contexts)), vectors[:, None])
+        return ContextBlock(first, np.arange(len(contexts)), vectors[:, None], may_play)
 
     def check(self, rows: Floats, arms: Sequence[int], reading: Reading) -> None:
         low, high = -LINEAR_TOLERANCE, 1.0 + LINEAR_TOLERANCE
-        bad = first_loss_outside(rows, reading.values_of(arms), low, high)
+        bad = self._first_bad_here(rows, arms, reading, low, high)
         where: Context = reading.context
         if bad < 0 and self.table is not None:
             bad, where = self.first_bad(rows, np.asarray(arms, dtype=np.int64))
@@ -194,6 +214,21 @@ class LinearForm(LossForm):
             f"of each context. Got {rows[bad].tolist()} for arm {arms[bad]}: a loss of {loss} in "
             f"context {where}."
         )
+
+    def _first_bad_here(
+        self, rows: Floats, arms: Sequence[int], reading: Reading, low: float, high: float
+    ) -> int:
+        """Return the first row with a loss outside the limits in the context of `reading`, or -1.
+
+        What an arm would lose where it is not available is nobody's loss.
+        """
+        values = reading.values_of(arms)
+        if reading.available.size == 0:
+            return int(first_loss_outside(rows, values, low, high))
+        played = np.flatnonzero(reading.available[list(arms)])
+        values = values if len(values) == 1 else values[played]
+        bad = int(first_loss_outside(rows[played], values, low, high))
+        return bad if bad < 0 else int(played[bad])
 
     def first_bad(self, rows: Floats, arms: Integers) -> tuple[int, int]:
         """Return the first row with a loss outside [0, 1], and a context where; or (-1, -1).
@@ -224,6 +259,12 @@ class LinearForm(LossForm):
     def _box(self) -> tuple[Floats, Floats]:
         table = self.table if self.table is not None else np.empty((1, 1, self.columns))
         return table.min(axis=0), table.max(axis=0)
+
+
+def _per_round(available: Booleans | None, rounds: int) -> Booleans:
+    if available is None:
+        return np.empty((rounds, 0), dtype=np.bool_)
+    return np.ascontiguousarray(available, dtype=np.bool_)
 
 
 def feature_table(owner: str, name: str, features: Any, arms: int) -> Floats:

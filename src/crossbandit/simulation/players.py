@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 
 from crossbandit.environments import BlockEnvironment
-from crossbandit.environments.environment import checked_block, horizon_of, row_block
+from crossbandit.environments.environment import (
+    availability,
+    checked_block,
+    horizon_of,
+    row_block,
+)
 from crossbandit.errors import InvalidLossesError
 from crossbandit.kernels.rounds import best_arms, losses_of
 
@@ -16,7 +21,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from crossbandit.algorithms import Learner
+    from crossbandit.algorithms import Algorithm, Learner
     from crossbandit.environments import Environment
     from crossbandit.kernels.rounds import ContextBlock, Floats, Integers, LossBlock
 
@@ -24,6 +29,8 @@ if TYPE_CHECKING:
 @runtime_checkable
 class CompiledLearner(Protocol):
     """A learner that can play a stretch of rounds at once."""
+
+    algorithm: Algorithm
 
     def simulate(
         self,
@@ -56,7 +63,10 @@ def compiled_player(
 
     def play(start: int, contexts: npt.NDArray[Any]) -> Stretch:
         stretch = _blank(contexts)
-        block = form.block(contexts)
+        available = availability(environment, contexts)
+        if available is not None:
+            learner.algorithm.require_availability()
+        block = form.block(contexts, available)
         losses = checked_block(environment, start, start + len(contexts))
         learner.simulate(contexts, block, losses, stretch.arms, stretch.losses)
         if listed:
@@ -78,11 +88,12 @@ def plain_player(
 
     def play(start: int, contexts: npt.NDArray[Any]) -> Stretch:
         stretch = _blank(contexts)
-        best_arms(totals, form.block(contexts), stretch.comparator_arms)
+        available = availability(environment, contexts)
+        best_arms(totals, form.block(contexts, available), stretch.comparator_arms)
         for i, context in enumerate(contexts):
             now = slice(i, i + 1)
             rows = _checked_rows(environment, start + i)
-            decision = learner.act(context)
+            decision = learner.act(context, None if available is None else available[i])
             learner.learn(decision, rows[list(decision.revealed)])
             stretch.arms[i] = decision.arm
             block, losses = form.block(contexts[now]), row_block(rows[None])

@@ -1,0 +1,239 @@
+"""First-price auctions: who wins pays what they bid."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from crossbandit import graphs
+from crossbandit.environments.contexts import UniformVectors
+from crossbandit.environments.environment import BlockEnvironment, row_block
+from crossbandit.environments.registry import register
+from crossbandit.kernels.auctions import write_auctions
+from crossbandit.problem import Problem
+from crossbandit.streams import stream
+from crossbandit.validation import choice, integer, number, reject, verbatim
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from crossbandit.graphs import FeedbackGraph
+    from crossbandit.kernels.rounds import Booleans, Floats, LossBlock
+
+# What is told of the highest competing bid, and what a bid then reveals.
+FEEDBACK = {
+    "after-loss": "the competing bid is told to losers: a bid reveals itself and all higher bids",
+    "after-win": "the competing bid is told to the winner: a bid reveals itself and all lower bids",
+    "always": "the competing bid is told to everyone: a bid reveals all bids",
+    "won-lost": "nothing but won or lost is told: a bid reveals itself",
+}
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class AuctionRules:
+    """The bids that may be made, and what each of them earns; money in any unit.
+
+    A bid wins if it is at least `reserve` and beats the highest competing bid, the *price*; an
+    equal bid wins or loses as `ties` says. The winner earns value - bid, the others nothing. With
+    `at_most_value`, bids above the value are not available.
+
+    >>> rules = AuctionRules(bids=[0, 1, 2, 3], highest_value=4)
+    >>> rules.surplus(values=[4.0, 4.0], bids=[2.0, 1.0], prices=[1.5, 1.5])
+    array([2., 0.])
+    >>> rules.available([1.5])
+    array([[ True,  True, False, False]])
+    """
+
+    bids: npt.ArrayLike
+    highest_value: float
+    reserve: float = 0.0
+    ties: str = "win"
+    at_most_value: bool = True
+
+    def __post_init__(self) -> None:
+        number("AuctionRules", "highest_value", self.highest_value, above=0)
+        number("AuctionRules", "reserve", self.reserve, at_least=0)
+        choice("AuctionRules", "ties", self.ties, ("win", "lose"))
+        object.__setattr__(self, "bids", bid_grid("AuctionRules", self.bids, self.highest_value))
+
+    @property
+    def arms(self) -> int:
+        """The number of bids."""
+        return int(self.amounts.size)
+
+    @property
+    def amounts(self) -> Floats:
+        """The bids in money, ascending."""
+        return np.asarray(self.bids)
+
+    @property
+    def scale(self) -> float:
+        """The money between the best and the worst that an available bid can earn."""
+        below = 0.0 if self.at_most_value else float(self.amounts[-1])
+        return float(self.highest_value) + below
+
+    def graph(self, feedback: str) -> FeedbackGraph:
+        """Return what a bid reveals under one of the kinds of `FEEDBACK`.
+
+        After a loss at bid b with the price told, the outcome of every bid is known; after a win
+        without it, only that all higher bids win too. Whatever the outcome, bids from b upwards
+        are known. The other kinds follow in the same way. Where only won or lost is told, a win
+        shows the higher bids and a loss the lower ones; the one bid that both show is b itself.
+        """
+        choice("AuctionRules", "feedback", feedback, FEEDBACK)
+        if feedback == "always":
+            return graphs.complete(self.arms)
+        if feedback == "won-lost":
+            return graphs.singletons(self.arms)
+        return graphs.threshold(self.arms, "higher" if feedback == "after-loss" else "lower")
+
+    def block(self, prices: npt.ArrayLike) -> LossBlock:
+        """Return the losses of all bids in consecutive auctions."""
+        prices = np.ascontiguousarray(prices, dtype=np.float64)
+        rows = np.empty((prices.size, self.arms, 2))
+        write_auctions(
+            self.amounts,
+            prices,
+            float(self.reserve),
+            float(self.highest_value),
+            self.scale,
+            rows,
+            ties_win=self.ties == "win",
+        )
+        return row_block(rows)
+
+    def contexts(self, values: npt.ArrayLike) -> Floats:
+        """Return the feature vectors (1, value / highest_value) of values."""
+        values = np.asarray(values, dtype=np.float64)
+        return np.stack([np.ones_like(values), values / self.highest_value], axis=-1)
+
+    def available(self, values: npt.ArrayLike) -> Booleans | None:
+        """Return which bids may be made at each value, (n, K); None if all may."""
+        if not self.at_most_value:
+            return None
+        may: Booleans = self.amounts <= np.asarray(values, dtype=np.float64)[:, None]
+        return may
+
+    def wins(self, bids: npt.ArrayLike, prices: npt.ArrayLike) -> Booleans:
+        """Return which of the bids win against the prices."""
+        bids, prices = np.asarray(bids), np.asarray(prices)
+        beats = bids >= prices if self.ties == "win" else bids > prices
+        won: Booleans = beats & (bids >= self.reserve)
+        return won
+
+    def surplus(self, values: npt.ArrayLike, bids: npt.ArrayLike, prices: npt.ArrayLike) -> Floats:
+        """Return what bids earn at values against prices."""
+        margin = np.asarray(values, dtype=np.float64) - np.asarray(bids)
+        earned: Floats = np.where(self.wins(bids, prices), margin, 0.0)
+        return earned
+
+    def earned(self, losses: npt.ArrayLike) -> Floats:
+        """Return the surplus that losses stand for."""
+        surplus: Floats = self.highest_value - self.scale * np.asarray(losses, dtype=np.float64)
+        return surplus
+
+
+def bid_grid(owner: str, bids: Any, highest: float) -> Floats:
+    """Return `bids` as a read-only ascending vector; a count means evenly from 0 to `highest`."""
+    expected = "a number of bids of at least 2, or at least 2 different finite amounts, none < 0"
+    if isinstance(bids, int | np.integer) and not isinstance(bids, bool):
+        count = integer(owner, "bids", bids, at_least=2)
+        grid = np.linspace(0.0, highest, count)
+    else:
+        try:
+            grid = np.unique(np.asarray(bids, dtype=np.float64))
+        except (TypeError, ValueError):
+            reject(owner, "bids", expected, bids)
+        if grid.ndim != 1 or grid.size < 2 or np.ndim(bids) != 1:
+            reject(owner, "bids", expected, bids)
+        if not np.isfinite(grid).all() or grid[0] < 0:
+            bad = grid[~(np.isfinite(grid) & (grid >= 0))][0]
+            reject(owner, "bids", expected, verbatim(f"{bad} among them"))
+    grid.flags.writeable = False
+    return grid
+
+
+def geometric_bids(count: int, lowest: float, highest: float) -> Floats:
+    """Return 0 and `count` - 1 bids from `lowest` to `highest` with equal ratios.
+
+    >>> geometric_bids(5, 1, 8)
+    array([0., 1., 2., 4., 8.])
+    """
+    integer("geometric_bids", "count", count, at_least=3)
+    number("geometric_bids", "lowest", lowest, above=0)
+    number("geometric_bids", "highest", highest, above=lowest)
+    return np.concatenate([[0.0], np.geomspace(lowest, highest, count - 1)])
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class FirstPrice(BlockEnvironment):
+    """First-price auctions with values uniform in [0, 1]; made by `first_price`."""
+
+    horizon: int
+    bids: Any = 100
+    prices: str = "stationary"
+    feedback: str = "after-loss"
+    at_most_value: bool = True
+    table_seed: int = 0
+    rules: AuctionRules = field(init=False, repr=False)
+    problem: Problem = field(init=False, repr=False)
+    context_law: UniformVectors = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        integer("first_price", "horizon", self.horizon, at_least=1)
+        integer("first_price", "table_seed", self.table_seed, at_least=0)
+        choice("first_price", "prices", self.prices, ("stationary", "drifting"))
+        choice("first_price", "feedback", self.feedback, FEEDBACK)
+        bids = bid_grid("first_price", self.bids, 1.0)
+        rules = AuctionRules(bids=bids, highest_value=1.0, at_most_value=self.at_most_value)
+        problem = Problem(rules.graph(self.feedback), features=2, horizon=self.horizon)
+        object.__setattr__(self, "rules", rules)
+        object.__setattr__(self, "problem", problem)
+        object.__setattr__(self, "context_law", UniformVectors([1, 0], [1, 1]))
+
+    @cached_property
+    def competing_bids(self) -> Floats:
+        """The highest competing bid of every round."""
+        noise = stream(self.table_seed, "losses").beta(2, 4, self.horizon)
+        if self.prices == "stationary":
+            return noise
+        wave = 1 + np.sin(3 * np.pi * np.arange(self.horizon) / self.horizon)
+        drifting: Floats = np.clip(0.15 + 0.1875 * wave + 0.5 * (noise - 1 / 3), 0.0, 1.0)
+        return drifting
+
+    def block(self, start: int, stop: int) -> LossBlock:
+        return self.rules.block(self.competing_bids[start:stop])
+
+    def available(self, contexts: npt.NDArray[Any]) -> Booleans | None:
+        return self.rules.available(contexts[:, 1])
+
+
+@register("first-price")
+def first_price(
+    horizon: int,
+    *,
+    bids: int = 100,
+    prices: str = "stationary",
+    feedback: str = "after-loss",
+    at_most_value: bool = True,
+    table_seed: int = 0,
+) -> FirstPrice:
+    """Return first-price auctions; a context is (1, value), the value uniform in [0, 1].
+
+    The highest competing bid is Beta(2, 4), or moves with a slow wave if `prices` is "drifting".
+
+    >>> environment = first_price(1_000, bids=11)
+    >>> environment.available(environment.rules.contexts([0.25])).sum()
+    3
+    """
+    return FirstPrice(
+        horizon=horizon,
+        bids=bids,
+        prices=prices,
+        feedback=feedback,
+        at_most_value=at_most_value,
+        table_seed=table_seed,
+    )

@@ -1,0 +1,243 @@
+"""Arms that a context puts out of reach: never played, and otherwise as if they were not there."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from crossbandit import (
+    CrossGraph,
+    CrossGraphAdaptive,
+    FeedbackGraph,
+    PerContextGraph,
+    Problem,
+    graphs,
+    load,
+    simulate,
+)
+from crossbandit.algorithms import Algorithm
+from crossbandit.environments import BlockEnvironment
+from crossbandit.environments.auctions import first_price
+from crossbandit.errors import InvalidContextError, InvalidLossesError, InvalidParameterError
+from crossbandit.kernels.rounds import Booleans, Floats, LossBlock
+from tests.cases import asymmetric, every_algorithm, table
+from tests.learners import contexts_of, cumulative, play, start
+from tests.reference import cross_graph_adaptive
+
+ROUNDS, CONTEXTS = 240, 3
+
+
+class Sleeping(BlockEnvironment):
+    """An environment in which context c lacks the arms that are False in `masks[c]`."""
+
+    def __init__(self, awake: BlockEnvironment, masks: npt.ArrayLike) -> None:
+        self.problem, self.context_law = awake.problem, awake.context_law
+        self._awake, self._masks = awake, np.asarray(masks)
+
+    def block(self, start: int, stop: int) -> LossBlock:
+        return self._awake.block(start, stop)
+
+    def available(self, contexts: npt.NDArray[Any]) -> Booleans:
+        mask: Booleans = self._masks[contexts]
+        return mask
+
+
+def masks(arms: int) -> Booleans:
+    """Return which arms each context has: all but one or two, and in the last only one."""
+    result = np.ones((CONTEXTS, arms), dtype=bool)
+    result[0, 0] = False
+    result[1, [1, -1]] = False
+    result[2] = False
+    result[2, 1] = True
+    return result
+
+
+def sleeping(graph: FeedbackGraph, seed: int = 1) -> Sleeping:
+    return Sleeping(table(graph, ROUNDS, CONTEXTS, seed), masks(graph.arms))
+
+
+@every_algorithm
+@pytest.mark.parametrize("graph", [asymmetric(), graphs.threshold(4), graphs.loopless_clique(5)])
+def test_every_loop_plays_the_same_available_arms(
+    algorithm: Algorithm, graph: FeedbackGraph
+) -> None:
+    environment = sleeping(graph)
+    if not algorithm.takes_availability:
+        with pytest.raises(InvalidParameterError, match="which arms are available"):
+            simulate(algorithm, environment, seed=0)
+        with pytest.raises(InvalidParameterError, match="which arms are available"):
+            start(algorithm, environment).act(0, masks(graph.arms)[0])
+        return
+    run = simulate(algorithm, environment, seed=0)
+    assert masks(graph.arms)[run.contexts, run.arms].all()
+    plain = simulate(algorithm, environment, seed=0, compiled=False)
+    np.testing.assert_array_equal(run.arms, plain.arms)
+
+
+@pytest.mark.parametrize(
+    "algorithm",
+    [
+        CrossGraph(eta=0.3, gamma=0.02, rho=0.1, beta=0.05, epoch_length=6),
+        PerContextGraph(eta=0.2),
+    ],
+)
+@pytest.mark.parametrize("missing", [0, 2, 4])
+def test_an_arm_that_is_never_available_might_as_well_not_exist(
+    algorithm: Algorithm, missing: int
+) -> None:
+    """Arm for arm the same run as on the graph without it."""
+    graph = asymmetric()
+    others = np.delete(np.arange(graph.arms), missing)
+    small = FeedbackGraph(graph.adjacency[np.ix_(others, others)])
+    losses = np.random.default_rng(3).random((ROUNDS, graph.arms, CONTEXTS))
+    mask = np.arange(graph.arms) != missing
+    with_it = algorithm.start(Problem(graph, contexts=CONTEXTS, horizon=ROUNDS), seed=5)
+    without = algorithm.start(Problem(small, contexts=CONTEXTS, horizon=ROUNDS), seed=5)
+    for t in range(ROUNDS):
+        ours, theirs = with_it.act(t % CONTEXTS, mask), without.act(t % CONTEXTS)
+        assert ours.arm == others[theirs.arm]
+        assert ours.probability == theirs.probability
+        with_it.learn(ours, losses[t, list(ours.revealed)])
+        without.learn(theirs, losses[t, others[list(theirs.revealed)]])
+
+
+@pytest.mark.parametrize("graph", [asymmetric(), graphs.threshold(4), graphs.loopless_clique(5)])
+def test_the_adaptive_learner_is_its_transcription(graph: FeedbackGraph) -> None:
+    algorithm = CrossGraphAdaptive(exploration=3.0, recency=2.0)
+    environment = sleeping(graph)
+    contexts = contexts_of(environment)
+    learner = start(algorithm, environment)
+    uniforms = start(algorithm, environment)._generator.random(ROUNDS)
+    parameters = algorithm.to_json()
+    trace = cross_graph_adaptive.run(
+        graph.adjacency,
+        lambda t: environment.losses(t).T,
+        contexts,
+        uniforms,
+        available=masks(graph.arms)[contexts],
+        **{name: parameters[name] for name in ("rate", "exploration", "recency", "half_life")},
+    )
+    arms = []
+    for t, context in enumerate(contexts):
+        decision = learner.act(context, masks(graph.arms)[context])
+        arms.append(decision.arm)
+        assert decision.probability == pytest.approx(trace.probabilities[t], rel=1e-9)
+        learner.learn(decision, environment.losses(t)[list(decision.revealed)])
+    np.testing.assert_array_equal(arms, trace.arms)
+    assert _centred(cumulative(learner)) == pytest.approx(_centred(trace.cumulative), abs=1e-6)
+
+
+def _centred(scores: Floats) -> Floats:
+    centred: Floats = scores - scores.mean(axis=1, keepdims=True)
+    return centred
+
+
+@every_algorithm
+def test_naming_all_arms_is_naming_none(algorithm: Algorithm) -> None:
+    environment = table(asymmetric(), ROUNDS, CONTEXTS, 1)
+    if not algorithm.takes_availability:
+        return
+    everything = np.ones(5, dtype=bool)
+    learner, usual = start(algorithm, environment), start(algorithm, environment)
+    arms = []
+    for t, context in enumerate(contexts_of(environment)):
+        decision = learner.act(context, everything if t % 3 else None)
+        learner.learn(decision, environment.losses(t)[list(decision.revealed)])
+        arms.append(decision.arm)
+    assert arms == play(usual, environment)
+
+
+@pytest.mark.parametrize("algorithm", [CrossGraph(epoch_length=6), CrossGraphAdaptive()])
+@pytest.mark.parametrize("stop", [30, 31])
+def test_a_checkpoint_remembers_what_was_available(
+    algorithm: Algorithm, stop: int, tmp_path: Path
+) -> None:
+    environment = sleeping(asymmetric())
+    contexts, mask = contexts_of(environment), masks(5)
+    learner = start(algorithm, environment)
+    out = []
+    for t in range(stop):
+        decision = learner.act(contexts[t], mask[contexts[t]])
+        out.append(decision)
+        if t % 3 == 2:
+            late = out.pop(0)
+            learner.learn(late, environment.losses(late.round)[list(late.revealed)])
+    learner.save(tmp_path / "learner")
+    resumed = load(tmp_path / "learner")
+    for decision in out:
+        rows = environment.losses(decision.round)[list(decision.revealed)]
+        learner.learn(decision, rows)
+        resumed.learn(decision, rows)
+    for t in range(stop, ROUNDS):
+        ours = resumed.act(contexts[t], mask[contexts[t]])
+        theirs = learner.act(contexts[t], mask[contexts[t]])
+        assert (ours.arm, ours.probability) == (theirs.arm, theirs.probability)
+        resumed.learn(ours, environment.losses(t)[list(ours.revealed)])
+        learner.learn(theirs, environment.losses(t)[list(theirs.revealed)])
+
+
+def test_the_comparator_is_the_best_available_arm() -> None:
+    environment = sleeping(graphs.threshold(4))
+    run = simulate(CrossGraphAdaptive(), environment, seed=0)
+    totals = environment.totals.T.copy()
+    totals[~masks(4)] = np.inf
+    np.testing.assert_array_equal(run.comparator_arms, totals.argmin(axis=1)[run.contexts])
+    np.testing.assert_array_equal(environment.best_arms, totals.argmin(axis=1))
+
+
+@pytest.mark.parametrize(
+    "mask", [[True], [1, 0, 1, 1], np.zeros(4, dtype=bool), "TTTT", [[True] * 4], [0, 1]]
+)
+def test_a_bad_mask_is_refused_and_changes_nothing(mask: Any) -> None:
+    learner = CrossGraphAdaptive().start(Problem(graphs.threshold(4), contexts=2), seed=0)
+    with pytest.raises(InvalidContextError, match="4 booleans, of which at least one is true"):
+        learner.act(0, mask)
+    assert learner.round == learner.pending == 0
+
+
+def test_the_callers_mask_is_copied() -> None:
+    learner = CrossGraphAdaptive().start(Problem(graphs.threshold(4), contexts=1), seed=0)
+    mask = np.array([True, False, False, False])
+    decision = learner.act(0, mask)
+    mask[:] = False
+    learner.learn(decision, np.full((4, 1), 0.5))
+    assert learner.policy(0).sum() == pytest.approx(1)
+
+
+def test_a_loss_counts_only_where_its_arm_may_be_played() -> None:
+    """A bid above the value would lose more than everything; nobody may make it."""
+    environment = first_price(100, bids=5)
+    row = environment.rules.block([0.0]).base[0]
+    value = environment.rules.contexts(0.5)
+    for algorithm in (CrossGraph(epoch_length=2), CrossGraphAdaptive()):
+        learner = algorithm.start(environment.problem, seed=0)
+        mask = environment.rules.amounts <= 0.5
+        decision = learner.act(value, mask)
+        learner.learn(decision, row[list(decision.revealed)])
+        careless = learner.act(value)
+        with pytest.raises(InvalidLossesError, match="arm 3"):
+            learner.learn(careless, row[list(careless.revealed)])
+
+
+@pytest.mark.parametrize(
+    ("available", "message"),
+    [
+        (np.ones((CONTEXTS, 3), dtype=bool), "contexts by arms"),
+        (np.ones((CONTEXTS, 4)), "booleans"),
+        (np.zeros((CONTEXTS, 4), dtype=bool), "must leave an arm"),
+    ],
+)
+def test_an_environment_with_a_bad_rule_is_refused(available: Any, message: str) -> None:
+    environment = Sleeping(table(graphs.threshold(4), ROUNDS, CONTEXTS, 1), available)
+    with pytest.raises(InvalidContextError, match=message):
+        simulate(CrossGraph(), environment, seed=0)
+
+
+def test_learning_happens_among_the_available() -> None:
+    """The regret to the best available arm stays small, although the best of all is asleep."""
+    environment = first_price(20_000, bids=50)
+    run = simulate(CrossGraphAdaptive(), environment, seed=1)
+    assert (environment.rules.amounts[run.arms] <= run.contexts[:, 1]).all()
+    assert 0 < run.final_regret < 250
