@@ -60,6 +60,7 @@ def number(
     at_least: float = -math.inf,
     at_most: float = math.inf,
     below: float = math.inf,
+    error: type[InvalidInputError] = InvalidParameterError,
 ) -> float:
     """Return `value` as a finite float within the given bounds."""
     bounds = [
@@ -74,13 +75,13 @@ def number(
     ]
     expected = " ".join(["a finite number", " and ".join(bounds)]).strip()
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
-        reject(owner, name, expected, value)
+        reject(owner, name, expected, value, error=error)
     try:
         result = float(value)
     except OverflowError:  # an int beyond all floats
         result = math.inf
     if not math.isfinite(result) or not (above < result < below and at_least <= result <= at_most):
-        reject(owner, name, expected, value)
+        reject(owner, name, expected, value, error=error)
     return result
 
 

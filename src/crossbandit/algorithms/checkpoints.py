@@ -40,8 +40,10 @@ _Object = TypeVar("_Object")
 _PROBLEM_ARRAYS = ("features", "context_distribution", "context_sample")
 
 
-def save(learner: Learner, path: str | os.PathLike[str]) -> None:
-    """Write `learner` to `path`, atomically."""
+def save(
+    learner: Learner, path: str | os.PathLike[str], notes: Mapping[str, Any] | None = None
+) -> None:
+    """Write `learner` to `path`, atomically, with notes of its owner that `json` can write."""
     header: dict[str, Any] = {
         "format": FORMAT,
         "version": VERSION,
@@ -50,6 +52,7 @@ def save(learner: Learner, path: str | os.PathLike[str]) -> None:
         "parameters": dict(learner._parameters()),
         "max_pending": learner.max_pending,
         "generator": learner._generator.bit_generator.state,
+        "notes": dict(notes or {}),
     }
     arrays = {f"state.{name}": array for name, array in learner._state().items()}
     header["problem"] = _write_problem(learner.problem, arrays)
@@ -67,6 +70,11 @@ def load(path: str | os.PathLike[str]) -> Learner:
     later are not this one's, although their rounds will come again: the restored learner has an id
     of its own. An algorithm of one's own must be registered, as it was when the learner was saved.
     """
+    return load_with_notes(path)[0]
+
+
+def load_with_notes(path: str | os.PathLike[str]) -> tuple[Learner, dict[str, Any]]:
+    """Return the learner that `save` wrote, and the notes beside it."""
     arrays = _read(Path(path))
     header = _header(path, arrays)
     try:
@@ -77,6 +85,7 @@ def load(path: str | os.PathLike[str]) -> Learner:
         learner._generator.bit_generator.state = header["generator"]
         learner._former_ids = [str(former) for former in header["ids"]]
         learner.max_pending = int(header["max_pending"])
+        notes = dict(header["notes"])
     except OutOfMemoryError:
         raise
     except (
@@ -91,7 +100,7 @@ def load(path: str | os.PathLike[str]) -> Learner:
         raise CheckpointError(
             f"The checkpoint {os.fspath(path)!r} does not hold together: {error}"
         ) from error
-    return learner
+    return learner, notes
 
 
 def _restart(algorithm: Algorithm, parameters: dict[str, Any], problem: Problem) -> Learner:

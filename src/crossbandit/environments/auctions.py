@@ -226,7 +226,7 @@ def first_price(
     The highest competing bid is Beta(2, 4), or moves with a slow wave if `prices` is "drifting".
 
     >>> environment = first_price(1_000, bids=11)
-    >>> environment.available(environment.rules.contexts([0.25])).sum()
+    >>> int(environment.available(environment.rules.contexts([0.25])).sum())
     3
     """
     return FirstPrice(

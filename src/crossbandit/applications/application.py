@@ -1,0 +1,77 @@
+"""What all applications share: a learner inside, and one file for both."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from crossbandit.algorithms import CrossGraphAdaptive
+from crossbandit.algorithms.checkpoints import load_with_notes, save
+from crossbandit.errors import CheckpointError, CrossbanditError
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable
+
+    from crossbandit.algorithms import Algorithm, Learner
+    from crossbandit.problem import Problem
+    from crossbandit.streams import Seed
+
+
+class Application(ABC):
+    """Domain words over a `Learner`.
+
+    A subclass names its `kind`, starts its `learner`, and returns from `settings` the arguments
+    with which `__init__` would make it again, as `json` can write them.
+    """
+
+    kind: ClassVar[str]
+    learner: Learner
+
+    @abstractmethod
+    def settings(self) -> dict[str, Any]:
+        """Return the arguments of the constructor, but for the algorithm and the seed."""
+
+    @property
+    def rounds(self) -> int:
+        """How many decisions have been made."""
+        return self.learner.round
+
+    @property
+    def pending(self) -> int:
+        """How many decisions wait for their feedback; the oldest expire by and by."""
+        return self.learner.pending
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write everything to one file, atomically; `load` goes on from there."""
+        save(self.learner, path, {"application": self.kind, "settings": self.settings()})
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Return what `save` wrote; it decides on as if it had never stopped."""
+        learner, notes = load_with_notes(path)
+        make: Callable[..., Self] = cls
+        if notes.get("application") != cls.kind:
+            found = notes.get("application") or "learner without an application"
+            raise CheckpointError(
+                f"{cls.__name__}.load needs a file that {cls.__name__}.save wrote. "
+                f"Got one of a {found}."
+            )
+        try:
+            application = make(**notes["settings"], algorithm=learner.algorithm, seed=0)
+        except (KeyError, TypeError, CrossbanditError) as error:
+            raise CheckpointError(
+                f"The settings in the checkpoint {path!r} do not hold together: {error}"
+            ) from error
+        if application.learner.problem != learner.problem:
+            raise CheckpointError(
+                f"The checkpoint {path!r} does not hold together: its settings describe another "
+                "problem than its learner's."
+            )
+        application.learner = learner
+        return application
+
+
+def started(algorithm: Algorithm | None, problem: Problem, seed: Seed) -> Learner:
+    """Return a learner for an application; where none is asked for, the one without parameters."""
+    return (CrossGraphAdaptive() if algorithm is None else algorithm).start(problem, seed=seed)

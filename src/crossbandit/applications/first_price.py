@@ -1,0 +1,217 @@
+"""A bidder for first-price auctions."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from crossbandit.algorithms import Decision
+from crossbandit.applications.application import Application, started
+from crossbandit.applications.shading import ShadingCurve
+from crossbandit.environments.auctions import FEEDBACK, AuctionRules, bid_grid
+from crossbandit.errors import InvalidContextError, InvalidLossesError
+from crossbandit.problem import Problem
+from crossbandit.validation import choice, number, reject
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from crossbandit.algorithms import Algorithm
+    from crossbandit.streams import Seed
+
+_CURVE_POINTS = 101
+
+
+@dataclass(frozen=True)
+class Bid:
+    """One bid: place `amount`, keep the bid until its auction is over, then hand it to `settle`.
+
+    It is None where no bid may be made: none of the bids is at most the value.
+    """
+
+    amount: float | None
+    value: float
+    decision: Decision | None
+
+    def __float__(self) -> float:
+        return 0.0 if self.amount is None else self.amount
+
+    def to_json(self) -> dict[str, Any]:
+        """Return a form that `json` can write, to keep a bid until its auction is over."""
+        decision = None if self.decision is None else self.decision.to_json()
+        return {"amount": self.amount, "value": self.value, "decision": decision}
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Bid:
+        """Return the bid that `to_json` wrote."""
+        decision = data["decision"]
+        known = None if decision is None else Decision.from_json(decision)
+        return cls(data["amount"], data["value"], known)
+
+
+class FirstPriceBidder(Application):
+    """Learns what to bid for a thing of known value, where the highest bid wins and pays.
+
+    `bids` is a grid of amounts, their number (then they are spread evenly from 0 to the highest
+    value), or `geometric_bids(...)`. `value_range` bounds the values to come; money may be in any
+    unit. `feedback` is what is told of the highest competing bid once an auction is over:
+
+    - "after-loss": told to losers only. A win shows that higher bids would have won as well, a loss
+      shows everything; so each bid reveals itself and all higher bids.
+    - "after-win": told to the winner only. Each bid reveals itself and all lower bids.
+    - "always": told to everyone. Each bid reveals all bids.
+    - "won-lost": never told. A win then shows the higher bids and a loss the lower ones: what a bid
+      reveals depends on the outcome, which no feedback graph can say. The bidder learns from the
+      bid itself alone, which is sound whatever happens, and slow. Ask for the competing bid.
+
+    A bid below `reserve` never wins. An equal competing bid is beaten if `ties` is "win". With
+    `at_most_value`, no bid is above the value.
+
+    `algorithm` is the parameter-free learner unless given; others may need the `horizon`, which is
+    the number of auctions to come.
+
+    >>> bidder = FirstPriceBidder(bids=11, value_range=(0, 10), seed=1)
+    >>> for value, price in np.random.default_rng(0).uniform(0, [10, 6], size=(2_000, 2)):
+    ...     bid = bidder.bid(value)
+    ...     won = bid.amount >= price
+    ...     bidder.settle(bid, won=won, highest_competing_bid=None if won else price)
+    >>> bidder.shading_curve([4.0, 8.0]).bids
+    array([2., 4.])
+    """
+
+    kind: ClassVar[str] = "first-price-bidder"
+
+    def __init__(
+        self,
+        *,
+        bids: int | npt.ArrayLike = 100,
+        value_range: tuple[float, float],
+        feedback: str = "after-loss",
+        reserve: float = 0.0,
+        ties: str = "win",
+        at_most_value: bool = True,
+        horizon: int | None = None,
+        algorithm: Algorithm | None = None,
+        seed: Seed,
+    ) -> None:
+        owner = type(self).__name__
+        self.value_range = _range(owner, value_range)
+        self.feedback = choice(owner, "feedback", feedback, FEEDBACK)
+        if not isinstance(at_most_value, bool):
+            reject(owner, "at_most_value", "True or False", at_most_value)
+        highest = self.value_range[1]
+        self.rules = AuctionRules(
+            bids=bid_grid(owner, bids, highest),
+            highest_value=highest,
+            reserve=number(owner, "reserve", reserve, at_least=0),
+            ties=choice(owner, "ties", ties, ("win", "lose")),
+            at_most_value=at_most_value,
+        )
+        problem = Problem(self.rules.graph(feedback), features=2, horizon=horizon)
+        self.learner = started(algorithm, problem, seed)
+
+    def settings(self) -> dict[str, Any]:
+        return {
+            "bids": self.rules.amounts.tolist(),
+            "value_range": list(self.value_range),
+            "feedback": self.feedback,
+            "reserve": self.rules.reserve,
+            "ties": self.rules.ties,
+            "at_most_value": self.rules.at_most_value,
+            "horizon": self.learner.problem.horizon,
+        }
+
+    def bid(self, value: float) -> Bid:
+        """Choose a bid for something that is worth `value` if it is won."""
+        worth = self._value(value)
+        available = self.rules.available([worth])
+        if available is not None and not available.any():
+            return Bid(None, worth, None)
+        mask = None if available is None else available[0]
+        decision = self.learner.act(self.rules.contexts(worth), mask)
+        return Bid(float(self.rules.amounts[decision.arm]), worth, decision)
+
+    def settle(self, bid: Bid, *, won: bool, highest_competing_bid: float | None = None) -> None:
+        """Learn from the outcome of a bid's auction.
+
+        Auctions may be settled late, in any order, or never. `highest_competing_bid` is needed
+        where the bidder's feedback says that it is told, and is not looked at otherwise, but for
+        contradictions. Where nobody else bid, it is 0.
+        """
+        if not isinstance(bid, Bid):
+            reject("settle", "bid", "the Bid that bid returned", bid)
+        if not isinstance(won, bool | np.bool_):
+            reject("settle", "won", "True or False", won, error=InvalidLossesError)
+        price = self._price(bid, highest_competing_bid, won=bool(won))
+        if bid.decision is None:
+            return
+        rows = self.rules.block([price]).base[0]
+        self.learner.learn(bid.decision, rows[list(bid.decision.revealed)])
+
+    def shading_curve(self, values: npt.ArrayLike | None = None) -> ShadingCurve:
+        """Return what would be bid now for each of `values`, evenly spread if None."""
+        if values is None:
+            values = np.linspace(*self.value_range, _CURVE_POINTS)
+        worths = np.array([self._value(value) for value in np.atleast_1d(np.asarray(values))])
+        available = self.rules.available(worths)
+        if available is not None:
+            worths, available = worths[available.any(axis=1)], available[available.any(axis=1)]
+        policies = [
+            self.learner.policy(context, None if available is None else available[i])
+            for i, context in enumerate(self.rules.contexts(worths))
+        ]
+        return ShadingCurve.of(worths, self.rules.amounts, np.array(policies))
+
+    def _value(self, value: object) -> float:
+        low, high = self.value_range
+        return number("bid", "value", value, at_least=low, at_most=high, error=InvalidContextError)
+
+    def _price(self, bid: Bid, told: float | None, *, won: bool) -> float:
+        """Return a price that makes all revealed bids win or lose as they did, or would have."""
+        amount = bid.amount
+        if amount is None:
+            if won:
+                raise _contradiction(bid, "no bid was made, so it cannot have won")
+            return math.inf
+        if won and amount < self.rules.reserve:
+            raise _contradiction(bid, f"it is below the reserve price, {self.rules.reserve:g}")
+        if told is None:
+            if self.feedback in ("always", "after-win" if won else "after-loss"):
+                raise InvalidLossesError(
+                    f"The bidder's feedback is {self.feedback!r}: "
+                    f"{FEEDBACK[self.feedback].split(':')[0]}. Got won={won} and no "
+                    "highest_competing_bid. Give it (0 if nobody else bid), leave this bid "
+                    "unsettled, or make a bidder with other feedback."
+                )
+            return -math.inf if won else math.inf
+        price = number(
+            "settle", "highest_competing_bid", told, at_least=0, error=InvalidLossesError
+        )
+        if won != bool(self.rules.wins(amount, price)):
+            outcome = "won" if won else "lost"
+            equal = f", and equal bids {self.rules.ties}" if price == amount else ""
+            raise _contradiction(
+                bid, f"it cannot have {outcome} against a highest competing bid of {price:g}{equal}"
+            )
+        return price
+
+
+def _contradiction(bid: Bid, why: str) -> InvalidLossesError:
+    return InvalidLossesError(
+        f"The outcome of the bid of {bid.amount} at value {bid.value:g} contradicts itself: {why}. "
+        "Nothing was learned; correct the outcome, or leave this bid unsettled."
+    )
+
+
+def _range(owner: str, bounds: Any) -> tuple[float, float]:
+    expected = "a pair (lowest, highest) of finite numbers, 0 <= lowest < highest"
+    try:
+        low, high = (float(bound) for bound in bounds)
+    except (TypeError, ValueError):
+        reject(owner, "value_range", expected, bounds)
+    if not (0 <= low < high < math.inf):
+        reject(owner, "value_range", expected, bounds)
+    return low, high

@@ -1,0 +1,74 @@
+"""The bid for each value: as data, and as a picture."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import os
+
+    from matplotlib.axes import Axes
+
+    from crossbandit.kernels.rounds import Floats
+
+_LOW, _HIGH = 0.1, 0.9
+_INK, _COLOR = "#767676", "#0072B2"
+
+
+@dataclass(frozen=True, eq=False)
+class ShadingCurve:
+    """What a bidder bids now, for each of `values`.
+
+    A learner draws its bids. `bids` has the median of what it would draw, `low` and `high` the
+    bounds that hold it in eight cases out of ten: where they are far apart, it is not sure yet.
+    """
+
+    values: Floats
+    bids: Floats
+    low: Floats
+    high: Floats
+
+    @classmethod
+    def of(cls, values: Floats, amounts: Floats, policies: Floats) -> ShadingCurve:
+        """Return the curve of distributions `policies` (values, bids) over ascending `amounts`."""
+        cumulative = np.cumsum(policies, axis=1)
+        low, middle, high = (
+            amounts[np.minimum((cumulative < share - 1e-12).sum(axis=1), amounts.size - 1)]
+            for share in (_LOW, 0.5, _HIGH)
+        )
+        return cls(values, middle, low, high)
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the curve, with its uncertainty, beside bidding the whole value."""
+        if ax is None:
+            from matplotlib import pyplot as plt
+
+            ax = plt.figure(figsize=(5.2, 3.6), layout="constrained").add_subplot()
+        ax.plot(self.values, self.values, color=_INK, linewidth=1, linestyle="--", label="value")
+        ax.fill_between(
+            self.values,
+            self.low,
+            self.high,
+            step="mid",
+            color=_COLOR,
+            alpha=0.2,
+            linewidth=0,
+            label="eight bids of ten",
+        )
+        ax.step(self.values, self.bids, where="mid", color=_COLOR, label="median bid")
+        ax.set_xlabel("value")
+        ax.set_ylabel("bid")
+        ax.legend(frameon=False)
+        ax.spines[["top", "right"]].set_visible(False)
+        return ax
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the picture to a file; its ending says in which format."""
+        from matplotlib.figure import Figure
+
+        figure = Figure(figsize=(5.2, 3.6), layout="constrained")
+        self.plot(figure.add_subplot())
+        figure.savefig(path, dpi=150)
