@@ -145,15 +145,22 @@ def _floor(parameters: AdaptiveParameters, count: float) -> float:
 def _lacking(masses: Floats, shares: Floats, available: Booleans, floor: float) -> float:
     """Return how much probability of being observed all arms together lack to their floors."""
     lacking = 0.0
-    if available.size == 0:
-        for a in range(masses.size):
-            lacking += max(0.0, floor * shares[a] - masses[a])
+    if not _any_lacks(masses, shares, floor):
         return lacking
-    count = _count(available)
+    count = masses.size if available.size == 0 else _count(available)
     for a in range(masses.size):
         if _showing(shares, available, count, a) > 0:
             lacking += max(0.0, floor * shares[a] - masses[a])
     return lacking
+
+
+@inlined
+def _any_lacks(masses: Floats, shares: Floats, floor: float) -> bool:
+    # The usual answer is no, and it comes faster than a sum of nothing.
+    for a in range(masses.size):
+        if floor * shares[a] > masses[a]:
+            return True
+    return False
 
 
 @inlined

@@ -26,6 +26,8 @@ Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 Booleans = npt.NDArray[np.bool_]
 
+_SHORT = 16  # rows of up to this many numbers are added one by one, longer ones as vectors
+
 
 class LossBlock(NamedTuple):
     """The rows of all arms in n consecutive rounds.
@@ -59,6 +61,14 @@ def add_row(block: LossBlock, i: int, a: int, weight: float, out: Floats) -> Non
             out[m] += weight * base[m]
     elif terms == 2 and block.clip:
         _add_two_terms(base, block.coefficients[i, a], block.features, weight, out)
+    elif out.size <= _SHORT:
+        for m in range(out.size):
+            loss = base[m]
+            for k in range(terms):
+                loss += block.coefficients[i, a, k] * block.features[k, m]
+            if block.clip:
+                loss = min(max(loss, 0.0), 1.0)
+            out[m] += weight * loss
     else:
         row = np.empty(out.size)
         write_row(block, i, a, row)

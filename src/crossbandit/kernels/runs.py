@@ -39,10 +39,12 @@ def run_masses(
     prefix, suffix = sums
     prefix[0] = 0.0
     suffix[arms] = 0.0
+    below, above = 0.0, 0.0  # two sums at once, neither waiting for the other or for memory
     for a in range(arms):
-        prefix[a + 1] = prefix[a] + mass[a]
-    for a in range(arms - 1, -1, -1):
-        suffix[a] = suffix[a + 1] + mass[a]
+        below += mass[a]
+        above += mass[arms - 1 - a]
+        prefix[a + 1] = below
+        suffix[arms - 1 - a] = above
     for a in range(arms):
         total = 0.0
         for i in range(runs.starts[a], runs.starts[a + 1]):
