@@ -157,7 +157,7 @@ def _lacking(masses: Floats, shares: Floats, available: Booleans, floor: float) 
 @inlined
 def _any_lacks(masses: Floats, shares: Floats, floor: float) -> bool:
     # The usual answer is no, and it comes faster than a sum of nothing.
-    for a in range(masses.size):
+    for a in range(masses.size):  # noqa: SIM110  # a generator does not compile
         if floor * shares[a] > masses[a]:
             return True
     return False
