@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from crossbandit.algorithms import registered
+
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 EXAMPLES = [page for page in PAGES if "```python\n" in page.read_text(encoding="utf-8")]
@@ -15,6 +17,8 @@ LINK = re.compile(r"\]\(([^)#]+)[^)]*\)")
 @pytest.mark.parametrize("page", EXAMPLES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    # What a page registers goes with it.
+    monkeypatch.setattr("crossbandit.algorithms.algorithm._REGISTRY", dict(registered()))
     text = page.read_text(encoding="utf-8")
     blocks = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
     namespace: dict[str, Any] = {"__name__": page.stem}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -71,4 +72,5 @@ class ShadingCurve:
 
         figure = Figure(figsize=(5.2, 3.6), layout="constrained")
         self.plot(figure.add_subplot())
-        figure.savefig(path, dpi=150)
+        dates = {".pdf": {"CreationDate": None}, ".svg": {"Date": None}}  # same curve, same file
+        figure.savefig(path, dpi=150, metadata=dates.get(Path(path).suffix.lower()))
