@@ -125,7 +125,7 @@ class AdaptiveLearner(Learner):
         self._shares = np.full(problem.arms, 1.0 / problem.arms)
         self._shares[list(problem.graph.arms_without_self_loop)] = 1.0
         self._adaptive = _empty_state(problem.arms, problem.form)
-        self._play_code: Callable[..., tuple[int, float]] | None = None
+        self._play_code: Callable[..., tuple[int, float, float]] | None = None
         self._absorb_code: Callable[..., float] | None = None
 
     @property
@@ -160,9 +160,8 @@ class AdaptiveLearner(Learner):
         )
         if self._play_code is None:
             self._play_code = resolved(adaptive.play_and_weigh, *arguments)
-        ticket.arm, probability = self._play_code(*arguments)
-        base = adaptive.baseline(self._adaptive)
-        ticket.baseline = None if math.isnan(base) else float(base)
+        ticket.arm, probability, base = self._play_code(*arguments)
+        ticket.baseline = None if math.isnan(base) else base
         return probability
 
     def _absorb(self, ticket: Ticket, rows: Floats) -> None:

@@ -258,6 +258,15 @@ def play(
     return arm, probability
 
 
+@inlined
+def baseline(state: AdaptiveState) -> float:
+    """Return what the policy has lost on average of late; NaN while nothing is known of it."""
+    if state.numbers[BASE_WEIGHT] > 0.0:
+        base: float = state.numbers[BASE_SUM] / state.numbers[BASE_WEIGHT]
+        return base
+    return math.nan
+
+
 @compiled
 def play_and_weigh(
     state: AdaptiveState,
@@ -269,13 +278,13 @@ def play_and_weigh(
     available: Booleans,
     uniform: float,
     weights: Floats,
-) -> tuple[int, float]:
-    """Do what `play` does; set `weights` (K,) and return the arm and its probability."""
+) -> tuple[int, float, float]:
+    """Do what `play` does and set `weights` (K,); return arm, probability and baseline."""
     arm, probability = play(state, parameters, in_runs, shares, first, values, available, uniform)
     floor = _floor(parameters, state.numbers[COUNT])
     for a in range(weights.size):
         weights[a] = 1.0 / (state.masses[a] + floor * shares[a])
-    return arm, probability
+    return arm, probability, baseline(state)
 
 
 @compiled
@@ -287,15 +296,6 @@ def _rescale(state: AdaptiveState, parameters: AdaptiveParameters, round_: int) 
         for m in range(estimates.shape[2]):
             estimates[0, a, m] *= share
     state.counters[REFERENCE] = round_
-
-
-@inlined
-def baseline(state: AdaptiveState) -> float:
-    """Return what the policy has lost on average of late; NaN while nothing is known of it."""
-    if state.numbers[BASE_WEIGHT] > 0.0:
-        base: float = state.numbers[BASE_SUM] / state.numbers[BASE_WEIGHT]
-        return base
-    return math.nan
 
 
 @inlined
