@@ -21,10 +21,10 @@ from crossbandit import CrossGraph, CrossGraphAdaptive, environments, graphs, si
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from crossbandit import Algorithm, Environment
+    from crossbandit import Algorithm, Environment, FeedbackGraph
+    from crossbandit.environments import ContextLaw, FirstPrice, Stochastic
 
 SEEDS = 10
-SENSITIVITY_SEEDS = 3
 ETAS = tuple(4.0**k for k in range(-4, 6))  # ten fixed learning rates
 
 
@@ -61,28 +61,32 @@ def bars() -> Iterator[Case]:
                 partial(environments.switching, ring, horizon, switches=switches),
                 1.0,
             )
-    yield Case("stochastic, gap 0.02, T 100000", lambda: worlds.gaps(ring, 100_000, 10, 0.02), 0.3)
+    yield Case("stochastic, gap 0.02, T 100000", lambda: gaps(ring, 100_000, 10, 0.02), 0.3)
     tasting, clique = graphs.apple_tasting(), graphs.loopless_clique(10)
-    loopless = tasting.arms_without_self_loop[0]
-    yield Case("apple tasting", lambda: worlds.gaps(tasting, 10_000, 4, 0.2, best=loopless), 0.5)
-    yield Case("loopless clique of 10", lambda: worlds.gaps(clique, 10_000, 4, 0.2, best=3), 0.5)
-    yield Case("auctions", lambda: worlds.Auctions(100_000, drifting=False), 0.3)
-    yield Case("auctions, drifting", lambda: worlds.Auctions(100_000, drifting=True), 0.3)
-    yield Case("Zipf contexts, M 10000", lambda: worlds.skewed(10_000, 10_000), 0.3)
+    yield Case("apple tasting", lambda: gaps(tasting, 10_000, 4, 0.2, best=0), 0.5)
+    yield Case("loopless clique of 10", lambda: gaps(clique, 10_000, 4, 0.2, best=3), 0.5)
+    yield Case("auctions", partial(environments.first_price, 100_000), 0.3)
+    drifting = partial(environments.first_price, 100_000, prices="drifting")
+    yield Case("auctions, drifting", drifting, 0.3)
+    yield Case(
+        "Zipf contexts, M 10000",
+        partial(environments.zipf_benchmark, 10_000, alpha=4, contexts=10_000),
+        0.3,
+    )
 
 
 def trials() -> Iterator[Case]:
     """Yield environments without a bar of their own, on which the rule may fail."""
     single, clique, ring = graphs.singletons(9), graphs.loopless_clique(9), graphs.paper_ring(9, 1)
     tasting = graphs.apple_tasting()
-    late, gaps = worlds.late, worlds.gaps
+    late = worlds.late
     yield Case("one context, gap 0.1", lambda: gaps(single, 10_000, 1, 0.1), 1)
     yield Case("one context, gap 0.02, T 100000", lambda: gaps(single, 100_000, 1, 0.02), 1)
     yield Case("late best arm", lambda: late(single, 10_000), 1)
     yield Case("late best arm, no noise", lambda: late(single, 10_000, noisy=False), 1)
     yield Case("the same, T 100000", lambda: late(single, 100_000, noisy=False), 1)
     yield Case("late best arm, ring", lambda: late(ring, 10_000), 1)
-    yield Case("the same, 9 contexts", lambda: late(ring, 10_000, contexts=9, turned=True), 1)
+    yield Case("the same, 9 contexts", lambda: late(ring, 10_000, contexts=9), 1)
     yield Case("late best arm, loopless clique", lambda: late(clique, 10_000), 1)
     yield Case("loopless arm turns bad, clique", lambda: worlds.turning_bad(clique, 10_000), 1)
     yield Case("loopless arm turns bad, tasting", lambda: worlds.turning_bad(tasting, 10_000), 1)
@@ -99,21 +103,35 @@ def trials() -> Iterator[Case]:
     yield Case("contexts that wander", lambda: _wandering(20_000, 100), 1)
 
 
-def _wandering(horizon: int, contexts: int) -> worlds.Phases:
-    world = worlds.gaps(graphs.paper_ring(9, radius=1), horizon, contexts, 0.2)
-    world.context_law = worlds.Wandering(contexts, horizon)
-    return world
+def gaps(
+    graph: FeedbackGraph,
+    horizon: int,
+    contexts: int,
+    gap: float,
+    *,
+    best: int | None = None,
+    law: ContextLaw | None = None,
+) -> Stochastic:
+    """Return `environments.stochastic`, the shorter to write."""
+    return environments.stochastic(
+        graph, horizon, contexts=contexts, gap=gap, best=best, context_law=law
+    )
+
+
+def _wandering(horizon: int, contexts: int) -> Stochastic:
+    law = worlds.Wandering(contexts, horizon)
+    return gaps(graphs.paper_ring(9, radius=1), horizon, contexts, 0.2, law=law)
 
 
 def results() -> Iterator[Result]:
     """Measure every bar."""
     for case in bars():
         yield Result(case.name, ratio(case, CrossGraphAdaptive(), SEEDS), case.bar, "of the regret")
-    for drifting in (False, True):
-        world = worlds.Auctions(100_000, drifting=drifting)
-        name = "auctions, drifting" if drifting else "auctions"
+    for prices in ("stationary", "drifting"):
+        world = environments.first_price(100_000, prices=prices)
         value = surplus(world) / max(surplus(world, eta=eta) for eta in ETAS)
-        yield Result(f"{name}: surplus", value, 0.99, "of the best fixed eta's", at_least=True)
+        name = f"auctions, {prices}: surplus"
+        yield Result(name, value, 0.99, "of the best fixed eta's", at_least=True)
     yield from _cost()
 
 
@@ -143,11 +161,11 @@ def regrets(
     return [_KEPT[name, algorithm, seed] for seed in range(first, first + seeds)]
 
 
-def surplus(world: worlds.Auctions, eta: float | None = None) -> float:
+def surplus(world: FirstPrice, eta: float | None = None) -> float:
     """Return what bidding earns on average over the seeds, with the learner's own rate or `eta`."""
     algorithm = CrossGraphAdaptive(eta=eta)
     runs = (simulate(algorithm, world, seed=seed, show_progress=False) for seed in range(SEEDS))
-    return statistics.fmean(float((1 - 2 * run.losses).sum()) for run in runs)
+    return statistics.fmean(float(world.rules.earned(run.losses).sum()) for run in runs)
 
 
 def _cost() -> Iterator[Result]:
@@ -155,7 +173,7 @@ def _cost() -> Iterator[Result]:
     benchmark = environments.paper_benchmark(10_000, alpha=4)
     for name, world in (
         ("the paper's benchmark", benchmark),
-        ("auctions, 100 bids", worlds.Auctions(20_000, drifting=False)),
+        ("auctions, 100 bids", environments.first_price(20_000)),
     ):
         ours, theirs = _seconds(world)
         yield Result(f"cost of a round, {name}", ours / theirs, 1.5, "times cross-graph's")
@@ -183,17 +201,15 @@ def _tables() -> Iterator[Table]:
         for name in ("rate", "exploration", "recency")
         for factor in (0.5, 2.0)
     }
-    yield _table("Bars", list(bars()), {"as it is": usual, **changed}, SENSITIVITY_SEEDS)
-    yield _table("Trials", list(trials()), {"as it is": usual, **changed}, SENSITIVITY_SEEDS)
+    yield _table("Bars", list(bars()), {"as it is": usual, **changed})
+    yield _table("Trials", list(trials()), {"as it is": usual, **changed})
 
 
-def _table(
-    title: str, cases: list[Case], algorithms: dict[str, CrossGraphAdaptive], seeds: int
-) -> Table:
+def _table(title: str, cases: list[Case], algorithms: dict[str, CrossGraphAdaptive]) -> Table:
     table = Table("environment", "bar", "cross-graph", *algorithms, title=title)
     for case in cases:
-        rival = mean_regret(case, CrossGraph(), seeds)
-        ours = (mean_regret(case, algorithm, seeds) for algorithm in algorithms.values())
+        rival = mean_regret(case, CrossGraph(), SEEDS)
+        ours = (mean_regret(case, algorithm, SEEDS) for algorithm in algorithms.values())
         table.add_row(case.name, f"{case.bar:g}", f"{rival:.0f}", *(f"{x:.0f}" for x in ours))
     return table
 

@@ -159,8 +159,9 @@ def test_a_value_outside_its_range_is_refused(value: Any) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"value_range": (5, 5)}, "lowest < highest"),
-        ({"value_range": (-1, 5)}, "lowest < highest"),
+        ({"value_range": (0, 0)}, "above 0"),
+        ({"value_range": (6, 5)}, "the lower one first"),
+        ({"value_range": (-1, 5)}, "of at least 0"),
         ({"value_range": 5}, "a pair"),
         ({"bids": 1}, "at least 2"),
         ({"bids": [1.0, -2.0]}, "-2.0 among them"),

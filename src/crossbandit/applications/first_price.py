@@ -11,6 +11,7 @@ import numpy as np
 from crossbandit.algorithms import Decision
 from crossbandit.applications.application import Application, started
 from crossbandit.applications.shading import ShadingCurve
+from crossbandit.environments.amounts import span
 from crossbandit.environments.auctions import FEEDBACK, AuctionRules, bid_grid
 from crossbandit.errors import InvalidContextError, InvalidLossesError
 from crossbandit.problem import Problem
@@ -98,11 +99,11 @@ class FirstPriceBidder(Application):
         seed: Seed,
     ) -> None:
         owner = type(self).__name__
-        self.value_range = _range(owner, value_range)
+        self.value_range = span(owner, "value_range", value_range)
         self.feedback = choice(owner, "feedback", feedback, FEEDBACK)
         if not isinstance(at_most_value, bool):
             reject(owner, "at_most_value", "True or False", at_most_value)
-        highest = self.value_range[1]
+        highest = number(owner, "value_range", self.value_range[1], above=0)
         self.rules = AuctionRules(
             bids=bid_grid(owner, bids, highest),
             highest_value=highest,
@@ -204,14 +205,3 @@ def _contradiction(bid: Bid, why: str) -> InvalidLossesError:
         f"The outcome of the bid of {bid.amount} at value {bid.value:g} contradicts itself: {why}. "
         "Nothing was learned; correct the outcome, or leave this bid unsettled."
     )
-
-
-def _range(owner: str, bounds: Any) -> tuple[float, float]:
-    expected = "a pair (lowest, highest) of finite numbers, 0 <= lowest < highest"
-    try:
-        low, high = (float(bound) for bound in bounds)
-    except (TypeError, ValueError):
-        reject(owner, "value_range", expected, bounds)
-    if not (0 <= low < high < math.inf):
-        reject(owner, "value_range", expected, bounds)
-    return low, high

@@ -28,7 +28,9 @@ class Backend(StrEnum):
 def run(
     study: Annotated[
         str,
-        typer.Argument(metavar="STUDY.toml", help="A study file, or a shipped one: paper, quick."),
+        typer.Argument(
+            metavar="STUDY.toml", help="A study file, or a shipped one: paper, quick, adaptive."
+        ),
     ],
     out: Annotated[
         Path | None, typer.Option(help="Folder of the results. [default: results/NAME]")

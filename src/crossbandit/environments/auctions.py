@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,10 +10,10 @@ import numpy as np
 from crossbandit import graphs
 from crossbandit.environments.contexts import UniformVectors
 from crossbandit.environments.environment import BlockEnvironment, row_block
+from crossbandit.environments.noise import uniforms
 from crossbandit.environments.registry import register
 from crossbandit.kernels.auctions import write_auctions
 from crossbandit.problem import Problem
-from crossbandit.streams import stream
 from crossbandit.validation import choice, integer, number, reject, verbatim
 
 if TYPE_CHECKING:
@@ -194,18 +193,19 @@ class FirstPrice(BlockEnvironment):
         object.__setattr__(self, "problem", problem)
         object.__setattr__(self, "context_law", UniformVectors([1, 0], [1, 1]))
 
-    @cached_property
-    def competing_bids(self) -> Floats:
-        """The highest competing bid of every round."""
-        noise = stream(self.table_seed, "losses").beta(2, 4, self.horizon)
+    def competing_bids(self, start: int, stop: int) -> Floats:
+        """Return the highest competing bid of the rounds start, ..., stop - 1."""
+        # The second smallest of five uniform numbers is Beta(2, 4).
+        five = uniforms(self.table_seed, "losses", start, stop, 5)
+        noise: Floats = np.partition(five, 1, axis=1)[:, 1]
         if self.prices == "stationary":
             return noise
-        wave = 1 + np.sin(3 * np.pi * np.arange(self.horizon) / self.horizon)
+        wave = 1 + np.sin(3 * np.pi * np.arange(start, stop) / self.horizon)
         drifting: Floats = np.clip(0.15 + 0.1875 * wave + 0.5 * (noise - 1 / 3), 0.0, 1.0)
         return drifting
 
     def block(self, start: int, stop: int) -> LossBlock:
-        return self.rules.block(self.competing_bids[start:stop])
+        return self.rules.block(self.competing_bids(start, stop))
 
     def available(self, contexts: npt.NDArray[Any]) -> Booleans | None:
         return self.rules.available(contexts[:, 1])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crossbandit.environments.contexts import FiniteContexts
+from crossbandit.environments.contexts import ContextLaw, FiniteContexts, zipf
 from crossbandit.environments.environment import BlockEnvironment, row_block
 from crossbandit.environments.registry import register
 from crossbandit.errors import InvalidParameterError
@@ -35,8 +35,9 @@ class PaperBenchmark(BlockEnvironment):
         l_{t,c}(a) = clip(B_{c,a} + 0.1 sin(2 pi (t + 1) / 2000 + phi_c + psi_a), 0, 1),
 
     with B uniform in [0.15, 0.85] and the phases uniform in [0, 2 pi), drawn once from
-    `table_seed`. Contexts are uniform. By the angle-addition formula, the moving part is a product
-    of two coefficients per round and arm with two features per context.
+    `table_seed`. Contexts are uniform, unless `law` says otherwise. By the angle-addition formula,
+    the moving part is a product of two coefficients per round and arm with two features per
+    context.
     """
 
     horizon: int
@@ -44,8 +45,9 @@ class PaperBenchmark(BlockEnvironment):
     arms: int = 9
     contexts: int = 1000
     table_seed: int = 0
+    law: ContextLaw | None = None
     problem: Problem = field(init=False, repr=False, compare=False)
-    context_law: FiniteContexts = field(init=False, repr=False, compare=False)
+    context_law: ContextLaw = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         integer("paper_benchmark", "horizon", self.horizon, at_least=1)
@@ -53,7 +55,8 @@ class PaperBenchmark(BlockEnvironment):
         graph = paper_ring(self.arms, self.radius)
         problem = Problem(graph, contexts=self.contexts, horizon=self.horizon)
         object.__setattr__(self, "problem", problem)
-        object.__setattr__(self, "context_law", FiniteContexts(self.contexts))
+        law = FiniteContexts(self.contexts) if self.law is None else self.law
+        object.__setattr__(self, "context_law", law)
 
     @cached_property
     def _table(self) -> tuple[Floats, Floats, Floats]:
@@ -142,6 +145,43 @@ def paper_benchmark(
     >>> paper_benchmark(10_000, alpha=4).problem.graph.independence_number
     4
     """
+    return PaperBenchmark(
+        horizon=horizon,
+        radius=_given_radius(arms, alpha, radius),
+        arms=arms,
+        contexts=contexts,
+        table_seed=table_seed,
+    )
+
+
+@register("paper-benchmark-zipf")
+def zipf_benchmark(
+    horizon: int,
+    *,
+    alpha: int | None = None,
+    radius: int | None = None,
+    arms: int = 9,
+    contexts: int = 1000,
+    exponent: float = 1.0,
+    table_seed: int = 0,
+) -> PaperBenchmark:
+    """Return the paper's benchmark with contexts by Zipf's law: few are frequent, most are rare.
+
+    >>> zipf_benchmark(10_000, alpha=4, contexts=3).context_law.probabilities.round(3)
+    array([0.545, 0.273, 0.182])
+    """
+    return PaperBenchmark(
+        horizon=horizon,
+        radius=_given_radius(arms, alpha, radius),
+        arms=arms,
+        contexts=contexts,
+        table_seed=table_seed,
+        law=zipf(contexts, exponent),
+    )
+
+
+def _given_radius(arms: int, alpha: int | None, radius: int | None) -> int:
+    """Return the radius, given itself or by the independence number."""
     if (alpha is None) == (radius is None):
         got = "neither" if alpha is None else "both"
         raise InvalidParameterError(
@@ -150,13 +190,7 @@ def paper_benchmark(
         )
     if radius is None:
         radius = _radius(arms, integer("paper_benchmark", "alpha", alpha, at_least=1))
-    return PaperBenchmark(
-        horizon=horizon,
-        radius=radius,
-        arms=arms,
-        contexts=contexts,
-        table_seed=table_seed,
-    )
+    return radius
 
 
 def _radius(arms: int, alpha: int) -> int:

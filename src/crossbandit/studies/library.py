@@ -19,7 +19,10 @@ def shipped_names() -> list[str]:
 
 
 def shipped(name: str) -> Study:
-    """Return a shipped study: "paper", the paper's evaluation, or "quick", a small part of it.
+    """Return a shipped study.
+
+    "paper" is the paper's evaluation, "quick" a small part of it, and "adaptive" everything on
+    which the adaptive learner has a bar.
 
     >>> shipped("quick")
     Study('quick', 168 cells)

@@ -1,0 +1,134 @@
+"""A newsvendor: how much to order before demand is known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from crossbandit.applications.application import Application, started
+from crossbandit.applications.play import Play, played
+from crossbandit.environments.newsvendor import SALES_FEEDBACK, NewsvendorRules
+from crossbandit.errors import InvalidContextError, InvalidLossesError
+from crossbandit.problem import Problem
+from crossbandit.validation import number
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from crossbandit.algorithms import Algorithm
+    from crossbandit.kernels.rounds import Floats
+    from crossbandit.streams import Seed
+
+
+@dataclass(frozen=True)
+class Order(Play):
+    """One order: buy `quantity`, and hand the order to `settle` once it is known what was sold."""
+
+    quantity: float
+    price: float
+    cost: float
+
+
+class Newsvendor(Application):
+    """Learns how much to order at the price and the cost of the day; leftovers are worth nothing.
+
+    `orders` are the quantities that may be ordered. `price_range` and `cost_range` bound what is to
+    come, each as (lowest, highest); money may be in any unit. `feedback` is what is seen:
+
+    - "sales": how much was sold. A smaller order would have sold the same, or all of it; so each
+      order reveals itself and all smaller orders. What a larger one would have sold is not known
+      once everything is sold.
+    - "demand": how much would have been sold, too. Each order reveals all orders.
+
+    `algorithm` is the parameter-free learner unless given; others may need the `horizon`, which is
+    the number of orders to come.
+
+    >>> import numpy as np
+    >>> newsvendor = Newsvendor(orders=range(31), price_range=(2, 4), cost_range=(1, 2), seed=1)
+    >>> rng = np.random.default_rng(0)
+    >>> for _ in range(3_000):
+    ...     order = newsvendor.order(price=rng.uniform(2, 4), cost=rng.uniform(1, 2))
+    ...     newsvendor.settle(order, sold=min(order.quantity, rng.integers(10, 21)))
+    >>> usual = [newsvendor.policy(4, cost) @ newsvendor.rules.amounts for cost in (1, 2)]
+    >>> np.round(usual)  # of the 10 to 20 that are wanted
+    array([17., 15.])
+    """
+
+    kind: ClassVar[str] = "newsvendor"
+
+    def __init__(
+        self,
+        *,
+        orders: npt.ArrayLike,
+        price_range: tuple[float, float],
+        cost_range: tuple[float, float],
+        feedback: str = "sales",
+        horizon: int | None = None,
+        algorithm: Algorithm | None = None,
+        seed: Seed,
+    ) -> None:
+        orders = list(orders) if isinstance(orders, range) else orders
+        self.rules = NewsvendorRules(orders=orders, price_range=price_range, cost_range=cost_range)
+        problem = Problem(self.rules.graph(feedback), features=3, horizon=horizon)
+        self.feedback = feedback
+        self.learner = started(algorithm, problem, seed)
+
+    def settings(self) -> dict[str, Any]:
+        return {
+            "orders": self.rules.amounts.tolist(),
+            "price_range": list(self.rules.price_range),
+            "cost_range": list(self.rules.cost_range),
+            "feedback": self.feedback,
+            "horizon": self.learner.problem.horizon,
+        }
+
+    def order(self, price: float, cost: float) -> Order:
+        """Choose how much to order, where a unit costs `cost` and is sold for `price`."""
+        context = self._context("order", price, cost)
+        decision = self.learner.act(context)
+        return Order(decision, float(self.rules.amounts[decision.arm]), *context[1:])
+
+    def settle(self, order: Order, *, sold: float, demand: float | None = None) -> None:
+        """Learn from what was sold of an order.
+
+        Orders may be settled late, in any order, or never. `demand` is needed where the feedback is
+        "demand" and everything was sold; elsewhere it is only checked against `sold`.
+        """
+        decision = played(order, Order)
+        quantity = float(self.rules.amounts[decision.arm])
+        sales = number(
+            "settle", "sold", sold, at_least=0, at_most=quantity, error=InvalidLossesError
+        )
+        wanted = self._demand(quantity, sales, demand)
+        rows = self.rules.rows([wanted])[0]
+        self.learner.learn(decision, rows[list(decision.revealed)])
+
+    def policy(self, price: float, cost: float) -> Floats:
+        """Return the probability with which each quantity would be ordered now."""
+        return self.learner.policy(self._context("policy", price, cost))
+
+    def _context(self, owner: str, price: object, cost: object) -> tuple[float, float, float]:
+        low, high = self.rules.price_range
+        paid = number(owner, "price", price, at_least=low, at_most=high, error=InvalidContextError)
+        low, high = self.rules.cost_range
+        spent = number(owner, "cost", cost, at_least=low, at_most=high, error=InvalidContextError)
+        return 1.0, paid, spent
+
+    def _demand(self, quantity: float, sold: float, told: float | None) -> float:
+        """Return a demand at which all revealed orders sell what they did, or would have."""
+        if told is None:
+            if self.feedback == "demand" and sold == quantity:
+                raise InvalidLossesError(
+                    f"The newsvendor's feedback is 'demand': {SALES_FEEDBACK['demand']}. Got a "
+                    f"sold-out order of {quantity:g} and no demand. Give it, leave this order "
+                    "unsettled, or make a newsvendor with feedback 'sales'."
+                )
+            return sold
+        demand = number("settle", "demand", told, at_least=0, error=InvalidLossesError)
+        if sold != min(quantity, demand):
+            raise InvalidLossesError(
+                f"An order of {quantity:g} at a demand of {demand:g} sells "
+                f"{min(quantity, demand):g}. Got sold={sold:g}. Nothing was learned; correct the "
+                "outcome, or leave this order unsettled."
+            )
+        return demand

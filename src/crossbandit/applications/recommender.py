@@ -1,0 +1,148 @@
+"""A recommender: which item to show, with similar items beside it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from crossbandit.applications.application import Application, started
+from crossbandit.applications.names import Names, for_each
+from crossbandit.applications.play import Play, played
+from crossbandit.environments.amounts import bounds
+from crossbandit.environments.recommendation import segment_weights, similar_items
+from crossbandit.errors import InvalidContextError, InvalidLossesError
+from crossbandit.problem import Problem
+from crossbandit.validation import reject
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy.typing as npt
+
+    from crossbandit.algorithms import Algorithm
+    from crossbandit.kernels.rounds import Floats
+    from crossbandit.streams import Seed
+
+
+@dataclass(frozen=True)
+class Shown(Play):
+    """One recommendation: show `item` and the items `beside` it, and hand it to `settle` later."""
+
+    item: str
+    beside: tuple[str, ...]
+    segment: str
+
+
+class Recommender(Application):
+    """Learns which item to show to a user of a segment.
+
+    `items` has a vector for each item, by name; items whose vectors have a cosine of at least
+    `similarity` are shown beside each other and rated together. `segments` has, by name, the
+    weights that a segment gives to the aspects in which items are rated: price, quality, ...
+    The worth of an item to a segment is the weighted mean of its ratings; so a rating counts in
+    every segment, with that segment's weights. `rating_range` bounds all ratings.
+
+    What is rated must not depend on the segment of who rates. Where it does, as with tastes, make a
+    recommender for each segment.
+
+    `algorithm` is the parameter-free learner unless given; others may need the `horizon`, which is
+    the number of recommendations to come.
+
+    >>> recommender = Recommender(
+    ...     items={"tent": [1, 0], "tarp": [1, 0.2], "stove": [0, 1]},
+    ...     similarity=0.9,
+    ...     segments={"thrifty": [3, 1], "picky": [0, 1]},  # price, quality
+    ...     rating_range=(1, 5),
+    ...     seed=1,
+    ... )
+    >>> ratings = {"tent": [2, 5], "tarp": [5, 2], "stove": [3, 3]}
+    >>> for user in range(1_000):
+    ...     shown = recommender.show("thrifty" if user % 2 else "picky")
+    ...     recommender.settle(
+    ...         shown, ratings={item: ratings[item] for item in (shown.item, *shown.beside)}
+    ...     )
+    >>> recommender.policy("picky").round(1), recommender.policy("thrifty").round(1)
+    (array([1., 0., 0.]), array([0., 1., 0.]))
+    """
+
+    kind: ClassVar[str] = "recommender"
+
+    def __init__(
+        self,
+        *,
+        items: Mapping[str, npt.ArrayLike],
+        similarity: float,
+        segments: Mapping[str, npt.ArrayLike],
+        rating_range: tuple[float, float] = (0.0, 1.0),
+        horizon: int | None = None,
+        algorithm: Algorithm | None = None,
+        seed: Seed,
+    ) -> None:
+        self._items = Names("Recommender", "items", items, at_least=2)
+        self._segments = Names("Recommender", "segments", segments, at_least=1)
+        self.rating_range = bounds("Recommender", "rating_range", rating_range)
+        self._given = {
+            "items": {name: _plain(vector) for name, vector in items.items()},
+            "similarity": similarity,
+            "segments": {name: _plain(weights) for name, weights in segments.items()},
+        }
+        graph = similar_items(list(items.values()), similarity)
+        weights = segment_weights("Recommender", list(segments.values()))
+        problem = Problem(graph, features=weights, horizon=horizon)
+        self.learner = started(algorithm, problem, seed)
+
+    @property
+    def items(self) -> list[str]:
+        """The names of the items, in the order of `policy`."""
+        return list(self._items)
+
+    def settings(self) -> dict[str, Any]:
+        return {
+            **self._given,
+            "rating_range": list(self.rating_range),
+            "horizon": self.learner.problem.horizon,
+        }
+
+    def show(self, segment: str) -> Shown:
+        """Choose an item for a user of `segment`."""
+        decision = self.learner.act(self._segment("show", segment))
+        items = self.items
+        beside = tuple(items[b] for b in decision.revealed if b != decision.arm)
+        return Shown(decision, items[decision.arm], beside, segment)
+
+    def settle(self, shown: Shown, *, ratings: Mapping[str, npt.ArrayLike]) -> None:
+        """Learn from the ratings of all items that were shown, one number for each aspect.
+
+        Recommendations may be settled late, in any order, or never.
+        """
+        decision = played(shown, Shown)
+        items = [self.items[b] for b in decision.revealed]
+        given = for_each("ratings", ratings, items)
+        self.learner.learn(decision, [self._row(given[item]) for item in items])
+
+    def policy(self, segment: str) -> Floats:
+        """Return the probability with which each item would be shown now."""
+        return self.learner.policy(self._segment("policy", segment))
+
+    def _segment(self, owner: str, segment: object) -> int:
+        return self._segments.number(owner, "segment", segment, InvalidContextError)
+
+    def _row(self, rating: npt.ArrayLike) -> Floats:
+        """Return what is missing to the best rating in each aspect, in parts of the range."""
+        low, high = self.rating_range
+        aspects = self.learner.problem.form.columns
+        expected = f"{aspects} numbers from {low:g} to {high:g} for each item"
+        try:
+            given = np.atleast_1d(np.array(rating, dtype=np.float64))
+        except (TypeError, ValueError):
+            reject("settle", "ratings", expected, rating, error=InvalidLossesError)
+        if given.shape != (aspects,) or not ((given >= low) & (given <= high)).all():
+            reject("settle", "ratings", expected, rating, error=InvalidLossesError)
+        row: Floats = (high - given) / (high - low)
+        return row
+
+
+def _plain(vector: npt.ArrayLike) -> Any:
+    return np.asarray(vector).tolist()

@@ -1,0 +1,142 @@
+"""A seller who posts prices."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from crossbandit.applications.application import Application, started
+from crossbandit.applications.play import Play, played
+from crossbandit.environments.posted_price import REPORTS, SellerRules
+from crossbandit.errors import InvalidContextError, InvalidLossesError
+from crossbandit.problem import Problem
+from crossbandit.validation import number, reject
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from crossbandit.algorithms import Algorithm
+    from crossbandit.kernels.rounds import Booleans, Floats
+    from crossbandit.streams import Seed
+
+
+@dataclass(frozen=True)
+class Offer(Play):
+    """One offer: ask for `price`, and hand the offer to `settle` once the buyer has answered."""
+
+    price: float
+    cost: float
+
+
+class PostedPriceSeller(Application):
+    """Learns which price to ask at the cost of the day; a buyer takes it or leaves it.
+
+    `prices` may be asked, `cost_range` bounds the costs to come as (lowest, highest); money may be
+    in any unit. `reports` says when buyers tell how much they would have paid at most:
+
+    - "never": a sale then shows that lower prices sell, a refusal that higher ones do not: what a
+      price reveals depends on the outcome, which no feedback graph can say. The seller learns
+      from the price itself alone, which is sound whatever happens, and slow. Ask the buyers.
+    - "after-sale": those who have bought tell. Each price reveals itself and all higher prices.
+    - "after-refusal": those who refuse tell. Each price reveals itself and all lower prices.
+    - "always": all tell. Each price reveals all prices.
+
+    With `at_least_cost`, no price is below the cost, unless all are: then the highest is asked.
+
+    `algorithm` is the parameter-free learner unless given; others may need the `horizon`, which is
+    the number of offers to come.
+
+    >>> seller = PostedPriceSeller(
+    ...     prices=range(1, 11), cost_range=(0, 5), reports="after-refusal", seed=1
+    ... )
+    >>> for willing in np.random.default_rng(0).permutation(2_000) / 200:
+    ...     offer = seller.price(cost=2.0)
+    ...     sold = offer.price <= willing
+    ...     seller.settle(offer, sold=sold, willingness=None if sold else willing)
+    >>> int(seller.rules.amounts[seller.policy(2.0).argmax()])  # where (p - 2) (10 - p) is largest
+    6
+    """
+
+    kind: ClassVar[str] = "posted-price-seller"
+
+    def __init__(
+        self,
+        *,
+        prices: npt.ArrayLike,
+        cost_range: tuple[float, float],
+        reports: str = "never",
+        at_least_cost: bool = True,
+        horizon: int | None = None,
+        algorithm: Algorithm | None = None,
+        seed: Seed,
+    ) -> None:
+        if not isinstance(at_least_cost, bool):
+            reject(type(self).__name__, "at_least_cost", "True or False", at_least_cost)
+        prices = list(prices) if isinstance(prices, range) else prices
+        self.rules = SellerRules(prices=prices, cost_range=cost_range, at_least_cost=at_least_cost)
+        problem = Problem(self.rules.graph(reports), features=2, horizon=horizon)
+        self.reports = reports
+        self.learner = started(algorithm, problem, seed)
+
+    def settings(self) -> dict[str, Any]:
+        return {
+            "prices": self.rules.amounts.tolist(),
+            "cost_range": list(self.rules.cost_range),
+            "reports": self.reports,
+            "at_least_cost": self.rules.at_least_cost,
+            "horizon": self.learner.problem.horizon,
+        }
+
+    def price(self, cost: float) -> Offer:
+        """Choose a price for something that costs `cost`."""
+        context, available = self._context("price", cost)
+        decision = self.learner.act(context, available)
+        return Offer(decision, float(self.rules.amounts[decision.arm]), context[1])
+
+    def settle(self, offer: Offer, *, sold: bool, willingness: float | None = None) -> None:
+        """Learn from a buyer's answer.
+
+        Offers may be settled late, in any order, or never. `willingness`, the most that the buyer
+        would have paid, is needed where the seller's reports say that it is told; elsewhere it is
+        only checked against `sold`.
+        """
+        decision = played(offer, Offer)
+        if not isinstance(sold, bool | np.bool_):
+            reject("settle", "sold", "True or False", sold, error=InvalidLossesError)
+        asked = float(self.rules.amounts[decision.arm])
+        willing = self._willingness(asked, willingness, sold=bool(sold))
+        rows = self.rules.rows([willing])[0]
+        self.learner.learn(decision, rows[list(decision.revealed)])
+
+    def policy(self, cost: float) -> Floats:
+        """Return the probability with which each price would be asked now."""
+        return self.learner.policy(*self._context("policy", cost))
+
+    def _context(self, owner: str, cost: object) -> tuple[tuple[float, float], Booleans | None]:
+        low, high = self.rules.cost_range
+        spent = number(owner, "cost", cost, at_least=low, at_most=high, error=InvalidContextError)
+        available = self.rules.available([spent])
+        return (1.0, spent), None if available is None else available[0]
+
+    def _willingness(self, asked: float, told: float | None, *, sold: bool) -> float:
+        """Return a willingness at which all revealed prices sell as they did, or would have."""
+        if told is None:
+            if self.reports in ("always", "after-sale" if sold else "after-refusal"):
+                raise InvalidLossesError(
+                    f"The seller's reports are {self.reports!r}: "
+                    f"{REPORTS[self.reports].split(':')[0]}. Got sold={sold} and no willingness. "
+                    "Give it, leave this offer unsettled, or make a seller with other reports."
+                )
+            return asked if sold else -math.inf
+        willing = number("settle", "willingness", told, at_least=0, error=InvalidLossesError)
+        if sold != (willing >= asked):
+            outcome = "sold to" if sold else "refused by"
+            raise InvalidLossesError(
+                f"A price of {asked:g} cannot have been {outcome} a buyer who would have paid "
+                f"{willing:g}. Nothing was learned; correct the outcome, or leave this offer "
+                "unsettled."
+            )
+        return willing

@@ -1,0 +1,202 @@
+"""The newsvendor: order before demand is known; leftovers are worth nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from crossbandit import graphs
+from crossbandit.environments.amounts import grid, span
+from crossbandit.environments.contexts import UniformVectors
+from crossbandit.environments.environment import BlockEnvironment, row_block
+from crossbandit.environments.noise import uniforms
+from crossbandit.environments.registry import register
+from crossbandit.problem import Problem
+from crossbandit.validation import choice, integer, number, reject, verbatim
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from crossbandit.graphs import FeedbackGraph
+    from crossbandit.kernels.rounds import Floats, LossBlock
+
+# What is seen of the demand, and what an order then reveals.
+SALES_FEEDBACK = {
+    "sales": "only sales are seen: an order reveals itself and all smaller orders",
+    "demand": "customers who find nothing are counted, too: an order reveals all orders",
+}
+
+# Demand is a sum of this many exponential numbers: bell-shaped, never negative.
+_STAGES = 4
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class NewsvendorRules:
+    """The orders that may be made, and what each of them earns; money in any unit.
+
+    An order of q units at a demand of d sells min(q, d), and earns
+
+        profit = price * min(q, d) - cost * q.
+
+    The most that can be earned is (highest price - lowest cost) * largest order, the least is
+    -(highest cost) * largest order. The loss is what is missing to the most, in parts of the
+    difference; it is linear in the features (1, price, cost).
+
+    >>> rules = NewsvendorRules(orders=[0, 5, 10], price_range=(2, 3), cost_range=(1, 2))
+    >>> rules.profit(price=3.0, cost=1.0, orders=[0, 5, 10], demand=6)
+    array([ 0., 10.,  8.])
+    """
+
+    orders: npt.ArrayLike
+    price_range: tuple[float, float]
+    cost_range: tuple[float, float]
+
+    def __post_init__(self) -> None:
+        orders = grid("newsvendor", "orders", self.orders)
+        prices = span("newsvendor", "price_range", self.price_range)
+        costs = span("newsvendor", "cost_range", self.cost_range)
+        if costs[0] >= prices[1]:
+            got = verbatim(f"prices up to {prices[1]:g} and costs from {costs[0]:g}")
+            expected = "above the lowest cost somewhere, or nothing can be earned"
+            reject("newsvendor", "price_range", expected, got)
+        object.__setattr__(self, "orders", orders)
+        object.__setattr__(self, "price_range", prices)
+        object.__setattr__(self, "cost_range", costs)
+
+    @property
+    def amounts(self) -> Floats:
+        """The orders in units, ascending."""
+        return np.asarray(self.orders)
+
+    @property
+    def most(self) -> float:
+        """The most that can be earned."""
+        return (self.price_range[1] - self.cost_range[0]) * float(self.amounts[-1])
+
+    @property
+    def scale(self) -> float:
+        """The money between the most and the least that can be earned."""
+        return self.most + self.cost_range[1] * float(self.amounts[-1])
+
+    def graph(self, feedback: str) -> FeedbackGraph:
+        """Return what an order reveals under one of the kinds of `SALES_FEEDBACK`.
+
+        Who orders q and sells s = min(q, d) knows what a smaller order q' would have sold:
+        min(q', d) = min(q', s), sold out or not. A larger order might have sold more.
+        """
+        choice("newsvendor", "feedback", feedback, SALES_FEEDBACK)
+        if feedback == "demand":
+            return graphs.complete(self.amounts.size)
+        return graphs.threshold(self.amounts.size, "lower")
+
+    def rows(self, demand: npt.ArrayLike) -> Floats:
+        """Return the losses of all orders, (n, K, 3), at each of n demands.
+
+        Where an order q has sold s, the demand may be taken to be s for all orders up to q.
+        """
+        sold = np.minimum(self.amounts, np.asarray(demand, dtype=np.float64)[:, None])
+        orders = np.broadcast_to(self.amounts, sold.shape)
+        most = np.full(sold.shape, self.most)
+        result: Floats = np.stack([most, -sold, orders], axis=2) / self.scale
+        return result
+
+    def profit(
+        self,
+        price: npt.ArrayLike,
+        cost: npt.ArrayLike,
+        orders: npt.ArrayLike,
+        demand: npt.ArrayLike,
+    ) -> Floats:
+        """Return what orders earn at a price, a cost and a demand."""
+        orders = np.asarray(orders, dtype=np.float64)
+        earned: Floats = price * np.minimum(orders, demand) - cost * orders
+        return earned
+
+    def earned(self, losses: npt.ArrayLike) -> Floats:
+        """Return the profits that losses stand for."""
+        profit: Floats = self.most - self.scale * np.asarray(losses, dtype=np.float64)
+        return profit
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Newsvendor(BlockEnvironment):
+    """A newsvendor with a season; made by `newsvendor`."""
+
+    horizon: int
+    orders: Any = 41
+    feedback: str = "sales"
+    demand: float = 15.0
+    season: float = 0.3
+    period: int = 365
+    price_range: tuple[float, float] = (2.0, 4.0)
+    cost_range: tuple[float, float] = (0.5, 2.0)
+    table_seed: int = 0
+    rules: NewsvendorRules = field(init=False, repr=False)
+    problem: Problem = field(init=False, repr=False)
+    context_law: UniformVectors = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        integer("newsvendor", "horizon", self.horizon, at_least=1)
+        integer("newsvendor", "period", self.period, at_least=1)
+        integer("newsvendor", "table_seed", self.table_seed, at_least=0)
+        number("newsvendor", "demand", self.demand, above=0)
+        number("newsvendor", "season", self.season, at_least=0, at_most=1)
+        orders = self.orders
+        if not np.ndim(orders):
+            orders = np.arange(integer("newsvendor", "orders", orders, at_least=2))
+        rules = NewsvendorRules(
+            orders=orders, price_range=self.price_range, cost_range=self.cost_range
+        )
+        problem = Problem(rules.graph(self.feedback), features=3, horizon=self.horizon)
+        low, high = zip((1.0, 1.0), rules.price_range, rules.cost_range, strict=True)
+        object.__setattr__(self, "rules", rules)
+        object.__setattr__(self, "problem", problem)
+        object.__setattr__(self, "context_law", UniformVectors(low, high))
+
+    def demands(self, start: int, stop: int) -> Floats:
+        """Return the demand of the rounds start, ..., stop - 1, in whole units."""
+        noise = uniforms(self.table_seed, "losses", start, stop, _STAGES)
+        wave = np.sin(2 * np.pi * np.arange(start, stop) / self.period)
+        mean = self.demand * (1 + self.season * wave)
+        demand: Floats = np.rint(-mean / _STAGES * np.log1p(-noise).sum(axis=1))
+        return demand
+
+    def block(self, start: int, stop: int) -> LossBlock:
+        return row_block(self.rules.rows(self.demands(start, stop)))
+
+
+@register("newsvendor")
+def newsvendor(
+    horizon: int,
+    *,
+    orders: int = 41,
+    feedback: str = "sales",
+    demand: float = 15.0,
+    season: float = 0.3,
+    period: int = 365,
+    price_range: tuple[float, float] = (2.0, 4.0),
+    cost_range: tuple[float, float] = (0.5, 2.0),
+    table_seed: int = 0,
+) -> Newsvendor:
+    """Return a newsvendor who may order 0, ..., `orders` - 1 units.
+
+    A context is (1, price, cost), both uniform in their ranges. The mean of the demand is `demand`,
+    more or less by the share `season` in the course of `period` rounds.
+
+    >>> environment = newsvendor(2_000)
+    >>> environment.problem
+    Problem(41 arms, contexts of 3 features, horizon 2000)
+    """
+    return Newsvendor(
+        horizon=horizon,
+        orders=orders,
+        feedback=feedback,
+        demand=demand,
+        season=season,
+        period=period,
+        price_range=price_range,
+        cost_range=cost_range,
+        table_seed=table_seed,
+    )

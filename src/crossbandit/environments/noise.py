@@ -1,0 +1,26 @@
+"""Random numbers that belong to a round, whatever stretch they are asked for in."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+
+from crossbandit.streams import stream
+
+if TYPE_CHECKING:
+    from crossbandit.kernels.rounds import Floats
+
+
+def uniforms(seed: int, name: str, start: int, stop: int, width: int) -> Floats:
+    """Return `width` uniform numbers for each of the rounds start, ..., stop - 1.
+
+    The generator is moved to the place of the first round, so nothing has to be kept, and a longer
+    horizon begins with what a shorter one has.
+
+    >>> bool((uniforms(7, "demand", 5, 9, 2) == uniforms(7, "demand", 0, 9, 2)[5:]).all())
+    True
+    """
+    generator = stream(seed, name)
+    cast("np.random.PCG64", generator.bit_generator).advance(start * width)
+    return generator.random((stop - start, width))

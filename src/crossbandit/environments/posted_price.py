@@ -1,0 +1,206 @@
+"""Posted prices: a seller names a price, a buyer takes it or leaves it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from crossbandit import graphs
+from crossbandit.environments.amounts import grid, span
+from crossbandit.environments.contexts import UniformVectors
+from crossbandit.environments.environment import BlockEnvironment, row_block
+from crossbandit.environments.noise import uniforms
+from crossbandit.environments.registry import register
+from crossbandit.problem import Problem
+from crossbandit.validation import choice, integer, number, reject, verbatim
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from crossbandit.graphs import FeedbackGraph
+    from crossbandit.kernels.rounds import Floats, LossBlock
+
+# When buyers tell what they would have paid, and what a price then reveals.
+REPORTS = {
+    "never": "only sold or not is seen: a price reveals itself",
+    "after-sale": "buyers who have bought tell: a price reveals itself and all higher prices",
+    "after-refusal": "buyers who refuse tell: a price reveals itself and all lower prices",
+    "always": "all buyers tell: a price reveals all prices",
+}
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SellerRules:
+    """The prices that may be posted, and what each of them earns; money in any unit.
+
+    A buyer buys if their willingness to pay w is at least the price p; a unit costs c. So
+
+        profit = (p - c) * 1{w >= p}.
+
+    With `at_least_cost`, prices below the cost are not available, apart from the highest price,
+    which always is. The most that can be earned is highest price - lowest cost; the least is 0, or
+    what the lowest available price loses at the highest cost. The loss is what is missing to the
+    most, in parts of the difference; it is linear in the features (1, cost).
+
+    >>> rules = SellerRules(prices=[1, 2, 3], cost_range=(0, 2))
+    >>> rules.profit(cost=0.5, prices=[1, 2, 3], willingness=2.4)
+    array([0.5, 1.5, 0. ])
+    >>> rules.available([1.5])
+    array([[False,  True,  True]])
+    """
+
+    prices: npt.ArrayLike
+    cost_range: tuple[float, float]
+    at_least_cost: bool = True
+
+    def __post_init__(self) -> None:
+        prices = grid("posted_price", "prices", self.prices)
+        costs = span("posted_price", "cost_range", self.cost_range)
+        if costs[0] >= prices[-1]:
+            got = verbatim(f"prices up to {prices[-1]:g} and costs from {costs[0]:g}")
+            expected = "above the lowest cost somewhere, or nothing can be earned"
+            reject("posted_price", "prices", expected, got)
+        object.__setattr__(self, "prices", prices)
+        object.__setattr__(self, "cost_range", costs)
+
+    @property
+    def amounts(self) -> Floats:
+        """The prices in money, ascending."""
+        return np.asarray(self.prices)
+
+    @property
+    def most(self) -> float:
+        """The most that can be earned."""
+        return float(self.amounts[-1]) - self.cost_range[0]
+
+    @property
+    def scale(self) -> float:
+        """The money between the most and the least that can be earned."""
+        lowest = self.amounts[-1] if self.at_least_cost else self.amounts[0]
+        return self.most - min(0.0, float(lowest) - self.cost_range[1])
+
+    def graph(self, reports: str) -> FeedbackGraph:
+        """Return what a price reveals under one of the kinds of `REPORTS`.
+
+        Without a report, a sale at p shows that all lower prices sell, and a refusal that no higher
+        price does; the one price that both show is p itself. Who tells w shows all prices. So if
+        it is told after sales, higher prices are known either way: by w, or by the refusal. If
+        it is told after refusals, lower prices are: by w, or by the sale.
+        """
+        choice("posted_price", "reports", reports, REPORTS)
+        if reports == "always":
+            return graphs.complete(self.amounts.size)
+        if reports == "never":
+            return graphs.singletons(self.amounts.size)
+        return graphs.threshold(self.amounts.size, "higher" if reports == "after-sale" else "lower")
+
+    def available(self, costs: npt.ArrayLike) -> npt.NDArray[np.bool_] | None:
+        """Return which prices may be posted at each cost, (n, K); None if all may."""
+        if not self.at_least_cost:
+            return None
+        may: npt.NDArray[np.bool_] = self.amounts >= np.asarray(costs, dtype=np.float64)[:, None]
+        may[:, -1] = True
+        return may
+
+    def rows(self, willingness: npt.ArrayLike) -> Floats:
+        """Return the losses of all prices, (n, K, 2), for n buyers."""
+        sold = self.amounts <= np.asarray(willingness, dtype=np.float64)[:, None]
+        result: Floats = np.stack([self.most - sold * self.amounts, sold], axis=2) / self.scale
+        return result
+
+    def profit(
+        self, cost: npt.ArrayLike, prices: npt.ArrayLike, willingness: npt.ArrayLike
+    ) -> Floats:
+        """Return what prices earn at a cost from a buyer."""
+        prices = np.asarray(prices, dtype=np.float64)
+        earned: Floats = np.where(np.asarray(willingness) >= prices, prices - cost, 0.0)
+        return earned
+
+    def earned(self, losses: npt.ArrayLike) -> Floats:
+        """Return the profits that losses stand for."""
+        profit: Floats = self.most - self.scale * np.asarray(losses, dtype=np.float64)
+        return profit
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PostedPrice(BlockEnvironment):
+    """A seller and a stream of buyers; made by `posted_price`."""
+
+    horizon: int
+    prices: Any = 20
+    reports: str = "never"
+    drift: float = 0.0
+    period: int = 5000
+    cost_range: tuple[float, float] = (0.0, 0.5)
+    at_least_cost: bool = True
+    table_seed: int = 0
+    rules: SellerRules = field(init=False, repr=False)
+    problem: Problem = field(init=False, repr=False)
+    context_law: UniformVectors = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        integer("posted_price", "horizon", self.horizon, at_least=1)
+        integer("posted_price", "period", self.period, at_least=1)
+        integer("posted_price", "table_seed", self.table_seed, at_least=0)
+        number("posted_price", "drift", self.drift, at_least=0, at_most=1)
+        prices = self.prices
+        if not np.ndim(prices):
+            count = integer("posted_price", "prices", prices, at_least=2)
+            prices = np.arange(1, count + 1) / count
+        rules = SellerRules(
+            prices=prices, cost_range=self.cost_range, at_least_cost=self.at_least_cost
+        )
+        problem = Problem(rules.graph(self.reports), features=2, horizon=self.horizon)
+        low, high = zip((1.0, 1.0), rules.cost_range, strict=True)
+        object.__setattr__(self, "rules", rules)
+        object.__setattr__(self, "problem", problem)
+        object.__setattr__(self, "context_law", UniformVectors(low, high))
+
+    def willingness(self, start: int, stop: int) -> Floats:
+        """Return what the buyers of the rounds start, ..., stop - 1 would pay at most."""
+        noise = uniforms(self.table_seed, "losses", start, stop, 2).mean(axis=1)
+        wave = 1 + np.cos(2 * np.pi * np.arange(start, stop) / self.period)
+        willing: Floats = noise * (1 - self.drift / 2 * wave)
+        return willing
+
+    def block(self, start: int, stop: int) -> LossBlock:
+        return row_block(self.rules.rows(self.willingness(start, stop)))
+
+    def available(self, contexts: npt.NDArray[Any]) -> npt.NDArray[np.bool_] | None:
+        return self.rules.available(contexts[:, 1])
+
+
+@register("posted-price")
+def posted_price(
+    horizon: int,
+    *,
+    prices: int = 20,
+    reports: str = "never",
+    drift: float = 0.0,
+    period: int = 5000,
+    cost_range: tuple[float, float] = (0.0, 0.5),
+    at_least_cost: bool = True,
+    table_seed: int = 0,
+) -> PostedPrice:
+    """Return a seller who may post `prices` prices up to 1; a context is (1, cost).
+
+    Costs are uniform in their range. A buyer's willingness to pay is the mean of two uniform
+    numbers, less by a share that moves between 0 and `drift` in the course of `period` rounds.
+    With `at_least_cost`, prices below the cost are not available.
+
+    >>> environment = posted_price(1_000, reports="after-refusal")
+    >>> environment.problem.graph.independence_number
+    1
+    """
+    return PostedPrice(
+        horizon=horizon,
+        prices=prices,
+        reports=reports,
+        drift=drift,
+        period=period,
+        cost_range=cost_range,
+        at_least_cost=at_least_cost,
+        table_seed=table_seed,
+    )

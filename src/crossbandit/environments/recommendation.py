@@ -1,0 +1,149 @@
+"""Recommendation: an item is shown with similar items beside it, and all of them are rated."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from crossbandit.environments.contexts import FiniteContexts
+from crossbandit.environments.environment import BlockEnvironment
+from crossbandit.environments.noise import uniforms
+from crossbandit.environments.registry import register
+from crossbandit.graphs import FeedbackGraph
+from crossbandit.kernels.rounds import LossBlock
+from crossbandit.problem import Problem
+from crossbandit.streams import stream
+from crossbandit.validation import integer, number, reject, verbatim
+
+if TYPE_CHECKING:
+    from crossbandit.kernels.rounds import Floats
+
+
+def similar_items(vectors: Any, similarity: float) -> FeedbackGraph:
+    """Return the graph in which an item reveals itself and all items that are similar to it.
+
+    Two items are similar if the cosine between their vectors (items, dimensions) is at least
+    `similarity`.
+
+    >>> similar_items([[1, 0], [1, 0.1], [0, 1]], similarity=0.9).edges()
+    [(0, 0), (0, 1), (1, 0), (1, 1), (2, 2)]
+    """
+    number("similar_items", "similarity", similarity, at_least=-1, at_most=1)
+    expected = "finite vectors of shape (items, dimensions), none of them zero"
+    try:
+        table = np.array(vectors, dtype=np.float64)
+    except (TypeError, ValueError):
+        reject("similar_items", "vectors", expected, vectors)
+    if table.ndim != 2 or 0 in table.shape:
+        reject("similar_items", "vectors", expected, verbatim(f"an array of shape {table.shape}"))
+    lengths = np.linalg.norm(table, axis=1, keepdims=True)
+    if not np.isfinite(lengths).all() or not (lengths > 0).all():
+        bad = int(np.flatnonzero(~(np.isfinite(lengths) & (lengths > 0)))[0])
+        reject("similar_items", "vectors", expected, verbatim(f"{table[bad]} for item {bad}"))
+    directions = table / lengths
+    cosines = directions @ directions.T
+    np.fill_diagonal(cosines, 1.0)
+    return FeedbackGraph(cosines >= similarity)
+
+
+def segment_weights(owner: str, weights: Any) -> Floats:
+    """Return `weights` (segments, aspects), each row as shares of 1."""
+    expected = "an array of shape (segments, aspects) of weights of at least 0, not all 0 in a row"
+    try:
+        table = np.array(weights, dtype=np.float64)
+    except (TypeError, ValueError):
+        reject(owner, "weights", expected, weights)
+    if table.ndim != 2 or 0 in table.shape:
+        reject(owner, "weights", expected, verbatim(f"an array of shape {table.shape}"))
+    sums = table.sum(axis=1, keepdims=True)
+    fine = (table >= 0).all(axis=1) & np.isfinite(sums[:, 0]) & (sums[:, 0] > 0)
+    if not fine.all():
+        bad = int(np.flatnonzero(~fine)[0])
+        reject(owner, "weights", expected, verbatim(f"{table[bad]} for segment {bad}"))
+    result: Floats = table / sums
+    return result
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Recommendation(BlockEnvironment):
+    """Items that are rated in several aspects; made by `recommendation`.
+
+    The user of a round belongs to a segment, and each segment weighs the aspects in its own way:
+
+        loss of item a in segment c  =  sum_k weight[c, k] * (1 - rating[t, a, k]),
+
+    with ratings from 0 to 1 and weights that sum to 1. So a rating of one user tells what it
+    would have been worth in every segment, and losses are linear in the weights.
+    """
+
+    horizon: int
+    items: int = 50
+    segments: int = 100
+    aspects: int = 4
+    similarity: float = 0.9
+    table_seed: int = 0
+    problem: Problem = field(init=False, repr=False)
+    context_law: FiniteContexts = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        for name in ("horizon", "segments", "aspects"):
+            integer("recommendation", name, getattr(self, name), at_least=1)
+        integer("recommendation", "items", self.items, at_least=2)
+        integer("recommendation", "table_seed", self.table_seed, at_least=0)
+        number("recommendation", "similarity", self.similarity, at_least=-1, at_most=1)
+        graph = similar_items(self.qualities, self.similarity)
+        weights = stream(self.table_seed, "segments").dirichlet(
+            np.full(self.aspects, 0.5), size=self.segments
+        )
+        problem = Problem(graph, features=weights, horizon=self.horizon)
+        object.__setattr__(self, "problem", problem)
+        object.__setattr__(self, "context_law", FiniteContexts(self.segments))
+
+    @cached_property
+    def qualities(self) -> Floats:
+        """The mean rating of each item in each aspect, (items, aspects)."""
+        return stream(self.table_seed, "items").uniform(0.1, 0.9, (self.items, self.aspects))
+
+    def ratings(self, start: int, stop: int) -> Floats:
+        """Return the ratings of the rounds start, ..., stop - 1: (n, items, aspects), 0 or 1."""
+        numbers = self.items * self.aspects
+        noise = uniforms(self.table_seed, "losses", start, stop, numbers)
+        liked = noise.reshape(-1, self.items, self.aspects) < self.qualities
+        return liked.astype(np.float64)
+
+    def block(self, start: int, stop: int) -> LossBlock:
+        # 1 - ratings as a base and what is taken off it: in [0, 1] wherever weights sum to 1, which
+        # a look at single rows cannot tell without trying all segments.
+        base = np.ones((1, self.items, self.aspects))
+        return LossBlock(base, self.ratings(start, stop), -np.eye(self.aspects), clip=False)
+
+
+@register("recommendation")
+def recommendation(
+    horizon: int,
+    *,
+    items: int = 50,
+    segments: int = 100,
+    aspects: int = 4,
+    similarity: float = 0.9,
+    table_seed: int = 0,
+) -> Recommendation:
+    """Return random items; each is liked or not in each aspect, with a probability of its own.
+
+    Items whose vectors of probabilities have a cosine of at least `similarity` are shown together.
+
+    >>> environment = recommendation(1_000, items=20)
+    >>> environment.problem
+    Problem(20 arms, 100 contexts of 4 features, horizon 1000)
+    """
+    return Recommendation(
+        horizon=horizon,
+        items=items,
+        segments=segments,
+        aspects=aspects,
+        similarity=similarity,
+        table_seed=table_seed,
+    )

@@ -1,0 +1,93 @@
+"""Sleeping arms: in each round only some arms may be played."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from crossbandit.environments.contexts import FiniteContexts
+from crossbandit.environments.environment import BlockEnvironment, row_block
+from crossbandit.environments.noise import uniforms
+from crossbandit.environments.registry import register
+from crossbandit.problem import Problem, required_graph
+from crossbandit.streams import stream
+from crossbandit.validation import integer, number
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from crossbandit.graphs import FeedbackGraph
+    from crossbandit.kernels.rounds import Floats, LossBlock
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Sleeping(BlockEnvironment):
+    """Arms that are awake or asleep; made by `sleeping`.
+
+    A context is a set of awake arms, one of `sets`. An arm's loss is the same whatever else is
+    awake: linear in one feature, which is 1. So what is learned in one set counts in all, and the
+    comparator plays in each set the best arm that is awake.
+    """
+
+    graph: FeedbackGraph
+    horizon: int
+    sets: int = 100
+    awake: float = 0.5
+    table_seed: int = 0
+    problem: Problem = field(init=False, repr=False)
+    context_law: FiniteContexts = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        required_graph("sleeping", self.graph)
+        integer("sleeping", "horizon", self.horizon, at_least=1)
+        integer("sleeping", "sets", self.sets, at_least=1)
+        integer("sleeping", "table_seed", self.table_seed, at_least=0)
+        number("sleeping", "awake", self.awake, above=0, at_most=1)
+        constant = np.ones((self.sets, 1))
+        problem = Problem(self.graph, features=constant, horizon=self.horizon)
+        object.__setattr__(self, "problem", problem)
+        object.__setattr__(self, "context_law", FiniteContexts(self.sets))
+
+    @cached_property
+    def awake_sets(self) -> npt.NDArray[np.bool_]:
+        """Which arms are awake in each set, (sets, K); at least one is."""
+        generator = stream(self.table_seed, "awake")
+        awake = generator.random((self.sets, self.graph.arms)) < self.awake
+        spare = generator.integers(self.graph.arms, size=self.sets)
+        empty = np.flatnonzero(~awake.any(axis=1))
+        awake[empty, spare[empty]] = True
+        awake.flags.writeable = False
+        return awake
+
+    @cached_property
+    def means(self) -> Floats:
+        """The mean loss of each arm, (K,)."""
+        means = np.linspace(0.2, 0.8, self.graph.arms)
+        return stream(self.table_seed, "means").permutation(means)
+
+    def available(self, contexts: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+        awake: npt.NDArray[np.bool_] = self.awake_sets[contexts]
+        return awake
+
+    def block(self, start: int, stop: int) -> LossBlock:
+        noise = uniforms(self.table_seed, "losses", start, stop, self.graph.arms)
+        return row_block((noise < self.means)[:, :, None].astype(np.float64))
+
+
+@register("sleeping")
+def sleeping(
+    graph: FeedbackGraph, horizon: int, *, sets: int = 100, awake: float = 0.5, table_seed: int = 0
+) -> Sleeping:
+    """Return Bernoulli losses of arms that are each awake in about the share `awake` of the sets.
+
+    The means of the arms are evenly spread from 0.2 to 0.8, in random order.
+
+    >>> from crossbandit import graphs
+    >>> environment = sleeping(graphs.singletons(6), 1_000, sets=3, table_seed=1)
+    >>> environment.available(np.array([0])).astype(int)
+    array([[0, 0, 0, 1, 1, 1]])
+    """
+    return Sleeping(graph=graph, horizon=horizon, sets=sets, awake=awake, table_seed=table_seed)

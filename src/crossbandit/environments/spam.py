@@ -1,0 +1,97 @@
+"""A spam filter: a message that is blocked teaches nothing, one that is delivered everything."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from crossbandit.environments.contexts import UniformVectors
+from crossbandit.environments.environment import BlockEnvironment, row_block
+from crossbandit.environments.noise import uniforms
+from crossbandit.environments.registry import register
+from crossbandit.graphs import apple_tasting
+from crossbandit.problem import Problem
+from crossbandit.validation import integer, number
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from crossbandit.kernels.rounds import Floats, LossBlock
+
+BLOCK, DELIVER = 0, 1  # as in the graph of apple tasting
+
+
+def mail_rows(spam: npt.ArrayLike) -> Floats:
+    """Return the losses of blocking and of delivering, (n, 2, 2), for n messages, spam or not.
+
+    A context is (harm of delivering it if it is spam, harm of blocking it if it is not), in parts
+    of the greatest harm. Spam that is delivered does the first, a blocked message that is none the
+    second; what is right does no harm.
+
+    >>> mail_rows([True])[0]
+    array([[0., 0.],
+           [1., 0.]])
+    """
+    junk = np.asarray(spam, dtype=np.float64)
+    rows = np.zeros((junk.size, 2, 2))
+    rows[:, DELIVER, 0] = junk
+    rows[:, BLOCK, 1] = 1.0 - junk
+    return rows
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Spam(BlockEnvironment):
+    """Messages that are spam or not; made by `spam`."""
+
+    horizon: int
+    share: float = 0.4
+    campaigns: float = 0.2
+    period: int = 2000
+    table_seed: int = 0
+    problem: Problem = field(init=False, repr=False)
+    context_law: UniformVectors = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        integer("spam", "horizon", self.horizon, at_least=1)
+        integer("spam", "period", self.period, at_least=1)
+        integer("spam", "table_seed", self.table_seed, at_least=0)
+        number("spam", "share", self.share, at_least=0, at_most=1)
+        number("spam", "campaigns", self.campaigns, at_least=0, at_most=1)
+        problem = Problem(apple_tasting(), features=2, horizon=self.horizon)
+        object.__setattr__(self, "problem", problem)
+        object.__setattr__(self, "context_law", UniformVectors([0, 0], [1, 1]))
+
+    def junk(self, start: int, stop: int) -> npt.NDArray[np.bool_]:
+        """Return which messages of the rounds start, ..., stop - 1 are spam."""
+        noise = uniforms(self.table_seed, "losses", start, stop, 1)[:, 0]
+        wave = np.sin(2 * np.pi * np.arange(start, stop) / self.period)
+        junk: npt.NDArray[np.bool_] = noise < self.share + self.campaigns * wave
+        return junk
+
+    def block(self, start: int, stop: int) -> LossBlock:
+        return row_block(mail_rows(self.junk(start, stop)))
+
+
+@register("spam")
+def spam(
+    horizon: int,
+    *,
+    share: float = 0.4,
+    campaigns: float = 0.2,
+    period: int = 2000,
+    table_seed: int = 0,
+) -> Spam:
+    """Return messages of which about `share` are spam; arm 0 blocks them, arm 1 delivers them.
+
+    The share moves up and down by `campaigns` in the course of `period` rounds. A context is (harm
+    of spam that is delivered, harm of a good message that is blocked), both uniform in [0, 1].
+
+    >>> environment = spam(1_000)
+    >>> environment.problem.graph.arms_without_self_loop
+    (0,)
+    """
+    return Spam(
+        horizon=horizon, share=share, campaigns=campaigns, period=period, table_seed=table_seed
+    )

@@ -1,0 +1,155 @@
+"""Losses that are drawn anew in every round, from means that never or seldom change."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from crossbandit.environments.contexts import ContextLaw, FiniteContexts
+from crossbandit.environments.environment import BlockEnvironment, row_block
+from crossbandit.environments.noise import uniforms
+from crossbandit.environments.registry import register
+from crossbandit.problem import Problem, probabilities, required_graph
+from crossbandit.streams import stream
+from crossbandit.validation import integer, number, reject, verbatim
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from crossbandit.graphs import FeedbackGraph
+    from crossbandit.kernels.rounds import Floats, Integers, LossBlock
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Stochastic(BlockEnvironment):
+    """Bernoulli losses whose means (arms, contexts) are constant in each phase.
+
+    `phases` are pairs: the share of the horizon at which a phase begins, the first at 0, and its
+    means. Arm a has one uniform number u_{t,a} in each round, and loses 1 in the contexts where
+    its mean is above it: every context sees Bernoulli losses, and all share a round's noise. With
+    `noisy=False`, the means themselves are the losses.
+
+    So losses are linear. With v_0 < v_1 < ... the different means of a phase and v_{-1} = 0,
+
+        1{u < mean}  =  sum_j 1{v_{j-1} <= u < v_j} 1{mean >= v_j},
+
+    a coefficient per round and arm times a feature per context and arm. A round costs the same for
+    any number of contexts, as long as their means are few.
+    """
+
+    graph: FeedbackGraph
+    horizon: int
+    phases: Sequence[tuple[float, Any]]
+    noisy: bool = True
+    table_seed: int = 0
+    law: ContextLaw | None = None
+    problem: Problem = field(init=False, repr=False)
+    context_law: ContextLaw = field(init=False, repr=False)
+    _means: Floats = field(init=False, repr=False)
+    _starts: Integers = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        arms = required_graph("stochastic", self.graph).arms
+        integer("stochastic", "horizon", self.horizon, at_least=1)
+        integer("stochastic", "table_seed", self.table_seed, at_least=0)
+        shares = [number("stochastic", "phases", share) for share, _ in self.phases]
+        if not shares or shares[0] != 0 or not (np.diff([*shares, 1.0]) > 0).all():
+            expected = "pairs that begin at ascending shares of the horizon, from 0 to below 1"
+            reject("stochastic", "phases", expected, verbatim(f"the shares {shares}"))
+        means = _means([means for _, means in self.phases], arms)
+        contexts = means.shape[2]
+        law = FiniteContexts(contexts) if self.law is None else self.law
+        if law.probabilities is not None:
+            probabilities("stochastic", "context_law", law.probabilities, contexts)
+        object.__setattr__(self, "_means", means)
+        object.__setattr__(self, "_starts", (np.array(shares) * self.horizon).astype(np.int64))
+        problem = Problem(self.graph, features=self._features(), horizon=self.horizon)
+        object.__setattr__(self, "problem", problem)
+        object.__setattr__(self, "context_law", law)
+
+    def _features(self) -> Floats:
+        """1{mean >= v_j} for each context, arm and level of each phase."""
+        at_least = [
+            means.T[:, :, None] >= levels
+            for means, levels in zip(self._means, self._levels, strict=True)
+        ]
+        return np.concatenate(at_least, axis=2).astype(np.float64)
+
+    @cached_property
+    def _levels(self) -> list[Floats]:
+        return [np.unique(means) for means in self._means]
+
+    def block(self, start: int, stop: int) -> LossBlock:
+        rounds, arms = np.arange(start, stop), self.graph.arms
+        phase = np.searchsorted(self._starts, rounds, side="right") - 1
+        noise = uniforms(self.table_seed, "losses", start, stop, arms)
+        rows = np.zeros((stop - start, arms, self.problem.form.columns))
+        column = 0
+        for index, levels in enumerate(self._levels):
+            now = np.flatnonzero(phase == index)
+            for below, level in zip([0.0, *levels], levels, strict=False):
+                if self.noisy:
+                    rows[now, :, column] = (below <= noise[now]) & (noise[now] < level)
+                else:
+                    rows[now, :, column] = level - below
+                column += 1
+        return row_block(rows)
+
+
+@register("stochastic")
+def stochastic(
+    graph: FeedbackGraph,
+    horizon: int,
+    *,
+    contexts: int = 10,
+    gap: float = 0.1,
+    best: int | None = None,
+    late: float = 0.0,
+    table_seed: int = 0,
+    context_law: ContextLaw | None = None,
+) -> Stochastic:
+    """Return Bernoulli losses of mean 1/2, in each context less by `gap` for its best arm.
+
+    The best arms are random, or all the arm `best`. In the first `late` of the rounds, a share,
+    what will be the best arm is the worst: its mean is greater by `gap`.
+
+    >>> from crossbandit import graphs
+    >>> environment = stochastic(graphs.singletons(4), 1_000, contexts=3, gap=0.2, best=2)
+    >>> environment.best_arms
+    array([2, 2, 2])
+    """
+    arms = required_graph("stochastic", graph).arms
+    integer("stochastic", "contexts", contexts, at_least=1)
+    integer("stochastic", "table_seed", table_seed, at_least=0)
+    number("stochastic", "gap", gap, above=0, at_most=0.5)
+    number("stochastic", "late", late, at_least=0, below=1)
+    if best is not None and integer("stochastic", "best", best, at_least=0) >= arms:
+        reject("stochastic", "best", f"an arm, an integer from 0 to {arms - 1}", best)
+    drawn = stream(table_seed, "best arms").integers(arms, size=contexts)
+    chosen = drawn if best is None else np.full(contexts, best)
+    advantage = np.zeros((arms, contexts))
+    advantage[chosen, np.arange(contexts)] = gap
+    phases = [(0.0, 0.5 + advantage)] if late > 0 else []
+    return Stochastic(
+        graph=graph,
+        horizon=horizon,
+        phases=[*phases, (late, 0.5 - advantage)],
+        table_seed=table_seed,
+        law=context_law,
+    )
+
+
+def _means(phases: list[Any], arms: int) -> Floats:
+    """Return the means of all phases, (phases, arms, contexts); a vector is for one context."""
+    expected = f"pairs with means from 0 to 1, all of shape ({arms}, contexts)"
+    try:
+        means = np.array([np.asarray(mean).reshape(len(mean), -1) for mean in phases], np.float64)
+    except (TypeError, ValueError):
+        reject("stochastic", "phases", expected, phases)
+    if means.shape[1] != arms or means.size == 0 or not ((means >= 0) & (means <= 1)).all():
+        got = verbatim(f"means of shape {means.shape[1:]} from {means.min()} to {means.max()}")
+        reject("stochastic", "phases", expected, got)
+    return means

@@ -1,0 +1,166 @@
+"""Crossbandit's applications as Gymnasium environments; importing this module registers them.
+
+    import gymnasium
+    import crossbandit.gym
+
+    env = gymnasium.make("crossbandit/FirstPrice-v0", horizon=1_000, bids=20)
+
+A step is a round. The observation is the context, the action is the arm, the reward is the money
+earned, or less the loss where there is no money. An episode ends after the horizon.
+
+`info` holds what a learner with graph feedback is given besides. About the round to come: `context`
+as `Learner.act` takes it, `action_mask`, 1 for each arm that is available, and its `round`. About
+the round that was played: `revealed`, the arms whose losses were shown, and `losses`, a row for
+each as `Learner.learn` takes them.
+
+Gymnasium comes with `pip install "crossbandit[gymnasium]"`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from crossbandit.environments import UniformVectors
+from crossbandit.environments.environment import availability, checked_block, horizon_of
+from crossbandit.environments.registry import build
+from crossbandit.environments.sleeping import Sleeping
+from crossbandit.graphs.registry import build as build_graph
+from crossbandit.kernels.rounds import write_rows
+
+try:
+    import gymnasium
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError(
+        "crossbandit.gym needs Gymnasium, which is not installed. Install it with: "
+        'pip install "crossbandit[gymnasium]"'
+    ) from error
+
+from gymnasium import spaces
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from crossbandit.environments import BlockEnvironment
+    from crossbandit.kernels.rounds import Floats, LossBlock
+
+_STRETCH = 256  # rounds whose losses are made at once
+
+# What is registered: the environment's name in Crossbandit, and parameters other than its defaults.
+ENVIRONMENTS: dict[str, dict[str, Any]] = {
+    "crossbandit/FirstPrice-v0": {"name": "first-price"},
+    "crossbandit/Newsvendor-v0": {"name": "newsvendor"},
+    "crossbandit/PostedPrice-v0": {"name": "posted-price"},
+    "crossbandit/Recommendation-v0": {"name": "recommendation"},
+    "crossbandit/Sleeping-v0": {"name": "sleeping", "graph": {"name": "singletons", "arms": 10}},
+    "crossbandit/Spam-v0": {"name": "spam"},
+}
+
+
+class BanditEnv(gymnasium.Env[Any, np.int64]):
+    """One of Crossbandit's registered environments, as Gymnasium plays it.
+
+    `name` is its registered name, the rest are its parameters; a graph may be a table of its own
+    name and parameters, as in a study file. Losses depend on `table_seed`, contexts on the seed
+    of `reset`. An action that is not available counts as a loss of 1, and reveals nothing.
+    """
+
+    metadata: ClassVar[dict[str, Any]] = {"render_modes": []}  # type: ignore[misc]
+
+    def __init__(self, name: str, horizon: int = 10_000, **parameters: Any) -> None:
+        if isinstance(parameters.get("graph"), dict):
+            parameters["graph"] = build_graph(**parameters["graph"])
+        self.world: BlockEnvironment = build(name, horizon=horizon, **parameters)
+        self.action_space = spaces.Discrete(self.world.problem.arms)
+        self.observation_space = _space(self.world)
+        self._round = 0
+        self._stretch: tuple[int, LossBlock] | None = None
+        self._context: npt.NDArray[Any] = np.empty(0)
+        self._available: npt.NDArray[np.bool_] = np.empty(0, dtype=np.bool_)
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """Begin with the first round."""
+        super().reset(seed=seed, options=options)
+        self._round = 0
+        self._draw()
+        return self._observation(), self._info()
+
+    def step(self, action: np.int64) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """Play a round."""
+        horizon = horizon_of(self.world)
+        if self._round >= horizon or not self._available.size:
+            raise gymnasium.error.ResetNeeded(
+                f"There is no round to play: call reset first, and again after {horizon} rounds."
+            )
+        arm = int(action)
+        loss, revealed = 1.0, np.empty(0, dtype=np.int64)
+        rows = self._losses()
+        if self._available[arm]:
+            problem = self.world.problem
+            loss = float(problem.form.reading(self._context[0]).losses(rows[[arm]], [arm])[0])
+            revealed = problem.graph.out_neighbors(arm)
+        shown = {"revealed": revealed, "losses": rows[revealed]}
+        self._round += 1
+        self._draw()
+        over = self._round >= horizon
+        return self._observation(), self._reward(loss), False, over, {**self._info(), **shown}
+
+    def _losses(self) -> Floats:
+        """Return the rows of all arms in the round to play."""
+        start = self._round - self._round % _STRETCH
+        if self._stretch is None or self._stretch[0] != start:
+            stop = min(start + _STRETCH, horizon_of(self.world))
+            self._stretch = start, checked_block(self.world, start, stop)
+        rows = np.empty((self.world.problem.arms, self.world.problem.form.columns))
+        write_rows(self._stretch[1], self._round - start, rows)
+        return rows
+
+    def _draw(self) -> None:
+        self._context = self.world.context_law.draw(self.np_random, 1)
+        mask = availability(self.world, self._context)
+        self._available = np.ones(self.world.problem.arms, bool) if mask is None else mask[0]
+
+    def _observation(self) -> Any:
+        if isinstance(self.world, Sleeping):
+            return self._available.astype(np.int8)
+        if isinstance(self.observation_space, spaces.Discrete):
+            return np.int64(self._context[0])
+        low, high = _box(self.world)
+        return self._context[0, low < high]
+
+    def _info(self) -> dict[str, Any]:
+        return {
+            "round": self._round,
+            "context": self._context[0],
+            "action_mask": self._available.astype(np.int8),
+        }
+
+    def _reward(self, loss: float) -> float:
+        rules = getattr(self.world, "rules", None)
+        return 0.0 - loss if rules is None else float(rules.earned(loss))
+
+
+def _space(world: BlockEnvironment) -> spaces.Space[Any]:
+    """Return the contexts as Gymnasium describes them; features that never change are left out."""
+    if isinstance(world, Sleeping):
+        return spaces.MultiBinary(world.problem.arms)
+    if world.problem.contexts is not None:
+        return spaces.Discrete(world.problem.contexts)
+    low, high = _box(world)
+    return spaces.Box(low[low < high], high[low < high], dtype=np.float64)
+
+
+def _box(world: BlockEnvironment) -> tuple[Floats, Floats]:
+    """Return the bounds of feature vectors, as far as the law of the contexts has any."""
+    law = world.context_law
+    if isinstance(law, UniformVectors):
+        return np.asarray(law.low), np.asarray(law.high)
+    beyond = np.full(world.problem.form.columns, np.inf)
+    return -beyond, beyond
+
+
+for _id, _parameters in ENVIRONMENTS.items():
+    gymnasium.register(_id, entry_point="crossbandit.gym:BanditEnv", kwargs=_parameters)

@@ -1,0 +1,395 @@
+"""Newsvendor, seller, sleeping arms, recommender, spam filter: true losses, late ones, bad ones."""
+
+import json
+from collections.abc import Callable
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from crossbandit import CrossGraph, Decision, graphs
+from crossbandit.applications import (
+    Choice,
+    Newsvendor,
+    Offer,
+    Order,
+    PostedPriceSeller,
+    Recommender,
+    Shown,
+    SleepingArms,
+    SpamFilter,
+)
+from crossbandit.applications.application import Application
+from crossbandit.applications.play import Play
+from crossbandit.environments.newsvendor import SALES_FEEDBACK
+from crossbandit.environments.posted_price import REPORTS
+from crossbandit.errors import (
+    CheckpointError,
+    DecisionError,
+    InvalidContextError,
+    InvalidLossesError,
+    InvalidParameterError,
+)
+from crossbandit.kernels.rounds import Floats
+
+ORDERS, DEMANDS = (0.0, 2.0, 3.0, 7.0), (0, 1, 2, 2.5, 3, 5, 7, 9)
+PRICES, WILLING = (2.0, 3.0, 5.0), (1.0, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0)
+ITEMS = {"tent": [1, 0], "tarp": [1, 0.2], "stove": [0, 1]}
+SEGMENTS = {"thrifty": [3, 1], "picky": [0, 1]}
+MAILBOXES = {"orders": (1, 20), "info": (5, 2)}
+
+
+def newsvendor(**options: Any) -> Newsvendor:
+    given = {"orders": ORDERS, "price_range": (2, 6), "cost_range": (1, 3), "seed": 0}
+    return Newsvendor(**{**given, **options})
+
+
+def seller(**options: Any) -> PostedPriceSeller:
+    return PostedPriceSeller(**{"prices": PRICES, "cost_range": (1, 4), "seed": 0, **options})
+
+
+def sleeping(**options: Any) -> SleepingArms:
+    return SleepingArms(**{"arms": ["a", "b", "c"], "loss_range": (-1, 3), "seed": 0, **options})
+
+
+def recommender(**options: Any) -> Recommender:
+    given = {"items": ITEMS, "similarity": 0.9, "segments": SEGMENTS, "rating_range": (1, 5)}
+    return Recommender(**{**given, "seed": 0, **options})
+
+
+def spam_filter(**options: Any) -> SpamFilter:
+    return SpamFilter(**{"mailboxes": MAILBOXES, "seed": 0, **options})
+
+
+def until(arm: int, play: Callable[[], Play]) -> Any:
+    """Return the first play of `arm`."""
+    for _ in range(10_000):
+        made = play()
+        if made.decision.arm == arm:
+            return made
+    raise AssertionError(f"arm {arm} was never played")
+
+
+def learned(application: Application, settle: Callable[[], None]) -> dict[int, Floats]:
+    """Settle a play and return what the learner was told: the row of each revealed arm."""
+    told: list[tuple[Decision, Any]] = []
+    application.learner.learn = lambda *arguments: told.append(arguments)  # type: ignore[method-assign]
+    try:
+        settle()
+    finally:
+        del application.learner.learn
+    ((decision, rows),) = told
+    return dict(zip(decision.revealed, np.asarray(rows), strict=True))
+
+
+# ------------------------------------------------------------------------------- what is learned
+
+
+@pytest.mark.parametrize("feedback", SALES_FEEDBACK)
+def test_what_the_newsvendor_learns_is_true(feedback: str) -> None:
+    """For every order and every demand: the losses of all revealed orders, at all prices, costs."""
+    shop = newsvendor(feedback=feedback)
+    for arm, demand in product(range(4), DEMANDS):
+        order = until(arm, lambda: shop.order(4, 2))
+        assert order.quantity == ORDERS[arm]
+        sold = min(order.quantity, demand)
+        told = demand if feedback == "demand" and sold == order.quantity else None
+        rows = learned(shop, lambda: shop.settle(order, sold=sold, demand=told))  # noqa: B023
+        assert list(rows) == list(range(4) if feedback == "demand" else range(arm + 1))
+        for b, price, cost in product(rows, (2, 4.4, 6), (1, 1.7, 3)):
+            profit = price * min(ORDERS[b], demand) - cost * ORDERS[b]
+            loss = (7 * 5 - profit) / (7 * 5 + 7 * 3)
+            assert rows[b] @ [1, price, cost] == pytest.approx(loss, abs=1e-12)
+
+
+@pytest.mark.parametrize("reports", REPORTS)
+@pytest.mark.parametrize("at_least_cost", [True, False])
+def test_what_the_seller_learns_is_true(reports: str, at_least_cost: bool) -> None:
+    """For every price and every buyer: the losses of all revealed prices, at all costs."""
+    shop = seller(reports=reports, at_least_cost=at_least_cost)
+    scale = 4 if at_least_cost else 6
+    revealed: dict[str, Callable[[int], list[int]]] = {
+        "never": lambda arm: [arm],
+        "after-sale": lambda arm: list(range(arm, 3)),
+        "after-refusal": lambda arm: list(range(arm + 1)),
+        "always": lambda _: [0, 1, 2],
+    }
+    for arm, willing in product(range(3), WILLING):
+        offer = until(arm, lambda: shop.price(1.5))
+        sold = willing >= offer.price
+        tells = {"never": False, "after-sale": sold, "after-refusal": not sold, "always": True}
+        told = willing if tells[reports] else None
+        rows = learned(shop, lambda: shop.settle(offer, sold=sold, willingness=told))  # noqa: B023
+        assert list(rows) == revealed[reports](arm)
+        for b, cost in product(rows, (1, 2.2, 4)):
+            profit = (PRICES[b] - cost) * (willing >= PRICES[b])
+            assert rows[b] @ [1, cost] == pytest.approx((4 - profit) / scale, abs=1e-12)
+
+
+def test_what_sleeping_arms_learn_is_true() -> None:
+    couriers = sleeping(graph=graphs.ring(3, 1))
+    losses = {"a": -1.0, "b": 0.0, "c": 3.0}
+    for arm in range(3):
+        choice = until(arm, couriers.choose)
+        assert choice.revealed == ("abca"[arm], "abca"[arm + 1]) or arm == 2
+        shown = {name: losses[name] for name in choice.revealed}
+        rows = learned(couriers, lambda: couriers.settle(choice, shown))  # noqa: B023
+        assert {b: row.tolist() for b, row in rows.items()} == {
+            b: [(losses["abc"[b]] + 1) / 4] for b in {arm, (arm + 1) % 3}
+        }
+
+
+def test_what_the_recommender_learns_is_true() -> None:
+    """The loss in a segment is what is missing to the best rating, by the segment's weights."""
+    shop = recommender()
+    ratings = {"tent": [2, 5], "tarp": [5, 1], "stove": [3, 4]}
+    beside = {"tent": ("tarp",), "tarp": ("tent",), "stove": ()}
+    for arm in range(3):
+        shown = until(arm, lambda: shop.show("picky"))
+        assert shown.beside == beside[shown.item]
+        rated = {item: ratings[item] for item in (shown.item, *shown.beside)}
+        rows = learned(shop, lambda: shop.settle(shown, ratings=rated))  # noqa: B023
+        for b in rows:
+            price, quality = ratings[shop.items[b]]
+            thrifty, picky = np.asarray(shop.learner.problem.features)
+            assert thrifty @ rows[b] == pytest.approx((5 - (3 * price + quality) / 4) / 4)
+            assert picky @ rows[b] == pytest.approx((5 - quality) / 4)
+
+
+def test_what_the_spam_filter_learns_is_true() -> None:
+    """Harms are in parts of the greatest, 20. Blocked messages teach nothing, whatever is said."""
+    guard = spam_filter()
+    harms = np.asarray(guard.learner.problem.features)
+    assert harms.tolist() == [[1 / 20, 20 / 20], [5 / 20, 2 / 20]]
+    for spam in (True, False):
+        verdict = until(1, lambda: guard.decide("info"))
+        assert verdict.deliver
+        rows = learned(guard, lambda: guard.settle(verdict, spam=spam))  # noqa: B023
+        assert (harms @ rows[1]).tolist() == ([1 / 20, 5 / 20] if spam else [0, 0])
+        assert (harms @ rows[0]).tolist() == ([0, 0] if spam else [1, 2 / 20])
+        verdict = until(0, lambda: guard.decide("info"))
+        assert not verdict.deliver
+        assert learned(guard, lambda: guard.settle(verdict, spam=spam)) == {}  # noqa: B023
+
+
+def test_no_price_is_below_the_cost_unless_all_are() -> None:
+    shop = seller(cost_range=(0, 9))
+    assert {shop.price(2.5).price for _ in range(200)} == {3.0, 5.0}
+    assert {shop.price(6).price for _ in range(50)} == {5.0}
+    free = seller(cost_range=(0, 9), at_least_cost=False)
+    assert {free.price(6).price for _ in range(200)} == set(PRICES)
+
+
+def test_an_arm_that_sleeps_is_never_chosen() -> None:
+    couriers = sleeping()
+    assert {couriers.choose(["a", "c"]).arm for _ in range(200)} == {"a", "c"}
+    assert couriers.choose("b").arm == "b"
+    assert couriers.policy(["b", "c"])[0] == 0
+
+
+# ------------------------------------------------------------------------------ all applications
+
+
+def settle_truly(application: Any, play: Any, rng: np.random.Generator) -> None:
+    """Settle a play with some outcome that is possible."""
+    if isinstance(play, Order):
+        application.settle(play, sold=min(play.quantity, int(rng.integers(9))))
+    elif isinstance(play, Offer):
+        application.settle(play, sold=bool(rng.random() < 0.5))
+    elif isinstance(play, Choice):
+        application.settle(play, {arm: float(rng.uniform(-1, 3)) for arm in play.revealed})
+    elif isinstance(play, Shown):
+        items = (play.item, *play.beside)
+        application.settle(play, ratings={item: rng.uniform(1, 5, size=2) for item in items})
+    else:
+        application.settle(play, spam=bool(rng.random() < 0.5))
+
+
+PLAYS: dict[str, tuple[Callable[..., Any], Callable[[Any, int], Any]]] = {
+    "newsvendor": (newsvendor, lambda shop, t: shop.order(2 + t % 5, 1 + t % 3)),
+    "seller": (seller, lambda shop, t: shop.price(1 + t % 4)),
+    "sleeping": (sleeping, lambda arms, t: arms.choose(list(["abc", "ab", "c"][t % 3]))),
+    "recommender": (recommender, lambda shop, t: shop.show(list(SEGMENTS)[t % 2])),
+    "spam filter": (spam_filter, lambda guard, t: guard.decide(list(MAILBOXES)[t % 2])),
+}
+
+every_application = pytest.mark.parametrize(("make", "play"), PLAYS.values(), ids=PLAYS.keys())
+
+
+@every_application
+@pytest.mark.parametrize("algorithm", [None, CrossGraph()], ids=["adaptive", "cross-graph"])
+def test_saved_and_loaded_it_goes_on(
+    make: Callable[..., Any], play: Callable[[Any, int], Any], algorithm: Any, tmp_path: Path
+) -> None:
+    application = make(algorithm=algorithm, horizon=500)
+    rng = np.random.default_rng(1)
+    pending = []
+    for t in range(150):
+        pending.append(play(application, t))
+        if t % 3:
+            settle_truly(application, pending.pop(int(rng.integers(len(pending)))), rng)
+    application.save(tmp_path / "file")
+    resumed = type(application).load(tmp_path / "file")
+    assert resumed.settings() == application.settings()
+    assert resumed.rounds == application.rounds == 150
+    assert resumed.pending == application.pending == len(pending) == 50
+    plays = []
+    for one in (application, resumed):
+        rng = np.random.default_rng(2)
+        for late in pending[::2]:
+            settle_truly(one, late, rng)
+        made = []
+        for t in range(100):
+            made.append(play(one, t))
+            settle_truly(one, made[-1], rng)
+        plays.append([later.decision.arm for later in made])
+    assert plays[0] == plays[1]
+    assert len(set(plays[0])) > 1
+
+
+@every_application
+def test_a_play_travels_as_json(make: Callable[..., Any], play: Callable[[Any, int], Any]) -> None:
+    application, rng = make(), np.random.default_rng(0)
+    made = play(application, 0)
+    back = type(made).from_json(json.loads(json.dumps(made.to_json())))
+    settle_truly(application, back, rng)
+    assert application.pending == 0
+    with pytest.raises(DecisionError, match="learned from before"):
+        settle_truly(application, made, rng)
+
+
+@every_application
+def test_another_file_is_refused(
+    make: Callable[..., Any], play: Callable[[Any, int], Any], tmp_path: Path
+) -> None:
+    application = make()
+    play(application, 0)
+    other = spam_filter() if not isinstance(application, SpamFilter) else newsvendor()
+    other.save(tmp_path / "other")
+    with pytest.raises(CheckpointError, match=f"{type(application).__name__}.load needs a file"):
+        type(application).load(tmp_path / "other")
+
+
+# ------------------------------------------------------------------------------------- bad input
+
+TENT, INFO = {"tent": [1, 2]}, {"info": (1, 2)}
+
+BAD_SETTINGS: list[tuple[Callable[..., Any], dict[str, Any], str]] = [
+    (newsvendor, {"orders": [1]}, "'orders' .* at least 2 different"),
+    (newsvendor, {"orders": 5}, "'orders' .* Got 5"),
+    (newsvendor, {"feedback": "x"}, "'feedback' .* Got 'x'"),
+    (newsvendor, {"horizon": 0}, "'horizon' .* at least 1"),
+    (seller, {"prices": [0, -1]}, "'prices' .* Got -1.0 among them"),
+    (seller, {"cost_range": (3, 1)}, "'cost_range' .* lower one first"),
+    (seller, {"at_least_cost": 1}, "'at_least_cost' .* True or False"),
+    (sleeping, {"arms": ["a"]}, "'arms' .* at least 2 different names"),
+    (sleeping, {"arms": ["a", "a"]}, "'arms' .* at least 2 different names"),
+    (sleeping, {"arms": "ab"}, "'arms' .* at least 2 different names"),
+    (sleeping, {"arms": ["a", 3]}, "'arms' .* Got 3 among them"),
+    (sleeping, {"loss_range": (1, 1)}, "'loss_range' .* lowest < highest"),
+    (sleeping, {"graph": graphs.complete(4)}, "'graph' .* of the 3 arms. Got one of 4 arms"),
+    (recommender, {"items": TENT}, "'items' .* at least 2"),
+    (recommender, {"items": {**TENT, "x": [0, 0]}}, "'vectors' .* for item 1"),
+    (recommender, {"items": {**TENT, "x": [1]}}, "'vectors' .* Got"),
+    (recommender, {"similarity": 1.5}, "'similarity' .* at most 1"),
+    (recommender, {"segments": {}}, "'segments' .* at least 1"),
+    (recommender, {"segments": {"x": [1, -1]}}, "'weights' .* for segment 0"),
+    (recommender, {"segments": {"x": [0, 0]}}, "'weights' .* for segment 0"),
+    (recommender, {"rating_range": "ab"}, "'rating_range' .* a pair"),
+    (spam_filter, {"mailboxes": {}}, "'mailboxes' .* at least 1"),
+    (spam_filter, {"mailboxes": {"x": (1, 0)}}, "'mailboxes' .* above 0.* among them"),
+    (spam_filter, {"mailboxes": {"x": 3}}, "'mailboxes' .* a pair"),
+]
+
+
+@pytest.mark.parametrize(("make", "options", "message"), BAD_SETTINGS)
+def test_a_bad_setting_is_refused(
+    make: Callable[..., Any], options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(InvalidParameterError, match=message):
+        make(**options)
+
+
+BAD_CONTEXTS: list[tuple[Callable[..., Any], Callable[[Any], Any], str]] = [
+    (newsvendor, lambda shop: shop.order(7, 2), "'price' parameter of order .* Got 7"),
+    (newsvendor, lambda shop: shop.policy(4, 0), "'cost' parameter of policy .* Got 0"),
+    (seller, lambda shop: shop.price("2"), "'cost' parameter of price .* Got '2'"),
+    (sleeping, lambda arms: arms.choose([]), r"'available' .* at least one arm. Got \[\]"),
+    (sleeping, lambda arms: arms.choose(["d"]), "'available' .* must name 'a', 'b', 'c'. Got 'd'"),
+    (recommender, lambda shop: shop.show("thrify"), "Did you mean 'thrifty'?"),
+    (spam_filter, lambda guard: guard.decide(0), "'mailbox' .* Got 0"),
+]
+
+
+@pytest.mark.parametrize(("make", "play", "message"), BAD_CONTEXTS)
+def test_a_bad_context_is_refused(
+    make: Callable[..., Any], play: Callable[[Any], Any], message: str
+) -> None:
+    application = make()
+    with pytest.raises(InvalidContextError, match=message):
+        play(application)
+    assert application.rounds == 0
+
+
+BAD_OUTCOMES: list[tuple[Callable[[], Any], int, tuple[Any, ...], dict[str, Any], str]] = [
+    (newsvendor, 2, (), {"sold": 4}, "'sold' .* at most 3. Got 4"),
+    (newsvendor, 2, (), {"sold": -1}, "'sold' .* at least 0"),
+    (newsvendor, 2, (), {"sold": 2, "demand": 5}, "order of 3 at a demand of 5 sells 3"),
+    (newsvendor, 2, (), {"sold": 3, "demand": 1}, "at a demand of 1 sells 1. Got sold=3"),
+    (lambda: newsvendor(feedback="demand"), 2, (), {"sold": 3}, "sold-out order of 3 and no dem"),
+    (seller, 1, (), {"sold": 1}, "'sold' .* True or False. Got 1"),
+    (seller, 1, (), {"sold": True, "willingness": 2.9}, "price of 3 cannot have been sold to"),
+    (seller, 1, (), {"sold": False, "willingness": 3}, "price of 3 cannot have been refused by"),
+    (lambda: seller(reports="after-sale"), 1, (), {"sold": True}, "who have bought tell. Got sold"),
+    (lambda: seller(reports="always"), 1, (), {"sold": False}, "all buyers tell. Got sold=False"),
+    (sleeping, 1, ({},), {}, r"'losses' .* a mapping that has 'b' and no other name. Got \[\]"),
+    (sleeping, 1, ({"b": 4},), {}, "'losses' .* at most 3. Got 4"),
+    (sleeping, 1, ({"b": 1, "c": 1},), {}, r"has 'b' and no other name. Got \['b', 'c'\]"),
+    (sleeping, 1, (0.5,), {}, "'losses' .* a mapping .* Got 0.5"),
+    (recommender, 2, (), {"ratings": {"stove": [1, 6]}}, "'ratings' .* 2 numbers from 1 to 5"),
+    (recommender, 2, (), {"ratings": {"stove": 3}}, "'ratings' .* 2 numbers from 1 to 5"),
+    (recommender, 2, (), {"ratings": {"stove": "good"}}, "'ratings' .* Got 'good'"),
+    (recommender, 0, (), {"ratings": TENT}, r"has 'tent', 'tarp' and no other .* Got \['tent'\]"),
+    (spam_filter, 1, (), {}, "'spam' .* True or False for a message that was delivered. Got None"),
+]
+
+
+@pytest.mark.parametrize(("make", "arm", "arguments", "outcome", "message"), BAD_OUTCOMES)
+def test_a_bad_outcome_is_refused_and_nothing_is_lost(
+    make: Callable[[], Any],
+    arm: int,
+    arguments: tuple[Any, ...],
+    outcome: dict[str, Any],
+    message: str,
+) -> None:
+    application = make()
+    play = {type(other()): made for other, made in PLAYS.values()}[type(application)]
+    made = until(arm, lambda: play(application, 0))
+    waiting = application.pending
+    with pytest.raises(InvalidLossesError, match=message):
+        application.settle(made, *arguments, **outcome)
+    assert application.pending == waiting
+
+
+OUTCOMES: dict[Callable[..., Any], dict[str, Any]] = {
+    newsvendor: {"sold": 0},
+    seller: {"sold": True},
+    sleeping: {"losses": {}},
+    recommender: {"ratings": {}},
+    spam_filter: {},
+}
+
+
+@every_application
+def test_only_a_play_of_its_own_can_be_settled(
+    make: Callable[..., Any], play: Callable[[Any, int], Any]
+) -> None:
+    application, rng = make(), np.random.default_rng(0)
+    with pytest.raises(DecisionError, match="made by another learner"):
+        settle_truly(application, play(make(), 0), rng)
+    others = [other for other, _ in PLAYS.values() if other is not make]
+    wrong = PLAYS["seller" if make is newsvendor else "newsvendor"][1](others[0](), 0)
+    with pytest.raises(DecisionError, match=f"settle takes the {type(play(make(), 0)).__name__} "):
+        application.settle(wrong, **OUTCOMES[make])

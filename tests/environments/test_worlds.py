@@ -1,0 +1,162 @@
+"""The environments of the applications: the shipped checks, prefixes, seeds, bad parameters."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, cast
+
+import numpy as np
+import pytest
+
+from crossbandit import CrossGraphAdaptive, graphs, simulate
+from crossbandit.checks import check_environment
+from crossbandit.environments import (
+    BlockEnvironment,
+    newsvendor,
+    posted_price,
+    recommendation,
+    sleeping,
+    spam,
+    stochastic,
+    zipf,
+)
+from crossbandit.errors import InvalidParameterError
+
+K4 = graphs.complete(4)
+WORLDS: dict[str, Callable[..., BlockEnvironment]] = {
+    "stochastic": partial(stochastic, graphs.paper_ring(9, 1)),
+    "newsvendor": newsvendor,
+    "newsvendor, demand seen": partial(newsvendor, orders=7, feedback="demand", season=1.0),
+    "posted price": posted_price,
+    "posted price, drifting": partial(posted_price, reports="after-sale", drift=0.8),
+    "posted price, below cost": partial(
+        posted_price, prices=5, at_least_cost=False, cost_range=(0.3, 1.5)
+    ),
+    "sleeping": partial(sleeping, graphs.singletons(8)),
+    "sleeping, mostly": partial(sleeping, graphs.ring(6, 2), awake=0.05),
+    "recommendation": recommendation,
+    "spam": spam,
+}
+
+every_world = pytest.mark.parametrize("world", WORLDS.values(), ids=WORLDS.keys())
+
+
+@every_world
+def test_it_passes_the_checks(world: Callable[..., BlockEnvironment]) -> None:
+    environment = world(20_000)
+    check_environment(environment)
+    assert environment.problem.horizon == 20_000
+
+
+@every_world
+def test_a_shorter_horizon_is_the_beginning_of_a_longer_one(
+    world: Callable[..., BlockEnvironment],
+) -> None:
+    short, long = world(40), world(20_000)
+    for t in (0, 1, 17, 39):
+        np.testing.assert_array_equal(short.losses(t), long.losses(t))
+    assert short.problem.graph == long.problem.graph
+
+
+@every_world
+def test_losses_depend_on_the_table_seed(world: Callable[..., BlockEnvironment]) -> None:
+    one, same, other = (world(500, table_seed=seed).totals for seed in (3, 3, 4))
+    np.testing.assert_array_equal(one, same)
+    assert (one != other).any()
+
+
+@every_world
+def test_it_can_be_learned(world: Callable[..., BlockEnvironment]) -> None:
+    """After 20,000 rounds, the regret is below 15 % of what uniform play would have."""
+    environment = world(20_000)
+    run = simulate(CrossGraphAdaptive(), environment, seed=1, show_progress=False)
+    idle = simulate(CrossGraphAdaptive(eta=1e-9), environment, seed=1, show_progress=False)
+    assert run.final_regret < 0.15 * idle.final_regret
+
+
+def test_demand_has_its_mean_and_its_season() -> None:
+    """100 years: the mean is within 5 standard deviations, which is 1/2 of the mean each."""
+    environment = newsvendor(36_500, demand=20.0, season=0.5, period=365)
+    years = environment.demands(0, 36_500).reshape(100, 365)
+    assert (years == np.rint(years)).all()
+    assert abs(years.mean() - 20) < 5 * 0.6 * 20 / np.sqrt(36_500)
+    assert years[:, 90].mean() > 27
+    assert years[:, 273].mean() < 13
+
+
+def test_willingness_drifts_between_one_and_one_less_the_drift() -> None:
+    environment = posted_price(100_000, drift=0.6, period=1000)
+    willing = environment.willingness(0, 100_000).reshape(100, 1000).mean(axis=0)
+    assert willing[0] == pytest.approx(0.5 * 0.4, abs=0.05)
+    assert willing[500] == pytest.approx(0.5, abs=0.12)
+    assert willing.mean() == pytest.approx(0.5 * 0.7, abs=0.005)
+
+
+def test_spam_comes_in_campaigns() -> None:
+    environment = spam(200_000, share=0.5, campaigns=0.3, period=2000)
+    share = environment.junk(0, 200_000).reshape(100, 8, 250).mean(axis=(0, 2))
+    wave = 0.5 + 0.3 * np.sin(2 * np.pi * (np.arange(2000) / 2000)).reshape(8, 250).mean(axis=1)
+    np.testing.assert_allclose(share, wave, atol=5 * 0.5 / np.sqrt(25_000))
+
+
+def test_an_arm_of_every_set_is_awake() -> None:
+    environment = sleeping(graphs.singletons(5), 100, sets=1000, awake=0.05)
+    awake = environment.available(np.arange(1000))
+    assert (awake.sum(axis=1) >= 1).all()
+    assert awake.any(axis=0).all()
+    best = np.where(awake, environment.totals[:, 0], np.inf).argmin(axis=1)
+    np.testing.assert_array_equal(environment.best_arms, best)
+
+
+def test_segments_weigh_what_was_rated() -> None:
+    environment = recommendation(50, items=5, segments=7, aspects=3)
+    weights, ratings = np.asarray(environment.problem.features), environment.ratings(0, 50)
+    np.testing.assert_allclose(weights.sum(axis=1), 1.0)
+    for t, segment, item in [(0, 0, 0), (31, 6, 4), (49, 3, 2)]:
+        disliked = sum(weights[segment, k] for k in range(3) if ratings[t, item, k] == 0)
+        reading = environment.problem.form.reading(segment)
+        loss = reading.losses(environment.losses(t), range(5))[item]
+        assert loss == pytest.approx(disliked, abs=1e-12)
+
+
+BAD: list[tuple[Callable[..., Any], dict[str, Any], str]] = [
+    (partial(stochastic, K4), {"gap": 0.6}, "'gap' .* above 0 and of at most 0.5. Got 0.6"),
+    (partial(stochastic, K4), {"best": 4}, "'best' .* from 0 to 3. Got 4"),
+    (partial(stochastic, K4), {"late": 1}, "'late' .* below 1. Got 1"),
+    (partial(stochastic, K4), {"contexts": 0}, "'contexts' .* at least 1. Got 0"),
+    (partial(stochastic, K4), {"context_law": zipf(3)}, "'context_law' .* 10 probabilities"),
+    (partial(stochastic, cast("Any", None)), {}, "'graph' .* a FeedbackGraph. Got None"),
+    (newsvendor, {"orders": 1}, "'orders' .* at least 2. Got 1"),
+    (newsvendor, {"orders": [3, 3]}, r"'orders' .* 2 different .* Got \[3, 3\]"),
+    (newsvendor, {"orders": [-1, 3]}, "'orders' .* Got -1.0 among them"),
+    (newsvendor, {"price_range": (3, 2)}, "'price_range' .* the lower one first"),
+    (newsvendor, {"price_range": "ab"}, "'price_range' .* a pair"),
+    (newsvendor, {"cost_range": (5, 6)}, "'price_range' .* prices up to 4 and costs from 5"),
+    (newsvendor, {"feedback": "none"}, "'feedback' .* 'sales', 'demand'. Got 'none'"),
+    (newsvendor, {"season": 1.1}, "'season' .* at most 1"),
+    (posted_price, {"prices": 1}, "'prices' .* at least 2. Got 1"),
+    (posted_price, {"reports": "yes"}, "'reports' .* 'never'.* Got 'yes'"),
+    (posted_price, {"cost_range": (1, 2)}, "'prices' .* prices up to 1 and costs from 1"),
+    (posted_price, {"drift": -0.1}, "'drift' .* at least 0"),
+    (partial(sleeping, K4), {"awake": 0}, "'awake' .* above 0"),
+    (partial(sleeping, K4), {"sets": 0}, "'sets' .* at least 1"),
+    (recommendation, {"items": 1}, "'items' .* at least 2"),
+    (recommendation, {"similarity": 2}, "'similarity' .* at most 1"),
+    (recommendation, {"aspects": 0}, "'aspects' .* at least 1"),
+    (spam, {"share": 1.5}, "'share' .* at most 1"),
+    (spam, {"period": 0}, "'period' .* at least 1"),
+]
+
+
+@pytest.mark.parametrize(("world", "parameters", "message"), BAD)
+def test_a_bad_parameter_is_refused(
+    world: Callable[..., Any], parameters: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(InvalidParameterError, match=message):
+        world(100, **parameters)
+
+
+@every_world
+@pytest.mark.parametrize("name", ["horizon", "table_seed"])
+def test_every_world_checks_its_horizon_and_seed(world: Callable[..., Any], name: str) -> None:
+    with pytest.raises(InvalidParameterError, match=f"'{name}' .* an integer of at least"):
+        world(**{"horizon": 100, name: -1})

@@ -1,0 +1,116 @@
+"""Gymnasium environments: what its own checker asks, and what a learner needs."""
+
+import subprocess
+import sys
+import warnings
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium import spaces
+from gymnasium.utils.env_checker import check_env
+
+from crossbandit import CrossGraphAdaptive, simulate
+from crossbandit.gym import ENVIRONMENTS, BanditEnv
+from crossbandit.streams import stream
+
+every_id = pytest.mark.parametrize("id_", ENVIRONMENTS)
+
+
+def made(id_: str, **parameters: Any) -> BanditEnv:
+    """Return an environment without wrappers."""
+    env = gymnasium.make(id_, **parameters).unwrapped
+    assert isinstance(env, BanditEnv)
+    return env
+
+
+@every_id
+def test_gymnasium_has_nothing_to_say_against_it(id_: str) -> None:
+    env = made(id_)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        check_env(env)
+    assert env.unwrapped is env
+
+
+@every_id
+def test_a_learner_plays_it_as_a_simulation_does(id_: str) -> None:
+    """By `info` alone, arm for arm; and the rewards are the losses, in money where there is any."""
+    env = made(id_, horizon=300)
+    run = simulate(CrossGraphAdaptive(), env.world, seed=1, show_progress=False)
+    learner = CrossGraphAdaptive().start(env.world.problem, seed=1)
+    env.np_random = stream(1, "contexts")
+    _, info = env.reset()
+    arms, rewards, over = [], [], False
+    while not over:
+        decision = learner.act(info["context"], info["action_mask"].astype(bool))
+        _, reward, ended, over, info = env.step(np.int64(decision.arm))
+        assert info["revealed"].tolist() == list(decision.revealed)
+        learner.learn(decision, info["losses"])
+        arms.append(decision.arm)
+        rewards.append(reward)
+        assert not ended
+    np.testing.assert_array_equal(arms, run.arms)
+    rules = getattr(env.world, "rules", None)
+    expected = -run.losses if rules is None else rules.earned(run.losses)
+    np.testing.assert_allclose(rewards, expected, rtol=0, atol=1e-12)
+
+
+@every_id
+def test_contexts_depend_on_the_seed_of_reset(id_: str) -> None:
+    env = made(id_, horizon=50)
+    episodes = []
+    for seed in (3, 3, 4):
+        seen = [env.reset(seed=seed)[0]]
+        seen += [env.step(np.int64(1))[0] for _ in range(49)]
+        episodes.append(np.array(seen))
+        assert all(env.observation_space.contains(context) for context in seen)
+    np.testing.assert_array_equal(episodes[0], episodes[1])
+    assert (episodes[0] != episodes[2]).any()
+
+
+def test_observations_are_contexts_without_what_never_changes() -> None:
+    newsvendor = made("crossbandit/Newsvendor-v0", price_range=(2, 5), cost_range=(1, 1))
+    assert newsvendor.observation_space == spaces.Box(2.0, 5.0, (1,), np.float64)
+    observation, info = newsvendor.reset(seed=0)
+    assert info["context"].tolist() == [1.0, observation[0], 1.0]
+    sleeping = made("crossbandit/Sleeping-v0")
+    observation, info = sleeping.reset(seed=0)
+    assert observation.tolist() == info["action_mask"].tolist()
+    assert 0 < observation.sum() < 10
+
+
+def test_an_action_that_is_not_available_earns_the_least_and_shows_nothing() -> None:
+    env = made("crossbandit/Sleeping-v0")
+    observation, _ = env.reset(seed=0)
+    _, reward, _, _, info = env.step(np.int64(observation.argmin()))
+    assert reward == -1.0
+    assert info["revealed"].size == info["losses"].size == 0
+
+
+def test_an_episode_ends_with_the_horizon() -> None:
+    env = made("crossbandit/Spam-v0", horizon=2)
+    with pytest.raises(gymnasium.error.ResetNeeded, match="call reset first"):
+        env.step(np.int64(0))
+    env.reset(seed=0)
+    assert [env.step(np.int64(0))[3] for _ in range(2)] == [False, True]
+    with pytest.raises(gymnasium.error.ResetNeeded, match="again after 2 rounds"):
+        env.step(np.int64(0))
+
+
+def in_python(script: str) -> str:
+    """Return what a script prints, or its last line of error."""
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return done.stdout.strip() or done.stderr.strip().splitlines()[-1]
+
+
+def test_the_package_does_not_load_gymnasium() -> None:
+    script = "import sys, crossbandit; print('gymnasium' in sys.modules)"
+    assert in_python(script) == "False"
+
+
+def test_where_gymnasium_is_missing_the_error_says_what_to_do() -> None:
+    script = "import sys; sys.modules['gymnasium'] = None; import crossbandit.gym"
+    assert 'pip install "crossbandit[gymnasium]"' in in_python(script)
