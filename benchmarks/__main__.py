@@ -17,7 +17,7 @@ from benchmarks.picture import figure
 if TYPE_CHECKING:
     from benchmarks.measure import Result
 
-GROUPS = ("core", "scale", "studies", "reproduction")
+GROUPS = ("core", "scale", "studies", "reproduction", "replay")
 OUT = Path("results/benchmarks")
 
 

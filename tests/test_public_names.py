@@ -16,11 +16,15 @@ from crossbandit import errors
 PACKAGES = [
     "crossbandit",
     "crossbandit.algorithms",
+    "crossbandit.applications",
     "crossbandit.environments",
     "crossbandit.errors",
     "crossbandit.graphs",
     "crossbandit.losses",
+    "crossbandit.replay",
     "crossbandit.simulation",
+    "crossbandit.studies",
+    "crossbandit.theory",
 ]
 
 

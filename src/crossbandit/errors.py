@@ -11,7 +11,8 @@
     ├── DecisionError               a decision of another learner, or learned from before
     ├── IndependenceNumberError     an exact independence number is out of reach
     ├── OutOfMemoryError            estimates that would not fit into memory
-    ├── CheckpointError             a file that is damaged, no checkpoint, or too new
+    ├── CheckpointError             a file that is damaged, no checkpoint, or of another version
+    ├── LogError (a ValueError)     a log that is missing, unreadable or too faulty to replay
     ├── StudyError
     │   ├── StudyFileError          a mistake in a study file, with its line and key
     │   ├── ResultsError            results that are missing, in use, damaged or not writable
@@ -33,6 +34,7 @@ __all__ = [
     "InvalidInputError",
     "InvalidLossesError",
     "InvalidParameterError",
+    "LogError",
     "OutOfMemoryError",
     "ResultsError",
     "StudyError",
@@ -77,7 +79,11 @@ class OutOfMemoryError(CrossbanditError, MemoryError):
 
 
 class CheckpointError(CrossbanditError):
-    """A file is not a checkpoint, is damaged, or was written by a newer version."""
+    """A file is not a checkpoint, is damaged, or was written by another version."""
+
+
+class LogError(CrossbanditError, ValueError):
+    """A log is missing, cannot be read, lacks a column, or has too many bad lines."""
 
 
 class StudyError(CrossbanditError):

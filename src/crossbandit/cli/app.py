@@ -12,10 +12,13 @@ from rich.markup import escape
 import crossbandit
 from crossbandit.cli.export import export
 from crossbandit.cli.list_names import list_names
+from crossbandit.cli.make_log import make_log
 from crossbandit.cli.new_study import new_study
+from crossbandit.cli.replay import replay
 from crossbandit.cli.report import report
 from crossbandit.cli.reproduce import reproduce
 from crossbandit.cli.run import run
+from crossbandit.cli.verify import verify
 
 app = typer.Typer(
     help="Bandits in which one play teaches more than its own payoff.",
@@ -29,6 +32,9 @@ app.command()(new_study)
 app.command("list")(list_names)
 app.command()(report)
 app.command()(export)
+app.command()(verify)
+app.command()(replay)
+app.command()(make_log)
 
 
 def _print_version(wanted: bool) -> None:

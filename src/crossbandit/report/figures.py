@@ -27,7 +27,7 @@ INK = "#222222"
 MUTED = "#767676"
 GRID = "#E3E3E3"
 FORMATS = ("png", "pdf", "svg")
-_STYLE: dict[Any, Any] = {  # Matplotlib's types want one of all its names
+STYLE: dict[Any, Any] = {  # Matplotlib's types want one of all its names
     "font.size": 9,
     "axes.edgecolor": MUTED,
     "axes.labelcolor": INK,
@@ -45,7 +45,7 @@ def write_figure(figure: Figure, folder: Path, name: str) -> list[Path]:
 
     paths = [folder / f"{name}.{kind}" for kind in FORMATS]
     dates: dict[str, dict[str, None]] = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}
-    with rc_context(_STYLE):
+    with rc_context(STYLE):
         for kind, path in zip(FORMATS, paths, strict=True):
             figure.savefig(path, dpi=200, metadata=dates.get(kind))
     return paths
@@ -61,7 +61,7 @@ def sweeps_figure(sweeps: Sequence[Sweep]) -> Figure:
     columns = 1 if wide else min(2, len(sweeps))
     rows = -(-len(sweeps) // columns)
     height = max(3.5, *(0.0 if sweep.numeric else _rows_height(sweep) for sweep in sweeps))
-    with rc_context(_STYLE):
+    with rc_context(STYLE):
         width = 7.2 if wide else 4.6 * columns + 0.4
         figure = Figure(figsize=(width, height * rows), layout="constrained")
         for i, sweep in enumerate(sweeps):
@@ -103,7 +103,7 @@ def _draw_lines(axes: Axes, sweep: Sweep, styles: Mapping[str, tuple[str, str]])
     if sweep.has_reference:
         ends.append((_draw_reference(axes, sweep), "square root", MUTED))
     _name_axes(axes, sweep, log=log)
-    _label_ends(axes, ends, log=log)
+    label_ends(axes, ends, log=log)
 
 
 def _draw_rows(axes: Axes, sweep: Sweep, styles: Mapping[str, tuple[str, str]]) -> None:
@@ -208,7 +208,7 @@ def round_numbers(low: float, high: float) -> list[float]:
     return [tick for tick in ticks if low <= tick <= high]
 
 
-def _label_ends(axes: Axes, ends: list[tuple[float, str, str]], *, log: bool) -> None:
+def label_ends(axes: Axes, ends: list[tuple[float, str, str]], *, log: bool) -> None:
     """Write each name beside the end of its line, pushed apart where lines end close together."""
     if not ends:
         return
@@ -265,7 +265,7 @@ def tables_figure(spreads: Sequence[Spread]) -> Figure:
     for spread in spreads:
         by_sweep.setdefault(spread.sweep.id, []).append(spread)
     styles = _styles(method for spread in spreads for method in spread.sweep.methods)
-    with rc_context(_STYLE):
+    with rc_context(STYLE):
         figure = Figure(figsize=(4.6 * len(by_sweep) + 0.4, 3.2), layout="constrained")
         panels = figure.subplots(1, len(by_sweep), sharey=True, squeeze=False)[0]
         for axes, group in zip(panels, by_sweep.values(), strict=True):

@@ -1,23 +1,32 @@
 """The page: one HTML file with the verdicts, the charts, the tables and how they were made.
 
 It loads nothing: style, script and data are inside it. What can be read without a script (verdicts,
-tables, facts) is written here; the charts are drawn by `assets/page.js` from the JSON.
+tables, facts) is written here; the charts are drawn by the scripts in `assets/` from the JSON.
 """
 
 from __future__ import annotations
 
 import math
 from html import escape
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from crossbandit.report import paper, tables
 from crossbandit.report.charts import chart_data
 from crossbandit.report.claims import ENTRY_TOLERANCE, Status, is_within
+from crossbandit.report.parts import (
+    KEYS,
+    METHODS,
+    facts_list,
+    figure,
+    framed,
+    section,
+    switch,
+    words,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from crossbandit.report.claims import Verdict
     from crossbandit.report.content import Report
@@ -35,31 +44,13 @@ def page(report: Report) -> str:
         _variation(report),
         _made(report),
     ]
-    return _fill(
-        _asset("page.html"),
-        {
-            "title": _words(report.title),
-            "lead": _lead(report),
-            "css": _asset("page.css"),
-            "main": "\n".join(section for section in sections if section),
-            "data": chart_data(report),
-            "js": _asset("page.js"),
-        },
+    return framed(
+        title=report.title,
+        lead=_lead(report),
+        main=sections,
+        data=chart_data(report),
+        script="page.js",
     )
-
-
-def _asset(name: str) -> str:
-    return (files("crossbandit.report") / "assets" / name).read_text(encoding="utf-8").strip()
-
-
-def _fill(template: str, values: Mapping[str, str]) -> str:
-    """Put values into their places, all at once: a value may contain what looks like a place."""
-    pieces = template.split("{{")
-    filled = [pieces[0]]
-    for piece in pieces[1:]:
-        name, _, rest = piece.partition("}}")
-        filled.append(values[name] + rest)
-    return "".join(filled)
 
 
 def _lead(report: Report) -> str:
@@ -75,39 +66,23 @@ def _lead(report: Report) -> str:
     return f"{said}. Both sweeps of <cite>{escape(paper.TITLE)}</cite>, run again and compared."
 
 
-def _words(text: str) -> str:
-    """Return text for people: escaped, with the apostrophe of a book."""
-    return escape(text, quote=False).replace("'", "&rsquo;")
-
-
-def _section(title: str, *body: str, note: str = "") -> str:
-    lines = [f"<section>\n<h2>{title}</h2>"]
-    if note:
-        lines.append(f'<p class="note">{note}</p>')
-    return "\n".join([*lines, *body, "</section>"])
-
-
 def _verdicts(verdicts: Sequence[Verdict]) -> str:
     if not verdicts:
         return ""
     head = "".join(f"<th scope=col>{name}" for name in ("Claim", "Expected", "Measured", "Verdict"))
     rows = "\n".join(_verdict(verdict) for verdict in verdicts)
     head = f'<table class="verdicts"><thead><tr>{head}</tr></thead>'
-    return _section("Verdicts", head, f"<tbody>\n{rows}\n</tbody></table>")
+    return section("Verdicts", head, f"<tbody>\n{rows}\n</tbody></table>")
 
 
 def _verdict(verdict: Verdict) -> str:
     kind = verdict.status.value.replace(" ", "-")
     return (
-        f"<tr><th scope=row>{_words(verdict.name)}</th>"
-        f'<td class="expected">{_words(verdict.expected)}</td>'
-        f'<td class="measured">{_words(verdict.measured)}</td>'
+        f"<tr><th scope=row>{words(verdict.name)}</th>"
+        f'<td class="expected">{words(verdict.expected)}</td>'
+        f'<td class="measured">{words(verdict.measured)}</td>'
         f'<td class="verdict"><span class="status {kind}">{verdict.status}</span></td></tr>'
     )
-
-
-_METHODS = '<div class="methods" role="group" aria-label="Methods shown"></div>'
-_KEYS = "Point at a chart, or focus it and use the arrow keys, to read the values."
 
 
 def _charts(report: Report) -> str:
@@ -116,35 +91,21 @@ def _charts(report: Report) -> str:
     if any(sweep.has_reference for sweep in report.sweeps):
         first = escape(report.sweeps[0].methods[0])
         note += f"The dashed line is a square root through the first point of {first}. "
-    return _section(
+    return section(
         "Final regret",
-        f'<div class="controls">{_METHODS}{_switch("sweep-scale")}</div>',
+        f'<div class="controls">{METHODS}{switch("sweep-scale")}</div>',
         f'<div class="panels{_two(report.sweeps)}">{panels}</div>',
-        note=note + _KEYS,
+        note=note + KEYS,
     )
 
 
 def _sweep_figure(i: int, sweep: Sweep) -> str:
     rows = 0 if sweep.numeric else len(sweep.settings)
-    return _figure(f"sweep-{i}", sweep.title, f"{sweep.title}. {_KEYS}", rows=rows)
+    return figure(f"sweep-{i}", sweep.title, f"{sweep.title}. {KEYS}", rows=rows)
 
 
 def _two(panels: Sequence[Any]) -> str:
     return " two" if len(panels) > 1 else ""
-
-
-def _switch(id_: str) -> str:
-    return f'<div class="switch" id="{id_}" role="group" aria-label="Axes"></div>'
-
-
-def _figure(id_: str, caption: str, label: str, *, shape: str = "", rows: int = 0) -> str:
-    """Return a place for a chart; one with rows is as high as they need."""
-    shown = f"<figcaption>{_words(caption)}</figcaption>" if caption else ""
-    look = f'class="chart rows" style="--rows:{rows}"' if rows else f'class="chart {shape}"'
-    return (
-        f'<figure>{shown}<div {look} id="{id_}" tabindex="0" role="group" '
-        f'aria-label="{escape(label)}"></div></figure>'
-    )
 
 
 def _curves(report: Report) -> str:
@@ -160,10 +121,10 @@ def _curves(report: Report) -> str:
     choose = (
         '<label class="choose">Setting <select id="point">' + "".join(groups) + "</select></label>"
     )
-    return _section(
+    return section(
         "Regret over time",
-        f'<div class="controls">{choose}{_METHODS}{_switch("curve-scale")}</div>',
-        _figure("curves", "", f"Regret over time. {_KEYS}", shape="wide"),
+        f'<div class="controls">{choose}{METHODS}{switch("curve-scale")}</div>',
+        figure("curves", "", f"Regret over time. {KEYS}", shape="wide"),
         note="Mean over the seeds, with 95 % bands.",
     )
 
@@ -187,7 +148,7 @@ def _tables(report: Report) -> str:
         f'<p class="save"><a download="tables.csv" href="data:text/csv;charset=utf-8,{save}">'
         "Save the numbers as CSV</a></p>"
     )
-    return _section(
+    return section(
         "Tables", f'<div class="panels{_two(report.sweeps)}">{body}</div>', link, note=note
     )
 
@@ -244,14 +205,14 @@ def _variation(report: Report) -> str:
         return ""
     seen = {id(spread.sweep) for spread in report.spreads}
     panels = "\n".join(
-        _figure(f"spread-{i}", f"By {sweep.axis}", f"By {sweep.axis}. {_KEYS}", shape="low")
+        figure(f"spread-{i}", f"By {sweep.axis}", f"By {sweep.axis}. {KEYS}", shape="low")
         for i, sweep in enumerate(report.sweeps)
         if id(sweep) in seen
     )
     others = sorted({table for spread in report.spreads for table, _ in spread.others})
-    return _section(
+    return section(
         "Other loss tables",
-        f'<div class="controls">{_METHODS}</div>',
+        f'<div class="controls">{METHODS}</div>',
         f'<div class="panels{_two(list(seen))}">{panels}</div>',
         _spread_table(report),
         note=(
@@ -297,17 +258,10 @@ def _spread_row(report: Report, spread: Spread) -> str:
 
 
 def _made(report: Report) -> str:
-    facts = "\n".join(
-        f"<dt>{escape(name)}</dt><dd>{_fact(name, value)}</dd>" for name, value in report.facts
-    )
     note = (
         "Within a seed, all algorithms meet the same contexts, and a shorter horizon is the "
         "beginning of a longer one. Regret is against the best fixed arm of each context over "
         "the whole horizon, on the contexts that occurred. The same version and seeds give the "
         "same numbers on every machine."
     )
-    return _section("How it was made", f"<dl>{facts}</dl>", f'<p class="note">{note}</p>')
-
-
-def _fact(name: str, value: str) -> str:
-    return f"<code>{escape(value)}</code>" if name == "Command" else escape(value)
+    return section("How it was made", facts_list(report.facts), f'<p class="note">{note}</p>')

@@ -1,0 +1,112 @@
+"""Replaying a log: time against reading it and one softmax per auction, memory, and regret."""
+
+from __future__ import annotations
+
+import math
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import duckdb
+import numpy as np
+
+from benchmarks.measure import Result, medians
+from crossbandit.kernels.compilation import compiled
+from crossbandit.replay import make_log, replay
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from crossbandit.kernels.rounds import Floats
+
+BIDS = 100
+AUCTIONS = 1_000_000
+HORIZONS = tuple(10_000 * 2**i for i in range(7))
+SEEDS = 5
+
+
+def results() -> Iterator[Result]:
+    """Measure every claim about replays."""
+    with tempfile.TemporaryDirectory() as folder:
+        yield from _time(Path(folder))
+        yield from _memory(Path(folder))
+        yield _slope(Path(folder))
+
+
+def _time(folder: Path) -> Iterator[Result]:
+    log = make_log(folder / "log.csv", AUCTIONS)
+    learner, command, bare = medians(
+        lambda: replay(log, algorithms=["cross-graph-adaptive"], seeds=1, bids=BIDS),
+        lambda: replay(log, bids=BIDS),
+        lambda: _read_and_softmax(log),
+        repetitions=3,
+    )
+    name = "replay of 10^6 auctions, 100 bids, against reading them and a softmax each"
+    yield Result(f"{name}: the default learner, one seed", learner / bare, 10, "times")
+    yield Result(
+        "the same: two learners, five seeds, per run of a learner",
+        command / bare / (2 * SEEDS),
+        10,
+        "times",
+    )
+
+
+def _read_and_softmax(log: Path) -> float:
+    columns = duckdb.connect().read_csv(str(log)).fetchnumpy()
+    return _softmaxes(columns["value"], np.linspace(0.0, 10.0, BIDS), np.empty(BIDS))
+
+
+@compiled
+def _softmaxes(values: Floats, scores: Floats, out: Floats) -> float:
+    """Exponentiate, sum and divide once per value; return something that depends on it."""
+    check = 0.0
+    for i in range(values.size):
+        total = 0.0
+        for a in range(out.size):
+            out[a] = math.exp(-values[i] * scores[a])
+            total += out[a]
+        for a in range(out.size):
+            out[a] /= total
+        check += out[0]
+    return check
+
+
+def _memory(folder: Path) -> Iterator[Result]:
+    """Compare the peak memory of two processes; in both, DuckDB's cache is at its limit."""
+    small, large = (
+        _peak_memory(make_log(folder / f"{auctions}.csv", auctions))
+        for auctions in (4 * AUCTIONS, 16 * AUCTIONS)
+    )
+    yield Result(
+        "replay: peak memory at 16 * 10^6 auctions against 4 * 10^6", large / small, 1.1, "times"
+    )
+
+
+def _peak_memory(log: Path) -> float:
+    script = f"import benchmarks.replay as r; r.report_peak({str(log)!r})"
+    output = subprocess.run(
+        [sys.executable, "-c", script], env=os.environ, check=True, capture_output=True, text=True
+    )
+    return float(output.stdout)
+
+
+def report_peak(log: str) -> None:
+    """Replay a log with few bids and print the peak memory of this process."""
+    replay(log, algorithms=["cross-graph-adaptive"], seeds=1, bids=3, fractions=[0.5])
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
+
+
+def _slope(folder: Path) -> Result:
+    log = make_log(folder / "known.parquet", HORIZONS[-1], laws="known")
+    regrets = []
+    for horizon in HORIZONS:
+        result = replay(log, algorithms=["cross-graph"], limit=horizon, seeds=SEEDS)
+        regrets.append(result.table()["regret"][0])
+    slope = float(np.polyfit(np.log(HORIZONS), np.log(regrets), 1)[0])
+    return Result(
+        "cross-graph on known laws, 100 bids: slope of log regret in log T", slope, 0.6, ""
+    )

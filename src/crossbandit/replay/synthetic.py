@@ -1,0 +1,127 @@
+"""Logs to try things on: like those of an ad exchange, or of known laws."""
+
+from __future__ import annotations
+
+import tempfile
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import numpy as np
+import pandas as pd
+
+from crossbandit.errors import LogError
+from crossbandit.replay.source import literal
+from crossbandit.streams import stream
+from crossbandit.validation import choice, integer, reject
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from crossbandit.kernels.rounds import Floats
+
+HIGHEST_VALUE = 10.0
+_DAYS = 14.0
+_START = np.datetime64(datetime(2026, 1, 5, tzinfo=UTC).replace(tzinfo=None), "ms")  # a Monday
+_CHUNK = 65_536  # part of what a log is: another size would draw other numbers
+_FORMATS = {
+    ".csv": "FORMAT csv, HEADER, TIMESTAMPFORMAT '%Y-%m-%dT%H:%M:%S.%g'",
+    ".parquet": "FORMAT parquet, COMPRESSION zstd",
+}
+
+
+def make_log(
+    path: str | Path,
+    auctions: int,
+    *,
+    seed: int = 0,
+    laws: str = "realistic",
+    overwrite: bool = False,
+) -> Path:
+    """Write a log of `auctions` auctions, as CSV or Parquet, and return its path.
+
+    The columns are timestamp, value and highest_competing_bid; the auctions fill a fortnight.
+    Under "realistic" laws, values and competing bids rise and fall together and with the hour of
+    the day, competition grows by a third from the first day to the last, and many competing bids
+    are round numbers. Under "known" laws, values are uniform in [0, 10], competing bids ten times
+    a Beta(2, 4), all independent.
+
+    Any number of auctions takes the same memory; the same arguments give the same bytes.
+    """
+    path = Path(path)
+    integer("make_log", "auctions", auctions, at_least=1)
+    integer("make_log", "seed", seed, at_least=0)
+    choice("make_log", "laws", laws, LAWS)
+    if path.suffix not in _FORMATS:
+        reject("make_log", "path", "a name that ends in .csv or .parquet", str(path))
+    if path.exists() and not overwrite:
+        raise LogError(
+            f"{path} exists already. Choose another name, or replace it with --force "
+            "(overwrite=True in Python)."
+        )
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix=".make-log-") as scratch:
+        made = Path(scratch) / path.name
+        _write(made, _chunks(auctions, seed, laws))
+        made.replace(path)
+    return path
+
+
+def _write(path: Path, chunks: Iterator[pd.DataFrame]) -> None:
+    """Collect the chunks in a table on disk, then write it: so Parquet needs no memory either."""
+    config: dict[str, Any] = {"threads": 1, "memory_limit": "256MB"}
+    with duckdb.connect(path.with_suffix(".duckdb"), config=config) as connection:
+        connection.execute("SET enable_progress_bar = false")
+        connection.execute(
+            "CREATE TABLE log (timestamp TIMESTAMP, value DECIMAL(18, 4), "
+            "highest_competing_bid DECIMAL(18, 4))"
+        )
+        for chunk in chunks:
+            connection.register("chunk", chunk)
+            connection.execute("INSERT INTO log SELECT * FROM chunk")
+            connection.unregister("chunk")
+        connection.execute(f"COPY log TO {literal(str(path))} ({_FORMATS[path.suffix]})")
+
+
+def _chunks(auctions: int, seed: int, laws: str) -> Iterator[pd.DataFrame]:
+    generator = stream(seed, "log")
+    for start in range(0, auctions, _CHUNK):
+        numbers = np.arange(start, min(start + _CHUNK, auctions))
+        days = _days(numbers / auctions)
+        values, prices = LAWS[laws](days, generator)
+        moments = _START + (86_400_000 * days).astype("timedelta64[ms]")
+        yield pd.DataFrame({"timestamp": moments, "value": values, "price": prices})
+
+
+def _days(shares: Floats) -> Floats:
+    """Return when the auctions take place, in days; most of them in the evening."""
+    days = np.linspace(0.0, _DAYS, 24 * int(_DAYS) + 1)
+    busy = days + 0.09 * np.sin(2 * np.pi * (days - 0.85))
+    placed: Floats = np.interp(shares * (busy[-1] - busy[0]) + busy[0], busy, days)
+    return placed
+
+
+def _realistic(days: Floats, generator: np.random.Generator) -> tuple[Floats, Floats]:
+    """Return values and prices, both in hundredths of a cent.
+
+    What makes an impression valuable to us makes it so to others: the two share a normal factor.
+    A fifth of the competing bids are limits that somebody has typed in, in steps of a half.
+    """
+    count = days.size
+    shared, own, theirs = generator.standard_normal((3, count))
+    evening = np.cos(2 * np.pi * (days - 0.85))
+    values = 2.6 * np.exp(0.3 * shared + 0.5 * own + 0.1 * evening)
+    level = 1.25 * (1 + days / (3 * _DAYS)) * np.exp(0.22 * evening)
+    prices = level * np.exp(0.3 * shared + 0.5 * theirs)
+    typed = generator.random(count) < 0.2
+    prices = np.where(typed, np.ceil(2 * prices) / 2, np.round(prices, 2))
+    return np.round(np.minimum(values, HIGHEST_VALUE), 4), np.minimum(prices, 2 * HIGHEST_VALUE)
+
+
+def _known(days: Floats, generator: np.random.Generator) -> tuple[Floats, Floats]:
+    values, prices = generator.random(days.size), generator.beta(2, 4, days.size)
+    return np.round(HIGHEST_VALUE * values, 4), np.round(HIGHEST_VALUE * prices, 4)
+
+
+LAWS = {"realistic": _realistic, "known": _known}

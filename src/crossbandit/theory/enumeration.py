@@ -1,0 +1,191 @@
+"""All randomness of Algorithm 2 on a tiny instance, taken branch by branch by the real learner.
+
+A node is a moment before a pair of rounds: the learner that got there, and what the definition says
+about that moment. From it, every outcome of the pair (two contexts, two arms, split, retention) is
+played by a copy of the learner with uniform numbers from inside that branch. A branch weighs what
+the learner itself makes of it: the policy that it reports, and the point at which its retention
+turns over. Histories after which the definition is in the same state continue as one node.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import product
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from crossbandit.problem import Problem
+from crossbandit.theory.definition import Definition, Moment, Pair
+from crossbandit.theory.driving import act, cumulative, fork, policies
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from crossbandit.algorithms import Learner
+    from crossbandit.kernels.rounds import Floats
+    from crossbandit.theory.statements import Subject
+
+_MARGIN = 1e-12  # how close to the expected turning point the retention is probed
+_BISECTIONS = 60
+_SPLITS = (0.25, 0.75)  # a uniform number for each loss side
+_HALF = Fraction(1, 2)
+
+
+class Branch(NamedTuple):
+    """One outcome of a pair of rounds, as the learner took it."""
+
+    mass: Fraction  # its probability, given the node
+    pair: Pair
+    fed: Floats  # (M, K): what FTRL was fed
+    between: Floats  # (M, K): the policies of the second round, with feedback of the first in
+    child: Node
+
+
+@dataclass(eq=False)
+class Node:
+    """A moment before a pair of rounds: the definition's, and a learner that got there."""
+
+    moment: Moment
+    learner: Learner
+    branches: list[Branch] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.policies = policies(self.learner, self.moment.definition.nu.size)
+
+    @property
+    def opens_epoch(self) -> bool:
+        """Whether an epoch after the warm-up begins here."""
+        return self.moment.pair == 0 and self.moment.epoch > 1
+
+
+class Tree(NamedTuple):
+    """All nodes of an instance, by the number of pairs played before; the last are leaves."""
+
+    name: str
+    definition: Definition
+    losses: Floats  # (rounds, M, K)
+    layers: list[list[Node]]
+
+    @property
+    def inner(self) -> Iterator[Node]:
+        """The nodes whose pair was played."""
+        return (node for layer in self.layers[:-1] for node in layer)
+
+    @property
+    def all(self) -> Iterator[Node]:
+        """Every node."""
+        return (node for layer in self.layers for node in layer)
+
+    def pair_losses(self, node: Node) -> Floats:
+        """Return the losses of the two rounds that follow a node: (2, M, K)."""
+        length = self.definition.parameters.epoch_length
+        start = (node.moment.epoch - 1) * length + 2 * node.moment.pair
+        return self.losses[start : start + 2]
+
+
+def grow(subject: Subject, name: str, definition: Definition, losses: Floats) -> Tree:
+    """Play every branch of len(losses) rounds; `losses` (rounds, M, K)."""
+    problem = Problem(definition.graph, contexts=definition.nu.size)
+    layers = [[Node(definition.first(), subject.start(problem, seed=0))]]
+    tree = Tree(name, definition, losses, layers)
+    for _ in range(len(losses) // 2):
+        children: dict[bytes, Node] = {}
+        for node in layers[-1]:
+            node.branches.extend(_branches(node, tree.pair_losses(node), children))
+        layers.append(list(children.values()))
+    return tree
+
+
+def inside(policy: Floats, arm: int) -> float:
+    """Return a uniform number that draws `arm` from `policy`, well away from its neighbours."""
+    return float(policy[:arm].sum() + policy[arm] / 2)
+
+
+class Retained(NamedTuple):
+    """What follows a pair whose first round is retained, in context 0."""
+
+    policies: Floats  # (M, K): after the pair
+    fed: Floats  # (K,): what FTRL was fed for context 0
+
+
+def play_retained(node: Node, arm: int, losses: Floats) -> Retained:
+    """Let a copy play `arm` twice, learn from the first play and retain it; `losses` (M, K)."""
+    learner, uniform = fork(node.learner), inside(node.policies[0], arm)
+    decision = act(learner, 0, uniform)
+    learner.learn(decision, losses.T[list(decision.revealed)])
+    act(learner, 0, uniform, _SPLITS[0], 0.0)
+    fed: Floats = (cumulative(learner) - cumulative(node.learner))[0]
+    return Retained(policies(learner, node.policies.shape[0]), fed)
+
+
+def _branches(node: Node, losses: Floats, children: dict[bytes, Node]) -> Iterator[Branch]:
+    nu, q = node.moment.definition.nu, node.policies
+    contexts, arms = q.shape
+    for c, a in product(range(contexts), range(arms)):
+        opened = fork(node.learner)
+        decision = act(opened, c, inside(q[c], a))
+        opened.learn(decision, losses[0].T[list(decision.revealed)])
+        between = policies(opened, contexts)
+        first = Fraction(float(nu[c])) * Fraction(float(q[c, a]))
+        for d, b, side in product(range(contexts), range(arms), (0, 1)):
+            second = Fraction(float(nu[d])) * Fraction(float(between[d, b]))
+            played = Pair((c, d), (a, b), side, retained=False)
+            for mass, learner, fed in _retentions(node, opened, played, between, losses):
+                pair = played._replace(retained=uses_losses(fed))
+                after = node.moment.after(pair, losses)
+                child = children.get(after.key)
+                if child is None:
+                    child = children[after.key] = Node(after, learner)
+                yield Branch(first * second * _HALF * mass, pair, fed, between, child)
+
+
+def _retentions(
+    node: Node, opened: Learner, pair: Pair, between: Floats, losses: Floats
+) -> Iterator[tuple[Fraction, Learner, Floats]]:
+    """Yield the outcomes of the retention with their probabilities."""
+    before = cumulative(node.learner)
+
+    def close(retain: float) -> tuple[Learner, Floats]:
+        learner = fork(opened)
+        (_, c), (_, a) = pair.contexts, pair.arms
+        decision = act(learner, c, inside(between[c], a), _SPLITS[pair.side], retain)
+        learner.learn(decision, losses[1].T[list(decision.revealed)])
+        return learner, cumulative(learner) - before
+
+    kept = _expected_retention(node.moment, pair)
+    below, above = close(kept * (1 - _MARGIN)), close(kept * (1 + _MARGIN))
+    if uses_losses(below[1]) != (kept > 0) or uses_losses(above[1]):
+        kept = _turning_point(lambda retain: uses_losses(close(retain)[1]))
+        below, above = close(kept / 2), close((1 + kept) / 2)
+    if kept > 0:
+        yield Fraction(kept), *below
+    if kept < 1:
+        yield 1 - Fraction(kept), *above
+
+
+def uses_losses(fed: Floats) -> bool:
+    """Return whether FTRL was fed losses: they differ between the contexts, a correction does not.
+
+    The instances have no two equal losses.
+    """
+    return bool(np.ptp(fed, axis=0).max() > 1e-9)
+
+
+def _expected_retention(moment: Moment, pair: Pair) -> float:
+    if moment.denominators is None:
+        return 0.0  # the warm-up epoch learns nothing
+    c, a = pair.contexts[pair.side], pair.arms[pair.side]
+    return float(moment.r[c, a] / (2 * moment.q[c, a]))
+
+
+def _turning_point(keeps: Callable[[float], bool]) -> float:
+    """Return the uniform number below which the learner retains feedback, by bisection."""
+    low, high = 0.0, 1.0
+    if not keeps(low):
+        return low
+    for _ in range(_BISECTIONS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if keeps(middle) else (low, middle)
+    return high

@@ -1,0 +1,135 @@
+"""What is played and what is retained, as equalities over all randomness of tiny instances."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from crossbandit.graphs import FeedbackGraph, loopless_clique, threshold
+from crossbandit.kernels.epochs import EpochParameters
+from crossbandit.theory.definition import Definition
+from crossbandit.theory.driving import act, fork
+from crossbandit.theory.enumeration import Node, Tree, grow
+from crossbandit.theory.statements import Effort, Outcome, Subject, statement
+from crossbandit.theory.tally import Differences
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from crossbandit.kernels.rounds import Floats
+
+NU = np.array([0.25, 0.75])
+_ETA = 0.8  # so large that the fallback occurs
+_TWO_LOOPLESS = FeedbackGraph([[0, 1, 0], [1, 0, 0], [1, 1, 1]])
+_EDGE = 1e-12
+
+
+class _Instance(NamedTuple):
+    name: str
+    graph: FeedbackGraph
+    epoch_length: int
+    rounds: dict[Effort, int]
+
+
+# Denominators and selector are random from epoch 4 on: before, every snapshot is uniform.
+_INSTANCES = (
+    _Instance("two arms", loopless_clique(2), 2, {Effort.QUICK: 8, Effort.FULL: 10}),
+    _Instance("three arms", _TWO_LOOPLESS, 2, {Effort.QUICK: 6, Effort.FULL: 8}),
+    _Instance("self-loops", threshold(3), 2, {Effort.QUICK: 6, Effort.FULL: 8}),
+    _Instance("longer epochs", loopless_clique(2), 4, {Effort.FULL: 12}),
+)
+
+
+@lru_cache(maxsize=1)
+def trees(subject: Subject, effort: Effort) -> tuple[Tree, ...]:
+    """Return every instance, enumerated."""
+    grown = []
+    for instance in _INSTANCES:
+        if effort not in instance.rounds:
+            continue
+        parameters = EpochParameters(_ETA, 0.05, 0.2, 0.1, instance.epoch_length)
+        shape = (instance.rounds[effort], NU.size, instance.graph.arms)
+        losses = np.random.default_rng(0).uniform(0.2, 1, shape)
+        losses[:, 1] = 1.2 - losses[:, 0]  # the contexts disagree about the best arm
+        definition = Definition(instance.graph, NU, parameters)
+        under_test = replace(subject, **parameters._asdict())
+        grown.append(grow(under_test, instance.name, definition, losses))
+    return tuple(grown)
+
+
+@statement(22, "Equation 2", "Algorithm 2", "Section 3.3: q, the fallback, s_{e+2} = p_{eL}")
+def policies_are_those_of_the_definition(subject: Subject, effort: Effort) -> Iterator[Outcome]:
+    """Every policy of every branch is q_{t,c} of the definition, and arms are drawn from it."""
+    reported, drawn = Differences(), Differences()
+    tests: list[bool] = []
+    for tree in trees(subject, effort):
+        for node in tree.all:
+            reported.see(node.policies, node.moment.q)
+            tests += node.moment.falls_back
+        for node in tree.inner:
+            for branch in node.branches:
+                reported.see(branch.between, node.moment.q)
+            _see_draws(node, drawn)
+    yield reported.outcome(
+        "Equation 2 (FTRL) and the played q",
+        "the policy of every context before every round of every branch, against the definition",
+        f"At {sum(tests):,} of {len(tests):,} nodes and contexts, the fallback is played. p_{{eL}} "
+        "is read as the state after all updates of epoch e: the literal sum over s < eL would drop "
+        "an update of round eL.",
+    )
+    yield drawn.outcome(
+        "Algorithm 2 (A ~ q)", "which arm a uniform number draws, at both ends of its interval"
+    )
+
+
+def _see_draws(node: Node, drawn: Differences) -> None:
+    for c, q in enumerate(node.policies):
+        edges = np.cumsum(q)
+        for a, edge in enumerate(edges):
+            low = (edges[a - 1] if a else 0.0) + _EDGE
+            played = [act(fork(node.learner), c, u).arm for u in (low, edge - _EDGE)]
+            drawn.see(played, [a, a])
+
+
+@statement(23, "Appendix A: law of the retained output", "Equation 3")
+def retained_output_has_its_law(subject: Subject, effort: Effort) -> Iterator[Outcome]:
+    """P(B = a | c) = r_{e,c}(a) / 2 whatever the proposal, and so P(a is observed) = w_e(a)."""
+    law, fallback, observed = Differences(), Differences(), Differences()
+    for tree in trees(subject, effort):
+        for node in tree.inner:
+            if node.moment.denominators is None:
+                continue
+            retained = _retained(node)
+            law.see(retained, node.moment.r / 2)
+            for c, falls_back in enumerate(node.moment.falls_back):
+                if falls_back:
+                    fallback.see(retained[c], node.moment.r[c] / 2)
+            observed.see(NU @ retained @ tree.definition.into, node.moment.w)
+    yield law.outcome(
+        "Appendix A (retained output)",
+        "P(B = a | context) over all branches, against r_e(a) / 2, for every proposal",
+        f"Under the fallback: {fallback.instances:,} of them, "
+        f"largest difference {fallback.worst:.1e}.",
+    )
+    yield observed.outcome(
+        "Equation 3 (observation probability)",
+        "P(B in N_in(a)) over all branches, against w_e(a)",
+    )
+
+
+def _retained(node: Node) -> Floats:
+    """Return P(B = a | loss-side context c) as the learner has it: (M, K)."""
+    law = np.full(node.policies.shape, Fraction(0), dtype=object)
+    of_context = [Fraction(0)] * NU.size
+    for branch in node.branches:
+        pair = branch.pair
+        c = pair.contexts[pair.side]
+        of_context[c] += branch.mass
+        if pair.retained:
+            law[c, pair.arms[pair.side]] += branch.mass
+    given: Floats = (law / np.array(of_context)[:, None]).astype(np.float64)
+    return given

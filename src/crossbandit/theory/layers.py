@@ -1,0 +1,81 @@
+"""Figures of decompositions over the horizon or the independence number: layers, and ratios."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from crossbandit.theory.decomposition import SIGNS, Decomposition
+from crossbandit.theory.intervals import mean_interval
+from crossbandit.theory.statements import Figure, Series, Shape
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+# The largest term first, so that it is at the bottom.
+_NAMES = {
+    "ftrl": "FTRL",
+    "bias_1": "Bias 1",
+    "bias_2": "Bias 2",
+    "bias_3": "Bias 3",
+    "bias_4": "Bias 4",
+    "bias_5": "− Bias 5",
+}
+
+
+_BOUNDED = {
+    "bias_1": "Bias 1",
+    "bias_2_regular": "Bias 2, regular",
+    "bias_3_regular": "Bias 3, regular",
+    "bias_4_regular": "Bias 4, regular",
+    "special": "special arm",
+    "ftrl": "FTRL",
+    "total": "all",
+}
+
+
+def layers(title: str, axis: str, taken: Sequence[Decomposition]) -> Figure:
+    """Return the terms in layers, and the order of their sum, drawn through the first.
+
+    `axis` is "T" or "alpha": where the decompositions differ.
+    """
+    x = _places(axis, taken)
+    series = []
+    for term, label in _NAMES.items():
+        means = [SIGNS.get(term, 1.0) * mean_interval(one.values(term))[0] for one in taken]
+        halves = [mean_interval(one.values(term))[1] for one in taken]
+        series.append(Series(name=label, x=x, y=tuple(means), half_widths=tuple(halves)))
+    scale = float(taken[0].values("regret").mean()) / taken[0].orders.total
+    order = tuple(scale * one.orders.total for one in taken)
+    series.append(Series(name="predicted order", x=x, y=order, reference=True))
+    return Figure(
+        title=title,
+        x_label=axis,
+        y_label="regret after the warm-up",
+        series=tuple(series),
+        shape=Shape.STACKED,
+    )
+
+
+def ratios(title: str, axis: str, taken: Sequence[Decomposition]) -> Figure:
+    """Return each term over the order of its lemma: a constant that does not grow is the claim."""
+    x = _places(axis, taken)
+    series = []
+    for name, label in _BOUNDED.items():
+        summary = [(mean_interval(one.values(name)), one.order(name)) for one in taken]
+        y = tuple(mean / order for (mean, _), order in summary)
+        halves = tuple(half_width / order for (_, half_width), order in summary)
+        series.append(Series(name=label, x=x, y=y, half_widths=halves))
+    return Figure(
+        title=title,
+        x_label=axis,
+        y_label="term / order of its lemma",
+        series=tuple(series),
+        x_log=True,
+    )
+
+
+def _places(axis: str, taken: Sequence[Decomposition]) -> tuple[float, ...]:
+    if axis == "T":
+        return tuple(float(one.rounds[-1]) for one in taken)
+    graphs = [one.environment.problem.graph for one in taken]
+    return tuple(float(graph.independence_number) for graph in graphs)

@@ -1,0 +1,175 @@
+"""Lemmas 7 and 8: how far a policy moves from its snapshot; and the graph sum.
+
+The constants C are not given in the paper. Those used here follow from its proofs. With
+s/2 <= p <= 2 s and (1 - rho) s <= r:
+
+- Lemma 7: 1 - pbar(j) <= 2 (1 - sbar(j)) <= 2 (1 - m(j)) / (1 - rho) = 4 w(j) / (1 - rho).
+- The graph sum: pbar <= 2 sbar <= 2 m / (1 - rho), then Lemma 4 with epsilon = rho / K for the arms
+  with self-loop; u >= w >= 1/4 - epsilon/2 by Lemma 6 for the others.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from crossbandit.graphs import FeedbackGraph, loopless_clique, paper_ring, threshold
+from crossbandit.theory.definition import mixed
+from crossbandit.theory.search import Case, Point, Sides, bounded, geometric
+from crossbandit.theory.stable_epoch import StableEpoch, away, coordinates, epoch_at, epoch_cases
+from crossbandit.theory.statements import Effort, Outcome, Subject, statement
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    import numpy.typing as npt
+
+    from crossbandit.kernels.rounds import Floats
+
+    Bools = npt.NDArray[np.bool_]
+
+ODDS = 4.0  # the C of Lemma 7, times 1 - rho
+
+
+# ------------------------------------------------------------------------------- the two sides
+
+
+def special_odds(epoch: StableEpoch, p: Floats) -> Sides:
+    """Lemma 7: 1 - pbar(j) <= C u_e(j) / (1 - rho)."""
+    return Sides(float(epoch.nu @ away(p)), epoch.u / (1 - epoch.rho))
+
+
+def snapshot_factor(epoch: StableEpoch, p: Floats) -> Sides:
+    """Lemma 8: s/2 <= p <= 2 s, as the largest factor between them."""
+    factors = p / epoch.snapshot
+    return Sides(max(float(factors.max()), float(1 / factors.min())), 2.0)
+
+
+def retention(epoch: StableEpoch, p: Floats) -> Sides:
+    """Lemma 8's conclusion: r_e <= 2 r^p, so that q = r^p."""
+    ratios = mixed(epoch.snapshot, epoch.rho) / mixed(p, epoch.rho)
+    return Sides(float(ratios.max()), 2.0)
+
+
+def cumulative_input(
+    losses: Floats, theta: float, *, gamma: float, beta: float, iota: float, length: float
+) -> Sides:
+    """Equation 7: what FTRL is fed on Q between a snapshot and a round, over the two epochs.
+
+    `losses` (2,) are shares of what the loss event allows in either epoch; theta <= 2 multiplies
+    them, and each of at most L / 2 corrections is theta beta / u, with u >= gamma.
+    """
+    allowed = length + iota / gamma
+    corrections = length * theta * beta / gamma  # two epochs of L / 2 rounds
+    fed = theta * float(losses.sum()) * allowed + corrections
+    return Sides(fed, allowed + length * beta / gamma)
+
+
+def graph_sum(
+    epoch: StableEpoch, graph: FeedbackGraph, reveals: Bools, m_hat: Floats, p: Floats
+) -> Sides:
+    """The graph-sum bound over the regular arms, with the constants of Lemmas 4 and 6."""
+    loopless = graph.arms_without_self_loop
+    special = max(loopless, key=lambda a: (m_hat[a], -a)) if loopless else -1
+    w = epoch.m @ reveals / 2
+    regular = np.arange(graph.arms) != special
+    left = ((epoch.nu @ p) / (w + epoch.gamma))[regular].sum()
+    return Sides(float(left), graph_bound(graph, epoch.rho, float(np.abs(m_hat - epoch.m).max())))
+
+
+def graph_bound(graph: FeedbackGraph, rho: float, epsilon: float) -> float:
+    """Return the paper's A_G with explicit constants."""
+    arms, alpha = graph.arms, graph.independence_number
+    with_loop = 16 * alpha * math.log(4 * arms**2 / (alpha * rho)) / (1 - rho)
+    return with_loop + (4 / (1 - 2 * epsilon) if graph.arms_without_self_loop else 0.0)
+
+
+# ------------------------------------------------------------------------------- the searches
+
+Iterate: TypeAlias = "Callable[[StableEpoch], Floats]"
+_TRAJECTORIES: tuple[tuple[str, Iterate], ...] = (
+    ("real trajectory", lambda epoch: epoch.real),
+    ("ideal trajectory", lambda epoch: epoch.ideal),
+)
+
+
+def _on(sides_of: Callable[[StableEpoch, Floats], Sides], iterate: Iterate) -> list[Case]:
+    return epoch_cases(lambda epoch: sides_of(epoch, iterate(epoch)))
+
+
+@statement(70, "Lemma 7", "Section 4: 1 - pbar(j) <~ w + rho <~ u")
+def special_odds_are_bounded(_subject: Subject, effort: Effort) -> Iterator[Outcome]:
+    """The mass away from the special arm is at most a constant times its denominator."""
+    for name, iterate in _TRAJECTORIES:
+        yield bounded(
+            f"Lemma 7 (special-arm odds), {name}",
+            "1 - pbar(j) <= C u_e(j) / (1 - rho); snapshots, contexts, inputs searched",
+            _on(special_odds, iterate),
+            effort,
+            constant=ODDS,
+            note="The proof cites p >= s/2. What it needs is p <= 2 s, which Lemma 8 gives too.",
+        )
+
+
+def _cumulative_input_at(values: Floats) -> Sides:
+    point = Point(values)
+    length, iota = geometric(1e2, 1e8, point.one()), geometric(1.0, 1e2, point.one())
+    gamma = 4 * iota / length * geometric(1.0, 8.0, point.one())
+    beta, theta = gamma * geometric(1e-3, 8.0, point.one()), 0.5 + 1.5 * point.one()
+    losses = point.many(2)
+    return cumulative_input(losses, theta, gamma=gamma, beta=beta, iota=iota, length=length)
+
+
+@statement(80, "Lemma 8", "Equations 6 and 7")
+def snapshots_are_stable(_subject: Subject, effort: Effort) -> Iterator[Outcome]:
+    """Inputs of at most log 2 / eta move no probability by more than a factor of two."""
+    yield bounded(
+        "Equation 7 (cumulative input)",
+        "inputs on Q since the snapshot <= C (L + iota / gamma + L beta / gamma)",
+        [Case(7, _cumulative_input_at)],
+        effort,
+        constant=4.0,
+        note="The two-epoch delay leaves one whole epoch and a prefix of the next in between.",
+    )
+    for name, iterate in _TRAJECTORIES:
+        yield bounded(
+            f"Lemma 8 (snapshot stability), {name}",
+            "s/2 <= p <= 2 s wherever inputs lie in [0, log 2 / eta]",
+            _on(snapshot_factor, iterate),
+            effort,
+        )
+    yield bounded(
+        "Lemma 8 (the fallback is not played)",
+        "r_e <= 2 r^p for every arm",
+        _on(retention, lambda epoch: epoch.real),
+        effort,
+    )
+
+
+def _graph_sum_case(graph: FeedbackGraph, iterate: Iterate) -> Case:
+    adjacency = graph.adjacency
+
+    def sides(values: Floats) -> Sides:
+        point = Point(values)
+        epoch = epoch_at(graph.arms, point)
+        m_hat = epoch.m + 0.2 * point.one() * (2 * point.many(graph.arms) - 1)
+        return graph_sum(epoch, graph, adjacency, m_hat, iterate(epoch))
+
+    return Case(coordinates(graph.arms) + 1 + graph.arms, sides)
+
+
+@statement(85, "Appendix E: graph-sum bound")
+def graph_sum_is_bounded(_subject: Subject, effort: Effort) -> Iterator[Outcome]:
+    """The regular arms' sum of pbar / u is at most A_G."""
+    one_each = FeedbackGraph([[0, 1, 1, 1], [1, 0, 1, 1], [1, 1, 1, 0], [1, 1, 0, 1]])
+    graphs = [threshold(4), loopless_clique(3), paper_ring(5, radius=1), one_each]
+    for name, iterate in _TRAJECTORIES:
+        yield bounded(
+            f"Appendix E (graph sum), {name}",
+            f"sum of pbar / u over regular arms, against A_G, on {len(graphs)} graphs",
+            [_graph_sum_case(graph, iterate) for graph in graphs],
+            effort,
+            note="A_G = 16 alpha log(4 K^2 / (alpha rho)) / (1 - rho) + 4 / (1 - 2 epsilon).",
+        )

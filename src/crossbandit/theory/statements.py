@@ -1,0 +1,104 @@
+"""What a check of the paper returns, and the list of all checks.
+
+A check takes the algorithm under test, so that a wrong one can be put in its place, and an effort;
+it yields one outcome for each line that `crossbandit verify` prints.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+from typing import TypeAlias
+
+from crossbandit.algorithms import CrossGraph
+
+Subject: TypeAlias = CrossGraph
+"""The algorithm under test. A check sets its parameters with `dataclasses.replace`."""
+
+
+class Effort(Enum):
+    """How long a check may look: seconds, or minutes."""
+
+    QUICK = "quick"
+    FULL = "full"
+
+
+class Shape(Enum):
+    """How the series of a figure are drawn."""
+
+    LINES = "lines"
+    STACKED = "stacked"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Series:
+    """One line or layer of a figure."""
+
+    name: str
+    x: tuple[float, ...]
+    y: tuple[float, ...]
+    half_widths: tuple[float, ...] | None = None
+    reference: bool = False  # a bound or a slope to compare with: drawn dashed
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figure:
+    """What the page draws beside an outcome."""
+
+    title: str
+    x_label: str
+    y_label: str
+    series: tuple[Series, ...]
+    shape: Shape = Shape.LINES
+    x_log: bool = False
+    y_log: bool = False
+    x_names: tuple[str, ...] | None = None  # instead of numbers; x is then 0, 1, 2, ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """One line of `crossbandit verify`."""
+
+    statement: str  # by its number in the paper: "Lemma 9 (joint product stability)"
+    checked: str  # what was compared, in words
+    instances: int
+    worst: str  # the worst case, readable: "largest ratio 0.93", "largest difference 2e-16"
+    passed: bool
+    note: str = ""  # a reading, a smallest counterexample, the smallest constant that held
+    figure: Figure | None = None
+    as_written: bool = True  # if False, `note` has a counterexample, and a correction was checked
+
+
+Check: TypeAlias = Callable[[Subject, Effort], Iterator[Outcome]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Statement:
+    """A check, and the parts of the paper that it covers."""
+
+    order: int
+    parts: tuple[str, ...]
+    check: Check
+
+
+_STATEMENTS: list[Statement] = []
+
+
+def statement(order: int, *parts: str) -> Callable[[Check], Check]:
+    """Register a check of `parts` of the paper; a decorator.
+
+    `order` is the place in the paper: ten times the number of the theorem, proposition or lemma
+    (they share one counter), and something between for what has no number of its own.
+    """
+
+    def register(check: Check) -> Check:
+        _STATEMENTS.append(Statement(order=order, parts=parts, check=check))
+        return check
+
+    return register
+
+
+def all_statements() -> tuple[Statement, ...]:
+    """Return every registered check, in the paper's order."""
+    return tuple(sorted(_STATEMENTS, key=lambda known: known.order))

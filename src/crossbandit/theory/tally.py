@@ -1,0 +1,53 @@
+"""Worst cases, kept while instances go by."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from crossbandit.theory.statements import Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from crossbandit.kernels.rounds import Floats
+
+ROUNDING = 1e-12
+"""What is an equality in the paper may differ by this much in floating point."""
+
+
+class Differences:
+    """The largest difference between two sides that the paper calls equal."""
+
+    def __init__(self) -> None:
+        self.instances = 0
+        self.worst = 0.0
+
+    def see(self, left: Any, right: Any) -> None:
+        """Compare two numbers, or two arrays of the same shape, number by number."""
+        gaps = np.abs(np.asarray(left, dtype=np.float64) - np.asarray(right, dtype=np.float64))
+        self.instances += gaps.size
+        largest = float(gaps.max())
+        # A side that is not a number agrees with nothing.
+        self.worst = max(self.worst, np.inf if np.isnan(largest) else largest)
+
+    def outcome(self, statement: str, checked: str, note: str = "") -> Outcome:
+        """Return the line that says so."""
+        return Outcome(
+            statement=statement,
+            checked=checked,
+            instances=self.instances,
+            worst=f"largest difference {self.worst:.1e}" if self.worst else "no difference",
+            passed=self.instances > 0 and self.worst <= ROUNDING,
+            note=note,
+        )
+
+
+def weighted_sum(terms: Iterable[tuple[Fraction, Floats]], shape: tuple[int, ...]) -> Floats:
+    """Return sum(weight * array), summed without rounding."""
+    total = np.full(shape, Fraction(0), dtype=object)
+    for weight, array in terms:
+        total += weight * np.array([Fraction(x) for x in array.ravel()]).reshape(shape)
+    return total.astype(np.float64)

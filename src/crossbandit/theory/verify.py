@@ -1,0 +1,139 @@
+"""Run every check, or some, on as many cores as there are."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, NamedTuple
+
+from crossbandit.errors import InvalidParameterError
+from crossbandit.theory import (
+    assembly,
+    bias_checks,
+    event_checks,
+    exact,
+    exact_means,
+    exact_samples,
+    joint,
+    known,
+    lemmas,
+    moments,
+    one_round,
+    rate_checks,
+    special_input,
+    stability,
+)
+from crossbandit.theory.statements import (
+    Effort,
+    Outcome,
+    Statement,
+    Subject,
+    all_statements,
+)
+from crossbandit.validation import integer, reject
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+# Modules of one group share what is expensive to make. The longest groups come first, so that no
+# core is left with one of them at the end.
+_GROUPS = (
+    (rate_checks,),
+    (exact, exact_samples, exact_means),
+    (bias_checks,),
+    (event_checks,),
+    (one_round, special_input),
+    (joint,),
+    (stability,),
+    (lemmas,),
+    (moments,),
+    (known,),
+    (assembly,),
+)
+
+
+class Progress(NamedTuple):
+    """How many checks are done, and of how many."""
+
+    done: int
+    total: int
+
+
+def verify(
+    subject: Subject | None = None,
+    effort: Effort = Effort.QUICK,
+    *,
+    only: str = "",
+    jobs: int | None = None,
+    progress: Callable[[Progress], None] | None = None,
+) -> list[Outcome]:
+    """Check the paper's statements on `subject` (CrossGraph(), if None), in the paper's order.
+
+    `only` keeps the checks of those parts of the paper that contain it, as in "Lemma 9".
+
+    >>> [outcome.passed for outcome in verify(only="Lemma 5")]
+    [True]
+    """
+    subject = Subject() if subject is None else subject
+    if not isinstance(subject, Subject):
+        reject("verify", "subject", "a CrossGraph, or an algorithm derived from it", subject)
+    if not isinstance(effort, Effort):
+        reject("verify", "effort", "an Effort, such as Effort.QUICK", effort)
+    cores = integer("verify", "jobs", os.cpu_count() if jobs is None else jobs, at_least=1)
+    groups = _groups(only)
+    total = sum(map(len, groups))
+    workers = min(cores, len(groups))
+    found: list[tuple[int, list[Outcome]]] = []
+    for results in _results(groups, subject, effort, workers):
+        found.extend(results)
+        if progress is not None:
+            progress(Progress(len(found), total))
+    ordered = [outcome for _, part in sorted(found, key=_place) for outcome in part]
+    # A check may cover several lemmas: what was asked for by name is enough.
+    named = [outcome for outcome in ordered if only.lower() in outcome.statement.lower()]
+    return named or ordered
+
+
+def _place(entry: tuple[int, list[Outcome]]) -> int:
+    return entry[0]
+
+
+def _groups(only: str) -> list[list[int]]:
+    """Return the wanted checks by their place in `all_statements`, group by group."""
+    statements = all_statements()
+    wanted = [i for i, known_ in enumerate(statements) if _matches(known_, only)]
+    if not wanted:
+        parts = "; ".join(part for statement in statements for part in statement.parts)
+        raise InvalidParameterError(
+            f"No part of the paper that is checked contains {only!r}. There are: {parts}."
+        )
+    groups = []
+    for modules in _GROUPS:
+        names = {module.__name__ for module in modules}
+        group = [i for i in wanted if statements[i].check.__module__ in names]
+        if group:
+            groups.append(group)
+    return groups
+
+
+def _matches(known_: Statement, only: str) -> bool:
+    return any(only.lower() in part.lower() for part in known_.parts)
+
+
+def _results(
+    groups: Sequence[Sequence[int]], subject: Subject, effort: Effort, workers: int
+) -> Iterator[list[tuple[int, list[Outcome]]]]:
+    if workers == 1:
+        for group in groups:
+            yield _check(group, subject, effort)
+        return
+    from joblib import Parallel, delayed
+
+    parallel = Parallel(n_jobs=workers, return_as="generator_unordered", batch_size=1)
+    yield from parallel(delayed(_check)(group, subject, effort) for group in groups)
+
+
+def _check(
+    group: Sequence[int], subject: Subject, effort: Effort
+) -> list[tuple[int, list[Outcome]]]:
+    statements = all_statements()
+    return [(i, list(statements[i].check(subject, effort))) for i in group]

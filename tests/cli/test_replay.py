@@ -1,0 +1,146 @@
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner, Result
+
+from crossbandit.cli.app import app
+from crossbandit.cli.replay import parsed_bids
+from crossbandit.errors import InvalidParameterError, LogError, ResultsError
+from crossbandit.replay import make_log, replay
+from crossbandit.report.replay import WRITTEN
+
+
+def run(*options: object, columns: int = 80) -> Result:
+    arguments = ["replay", *map(str, options)]
+    return CliRunner(env={"COLUMNS": str(columns)}).invoke(app, arguments)
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_log(tmp_path_factory.mktemp("log") / "log.csv", 3_000, seed=1)
+
+
+@pytest.fixture(scope="module")
+def first(log: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Result]:
+    folder = tmp_path_factory.mktemp("replay") / "out"
+    return folder, run(log, "--seeds", 2, "--bids", 20, "--out", folder)
+
+
+def test_from_a_log_to_the_page(first: tuple[Path, Result]) -> None:
+    folder, result = first
+    assert result.exit_code == 0, result.output
+    assert {path.name for path in folder.iterdir()} == set(WRITTEN)
+    assert "(guessed by name)" in result.output.replace("\n", " ")
+    assert f"Open {folder / 'index.html'}" in result.output
+    table = result.output.partition("What each strategy")[2].partition("Wrote to")[0]
+    assert max(map(len, table.splitlines())) <= 80
+    for strategy in ("cross-graph-adaptive", "best response", "truthful", "best fixed policy"):
+        assert re.search(rf"^ ?{strategy} .*%", table, re.MULTILINE), strategy
+    assert len(re.findall(r"shading 0\.\d\d \(best\)", table)) == 1
+
+
+def test_the_files_hold_what_the_function_returns(first: tuple[Path, Result], log: Path) -> None:
+    result = replay(log, seeds=2, bids=20)
+    for name, frame in (
+        ("table", result.table()),
+        ("curves", result.curves()),
+        ("bids", result.bid_curves()),
+    ):
+        written = pd.read_csv(first[0] / f"{name}.csv", keep_default_na=False, na_values=[""])
+        pd.testing.assert_frame_equal(
+            written.select_dtypes("number"), frame.select_dtypes("number"), rtol=1e-12
+        )
+        assert list(written["strategy"]) == list(frame["strategy"])
+
+
+def test_the_same_command_gives_the_same_bytes(first: tuple[Path, Result], log: Path) -> None:
+    before = {path.name: path.read_bytes() for path in first[0].iterdir()}
+    again = run(log, "--seeds", 2, "--bids", 20, "--out", first[0], "--quiet")
+    assert (again.exit_code, again.output) == (0, "")
+    assert {path.name: path.read_bytes() for path in first[0].iterdir()} == before
+
+
+def test_the_page_repeats_the_command_without_paths(first: tuple[Path, Result], log: Path) -> None:
+    page = (first[0] / "index.html").read_text(encoding="utf-8")
+    assert "<code>crossbandit replay log.csv --bids 20 --seeds 2</code>" in page
+    for private in (str(first[0]), str(log.parent)):
+        assert private not in page
+
+
+def test_options_reach_the_replay(log: Path, tmp_path: Path) -> None:
+    options = ["--feedback", "won-lost", "--algorithm", "sz-context", "--ties", "lose"]
+    more = ["--reserve", "1", "--highest-value", "12", "--limit", "800", "--seed", "3"]
+    columns = ["--value-column", "value", "--price-column", "3", "--bids", "geometric:9:0.1:6"]
+    result = run(log, *options, *more, *columns, "--seeds", 1, "--jobs", 1, "--out", tmp_path / "o")
+    assert result.exit_code == 0, result.output
+    expected = replay(
+        log,
+        feedback="won-lost",
+        algorithms=["sz-context"],
+        ties="lose",
+        reserve=1,
+        highest_value=12,
+        limit=800,
+        seed=3,
+        seeds=1,
+        bids=np.append(0, np.geomspace(0.1, 6, 8)),
+    )
+    written = pd.read_csv(tmp_path / "o" / "table.csv")
+    np.testing.assert_allclose(written["surplus"], expected.table()["surplus"])
+    page = (tmp_path / "o" / "index.html").read_text(encoding="utf-8")
+    assert "reserve 1, equal bids lose" in page
+    assert "--algorithm sz-context" in page
+
+
+def test_bad_lines_are_shown_and_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text("value,price\n" + "2,1\n3,<b>2\n4,1\n" * 20)
+    result = run(path, "--seeds", 1, "--out", tmp_path / "o")
+    assert result.exit_code == 0, result.output
+    assert result.output.count("was left out") == 10
+    assert (
+        "Line 3 was left out: the highest competing bid is not a number: '<b>2'." in result.output
+    )
+    page = (tmp_path / "o" / "index.html").read_text(encoding="utf-8")
+    assert "&lt;b&gt;2" in page
+    assert "<b>2" not in page
+    stopped = run(path, "--seeds", 1, "--max-bad", 19, "--out", tmp_path / "o")
+    assert isinstance(stopped.exception, LogError)
+    assert "20 bad lines" in str(stopped.exception)
+
+
+def test_a_foreign_folder_is_left_alone(log: Path, tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_text("mine")
+    result = run(log, "--out", tmp_path)
+    assert isinstance(result.exception, ResultsError)
+    assert "'thesis.tex'" in str(result.exception)
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
+    file = run(log, "--out", tmp_path / "thesis.tex")
+    assert isinstance(file.exception, ResultsError)
+
+
+@pytest.mark.parametrize("text", ["", "x", "1.5", "0,x", "geometric:3", "geometric:a:1:2"])
+def test_bids_that_mean_nothing_are_refused(text: str) -> None:
+    with pytest.raises(InvalidParameterError, match="--bids must be a number of bids"):
+        parsed_bids(text)
+
+
+def test_bids_are_numbers_lists_or_ratios() -> None:
+    assert parsed_bids("30") == 30
+    assert parsed_bids("0,0.5, 1") == [0, 0.5, 1]
+    np.testing.assert_allclose(parsed_bids("geometric:4:1:4"), [0, 1, 2, 4])
+    with pytest.raises(InvalidParameterError, match="'highest' parameter"):
+        parsed_bids("geometric:4:5:4")
+
+
+def test_ctrl_c_writes_nothing(log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("crossbandit.replay.replay", interrupted)
+    result = run(log, "--out", tmp_path / "o")
+    assert result.exit_code == 130
+    assert not (tmp_path / "o").exists()

@@ -1,0 +1,89 @@
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from crossbandit import theory
+from crossbandit.cli.app import app
+from crossbandit.errors import InvalidParameterError
+from crossbandit.theory import Effort, Outcome
+
+
+def verify(*arguments: object, columns: int = 140) -> Result:
+    runner = CliRunner(env={"COLUMNS": str(columns)})
+    return runner.invoke(app, ["verify", *map(str, arguments)])
+
+
+def test_statements_are_checked_and_written(tmp_path: Path) -> None:
+    result = verify("--quick", "--only", "Lemma 5", "--out", tmp_path)
+    assert result.exit_code == 0, result.output
+    assert "1 of 1 checks passed." in result.output
+    assert f"Open {tmp_path / 'index.html'}" in result.output
+    page = (tmp_path / "index.html").read_text(encoding="utf-8")
+    assert "crossbandit verify --quick --only &quot;Lemma 5&quot;" in page
+    assert (tmp_path / "statements.csv").read_text(encoding="utf-8").count("\n") == 2
+
+
+OUTCOMES = [
+    Outcome(statement="Lemma 1", checked="a", instances=1000, worst="w", passed=True),
+    Outcome(
+        statement="Lemma 2",
+        checked="b",
+        instances=2,
+        worst="x",
+        passed=True,
+        as_written=False,
+        note="K = [2] breaks it.",
+    ),
+    Outcome(statement="Lemma 3", checked="c", instances=3, worst="y", passed=False),
+]
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, object]]:
+    """Put known outcomes in the place of real checks; return what they were asked for."""
+    arguments: list[dict[str, object]] = []
+
+    def instead(**given: object) -> list[Outcome]:
+        arguments.append(given)
+        return OUTCOMES
+
+    monkeypatch.setattr(theory, "verify", instead)
+    return arguments
+
+
+@pytest.mark.parametrize("columns", [80, 140])
+@pytest.mark.usefixtures("asked")
+def test_a_failed_check_shows_and_ends_with_status_1(tmp_path: Path, columns: int) -> None:
+    result = verify("--out", tmp_path, columns=columns)
+    assert result.exit_code == 1
+    for word in ("Lemma 1", "1,000", "failed", "corrected", "2 of 3 checks passed."):
+        assert word in result.output
+    assert "Lemma 2. K = [2] breaks it." in result.output
+    shown, _, _ = result.output.partition("Wrote to")
+    assert max(map(len, shown.splitlines())) <= columns
+
+
+@pytest.mark.usefixtures("asked")
+def test_quiet_says_what_failed_and_nothing_else(tmp_path: Path) -> None:
+    result = verify("--quiet", "--out", tmp_path, columns=80)
+    assert result.exit_code == 1
+    assert "Lemma 3" in result.output
+    assert "Lemma 1" not in result.output
+    assert "Open" not in result.output
+    assert (tmp_path / "index.html").exists()
+
+
+def test_options_reach_the_checks(asked: list[dict[str, object]], tmp_path: Path) -> None:
+    verify("--out", tmp_path)
+    verify("--quick", "--rate", "--jobs", 3, "--out", tmp_path)
+    assert [one["effort"] for one in asked] == [Effort.FULL, Effort.QUICK]
+    assert [one["jobs"] for one in asked] == [None, 3]
+    assert asked[0]["only"] == ""
+    rates = [s for s in theory.statements.all_statements() if str(asked[1]["only"]) in s.parts[0]]
+    assert [s.check.__module__ for s in rates] == ["crossbandit.theory.rate_checks"]
+
+
+def test_an_unknown_statement_is_a_sentence() -> None:
+    result = verify("--only", "Lemma 99")
+    assert isinstance(result.exception, InvalidParameterError)

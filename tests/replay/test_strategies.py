@@ -1,0 +1,193 @@
+"""Strategies bid what they say, from what they were told and nothing else."""
+
+import numpy as np
+import pytest
+
+from crossbandit import CrossGraph, CrossGraphAdaptive, SchneiderZimmert
+from crossbandit.environments.auctions import FEEDBACK, AuctionRules
+from crossbandit.kernels.rounds import Floats
+from crossbandit.problem import Problem
+from crossbandit.replay.log import Auctions
+from crossbandit.replay.oracles import BANDS, BandPolicy, BestPolicy, PerfectKnowledge, look_back
+from crossbandit.replay.strategies import (
+    BestResponse,
+    Chunk,
+    Playing,
+    Shading,
+    Strategy,
+    cells_of,
+    chunk_of,
+)
+
+ROUNDS = 2_000
+
+
+def auctions(seed: int = 0) -> Auctions:
+    rng = np.random.default_rng(seed)
+    values = rng.uniform(0, 10, ROUNDS)
+    prices = np.round(0.4 * values + rng.uniform(0, 5, ROUNDS), 1)  # some equal a bid
+    return Auctions(values, prices)
+
+
+def rules_of(ties: str = "win", reserve: float = 0.0) -> AuctionRules:
+    return AuctionRules(bids=21, highest_value=10, ties=ties, reserve=reserve)
+
+
+def problem_of(rules: AuctionRules, feedback: str) -> Problem:
+    return Problem(rules.graph(feedback), features=2, horizon=ROUNDS)
+
+
+def chunk(rules: AuctionRules, log: Auctions) -> Chunk:
+    return chunk_of(*log, rules, problem_of(rules, "after-loss"))
+
+
+def earned(rules: AuctionRules, strategy: Strategy, log: Auctions) -> float:
+    return float(rules.surplus(log.values, strategy.bids(chunk(rules, log)), log.prices).sum())
+
+
+@pytest.mark.parametrize("ties", ["win", "lose"])
+@pytest.mark.parametrize("reserve", [0.0, 1.5, 1.7, 11.0])
+def test_a_cell_is_the_lowest_bid_that_wins(ties: str, reserve: float) -> None:
+    rules, log = rules_of(ties, reserve), auctions()
+    wins = rules.wins(rules.amounts, log.prices[:, None])
+    expected = np.where(wins.any(axis=1), wins.argmax(axis=1), rules.arms)
+    np.testing.assert_array_equal(cells_of(log.prices, rules), expected)
+
+
+def unseen(rules: AuctionRules, log: Auctions, bids: Floats, feedback: str) -> Auctions:
+    """Return other prices under which these bids would have been told exactly the same."""
+    rng = np.random.default_rng(9)
+    won = rules.wins(bids, log.prices)
+    lower, higher = rng.uniform(0, 1, (2, ROUNDS))
+    if feedback == "after-loss":
+        prices = np.where(won, bids * lower, log.prices)
+    elif feedback == "after-win":
+        prices = np.where(won, log.prices, bids + 1e-6 + 9 * higher)
+    else:
+        prices = np.where(won, bids * lower, bids + 1e-6 + 9 * higher)
+    return Auctions(log.values, prices)
+
+
+def strategies(rules: AuctionRules, feedback: str) -> list[Strategy]:
+    problem = problem_of(rules, feedback)
+    learners = (CrossGraphAdaptive(), CrossGraph(), SchneiderZimmert())
+    return [
+        *(Playing(algorithm, problem, rules, seed=3) for algorithm in learners),
+        BestResponse(rules, feedback, "best response", ""),
+    ]
+
+
+@pytest.mark.parametrize("feedback", ["after-loss", "after-win", "won-lost"])
+@pytest.mark.parametrize("which", range(4))
+def test_what_was_not_told_changes_no_bid(feedback: str, which: int) -> None:
+    rules, log = rules_of(), auctions()
+    bids = strategies(rules, feedback)[which].bids(chunk(rules, log))
+    other = unseen(rules, log, bids, feedback)
+    changed = np.count_nonzero(other.prices != log.prices)
+    assert changed > ROUNDS / 10
+    np.testing.assert_array_equal(rules.wins(bids, other.prices), rules.wins(bids, log.prices))
+    again = strategies(rules, feedback)[which].bids(chunk(rules, other))
+    np.testing.assert_array_equal(again, bids)
+
+
+@pytest.mark.parametrize("feedback", FEEDBACK)
+@pytest.mark.parametrize("which", range(4))
+def test_no_bid_is_above_the_value_or_knows_what_comes(feedback: str, which: int) -> None:
+    rules, log = rules_of(), auctions()
+    bids = strategies(rules, feedback)[which].bids(chunk(rules, log))
+    assert (bids <= log.values).all()
+    half = ROUNDS // 2
+    later = Auctions(log.values, np.append(log.prices[:half], auctions(1).prices[half:]))
+    again = strategies(rules, feedback)[which].bids(chunk(rules, later))
+    np.testing.assert_array_equal(again[: half + 1], bids[: half + 1])
+    assert (again[half + 1 :] != bids[half + 1 :]).any()
+
+
+@pytest.mark.parametrize("which", range(4))
+def test_chunks_make_no_difference(which: int) -> None:
+    rules, log = rules_of(), auctions()
+    whole = strategies(rules, "after-loss")[which].bids(chunk(rules, log))
+    strategy = strategies(rules, "after-loss")[which]
+    pieces = [
+        strategy.bids(chunk(rules, Auctions(*(column[i : i + 128] for column in log))))
+        for i in range(0, ROUNDS, 128)
+    ]
+    np.testing.assert_array_equal(np.concatenate(pieces), whole)
+
+
+class Uncompiled:
+    """A learner that can only act and learn."""
+
+    def __init__(self, inner: CrossGraphAdaptive, problem: Problem) -> None:
+        learner = inner.start(problem, seed=3)
+        self.act, self.learn, self.policy = learner.act, learner.learn, learner.policy
+
+
+def test_a_learner_without_compiled_loop_plays_the_same() -> None:
+    rules, log = rules_of(), auctions()
+    problem = problem_of(rules, "after-loss")
+    compiled = Playing(CrossGraphAdaptive(), problem, rules, seed=3)
+    plain = Playing(CrossGraphAdaptive(), problem, rules, seed=3)
+    plain.learner = Uncompiled(CrossGraphAdaptive(), problem)  # type: ignore[assignment]
+    np.testing.assert_array_equal(plain.bids(chunk(rules, log)), compiled.bids(chunk(rules, log)))
+    values = np.array([0.0, 3.3, 10.0])
+    np.testing.assert_allclose(plain.curve(values), compiled.curve(values))
+    assert (compiled.curve(values) <= values).all()
+
+
+def test_shading_and_truth() -> None:
+    rules, log = rules_of(), auctions()
+    np.testing.assert_array_equal(Shading(0.7).bids(chunk(rules, log)), 0.7 * log.values)
+    assert earned(rules, Shading(1.0), log) == 0
+    assert Shading(1.0).name == "truthful"
+
+
+@pytest.mark.parametrize("ties", ["win", "lose"])
+@pytest.mark.parametrize("reserve", [0.0, 1.7])
+def test_the_best_fixed_policy_is_found_by_trying_everything(ties: str, reserve: float) -> None:
+    rules, log = rules_of(ties, reserve), auctions()
+    policy = BestPolicy(rules, look_back([log], rules))
+    wins = rules.wins(rules.amounts, log.prices[:, None]).sum(axis=0)
+    for value in (0.0, 0.4, 2.0, 5.5, 10.0):
+        sums = [(value - b) * n if b <= value else -np.inf for b, n in zip(rules.amounts, wins)]  # noqa: B905
+        assert policy.curve(np.array([value]))[0] == rules.amounts[int(np.argmax(sums))]
+
+
+def test_the_policy_per_band_beats_all_others_of_its_kind() -> None:
+    rules, log = rules_of(), auctions()
+    policy = BandPolicy(rules, look_back([log], rules))
+    best = 0.0
+    bands = np.minimum((log.values / 10 * BANDS).astype(int), BANDS - 1)
+    for band in range(BANDS):
+        own = bands == band
+        best += max(
+            float(rules.surplus(log.values[own], np.full(own.sum(), bid), log.prices[own]).sum())
+            for bid in rules.amounts
+        )
+    # It does not bid above the value, either, which can only help.
+    assert best - 1e-6 <= earned(rules, policy, log) < 1.01 * best
+
+
+@pytest.mark.parametrize("ties", ["win", "lose"])
+@pytest.mark.parametrize("reserve", [0.0, 1.7])
+def test_nobody_earns_more_than_perfect_knowledge(ties: str, reserve: float) -> None:
+    rules, log = rules_of(ties, reserve), auctions()
+    least = np.maximum(log.prices, reserve)
+    expected = np.maximum(log.values - least, 0).sum()
+    assert earned(rules, PerfectKnowledge(rules), log) == pytest.approx(expected)
+    fractions = [earned(rules, Shading(f), log) for f in np.linspace(0.05, 1, 40)]
+    assert max(fractions) < expected
+
+
+@pytest.mark.parametrize(
+    ("feedback", "share"),
+    # Where a bid shows no higher bids, one that only ever exploits may stay too low.
+    [("after-loss", 0.995), ("always", 0.995), ("after-win", 0.9), ("won-lost", 0.9)],
+)
+def test_a_best_response_comes_close_to_the_best_policy(feedback: str, share: float) -> None:
+    rng = np.random.default_rng(5)
+    rules = rules_of()
+    log = Auctions(rng.uniform(0, 10, 20_000), 10 * rng.beta(2, 4, 20_000))
+    best = earned(rules, BestPolicy(rules, look_back([log], rules)), log)
+    found = earned(rules, BestResponse(rules, feedback, "", ""), log)
+    assert share * best < found < 1.005 * best

@@ -1,0 +1,106 @@
+"""Deliberately wrong implementations: the real kernel of Algorithm 2 with one mistake put in."""
+
+import importlib.util
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+from crossbandit.algorithms import CrossGraph, epoch_learner
+from crossbandit.kernels import epochs
+from crossbandit.kernels.epochs import EpochState
+
+_COMPILED = "from crossbandit.kernels.compilation import compiled, inlined\n"
+_PLAIN = "def compiled(function):\n    return function\n\n\ninlined = compiled\n"
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """Lines of the kernel, each of which stands there once, and what to put in their place."""
+
+    name: str
+    changes: tuple[tuple[str, str], ...]
+
+
+def install(mistake: Mistake, folder: Path, monkeypatch: pytest.MonkeyPatch) -> CrossGraph:
+    """Let every learner of Algorithm 2 run the changed kernel, as plain Python; return a subject.
+
+    The subject's class is new, so that nothing remembered about another one is taken for its own.
+    """
+    monkeypatch.setattr(epoch_learner, "epochs", changed_kernel(mistake, folder))
+    monkeypatch.setattr(epoch_learner, "resolved", _as_it_is)
+    monkeypatch.setattr(epoch_learner, "empty_state", _roomy(epoch_learner.empty_state))
+    wrong: type[CrossGraph] = type("Mutant", (CrossGraph,), {})
+    return wrong()
+
+
+def changed_kernel(mistake: Mistake, folder: Path) -> ModuleType:
+    source = Path(epochs.__file__).read_text(encoding="utf-8")
+    for old, new in ((_COMPILED, _PLAIN), *mistake.changes):
+        assert source.count(old) == 1, f"The kernel no longer says {old!r}: change the mutant."
+        source = source.replace(old, new)
+    path = folder / "mutant.py"
+    path.write_text(source, encoding="utf-8")
+    spec = importlib.util.spec_from_file_location("mutant", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def _as_it_is(function: Callable[..., Any], *_: Any) -> Callable[..., Any]:
+    return function
+
+
+def _roomy(original: Callable[..., EpochState]) -> Callable[..., EpochState]:
+    """Make room for one more snapshot than the kernel needs: a late one has to wait somewhere."""
+
+    def empty_state(*arguments: Any) -> EpochState:
+        state = original(*arguments)
+        _, arms, columns = state.estimates.shape
+        return state._replace(estimates=np.zeros((4, arms, columns)), bias=np.zeros((4, arms)))
+
+    return empty_state
+
+
+NO_MISTAKE = Mistake("no mistake", ())
+
+LATE_SNAPSHOT = Mistake(
+    "a snapshot delayed by one epoch more",
+    (
+        ("return 1 + (epoch & 1)", "return 1 + epoch % 3"),
+        (
+            "following = _slot(state.counters[EPOCH] + 1)",
+            "following = _slot(state.counters[EPOCH] + 2)",
+        ),
+    ),
+)
+UNMIXED_SNAPSHOT = Mistake(
+    "r_e without uniform mixing",
+    (
+        ("available, eta, rho, snapshot)", "available, eta, 0.0, snapshot)"),
+        ("available, eta, rho, upcoming)", "available, eta, 0.0, upcoming)"),
+    ),
+)
+SELECTOR_ON_FREQUENCY_SAMPLE = Mistake(
+    "the selector computed on the frequency sample",
+    (
+        (
+            "round_of_pair, first, values, available, state.mass)",
+            "1 - round_of_pair, first, values, available, state.mass)",
+        ),
+    ),
+)
+RETAINS_TOO_MUCH = Mistake(
+    "retention without its factor of a half",
+    (("snapshot[arm] / (2.0 * probability)", "snapshot[arm] / probability"),),
+)
+LITTLE_EXPLORATION = Mistake(
+    "gamma in place of 3/2 gamma", (("what + 1.5 * parameters.gamma", "what + parameters.gamma"),)
+)
+NO_FALLBACK = Mistake("no fallback", (("if 2.0 * out[a] < snapshot[a]:", "if False:"),))

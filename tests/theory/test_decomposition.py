@@ -1,0 +1,392 @@
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+
+from crossbandit import CrossGraph, Problem, SchneiderZimmert, graphs, simulate
+from crossbandit.algorithms.epoch_learner import EpochLearner
+from crossbandit.algorithms.learner import Ticket
+from crossbandit.environments import (
+    BlockEnvironment,
+    UniformVectors,
+    from_coefficients,
+    from_table,
+    paper_benchmark,
+)
+from crossbandit.errors import CheckFailedError, InvalidParameterError
+from crossbandit.kernels.rounds import Floats
+from crossbandit.streams import Seed, stream
+from crossbandit.theory import bias_checks
+from crossbandit.theory.bias_checks import (
+    Sweeps,
+    biases_are_bounded,
+    sweeps,
+    terms_add_up,
+    theorem_is_assembled,
+)
+from crossbandit.theory.decomposition import TERMS, Decomposition, decompose
+from crossbandit.theory.instances import GraphBenchmark
+from crossbandit.theory.orders import orders
+from crossbandit.theory.parts import Parts
+from crossbandit.theory.statements import Effort
+from crossbandit.theory.trajectories import Pair, replay
+from crossbandit.theory.worlds import world_of
+from tests import cases
+
+STEEP = CrossGraph(eta=0.3, gamma=0.02, rho=0.1, beta=0.05, epoch_length=6)
+ENVIRONMENTS = dict(cases.environments())
+
+
+@pytest.mark.parametrize("name", ENVIRONMENTS)
+@pytest.mark.parametrize("algorithm", [CrossGraph(), STEEP], ids=["tuned", "steep"])
+def test_terms_add_up_on_every_path(name: str, algorithm: CrossGraph) -> None:
+    parts = decompose(algorithm, ENVIRONMENTS[name], range(3))
+    total = sum((-1 if term == "bias_5" else 1) * parts.curve(term) for term in TERMS)
+    np.testing.assert_allclose(total, parts.curve("regret"), rtol=1e-9, atol=1e-9)
+    assert parts.residual < 1e-12
+    assert parts.curves.shape[:2] == (3, parts.rounds.size)
+    assert parts.rounds[-1] == ENVIRONMENTS[name].problem.horizon
+
+
+@pytest.mark.parametrize("name", ["paper ring", "asymmetric", "linear"])
+def test_realised_regret_is_that_of_a_simulation(name: str) -> None:
+    environment = ENVIRONMENTS[name]
+    parts = decompose(STEEP, environment, range(3))
+    simulated = [simulate(STEEP, environment, seed=seed).final_regret for seed in range(3)]
+    np.testing.assert_allclose(parts.realised_regret, simulated, atol=1e-9)
+
+
+def test_both_forms_of_losses_give_the_same_parts() -> None:
+    dense = paper_benchmark(200, radius=1, arms=4, contexts=5)
+    linear = GraphBenchmark(dense.problem.graph, 200, 5)
+    one, other = (decompose(STEEP, world, [3]) for world in (dense, linear))
+    np.testing.assert_allclose(one.curves, other.curves, atol=1e-9)
+
+
+# --- closed forms: one context, losses 0 and 1, one pair after the warm-up ------------------------
+
+GAMMA, BETA = 0.1, 0.3
+BY_HAND = CrossGraph(eta=0.5, gamma=GAMMA, rho=0.2, beta=BETA, epoch_length=2)
+
+
+def one_context(graph: graphs.FeedbackGraph, losses: list[float], rounds: int) -> BlockEnvironment:
+    return from_table(np.full((rounds, 1, len(losses)), losses), graph)
+
+
+def test_one_pair_by_hand_with_full_information() -> None:
+    """p, ptilde and q are uniform, w = 1/2, and everything is seen if it is kept."""
+    environment = one_context(graphs.complete(2), [0.0, 1.0], 4)
+    world = world_of("test", environment)
+    kept_at_least_once = set()
+    for seed in range(6):
+        pairs = list(replay(BY_HAND, world, seed))
+        kept = float(pairs[1].observed[0])
+        kept_at_least_once.add(kept)
+        parts = decompose(BY_HAND, environment, [seed])
+        gap = 2 * 0.5  # doubled losses; the learner plays the worse arm half of the time
+        u, w = 0.5 + GAMMA, 0.5 + 1.5 * GAMMA
+        expected = {
+            "regret": gap,
+            "bias_1": 0.0,
+            "bias_2": (1 - kept / u) * gap,
+            "bias_3": kept * (1 / u - 1 / w) * gap,
+            "bias_4": 0.0,
+            "bias_5": 0.0,
+            "ftrl": kept / w * gap,
+            "norm": kept * 0.5 * (2 / w) ** 2,
+        }
+        for name, value in expected.items():
+            np.testing.assert_allclose(parts.values(name), [value], atol=1e-12, err_msg=name)
+        np.testing.assert_allclose(parts.warm_up, [2 * 0.5])
+        np.testing.assert_allclose(parts.pseudo_regret, [4 * 0.5])
+    assert kept_at_least_once == {0.0, 1.0}
+
+
+def test_one_pair_by_hand_with_a_special_arm() -> None:
+    """Arm 0 is seen when arm 1 is played, and the other way round: w = 1/4 for both."""
+    environment = one_context(graphs.loopless_clique(2), [0.0, 1.0], 4)
+    world = world_of("test", environment)
+    seen = set()
+    for seed in range(12):
+        observed = list(replay(BY_HAND, world, seed))[1].observed
+        seen.add(tuple(observed))
+        parts = decompose(BY_HAND, environment, [seed])
+        u, w = 0.25 + GAMMA, 0.25 + 1.5 * GAMMA
+        gap = 2 * 0.5  # all of it on arm 1; arm 0, the comparator's, is special and loses nothing
+        bias_5 = BETA / w * (0.5 - 1.0)
+        expected = {
+            "bias_2_regular": (1 - observed[1] / u) * gap,
+            "bias_2_special": 0.0,
+            "bias_3_regular": observed[1] * (1 / u - 1 / w) * gap,
+            "bias_5": bias_5,
+            "ftrl": observed[1] / w * gap + bias_5,
+            "excess": 0.0,
+            "norm": 0.5 * (observed[1] * 2 / w - BETA / w) ** 2,
+            "away_norm": 0.5 * (BETA / w) ** 2,
+        }
+        for name, value in expected.items():
+            np.testing.assert_allclose(parts.values(name), [value], atol=1e-12, err_msg=name)
+    assert seen == {(0.0, 0.0), (1.0, 0.0), (0.0, 1.0)}
+
+
+def test_the_ideal_trajectory_parts_from_the_real_one_by_its_denominators() -> None:
+    """After one kept pair, p and ptilde differ by 1/W against 1/u, and restart with the epoch."""
+    algorithm = CrossGraph(eta=0.5, gamma=GAMMA, rho=0.2, beta=BETA, epoch_length=4)
+    world = world_of("test", one_context(graphs.complete(2), [0.0, 1.0], 12))
+    for seed in range(8):
+        pairs = list(replay(algorithm, world, seed))
+        second, third, fourth = pairs[2:5]
+        assert second.epoch.number == third.epoch.number == 2
+        kept = second.observed[0]
+        for weights, denominator in ((third.weights, 0.65), (third.ideal, 0.6)):
+            odds = np.exp(-0.5 * kept * 2.0 / denominator)
+            np.testing.assert_allclose(weights[1, 0] / weights[0, 0], odds, rtol=1e-12)
+        np.testing.assert_allclose(fourth.ideal, fourth.weights)
+
+
+def literal_parts(algorithm: CrossGraph, environment: BlockEnvironment, seed: int) -> Any:
+    """Compute the six terms from the paper's formulas, context by context and arm by arm."""
+    world = world_of("test", environment)
+    parameters = algorithm.parameters(environment.problem)
+    totals = dict.fromkeys(TERMS, 0.0)
+    for pair in replay(algorithm, world, seed):
+        if pair.epoch.number > 1:
+            for c, probability in enumerate(world.law):
+                for a in range(environment.problem.arms):
+                    _add(totals, probability, a, c, pair, world.comparator[c], parameters.beta)
+    return totals
+
+
+def _add(
+    totals: dict[str, float], probability: float, a: int, c: int, pair: Pair, best: int, beta: float
+) -> None:
+    epoch = pair.epoch
+    loss = 2 * pair.losses[pair.loss_side][a, c]
+    pi = float(a == best)
+    q, p, ideal = pair.policy[a, c], pair.weights[a, c], pair.ideal[a, c]
+    ltilde = loss * pair.observed[a] / epoch.population[a]
+    lhat = loss * pair.observed[a] / epoch.denominators[a]
+    b = beta / epoch.denominators[a] if a == epoch.special else 0.0
+    totals["bias_1"] += probability * (q - p) * loss
+    totals["bias_2"] += probability * (p - pi) * (loss - ltilde)
+    totals["bias_3"] += probability * (ideal - pi) * (ltilde - lhat)
+    totals["bias_4"] += probability * (p - ideal) * (ltilde - lhat)
+    totals["bias_5"] += probability * (p - pi) * b
+    totals["ftrl"] += probability * (p - pi) * (lhat + b)
+
+
+@pytest.mark.parametrize("name", ["paper ring", "loopless clique, remainder", "linear"])
+def test_terms_are_the_papers_formulas(name: str) -> None:
+    parts = decompose(STEEP, ENVIRONMENTS[name], [1])
+    for term, value in literal_parts(STEEP, ENVIRONMENTS[name], 1).items():
+        np.testing.assert_allclose(parts.values(term), [value], atol=1e-9, err_msg=term)
+
+
+def test_the_shifted_norm_is_its_formula() -> None:
+    environment = ENVIRONMENTS["asymmetric"]
+    world = world_of("test", environment)
+    norm = 0.0
+    for pair in replay(STEEP, world, 2):
+        epoch = pair.epoch
+        if epoch.number > 1 and epoch.special is not None:
+            inputs = (pair.observed / epoch.denominators)[:, None] * pair.doubled
+            inputs = inputs + epoch.correction[:, None]
+            norm += float((pair.weights * (inputs - inputs[epoch.special]) ** 2 @ world.law).sum())
+    np.testing.assert_allclose(decompose(STEEP, environment, [2]).values("norm"), [norm])
+
+
+# --- wrong learners -------------------------------------------------------------------------------
+
+
+class LateSnapshot(EpochLearner):
+    """Plays against the snapshot of three epochs ago."""
+
+    _older: Floats | None = None
+
+    def _play(self, ticket: Ticket) -> float:
+        probability = super()._play(ticket)
+        if ticket.round > 0 and ticket.round % self.parameters.epoch_length == 0:
+            epoch = ticket.round // self.parameters.epoch_length
+            slot = self._epoch.estimates[1 + (epoch + 1) % 2]
+            newest = slot.copy()
+            slot[:] = 0.0 if self._older is None else self._older
+            self._older = newest
+        return probability
+
+
+class MissingTwo(EpochLearner):
+    """Does not make up for learning from one round of two."""
+
+    def _epoch_weights(self, round_: int) -> Floats:
+        return super()._epoch_weights(round_) / 2.0
+
+
+class WrongSample(EpochLearner):
+    """Selects the special arm by the frequency rounds."""
+
+    def _play(self, ticket: Ticket) -> float:
+        self._epoch.mass[:] = self._epoch.frequency
+        return super()._play(ticket)
+
+
+class MovedDenominator(EpochLearner):
+    """Explores implicitly with 2 gamma instead of 3/2 gamma."""
+
+    def _epoch_weights(self, round_: int) -> Floats:
+        right = super()._epoch_weights(round_)
+        wrong: Floats = 2.0 / (2.0 / right + 0.5 * self.parameters.gamma)
+        return wrong
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wrong(CrossGraph):
+    learner: ClassVar[type[EpochLearner]]
+
+    def start(self, problem: Problem, *, seed: Seed) -> EpochLearner:
+        return self.learner(self, problem, problem.graph, self.parameters(problem), seed)
+
+
+def wrong(learner: type[EpochLearner]) -> CrossGraph:
+    mutant = type(learner.__name__, (Wrong,), {"learner": learner})
+    made: CrossGraph = mutant(eta=0.1, gamma=0.02, rho=0.1, beta=0.05, epoch_length=6)
+    return made
+
+
+@pytest.mark.parametrize("learner", [LateSnapshot, MissingTwo, WrongSample, MovedDenominator])
+def test_a_wrong_learner_is_caught(learner: type[EpochLearner]) -> None:
+    environment = cases.table(graphs.loopless_clique(4), 300, 6, seed=2)
+    decompose(wrong(EpochLearner), environment, range(2))
+    with pytest.raises(CheckFailedError, match=r"Algorithm 2 plays"):
+        decompose(wrong(learner), environment, range(2))
+
+
+def test_a_wrong_learner_fails_the_statement() -> None:
+    outcomes = list(terms_add_up(wrong(MissingTwo), Effort.QUICK))
+    assert [outcome.passed for outcome in outcomes] == [False]
+    assert "Algorithm 2 plays" in outcomes[0].note
+
+
+# --- the result -----------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def parts() -> Decomposition:
+    return decompose(CrossGraph(), paper_benchmark(600, alpha=2, contexts=10), range(4))
+
+
+def test_the_table_shows_means_intervals_and_orders(parts: Decomposition) -> None:
+    table = parts.table()
+    assert list(table.columns) == ["mean", "half_width", "order"]
+    assert set(TERMS) < set(table.index)
+    np.testing.assert_allclose(table.loc["ftrl", "mean"], parts.values("ftrl").mean())
+    np.testing.assert_allclose(table.loc["bias_1", "order"], parts.parameters.rho * 600)
+    for i in (2, 3, 4):
+        split = [table.loc[f"bias_{i}_{kind}", "mean"] for kind in ("regular", "special")]
+        np.testing.assert_allclose(table.loc[f"bias_{i}", "mean"], sum(split))
+
+
+def test_selected_rounds_stand_for_all(parts: Decomposition) -> None:
+    np.testing.assert_allclose(parts.selected_regret.mean(), parts.pseudo_regret.mean(), rtol=0.02)
+
+
+def test_orders_by_hand() -> None:
+    problem = Problem(graphs.complete(4), contexts=2, horizon=100)
+    algorithm = CrossGraph(eta=0.1, gamma=0.2, rho=0.25, beta=0.3, epoch_length=10)
+    order = orders(problem, algorithm.parameters(problem))
+    graph_sum = np.log(64) + 1
+    assert order.graph_sum == pytest.approx(graph_sum)
+    assert order.bias_3_regular == pytest.approx(graph_sum * 30)
+    assert order.special == pytest.approx(50 + graph_sum * 30)
+    whole = 10 + 25 + np.log(4) / 0.1 + 10 * graph_sum + 30 * graph_sum + 50 + 30 * graph_sum
+    assert order.total == pytest.approx(whole)
+
+
+def test_bad_input_is_refused(parts: Decomposition) -> None:
+    environment: Any = parts.environment
+    algorithm: Any = SchneiderZimmert()
+    with pytest.raises(InvalidParameterError, match="only Algorithm 2 has these terms"):
+        decompose(algorithm, environment, [0])
+    with pytest.raises(InvalidParameterError, match="at least one seed"):
+        decompose(CrossGraph(), environment, [])
+    endless = from_coefficients(
+        np.full((50, 2, 1), 0.5), graphs.complete(2), UniformVectors([0.0], [1.0])
+    )
+    with pytest.raises(InvalidParameterError, match="a list of contexts"):
+        decompose(STEEP, endless, [0])
+    with pytest.raises(InvalidParameterError, match="an Environment"):
+        decompose(STEEP, "nature", [0])  # type: ignore[arg-type]
+
+
+def test_a_name_that_means_nothing_is_refused(parts: Decomposition) -> None:
+    with pytest.raises(InvalidParameterError, match=r"'name' parameter of Decomposition.*bias_9"):
+        parts.values("bias_9")
+    assert np.isnan(parts.order("bias_2"))
+
+
+def test_a_plain_environment_has_its_comparator_too() -> None:
+    inner = ENVIRONMENTS["asymmetric"]
+
+    class Plain:
+        problem = inner.problem
+        context_law = inner.context_law
+
+        def losses(self, round_: int) -> Floats:
+            return inner.losses(round_)
+
+    np.testing.assert_array_equal(world_of("test", Plain()).comparator, inner.best_arms)
+
+
+def test_uniform_numbers_are_four_a_pair() -> None:
+    """The replay relies on the order in which a learner draws: two arms, the split, the coin."""
+    learner = STEEP.start(ENVIRONMENTS["asymmetric"].problem, seed=5)
+    for t in range(10):
+        learner.act(t % 3)
+    expected = stream(5, "learner").random(21)[20]
+    assert learner._generator.random() == expected
+
+
+def test_quick_statements_pass_for_the_shipped_learner() -> None:
+    outcomes = list(terms_add_up(CrossGraph(), Effort.QUICK))
+    assert all(outcome.passed for outcome in outcomes)
+    figure = outcomes[0].figure
+    assert figure is not None
+    layers = [series for series in figure.series if not series.reference]
+    taken = sweeps(CrossGraph(), Effort.QUICK).horizons
+    for i, one in enumerate(taken):
+        total = sum(series.y[i] for series in layers)
+        assert total == pytest.approx(one.values("regret").mean())
+        assert len(Parts._fields) == one.curves.shape[2]
+    bounded = [*biases_are_bounded(CrossGraph(), Effort.QUICK)]
+    bounded += theorem_is_assembled(CrossGraph(), Effort.QUICK)
+    assert [outcome.passed for outcome in bounded] == [True] * 13
+
+
+def test_terms_beyond_their_orders_fail(
+    parts: Decomposition, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = replace(parts, curves=1e4 * parts.curves, pseudo_regret=1e4 * parts.pseudo_regret)
+    swept = Sweeps(horizons=(one,), graphs=(one,), special=(one,), theorem=(one,))
+    monkeypatch.setattr(bias_checks, "sweeps", lambda *_: swept)
+    outcomes = {
+        outcome.statement: outcome.passed
+        for outcome in biases_are_bounded(CrossGraph(), Effort.QUICK)
+    }
+    assert not outcomes["Lemma 10 (Bias 1)"]
+    assert not outcomes["Lemma 12 (Bias 3, regular arms)"]
+    assembled = list(theorem_is_assembled(CrossGraph(), Effort.QUICK))
+    assert [outcome.passed for outcome in assembled] == [False] * 5
+
+
+def test_a_sum_that_does_not_add_up_fails(
+    parts: Decomposition, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    curves = parts.curves.copy()
+    curves[:, -1, Parts._fields.index("bias_4_regular")] += 1e-3
+    off = replace(parts, curves=curves, realised_regret=parts.realised_regret + 1e3)
+    swept = Sweeps(horizons=(off,), graphs=(off,), special=(off,), theorem=(off,))
+    monkeypatch.setattr(bias_checks, "sweeps", lambda *_: swept)
+    passed = {o.statement: o.passed for o in terms_add_up(CrossGraph(), Effort.QUICK)}
+    assert not passed["Regret decomposition"]
+    assert not passed["Realised regret"]
+    assert passed["Pair reduction, on runs"]

@@ -1,0 +1,141 @@
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from crossbandit import CrossGraph, graphs
+from crossbandit.algorithms.tuning import theorem
+from crossbandit.environments import from_table, paper_benchmark
+from crossbandit.kernels.rounds import Floats
+from crossbandit.theory.event_checks import (
+    _concentration,
+    good_events_hold,
+    snapshots_are_stable,
+)
+from crossbandit.theory.events import EVENTS, Events, Measured, measure_events
+from crossbandit.theory.instances import GraphBenchmark
+from crossbandit.theory.statements import Effort
+from crossbandit.theory.trajectories import Epoch, Pair, replay
+from crossbandit.theory.worlds import world_of
+from tests import cases
+from tests.theory.test_decomposition import MissingTwo, wrong
+
+SHORT = CrossGraph(eta=0.2, gamma=0.05, rho=0.1, beta=0.05, epoch_length=8)
+
+
+@pytest.fixture(scope="module")
+def events() -> Events:
+    return measure_events(SHORT, cases.table(cases.asymmetric(), 206, 4, seed=1), range(3))
+
+
+def epochs_of(events: Events, seed: int) -> list[list[Pair]]:
+    world = world_of("test", cases.table(cases.asymmetric(), 206, 4, seed=1))
+    epochs: dict[int, list[Pair]] = {}
+    for pair in replay(SHORT, world, seed):
+        epochs.setdefault(pair.epoch.number, []).append(pair)
+    del epochs[1]
+    assert len(epochs) == events.measured.shape[1]
+    return list(epochs.values())
+
+
+def holds(event: str, epoch: Epoch, sums: Floats, iota: float) -> bool:
+    """Return whether an event holds, by the paper's inequality."""
+    length, gamma = 8, 0.05
+    if event == "frequency":
+        allowed = 2 * np.maximum(np.sqrt(epoch.observation * iota / length), iota / length)
+        return bool((np.abs(epoch.estimated_observation - epoch.observation) <= allowed).all())
+    if event == "selector":
+        return bool(np.abs(epoch.estimated_mass - epoch.mass).max() <= math.sqrt(iota / length))
+    return bool(sums.max() <= length + iota / gamma)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("event", EVENTS)
+def test_an_event_holds_from_its_critical_iota_on(events: Events, event: str, seed: int) -> None:
+    """Just above the critical value the paper's inequality holds; just below it does not."""
+    for e, pairs in enumerate(epochs_of(events, seed)):
+        epoch = pairs[0].epoch
+        sums = np.sum(
+            [(pair.observed / epoch.population)[:, None] * pair.doubled for pair in pairs], axis=0
+        )
+        critical = events.all(event)[seed, e]
+        assert holds(event, epoch, sums, critical + 1e-9)
+        if critical > 1e-9 or event == "loss":
+            assert not holds(event, epoch, sums, critical - 1e-9 * max(1.0, abs(critical)))
+
+
+def test_fallbacks_drift_and_ratios_are_those_of_the_replay(events: Events) -> None:
+    for e, pairs in enumerate(epochs_of(events, 1)):
+        world = world_of("test", cases.table(cases.asymmetric(), 206, 4, seed=1))
+        share = np.mean([pair.fallback @ world.law for pair in pairs])
+        ratio = pairs[0].epoch.population / pairs[0].epoch.denominators
+        factors = [
+            np.exp(np.abs(np.log(weights / pair.epoch.frozen)).max())
+            for pair in pairs
+            for weights in (pair.weights, pair.ideal)
+        ]
+        assert events.all("fallback")[1, e] == pytest.approx(share)
+        assert events.all("drift")[1, e] == pytest.approx(max(factors))
+        assert events.all("least_ratio")[1, e] == pytest.approx(ratio.min())
+        assert events.all("largest_ratio")[1, e] == pytest.approx(ratio.max())
+    assert events.all("fallback").max() > 0  # or else the share was not tested
+
+
+def test_bounds_by_hand(events: Events) -> None:
+    assert events.iota == pytest.approx(2 * math.log(4 * 5 * 206))
+    assert events.bound("frequency", 3.0) == pytest.approx(10 * math.exp(-3))
+    assert events.bound("loss", 4.0) == pytest.approx(20 * math.exp(-4))
+    assert events.bound("selector", 0.0) == 1.0
+    assert events.good_bound == pytest.approx(1 - 26 * 40 * math.exp(-events.iota))
+    assert events.good == 1.0
+
+
+def test_the_theorems_rule_is_as_strained_as_its_condition_allows() -> None:
+    environment = GraphBenchmark(graphs.complete(2), 3_000, 3)
+    algorithm = CrossGraph(tuning="theorem")
+    measured = measure_events(algorithm, environment, [0])
+    condition = theorem(environment.problem).conditions[-1]
+    assert measured.strain == pytest.approx(condition.left)
+    assert measured.strain == pytest.approx(math.log(2))
+    assert measured.all("fallback").max() == 0.0
+    assert measured.all("drift").max() < 2.0
+
+
+def fabricated(critical: float, share: float) -> Events:
+    """Return events of which a share of epochs has a critical iota that is hardly possible."""
+    measured = np.zeros((1, 1_000, len(Measured._fields)))
+    measured[0, : int(1_000 * share)] = critical
+    parameters = SHORT.parameters(paper_benchmark(100, alpha=1).problem)
+    return Events(parameters=parameters, arms=2, contexts=2, iota=20.0, measured=measured)
+
+
+@pytest.mark.parametrize("event", EVENTS)
+def test_too_many_failures_fail_the_statement(event: str) -> None:
+    bound = fabricated(5.0, 0.0).bound(event, 5.0)
+    likely, unlikely = fabricated(5.0, bound), fabricated(5.0, 4 * bound)
+    assert _concentration(event, (("likely", likely),)).passed
+    assert not _concentration(event, (("unlikely", unlikely),)).passed
+
+
+def test_an_event_that_fails_makes_a_run_bad() -> None:
+    assert fabricated(21.0, 0.01).good == 0.0
+    assert fabricated(21.0, 0.01).failures("loss") == pytest.approx(0.01)
+
+
+def test_quick_statements_pass_for_the_shipped_learner_alone() -> None:
+    outcomes = [*good_events_hold(CrossGraph(), Effort.QUICK)]
+    outcomes += snapshots_are_stable(CrossGraph(), Effort.QUICK)
+    assert [outcome.passed for outcome in outcomes] == [True] * 6
+    assert all(outcome.instances > 0 for outcome in outcomes)
+    for check in (good_events_hold, snapshots_are_stable):
+        failed = list(check(wrong(MissingTwo), Effort.QUICK))
+        assert [outcome.passed for outcome in failed] == [False]
+
+
+def test_weights_that_vanish_leave_no_infinite_drift() -> None:
+    losses = np.zeros((200, 1, 2))
+    losses[:, :, 1] = 1.0
+    algorithm = replace(SHORT, eta=50.0)
+    measured = measure_events(algorithm, from_table(losses, graphs.complete(2)), [0])
+    assert np.isfinite(measured.measured).all()

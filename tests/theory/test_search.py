@@ -1,0 +1,69 @@
+"""The maximiser finds known maxima, and a false inequality is not passed."""
+
+import math
+
+import numpy as np
+import pytest
+
+from crossbandit.kernels.rounds import Floats
+from crossbandit.theory.search import (
+    Case,
+    Point,
+    Sides,
+    between,
+    bounded,
+    distribution,
+    geometric,
+    maximise,
+)
+from crossbandit.theory.statements import Effort
+
+PEAK = np.array([0.3, 0.7, 0.5])
+
+
+def hill(point: Floats) -> Sides:
+    """Return sides whose ratio is 2 at PEAK and less elsewhere."""
+    return Sides(2 * math.exp(-10 * float(((point - PEAK) ** 2).sum())), 1.0)
+
+
+def test_an_inner_maximum_is_found() -> None:
+    found = maximise(Case(3, hill), Effort.QUICK)
+    assert found.ratio == pytest.approx(2, rel=1e-6)
+    np.testing.assert_allclose(found.point, PEAK, atol=1e-3)
+    assert found.instances > 600
+
+
+def test_a_maximum_in_a_corner_is_found() -> None:
+    found = maximise(Case(8, lambda point: Sides(float(point.sum()), 1.0)), Effort.QUICK)
+    assert found.ratio == pytest.approx(8, rel=1e-2)
+
+
+def test_the_search_is_repeatable() -> None:
+    first, second = (maximise(Case(3, hill), Effort.QUICK, seed=4) for _ in range(2))
+    assert first.ratio == second.ratio
+    np.testing.assert_array_equal(first.point, second.point)
+
+
+@pytest.mark.parametrize(("constant", "passed"), [(2.0, True), (1.9, False)])
+def test_a_bound_passes_if_its_constant_is_large_enough(constant: float, passed: bool) -> None:
+    outcome = bounded("Lemma", "a hill", [Case(3, hill)], Effort.QUICK, constant=constant)
+    assert outcome.passed is passed
+    assert outcome.worst == f"smallest C that held 2; {constant:.4g} is proved"
+
+
+def test_ratios_of_extreme_sides() -> None:
+    assert Sides(1.0, 0.0).ratio == math.inf
+    assert Sides(0.0, 0.0).ratio == 0
+    assert Sides(-1.0, 2.0).ratio == -0.5
+    outcome = bounded("Lemma", "", [Case(1, lambda _: Sides(1.0, 0.0))], Effort.QUICK)
+    assert not outcome.passed
+
+
+def test_points_become_instances() -> None:
+    point = Point(np.arange(7) / 10)
+    assert point.one() == 0
+    np.testing.assert_array_equal(point.many(2, 3), [[0.1, 0.2, 0.3], [0.4, 0.5, 0.6]])
+    np.testing.assert_allclose(distribution(np.zeros((2, 4))), 0.25)
+    assert distribution(np.array([0.0, 1.0]))[0] == pytest.approx(1)
+    assert between(2, 4, 0.5) == 3
+    assert geometric(1, 100, 0.5) == pytest.approx(10)

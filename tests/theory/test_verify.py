@@ -1,0 +1,91 @@
+"""All checks are registered, cover the paper, and run side by side as they do one by one."""
+
+import re
+
+import pytest
+
+from crossbandit import theory
+from crossbandit.algorithms import CrossGraph, CrossGraphKnown
+from crossbandit.errors import InvalidParameterError
+from crossbandit.theory import Effort, Progress, verify
+from crossbandit.theory.assembly import Size, assembled
+from crossbandit.theory.known import warm_up_is_algorithm_1
+from crossbandit.theory.statements import all_statements
+from crossbandit.theory.verify import _GROUPS
+
+NUMBERED = ["Theorem 1", "Proposition 2", *(f"Lemma {i}" for i in range(3, 17))]
+EQUATIONS = range(1, 14)
+
+
+def parts() -> list[str]:
+    return [part for statement in all_statements() for part in statement.parts]
+
+
+@pytest.mark.parametrize("name", NUMBERED)
+def test_every_numbered_statement_is_checked(name: str) -> None:
+    assert any(re.match(rf"{name}\b", part) for part in parts())
+
+
+def test_every_numbered_equation_is_checked() -> None:
+    covered: set[int] = set()
+    for part in parts():
+        if part.startswith("Equation"):
+            first, *rest = [int(number) for number in re.findall(r"\d+", part)]
+            covered.update(range(first, (rest or [first])[-1] + 1))
+    assert covered == set(EQUATIONS)
+
+
+def test_every_check_belongs_to_one_group() -> None:
+    grouped = [module.__name__ for group in _GROUPS for module in group]
+    assert len(set(grouped)) == len(grouped)
+    assert {statement.check.__module__ for statement in all_statements()} == set(grouped)
+
+
+def test_the_order_is_that_of_the_paper() -> None:
+    orders = [statement.order for statement in all_statements()]
+    assert orders == sorted(orders)
+
+
+def test_workers_give_the_same_outcomes_in_the_same_order() -> None:
+    alone: list[Progress] = []
+    together: list[Progress] = []
+    one = verify(only="Equations", jobs=1, progress=alone.append)
+    two = verify(only="Equations", jobs=2, progress=together.append)
+    assert one == two
+    assert [outcome.statement.split()[0] for outcome in one] == ["Equation", *["Lemma"] * 9]
+    assert alone == [Progress(1, 2), Progress(2, 2)] == together
+
+
+def test_only_what_was_asked_for_is_returned() -> None:
+    outcomes = verify(only="lemma 6", jobs=1)
+    assert len(outcomes) == 2
+    assert all("Lemma 6" in outcome.statement for outcome in outcomes)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"only": "Lemma 99"}, "contains 'Lemma 99'"),
+        ({"effort": "quick"}, "an Effort, such as Effort.QUICK"),
+        ({"subject": CrossGraphKnown()}, "a CrossGraph, or an algorithm derived from it"),
+        ({"jobs": 0}, "'jobs' parameter of verify"),
+    ],
+)
+def test_what_cannot_be_checked_is_refused(arguments: dict[str, object], words: str) -> None:
+    with pytest.raises(InvalidParameterError, match=re.escape(words)):
+        theory.verify(**arguments)  # type: ignore[arg-type]
+
+
+def test_algorithm_1_is_that_of_the_paper() -> None:
+    outcomes = list(warm_up_is_algorithm_1(CrossGraph(), Effort.QUICK))
+    assert [outcome.passed for outcome in outcomes] == [True] * 3
+    assert all(outcome.instances > 100 for outcome in outcomes)
+
+
+def test_the_assembled_bound_has_exponent_one_half_and_hardly_depends_on_contexts() -> None:
+    def total(**changes: float) -> float:
+        return assembled(Size(1e12, 10, 4, 100)._replace(**changes)).left
+
+    assert total(horizon=1e14) / total() == pytest.approx(10, rel=0.25)
+    assert total(alpha=9) / total() == pytest.approx(1.5, rel=0.25)
+    assert total(contexts=1e8) / total() < 1.5
