@@ -81,7 +81,7 @@ def test_options_reach_the_checks(asked: list[dict[str, object]], tmp_path: Path
     assert [one["jobs"] for one in asked] == [None, 3]
     assert asked[0]["only"] == ""
     rates = [s for s in theory.statements.all_statements() if str(asked[1]["only"]) in s.parts[0]]
-    assert [s.check.__module__ for s in rates] == ["crossbandit.theory.rate_checks"]
+    assert [s.check.__module__ for s in rates] == ["crossbandit.theory.rates.rate_checks"]
 
 
 def test_an_unknown_statement_is_a_sentence() -> None:

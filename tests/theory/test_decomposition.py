@@ -17,21 +17,21 @@ from crossbandit.environments import (
 from crossbandit.errors import CheckFailedError, InvalidParameterError
 from crossbandit.kernels.rounds import Floats
 from crossbandit.streams import Seed, stream
-from crossbandit.theory import bias_checks
-from crossbandit.theory.bias_checks import (
+from crossbandit.theory.rates.instances import GraphBenchmark
+from crossbandit.theory.runs import bias_checks
+from crossbandit.theory.runs.bias_checks import (
     Sweeps,
     biases_are_bounded,
     sweeps,
     terms_add_up,
     theorem_is_assembled,
 )
-from crossbandit.theory.decomposition import TERMS, Decomposition, decompose
-from crossbandit.theory.instances import GraphBenchmark
-from crossbandit.theory.orders import orders
-from crossbandit.theory.parts import Parts
+from crossbandit.theory.runs.decomposition import TERMS, Decomposition, decompose
+from crossbandit.theory.runs.orders import orders
+from crossbandit.theory.runs.parts import Parts
+from crossbandit.theory.runs.trajectories import Pair, replay
+from crossbandit.theory.runs.worlds import world_of
 from crossbandit.theory.statements import Effort
-from crossbandit.theory.trajectories import Pair, replay
-from crossbandit.theory.worlds import world_of
 from tests import cases
 
 STEEP = CrossGraph(eta=0.3, gamma=0.02, rho=0.1, beta=0.05, epoch_length=6)

@@ -8,16 +8,16 @@ from crossbandit import CrossGraph, graphs
 from crossbandit.algorithms.tuning import theorem
 from crossbandit.environments import from_table, paper_benchmark
 from crossbandit.kernels.rounds import Floats
-from crossbandit.theory.event_checks import (
+from crossbandit.theory.rates.instances import GraphBenchmark
+from crossbandit.theory.runs.event_checks import (
     _concentration,
     good_events_hold,
     snapshots_are_stable,
 )
-from crossbandit.theory.events import EVENTS, Events, Measured, measure_events
-from crossbandit.theory.instances import GraphBenchmark
+from crossbandit.theory.runs.events import EVENTS, Events, Measured, measure_events
+from crossbandit.theory.runs.trajectories import Epoch, Pair, replay
+from crossbandit.theory.runs.worlds import world_of
 from crossbandit.theory.statements import Effort
-from crossbandit.theory.trajectories import Epoch, Pair, replay
-from crossbandit.theory.worlds import world_of
 from tests import cases
 from tests.theory.test_decomposition import MissingTwo, wrong
 

@@ -8,18 +8,18 @@ import pytest
 
 from crossbandit.algorithms import CrossGraph, epoch_learner
 from crossbandit.kernels.rounds import Floats
-from crossbandit.theory import exact, exact_means, exact_samples
+from crossbandit.theory.exact import laws, means, samples
 from crossbandit.theory.statements import Effort, Outcome, Subject
 from tests.theory import mutants
 from tests.theory.mutants import Mistake
 
 CHECKS = (
-    exact.policies_are_those_of_the_definition,
-    exact.retained_output_has_its_law,
-    exact_samples.samples_are_fresh_and_apart,
-    exact_means.estimates_have_their_means,
-    exact_means.pairs_reduce_to_their_loss_round,
-    exact_means.policies_do_not_see_translations,
+    laws.policies_are_those_of_the_definition,
+    laws.retained_output_has_its_law,
+    samples.samples_are_fresh_and_apart,
+    means.estimates_have_their_means,
+    means.pairs_reduce_to_their_loss_round,
+    means.policies_do_not_see_translations,
 )
 
 
@@ -47,7 +47,7 @@ def test_the_real_learner_passes_and_every_check_looked_at_something(found: list
 def test_the_instances_have_fallbacks_random_denominators_and_random_selectors(
     found: list[Outcome],
 ) -> None:
-    trees = exact.trees(CrossGraph(), Effort.QUICK)
+    trees = laws.trees(CrossGraph(), Effort.QUICK)
     moments = [node.moment for tree in trees for node in tree.all]
     assert sum(any(moment.falls_back) for moment in moments) > 100
     assert sum(not all(moment.falls_back) for moment in moments) > 100
@@ -57,9 +57,9 @@ def test_the_instances_have_fallbacks_random_denominators_and_random_selectors(
 
 def test_the_law_is_exact_where_it_can_be_computed_by_hand() -> None:
     """Two arms, epoch 2: r is uniform, so an arm is retained with 1/4 and observed with 1/4."""
-    tree = exact.trees(CrossGraph(), Effort.QUICK)[0]
+    tree = laws.trees(CrossGraph(), Effort.QUICK)[0]
     (second,) = [node for node in tree.inner if node.moment.epoch == 2]
-    np.testing.assert_allclose(exact._retained(second), 0.25, rtol=0, atol=1e-15)
+    np.testing.assert_allclose(laws._retained(second), 0.25, rtol=0, atol=1e-15)
     np.testing.assert_allclose(second.moment.w, 0.25, rtol=0, atol=1e-15)
     denominators = second.moment.denominators
     assert denominators is not None
@@ -68,8 +68,8 @@ def test_the_law_is_exact_where_it_can_be_computed_by_hand() -> None:
 
 def shorten(epochs: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Look at two arms and a few epochs only: that is enough to see most mistakes."""
-    two_arms = exact._INSTANCES[0]._replace(rounds={Effort.QUICK: 2 * epochs})
-    monkeypatch.setattr(exact, "_INSTANCES", (two_arms,))
+    two_arms = laws._INSTANCES[0]._replace(rounds={Effort.QUICK: 2 * epochs})
+    monkeypatch.setattr(laws, "_INSTANCES", (two_arms,))
 
 
 PLAYED = "Equation 2 (FTRL) and the played q"

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from crossbandit import FeedbackGraph, graphs
 from crossbandit.kernels.rounds import Floats
-from crossbandit.theory.definition import softmax
-from crossbandit.theory.lemmas import (
+from crossbandit.theory.exact.definition import softmax
+from crossbandit.theory.lemmas.plain import (
     exponential_weights,
     graph_inverse,
     potential,
@@ -18,7 +18,7 @@ from crossbandit.theory.lemmas import (
     selector_observation,
     shifted_ftrl,
 )
-from crossbandit.theory.search import Sides
+from crossbandit.theory.lemmas.search import Sides
 
 ROUNDING = 1e-9
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crossbandit.theory import moments
-from crossbandit.theory.moments import Sample, binomial, freedman, sample_at
+from crossbandit.theory.lemmas import moments
+from crossbandit.theory.lemmas.moments import Sample, binomial, freedman, sample_at
 
 shares = st.floats(0, 1)
 

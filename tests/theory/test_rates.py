@@ -4,11 +4,11 @@ import pytest
 from crossbandit import CrossGraph, graphs, simulate
 from crossbandit.algorithms.tuning import Constants, theorem
 from crossbandit.environments import paper_benchmark
-from crossbandit.theory.instances import GraphBenchmark
-from crossbandit.theory.intervals import mean_interval, slope, slope_interval
-from crossbandit.theory.orders import orders
-from crossbandit.theory.rate_checks import _growth, _in_contexts, _Sizes, small_constants
-from crossbandit.theory.rates import Rate, joined, measure_rate
+from crossbandit.theory.rates.instances import GraphBenchmark
+from crossbandit.theory.rates.rate_checks import _growth, _in_contexts, _Sizes, small_constants
+from crossbandit.theory.rates.rates import Rate, joined, measure_rate
+from crossbandit.theory.runs.intervals import mean_interval, slope, slope_interval
+from crossbandit.theory.runs.orders import orders
 
 X = (1_000.0, 4_000.0, 16_000.0, 64_000.0)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from crossbandit.kernels.rounds import Floats
-from crossbandit.theory.search import (
+from crossbandit.theory.lemmas.search import (
     Case,
     Point,
     Sides,

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from crossbandit import graphs
 from crossbandit.kernels.rounds import Floats
-from crossbandit.theory import joint, one_round, special_input, stability
-from crossbandit.theory.definition import mixed
-from crossbandit.theory.one_round import Round, round_at
-from crossbandit.theory.search import Point, Sides
-from crossbandit.theory.stable_epoch import (
+from crossbandit.theory.exact.definition import mixed
+from crossbandit.theory.lemmas import joint, one_round, special_input, stability
+from crossbandit.theory.lemmas.one_round import Round, round_at
+from crossbandit.theory.lemmas.search import Point, Sides
+from crossbandit.theory.lemmas.stable_epoch import (
     CONTEXTS,
     StableEpoch,
     coordinates,

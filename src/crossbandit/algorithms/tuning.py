@@ -66,15 +66,16 @@ class Constants:
     follow from its proof: gamma of at least 4 iota / L keeps empirical denominators within a
     factor of two of the true ones; between a snapshot and a round lie at most two epochs of
     inputs, each 2 l / W, and so at most four times the good event's bound: that makes 8 the
-    constant of the last condition. The others are C, C_L, C_gamma, C_rho,
-    C_beta and c_eta of the theorem; an eta of None is as large as the conditions allow.
+    constant of the last condition. A correction cancels what the special arm's estimates drift only
+    if beta is above 3 gamma. The others are C, C_L, C_gamma, C_rho and c_eta of the theorem; an eta
+    of None is as large as the conditions allow.
     """
 
     iota: float = 2.0
     epoch: float = 1.0
     gamma: float = 4.0
     rho: float = 1.0
-    beta: float = 1.0
+    beta: float = 4.0
     eta: float | None = None
     concentration: float = 4.0
     stability: float = 8.0

@@ -5,7 +5,7 @@
 [True]
 """
 
-from crossbandit.theory.decomposition import Decomposition, decompose
+from crossbandit.theory.runs.decomposition import Decomposition, decompose
 from crossbandit.theory.statements import Effort, Figure, Outcome, Series, Shape
 from crossbandit.theory.verify import Progress, verify
 

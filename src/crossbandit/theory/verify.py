@@ -6,22 +6,18 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from crossbandit.errors import InvalidParameterError
-from crossbandit.theory import (
+from crossbandit.theory.exact import known, laws, means, samples
+from crossbandit.theory.lemmas import (
     assembly,
-    bias_checks,
-    event_checks,
-    exact,
-    exact_means,
-    exact_samples,
     joint,
-    known,
-    lemmas,
     moments,
     one_round,
-    rate_checks,
+    plain,
     special_input,
     stability,
 )
+from crossbandit.theory.rates import rate_checks
+from crossbandit.theory.runs import bias_checks, event_checks
 from crossbandit.theory.statements import (
     Effort,
     Outcome,
@@ -38,13 +34,13 @@ if TYPE_CHECKING:
 # core is left with one of them at the end.
 _GROUPS = (
     (rate_checks,),
-    (exact, exact_samples, exact_means),
+    (laws, samples, means),
     (bias_checks,),
     (event_checks,),
     (one_round, special_input),
     (joint,),
     (stability,),
-    (lemmas,),
+    (plain,),
     (moments,),
     (known,),
     (assembly,),

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from crossbandit.problem import Problem
-from crossbandit.theory.definition import Definition, Moment, Pair
-from crossbandit.theory.driving import act, cumulative, fork, policies
+from crossbandit.theory.exact.definition import Definition, Moment, Pair
+from crossbandit.theory.exact.driving import act, cumulative, fork, policies
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -11,8 +11,8 @@ import numpy as np
 
 from crossbandit.errors import CheckFailedError
 from crossbandit.graphs import loopless_clique, paper_ring
-from crossbandit.theory.events import EVENTS, Events, measure_events
-from crossbandit.theory.instances import GraphBenchmark
+from crossbandit.theory.rates.instances import GraphBenchmark
+from crossbandit.theory.runs.events import EVENTS, Events, measure_events
 from crossbandit.theory.statements import (
     Effort,
     Figure,

@@ -11,11 +11,11 @@ import numpy as np
 
 from crossbandit.graphs import FeedbackGraph, loopless_clique, threshold
 from crossbandit.kernels.epochs import EpochParameters
-from crossbandit.theory.definition import Definition
-from crossbandit.theory.driving import act, fork
-from crossbandit.theory.enumeration import Node, Tree, grow
+from crossbandit.theory.exact.definition import Definition
+from crossbandit.theory.exact.driving import act, fork
+from crossbandit.theory.exact.enumeration import Node, Tree, grow
+from crossbandit.theory.lemmas.tally import Differences
 from crossbandit.theory.statements import Effort, Outcome, Subject, statement
-from crossbandit.theory.tally import Differences
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from crossbandit import graphs
 from crossbandit.algorithms import tuning
-from crossbandit.theory.instances import GraphBenchmark
-from crossbandit.theory.rates import Rate, joined, measure_rate
+from crossbandit.theory.rates.instances import GraphBenchmark
+from crossbandit.theory.rates.rates import Rate, joined, measure_rate
 from crossbandit.theory.statements import Effort, Figure, Outcome, Series, Subject, statement
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from crossbandit.graphs import FeedbackGraph
     from crossbandit.problem import Problem
-    from crossbandit.theory.rates import Rule
+    from crossbandit.theory.rates.rates import Rule
 
 # The theorem's rule with constants so small that its rate shows at horizons a simulation reaches.
 # The shape, logarithms included, is the theorem's; the conditions of Lemma 8 no longer hold.

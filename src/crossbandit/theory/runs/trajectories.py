@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from crossbandit.kernels.epochs import EpochParameters
     from crossbandit.kernels.rounds import Floats
     from crossbandit.streams import Seed
-    from crossbandit.theory.worlds import World
+    from crossbandit.theory.runs.worlds import World
 
 TOLERANCE = 1e-9  # of a probability: both sides round differently, and sums are long
 _PANEL = 16  # contexts whose whole policy is compared at the beginning of each epoch

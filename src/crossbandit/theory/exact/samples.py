@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from crossbandit.theory.driving import cumulative
-from crossbandit.theory.enumeration import Node, Tree, play_retained
-from crossbandit.theory.exact import trees
+from crossbandit.theory.exact.driving import cumulative
+from crossbandit.theory.exact.enumeration import Node, Tree, play_retained
+from crossbandit.theory.exact.laws import trees
+from crossbandit.theory.lemmas.tally import Differences, weighted_sum
 from crossbandit.theory.statements import Effort, Outcome, Subject, statement
-from crossbandit.theory.tally import Differences, weighted_sum
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -18,11 +18,11 @@ import numpy as np
 
 from crossbandit.algorithms import CrossGraph
 from crossbandit.streams import fixed
-from crossbandit.theory.intervals import mean_interval
-from crossbandit.theory.orders import Orders, orders
-from crossbandit.theory.parts import SPLIT, Book, Parts, parts_of
-from crossbandit.theory.trajectories import replays
-from crossbandit.theory.worlds import world_of
+from crossbandit.theory.runs.intervals import mean_interval
+from crossbandit.theory.runs.orders import Orders, orders
+from crossbandit.theory.runs.parts import SPLIT, Book, Parts, parts_of
+from crossbandit.theory.runs.trajectories import replays
+from crossbandit.theory.runs.worlds import world_of
 from crossbandit.validation import reject
 
 if TYPE_CHECKING:

@@ -11,10 +11,10 @@ import numpy as np
 
 from crossbandit.errors import CheckFailedError
 from crossbandit.graphs import loopless_clique, paper_ring
-from crossbandit.theory.decomposition import Decomposition, decompose
-from crossbandit.theory.instances import GraphBenchmark
-from crossbandit.theory.intervals import mean_interval
-from crossbandit.theory.layers import layers, ratios
+from crossbandit.theory.rates.instances import GraphBenchmark
+from crossbandit.theory.runs.decomposition import Decomposition, decompose
+from crossbandit.theory.runs.intervals import mean_interval
+from crossbandit.theory.runs.layers import layers, ratios
 from crossbandit.theory.statements import Effort, Outcome, Subject, statement
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from crossbandit.validation import choice
 if TYPE_CHECKING:
     from crossbandit.kernels.epochs import EpochParameters
     from crossbandit.kernels.rounds import Floats
-    from crossbandit.theory.trajectories import Pair
-    from crossbandit.theory.worlds import World
+    from crossbandit.theory.runs.trajectories import Pair
+    from crossbandit.theory.runs.worlds import World
 
 
 class Parts(NamedTuple):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
-from crossbandit.theory.search import Case, Point, Sides, bounded, geometric
+from crossbandit.theory.lemmas.search import Case, Point, Sides, bounded, geometric
 from crossbandit.theory.statements import Effort, Outcome, Subject, statement
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from crossbandit.theory.one_round import Round, round_cases
-from crossbandit.theory.search import Case, Point, Sides, bounded, geometric
-from crossbandit.theory.stable_epoch import away
+from crossbandit.theory.lemmas.one_round import Round, round_cases
+from crossbandit.theory.lemmas.search import Case, Point, Sides, bounded, geometric
+from crossbandit.theory.lemmas.stable_epoch import away
 from crossbandit.theory.statements import Effort, Outcome, Subject, statement
 
 if TYPE_CHECKING:

@@ -13,13 +13,13 @@ from crossbandit.environments import paper_benchmark
 from crossbandit.graphs import FeedbackGraph, loopless_clique, paper_ring, threshold
 from crossbandit.problem import Problem
 from crossbandit.simulation import simulate_many
-from crossbandit.theory.definition import mixed, softmax
-from crossbandit.theory.driving import act, cumulative, fork
-from crossbandit.theory.enumeration import inside
-from crossbandit.theory.search import Case, Point, Sides, bounded
-from crossbandit.theory.stable_epoch import StableEpoch, coordinates, epoch_at
+from crossbandit.theory.exact.definition import mixed, softmax
+from crossbandit.theory.exact.driving import act, cumulative, fork
+from crossbandit.theory.exact.enumeration import inside
+from crossbandit.theory.lemmas.search import Case, Point, Sides, bounded
+from crossbandit.theory.lemmas.stable_epoch import StableEpoch, coordinates, epoch_at
+from crossbandit.theory.lemmas.tally import Differences
 from crossbandit.theory.statements import Effort, Outcome, Subject, statement
-from crossbandit.theory.tally import Differences
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

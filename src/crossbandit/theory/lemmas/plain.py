@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crossbandit.graphs import FeedbackGraph, loopless_clique, singletons, threshold
-from crossbandit.theory.search import (
+from crossbandit.theory.lemmas.search import (
     Case,
     Point,
     Sides,

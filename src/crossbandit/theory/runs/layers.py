@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from crossbandit.theory.decomposition import SIGNS, Decomposition
-from crossbandit.theory.intervals import mean_interval
+from crossbandit.theory.runs.decomposition import SIGNS, Decomposition
+from crossbandit.theory.runs.intervals import mean_interval
 from crossbandit.theory.statements import Figure, Series, Shape
 
 if TYPE_CHECKING:

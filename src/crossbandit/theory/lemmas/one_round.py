@@ -22,9 +22,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crossbandit.theory.definition import mixed
-from crossbandit.theory.search import Case, Point, Sides, bounded
-from crossbandit.theory.stable_epoch import CONTEXTS, StableEpoch, away, coordinates, epoch_at
+from crossbandit.theory.exact.definition import mixed
+from crossbandit.theory.lemmas.search import Case, Point, Sides, bounded
+from crossbandit.theory.lemmas.stable_epoch import (
+    CONTEXTS,
+    StableEpoch,
+    away,
+    coordinates,
+    epoch_at,
+)
 from crossbandit.theory.statements import Effort, Outcome, Subject, statement
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from crossbandit.algorithms.tuning import Constants
-from crossbandit.theory.trajectories import replay
-from crossbandit.theory.worlds import World, world_of
+from crossbandit.theory.runs.trajectories import replay
+from crossbandit.theory.runs.worlds import World, world_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from crossbandit.kernels.epochs import EpochParameters
     from crossbandit.kernels.rounds import Floats
     from crossbandit.streams import Seed
-    from crossbandit.theory.trajectories import Epoch, Pair
+    from crossbandit.theory.runs.trajectories import Epoch, Pair
 
 _LEAST = 1e-300  # of a weight: what is smaller is nothing, and has no ratio
 

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crossbandit.theory.search import Case, Sides, bounded
-from crossbandit.theory.stability import ODDS
-from crossbandit.theory.stable_epoch import C_0, StableEpoch, away, epoch_cases
+from crossbandit.theory.lemmas.search import Case, Sides, bounded
+from crossbandit.theory.lemmas.stability import ODDS
+from crossbandit.theory.lemmas.stable_epoch import C_0, StableEpoch, away, epoch_cases
 from crossbandit.theory.statements import Effort, Outcome, Subject, statement
 
 if TYPE_CHECKING:

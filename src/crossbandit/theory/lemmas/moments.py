@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from crossbandit.theory.search import Case, Point, Sides, between, bounded, geometric
+from crossbandit.theory.lemmas.search import Case, Point, Sides, between, bounded, geometric
 from crossbandit.theory.statements import Effort, Outcome, Subject, statement
 
 if TYPE_CHECKING:

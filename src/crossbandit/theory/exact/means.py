@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crossbandit.theory.enumeration import Node, Tree, play_retained
-from crossbandit.theory.exact import NU, trees
+from crossbandit.theory.exact.enumeration import Node, Tree, play_retained
+from crossbandit.theory.exact.laws import NU, trees
+from crossbandit.theory.lemmas.tally import Differences, weighted_sum
 from crossbandit.theory.statements import Effort, Outcome, Subject, statement
-from crossbandit.theory.tally import Differences, weighted_sum
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from crossbandit.kernels.rounds import Floats
-    from crossbandit.theory.definition import Pair
+    from crossbandit.theory.exact.definition import Pair
 
 
 @statement(25, "Section 3.3: lhat and b", "Lemma 11 (proof): mean of the population estimate")

@@ -16,9 +16,15 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from crossbandit.graphs import FeedbackGraph, loopless_clique, paper_ring, threshold
-from crossbandit.theory.definition import mixed
-from crossbandit.theory.search import Case, Point, Sides, bounded, geometric
-from crossbandit.theory.stable_epoch import StableEpoch, away, coordinates, epoch_at, epoch_cases
+from crossbandit.theory.exact.definition import mixed
+from crossbandit.theory.lemmas.search import Case, Point, Sides, bounded, geometric
+from crossbandit.theory.lemmas.stable_epoch import (
+    StableEpoch,
+    away,
+    coordinates,
+    epoch_at,
+    epoch_cases,
+)
 from crossbandit.theory.statements import Effort, Outcome, Subject, statement
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ import numpy as np
 
 from crossbandit.algorithms.tuning import required_alpha, required_contexts, required_horizon
 from crossbandit.simulation import simulate_many
-from crossbandit.theory.intervals import Interval, mean_interval, slope, slope_interval
-from crossbandit.theory.orders import orders
+from crossbandit.theory.runs.intervals import Interval, mean_interval, slope, slope_interval
+from crossbandit.theory.runs.orders import orders
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crossbandit.theory.definition import mixed
-from crossbandit.theory.search import Case, Point, Sides, distribution, geometric
+from crossbandit.theory.exact.definition import mixed
+from crossbandit.theory.lemmas.search import Case, Point, Sides, distribution, geometric
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -1,0 +1,1 @@
+"""Regret against horizon, graph and contexts: exponents with intervals."""

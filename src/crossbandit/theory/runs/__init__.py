@@ -1,0 +1,1 @@
+"""Trajectories beside the definition: the decomposition of regret, and the good events."""
