@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from crossbandit import Algorithm, Environment, FeedbackGraph
-    from crossbandit.environments import ContextLaw, FirstPrice, Stochastic
+    from crossbandit.environments import ContextLaw
+    from crossbandit.environments.auctions import FirstPrice
+    from crossbandit.environments.stochastic import Stochastic
 
 SEEDS = 10
 ETAS = tuple(4.0**k for k in range(-4, 6))  # ten fixed learning rates

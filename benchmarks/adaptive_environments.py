@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crossbandit import Problem, graphs
-from crossbandit.environments import BlockEnvironment, FiniteContexts, Stochastic
+from crossbandit.environments import BlockEnvironment, FiniteContexts
 from crossbandit.environments.environment import row_block
+from crossbandit.environments.stochastic import Stochastic
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -21,6 +21,7 @@ from tests.reference import cross_graph
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from crossbandit.environments.benchmark import PaperBenchmark
     from crossbandit.kernels.rounds import Floats, Integers
 
 HORIZON = 10_000
@@ -66,7 +67,7 @@ def _run() -> Iterator[Result]:
     )
 
 
-def _reference(environment: environments.PaperBenchmark) -> Callable[[], object]:
+def _reference(environment: PaperBenchmark) -> Callable[[], object]:
     """Return the literal transcription on the same losses, made beforehand: they repeat."""
     table = np.array([environment.losses(t).T for t in range(2000)])
     parameters = CrossGraph().parameters(environment.problem)
@@ -86,7 +87,7 @@ def _reference(environment: environments.PaperBenchmark) -> Callable[[], object]
     )
 
 
-def _bare_additions(environment: environments.PaperBenchmark) -> Callable[[], object]:
+def _bare_additions(environment: PaperBenchmark) -> Callable[[], object]:
     """Return a compiled loop that adds what the run adds, row by row, and does nothing else."""
     arms, rounds, weights = _retained(environment)
     block = environment.block(0, HORIZON)
@@ -94,7 +95,7 @@ def _bare_additions(environment: environments.PaperBenchmark) -> Callable[[], ob
     return lambda: _add_all(block, arms, rounds, weights, estimates)
 
 
-def _retained(environment: environments.PaperBenchmark) -> tuple[Integers, Integers, Floats]:
+def _retained(environment: PaperBenchmark) -> tuple[Integers, Integers, Floats]:
     """Return arm, round and weight of each row that the run adds."""
     learner = CrossGraph().start(environment.problem, seed=SEED)
     added = []

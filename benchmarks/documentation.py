@@ -82,7 +82,7 @@ def draw_rewards() -> None:
             _, reward, _, over, info = env.step(np.int64(arm))
             rewards.append(reward)
             if learns:
-                learner.learn(decision, info["losses"])
+                learner.learn(decision, info["losses"][list(decision.revealed)])
         total = np.cumsum(rewards)
         rounds = np.linspace(0, total.size - 1, POINTS).astype(int)
         axes.plot(rounds + 1, total[rounds], label="learner" if learns else "random bids")

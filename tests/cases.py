@@ -24,7 +24,7 @@ ALGORITHMS: tuple[Algorithm, ...] = (
     CrossGraph(),
     CrossGraph(eta=0.3, gamma=0.02, rho=0.1, beta=0.05, epoch_length=6),
     CrossGraphAdaptive(),
-    CrossGraphAdaptive(half_life=50.0, rate=0.5, exploration=3.0, recency=2.0),
+    CrossGraphAdaptive(half_life=50.0, rate=0.5, exploration=3.0, recency=2.0, anchored=True),
     CrossGraphKnown(),
     CrossGraphKnown(eta=0.3, gamma=0.02, rho=0.1, beta=0.05),
     SchneiderZimmert(),

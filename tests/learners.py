@@ -8,6 +8,7 @@ import numpy as np
 
 from crossbandit import Decision, Problem
 from crossbandit.algorithms import Algorithm, Learner
+from crossbandit.algorithms.cross_graph_adaptive import AdaptiveLearner
 from crossbandit.environments import BlockEnvironment
 from crossbandit.kernels.rounds import Floats
 from crossbandit.streams import stream
@@ -87,12 +88,18 @@ def cumulative(learner: Learner) -> Floats:
     estimates, bias = state["estimates"][0], state["bias"][0]
     firsts, entries, table, _ = learner.problem.form.support()
     width = table.shape[2]
-    return np.array(
+    own = np.array(
         [
             bias + (estimates[:, first : first + width] * table[entry]).sum(axis=1)
             for first, entry in zip(firsts, entries, strict=True)
         ]
     )
+    if isinstance(learner, AdaptiveLearner):  # which keeps differences to an anchor
+        anchor, order, _ = learner._sight.anchors
+        for a in order:
+            if anchor[a] >= 0:
+                own[:, a] += own[:, anchor[a]]
+    return own
 
 
 def assert_same_state(learner: Learner, other: Learner) -> None:

@@ -93,12 +93,12 @@ class Greedy(Spoiled):
 
 class Unnormalised(Spoiled):
     def policy(self, context: Any, available: Any = None) -> Floats:
-        return 2 * super().policy(context)
+        return 2 * super().policy(context, available)
 
 
 class Impure(Spoiled):
     def policy(self, context: Any, available: Any = None) -> Floats:
-        policy = super().policy(context)
+        policy = super().policy(context, available)
         self._learners.estimates[context, 0] += 1.0
         return policy
 
@@ -173,6 +173,23 @@ class TwoFaced(Spoiled):
         args[3][:] = 0
 
 
+class Deaf(Spoiled):
+    """Its compiled loop does not listen to what is available."""
+
+    def simulate(self, *args: Any) -> None:
+        everything = np.empty((args[3].size, 0), dtype=np.bool_)
+        super().simulate(args[0], args[1]._replace(available=everything), *args[2:])
+
+
+class Stubborn(Spoiled):
+    """Its compiled loop plays the first arm that is available, where not all are."""
+
+    def simulate(self, *args: Any) -> None:
+        super().simulate(*args)
+        if args[1].available.size:
+            args[3][:] = args[1].available.argmax(axis=1)
+
+
 @register
 @dataclass(frozen=True, kw_only=True)
 class Broken(Algorithm):
@@ -203,6 +220,8 @@ BROKEN = {
     Impatient: "After late, unordered and missing feedback the policy is",
     Amnesiac: "A learner that was saved and loaded played other arms",
     TwoFaced: "The compiled and the plain simulation played different arms",
+    Deaf: "Broken played arm . in round .*, where only .* were available",
+    Stubborn: "The compiled and the plain simulation played different arms",
 }
 
 

@@ -11,8 +11,11 @@ import pytest
 from gymnasium import spaces
 from gymnasium.utils.env_checker import check_env
 
-from crossbandit import CrossGraphAdaptive, simulate
+from crossbandit import CrossGraphAdaptive, Problem, graphs, simulate
+from crossbandit.environments import FiniteContexts
+from crossbandit.errors import InvalidParameterError
 from crossbandit.gym import ENVIRONMENTS, BanditEnv
+from crossbandit.kernels.rounds import Floats
 from crossbandit.streams import stream
 
 every_id = pytest.mark.parametrize("id_", ENVIRONMENTS)
@@ -46,8 +49,10 @@ def test_a_learner_plays_it_as_a_simulation_does(id_: str) -> None:
     while not over:
         decision = learner.act(info["context"], info["action_mask"].astype(bool))
         _, reward, ended, over, info = env.step(np.int64(decision.arm))
-        assert info["revealed"].tolist() == list(decision.revealed)
-        learner.learn(decision, info["losses"])
+        shown = list(decision.revealed)
+        assert np.flatnonzero(info["revealed"]).tolist() == shown
+        assert np.isinf(np.delete(info["losses"], shown, axis=0)).all()
+        learner.learn(decision, info["losses"][shown])
         arms.append(decision.arm)
         rewards.append(reward)
         assert not ended
@@ -86,7 +91,8 @@ def test_an_action_that_is_not_available_earns_the_least_and_shows_nothing() -> 
     observation, _ = env.reset(seed=0)
     _, reward, _, _, info = env.step(np.int64(observation.argmin()))
     assert reward == -1.0
-    assert info["revealed"].size == info["losses"].size == 0
+    assert info["revealed"].tolist() == [0] * 10
+    assert np.isinf(info["losses"]).all()
 
 
 def test_an_episode_ends_with_the_horizon() -> None:
@@ -97,6 +103,62 @@ def test_an_episode_ends_with_the_horizon() -> None:
     assert [env.step(np.int64(0))[3] for _ in range(2)] == [False, True]
     with pytest.raises(gymnasium.error.ResetNeeded, match="again after 2 rounds"):
         env.step(np.int64(0))
+
+
+@every_id
+def test_vectorised_it_plays_as_it_does_alone(id_: str) -> None:
+    """Two environments at once, past the end of an episode."""
+    vector = gymnasium.make_vec(id_, num_envs=2, horizon=4)
+    alone = [made(id_, horizon=4) for _ in range(2)]
+    _, infos = vector.reset(seed=5)
+    single = [env.reset(seed=5 + i)[1] for i, env in enumerate(alone)]
+    for _ in range(4):
+        arms = np.array([single[0]["action_mask"].argmax(), alone[1].world.problem.arms - 1])
+        _, rewards, _, over, infos = vector.step(arms)
+        for i, env in enumerate(alone):
+            _, reward, _, ended, single[i] = env.step(arms[i])
+            assert (rewards[i], over[i]) == (reward, ended)
+            for key, value in single[i].items():
+                np.testing.assert_array_equal(infos[key][i], value)
+    _, _, _, over, infos = vector.step(np.zeros(2, dtype=np.int64))  # begins the next episode
+    assert not over.any()
+    assert infos["round"].tolist() == [0, 0]
+    vector.close()
+
+
+@pytest.mark.parametrize("action", [-1, 10, 2.7, "1", None, np.array([1])])
+def test_an_action_that_is_no_arm_is_refused(action: Any) -> None:
+    env = made("crossbandit/Sleeping-v0")
+    env.reset(seed=0)
+    with pytest.raises(gymnasium.error.InvalidAction, match=r"an integer from 0 to 9. Got "):
+        env.step(action)
+    assert env.step(np.int64(0))[4]["round"] == 1
+
+
+class Plain:
+    """An environment without blocks, as anybody may write one."""
+
+    def __init__(self, horizon: int) -> None:
+        self.problem = Problem(graphs.threshold(3), contexts=2, horizon=horizon)
+        self.context_law = FiniteContexts(2)
+
+    def losses(self, round_: int) -> Floats:
+        return np.random.default_rng(round_).random((3, 2))
+
+
+def test_it_wraps_any_registered_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    builders = {"plain": Plain, "nothing": lambda horizon: horizon}
+    monkeypatch.setattr("crossbandit.environments.registry._ENVIRONMENTS._builders", builders)
+    env = BanditEnv("plain", horizon=20)
+    _, info = env.reset(seed=0)
+    context = info["context"]
+    _, reward, _, _, info = env.step(np.int64(1))
+    losses = Plain(20).losses(0)
+    assert reward == -losses[1, context]
+    np.testing.assert_array_equal(info["losses"][1:], losses[1:])
+    assert info["revealed"].tolist() == [0, 1, 1]
+    with pytest.raises(InvalidParameterError, match=r"'name' .* that of an Environment. Got 10"):
+        BanditEnv("nothing", horizon=10)
 
 
 def in_python(script: str) -> str:

@@ -32,7 +32,7 @@ from crossbandit.errors import (
     InvalidParameterError,
 )
 from crossbandit.graphs import FeedbackGraph, threshold
-from crossbandit.kernels.rounds import write_rows
+from crossbandit.kernels.rounds import LossBlock, write_rows
 from crossbandit.losses import DenseForm
 from crossbandit.losses.forms import LINEAR_TOLERANCE
 from crossbandit.simulation import simulate
@@ -42,7 +42,10 @@ from crossbandit.streams import stream
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    import numpy.typing as npt
+
     from crossbandit.algorithms import Learner
+    from crossbandit.kernels.rounds import Booleans
     from crossbandit.problem import Problem
 
 _ROUNDS = 60
@@ -69,6 +72,8 @@ def check_algorithm(algorithm: Algorithm, graph: FeedbackGraph | None = None) ->
     _check_late_feedback(algorithm, problem, rows)
     _check_checkpoint(algorithm, problem, rows)
     _check_simulation(algorithm, environment)
+    if algorithm.takes_availability:
+        _check_simulation(algorithm, _Masked(environment))
 
 
 def check_environment(environment: Environment, rounds: int = 50) -> None:
@@ -274,6 +279,21 @@ def _check_checkpoint(algorithm: Algorithm, problem: Problem, rows: Any) -> None
             "A learner that was saved and loaded played other arms than the one that went on.",
             "Does _state return everything that is learned, as arrays that load can fill in place?",
         )
+
+
+class _Masked(BlockEnvironment):
+    """An environment of which each context but the last lacks an arm."""
+
+    def __init__(self, whole: BlockEnvironment) -> None:
+        self.problem, self.context_law, self._whole = whole.problem, whole.context_law, whole
+
+    def block(self, start: int, stop: int) -> LossBlock:
+        return self._whole.block(start, stop)
+
+    def available(self, contexts: npt.NDArray[Any]) -> Booleans:
+        missing = contexts[:, None] % self.problem.arms == np.arange(self.problem.arms)
+        mask: Booleans = ~missing | (contexts[:, None] == _CONTEXTS - 1)
+        return mask
 
 
 def _check_simulation(algorithm: Algorithm, environment: BlockEnvironment) -> None:

@@ -10,8 +10,9 @@ earned, or less the loss where there is no money. An episode ends after the hori
 
 `info` holds what a learner with graph feedback is given besides. About the round to come: `context`
 as `Learner.act` takes it, `action_mask`, 1 for each arm that is available, and its `round`. About
-the round that was played: `revealed`, the arms whose losses were shown, and `losses`, a row for
-each as `Learner.learn` takes them.
+the round that was played: `revealed`, 1 for each arm whose losses were shown, and `losses`, a row
+for each arm, infinite where nothing was shown. `losses[list(decision.revealed)]` is what
+`Learner.learn` takes. All have the same shape in every round, so environments can be vectorised.
 
 Gymnasium comes with `pip install "crossbandit[gymnasium]"`.
 """
@@ -22,12 +23,18 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from crossbandit.environments import UniformVectors
-from crossbandit.environments.environment import availability, checked_block, horizon_of
+from crossbandit.environments import BlockEnvironment, Environment, UniformVectors
+from crossbandit.environments.environment import (
+    availability,
+    checked_block,
+    checked_rows,
+    horizon_of,
+)
 from crossbandit.environments.registry import build
 from crossbandit.environments.sleeping import Sleeping
 from crossbandit.graphs.registry import build as build_graph
 from crossbandit.kernels.rounds import write_rows
+from crossbandit.validation import reject
 
 try:
     import gymnasium
@@ -42,7 +49,6 @@ from gymnasium import spaces
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from crossbandit.environments import BlockEnvironment
     from crossbandit.kernels.rounds import Floats, LossBlock
 
 _STRETCH = 256  # rounds whose losses are made at once
@@ -63,7 +69,8 @@ class BanditEnv(gymnasium.Env[Any, np.int64]):
 
     `name` is its registered name, the rest are its parameters; a graph may be a table of its own
     name and parameters, as in a study file. Losses depend on `table_seed`, contexts on the seed
-    of `reset`. An action that is not available counts as a loss of 1, and reveals nothing.
+    of `reset`. An action that is not available counts as a loss of 1, and reveals nothing; one that
+    is no arm raises gymnasium.error.InvalidAction.
     """
 
     metadata: ClassVar[dict[str, Any]] = {"render_modes": []}  # type: ignore[misc]
@@ -71,7 +78,9 @@ class BanditEnv(gymnasium.Env[Any, np.int64]):
     def __init__(self, name: str, horizon: int = 10_000, **parameters: Any) -> None:
         if isinstance(parameters.get("graph"), dict):
             parameters["graph"] = build_graph(**parameters["graph"])
-        self.world: BlockEnvironment = build(name, horizon=horizon, **parameters)
+        self.world: Environment = build(name, horizon=horizon, **parameters)
+        if not isinstance(self.world, Environment):
+            reject("BanditEnv", "name", "that of an Environment", self.world)
         self.action_space = spaces.Discrete(self.world.problem.arms)
         self.observation_space = _space(self.world)
         self._round = 0
@@ -95,14 +104,19 @@ class BanditEnv(gymnasium.Env[Any, np.int64]):
             raise gymnasium.error.ResetNeeded(
                 f"There is no round to play: call reset first, and again after {horizon} rounds."
             )
-        arm = int(action)
-        loss, revealed = 1.0, np.empty(0, dtype=np.int64)
-        rows = self._losses()
+        if not self.action_space.contains(action):
+            arms = self.world.problem.arms
+            raise gymnasium.error.InvalidAction(
+                f"An action must be an integer from 0 to {arms - 1}. Got {action!r}."
+            )
+        arm, loss, rows = int(action), 1.0, self._losses()
+        revealed = np.zeros(self.world.problem.arms, dtype=np.int8)
         if self._available[arm]:
             problem = self.world.problem
             loss = float(problem.form.reading(self._context[0]).losses(rows[[arm]], [arm])[0])
-            revealed = problem.graph.out_neighbors(arm)
-        shown = {"revealed": revealed, "losses": rows[revealed]}
+            revealed[problem.graph.out_neighbors(arm)] = 1
+        rows[revealed == 0] = np.inf  # not NaN, which Gymnasium's checker finds unlike itself
+        shown = {"revealed": revealed, "losses": rows}
         self._round += 1
         self._draw()
         over = self._round >= horizon
@@ -110,6 +124,8 @@ class BanditEnv(gymnasium.Env[Any, np.int64]):
 
     def _losses(self) -> Floats:
         """Return the rows of all arms in the round to play."""
+        if not isinstance(self.world, BlockEnvironment):
+            return checked_rows(self.world, self._round).copy()
         start = self._round - self._round % _STRETCH
         if self._stretch is None or self._stretch[0] != start:
             stop = min(start + _STRETCH, horizon_of(self.world))
@@ -143,7 +159,7 @@ class BanditEnv(gymnasium.Env[Any, np.int64]):
         return 0.0 - loss if rules is None else float(rules.earned(loss))
 
 
-def _space(world: BlockEnvironment) -> spaces.Space[Any]:
+def _space(world: Environment) -> spaces.Space[Any]:
     """Return the contexts as Gymnasium describes them; features that never change are left out."""
     if isinstance(world, Sleeping):
         return spaces.MultiBinary(world.problem.arms)
@@ -153,7 +169,7 @@ def _space(world: BlockEnvironment) -> spaces.Space[Any]:
     return spaces.Box(low[low < high], high[low < high], dtype=np.float64)
 
 
-def _box(world: BlockEnvironment) -> tuple[Floats, Floats]:
+def _box(world: Environment) -> tuple[Floats, Floats]:
     """Return the bounds of feature vectors, as far as the law of the contexts has any."""
     law = world.context_law
     if isinstance(law, UniformVectors):

@@ -9,6 +9,8 @@ import math
 import numbers
 from typing import TYPE_CHECKING, NoReturn
 
+import numpy as np
+
 from crossbandit.errors import InvalidInputError, InvalidParameterError
 
 if TYPE_CHECKING:
@@ -64,7 +66,7 @@ def number(
 ) -> float:
     """Return `value` as a finite float within the given bounds."""
     bounds = [
-        f"{word} {bound:g}"
+        f"{word} {bound:.15g}"
         for word, bound in (
             ("above", above),
             ("of at least", at_least),
@@ -103,6 +105,19 @@ def choice(owner: str, name: str, value: object, choices: Collection[str]) -> st
     if not isinstance(value, str) or value not in choices:
         reject(owner, name, "one of " + ", ".join(map(repr, choices)), value)
     return value
+
+
+def boolean(
+    owner: str,
+    name: str,
+    value: object,
+    *,
+    error: type[InvalidInputError] = InvalidParameterError,
+) -> bool:
+    """Return `value`, which is True or False, as a bool."""
+    if not isinstance(value, bool | np.bool_):
+        reject(owner, name, "True or False", value, error=error)
+    return bool(value)
 
 
 def even(owner: str, name: str, value: object) -> int:

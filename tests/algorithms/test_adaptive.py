@@ -6,12 +6,24 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 
 from crossbandit import CrossGraphAdaptive, FeedbackGraph, Problem, graphs, simulate
+from crossbandit.algorithms.anchors import NO_ANCHORS, anchors_of
 from crossbandit.algorithms.cross_graph_adaptive import AdaptiveLearner
 from crossbandit.checks import check_algorithm
-from crossbandit.environments import BlockEnvironment, from_table, paper_benchmark
+from crossbandit.environments import (
+    BlockEnvironment,
+    from_table,
+    newsvendor,
+    paper_benchmark,
+    posted_price,
+)
+from crossbandit.environments.auctions import AuctionRules, first_price
 from crossbandit.errors import InvalidParameterError
 from crossbandit.kernels import adaptive
 from crossbandit.kernels.rounds import Floats
@@ -179,22 +191,32 @@ def expectation(
     return mean, factor, adaptive.baseline(learner._adaptive)
 
 
+@pytest.mark.parametrize("anchored", [False, True])
 @pytest.mark.parametrize("rounds", [3, 40])
 @every_graph
-def test_the_estimate_has_the_stated_mean(graph: FeedbackGraph, rounds: int) -> None:
-    """E[lhat_c(a)] = (l_c(a) - m) sum_c nu(c) r_c(N_in(a)) / (w_c(a) + f(a)), w with c counted."""
+def test_the_estimate_has_the_stated_mean(
+    graph: FeedbackGraph, rounds: int, anchored: bool
+) -> None:
+    """E[lhat_c(a)] = (l_c(a) - m) phi(a), phi(a) = sum_c nu(c) r_c(N_in(a)) / (w_c(a) + f(a)).
+
+    Here w counts c. For an arm with an anchor g it is E[lhat_c(g)] + (l_c(a) - l_c(g)) phi(a).
+    """
     nu = np.array([0.3, 0.7])
     environment = from_table(
         np.random.default_rng(1).random((rounds, 2, graph.arms)), graph, nu.tolist()
     )
-    learner = start(CrossGraphAdaptive(), environment)
+    learner = start(CrossGraphAdaptive(anchored=anchored), environment)
     assert isinstance(learner, AdaptiveLearner)
     for context in contexts_of(environment):
         decision = learner.act(context)
         learner.learn(decision, revealed(environment, decision))
     losses = np.random.default_rng(2).random((graph.arms, 2))
     mean, factor, base = expectation(learner, nu, losses)
-    np.testing.assert_allclose(mean, (losses.T - base) * factor, rtol=0, atol=1e-12)
+    expected = (losses.T - base) * factor
+    anchor = cross_graph_adaptive.anchors(graph.adjacency) if anchored else {}
+    for a in sorted(anchor, key=lambda a: -graph.adjacency[:, a].sum()):
+        expected[:, a] = expected[:, anchor[a]] + (losses[a] - losses[anchor[a]]) * factor[a]
+    np.testing.assert_allclose(mean, expected, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -219,6 +241,85 @@ def test_the_bias_is_small_where_contexts_show_every_arm(
     _, factor, _ = expectation(learner, nu, losses[0].T)
     assert (factor > least).all()
     assert (factor < 1.2).all()
+
+
+# ------------------------------------------------------------------------------------- anchors
+
+
+@pytest.mark.parametrize(
+    ("graph", "anchor"),
+    [
+        (graphs.threshold(4, "higher"), [1, 2, 3, -1]),
+        (graphs.threshold(4, "lower"), [-1, 0, 1, 2]),
+        (FeedbackGraph([[1, 1, 1], [0, 1, 0], [0, 0, 1]]), [1, -1, -1]),
+    ],
+    ids=["higher", "lower", "two to choose from"],
+)
+def test_anchors_by_hand(graph: FeedbackGraph, anchor: list[int]) -> None:
+    assert anchors_of(graph).anchor.tolist() == anchor
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [
+        graphs.singletons(3),
+        graphs.complete(3),
+        graphs.loopless_clique(4),
+        graphs.apple_tasting(),
+        graphs.paper_ring(9, radius=1),
+        graphs.paper_ring(9, radius=8),
+    ],
+)
+def test_graphs_without_anchors(graph: FeedbackGraph) -> None:
+    assert anchors_of(graph) is NO_ANCHORS
+
+
+@given(st.integers(2, 7).flatmap(lambda arms: arrays(np.bool_, (arms, arms))))
+def test_anchors_are_those_of_the_definition(adjacency: npt.NDArray[np.bool_]) -> None:
+    found = anchors_of(FeedbackGraph(adjacency))
+    expected = cross_graph_adaptive.anchors(adjacency)
+    assert {a: b for a, b in enumerate(found.anchor.tolist()) if b >= 0} == expected
+    place = {a: i for i, a in enumerate(found.order.tolist())}
+    assert all(place[b] < place[a] for a, b in expected.items())
+    assert found.roots.tolist() == ([] if not expected else sorted(set(place) - set(expected)))
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [first_price(20_000), newsvendor(20_000), posted_price(20_000, reports="after-refusal")],
+    ids=["first-price", "newsvendor", "posted-price"],
+)
+def test_anchors_lower_regret_where_losses_go_together(environment: BlockEnvironment) -> None:
+    with_them, without = (
+        np.mean([simulate(algorithm, environment, seed=s).final_regret for s in range(3)])
+        for algorithm in (CrossGraphAdaptive(anchored=True), CrossGraphAdaptive())
+    )
+    assert with_them < 0.75 * without
+
+
+def test_prices_that_go_with_values_mislead_less_with_anchors() -> None:
+    """Low bids are made at low values; what they show of prices is too good for high values."""
+    rng = np.random.default_rng(0)
+    common, own, other = rng.normal(size=(3, 20_000))
+    values = np.minimum(np.exp(0.5 * common + 0.2 * own), 4.0)
+    prices = np.exp(0.5 * common + 0.2 * other - 0.5)
+    rules = AuctionRules(bids=60, highest_value=4.0)
+    problem = Problem(rules.graph("after-loss"), features=2)
+    contexts = problem.form.block(rules.contexts(values), rules.available(values))
+    arms = np.empty(values.size, dtype=np.int64)
+    earned = []
+    for anchored in (True, False):
+        learner = CrossGraphAdaptive(anchored=anchored).start(problem, seed=1)
+        learner.simulate(arms, contexts, rules.block(prices), arms, np.empty(arms.size))
+        earned.append(rules.surplus(values, rules.amounts[arms], prices).sum())
+    assert earned[0] > 1.3 * earned[1]
+
+
+def test_features_that_differ_from_arm_to_arm_have_no_differences() -> None:
+    table = np.random.default_rng(0).random((5, 4, 2))
+    problem = Problem(graphs.threshold(4), features=table)
+    learner = CrossGraphAdaptive(anchored=True).start(problem, seed=0)
+    assert learner._sight.anchors is NO_ANCHORS
 
 
 # ---------------------------------------------------------------------------------- forgetting

@@ -18,9 +18,15 @@ from crossbandit import (
     simulate,
 )
 from crossbandit.algorithms import Algorithm
-from crossbandit.environments import BlockEnvironment
-from crossbandit.environments.auctions import first_price
-from crossbandit.errors import InvalidContextError, InvalidLossesError, InvalidParameterError
+from crossbandit.checks import check_environment
+from crossbandit.environments import BlockEnvironment, FiniteContexts, first_price
+from crossbandit.environments.environment import row_block
+from crossbandit.errors import (
+    CheckFailedError,
+    InvalidContextError,
+    InvalidLossesError,
+    InvalidParameterError,
+)
 from crossbandit.kernels.rounds import Booleans, Floats, LossBlock
 from tests.cases import asymmetric, every_algorithm, table
 from tests.learners import contexts_of, cumulative, play, start
@@ -105,7 +111,7 @@ def test_an_arm_that_is_never_available_might_as_well_not_exist(
 
 @pytest.mark.parametrize("graph", [asymmetric(), graphs.threshold(4), graphs.loopless_clique(5)])
 def test_the_adaptive_learner_is_its_transcription(graph: FeedbackGraph) -> None:
-    algorithm = CrossGraphAdaptive(exploration=3.0, recency=2.0)
+    algorithm = CrossGraphAdaptive(exploration=3.0, recency=2.0, anchored=True)
     environment = sleeping(graph)
     contexts = contexts_of(environment)
     learner = start(algorithm, environment)
@@ -117,7 +123,7 @@ def test_the_adaptive_learner_is_its_transcription(graph: FeedbackGraph) -> None
         contexts,
         uniforms,
         available=masks(graph.arms)[contexts],
-        **{name: parameters[name] for name in ("rate", "exploration", "recency", "half_life")},
+        **{name: value for name, value in parameters.items() if name != "id"},
     )
     arms = []
     for t, context in enumerate(contexts):
@@ -188,7 +194,16 @@ def test_the_comparator_is_the_best_available_arm() -> None:
 
 
 @pytest.mark.parametrize(
-    "mask", [[True], [1, 0, 1, 1], np.zeros(4, dtype=bool), "TTTT", [[True] * 4], [0, 1]]
+    "mask",
+    [
+        [True],
+        [1, 0, 1, 1],
+        np.zeros(4, dtype=bool),
+        "TTTT",
+        [[True] * 4],
+        [0, 1],
+        [[True], [True, False]],
+    ],
 )
 def test_a_bad_mask_is_refused_and_changes_nothing(mask: Any) -> None:
     learner = CrossGraphAdaptive().start(Problem(graphs.threshold(4), contexts=2), seed=0)
@@ -219,6 +234,92 @@ def test_a_loss_counts_only_where_its_arm_may_be_played() -> None:
         careless = learner.act(value)
         with pytest.raises(InvalidLossesError, match="arm 3"):
             learner.learn(careless, row[list(careless.revealed)])
+
+
+VALUES, BIDS = np.array([0.25, 0.5, 1.0]), np.array([0.0, 0.25, 0.5, 0.75])
+
+
+class TableAuction(BlockEnvironment):
+    """First-price auctions with three values, listed as a table; no bid is above the value."""
+
+    def __init__(self, horizon: int) -> None:
+        features = np.stack([np.ones(3), VALUES], axis=1)
+        self.problem = Problem(graphs.threshold(4), features=features, horizon=horizon)
+        self.context_law = FiniteContexts(3)
+        self._prices = np.random.default_rng(0).uniform(0, 0.6, horizon)
+
+    def available(self, contexts: npt.NDArray[Any]) -> Booleans:
+        mask: Booleans = VALUES[contexts][:, None] >= BIDS
+        return mask
+
+    def block(self, start: int, stop: int) -> LossBlock:
+        won = self._prices[start:stop, None] <= BIDS
+        return row_block(np.stack([1.0 + won * BIDS, -1.0 * won], axis=2))
+
+
+class PlainAuction:
+    """The same, without blocks."""
+
+    def __init__(self, horizon: int) -> None:
+        self._auction = TableAuction(horizon)
+        self.problem, self.context_law = self._auction.problem, self._auction.context_law
+
+    def available(self, contexts: npt.NDArray[Any]) -> Booleans:
+        return self._auction.available(contexts)
+
+    def losses(self, round_: int) -> Floats:
+        return self._auction.losses(round_)
+
+
+@pytest.mark.parametrize("auction", [TableAuction, PlainAuction])
+def test_a_table_may_lose_anything_where_an_arm_is_out_of_reach(auction: Any) -> None:
+    """A bid of 0.75 that wins at a value of 0.25 loses 1.5, and cannot be made."""
+    environment = auction(300)
+    check_environment(environment)
+    run = simulate(CrossGraphAdaptive(), environment, seed=1, show_progress=False)
+    plain = simulate(CrossGraphAdaptive(), environment, seed=1, compiled=False, show_progress=False)
+    np.testing.assert_array_equal(run.arms, plain.arms)
+    assert (BIDS[run.arms] <= VALUES[run.contexts]).all()
+
+
+def test_a_table_must_hold_losses_where_an_arm_is_in_reach() -> None:
+    class Cheap(TableAuction):
+        def available(self, contexts: npt.NDArray[Any]) -> Booleans:
+            mask = super().available(contexts)
+            mask[contexts == 1, 3] = True  # 0.75 at a value of 0.5
+            return mask
+
+    environment = Cheap(300)
+    with pytest.raises(InvalidLossesError, match=r"Got 1\.25 .* for arm 3 in context 1"):
+        _ = environment.totals
+    with pytest.raises(CheckFailedError, match=r"range from .* to 1\.25"):
+        check_environment(environment)
+
+
+def test_losses_of_a_table_are_looked_at_where_the_mask_is_known() -> None:
+    """With a mask, in the decision's own context; without one, in all contexts."""
+    learner = CrossGraphAdaptive().start(TableAuction(300).problem, seed=0)
+    won = np.stack([1.0 + BIDS, -np.ones(4)], axis=1)
+    for context, value in enumerate(VALUES):
+        decision = learner.act(context, value >= BIDS)
+        learner.learn(decision, won[list(decision.revealed)])
+        decision = learner.act(context)
+        with pytest.raises(InvalidLossesError, match=r"for arm .: a loss of 1.* in context"):
+            learner.learn(decision, won[list(decision.revealed)])
+        decision = learner.act(context, np.ones(4, dtype=bool))
+        if context < 2:
+            with pytest.raises(InvalidLossesError, match=f"in context {context}"):
+                learner.learn(decision, won[list(decision.revealed)])
+        with pytest.raises(InvalidLossesError, match="nan"):
+            learner.learn(decision, won[list(decision.revealed)] * [np.nan, 1.0])
+
+
+def test_dense_losses_must_be_losses_in_every_context() -> None:
+    """Each is given by itself, so a number can be given where an arm is out of reach."""
+    learner = CrossGraphAdaptive().start(Problem(graphs.complete(2), contexts=2), seed=0)
+    decision = learner.act(0, np.array([True, False]))
+    with pytest.raises(InvalidLossesError, match=r"Got 1\.5 for arm 1 in context 0"):
+        learner.learn(decision, [[0.5, 0.5], [1.5, 0.5]])
 
 
 @pytest.mark.parametrize(

@@ -353,7 +353,7 @@ FOREIGN: dict[str, bytes] = {
     "no version": archive({"format": "crossbandit-learner"}),
     "a version of words": archive({"format": "crossbandit-learner", "version": "1"}),
     "a version before the first": archive({"format": "crossbandit-learner", "version": 0}),
-    "nothing but a header": archive({"format": "crossbandit-learner", "version": 1}),
+    "nothing but a header": archive({"format": "crossbandit-learner", "version": VERSION}),
 }
 
 
@@ -421,11 +421,19 @@ def test_a_checkpoint_that_does_not_hold_together_is_refused(
         load(path)
 
 
-def test_a_checkpoint_of_a_newer_version_says_so(content: bytes, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("version", "message"),
+    [
+        (VERSION + 1, r"by a newer version .* or a newer one\."),
+        (VERSION - 1, r"by an earlier version .* or start a new learner\."),
+    ],
+)
+def test_a_checkpoint_of_another_version_says_so(
+    version: int, message: str, content: bytes, tmp_path: Path
+) -> None:
     path = tmp_path / "learner"
-    path.write_bytes(rewritten(content, set_in("version", to=VERSION + 1)))
-    newer = rf"version {VERSION + 1}; this Crossbandit reads up to version {VERSION}"
-    with pytest.raises(CheckpointError, match=newer):
+    path.write_bytes(rewritten(content, set_in("version", to=version)))
+    with pytest.raises(CheckpointError, match=f"was written {message}"):
         load(path)
 
 

@@ -7,7 +7,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crossbandit import CrossGraph, Decision, Problem, graphs, simulate
+from crossbandit import (
+    CrossGraph,
+    CrossGraphAdaptive,
+    Decision,
+    FeedbackGraph,
+    Problem,
+    graphs,
+    simulate,
+)
 from crossbandit.algorithms import (
     Algorithm,
     CrossGraphKnown,
@@ -463,6 +471,43 @@ def test_a_decision_survives_serialisation() -> None:
         learner.learn(decision, rows)
         twin.learn(same, rows)
     assert_same_state(learner, twin)
+
+
+@pytest.mark.parametrize("graph", [asymmetric(), graphs.threshold(5), graphs.apple_tasting()])
+@pytest.mark.parametrize("features", [None, 2])
+def test_a_decision_is_the_same_after_a_round_trip(
+    graph: FeedbackGraph, features: int | None
+) -> None:
+    problem = Problem(graph, contexts=None if features else 3, features=features)
+    learner = CrossGraphAdaptive().start(problem, seed=0)
+    for _ in range(20):
+        decision = learner.act((1.0, 0.5) if features else 2)
+        again = Decision.from_json(json.loads(json.dumps(decision.to_json())))
+        assert again == decision
+        assert hash(again) == hash(decision)
+
+
+def test_another_list_of_revealed_arms_is_not_made_to_fit() -> None:
+    learner = CrossGraphAdaptive().start(Problem(graphs.complete(3), contexts=1), seed=0)
+    data = learner.act(0).to_json()
+    assert data["revealed"] == [0, 1, 2]
+    with pytest.raises(DecisionError, match=r"which reveals \(0, 5, 2\)"):
+        learner.expects(Decision.from_json({**data, "revealed": [0, 5, 2]}))
+
+
+@every_algorithm
+def test_a_learner_expects_what_learn_would_take(algorithm: Algorithm) -> None:
+    learner, other = start(algorithm, ENVIRONMENT), start(algorithm, ENVIRONMENT)
+    decision, foreign = learner.act(0), other.act(0)
+    learner.expects(decision)
+    learner.expects(decision)
+    wrong: list[Any] = [foreign, decision._replace(arm=99), None]
+    for each in wrong:
+        with pytest.raises(DecisionError):
+            learner.expects(each)
+    learner.learn(decision, revealed(ENVIRONMENT, decision))
+    with pytest.raises(DecisionError, match="learned from before"):
+        learner.expects(decision)
 
 
 # -------------------------------------------------------------------------------- the two forms

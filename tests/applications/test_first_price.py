@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 
 from crossbandit import CrossGraph, Decision
 from crossbandit.applications import Bid, FirstPriceBidder, geometric_bids
-from crossbandit.environments.auctions import FEEDBACK, AuctionRules
+from crossbandit.environments.auctions import FEEDBACK, AuctionRules, bid_grid
 from crossbandit.errors import (
     CheckpointError,
     DecisionError,
@@ -60,8 +61,7 @@ def test_what_is_learned_is_true_in_every_auction(
     """For every bid and every price: the losses of all revealed bids, at every value."""
     own = bidder(feedback=feedback, ties=ties, reserve=reserve, at_most_value=at_most_value)
     for arm, price in product(range(len(BIDS)), PRICES):
-        beats = BIDS[arm] >= price if ties == "win" else BIDS[arm] > price
-        won = beats and BIDS[arm] >= reserve
+        won = beats(BIDS[arm], price, ties) and BIDS[arm] >= reserve
         told = {"always": True, "after-loss": not won, "after-win": won, "won-lost": False}
         decision, rows = learned(
             own,
@@ -71,13 +71,18 @@ def test_what_is_learned_is_true_in_every_auction(
         )
         assert list(decision.revealed) == revealed_by(arm, feedback)
         for b, row in zip(decision.revealed, rows, strict=True):
-            b_beats = BIDS[b] >= price if ties == "win" else BIDS[b] > price
+            b_wins = beats(BIDS[b], price, ties) and BIDS[b] >= reserve
             for value in (0.0, 2.5, HIGHEST):
-                earned = value - BIDS[b] if b_beats and BIDS[b] >= reserve else 0.0
+                earned = value - BIDS[b] if b_wins else 0.0
                 loss = (HIGHEST - earned) / (HIGHEST if at_most_value else HIGHEST + BIDS[-1])
                 assert row @ [1.0, value / HIGHEST] == pytest.approx(loss, abs=1e-12)
                 if BIDS[b] <= value or not at_most_value:
                     assert -1e-12 <= loss <= 1 + 1e-12
+
+
+def beats(bid: float, price: float, ties: str) -> bool:
+    """Return whether a bid beats the others; a price of 0 says that there are none."""
+    return price == 0 or bid > price or (bid == price and ties == "win")
 
 
 def revealed_by(arm: int, feedback: str) -> list[int]:
@@ -113,6 +118,63 @@ def test_a_value_of_nothing() -> None:
     own.settle(bid, won=False)
     with pytest.raises(InvalidLossesError, match="no bid was made"):
         own.settle(bid, won=True)
+    assert Bid.from_json(json.loads(json.dumps(bid.to_json()))) == bid
+
+
+@pytest.mark.parametrize("ties", ["win", "lose"])
+def test_a_bid_of_nothing_wins_where_nobody_else_bids(ties: str) -> None:
+    own = bidder(ties=ties, feedback="always")
+    _, rows = learned(own, place(own, 0), won=True, highest_competing_bid=0)
+    np.testing.assert_allclose(rows @ [1, 0.5], 1 - (4 - np.array(BIDS)) / HIGHEST, atol=1e-12)
+    with pytest.raises(InvalidLossesError, match="cannot have lost against"):
+        own.settle(place(own, 0), won=False, highest_competing_bid=0)
+    strict = bidder(ties=ties, feedback="always", reserve=1.0)
+    _, rows = learned(strict, place(strict, 0), won=False, highest_competing_bid=0)
+    assert (rows[:, 1] < 0).tolist() == [False, True, True, True, True]
+
+
+@pytest.mark.parametrize("feedback", FEEDBACK)
+@pytest.mark.parametrize("ties", ["win", "lose"])
+def test_an_auction_may_have_a_reserve_of_its_own(feedback: str, ties: str) -> None:
+    """It takes the place of the bidder's, and what is learned is what that bidder would learn."""
+    own = bidder(feedback=feedback, ties=ties, reserve=1.0)
+    for reserve, arm, price in product((0.0, 2.5, 5.0), range(len(BIDS)), PRICES):
+        same = AuctionRules(bids=BIDS, highest_value=HIGHEST, ties=ties, reserve=reserve)
+        won = bool(same.wins(BIDS[arm], price))
+        told = {"always": True, "after-loss": not won, "after-win": won, "won-lost": False}
+        decision, rows = learned(
+            own,
+            place(own, arm),
+            won=won,
+            highest_competing_bid=price if told[feedback] else None,
+            reserve=reserve,
+        )
+        expected = same.block([price]).base[0][list(decision.revealed)]
+        np.testing.assert_array_equal(rows, expected)
+    assert own.rules.reserve == 1.0
+
+
+def test_a_replaced_amount_is_not_believed() -> None:
+    """What counts is the bid that the learner remembers."""
+    own = bidder()
+    bid = replace(place(own, 2), amount=0.1)
+    with pytest.raises(InvalidLossesError, match=r"The outcome of the bid of 2\.5 .* lost against"):
+        own.settle(bid, won=False, highest_competing_bid=1.0)
+    own.settle(bid, won=False, highest_competing_bid=3.0)
+
+
+@pytest.mark.parametrize("wrong", [None, 2.5, "bid", (1, 2)])
+def test_only_a_bid_can_be_settled(wrong: Any) -> None:
+    with pytest.raises(DecisionError, match="settle takes the Bid to be settled"):
+        bidder().settle(wrong, won=False, highest_competing_bid=1.0)
+
+
+def test_a_bid_of_another_bidder_is_foreign_before_it_is_anything_else() -> None:
+    other = bidder(bids=100, value_range=(0, 100))
+    bid = other.bid(90.0)
+    outcome: dict[str, Any] = {"won": "maybe", "highest_competing_bid": -1.0}
+    with pytest.raises(DecisionError, match="another learner"):
+        bidder().settle(bid, **outcome)
 
 
 @pytest.mark.parametrize(
@@ -130,6 +192,9 @@ def test_a_value_of_nothing() -> None:
         ({}, 2, {"won": False, "highest_competing_bid": -1.0}, "at least 0"),
         ({}, 2, {"won": False, "highest_competing_bid": "3"}, "'highest_competing_bid'"),
         ({}, 2, {"won": 1}, "True or False"),
+        ({}, 2, {"won": True, "reserve": 2.6}, "below the reserve price, 2.6"),
+        ({}, 2, {"won": True, "reserve": -1}, "'reserve' .* of at least 0"),
+        ({}, 2, {"won": False, "highest_competing_bid": 1.2345678}, r"1\.2345678\. Nothing"),
     ],
 )
 def test_a_contradiction_is_refused_and_nothing_is_lost(
@@ -161,18 +226,24 @@ def test_a_value_outside_its_range_is_refused(value: Any) -> None:
     [
         ({"value_range": (0, 0)}, "above 0"),
         ({"value_range": (6, 5)}, "the lower one first"),
-        ({"value_range": (-1, 5)}, "of at least 0"),
+        ({"value_range": (-1, 5)}, "amounts from 0"),
+        ({"value_range": (0, 1e200)}, "from 0 to 1e"),
+        ({"value_range": (0, True)}, "Got True among them"),
         ({"value_range": 5}, "a pair"),
         ({"bids": 1}, "at least 2"),
         ({"bids": [1.0, -2.0]}, "-2.0 among them"),
         ({"bids": [1.0, math.inf]}, "inf among them"),
         ({"bids": [[1.0, 2.0]]}, "'bids'"),
         ({"bids": "many"}, "'bids'"),
+        ({"bids": ["1", "2"]}, "'bids' parameter of FirstPriceBidder .* Got '1' among them"),
+        ({"bids": True}, "'bids' .* Got True"),
         ({"feedback": "sometimes"}, "'after-loss'"),
         ({"reserve": -1}, "'reserve'"),
         ({"ties": "draw"}, "'win', 'lose'"),
         ({"at_most_value": 1}, "True or False"),
         ({"algorithm": CrossGraph()}, "horizon"),
+        ({"algorithm": CrossGraph}, r"'algorithm' .* FirstPriceBidder .* such as CrossGraph\(\)"),
+        ({"algorithm": "cross-graph"}, r"'algorithm' .* such as CrossGraph\(\)"),
     ],
 )
 def test_a_bad_setting_is_refused(options: dict[str, Any], message: str) -> None:
@@ -186,6 +257,20 @@ def test_bids_by_number_and_geometric() -> None:
     np.testing.assert_allclose(bidder(bids=grid).rules.amounts, [0, 1, 2, 4])
     with pytest.raises(InvalidParameterError, match=r"'highest'.*above 3"):
         geometric_bids(4, 3, 2)
+
+
+@pytest.mark.parametrize(("highest", "count", "parts"), [(10, 101, 10), (1, 101, 100), (5, 51, 10)])
+def test_evenly_spread_bids_are_the_decimals_that_people_write(
+    highest: int, count: int, parts: int
+) -> None:
+    """So a competing bid of 0.3 ties with the bid of 0.3, and a value of 0.3 allows it."""
+    own = bidder(bids=count, value_range=(0, highest))
+    assert own.rules.amounts.tolist() == [k / parts for k in range(count)]
+
+
+def test_the_highest_bid_is_the_highest_value() -> None:
+    for count, highest in product(range(2, 300), (0.1, 0.7, 9.99)):
+        assert bid_grid("", count, highest)[-1] == highest
 
 
 def auctions(own: FirstPriceBidder, rounds: int, seed: int = 0) -> list[float]:
@@ -211,6 +296,8 @@ def test_saved_and_loaded_it_bids_on(tmp_path: Path, algorithm: Any) -> None:
     assert again.settings() == own.settings()
     assert again.pending == own.pending == 1
     kept = Bid.from_json(json.loads(json.dumps(waiting.to_json())))
+    assert kept == waiting
+    assert hash(kept) == hash(waiting)
     for each in (own, again):
         each.settle(kept, won=False, highest_competing_bid=7.5)
     assert auctions(own, 100, seed=1) == auctions(again, 100, seed=1)
@@ -261,9 +348,22 @@ def test_the_shading_curve_is_the_policy() -> None:
         own.shading_curve([9.0])
 
 
-def test_the_shading_curve_leaves_out_values_without_a_bid(tmp_path: Path) -> None:
+@pytest.mark.parametrize("values", [[], [1.0], [1.0, 1.5]])
+def test_a_shading_curve_without_a_bid(values: list[float], tmp_path: Path) -> None:
+    curve = bidder(bids=[2.0, 3.0]).shading_curve(values)
+    assert curve.values.tolist() == values
+    for bids in (curve.low, curve.bids, curve.high):
+        np.testing.assert_array_equal(bids, np.full(len(values), np.nan))
+    curve.save(tmp_path / "curve.svg")
+    assert "median bid" in (tmp_path / "curve.svg").read_text(encoding="utf-8")
+
+
+def test_the_shading_curve_has_no_bid_where_none_may_be_made(tmp_path: Path) -> None:
     curve = bidder(bids=[2.0, 3.0]).shading_curve([1.0, 2.0, 5.0])
-    assert curve.values.tolist() == [2.0, 5.0]
+    assert curve.values.tolist() == [1.0, 2.0, 5.0]
+    assert np.isnan([curve.low[0], curve.bids[0], curve.high[0]]).all()
+    assert (curve.low[1], curve.bids[1], curve.high[1]) == (2.0, 2.0, 2.0)
+    assert curve.bids[2] in (2.0, 3.0)
     curve.save(tmp_path / "curve.png")
     assert (tmp_path / "curve.png").read_bytes().startswith(b"\x89PNG")
     _, labels = curve.plot().get_legend_handles_labels()

@@ -1,11 +1,17 @@
 """The paper's benchmark: its formula, its graphs, its two forms."""
 
+from typing import Any
+
 import numpy as np
+import numpy.typing as npt
 import pytest
 
-from crossbandit import graphs
-from crossbandit.environments import paper_benchmark
+from crossbandit import CrossGraphAdaptive, graphs, simulate
+from crossbandit.environments import paper_benchmark, zipf_benchmark
+from crossbandit.environments.benchmark import PaperBenchmark
 from crossbandit.environments.environment import STRETCH
+from crossbandit.errors import InvalidParameterError
+from crossbandit.kernels.rounds import Booleans
 from crossbandit.streams import stream
 from tests.reference.benchmark import draw_benchmark
 from tests.reference.graphs import paper_ring
@@ -77,6 +83,48 @@ def test_the_linear_form_has_the_same_losses_and_totals() -> None:
     totals = (linear.totals * support.table[support.entry]).sum(axis=2).T
     np.testing.assert_allclose(totals, environment.totals, rtol=1e-11)
     np.testing.assert_array_equal(linear.best_arms, environment.best_arms)
+
+
+class Masked(PaperBenchmark):
+    """The benchmark without its arm 0."""
+
+    def available(self, contexts: npt.NDArray[Any]) -> Booleans:
+        mask = np.ones((len(contexts), self.arms), dtype=np.bool_)
+        mask[:, 0] = False
+        return mask
+
+
+def test_the_linear_form_has_the_same_available_arms() -> None:
+    environment = Masked(horizon=500, radius=1, contexts=30)
+    linear = environment.factored()
+    contexts = np.arange(30)
+    np.testing.assert_array_equal(linear.available(contexts), environment.available(contexts))
+    np.testing.assert_array_equal(linear.best_arms, environment.best_arms)
+    runs = [
+        simulate(CrossGraphAdaptive(), environment, seed=1, factored=factored)
+        for factored in (None, False)
+    ]
+    np.testing.assert_array_equal(runs[0].arms, runs[1].arms)
+    assert (runs[0].arms != 0).all()
+
+
+def test_benchmarks_with_the_same_law_are_equal() -> None:
+    one, same, other = (
+        zipf_benchmark(100, alpha=4, contexts=10, exponent=exponent) for exponent in (1, 1.0, 2)
+    )
+    assert one == same
+    assert hash(one) == hash(same)
+    assert one not in {other, paper_benchmark(100, alpha=4, contexts=10)}
+
+
+def test_an_error_names_the_builder_that_was_called() -> None:
+    for builder in (paper_benchmark, zipf_benchmark):
+        with pytest.raises(InvalidParameterError, match=f"^{builder.__name__} must be given"):
+            builder(100)
+        with pytest.raises(InvalidParameterError, match=f"'horizon' .* of {builder.__name__} "):
+            builder(0, alpha=4)
+        with pytest.raises(InvalidParameterError, match=f"'alpha' .* of {builder.__name__} "):
+            builder(100, alpha=5)
 
 
 def test_the_linear_form_is_exact_because_nothing_is_clipped() -> None:

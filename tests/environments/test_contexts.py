@@ -19,6 +19,19 @@ BOX = UniformVectors([1.0, -1.0], [1.0, 2.0])
 finite_laws = pytest.mark.parametrize("law", FINITE.values(), ids=FINITE.keys())
 
 
+def test_laws_are_equal_if_they_draw_the_same() -> None:
+    laws = [*FINITE.values(), FiniteContexts(np.full(20, 1 / 20))]
+    again = [
+        zipf(50),
+        zipf(10, 3.0),
+        FiniteContexts(20),
+        FiniteContexts([0.7, 0.2, 0.05, 0.03, 0.02]),
+    ]
+    assert len(set(laws)) == len(laws)
+    assert {*laws, *again} == set(laws)
+    assert FiniteContexts(2) != UniformVectors([0], [1])
+
+
 @finite_laws
 def test_contexts_have_their_probabilities(law: FiniteContexts) -> None:
     """A chi-square test that a right law fails with probability 1e-6; the seed is fixed."""

@@ -108,7 +108,7 @@ def test_the_loss_of_a_price_is_its_profit_in_parts_of_the_range(
     for willing, cost in product(WILLING, (1, 2.5, 4)):
         available = rules.available([cost])
         for arm, row in enumerate(rules.rows([willing])[0]):
-            loss = float(row @ [1, cost])
+            loss = float(row @ rules.contexts(cost))
             profit = (PRICES[arm] - cost) * (willing >= PRICES[arm])
             assert loss == pytest.approx((4 - profit) / (4 - least), abs=1e-12)
             assert rules.profit(cost, PRICES[arm], willing) == profit
@@ -119,7 +119,7 @@ def test_the_loss_of_a_price_is_its_profit_in_parts_of_the_range(
     assert max(losses) == pytest.approx(1, abs=1e-12)
 
 
-def test_prices_below_the_cost_are_out_of_reach_but_for_the_highest() -> None:
+def test_prices_below_the_cost_are_out_of_reach() -> None:
     rules = SellerRules(prices=PRICES, cost_range=(1, 9))
     available = rules.available([1, 2, 2.1, 5, 5.1])
     assert available is not None
@@ -128,10 +128,23 @@ def test_prices_below_the_cost_are_out_of_reach_but_for_the_highest() -> None:
         [True, True, True],
         [False, True, True],
         [False, False, True],
-        [False, False, True],
+        [False, False, False],
     ]
-    assert rules.scale == (5 - 1) - (5 - 9)
+    assert rules.scale == 5 - 1
+    contexts = rules.contexts([1, 2.5, 9])
+    np.testing.assert_allclose(rules.costs(contexts), [1, 2.5, 9], rtol=1e-15)
     assert SellerRules(prices=PRICES, cost_range=(1, 9), at_least_cost=False).available([1]) is None
+
+
+@pytest.mark.parametrize("base", [1e4, 1e8, 1e12])
+def test_prices_far_from_nothing_keep_their_digits(base: float) -> None:
+    """A narrow band of prices: losses are as if the money below it were not there."""
+    far = SellerRules(prices=base + np.array(PRICES), cost_range=(base + 1, base + 4))
+    near = SellerRules(prices=PRICES, cost_range=(1, 4))
+    for willing in WILLING:
+        np.testing.assert_array_equal(far.rows([base + willing]), near.rows([willing]))
+    for cost in (1, 2.5, 4):
+        np.testing.assert_array_equal(far.contexts(base + cost), near.contexts(cost))
 
 
 def test_a_message_harms_where_it_is_treated_wrongly() -> None:
@@ -150,3 +163,10 @@ def test_items_are_similar_by_the_cosine_of_their_vectors() -> None:
         )
         assert graph.adjacency[a, b] == (a == b or cosine >= 0.5)
     assert 12 < len(graph.edges()) < 144
+
+
+def test_parallel_vectors_are_similar_whatever_rounding_does() -> None:
+    vectors = [[1, 1, 1], [2, 2, 2], [3, 3, 3], [0.1, 0.1, 0.1], [1, 1, 1.001]]
+    expected = np.ones((5, 5), dtype=bool)
+    expected[4, :4] = expected[:4, 4] = False
+    np.testing.assert_array_equal(similar_items(vectors, 1.0).adjacency, expected)

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from crossbandit import graphs
-from crossbandit.environments import Stochastic, stochastic, zipf
+from crossbandit.environments import stochastic, zipf
+from crossbandit.environments.stochastic import Stochastic
 from crossbandit.errors import InvalidParameterError
 
 MEANS = [[0.2, 0.7], [0.5, 0.5], [0.9, 0.0], [1.0, 0.3]]
@@ -101,6 +102,9 @@ def test_contexts_may_have_any_law() -> None:
         ([(0, MEANS[:3])], r"Got means of shape \(3, 2\)"),
         ([(0, [0, 0, 0, 1.5])], "from 0.0 to 1.5"),
         ([(0, "abcd")], "'phases' .* means from 0 to 1"),
+        ([(0, [[]] * 4)], "'phases' .* means from 0 to 1"),
+        ([0.0, MEANS], "'phases' .* pairs: the share of the horizon"),
+        (0.0, "'phases' .* pairs: the share of the horizon"),
     ],
 )
 def test_bad_phases_are_refused(given: Any, message: str) -> None:

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from crossbandit import CrossGraph, graphs, simulate
-from crossbandit.environments import Switching, switching, zipf
+from crossbandit.environments import switching, zipf
+from crossbandit.environments.switching import Switching
 
 
 def all_losses(environment: Switching) -> np.ndarray:

@@ -11,6 +11,7 @@ from crossbandit import CrossGraphAdaptive, graphs, simulate
 from crossbandit.checks import check_environment
 from crossbandit.environments import (
     BlockEnvironment,
+    first_price,
     newsvendor,
     posted_price,
     recommendation,
@@ -118,6 +119,18 @@ def test_segments_weigh_what_was_rated() -> None:
         assert loss == pytest.approx(disliked, abs=1e-12)
 
 
+@pytest.mark.parametrize("world", [first_price, newsvendor, posted_price, spam])
+def test_contexts_without_end_have_no_list_of_best_arms(world: Callable[..., Any]) -> None:
+    with pytest.raises(InvalidParameterError, match="feature vectors without end"):
+        _ = world(100).best_arms
+
+
+def test_bids_from_0_are_needed_only_where_values_bind() -> None:
+    grids: list[Any] = [[0.0, 0.5], [0.1, 0.5]]
+    assert first_price(100, bids=grids[0]).rules.amounts.tolist() == [0, 0.5]
+    assert first_price(100, bids=grids[1], at_most_value=False).problem.arms == 2
+
+
 BAD: list[tuple[Callable[..., Any], dict[str, Any], str]] = [
     (partial(stochastic, K4), {"gap": 0.6}, "'gap' .* above 0 and of at most 0.5. Got 0.6"),
     (partial(stochastic, K4), {"best": 4}, "'best' .* from 0 to 3. Got 4"),
@@ -137,6 +150,11 @@ BAD: list[tuple[Callable[..., Any], dict[str, Any], str]] = [
     (posted_price, {"reports": "yes"}, "'reports' .* 'never'.* Got 'yes'"),
     (posted_price, {"cost_range": (1, 2)}, "'prices' .* prices up to 1 and costs from 1"),
     (posted_price, {"drift": -0.1}, "'drift' .* at least 0"),
+    (posted_price, {"cost_range": (0, 2)}, "'cost_range' .* at most the highest price, 1; or"),
+    (posted_price, {"at_least_cost": "no"}, "'at_least_cost' .* True or False. Got 'no'"),
+    (first_price, {"at_most_value": "no"}, "'at_most_value' .* of first_price .* Got 'no'"),
+    (first_price, {"bids": [0.1, 0.5]}, "'bids' .* such that one is 0.*Got bids from 0.1"),
+    (first_price, {"bids": ["0", "1"]}, "'bids' .* Got '0' among them"),
     (partial(sleeping, K4), {"awake": 0}, "'awake' .* above 0"),
     (partial(sleeping, K4), {"sets": 0}, "'sets' .* at least 1"),
     (recommendation, {"items": 1}, "'items' .* at least 2"),

@@ -6,6 +6,24 @@ from .common import Bools, Floats, Ints, Losses, Trace, arms_without_self_loop, 
 from .graphs import in_mass
 
 
+def anchors(adjacency: Bools) -> dict[int, int]:
+    """Return the anchor of each arm that has one: N_in(anchor) = N_in(arm) + {anchor}."""
+    K = len(adjacency)
+    found = {}
+    for a in range(K):
+        seen_by = set(np.flatnonzero(adjacency[:, a]).tolist())
+        fitting = [
+            b
+            for b in range(K)
+            if b not in seen_by
+            and seen_by
+            and set(np.flatnonzero(adjacency[:, b]).tolist()) == seen_by | {b}
+        ]
+        if fitting:
+            found[a] = min(fitting, key=lambda b: abs(b - a))
+    return found
+
+
 def run(
     adjacency: Bools,
     losses: Losses,
@@ -17,9 +35,11 @@ def run(
     recency: float,
     half_life: float | None,
     eta: float | None = None,
+    anchored: bool = False,
     available: Bools | None = None,
 ) -> Trace:
     """Play len(contexts) rounds; each takes one uniform. available: (T, K), all arms if None."""
+    anchor = anchors(adjacency) if anchored else {}
     T = len(contexts)
     M, K = losses(0).shape
     keep = 1.0 if half_life is None else 0.5 ** (1 / half_life)
@@ -90,13 +110,19 @@ def run(
         if not adjacency[A].any():
             continue
         seen += list(loss[c, adjacency[A] & may])
-        m = numerator / denominator if denominator > 0 else loss[c, adjacency[A]].mean()
+        own = adjacency[A] & may if (adjacency[A] & may).any() else adjacency[A]
+        m = numerator / denominator if denominator > 0 else loss[c, own].mean()
         if denominator == 0:
             numerator, denominator = total, weight
         numerator += step * (total - numerator)
         denominator += step * (weight - denominator)
 
-        lhat = (loss - m) * weights
+        lhat = np.zeros((M, K))
+        for a in sorted(range(K), key=lambda a: -adjacency[:, a].sum()):
+            if a in anchor:
+                lhat[:, a] = lhat[:, anchor[a]] + (loss[:, a] - loss[:, anchor[a]]) * weights[a]
+            else:
+                lhat[:, a] = (loss[:, a] - m) * weights[a]
         cumulative += lhat
         if rate_now > 0:
             lowest = lhat[c][r > 0].min()

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from crossbandit.algorithms.learner import Learner
 
 FORMAT = "crossbandit-learner"
-VERSION = 1
+VERSION = 2
 
 _Object = TypeVar("_Object")
 
@@ -159,10 +159,13 @@ def _header(path: str | os.PathLike[str], arrays: dict[str, npt.NDArray[Any]]) -
         raise _damaged(Path(path), error) from error
     if not isinstance(version, int) or version < 1:
         raise _damaged(Path(path), ValueError("it was not written by Learner.save"))
-    if version > VERSION:
+    if version != VERSION:
+        writer, remedy = "a newer", "that version, or a newer one"
+        if version < VERSION:
+            writer, remedy = "an earlier", "that version, or start a new learner"
         raise CheckpointError(
-            f"The checkpoint {os.fspath(path)!r} has version {version}; this Crossbandit reads up "
-            f"to version {VERSION}. Load it with the version that wrote it, or a newer one."
+            f"The checkpoint {os.fspath(path)!r} was written by {writer} version of Crossbandit: "
+            f"it has format {version}, and this one reads format {VERSION}. Load it with {remedy}."
         )
     return dict(header)
 

@@ -9,9 +9,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from crossbandit.algorithms.algorithm import Algorithm, register, require_problem
+from crossbandit.algorithms.anchors import NO_ANCHORS, anchors_of
 from crossbandit.algorithms.learner import Learner, Ticket
 from crossbandit.kernels import adaptive
-from crossbandit.kernels.adaptive import ROUND, AdaptiveParameters, AdaptiveState
+from crossbandit.kernels.adaptive import (
+    ROUND,
+    AdaptiveGraph,
+    AdaptiveParameters,
+    AdaptiveState,
+)
+from crossbandit.kernels.anchors import anchored_rows
 from crossbandit.kernels.compilation import resolved
 from crossbandit.losses.memory import zeros
 from crossbandit.validation import number, positive, reject
@@ -64,9 +71,15 @@ class CrossGraphAdaptive(Algorithm):
     the policy and depends on the contexts that formed it, is not covered by the paper's analysis.
     What is measured: docs/explanation/the-adaptive-learner.md.
 
-    Options: `half_life`, in rounds, after which a loss counts half; off if None. `eta`, a fixed
-    learning rate in place of the learner's own, for comparisons. `rate`, `exploration` and
-    `recency` are constants with one default for every problem.
+    Options: `half_life`, in rounds, after which a loss counts half; off if None. `anchored`, for
+    arms whose losses go together, such as neighbouring bids: where the graph shows an arm g
+    whenever it shows arm a (see `crossbandit.algorithms.anchors`), a is measured against g,
+
+        lhat_{t,c}(a) = lhat_{t,c}(g) + (l_{t,c}(a) - l_{t,c}(g)) 1{a revealed} / (w_t(a) + f_t(a)),
+
+    which varies less if l(a) - l(g) does. `eta`, a fixed learning rate in place of the learner's
+    own, for comparisons. `rate`, `exploration` and `recency` are constants with one default for
+    every problem.
 
     >>> from crossbandit import Problem, graphs
     >>> problem = Problem(graphs.threshold(4), contexts=3)
@@ -86,6 +99,7 @@ class CrossGraphAdaptive(Algorithm):
     exploration: float = 1.0
     recency: float = 16.0
     eta: float | None = None
+    anchored: bool = False
 
     def __post_init__(self) -> None:
         for name in ("rate", "exploration", "recency"):
@@ -93,6 +107,8 @@ class CrossGraphAdaptive(Algorithm):
                 reject("CrossGraphAdaptive", name, "a positive number", None)
         self.settle(positive, "rate", "exploration", "recency", "eta")
         self.settle(_at_least_one_round, "half_life")
+        if not isinstance(self.anchored, bool):
+            reject("CrossGraphAdaptive", "anchored", "True or False", self.anchored)
 
     def start(self, problem: Problem, *, seed: Seed) -> AdaptiveLearner:
         require_problem("CrossGraphAdaptive", problem)
@@ -122,8 +138,7 @@ class AdaptiveLearner(Learner):
     def __init__(self, algorithm: CrossGraphAdaptive, problem: Problem, seed: Seed) -> None:
         super().__init__(algorithm, problem, problem.graph, seed)
         self.parameters = algorithm.parameters()
-        self._shares = np.full(problem.arms, 1.0 / problem.arms)
-        self._shares[list(problem.graph.arms_without_self_loop)] = 1.0
+        self._sight = _sight(problem, anchored=algorithm.anchored)
         self._adaptive = _empty_state(problem.arms, problem.form)
         self._play_code: Callable[..., tuple[int, float, float]] | None = None
         self._absorb_code: Callable[..., float] | None = None
@@ -142,7 +157,7 @@ class AdaptiveLearner(Learner):
         _, first, values, available = self._reading(context, available)
         out = np.empty(self.problem.arms)
         state, parameters = self._adaptive, self.parameters
-        adaptive.policy(state, parameters, self._shares, first, values, available, out)
+        adaptive.policy(state, parameters, self._sight, first, values, available, out)
         return out
 
     def _play(self, ticket: Ticket) -> float:
@@ -150,8 +165,7 @@ class AdaptiveLearner(Learner):
         arguments = (
             self._adaptive,
             self.parameters,
-            self._graph.in_runs,
-            self._shares,
+            self._sight,
             ticket.reading.first,
             ticket.reading.values,
             ticket.reading.available,
@@ -170,8 +184,7 @@ class AdaptiveLearner(Learner):
         arguments = (
             self._adaptive,
             self.parameters,
-            self._graph.out_runs,
-            self._shares,
+            self._sight,
             ticket.arm,
             ticket.round,
             ticket.reading.first,
@@ -185,6 +198,11 @@ class AdaptiveLearner(Learner):
             self._absorb_code = resolved(adaptive.absorb_rows, *arguments)
         growth = self._absorb_code(*arguments)
         ticket.weights = ticket.weights * growth
+        anchors = self._sight.anchors
+        if anchors.order.size > 0:
+            differences, place = np.empty_like(rows), np.empty_like(anchors.order)
+            anchored_rows(anchors, self._graph.out_runs, ticket.arm, rows, place, differences)
+            rows = differences
         self._add(self._adaptive.estimates[0], ticket, rows)
 
     def _state(self) -> Mapping[str, npt.NDArray[Any]]:
@@ -203,9 +221,7 @@ class AdaptiveLearner(Learner):
         adaptive.simulate(
             self._adaptive,
             self.parameters,
-            self._graph.in_runs,
-            self._graph.out_runs,
-            self._shares,
+            self._sight,
             losses,
             contexts,
             self._generator.random(arms.size),
@@ -216,6 +232,15 @@ class AdaptiveLearner(Learner):
 
 def _at_least_one_round(owner: str, name: str, value: object) -> float:
     return number(owner, name, value, at_least=1)
+
+
+def _sight(problem: Problem, *, anchored: bool) -> AdaptiveGraph:
+    shares = np.full(problem.arms, 1.0 / problem.arms)
+    shares[list(problem.graph.arms_without_self_loop)] = 1.0
+    # Where features differ from arm to arm, rows of two arms have no difference.
+    comparable = anchored and problem.form.shape[0] == 1
+    anchors = anchors_of(problem.graph) if comparable else NO_ANCHORS
+    return AdaptiveGraph(problem.graph.in_runs, problem.graph.out_runs, shares, anchors)
 
 
 def _empty_state(arms: int, form: LossForm) -> AdaptiveState:
@@ -230,5 +255,8 @@ def _empty_state(arms: int, form: LossForm) -> AdaptiveState:
         softmax=np.zeros(arms),
         chosen=np.zeros(arms),
         revealed=np.zeros(arms),
+        inferred=np.zeros(arms),
+        shown=np.zeros(arms, dtype=np.bool_),
+        lumps=np.zeros(arms),
         sums=np.zeros((2, arms + 1)),
     )

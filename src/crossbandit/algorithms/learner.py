@@ -47,7 +47,14 @@ class Decision(NamedTuple):
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Decision:
         """Return the decision that `to_json` wrote; the learner that made it will know it."""
-        return cls(**data)
+        context, revealed = data["context"], data["revealed"]
+        return cls(
+            **{
+                **data,
+                "context": tuple(context) if isinstance(context, list) else context,
+                "revealed": _compact(revealed) if isinstance(revealed, list) else revealed,
+            }
+        )
 
 
 @dataclass(slots=True)
@@ -71,9 +78,11 @@ class Ticket:
 class Learner(ABC):
     """A running algorithm: `act` on a context, then `learn` from what was revealed.
 
-    Feedback may come late, out of order or never. The weight of a round's feedback is fixed when
-    the round is played, so lateness changes when a loss counts, never how much. The learner
-    remembers the latest `max_pending` decisions whose feedback is out; older ones expire.
+    Feedback may come late and out of order. The weight of a round's feedback is fixed when the
+    round is played, so lateness changes when a loss counts, never how much. Feedback may also never
+    come, as long as whether it comes does not depend on what it would have been: a learner that
+    hears of good outcomes only believes that there are no others. The latest `max_pending`
+    decisions whose feedback is out are remembered; older ones expire.
     """
 
     max_pending: int = 100_000  # may be set on a learner
@@ -134,6 +143,10 @@ class Learner(ABC):
         del self._pending[ticket.round]
         self._absorb(ticket, rows)
 
+    def expects(self, decision: Decision) -> None:
+        """Raise DecisionError unless `learn` would take this decision now. Changes nothing."""
+        self._ticket(decision)
+
     @abstractmethod
     def policy(self, context: Any, available: Any = None) -> Floats:
         """Return the distribution from which `act` would draw now. Changes nothing."""
@@ -148,7 +161,7 @@ class Learner(ABC):
         """Return the arms whose losses playing `arm` reveals to this learner."""
         revealed = self._revealed.get(arm)
         if revealed is None:
-            revealed = _compact(self._graph.out_neighbors(arm))
+            revealed = _compact(self._graph.out_neighbors(arm).tolist())
             self._revealed[arm] = revealed
         return revealed
 
@@ -276,8 +289,10 @@ def _same(ours: int | Sequence[float], theirs: object) -> bool:
     return isinstance(theirs, int | np.integer) and theirs == ours
 
 
-def _compact(arms: npt.NDArray[np.int64]) -> Sequence[int]:
+def _compact(arms: list[int]) -> Sequence[int]:
     # Most neighbourhoods are one run; a range says so in constant memory, for any number of arms.
-    if arms.size and arms[-1] - arms[0] + 1 == arms.size:
-        return range(int(arms[0]), int(arms[-1]) + 1)
-    return tuple(arms.tolist())
+    if arms and isinstance(arms[0], int):
+        run = range(arms[0], arms[0] + len(arms))
+        if list(run) == arms:
+            return run
+    return tuple(arms)

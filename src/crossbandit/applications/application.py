@@ -5,15 +5,16 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from crossbandit.algorithms import CrossGraphAdaptive
+from crossbandit.algorithms import Algorithm, CrossGraphAdaptive
 from crossbandit.algorithms.checkpoints import load_with_notes, save
 from crossbandit.errors import CheckpointError, CrossbanditError
+from crossbandit.validation import reject
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable
 
-    from crossbandit.algorithms import Algorithm, Learner
+    from crossbandit.algorithms import Learner
     from crossbandit.problem import Problem
     from crossbandit.streams import Seed
 
@@ -72,6 +73,10 @@ class Application(ABC):
         return application
 
 
-def started(algorithm: Algorithm | None, problem: Problem, seed: Seed) -> Learner:
+def started(owner: str, algorithm: Algorithm | None, problem: Problem, seed: Seed) -> Learner:
     """Return a learner for an application; where none is asked for, the one without parameters."""
-    return (CrossGraphAdaptive() if algorithm is None else algorithm).start(problem, seed=seed)
+    if algorithm is None:
+        algorithm = CrossGraphAdaptive()
+    if not isinstance(algorithm, Algorithm):
+        reject(owner, "algorithm", "None, or an Algorithm such as CrossGraph()", algorithm)
+    return algorithm.start(problem, seed=seed)

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from crossbandit.algorithms import Decision
 from crossbandit.applications.application import Application, started
+from crossbandit.applications.play import Play, made, played
 from crossbandit.applications.shading import ShadingCurve
 from crossbandit.environments.amounts import span
-from crossbandit.environments.auctions import FEEDBACK, AuctionRules, bid_grid
+from crossbandit.environments.auctions import FEEDBACK, AuctionRules
 from crossbandit.errors import InvalidContextError, InvalidLossesError
 from crossbandit.problem import Problem
-from crossbandit.validation import choice, number, reject
+from crossbandit.validation import boolean, choice, number
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -27,7 +27,7 @@ _CURVE_POINTS = 101
 
 
 @dataclass(frozen=True)
-class Bid:
+class Bid(Play):
     """One bid: place `amount`, keep the bid until its auction is over, then hand it to `settle`.
 
     It is None where no bid may be made: none of the bids is at most the value.
@@ -35,22 +35,9 @@ class Bid:
 
     amount: float | None
     value: float
-    decision: Decision | None
 
     def __float__(self) -> float:
         return 0.0 if self.amount is None else self.amount
-
-    def to_json(self) -> dict[str, Any]:
-        """Return a form that `json` can write, to keep a bid until its auction is over."""
-        decision = None if self.decision is None else self.decision.to_json()
-        return {"amount": self.amount, "value": self.value, "decision": decision}
-
-    @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Bid:
-        """Return the bid that `to_json` wrote."""
-        decision = data["decision"]
-        known = None if decision is None else Decision.from_json(decision)
-        return cls(data["amount"], data["value"], known)
 
 
 class FirstPriceBidder(Application):
@@ -68,8 +55,9 @@ class FirstPriceBidder(Application):
       reveals depends on the outcome, which no feedback graph can say. The bidder learns from the
       bid itself alone, which is sound whatever happens, and slow. Ask for the competing bid.
 
-    A bid below `reserve` never wins. An equal competing bid is beaten if `ties` is "win". With
-    `at_most_value`, no bid is above the value.
+    A bid below `reserve` never wins; an auction may have a reserve of its own, see `settle`. An
+    equal competing bid is beaten if `ties` is "win". With `at_most_value`, no bid is above the
+    value.
 
     `algorithm` is the parameter-free learner unless given; others may need the `horizon`, which is
     the number of auctions to come.
@@ -101,18 +89,16 @@ class FirstPriceBidder(Application):
         owner = type(self).__name__
         self.value_range = span(owner, "value_range", value_range)
         self.feedback = choice(owner, "feedback", feedback, FEEDBACK)
-        if not isinstance(at_most_value, bool):
-            reject(owner, "at_most_value", "True or False", at_most_value)
-        highest = number(owner, "value_range", self.value_range[1], above=0)
         self.rules = AuctionRules(
-            bids=bid_grid(owner, bids, highest),
-            highest_value=highest,
+            bids=bids,
+            highest_value=number(owner, "value_range", self.value_range[1], above=0),
             reserve=number(owner, "reserve", reserve, at_least=0),
-            ties=choice(owner, "ties", ties, ("win", "lose")),
-            at_most_value=at_most_value,
+            ties=ties,
+            at_most_value=boolean(owner, "at_most_value", at_most_value),
+            owner=owner,
         )
         problem = Problem(self.rules.graph(feedback), features=2, horizon=horizon)
-        self.learner = started(algorithm, problem, seed)
+        self.learner = started(owner, algorithm, problem, seed)
 
     def settings(self) -> dict[str, Any]:
         return {
@@ -130,78 +116,91 @@ class FirstPriceBidder(Application):
         worth = self._value(value)
         available = self.rules.available([worth])
         if available is not None and not available.any():
-            return Bid(None, worth, None)
+            return Bid(None, None, worth)
         mask = None if available is None else available[0]
         decision = self.learner.act(self.rules.contexts(worth), mask)
-        return Bid(float(self.rules.amounts[decision.arm]), worth, decision)
+        return Bid(decision, float(self.rules.amounts[decision.arm]), worth)
 
-    def settle(self, bid: Bid, *, won: bool, highest_competing_bid: float | None = None) -> None:
+    def settle(
+        self,
+        bid: Bid,
+        *,
+        won: bool,
+        highest_competing_bid: float | None = None,
+        reserve: float | None = None,
+    ) -> None:
         """Learn from the outcome of a bid's auction.
 
-        Auctions may be settled late, in any order, or never. `highest_competing_bid` is needed
-        where the bidder's feedback says that it is told, and is not looked at otherwise, but for
-        contradictions. Where nobody else bid, it is 0.
+        Auctions may be settled late and in any order. One whose outcome was lost by chance may be
+        left. Where the competing bid is often missing although it should be told, leaving those
+        auctions would mislead the bidder, as the others are not left: use feedback "won-lost".
+
+        `highest_competing_bid` is needed where the bidder's feedback says that it is told, and is
+        not looked at otherwise, but for contradictions. Where nobody else bid, it is 0. `reserve`
+        is this auction's own reserve price, in place of the bidder's.
         """
-        if not isinstance(bid, Bid):
-            reject("settle", "bid", "the Bid that bid returned", bid)
-        if not isinstance(won, bool | np.bool_):
-            reject("settle", "won", "True or False", won, error=InvalidLossesError)
-        price = self._price(bid, highest_competing_bid, won=bool(won))
-        if bid.decision is None:
+        if made(bid, Bid).decision is None:
+            if boolean("settle", "won", won, error=InvalidLossesError):
+                raise _contradiction(None, "no bid was made, so it cannot have won")
             return
-        rows = self.rules.block([price]).base[0]
-        self.learner.learn(bid.decision, rows[list(bid.decision.revealed)])
+        decision = played(bid, Bid, self.learner)
+        rules, amount = self.rules, float(self.rules.amounts[decision.arm])
+        if reserve is not None:
+            own = number("settle", "reserve", reserve, at_least=0, error=InvalidLossesError)
+            rules = replace(rules, reserve=own)
+        has_won = boolean("settle", "won", won, error=InvalidLossesError)
+        price = self._price(rules, amount, highest_competing_bid, won=has_won)
+        rows = rules.block([price]).base[0]
+        self.learner.learn(decision, rows[list(decision.revealed)])
 
     def shading_curve(self, values: npt.ArrayLike | None = None) -> ShadingCurve:
-        """Return what would be bid now for each of `values`, evenly spread if None."""
+        """Return what would be bid now for each of `values`, evenly spread if None.
+
+        Where no bid may be made, it is NaN.
+        """
         if values is None:
             values = np.linspace(*self.value_range, _CURVE_POINTS)
         worths = np.array([self._value(value) for value in np.atleast_1d(np.asarray(values))])
         available = self.rules.available(worths)
-        if available is not None:
-            worths, available = worths[available.any(axis=1)], available[available.any(axis=1)]
-        policies = [
-            self.learner.policy(context, None if available is None else available[i])
-            for i, context in enumerate(self.rules.contexts(worths))
-        ]
-        return ShadingCurve.of(worths, self.rules.amounts, np.array(policies))
+        policies = np.full((worths.size, self.rules.arms), np.nan)
+        for i, context in enumerate(self.rules.contexts(worths)):
+            mask = None if available is None else available[i]
+            if mask is None or mask.any():
+                policies[i] = self.learner.policy(context, mask)
+        return ShadingCurve.of(worths, self.rules.amounts, policies)
 
     def _value(self, value: object) -> float:
         low, high = self.value_range
         return number("bid", "value", value, at_least=low, at_most=high, error=InvalidContextError)
 
-    def _price(self, bid: Bid, told: float | None, *, won: bool) -> float:
+    def _price(self, rules: AuctionRules, amount: float, told: float | None, *, won: bool) -> float:
         """Return a price that makes all revealed bids win or lose as they did, or would have."""
-        amount = bid.amount
-        if amount is None:
-            if won:
-                raise _contradiction(bid, "no bid was made, so it cannot have won")
-            return math.inf
-        if won and amount < self.rules.reserve:
-            raise _contradiction(bid, f"it is below the reserve price, {self.rules.reserve:g}")
+        if won and amount < rules.reserve:
+            raise _contradiction(amount, f"it is below the reserve price, {rules.reserve:.15g}")
         if told is None:
             if self.feedback in ("always", "after-win" if won else "after-loss"):
                 raise InvalidLossesError(
                     f"The bidder's feedback is {self.feedback!r}: "
                     f"{FEEDBACK[self.feedback].split(':')[0]}. Got won={won} and no "
-                    "highest_competing_bid. Give it (0 if nobody else bid), leave this bid "
-                    "unsettled, or make a bidder with other feedback."
+                    "highest_competing_bid. Give it (0 if nobody else bid). A single bid may be "
+                    "left unsettled; if it is often missing, that would mislead the bidder: make "
+                    "one with feedback 'won-lost'."
                 )
             return -math.inf if won else math.inf
         price = number(
             "settle", "highest_competing_bid", told, at_least=0, error=InvalidLossesError
         )
-        if won != bool(self.rules.wins(amount, price)):
+        if won != bool(rules.wins(amount, price)):
             outcome = "won" if won else "lost"
-            equal = f", and equal bids {self.rules.ties}" if price == amount else ""
-            raise _contradiction(
-                bid, f"it cannot have {outcome} against a highest competing bid of {price:g}{equal}"
-            )
+            equal = f", and equal bids {rules.ties}" if price == amount else ""
+            against = f"against a highest competing bid of {price:.15g}{equal}"
+            raise _contradiction(amount, f"it cannot have {outcome} {against}")
         return price
 
 
-def _contradiction(bid: Bid, why: str) -> InvalidLossesError:
+def _contradiction(amount: float | None, why: str) -> InvalidLossesError:
+    bid = "None" if amount is None else f"{amount:.15g}"
     return InvalidLossesError(
-        f"The outcome of the bid of {bid.amount} at value {bid.value:g} contradicts itself: {why}. "
-        "Nothing was learned; correct the outcome, or leave this bid unsettled."
+        f"The outcome of the bid of {bid} contradicts itself: {why}. Nothing was learned; correct "
+        "the outcome (if the auction had a reserve price of its own, give it as 'reserve')."
     )

@@ -7,6 +7,8 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from crossbandit.errors import InvalidInputError, InvalidLossesError
+from crossbandit.graphs import FeedbackGraph
+from crossbandit.problem import required_graph
 from crossbandit.validation import reject, verbatim
 
 if TYPE_CHECKING:
@@ -53,6 +55,24 @@ class Names:
                 + (f" Did you mean {near[0]!r}?" if near else "")
             )
         return known
+
+
+def graph_of(owner: str, graph: object, names: Names) -> FeedbackGraph:
+    """Return a graph whose arms have these names, given itself or as a checkpoint keeps it."""
+    if isinstance(graph, dict):
+        graph = FeedbackGraph.from_json(graph)
+    known = required_graph(owner, graph)
+    if known.arms != len(names):
+        expected = f"a FeedbackGraph of the {len(names)} arms"
+        reject(owner, "graph", expected, verbatim(f"one of {known.arms} arms"))
+    return known
+
+
+def by_name(owner: str, parameter: str, given: Any) -> Mapping[str, Any]:
+    """Return `given`, something for each of several names."""
+    if not isinstance(given, Mapping):
+        reject(owner, parameter, "a mapping from names, such as a dict", given)
+    return given
 
 
 def for_each(parameter: str, given: Any, revealed: Sequence[str]) -> Mapping[str, Any]:

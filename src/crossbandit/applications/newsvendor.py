@@ -10,7 +10,7 @@ from crossbandit.applications.play import Play, played
 from crossbandit.environments.newsvendor import SALES_FEEDBACK, NewsvendorRules
 from crossbandit.errors import InvalidContextError, InvalidLossesError
 from crossbandit.problem import Problem
-from crossbandit.validation import number
+from crossbandit.validation import choice, number
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -67,11 +67,13 @@ class Newsvendor(Application):
         algorithm: Algorithm | None = None,
         seed: Seed,
     ) -> None:
-        orders = list(orders) if isinstance(orders, range) else orders
-        self.rules = NewsvendorRules(orders=orders, price_range=price_range, cost_range=cost_range)
+        owner = type(self).__name__
+        self.rules = NewsvendorRules(
+            orders=orders, price_range=price_range, cost_range=cost_range, owner=owner
+        )
+        self.feedback = choice(owner, "feedback", feedback, SALES_FEEDBACK)
         problem = Problem(self.rules.graph(feedback), features=3, horizon=horizon)
-        self.feedback = feedback
-        self.learner = started(algorithm, problem, seed)
+        self.learner = started(owner, algorithm, problem, seed)
 
     def settings(self) -> dict[str, Any]:
         return {
@@ -91,10 +93,14 @@ class Newsvendor(Application):
     def settle(self, order: Order, *, sold: float, demand: float | None = None) -> None:
         """Learn from what was sold of an order.
 
-        Orders may be settled late, in any order, or never. `demand` is needed where the feedback is
-        "demand" and everything was sold; elsewhere it is only checked against `sold`.
+        Orders may be settled late and in any order. One whose outcome was lost by chance may be
+        left. Where the demand of sold-out days is often missing, leaving those days would mislead
+        the newsvendor, as the others are not left: use feedback "sales".
+
+        `demand` is needed where the feedback is "demand" and everything was sold; elsewhere it is
+        only checked against `sold`.
         """
-        decision = played(order, Order)
+        decision = played(order, Order, self.learner)
         quantity = float(self.rules.amounts[decision.arm])
         sales = number(
             "settle", "sold", sold, at_least=0, at_most=quantity, error=InvalidLossesError
@@ -120,15 +126,16 @@ class Newsvendor(Application):
             if self.feedback == "demand" and sold == quantity:
                 raise InvalidLossesError(
                     f"The newsvendor's feedback is 'demand': {SALES_FEEDBACK['demand']}. Got a "
-                    f"sold-out order of {quantity:g} and no demand. Give it, leave this order "
-                    "unsettled, or make a newsvendor with feedback 'sales'."
+                    f"sold-out order of {quantity:.15g} and no demand. Give it. A single order "
+                    "may be left unsettled; if it is often missing, that would mislead the "
+                    "newsvendor: make one with feedback 'sales'."
                 )
             return sold
         demand = number("settle", "demand", told, at_least=0, error=InvalidLossesError)
         if sold != min(quantity, demand):
             raise InvalidLossesError(
-                f"An order of {quantity:g} at a demand of {demand:g} sells "
-                f"{min(quantity, demand):g}. Got sold={sold:g}. Nothing was learned; correct the "
-                "outcome, or leave this order unsettled."
+                f"An order of {quantity:.15g} at a demand of {demand:.15g} sells "
+                f"{min(quantity, demand):.15g}. Got sold={sold:.15g}. Nothing was learned; correct "
+                "the outcome."
             )
         return demand

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from crossbandit.applications.application import Application, started
-from crossbandit.applications.names import Names, for_each
+from crossbandit.applications.names import Names, by_name, for_each, graph_of
 from crossbandit.applications.play import Play, played
 from crossbandit.environments.amounts import bounds
 from crossbandit.environments.recommendation import segment_weights, similar_items
 from crossbandit.errors import InvalidContextError, InvalidLossesError
 from crossbandit.problem import Problem
-from crossbandit.validation import reject
+from crossbandit.validation import number, reject
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from crossbandit.algorithms import Algorithm
+    from crossbandit.graphs import FeedbackGraph
     from crossbandit.kernels.rounds import Floats
     from crossbandit.streams import Seed
 
@@ -39,8 +40,9 @@ class Recommender(Application):
     """Learns which item to show to a user of a segment.
 
     `items` has a vector for each item, by name; items whose vectors have a cosine of at least
-    `similarity` are shown beside each other and rated together. `segments` has, by name, the
-    weights that a segment gives to the aspects in which items are rated: price, quality, ...
+    `similarity` are shown beside each other and rated together. Where a `graph` of the items is
+    given, it says so instead. `segments` has, by name, the weights that a segment gives to the
+    aspects in which items are rated: price, quality, ...
     The worth of an item to a segment is the weighted mean of its ratings; so a rating counts in
     every segment, with that segment's weights. `rating_range` bounds all ratings.
 
@@ -76,22 +78,30 @@ class Recommender(Application):
         similarity: float,
         segments: Mapping[str, npt.ArrayLike],
         rating_range: tuple[float, float] = (0.0, 1.0),
+        graph: FeedbackGraph | dict[str, Any] | None = None,
         horizon: int | None = None,
         algorithm: Algorithm | None = None,
         seed: Seed,
     ) -> None:
+        items = by_name("Recommender", "items", items)
+        segments = by_name("Recommender", "segments", segments)
         self._items = Names("Recommender", "items", items, at_least=2)
         self._segments = Names("Recommender", "segments", segments, at_least=1)
         self.rating_range = bounds("Recommender", "rating_range", rating_range)
+        least = number("Recommender", "similarity", similarity, at_least=-1, at_most=1)
+        if graph is None:
+            vectors = list(items.values())
+            shown = similar_items(vectors, least, owner="Recommender", name="items")
+        else:
+            shown = graph_of("Recommender", graph, self._items)
+        shares = segment_weights("Recommender", "segments", list(segments.values()))
         self._given = {
             "items": {name: _plain(vector) for name, vector in items.items()},
-            "similarity": similarity,
-            "segments": {name: _plain(weights) for name, weights in segments.items()},
+            "similarity": least,
+            "segments": {name: _plain(row) for name, row in segments.items()},
         }
-        graph = similar_items(list(items.values()), similarity)
-        weights = segment_weights("Recommender", list(segments.values()))
-        problem = Problem(graph, features=weights, horizon=horizon)
-        self.learner = started(algorithm, problem, seed)
+        problem = Problem(shown, features=shares, horizon=horizon)
+        self.learner = started("Recommender", algorithm, problem, seed)
 
     @property
     def items(self) -> list[str]:
@@ -102,6 +112,7 @@ class Recommender(Application):
         return {
             **self._given,
             "rating_range": list(self.rating_range),
+            "graph": self.learner.problem.graph.to_json(),
             "horizon": self.learner.problem.horizon,
         }
 
@@ -115,9 +126,11 @@ class Recommender(Application):
     def settle(self, shown: Shown, *, ratings: Mapping[str, npt.ArrayLike]) -> None:
         """Learn from the ratings of all items that were shown, one number for each aspect.
 
-        Recommendations may be settled late, in any order, or never.
+        Recommendations may be settled late and in any order. One whose ratings were lost by chance
+        may be left; where it depends on the ratings whether they are given, leaving them would
+        mislead the recommender.
         """
-        decision = played(shown, Shown)
+        decision = played(shown, Shown, self.learner)
         items = [self.items[b] for b in decision.revealed]
         given = for_each("ratings", ratings, items)
         self.learner.learn(decision, [self._row(given[item]) for item in items])
@@ -133,7 +146,7 @@ class Recommender(Application):
         """Return what is missing to the best rating in each aspect, in parts of the range."""
         low, high = self.rating_range
         aspects = self.learner.problem.form.columns
-        expected = f"{aspects} numbers from {low:g} to {high:g} for each item"
+        expected = f"{aspects} numbers from {low:.15g} to {high:.15g} for each item"
         try:
             given = np.atleast_1d(np.array(rating, dtype=np.float64))
         except (TypeError, ValueError):

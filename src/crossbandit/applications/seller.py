@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from crossbandit.applications.application import Application, started
-from crossbandit.applications.play import Play, played
+from crossbandit.applications.play import Play, made, played
 from crossbandit.environments.posted_price import REPORTS, SellerRules
 from crossbandit.errors import InvalidContextError, InvalidLossesError
 from crossbandit.problem import Problem
-from crossbandit.validation import number, reject
+from crossbandit.validation import boolean, choice, number
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -25,9 +25,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Offer(Play):
-    """One offer: ask for `price`, and hand the offer to `settle` once the buyer has answered."""
+    """One offer: ask for `price`, and hand the offer to `settle` once the buyer has answered.
 
-    price: float
+    It is None where nothing may be asked: all prices are below the cost.
+    """
+
+    price: float | None
     cost: float
 
 
@@ -44,7 +47,7 @@ class PostedPriceSeller(Application):
     - "after-refusal": those who refuse tell. Each price reveals itself and all lower prices.
     - "always": all tell. Each price reveals all prices.
 
-    With `at_least_cost`, no price is below the cost, unless all are: then the highest is asked.
+    With `at_least_cost`, no price is below the cost; where all prices are, no offer is made.
 
     `algorithm` is the parameter-free learner unless given; others may need the `horizon`, which is
     the number of offers to come.
@@ -73,13 +76,16 @@ class PostedPriceSeller(Application):
         algorithm: Algorithm | None = None,
         seed: Seed,
     ) -> None:
-        if not isinstance(at_least_cost, bool):
-            reject(type(self).__name__, "at_least_cost", "True or False", at_least_cost)
-        prices = list(prices) if isinstance(prices, range) else prices
-        self.rules = SellerRules(prices=prices, cost_range=cost_range, at_least_cost=at_least_cost)
+        owner = type(self).__name__
+        self.rules = SellerRules(
+            prices=prices,
+            cost_range=cost_range,
+            at_least_cost=boolean(owner, "at_least_cost", at_least_cost),
+            owner=owner,
+        )
+        self.reports = choice(owner, "reports", reports, REPORTS)
         problem = Problem(self.rules.graph(reports), features=2, horizon=horizon)
-        self.reports = reports
-        self.learner = started(algorithm, problem, seed)
+        self.learner = started(owner, algorithm, problem, seed)
 
     def settings(self) -> dict[str, Any]:
         return {
@@ -92,34 +98,45 @@ class PostedPriceSeller(Application):
 
     def price(self, cost: float) -> Offer:
         """Choose a price for something that costs `cost`."""
-        context, available = self._context("price", cost)
-        decision = self.learner.act(context, available)
-        return Offer(decision, float(self.rules.amounts[decision.arm]), context[1])
+        spent, available = self._cost("price", cost)
+        if available is not None and not available.any():
+            return Offer(None, None, spent)
+        decision = self.learner.act(self.rules.contexts(spent), available)
+        return Offer(decision, float(self.rules.amounts[decision.arm]), spent)
 
     def settle(self, offer: Offer, *, sold: bool, willingness: float | None = None) -> None:
         """Learn from a buyer's answer.
 
-        Offers may be settled late, in any order, or never. `willingness`, the most that the buyer
-        would have paid, is needed where the seller's reports say that it is told; elsewhere it is
-        only checked against `sold`.
+        Offers may be settled late and in any order. One whose outcome was lost by chance may be
+        left. Where some of those buyers stay silent who should tell, leaving their offers would
+        mislead the seller, as the outcomes of the others are not left: use reports "never".
+
+        `willingness`, the most that the buyer would have paid, is needed where the seller's reports
+        say that it is told; elsewhere it is only checked against `sold`.
         """
-        decision = played(offer, Offer)
-        if not isinstance(sold, bool | np.bool_):
-            reject("settle", "sold", "True or False", sold, error=InvalidLossesError)
+        if made(offer, Offer).decision is None:
+            if boolean("settle", "sold", sold, error=InvalidLossesError):
+                raise InvalidLossesError("No offer was made, so it cannot have been sold.")
+            return
+        decision = played(offer, Offer, self.learner)
+        has_sold = boolean("settle", "sold", sold, error=InvalidLossesError)
         asked = float(self.rules.amounts[decision.arm])
-        willing = self._willingness(asked, willingness, sold=bool(sold))
+        willing = self._willingness(asked, willingness, sold=has_sold)
         rows = self.rules.rows([willing])[0]
         self.learner.learn(decision, rows[list(decision.revealed)])
 
     def policy(self, cost: float) -> Floats:
-        """Return the probability with which each price would be asked now."""
-        return self.learner.policy(*self._context("policy", cost))
+        """Return the probability with which each price would be asked now; all 0 if none may be."""
+        spent, available = self._cost("policy", cost)
+        if available is not None and not available.any():
+            return np.zeros(self.rules.amounts.size)
+        return self.learner.policy(self.rules.contexts(spent), available)
 
-    def _context(self, owner: str, cost: object) -> tuple[tuple[float, float], Booleans | None]:
+    def _cost(self, owner: str, cost: object) -> tuple[float, Booleans | None]:
         low, high = self.rules.cost_range
         spent = number(owner, "cost", cost, at_least=low, at_most=high, error=InvalidContextError)
         available = self.rules.available([spent])
-        return (1.0, spent), None if available is None else available[0]
+        return spent, None if available is None else available[0]
 
     def _willingness(self, asked: float, told: float | None, *, sold: bool) -> float:
         """Return a willingness at which all revealed prices sell as they did, or would have."""
@@ -128,15 +145,15 @@ class PostedPriceSeller(Application):
                 raise InvalidLossesError(
                     f"The seller's reports are {self.reports!r}: "
                     f"{REPORTS[self.reports].split(':')[0]}. Got sold={sold} and no willingness. "
-                    "Give it, leave this offer unsettled, or make a seller with other reports."
+                    "Give it. A single offer may be left unsettled; if some buyers do not tell, "
+                    "that would mislead the seller: make one with reports 'never'."
                 )
             return asked if sold else -math.inf
         willing = number("settle", "willingness", told, at_least=0, error=InvalidLossesError)
         if sold != (willing >= asked):
             outcome = "sold to" if sold else "refused by"
             raise InvalidLossesError(
-                f"A price of {asked:g} cannot have been {outcome} a buyer who would have paid "
-                f"{willing:g}. Nothing was learned; correct the outcome, or leave this offer "
-                "unsettled."
+                f"A price of {asked:.15g} cannot have been {outcome} a buyer who would have paid "
+                f"{willing:.15g}. Nothing was learned; correct the outcome."
             )
         return willing

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
-    from crossbandit.kernels.rounds import Floats
+    from crossbandit.kernels.rounds import Floats, Integers
 
 _LOW, _HIGH = 0.1, 0.9
 _INK, _COLOR = "#767676", "#0072B2"
@@ -24,7 +24,8 @@ class ShadingCurve:
     """What a bidder bids now, for each of `values`.
 
     A learner draws its bids. `bids` has the median of what it would draw, `low` and `high` the
-    bounds that hold it in eight cases out of ten: where they are far apart, it is not sure yet.
+    bounds that hold it in eight cases out of ten: where they are far apart, it is not sure yet. All
+    three are NaN at values for which no bid may be made.
     """
 
     values: Floats
@@ -36,8 +37,9 @@ class ShadingCurve:
     def of(cls, values: Floats, amounts: Floats, policies: Floats) -> ShadingCurve:
         """Return the curve of distributions `policies` (values, bids) over ascending `amounts`."""
         cumulative = np.cumsum(policies, axis=1)
+        silent = np.isnan(policies).any(axis=1)
         low, middle, high = (
-            amounts[np.minimum((cumulative < share - 1e-12).sum(axis=1), amounts.size - 1)]
+            np.where(silent, np.nan, amounts[_position(cumulative, share)])
             for share in (_LOW, 0.5, _HIGH)
         )
         return cls(values, middle, low, high)
@@ -74,3 +76,10 @@ class ShadingCurve:
         self.plot(figure.add_subplot())
         dates = {".pdf": {"CreationDate": None}, ".svg": {"Date": None}}  # same curve, same file
         figure.savefig(path, dpi=150, metadata=dates.get(Path(path).suffix.lower()))
+
+
+def _position(cumulative: Floats, share: float) -> Integers:
+    """Return where each row (values, bids) first reaches `share`, but for rounding."""
+    reached = (cumulative < share - 1e-12).sum(axis=1)
+    last: Integers = np.minimum(reached, cumulative.shape[1] - 1)
+    return last

@@ -8,18 +8,19 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from crossbandit.applications.application import Application, started
-from crossbandit.applications.names import Names, for_each
+from crossbandit.applications.names import Names, for_each, graph_of
 from crossbandit.applications.play import Play, played
 from crossbandit.environments.amounts import bounds
 from crossbandit.errors import InvalidContextError, InvalidLossesError
-from crossbandit.graphs import FeedbackGraph, singletons
-from crossbandit.problem import Problem, required_graph
-from crossbandit.validation import number, reject, verbatim
+from crossbandit.graphs import singletons
+from crossbandit.problem import Problem
+from crossbandit.validation import number, reject
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from crossbandit.algorithms import Algorithm
+    from crossbandit.graphs import FeedbackGraph
     from crossbandit.kernels.rounds import Booleans, Floats
     from crossbandit.streams import Seed
 
@@ -72,14 +73,10 @@ class SleepingArms(Application):
     ) -> None:
         self._arms = Names("SleepingArms", "arms", arms, at_least=2)
         self.loss_range = bounds("SleepingArms", "loss_range", loss_range)
-        if isinstance(graph, dict):  # from a checkpoint
-            graph = FeedbackGraph.from_json(graph)
-        graph = singletons(len(self._arms)) if graph is None else graph
-        if required_graph("SleepingArms", graph).arms != len(self._arms):
-            expected = f"a FeedbackGraph of the {len(self._arms)} arms"
-            reject("SleepingArms", "graph", expected, verbatim(f"one of {graph.arms} arms"))
-        problem = Problem(graph, features=1, horizon=horizon)
-        self.learner = started(algorithm, problem, seed)
+        alone = singletons(len(self._arms))
+        shown = alone if graph is None else graph_of("SleepingArms", graph, self._arms)
+        problem = Problem(shown, features=1, horizon=horizon)
+        self.learner = started("SleepingArms", algorithm, problem, seed)
 
     @property
     def arms(self) -> list[str]:
@@ -103,9 +100,10 @@ class SleepingArms(Application):
     def settle(self, choice: Choice, losses: Mapping[str, float]) -> None:
         """Learn from the losses of the arms that a choice has revealed.
 
-        Choices may be settled late, in any order, or never.
+        Choices may be settled late and in any order. One whose losses were lost by chance may be
+        left; where it depends on the losses whether they are told, leaving them would mislead.
         """
-        decision = played(choice, Choice)
+        decision = played(choice, Choice, self.learner)
         low, high = self.loss_range
         arms = [self.arms[b] for b in decision.revealed]
         given = for_each("losses", losses, arms)
@@ -124,7 +122,10 @@ class SleepingArms(Application):
     def _mask(self, owner: str, available: Iterable[str] | None) -> Booleans | None:
         if available is None:
             return None
-        names = [available] if isinstance(available, str) else list(available)
+        try:
+            names = [available] if isinstance(available, str) else list(available)
+        except TypeError:
+            reject(owner, "available", "names of arms", available, error=InvalidContextError)
         mask = np.zeros(len(self._arms), dtype=np.bool_)
         for name in names:
             mask[self._arms.number(owner, "available", name, InvalidContextError)] = True

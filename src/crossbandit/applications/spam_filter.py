@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from crossbandit.applications.application import Application, started
-from crossbandit.applications.names import Names
+from crossbandit.applications.names import Names, by_name
 from crossbandit.applications.play import Play, played
+from crossbandit.environments.amounts import pair
 from crossbandit.environments.spam import DELIVER, mail_rows
 from crossbandit.errors import InvalidContextError, InvalidLossesError
 from crossbandit.graphs import apple_tasting
 from crossbandit.problem import Problem
-from crossbandit.validation import reject, verbatim
+from crossbandit.validation import reject
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -65,11 +66,12 @@ class SpamFilter(Application):
         algorithm: Algorithm | None = None,
         seed: Seed,
     ) -> None:
+        mailboxes = by_name("SpamFilter", "mailboxes", mailboxes)
         self._mailboxes = Names("SpamFilter", "mailboxes", mailboxes, at_least=1)
         self._harms = {name: _harms(harms) for name, harms in mailboxes.items()}
         table = np.array(list(self._harms.values()))
         problem = Problem(apple_tasting(), features=table / table.max(), horizon=horizon)
-        self.learner = started(algorithm, problem, seed)
+        self.learner = started("SpamFilter", algorithm, problem, seed)
 
     def settings(self) -> dict[str, Any]:
         mailboxes = {name: list(harms) for name, harms in self._harms.items()}
@@ -81,12 +83,16 @@ class SpamFilter(Application):
         return Verdict(decision, decision.arm == DELIVER, mailbox)
 
     def settle(self, verdict: Verdict, *, spam: bool | None = None) -> None:
-        """Learn whether a delivered message was spam; late, in any order, or never.
+        """Learn whether a delivered message was spam; late, and in any order.
+
+        A delivered message may be left if chance alone decides which one is. Where readers report
+        spam but not good messages, whatever is not reported must be settled as good: leaving it
+        would teach the filter that all is spam.
 
         A blocked message is settled without `spam`. What is known of it by other ways does not
         count: the filter's weights rest on blocked messages being unseen.
         """
-        decision = played(verdict, Verdict)
+        decision = played(verdict, Verdict, self.learner)
         if decision.arm != DELIVER:
             self.learner.learn(decision, [])
             return
@@ -104,11 +110,5 @@ class SpamFilter(Application):
 
 
 def _harms(harms: Any) -> tuple[float, float]:
-    expected = "a pair of finite amounts above 0: the harm of spam, and of a lost message"
-    try:
-        pair = tuple(float(harm) for harm in harms)
-    except (TypeError, ValueError):
-        reject("SpamFilter", "mailboxes", expected, harms)
-    if len(pair) != 2 or not all(0 < harm < np.inf for harm in pair):
-        reject("SpamFilter", "mailboxes", expected, verbatim(f"{harms!r} among them"))
-    return pair
+    meaning = "the harm of spam, and of a lost message"
+    return pair("SpamFilter", "mailboxes", harms, meaning)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +12,8 @@ from crossbandit.validation import reject, verbatim
 if TYPE_CHECKING:
     from crossbandit.kernels.rounds import Floats
 
+_LARGEST = 1e100  # products and differences of amounts stay finite
+
 
 def grid(owner: str, name: str, values: Any) -> Floats:
     """Return `values`, at least two different amounts of at least 0, ascending and read-only.
@@ -18,9 +21,9 @@ def grid(owner: str, name: str, values: Any) -> Floats:
     >>> grid("Newsvendor", "orders", [30, 10, 20])
     array([10., 20., 30.])
     """
-    expected = "at least 2 different finite amounts of at least 0"
+    expected = f"at least 2 different amounts from 0 to {_LARGEST:g}"
     given = _vector(owner, name, values, expected)
-    bad = given[~(np.isfinite(given) & (given >= 0))]
+    bad = given[~((given >= 0) & (given <= _LARGEST))]
     if bad.size:
         reject(owner, name, expected, verbatim(f"{bad[0]} among them"))
     result: Floats = np.unique(given)
@@ -36,10 +39,23 @@ def span(owner: str, name: str, values: Any) -> tuple[float, float]:
     >>> span("Newsvendor", "cost_range", [1, 2])
     (1.0, 2.0)
     """
-    expected = "a pair of finite amounts of at least 0, the lower one first"
+    expected = f"a pair of amounts from 0 to {_LARGEST:g}, the lower one first"
     given = _vector(owner, name, values, expected)
-    if given.shape != (2,) or not np.isfinite(given).all() or not 0 <= given[0] <= given[1]:
+    if given.shape != (2,) or not 0 <= given[0] <= given[1] <= _LARGEST:
         reject(owner, name, expected, values)
+    return float(given[0]), float(given[1])
+
+
+def pair(owner: str, name: str, values: Any, meaning: str) -> tuple[float, float]:
+    """Return `values`, two amounts above 0 in any order; an error tells their meaning.
+
+    >>> pair("SpamFilter", "mailboxes", [5, 2], "the harm of spam, and of a lost message")
+    (5.0, 2.0)
+    """
+    expected = f"a pair of amounts above 0, from {1 / _LARGEST:g} to {_LARGEST:g}: {meaning}"
+    given = _vector(owner, name, values, expected)
+    if given.shape != (2,) or not ((given >= 1 / _LARGEST) & (given <= _LARGEST)).all():
+        reject(owner, name, expected, verbatim(f"{values!r} among them"))
     return float(given[0]), float(given[1])
 
 
@@ -49,18 +65,23 @@ def bounds(owner: str, name: str, values: Any) -> tuple[float, float]:
     >>> bounds("SleepingArms", "loss_range", [-1, 3])
     (-1.0, 3.0)
     """
-    expected = "a pair (lowest, highest) of finite numbers, lowest < highest"
+    expected = f"a pair (lowest, highest) of numbers up to {_LARGEST:g} in size, lowest < highest"
     given = _vector(owner, name, values, expected)
-    if given.shape != (2,) or not np.isfinite(given).all() or not given[0] < given[1]:
+    if given.shape != (2,) or not -_LARGEST <= given[0] < given[1] <= _LARGEST:
         reject(owner, name, expected, values)
     return float(given[0]), float(given[1])
 
 
 def _vector(owner: str, name: str, values: Any, expected: str) -> Floats:
+    """Return numbers as a vector; text and truth values that could pass for numbers are none."""
     try:
-        given = np.array(values, dtype=np.float64)
-    except (TypeError, ValueError):
+        listed = [] if isinstance(values, str) else list(values)
+    except TypeError:
         reject(owner, name, expected, values)
-    if given.ndim != 1:
+    for value in listed:
+        if isinstance(value, bool) or not isinstance(value, numbers.Real):
+            reject(owner, name, expected, verbatim(f"{value!r} among them"))
+    try:
+        return np.array(listed, dtype=np.float64)
+    except OverflowError:  # an int beyond all floats
         reject(owner, name, expected, values)
-    return given

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import numbers
+from dataclasses import InitVar, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from crossbandit import graphs
+from crossbandit.environments.amounts import grid
 from crossbandit.environments.contexts import UniformVectors
 from crossbandit.environments.environment import BlockEnvironment, row_block
 from crossbandit.environments.noise import uniforms
 from crossbandit.environments.registry import register
 from crossbandit.kernels.auctions import write_auctions
 from crossbandit.problem import Problem
-from crossbandit.validation import choice, integer, number, reject, verbatim
+from crossbandit.validation import boolean, choice, integer, number, reject, verbatim
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -36,8 +38,9 @@ class AuctionRules:
     """The bids that may be made, and what each of them earns; money in any unit.
 
     A bid wins if it is at least `reserve` and beats the highest competing bid, the *price*; an
-    equal bid wins or loses as `ties` says. The winner earns value - bid, the others nothing. With
-    `at_most_value`, bids above the value are not available.
+    equal bid wins or loses as `ties` says. A price of 0 means that nobody else has bid, so there is
+    no tie with it: every bid of at least the reserve wins, a bid of 0 too. The winner earns
+    value - bid, the others nothing. With `at_most_value`, bids above the value are not available.
 
     >>> rules = AuctionRules(bids=[0, 1, 2, 3], highest_value=4)
     >>> rules.surplus(values=[4.0, 4.0], bids=[2.0, 1.0], prices=[1.5, 1.5])
@@ -51,12 +54,14 @@ class AuctionRules:
     reserve: float = 0.0
     ties: str = "win"
     at_most_value: bool = True
+    owner: InitVar[str] = "AuctionRules"  # whom an error names
 
-    def __post_init__(self) -> None:
-        number("AuctionRules", "highest_value", self.highest_value, above=0)
-        number("AuctionRules", "reserve", self.reserve, at_least=0)
-        choice("AuctionRules", "ties", self.ties, ("win", "lose"))
-        object.__setattr__(self, "bids", bid_grid("AuctionRules", self.bids, self.highest_value))
+    def __post_init__(self, owner: str) -> None:
+        number(owner, "highest_value", self.highest_value, above=0)
+        number(owner, "reserve", self.reserve, at_least=0)
+        choice(owner, "ties", self.ties, ("win", "lose"))
+        boolean(owner, "at_most_value", self.at_most_value)
+        object.__setattr__(self, "bids", bid_grid(owner, self.bids, self.highest_value))
 
     @property
     def arms(self) -> int:
@@ -119,7 +124,7 @@ class AuctionRules:
     def wins(self, bids: npt.ArrayLike, prices: npt.ArrayLike) -> Booleans:
         """Return which of the bids win against the prices."""
         bids, prices = np.asarray(bids), np.asarray(prices)
-        beats = bids >= prices if self.ties == "win" else bids > prices
+        beats = bids >= prices if self.ties == "win" else (bids > prices) | (prices <= 0)
         won: Booleans = beats & (bids >= self.reserve)
         return won
 
@@ -136,23 +141,20 @@ class AuctionRules:
 
 
 def bid_grid(owner: str, bids: Any, highest: float) -> Floats:
-    """Return `bids` as a read-only ascending vector; a count means evenly from 0 to `highest`."""
-    expected = "a number of bids of at least 2, or at least 2 different finite amounts, none < 0"
-    if isinstance(bids, int | np.integer) and not isinstance(bids, bool):
-        count = integer(owner, "bids", bids, at_least=2)
-        grid = np.linspace(0.0, highest, count)
-    else:
-        try:
-            grid = np.unique(np.asarray(bids, dtype=np.float64))
-        except (TypeError, ValueError):
-            reject(owner, "bids", expected, bids)
-        if grid.ndim != 1 or grid.size < 2 or np.ndim(bids) != 1:
-            reject(owner, "bids", expected, bids)
-        if not np.isfinite(grid).all() or grid[0] < 0:
-            bad = grid[~(np.isfinite(grid) & (grid >= 0))][0]
-            reject(owner, "bids", expected, verbatim(f"{bad} among them"))
-    grid.flags.writeable = False
-    return grid
+    """Return `bids` as a read-only ascending vector; a count means evenly from 0 to `highest`.
+
+    Each is the number nearest to its decimal: 101 bids up to 10 hold 0.3 as people write it.
+
+    >>> bid_grid("FirstPriceBidder", 5, 1.2)
+    array([0. , 0.3, 0.6, 0.9, 1.2])
+    """
+    if isinstance(bids, bool) or not isinstance(bids, numbers.Integral):
+        return grid(owner, "bids", bids)
+    count = integer(owner, "bids", bids, at_least=2)
+    amounts: Floats = np.arange(count) * highest / (count - 1)
+    amounts[-1] = highest
+    amounts.flags.writeable = False
+    return amounts
 
 
 def geometric_bids(count: int, lowest: float, highest: float) -> Floats:
@@ -186,8 +188,16 @@ class FirstPrice(BlockEnvironment):
         integer("first_price", "table_seed", self.table_seed, at_least=0)
         choice("first_price", "prices", self.prices, ("stationary", "drifting"))
         choice("first_price", "feedback", self.feedback, FEEDBACK)
-        bids = bid_grid("first_price", self.bids, 1.0)
-        rules = AuctionRules(bids=bids, highest_value=1.0, at_most_value=self.at_most_value)
+        rules = AuctionRules(
+            bids=self.bids,
+            highest_value=1.0,
+            at_most_value=self.at_most_value,
+            owner="first_price",
+        )
+        if self.at_most_value and rules.amounts[0] > 0:
+            expected = "such that one is 0, as values begin at 0; or at_most_value be False"
+            got = verbatim(f"bids from {rules.amounts[0]:.15g}")
+            reject("first_price", "bids", expected, got)
         problem = Problem(rules.graph(self.feedback), features=2, horizon=self.horizon)
         object.__setattr__(self, "rules", rules)
         object.__setattr__(self, "problem", problem)

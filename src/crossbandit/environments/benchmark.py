@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,7 +19,9 @@ from crossbandit.streams import stream
 from crossbandit.validation import integer, reject
 
 if TYPE_CHECKING:
-    from crossbandit.kernels.rounds import Floats
+    import numpy.typing as npt
+
+    from crossbandit.kernels.rounds import Booleans, Floats
 
 PERIOD = 2000
 AMPLITUDE = 0.1
@@ -46,12 +48,13 @@ class PaperBenchmark(BlockEnvironment):
     contexts: int = 1000
     table_seed: int = 0
     law: ContextLaw | None = None
+    owner: InitVar[str] = "paper_benchmark"  # whom an error names
     problem: Problem = field(init=False, repr=False, compare=False)
     context_law: ContextLaw = field(init=False, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
-        integer("paper_benchmark", "horizon", self.horizon, at_least=1)
-        integer("paper_benchmark", "table_seed", self.table_seed, at_least=0)
+    def __post_init__(self, owner: str) -> None:
+        integer(owner, "horizon", self.horizon, at_least=1)
+        integer(owner, "table_seed", self.table_seed, at_least=0)
         graph = paper_ring(self.arms, self.radius)
         problem = Problem(graph, contexts=self.contexts, horizon=self.horizon)
         object.__setattr__(self, "problem", problem)
@@ -114,6 +117,9 @@ class LinearBenchmark(BlockEnvironment):
         self.context_law = benchmark.context_law
         self._benchmark = benchmark
 
+    def available(self, contexts: npt.NDArray[Any]) -> Booleans | None:
+        return self._benchmark.available(contexts)
+
     def block(self, start: int, stop: int) -> LossBlock:
         if self._benchmark.horizon * self._benchmark.arms * 24 <= _KEPT_BYTES:
             rows = self._all_rows[start:stop]
@@ -147,7 +153,7 @@ def paper_benchmark(
     """
     return PaperBenchmark(
         horizon=horizon,
-        radius=_given_radius(arms, alpha, radius),
+        radius=_given_radius("paper_benchmark", arms, alpha, radius),
         arms=arms,
         contexts=contexts,
         table_seed=table_seed,
@@ -172,37 +178,38 @@ def zipf_benchmark(
     """
     return PaperBenchmark(
         horizon=horizon,
-        radius=_given_radius(arms, alpha, radius),
+        radius=_given_radius("zipf_benchmark", arms, alpha, radius),
         arms=arms,
         contexts=contexts,
         table_seed=table_seed,
         law=zipf(contexts, exponent),
+        owner="zipf_benchmark",
     )
 
 
-def _given_radius(arms: int, alpha: int | None, radius: int | None) -> int:
+def _given_radius(owner: str, arms: int, alpha: int | None, radius: int | None) -> int:
     """Return the radius, given itself or by the independence number."""
     if (alpha is None) == (radius is None):
         got = "neither" if alpha is None else "both"
         raise InvalidParameterError(
-            "paper_benchmark must be given either 'alpha', the independence number of the ring, "
-            f"or 'radius'. Got {got}."
+            f"{owner} must be given either 'alpha', the independence number of the ring, or "
+            f"'radius'. Got {got}."
         )
     if radius is None:
-        radius = _radius(arms, integer("paper_benchmark", "alpha", alpha, at_least=1))
+        radius = _radius(owner, arms, integer(owner, "alpha", alpha, at_least=1))
     return radius
 
 
-def _radius(arms: int, alpha: int) -> int:
+def _radius(owner: str, arms: int, alpha: int) -> int:
     """Return the largest radius at which the paper's ring has this independence number.
 
     On a ring, arms must be radius + 1 apart: arms // (radius + 1) of them fit, and can be turned
     so as to spare arm 0, which is everybody's neighbour. Only at radius 0 must it be left out.
     """
-    integer("paper_benchmark", "arms", arms, at_least=2)
+    integer(owner, "arms", arms, at_least=2)
     attained = {arms // (radius + 1): radius for radius in range(1, arms)}
     attained.setdefault(arms - 1, 0)
     if alpha not in attained:
         expected = f"an independence number of a ring of {arms} arms: {sorted(attained)}"
-        reject("paper_benchmark", "alpha", expected, alpha)
+        reject(owner, "alpha", expected, alpha)
     return attained[alpha]

@@ -59,6 +59,15 @@ class FiniteContexts:
         cumulative[np.flatnonzero(weights)[-1] :] = np.inf
         object.__setattr__(self, "_cumulative", cumulative)
 
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, FiniteContexts):
+            return NotImplemented
+        same = np.array_equal(self.probabilities, other.probabilities)
+        return same and self._uniform == other._uniform
+
+    def __hash__(self) -> int:
+        return hash((self.probabilities.tobytes(), self._uniform))
+
     def draw(self, generator: np.random.Generator, count: int) -> npt.NDArray[np.int64]:
         """Return `count` contexts, by one uniform number each."""
         uniforms = generator.random(count)

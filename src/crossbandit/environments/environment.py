@@ -83,10 +83,11 @@ class BlockEnvironment(ABC):
     def totals(self) -> Floats:
         """Each arm's row, summed over the horizon: what the comparator minimises."""
         totals = np.zeros((self.problem.arms, self.problem.form.columns))
+        available = _listed_availability(self)
         for start, stop in stretches(self):
             block = checked_block(self, start, stop)
-            _check_range(self, block, start)
-            add_totals(block, stop - start, totals)
+            _check_range(self, block, start, available)
+            add_totals(block, stop - start, totals, np.empty(len(block.features)))
         if not np.isfinite(totals).all():
             arm, column = np.argwhere(~np.isfinite(totals))[0]
             raise InvalidLossesError(
@@ -100,8 +101,7 @@ class BlockEnvironment(ABC):
     def best_arms(self) -> Integers:
         """The comparator: the available arm of least total loss in each numbered context."""
         form = self.problem.form
-        contexts = np.arange(form.contexts or 0)
-        support = form.support(availability(self, contexts))
+        support = form.support(availability(self, form.listed()))
         arms = np.empty(support.first.size, dtype=np.int64)
         best_arms(self.totals, support, arms)
         arms.flags.writeable = False
@@ -156,8 +156,37 @@ def checked_block(environment: BlockEnvironment, start: int, stop: int) -> LossB
     return block
 
 
-def _check_range(environment: BlockEnvironment, block: LossBlock, start: int) -> None:
-    """Raise unless all losses of the block lie in [0, 1], as far as contexts can be listed."""
+def checked_rows(environment: Environment, round_: int) -> Floats:
+    """Return the environment's rows of a round, or refuse what is none."""
+    rows = np.ascontiguousarray(environment.losses(round_), dtype=np.float64)
+    expected = (environment.problem.arms, environment.problem.form.columns)
+    if rows.shape != expected or not np.isfinite(rows).all():
+        got = f"shape {rows.shape}" if rows.shape != expected else "numbers that are not finite"
+        raise InvalidLossesError(
+            f"{type(environment).__name__}.losses must return finite numbers of shape {expected}, "
+            f"arms by {environment.problem.form.column_name}s. Got {got} in round {round_}."
+        )
+    return rows
+
+
+def _listed_availability(environment: BlockEnvironment) -> Booleans | None:
+    """Return which arms may be played in each listed context, where losses there are implied.
+
+    Dense losses are given for each context by itself, and have to be right in all of them.
+    """
+    form = environment.problem.form
+    if not isinstance(form, LinearForm) or form.contexts is None:
+        return None
+    return availability(environment, form.listed())
+
+
+def _check_range(
+    environment: BlockEnvironment, block: LossBlock, start: int, available: Booleans | None
+) -> None:
+    """Raise unless all losses of the block lie in [0, 1], as far as contexts can be listed.
+
+    Linear losses may leave it in contexts in which their arm is not `available` (contexts, K).
+    """
     form = environment.problem.form
     rounds, arms, columns = block.base.shape
     if block.clip or block.coefficients.shape[2] > 0:
@@ -165,7 +194,7 @@ def _check_range(environment: BlockEnvironment, block: LossBlock, start: int) ->
     rows = np.ascontiguousarray(block.base).reshape(rounds * arms, columns)
     bad, context = -1, -1
     if isinstance(form, LinearForm):
-        bad, context = form.first_bad(rows, np.tile(np.arange(arms), rounds))
+        bad, context = form.first_bad(rows, np.tile(np.arange(arms), rounds), available)
     else:
         found = first_outside(rows, 0.0, 1.0)
         if found >= 0:

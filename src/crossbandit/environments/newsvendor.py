@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -52,15 +52,16 @@ class NewsvendorRules:
     orders: npt.ArrayLike
     price_range: tuple[float, float]
     cost_range: tuple[float, float]
+    owner: InitVar[str] = "NewsvendorRules"  # whom an error names
 
-    def __post_init__(self) -> None:
-        orders = grid("newsvendor", "orders", self.orders)
-        prices = span("newsvendor", "price_range", self.price_range)
-        costs = span("newsvendor", "cost_range", self.cost_range)
+    def __post_init__(self, owner: str) -> None:
+        orders = grid(owner, "orders", self.orders)
+        prices = span(owner, "price_range", self.price_range)
+        costs = span(owner, "cost_range", self.cost_range)
         if costs[0] >= prices[1]:
-            got = verbatim(f"prices up to {prices[1]:g} and costs from {costs[0]:g}")
+            got = verbatim(f"prices up to {prices[1]:.15g} and costs from {costs[0]:.15g}")
             expected = "above the lowest cost somewhere, or nothing can be earned"
-            reject("newsvendor", "price_range", expected, got)
+            reject(owner, "price_range", expected, got)
         object.__setattr__(self, "orders", orders)
         object.__setattr__(self, "price_range", prices)
         object.__setattr__(self, "cost_range", costs)
@@ -86,7 +87,7 @@ class NewsvendorRules:
         Who orders q and sells s = min(q, d) knows what a smaller order q' would have sold:
         min(q', d) = min(q', s), sold out or not. A larger order might have sold more.
         """
-        choice("newsvendor", "feedback", feedback, SALES_FEEDBACK)
+        choice("NewsvendorRules", "feedback", feedback, SALES_FEEDBACK)
         if feedback == "demand":
             return graphs.complete(self.amounts.size)
         return graphs.threshold(self.amounts.size, "lower")
@@ -147,8 +148,12 @@ class Newsvendor(BlockEnvironment):
         if not np.ndim(orders):
             orders = np.arange(integer("newsvendor", "orders", orders, at_least=2))
         rules = NewsvendorRules(
-            orders=orders, price_range=self.price_range, cost_range=self.cost_range
+            orders=orders,
+            price_range=self.price_range,
+            cost_range=self.cost_range,
+            owner="newsvendor",
         )
+        choice("newsvendor", "feedback", self.feedback, SALES_FEEDBACK)
         problem = Problem(rules.graph(self.feedback), features=3, horizon=self.horizon)
         low, high = zip((1.0, 1.0), rules.price_range, rules.cost_range, strict=True)
         object.__setattr__(self, "rules", rules)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from crossbandit.environments.environment import BlockEnvironment, row_block
 from crossbandit.environments.noise import uniforms
 from crossbandit.environments.registry import register
 from crossbandit.problem import Problem
-from crossbandit.validation import choice, integer, number, reject, verbatim
+from crossbandit.validation import boolean, choice, integer, number, reject, verbatim
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -39,10 +39,11 @@ class SellerRules:
 
         profit = (p - c) * 1{w >= p}.
 
-    With `at_least_cost`, prices below the cost are not available, apart from the highest price,
-    which always is. The most that can be earned is highest price - lowest cost; the least is 0, or
-    what the lowest available price loses at the highest cost. The loss is what is missing to the
-    most, in parts of the difference; it is linear in the features (1, cost).
+    With `at_least_cost`, prices below the cost are not available. The most that can be earned is
+    highest price - lowest cost; the least is 0, or what the lowest available price loses at the
+    highest cost. The loss is what is missing to the most, in parts of the difference, the *scale*;
+    it is linear in the features (1, (cost - lowest cost) / scale). So costs that are large and near
+    each other lose no digits.
 
     >>> rules = SellerRules(prices=[1, 2, 3], cost_range=(0, 2))
     >>> rules.profit(cost=0.5, prices=[1, 2, 3], willingness=2.4)
@@ -54,14 +55,16 @@ class SellerRules:
     prices: npt.ArrayLike
     cost_range: tuple[float, float]
     at_least_cost: bool = True
+    owner: InitVar[str] = "SellerRules"  # whom an error names
 
-    def __post_init__(self) -> None:
-        prices = grid("posted_price", "prices", self.prices)
-        costs = span("posted_price", "cost_range", self.cost_range)
+    def __post_init__(self, owner: str) -> None:
+        prices = grid(owner, "prices", self.prices)
+        costs = span(owner, "cost_range", self.cost_range)
+        boolean(owner, "at_least_cost", self.at_least_cost)
         if costs[0] >= prices[-1]:
-            got = verbatim(f"prices up to {prices[-1]:g} and costs from {costs[0]:g}")
+            got = verbatim(f"prices up to {prices[-1]:.15g} and costs from {costs[0]:.15g}")
             expected = "above the lowest cost somewhere, or nothing can be earned"
-            reject("posted_price", "prices", expected, got)
+            reject(owner, "prices", expected, got)
         object.__setattr__(self, "prices", prices)
         object.__setattr__(self, "cost_range", costs)
 
@@ -78,8 +81,9 @@ class SellerRules:
     @property
     def scale(self) -> float:
         """The money between the most and the least that can be earned."""
-        lowest = self.amounts[-1] if self.at_least_cost else self.amounts[0]
-        return self.most - min(0.0, float(lowest) - self.cost_range[1])
+        if self.at_least_cost:
+            return self.most
+        return self.most - min(0.0, float(self.amounts[0]) - self.cost_range[1])
 
     def graph(self, reports: str) -> FeedbackGraph:
         """Return what a price reveals under one of the kinds of `REPORTS`.
@@ -89,26 +93,35 @@ class SellerRules:
         it is told after sales, higher prices are known either way: by w, or by the refusal. If
         it is told after refusals, lower prices are: by w, or by the sale.
         """
-        choice("posted_price", "reports", reports, REPORTS)
+        choice("SellerRules", "reports", reports, REPORTS)
         if reports == "always":
             return graphs.complete(self.amounts.size)
         if reports == "never":
             return graphs.singletons(self.amounts.size)
         return graphs.threshold(self.amounts.size, "higher" if reports == "after-sale" else "lower")
 
+    def contexts(self, costs: npt.ArrayLike) -> Floats:
+        """Return the feature vectors (1, (cost - lowest cost) / scale) of costs."""
+        above = (np.asarray(costs, dtype=np.float64) - self.cost_range[0]) / self.scale
+        return np.stack([np.ones_like(above), above], axis=-1)
+
+    def costs(self, contexts: Floats) -> Floats:
+        """Return the costs of feature vectors (n, 2)."""
+        costs: Floats = self.cost_range[0] + self.scale * contexts[:, 1]
+        return costs
+
     def available(self, costs: npt.ArrayLike) -> npt.NDArray[np.bool_] | None:
         """Return which prices may be posted at each cost, (n, K); None if all may."""
         if not self.at_least_cost:
             return None
         may: npt.NDArray[np.bool_] = self.amounts >= np.asarray(costs, dtype=np.float64)[:, None]
-        may[:, -1] = True
         return may
 
     def rows(self, willingness: npt.ArrayLike) -> Floats:
         """Return the losses of all prices, (n, K, 2), for n buyers."""
         sold = self.amounts <= np.asarray(willingness, dtype=np.float64)[:, None]
-        result: Floats = np.stack([self.most - sold * self.amounts, sold], axis=2) / self.scale
-        return result
+        most_earned = sold * (self.amounts - self.cost_range[0])  # at the lowest cost
+        return np.stack([(self.most - most_earned) / self.scale, sold], axis=2)
 
     def profit(
         self, cost: npt.ArrayLike, prices: npt.ArrayLike, willingness: npt.ArrayLike
@@ -150,13 +163,20 @@ class PostedPrice(BlockEnvironment):
             count = integer("posted_price", "prices", prices, at_least=2)
             prices = np.arange(1, count + 1) / count
         rules = SellerRules(
-            prices=prices, cost_range=self.cost_range, at_least_cost=self.at_least_cost
+            prices=prices,
+            cost_range=self.cost_range,
+            at_least_cost=self.at_least_cost,
+            owner="posted_price",
         )
+        highest = rules.amounts[-1]
+        if self.at_least_cost and rules.cost_range[1] > highest:
+            expected = f"at most the highest price, {highest:.15g}; or at_least_cost be False"
+            reject("posted_price", "cost_range", expected, self.cost_range)
+        choice("posted_price", "reports", self.reports, REPORTS)
         problem = Problem(rules.graph(self.reports), features=2, horizon=self.horizon)
-        low, high = zip((1.0, 1.0), rules.cost_range, strict=True)
         object.__setattr__(self, "rules", rules)
         object.__setattr__(self, "problem", problem)
-        object.__setattr__(self, "context_law", UniformVectors(low, high))
+        object.__setattr__(self, "context_law", UniformVectors(*rules.contexts(rules.cost_range)))
 
     def willingness(self, start: int, stop: int) -> Floats:
         """Return what the buyers of the rounds start, ..., stop - 1 would pay at most."""
@@ -169,7 +189,7 @@ class PostedPrice(BlockEnvironment):
         return row_block(self.rules.rows(self.willingness(start, stop)))
 
     def available(self, contexts: npt.NDArray[Any]) -> npt.NDArray[np.bool_] | None:
-        return self.rules.available(contexts[:, 1])
+        return self.rules.available(self.rules.costs(contexts))
 
 
 @register("posted-price")
@@ -184,11 +204,11 @@ def posted_price(
     at_least_cost: bool = True,
     table_seed: int = 0,
 ) -> PostedPrice:
-    """Return a seller who may post `prices` prices up to 1; a context is (1, cost).
+    """Return a seller who may post `prices` prices up to 1; a context tells the cost.
 
     Costs are uniform in their range. A buyer's willingness to pay is the mean of two uniform
     numbers, less by a share that moves between 0 and `drift` in the course of `period` rounds.
-    With `at_least_cost`, prices below the cost are not available.
+    With `at_least_cost`, prices below the cost are not available; no cost may be above all prices.
 
     >>> environment = posted_price(1_000, reports="after-refusal")
     >>> environment.problem.graph.independence_number

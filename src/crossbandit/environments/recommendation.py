@@ -9,60 +9,65 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crossbandit.environments.contexts import FiniteContexts
-from crossbandit.environments.environment import BlockEnvironment
+from crossbandit.environments.environment import BlockEnvironment, row_block
 from crossbandit.environments.noise import uniforms
 from crossbandit.environments.registry import register
 from crossbandit.graphs import FeedbackGraph
-from crossbandit.kernels.rounds import LossBlock
 from crossbandit.problem import Problem
 from crossbandit.streams import stream
 from crossbandit.validation import integer, number, reject, verbatim
 
 if TYPE_CHECKING:
-    from crossbandit.kernels.rounds import Floats
+    from crossbandit.kernels.rounds import Floats, LossBlock
 
 
-def similar_items(vectors: Any, similarity: float) -> FeedbackGraph:
+# Parallel vectors have a cosine of 1 but for rounding.
+_COSINE_TOLERANCE = 1e-12
+
+
+def similar_items(
+    vectors: Any, similarity: float, *, owner: str = "similar_items", name: str = "vectors"
+) -> FeedbackGraph:
     """Return the graph in which an item reveals itself and all items that are similar to it.
 
     Two items are similar if the cosine between their vectors (items, dimensions) is at least
-    `similarity`.
+    `similarity`. An error names the parameter `name` of `owner`.
 
     >>> similar_items([[1, 0], [1, 0.1], [0, 1]], similarity=0.9).edges()
     [(0, 0), (0, 1), (1, 0), (1, 1), (2, 2)]
     """
-    number("similar_items", "similarity", similarity, at_least=-1, at_most=1)
+    number(owner, "similarity", similarity, at_least=-1, at_most=1)
     expected = "finite vectors of shape (items, dimensions), none of them zero"
     try:
         table = np.array(vectors, dtype=np.float64)
     except (TypeError, ValueError):
-        reject("similar_items", "vectors", expected, vectors)
+        reject(owner, name, expected, vectors)
     if table.ndim != 2 or 0 in table.shape:
-        reject("similar_items", "vectors", expected, verbatim(f"an array of shape {table.shape}"))
+        reject(owner, name, expected, verbatim(f"an array of shape {table.shape}"))
     lengths = np.linalg.norm(table, axis=1, keepdims=True)
     if not np.isfinite(lengths).all() or not (lengths > 0).all():
         bad = int(np.flatnonzero(~(np.isfinite(lengths) & (lengths > 0)))[0])
-        reject("similar_items", "vectors", expected, verbatim(f"{table[bad]} for item {bad}"))
+        reject(owner, name, expected, verbatim(f"{table[bad]} for item {bad}"))
     directions = table / lengths
     cosines = directions @ directions.T
     np.fill_diagonal(cosines, 1.0)
-    return FeedbackGraph(cosines >= similarity)
+    return FeedbackGraph(cosines >= similarity - _COSINE_TOLERANCE)
 
 
-def segment_weights(owner: str, weights: Any) -> Floats:
+def segment_weights(owner: str, name: str, weights: Any) -> Floats:
     """Return `weights` (segments, aspects), each row as shares of 1."""
     expected = "an array of shape (segments, aspects) of weights of at least 0, not all 0 in a row"
     try:
         table = np.array(weights, dtype=np.float64)
     except (TypeError, ValueError):
-        reject(owner, "weights", expected, weights)
+        reject(owner, name, expected, weights)
     if table.ndim != 2 or 0 in table.shape:
-        reject(owner, "weights", expected, verbatim(f"an array of shape {table.shape}"))
+        reject(owner, name, expected, verbatim(f"an array of shape {table.shape}"))
     sums = table.sum(axis=1, keepdims=True)
     fine = (table >= 0).all(axis=1) & np.isfinite(sums[:, 0]) & (sums[:, 0] > 0)
     if not fine.all():
         bad = int(np.flatnonzero(~fine)[0])
-        reject(owner, "weights", expected, verbatim(f"{table[bad]} for segment {bad}"))
+        reject(owner, name, expected, verbatim(f"{table[bad]} for segment {bad}"))
     result: Floats = table / sums
     return result
 
@@ -115,10 +120,7 @@ class Recommendation(BlockEnvironment):
         return liked.astype(np.float64)
 
     def block(self, start: int, stop: int) -> LossBlock:
-        # 1 - ratings as a base and what is taken off it: in [0, 1] wherever weights sum to 1, which
-        # a look at single rows cannot tell without trying all segments.
-        base = np.ones((1, self.items, self.aspects))
-        return LossBlock(base, self.ratings(start, stop), -np.eye(self.aspects), clip=False)
+        return row_block(1.0 - self.ratings(start, stop))
 
 
 @register("recommendation")

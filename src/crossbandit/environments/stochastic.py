@@ -14,7 +14,7 @@ from crossbandit.environments.noise import uniforms
 from crossbandit.environments.registry import register
 from crossbandit.problem import Problem, probabilities, required_graph
 from crossbandit.streams import stream
-from crossbandit.validation import integer, number, reject, verbatim
+from crossbandit.validation import boolean, integer, number, reject, verbatim
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,11 +55,13 @@ class Stochastic(BlockEnvironment):
         arms = required_graph("stochastic", self.graph).arms
         integer("stochastic", "horizon", self.horizon, at_least=1)
         integer("stochastic", "table_seed", self.table_seed, at_least=0)
-        shares = [number("stochastic", "phases", share) for share, _ in self.phases]
+        boolean("stochastic", "noisy", self.noisy)
+        pairs = _pairs(self.phases)
+        shares = [number("stochastic", "phases", share) for share, _ in pairs]
         if not shares or shares[0] != 0 or not (np.diff([*shares, 1.0]) > 0).all():
             expected = "pairs that begin at ascending shares of the horizon, from 0 to below 1"
             reject("stochastic", "phases", expected, verbatim(f"the shares {shares}"))
-        means = _means([means for _, means in self.phases], arms)
+        means = _means([means for _, means in pairs], arms)
         contexts = means.shape[2]
         law = FiniteContexts(contexts) if self.law is None else self.law
         if law.probabilities is not None:
@@ -142,6 +144,14 @@ def stochastic(
     )
 
 
+def _pairs(phases: Any) -> list[tuple[object, Any]]:
+    try:
+        return [(share, means) for share, means in phases]
+    except (TypeError, ValueError):
+        expected = "pairs: the share of the horizon at which a phase begins, and its means"
+        reject("stochastic", "phases", expected, phases)
+
+
 def _means(phases: list[Any], arms: int) -> Floats:
     """Return the means of all phases, (phases, arms, contexts); a vector is for one context."""
     expected = f"pairs with means from 0 to 1, all of shape ({arms}, contexts)"
@@ -149,7 +159,9 @@ def _means(phases: list[Any], arms: int) -> Floats:
         means = np.array([np.asarray(mean).reshape(len(mean), -1) for mean in phases], np.float64)
     except (TypeError, ValueError):
         reject("stochastic", "phases", expected, phases)
-    if means.shape[1] != arms or means.size == 0 or not ((means >= 0) & (means <= 1)).all():
-        got = verbatim(f"means of shape {means.shape[1:]} from {means.min()} to {means.max()}")
+    if means.shape[1] != arms or means.size == 0:
+        reject("stochastic", "phases", expected, verbatim(f"means of shape {means.shape[1:]}"))
+    if not ((means >= 0) & (means <= 1)).all():
+        got = verbatim(f"means from {means.min()} to {means.max()}")
         reject("stochastic", "phases", expected, got)
     return means

@@ -13,7 +13,16 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+from crossbandit.kernels.anchors import (
+    Anchors,
+    anchored_estimates,
+    anchored_scores,
+    hide,
+    lump,
+    show,
+)
 from crossbandit.kernels.compilation import compiled, inlined
+from crossbandit.kernels.exploration import explore, floor_at
 from crossbandit.kernels.rounds import (
     Booleans,
     ContextBlock,
@@ -24,14 +33,13 @@ from crossbandit.kernels.rounds import (
     loss_at,
 )
 from crossbandit.kernels.runs import Runs, run_masses
-from crossbandit.kernels.simplex import context_weights, draw
+from crossbandit.kernels.simplex import context_weights, draw, exponential_weights
 
 ROUND, REFERENCE = 0, 1
 COUNT, GAP, LOW, HIGH, BASE_SUM, BASE_WEIGHT = 0, 1, 2, 3, 4, 5
 
 # After this many half-lives the estimates are brought back to scale: 2^64 is far from overflow.
 _HALF_LIVES = 64.0
-_MOST_EXPLORATION = 0.5
 _NOTHING = 1e-18
 
 
@@ -48,10 +56,19 @@ class AdaptiveParameters(NamedTuple):
     eta: float
 
 
+class AdaptiveGraph(NamedTuple):
+    """What the adaptive learner needs to know of its graph."""
+
+    in_runs: Runs
+    out_runs: Runs
+    shares: Floats  # (K,): the part of the floor that each arm is owed, 1 / K, or 1 without loop
+    anchors: Anchors
+
+
 class AdaptiveState(NamedTuple):
     """All that the adaptive learner keeps."""
 
-    estimates: Floats  # (1, K, columns): sums of weighted losses
+    estimates: Floats  # (1, K, columns): sums of weighted losses, less those of the anchor
     bias: Floats  # (1, K): minus the sums of the weighted baseline, the same in every context
     played: Floats  # (K,): running mean of the distributions played
     masses: Floats  # (K,): running mean of the probabilities of being observed
@@ -61,6 +78,9 @@ class AdaptiveState(NamedTuple):
     softmax: Floats  # (K,), scratch: exponential weights of one context
     chosen: Floats  # (K,), scratch: the same with exploration
     revealed: Floats  # (K,), scratch: losses of the revealed arms in the round's context
+    inferred: Floats  # (K,), scratch: their estimates in the round's context
+    shown: Booleans  # (K,), scratch: which arms are revealed; all False between two rounds
+    lumps: Floats  # (K,), scratch: the distribution, each unrevealed arm's part at its anchor
     sums: Floats  # (2, K + 1), scratch
 
 
@@ -68,7 +88,7 @@ class AdaptiveState(NamedTuple):
 def policy(
     state: AdaptiveState,
     parameters: AdaptiveParameters,
-    shares: Floats,
+    graph: AdaptiveGraph,
     first: int,
     values: Floats,
     available: Booleans,
@@ -77,17 +97,17 @@ def policy(
     """Set `out` (K,) to the distribution of the round to come in one context."""
     keep = _power(-1.0 / parameters.half_life)
     gap, count = keep * state.numbers[GAP], keep * state.numbers[COUNT] + 1.0
-    _softmax(state, parameters, gap, state.counters[ROUND], first, values, available, out)
-    floor = _floor(parameters, count)
-    lacking = _lacking(state.masses, shares, available, floor)
-    if lacking > 0.0:
-        _explore(out, state.masses, shares, available, floor, lacking, out)
+    round_ = state.counters[ROUND]
+    _softmax(state, parameters, graph, gap, round_, first, values, available, out)
+    floor = floor_at(parameters.exploration, count)
+    explore(out, state.masses, graph.shares, available, floor, out)
 
 
 @inlined
 def current(
     state: AdaptiveState,
     parameters: AdaptiveParameters,
+    graph: AdaptiveGraph,
     first: int,
     values: Floats,
     available: Booleans,
@@ -95,7 +115,7 @@ def current(
     """Set `state.softmax` to the exponential weights of a context as of the round played last."""
     last = state.counters[ROUND] - 1
     gap = state.numbers[GAP]
-    _softmax(state, parameters, gap, last, first, values, available, state.softmax)
+    _softmax(state, parameters, graph, gap, last, first, values, available, state.softmax)
 
 
 @inlined
@@ -125,6 +145,7 @@ def _growth(state: AdaptiveState, parameters: AdaptiveParameters, round_: int) -
 def _softmax(
     state: AdaptiveState,
     parameters: AdaptiveParameters,
+    graph: AdaptiveGraph,
     gap: float,
     round_: int,
     first: int,
@@ -133,106 +154,24 @@ def _softmax(
     out: Floats,
 ) -> None:
     eta = learning_rate(state, parameters, gap) / _growth(state, parameters, round_)
-    context_weights(state.estimates, state.bias, 0, first, values, available, eta, 0.0, out)
-
-
-@inlined
-def _floor(parameters: AdaptiveParameters, count: float) -> float:
-    return min(_MOST_EXPLORATION, parameters.exploration / math.sqrt(count))
-
-
-@inlined
-def _lacking(masses: Floats, shares: Floats, available: Booleans, floor: float) -> float:
-    """Return how much probability of being observed all arms together lack to their floors."""
-    lacking = 0.0
-    if not _any_lacks(masses, shares, floor):
-        return lacking
-    count = masses.size if available.size == 0 else _count(available)
-    for a in range(masses.size):
-        if _showing(shares, available, count, a) > 0:
-            lacking += max(0.0, floor * shares[a] - masses[a])
-    return lacking
-
-
-@inlined
-def _any_lacks(masses: Floats, shares: Floats, floor: float) -> bool:
-    # The usual answer is no, and it comes faster than a sum of nothing.
-    for a in range(masses.size):  # noqa: SIM110  # a generator does not compile
-        if floor * shares[a] > masses[a]:
-            return True
-    return False
-
-
-@inlined
-def _count(available: Booleans) -> int:
-    count = 0
-    for a in range(available.size):
-        count += int(available[a])
-    return count
-
-
-@inlined
-def _showing(shares: Floats, available: Booleans, count: int, a: int) -> int:
-    """Return how many available arms may be played for the sake of observing arm `a`.
-
-    An arm with a self-loop is played itself; one without is observed by playing any other.
-    `count` is the number of available arms.
-    """
-    own = int(available.size == 0 or available[a])
-    return own if shares[a] < 1.0 else count - own
-
-
-@inlined
-def _explore(
-    weights: Floats,
-    masses: Floats,
-    shares: Floats,
-    available: Booleans,
-    floor: float,
-    lacking: float,
-    out: Floats,
-) -> None:
-    """Set `out` (K,) to `weights`, with what each arm lacks to its floor mixed in.
-
-    `lacking` is what `_lacking` returned. `out` may be `weights`.
-    """
-    arms = masses.size
-    count = arms if available.size == 0 else _count(available)
-    inside, outside = 0.0, 0.0  # what arms without self-loop lack: available ones, and others
-    for a in range(arms):
-        if shares[a] == 1.0 and _showing(shares, available, count, a) > 0:
-            lack = max(0.0, floor - masses[a])
-            if available.size == 0 or available[a]:
-                inside += lack
-            else:
-                outside += lack
-    others = max(1, count - 1)
-    for a in range(arms):
-        if available.size > 0 and not available[a]:
-            out[a] = 0.0
-            continue
-        lack = 0.0
-        if _showing(shares, available, count, a) > 0:
-            lack = max(0.0, floor * shares[a] - masses[a])
-        extra = lack + inside / others if shares[a] < 1.0 else (inside - lack) / others
-        out[a] = (1.0 - lacking) * weights[a] + (extra + outside / count)
+    if graph.anchors.order.size == 0:
+        context_weights(state.estimates, state.bias, 0, first, values, available, eta, 0.0, out)
+    else:
+        anchored_scores(state.estimates[0], state.bias[0], graph.anchors, first, values, out)
+        exponential_weights(out, available, eta, 0.0, out)
 
 
 @inlined
 def play(
     state: AdaptiveState,
     parameters: AdaptiveParameters,
-    in_runs: Runs,
-    shares: Floats,
+    graph: AdaptiveGraph,
     first: int,
     values: Floats,
     available: Booleans,
     uniform: float,
 ) -> tuple[int, float]:
-    """Play one round; return the arm and its probability. Changes `state`.
-
-    shares (K,): the part of the floor that each arm is owed, 1 / K or, without self-loop, 1.
-    """
+    """Play one round; return the arm and its probability. Changes `state`."""
     round_ = state.counters[ROUND]
     if (round_ - state.counters[REFERENCE]) / parameters.half_life > _HALF_LIVES:
         _rescale(state, parameters, round_)
@@ -241,20 +180,16 @@ def play(
     state.numbers[COUNT] = recent + 1.0
     state.numbers[GAP] *= keep
     state.counters[ROUND] = round_ + 1
-    current(state, parameters, first, values, available)
-    floor = _floor(parameters, recent + 1.0)
-    played, masses = state.played, state.masses
-    chosen = state.softmax
-    lacking = _lacking(masses, shares, available, floor)
-    if lacking > 0.0:
-        chosen = state.chosen
-        _explore(state.softmax, masses, shares, available, floor, lacking, chosen)
+    current(state, parameters, graph, first, values, available)
+    floor = floor_at(parameters.exploration, recent + 1.0)
+    played, masses, chosen = state.played, state.masses, state.chosen
+    explore(state.softmax, masses, graph.shares, available, floor, chosen)
     arm = draw(chosen, uniform)
     probability = chosen[arm]
     step = 1.0 / (1.0 + recent / parameters.recency)
     for a in range(played.size):
         played[a] += step * (chosen[a] - played[a])
-    run_masses(in_runs, played, state.sums, masses)
+    run_masses(graph.in_runs, played, state.sums, masses)
     return arm, probability
 
 
@@ -271,8 +206,7 @@ def baseline(state: AdaptiveState) -> float:
 def play_and_weigh(
     state: AdaptiveState,
     parameters: AdaptiveParameters,
-    in_runs: Runs,
-    shares: Floats,
+    graph: AdaptiveGraph,
     first: int,
     values: Floats,
     available: Booleans,
@@ -280,10 +214,10 @@ def play_and_weigh(
     weights: Floats,
 ) -> tuple[int, float, float]:
     """Do what `play` does and set `weights` (K,); return arm, probability and baseline."""
-    arm, probability = play(state, parameters, in_runs, shares, first, values, available, uniform)
-    floor = _floor(parameters, state.numbers[COUNT])
+    arm, probability = play(state, parameters, graph, first, values, available, uniform)
+    floor = floor_at(parameters.exploration, state.numbers[COUNT])
     for a in range(weights.size):
-        weights[a] = 1.0 / (state.masses[a] + floor * shares[a])
+        weights[a] = 1.0 / (state.masses[a] + floor * graph.shares[a])
     return arm, probability, baseline(state)
 
 
@@ -302,8 +236,7 @@ def _rescale(state: AdaptiveState, parameters: AdaptiveParameters, round_: int) 
 def absorb(
     state: AdaptiveState,
     parameters: AdaptiveParameters,
-    out_runs: Runs,
-    shares: Floats,
+    graph: AdaptiveGraph,
     arm: int,
     round_: int,
     available: Booleans,
@@ -317,44 +250,59 @@ def absorb(
     `play` and `baseline` gave when the round was played. An arm that was not available there
     counts for other contexts alone.
     """
-    numbers, revealed = state.numbers, state.revealed
+    numbers, revealed, inferred, chosen = (
+        state.numbers,
+        state.revealed,
+        state.inferred,
+        state.chosen,
+    )
+    out_runs, anchors = graph.out_runs, graph.anchors
     eta = learning_rate(state, parameters, numbers[GAP])
-    floor = _floor(parameters, numbers[COUNT])
-    chosen = state.softmax
-    lacking = _lacking(state.masses, shares, available, floor)
-    if lacking > 0.0:
-        chosen = state.chosen
-        _explore(state.softmax, state.masses, shares, available, floor, lacking, chosen)
+    floor = floor_at(parameters.exploration, numbers[COUNT])
+    explore(state.softmax, state.masses, graph.shares, available, floor, chosen)
     low, high = numbers[LOW], numbers[HIGH]
-    total, mass, plain, count = 0.0, 0.0, 0.0, 0
+    total, mass, plain, count, beyond, others = 0.0, 0.0, 0.0, 0, 0.0, 0
     for run in range(out_runs.starts[arm], out_runs.starts[arm + 1]):
         for b in range(out_runs.first[run], out_runs.last[run] + 1):
             loss = revealed[b]
             if available.size == 0 or available[b]:
                 low, high = min(low, loss), max(high, loss)
+                plain += loss
+                count += 1
+            else:
+                beyond += loss
+                others += 1
             weighted = chosen[b] * weights[b]
             total += weighted * loss
             mass += weighted
-            plain += loss
-            count += 1
     growth = _growth(state, parameters, round_)
-    if count == 0:
+    if count + others == 0:
         return growth
     numbers[LOW], numbers[HIGH] = low, high
     if math.isnan(base):  # played before anything was learned: measured against itself
-        base = plain / count
+        base = plain / count if count > 0 else beyond / others
     step = 1.0
     if numbers[BASE_WEIGHT] > 0.0:
         step /= 1.0 + (numbers[COUNT] - 1.0) / parameters.recency
     numbers[BASE_SUM] += step * (total - numbers[BASE_SUM])
     numbers[BASE_WEIGHT] += step * (mass - numbers[BASE_WEIGHT])
-    for run in range(out_runs.starts[arm], out_runs.starts[arm + 1]):
-        for b in range(out_runs.first[run], out_runs.last[run] + 1):
-            state.bias[0, b] -= growth * weights[b] * base
-            revealed[b] = weights[b] * (revealed[b] - base)
     age = growth / _growth(state, parameters, state.counters[ROUND] - 1)
-    if eta * age > 0.0:
-        numbers[GAP] += mixability_gap(chosen, revealed, out_runs, arm, eta * age) * age
+    if anchors.order.size == 0:
+        for run in range(out_runs.starts[arm], out_runs.starts[arm + 1]):
+            for b in range(out_runs.first[run], out_runs.last[run] + 1):
+                state.bias[0, b] -= growth * weights[b] * base
+                inferred[b] = weights[b] * (revealed[b] - base)
+        numbers[GAP] += age * mixability_gap(chosen, inferred, out_runs, arm, eta * age)
+    else:
+        show(out_runs, arm, state.shown)
+        for b in anchors.roots:
+            if state.shown[b]:
+                state.bias[0, b] -= growth * weights[b] * base
+                inferred[b] = weights[b] * (revealed[b] - base)
+        anchored_estimates(anchors, state.shown, revealed, weights, inferred)
+        lump(anchors, state.shown, chosen, state.lumps)
+        hide(out_runs, arm, state.shown)
+        numbers[GAP] += age * mixability_gap(state.lumps, inferred, out_runs, arm, eta * age)
     return growth
 
 
@@ -366,6 +314,8 @@ def mixability_gap(
 
     Relative to the least estimate, exponentials are at most 1, whatever the estimates.
     """
+    if not eta > 0.0:
+        return 0.0
     mean, rest, mass, least = 0.0, 0.0, 0.0, math.inf
     after = 0
     for run in range(out_runs.starts[arm], out_runs.starts[arm + 1]):
@@ -396,8 +346,7 @@ def mixability_gap(
 def absorb_rows(
     state: AdaptiveState,
     parameters: AdaptiveParameters,
-    out_runs: Runs,
-    shares: Floats,
+    graph: AdaptiveGraph,
     arm: int,
     round_: int,
     first: int,
@@ -408,7 +357,8 @@ def absorb_rows(
     rows: Floats,
 ) -> float:
     """Do what `absorb` does for feedback that comes as rows (revealed, columns), early or late."""
-    current(state, parameters, first, values, available)
+    current(state, parameters, graph, first, values, available)
+    out_runs = graph.out_runs
     j = 0
     for run in range(out_runs.starts[arm], out_runs.starts[arm + 1]):
         for b in range(out_runs.first[run], out_runs.last[run] + 1):
@@ -418,27 +368,33 @@ def absorb_rows(
                 loss += rows[j, first + v] * values[own, v]
             state.revealed[b] = loss
             j += 1
-    return absorb(state, parameters, out_runs, shares, arm, round_, available, weights, base)
+    return absorb(state, parameters, graph, arm, round_, available, weights, base)
 
 
 @inlined
-def _add(losses: LossBlock, i: int, b: int, weight: float, estimates: Floats) -> None:
-    """Add the weighted row of arm `b` in round `i` to `estimates` (1, K, columns)."""
+def _add(losses: LossBlock, i: int, b: int, anchor: int, weight: float, estimates: Floats) -> None:
+    """Add the weighted row of arm `b` in round `i` to `estimates` (1, K, columns).
+
+    If `anchor` is an arm and not -1, its row is taken off first.
+    """
     if losses.coefficients.shape[2] == 0:  # as it is: short rows cost less than slices of them
         t = min(i, losses.base.shape[0] - 1)
         for m in range(estimates.shape[2]):
-            estimates[0, b, m] += weight * losses.base[t, b, m]
-    else:
-        add_row(losses, i, b, weight, estimates[0, b])
+            loss = losses.base[t, b, m]
+            if anchor >= 0:
+                loss -= losses.base[t, anchor, m]
+            estimates[0, b, m] += weight * loss
+        return
+    add_row(losses, i, b, weight, estimates[0, b])
+    if anchor >= 0:
+        add_row(losses, i, anchor, -weight, estimates[0, b])
 
 
 @compiled
 def simulate(
     state: AdaptiveState,
     parameters: AdaptiveParameters,
-    in_runs: Runs,
-    out_runs: Runs,
-    shares: Floats,
+    graph: AdaptiveGraph,
     losses: LossBlock,
     contexts: ContextBlock,
     uniforms: Floats,
@@ -446,23 +402,23 @@ def simulate(
     incurred: Floats,
 ) -> None:
     """Play len(arms) rounds; fill `arms` and `incurred`, change `state`. uniforms: one a round."""
+    out_runs, anchors = graph.out_runs, graph.anchors
     for i in range(arms.size):
         first = contexts.first[i]
         values = contexts.table[contexts.entry[i]]
         available = contexts.available[i]
-        arm, _ = play(state, parameters, in_runs, shares, first, values, available, uniforms[i])
+        arm, _ = play(state, parameters, graph, first, values, available, uniforms[i])
         arms[i] = arm
         incurred[i] = loss_at(losses, i, arm, first, values)
-        floor = _floor(parameters, state.numbers[COUNT])
+        floor = floor_at(parameters.exploration, state.numbers[COUNT])
         for run in range(out_runs.starts[arm], out_runs.starts[arm + 1]):
             for b in range(out_runs.first[run], out_runs.last[run] + 1):
                 state.revealed[b] = loss_at(losses, i, b, first, values)
-                state.weights[b] = 1.0 / (state.masses[b] + floor * shares[b])
+                state.weights[b] = 1.0 / (state.masses[b] + floor * graph.shares[b])
         round_ = state.counters[ROUND] - 1
         base = baseline(state)
-        growth = absorb(
-            state, parameters, out_runs, shares, arm, round_, available, state.weights, base
-        )
+        growth = absorb(state, parameters, graph, arm, round_, available, state.weights, base)
         for run in range(out_runs.starts[arm], out_runs.starts[arm + 1]):
             for b in range(out_runs.first[run], out_runs.last[run] + 1):
-                _add(losses, i, b, state.weights[b] * growth, state.estimates)
+                anchor = -1 if anchors.order.size == 0 else anchors.anchor[b]
+                _add(losses, i, b, anchor, state.weights[b] * growth, state.estimates)

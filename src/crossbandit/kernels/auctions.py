@@ -25,10 +25,12 @@ def write_auctions(
 
     A bid b that wins earns value - b, and one that loses earns nothing. Its loss is what is missing
     to the highest value, in parts of `scale`; linear in the features (1, value / highest_value).
+    A price of 0 is nobody's bid: there is no tie with it.
     """
     for i in range(prices.size):
         for a in range(bids.size):
-            beats = bids[a] >= prices[i] if ties_win else bids[a] > prices[i]
+            equal_wins = ties_win or prices[i] <= 0.0
+            beats = bids[a] >= prices[i] if equal_wins else bids[a] > prices[i]
             if beats and bids[a] >= reserve:
                 out[i, a, 0] = (highest_value + bids[a]) / scale
                 out[i, a, 1] = -highest_value / scale

@@ -6,8 +6,13 @@ from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 import numba
+from numba.core.options import DefaultOptions
 
 _OPTIONS: dict[str, Any] = {"cache": True, "error_model": "numpy", "nogil": True}
+# Kernels allocate nothing, so nobody has to count who holds an array; counting would double the
+# time of a round. A kernel that does allocate fails to compile.
+if hasattr(DefaultOptions, "_nrt"):
+    _OPTIONS["_nrt"] = False
 _Kernel = TypeVar("_Kernel", bound=Callable[..., Any])
 
 

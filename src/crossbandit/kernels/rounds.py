@@ -26,7 +26,7 @@ Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 Booleans = npt.NDArray[np.bool_]
 
-_SHORT = 16  # rows of up to this many numbers are added one by one, longer ones as vectors
+_SHORT = 16  # rows of more numbers than this are worth adding as vectors
 
 
 class LossBlock(NamedTuple):
@@ -61,7 +61,9 @@ def add_row(block: LossBlock, i: int, a: int, weight: float, out: Floats) -> Non
             out[m] += weight * base[m]
     elif terms == 2 and block.clip:
         _add_two_terms(base, block.coefficients[i, a], block.features, weight, out)
-    elif out.size <= _SHORT:
+    elif terms <= 4 and block.clip and out.size > _SHORT:
+        _add_four_terms(base, block.coefficients[i, a], block.features, weight, out)
+    else:
         for m in range(out.size):
             loss = base[m]
             for k in range(terms):
@@ -69,11 +71,6 @@ def add_row(block: LossBlock, i: int, a: int, weight: float, out: Floats) -> Non
             if block.clip:
                 loss = min(max(loss, 0.0), 1.0)
             out[m] += weight * loss
-    else:
-        row = np.empty(out.size)
-        write_row(block, i, a, row)
-        for m in range(out.size):
-            out[m] += weight * row[m]
 
 
 @inlined
@@ -86,6 +83,24 @@ def _add_two_terms(
     features_x, features_y = features[0], features[1]
     for m in range(out.size):
         loss = base[m] + x * features_x[m] + y * features_y[m]
+        out[m] += weight * min(max(loss, 0.0), 1.0)
+
+
+@inlined
+def _add_four_terms(
+    base: Floats, coefficients: Floats, features: Floats, weight: float, out: Floats
+) -> None:
+    # The same for up to four terms; those that are missing count nothing.
+    last = coefficients.size - 1
+    x = coefficients[0]
+    y = coefficients[1] if last >= 1 else 0.0
+    z = coefficients[2] if last >= 2 else 0.0
+    w = coefficients[3] if last >= 3 else 0.0
+    features_x, features_y = features[0], features[min(1, last)]
+    features_z, features_w = features[min(2, last)], features[last]
+    for m in range(out.size):
+        loss = base[m] + x * features_x[m] + y * features_y[m]
+        loss += z * features_z[m] + w * features_w[m]
         out[m] += weight * min(max(loss, 0.0), 1.0)
 
 
@@ -129,14 +144,14 @@ def loss_at(block: LossBlock, i: int, a: int, first: int, values: Floats) -> flo
 
 
 @compiled
-def add_totals(block: LossBlock, rounds: int, totals: Floats) -> None:
+def add_totals(block: LossBlock, rounds: int, totals: Floats, largest: Floats) -> None:
     """Add the rows of the block's `rounds` rounds to `totals` (K, columns), in place.
 
     An arm whose losses cannot reach a limit in this block is summed in closed form, at a cost that
-    does not grow with rounds times contexts.
+    does not grow with rounds times contexts. largest: (k,), scratch.
     """
     for a in range(totals.shape[0]):
-        if block.base.shape[0] == 1 and not _may_clip(block, rounds, a):
+        if block.base.shape[0] == 1 and not _may_clip(block, rounds, a, largest):
             for m in range(totals.shape[1]):
                 totals[a, m] += rounds * block.base[0, a, m]
             for k in range(block.coefficients.shape[2]):
@@ -151,13 +166,13 @@ def add_totals(block: LossBlock, rounds: int, totals: Floats) -> None:
 
 
 @compiled
-def _may_clip(block: LossBlock, rounds: int, a: int) -> bool:
+def _may_clip(block: LossBlock, rounds: int, a: int, largest: Floats) -> bool:
     if not block.clip:
         return False
     terms = block.coefficients.shape[2]
-    largest = np.zeros(terms)
-    for i in range(rounds):
-        for k in range(terms):
+    for k in range(terms):
+        largest[k] = 0.0
+        for i in range(rounds):
             largest[k] = max(largest[k], abs(block.coefficients[i, a, k]))
     for m in range(block.base.shape[2]):
         reach = 0.0

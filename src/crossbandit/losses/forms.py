@@ -63,7 +63,10 @@ class Reading(NamedTuple):
 
     def restricted(self, available: Any, arms: int) -> Reading:
         """Return this reading for the arms that are available, or raise InvalidContextError."""
-        mask = np.asarray(available)
+        try:
+            mask = np.asarray(available)
+        except ValueError:  # rows of different lengths
+            mask = np.empty(0)
         if mask.shape != (arms,) or mask.dtype != np.bool_ or not mask.any():
             expected = f"{arms} booleans, of which at least one is true"
             reject("act", "available", expected, available, error=InvalidContextError)
@@ -104,14 +107,18 @@ class LossForm(ABC):
     def check(self, rows: Floats, arms: Sequence[int], reading: Reading) -> None:
         """Raise InvalidLossesError unless `rows` may be the losses of `arms`."""
 
-    def support(self, available: Booleans | None = None) -> ContextBlock:
-        """Return how each of finitely many contexts reads, in their order."""
+    def listed(self) -> Integers:
+        """Return the numbers of all contexts, or raise where there is no list of them."""
         if self.contexts is None:
             raise InvalidParameterError(
                 "The contexts of this problem are feature vectors without end. Give the problem "
                 "a table of feature vectors, Problem(graph, features=table), to enumerate them."
             )
-        return self.block(np.arange(self.contexts), available)
+        return np.arange(self.contexts)
+
+    def support(self, available: Booleans | None = None) -> ContextBlock:
+        """Return how each of finitely many contexts reads, in their order."""
+        return self.block(self.listed(), available)
 
     def _index(self, context: Any, contexts: int) -> int:
         integral = isinstance(context, numbers.Integral) and not isinstance(context, bool)
@@ -143,7 +150,8 @@ class DenseForm(LossForm):
         return ContextBlock(first, np.zeros_like(first), _AS_IT_IS[None], may_play)
 
     def check(self, rows: Floats, arms: Sequence[int], reading: Reading) -> None:
-        del reading  # in dense losses, every context has its own column
+        # Every context has its own column, in which a loss can be given wherever an arm is asleep.
+        del reading
         bad = first_outside(rows, 0.0, 1.0)
         if bad >= 0:
             row, context = divmod(bad, self.columns)
@@ -169,10 +177,12 @@ class LinearForm(LossForm):
             self.contexts = None
             self.table: Floats | None = None
             self.shape = (1, self.columns)
+            self._holds_shares: bool = False
         else:
             self.table = feature_table("Problem", "features", features, arms)
             self.contexts, _, self.columns = self.table.shape
             self.shape = self.table.shape[1:]
+            self._holds_shares = _are_shares(self.table)
 
     @property
     def features(self) -> int | Floats:
@@ -198,10 +208,15 @@ class LinearForm(LossForm):
         return ContextBlock(first, np.arange(len(contexts)), vectors[:, None], may_play)
 
     def check(self, rows: Floats, arms: Sequence[int], reading: Reading) -> None:
+        """Raise InvalidLossesError unless `rows` may be the losses of `arms`.
+
+        A reading that names its available arms says nothing of those of other contexts, where the
+        same rows may stand for losses that are nobody's. There, coefficients must be finite.
+        """
         low, high = -LINEAR_TOLERANCE, 1.0 + LINEAR_TOLERANCE
         bad = self._first_bad_here(rows, arms, reading, low, high)
         where: Context = reading.context
-        if bad < 0 and self.table is not None:
+        if bad < 0 and self.table is not None and reading.available.size == 0:
             bad, where = self.first_bad(rows, np.asarray(arms, dtype=np.int64))
         elif bad < 0:
             bad = first_outside(rows, -_LARGEST, _LARGEST) // self.columns
@@ -230,16 +245,21 @@ class LinearForm(LossForm):
         bad = int(first_loss_outside(rows[played], values, low, high))
         return bad if bad < 0 else int(played[bad])
 
-    def first_bad(self, rows: Floats, arms: Integers) -> tuple[int, int]:
+    def first_bad(
+        self, rows: Floats, arms: Integers, available: Booleans | None = None
+    ) -> tuple[int, int]:
         """Return the first row with a loss outside [0, 1], and a context where; or (-1, -1).
 
-        Only for a table. Most rows are cleared by the box that contains all features, whatever
-        the number of contexts; only for others are all contexts looked at.
+        Only for a table. Contexts in which an arm is not `available` (contexts, K) do not count.
+        Most rows are cleared whatever the number of contexts: by the box that contains all
+        features, or as means of numbers in [0, 1]; only for others are all contexts looked at.
         """
         if self.table is None:
             return -1, -1
+        if self._holds_shares and first_outside(rows, 0.0, 1.0) < 0:
+            return -1, -1
         low, high = -LINEAR_TOLERANCE, 1.0 + LINEAR_TOLERANCE
-        least, most = self._box
+        least, most = self._box if available is None else _available_box(self.table, available)
         done = 0
         while done < len(rows):
             suspect = first_beyond_box(rows[done:], arms[done:], least, most, low, high)
@@ -249,6 +269,8 @@ class LinearForm(LossForm):
             own = min(int(arms[done]), self.table.shape[1] - 1)
             with np.errstate(all="ignore"):
                 losses = self.table[:, own] @ rows[done]
+            if available is not None:
+                losses[~available[:, arms[done]]] = 0.0
             context = first_outside(losses[:, None], low, high)
             if context >= 0:
                 return done, context
@@ -259,6 +281,20 @@ class LinearForm(LossForm):
     def _box(self) -> tuple[Floats, Floats]:
         table = self.table if self.table is not None else np.empty((1, 1, self.columns))
         return table.min(axis=0), table.max(axis=0)
+
+
+def _are_shares(table: Floats) -> bool:
+    """Return whether all features are weights: none below 0, and no sum of a context above 1."""
+    return bool((table >= 0).all() and (table.sum(axis=2) <= 1.0 + LINEAR_TOLERANCE).all())
+
+
+def _available_box(table: Floats, available: Booleans) -> tuple[Floats, Floats]:
+    """Return the bounds of each arm's features where it is available, (K, features); else 0."""
+    least, most = np.zeros((2, available.shape[1], table.shape[2]))
+    for arm in np.flatnonzero(available.any(axis=0)):
+        met = table[available[:, arm], min(arm, table.shape[1] - 1)]
+        least[arm], most[arm] = met.min(axis=0), met.max(axis=0)
+    return least, most
 
 
 def _per_round(available: Booleans | None, rounds: int) -> Booleans:

@@ -10,10 +10,11 @@ from crossbandit.environments import BlockEnvironment
 from crossbandit.environments.environment import (
     availability,
     checked_block,
+    checked_rows,
     horizon_of,
     row_block,
 )
-from crossbandit.errors import InvalidLossesError
+from crossbandit.errors import CheckFailedError
 from crossbandit.kernels.rounds import best_arms, losses_of
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from crossbandit.algorithms import Algorithm, Learner
     from crossbandit.environments import Environment
-    from crossbandit.kernels.rounds import ContextBlock, Floats, Integers, LossBlock
+    from crossbandit.kernels.rounds import Booleans, ContextBlock, Floats, Integers, LossBlock
 
 
 @runtime_checkable
@@ -69,6 +70,8 @@ def compiled_player(
         block = form.block(contexts, available)
         losses = checked_block(environment, start, start + len(contexts))
         learner.simulate(contexts, block, losses, stretch.arms, stretch.losses)
+        if available is not None:
+            _check_played(learner, available, stretch.arms, start)
         if listed:
             stretch.comparator_arms[:] = environment.best_arms[contexts]
         else:
@@ -92,7 +95,7 @@ def plain_player(
         best_arms(totals, form.block(contexts, available), stretch.comparator_arms)
         for i, context in enumerate(contexts):
             now = slice(i, i + 1)
-            rows = _checked_rows(environment, start + i)
+            rows = checked_rows(environment, start + i)
             decision = learner.act(context, None if available is None else available[i])
             learner.learn(decision, rows[list(decision.revealed)])
             stretch.arms[i] = decision.arm
@@ -116,23 +119,25 @@ def _blank(contexts: npt.NDArray[Any]) -> Stretch:
     )
 
 
+def _check_played(
+    learner: CompiledLearner, available: Booleans, arms: Integers, start: int
+) -> None:
+    """Raise unless compiled code, which nothing else watches, has played available arms only."""
+    wrong = np.flatnonzero(~available[np.arange(arms.size), arms])
+    if wrong.size:
+        i = int(wrong[0])
+        raise CheckFailedError(
+            f"{type(learner.algorithm).__name__} played arm {arms[i]} in round {start + i}, where "
+            f"only {np.flatnonzero(available[i]).tolist()} were available. Its compiled loop must "
+            "read contexts.available."
+        )
+
+
 def _totals(environment: Environment, tell: Callable[[int], None]) -> Floats:
     if isinstance(environment, BlockEnvironment):
         return environment.totals
     totals = np.zeros((environment.problem.arms, environment.problem.form.columns))
     for t in range(horizon_of(environment)):
-        totals += _checked_rows(environment, t)
+        totals += checked_rows(environment, t)
         tell(0)
     return totals
-
-
-def _checked_rows(environment: Environment, round_: int) -> Floats:
-    rows = np.ascontiguousarray(environment.losses(round_), dtype=np.float64)
-    expected = (environment.problem.arms, environment.problem.form.columns)
-    if rows.shape != expected or not np.isfinite(rows).all():
-        got = f"shape {rows.shape}" if rows.shape != expected else "numbers that are not finite"
-        raise InvalidLossesError(
-            f"{type(environment).__name__}.losses must return finite numbers of shape {expected}, "
-            f"arms by {environment.problem.form.column_name}s. Got {got} in round {round_}."
-        )
-    return rows

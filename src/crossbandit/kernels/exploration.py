@@ -1,0 +1,104 @@
+"""Who is owed exploration by the adaptive learner, and what is played for the sake of it."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from crossbandit.kernels.compilation import inlined
+
+if TYPE_CHECKING:
+    from crossbandit.kernels.rounds import Booleans, Floats
+
+_MOST = 0.5
+
+
+@inlined
+def floor_at(exploration: float, count: float) -> float:
+    """Return the floor of observation after `count` rounds."""
+    return min(_MOST, exploration / math.sqrt(count))
+
+
+@inlined
+def _lacking(masses: Floats, shares: Floats, available: Booleans, floor: float) -> float:
+    """Return how much probability of being observed all arms together lack to their floors.
+
+    An arm that nobody can show now lacks nothing.
+    """
+    lacking = 0.0
+    if not _any_lacks(masses, shares, floor):
+        return lacking
+    count = masses.size if available.size == 0 else _count(available)
+    for a in range(masses.size):
+        if _showing(shares, available, count, a) > 0:
+            lacking += max(0.0, floor * shares[a] - masses[a])
+    return lacking
+
+
+@inlined
+def _any_lacks(masses: Floats, shares: Floats, floor: float) -> bool:
+    # The usual answer is no, and it comes faster than a sum of nothing.
+    for a in range(masses.size):  # noqa: SIM110  # a generator does not compile
+        if floor * shares[a] > masses[a]:
+            return True
+    return False
+
+
+@inlined
+def _count(available: Booleans) -> int:
+    count = 0
+    for a in range(available.size):
+        count += int(available[a])
+    return count
+
+
+@inlined
+def _showing(shares: Floats, available: Booleans, count: int, a: int) -> int:
+    """Return how many available arms may be played for the sake of observing arm `a`.
+
+    An arm with a self-loop is played itself; one without is observed by playing any other.
+    `count` is the number of available arms.
+    """
+    own = int(available.size == 0 or available[a])
+    return own if shares[a] < 1.0 else count - own
+
+
+@inlined
+def explore(
+    weights: Floats,
+    masses: Floats,
+    shares: Floats,
+    available: Booleans,
+    floor: float,
+    out: Floats,
+) -> None:
+    """Set `out` (K,) to `weights`, with what each arm lacks to its floor mixed in.
+
+    masses: (K,), with which arms are observed. shares: (K,), the part of the floor that each is
+    owed, 1 / K or, without self-loop, 1. `out` may be `weights`.
+    """
+    arms = masses.size
+    lacking = _lacking(masses, shares, available, floor)
+    if lacking == 0.0:
+        for a in range(arms):
+            out[a] = weights[a]
+        return
+    count = arms if available.size == 0 else _count(available)
+    inside, outside = 0.0, 0.0  # what arms without self-loop lack: available ones, and others
+    for a in range(arms):
+        if shares[a] == 1.0 and _showing(shares, available, count, a) > 0:
+            lack = max(0.0, floor - masses[a])
+            if available.size == 0 or available[a]:
+                inside += lack
+            else:
+                outside += lack
+    others = max(1, count - 1)
+    for a in range(arms):
+        if available.size > 0 and not available[a]:
+            out[a] = 0.0
+            continue
+        lack = 0.0
+        if _showing(shares, available, count, a) > 0:
+            lack = max(0.0, floor * shares[a] - masses[a])
+        extra = lack + inside / others if shares[a] < 1.0 else (inside - lack) / others
+        out[a] = (1.0 - lacking) * weights[a] + (extra + outside / count)
