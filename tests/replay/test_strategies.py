@@ -73,7 +73,7 @@ def strategies(rules: AuctionRules, feedback: str) -> list[Strategy]:
     problem = problem_of(rules, feedback)
     learners = (CrossGraphAdaptive(), CrossGraph(), SchneiderZimmert())
     return [
-        *(Playing(algorithm, problem, rules, seed=3) for algorithm in learners),
+        *(Playing(algorithm.id, algorithm, problem, rules, seed=3) for algorithm in learners),
         BestResponse(rules, feedback, "best response", ""),
     ]
 
@@ -127,8 +127,8 @@ class Uncompiled:
 def test_a_learner_without_compiled_loop_plays_the_same() -> None:
     rules, log = rules_of(), auctions()
     problem = problem_of(rules, "after-loss")
-    compiled = Playing(CrossGraphAdaptive(), problem, rules, seed=3)
-    plain = Playing(CrossGraphAdaptive(), problem, rules, seed=3)
+    compiled = Playing("learner", CrossGraphAdaptive(), problem, rules, seed=3)
+    plain = Playing("learner", CrossGraphAdaptive(), problem, rules, seed=3)
     plain.learner = Uncompiled(CrossGraphAdaptive(), problem)  # type: ignore[assignment]
     np.testing.assert_array_equal(plain.bids(chunk(rules, log)), compiled.bids(chunk(rules, log)))
     values = np.array([0.0, 3.3, 10.0])

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from crossbandit.streams import Seed
 
 
+_USUAL = CrossGraphAdaptive()
+
+
 class Application(ABC):
     """Domain words over a `Learner`.
 
@@ -73,10 +76,16 @@ class Application(ABC):
         return application
 
 
-def started(owner: str, algorithm: Algorithm | None, problem: Problem, seed: Seed) -> Learner:
-    """Return a learner for an application; where none is asked for, the one without parameters."""
+def started(
+    owner: str,
+    algorithm: Algorithm | None,
+    problem: Problem,
+    seed: Seed,
+    usual: Algorithm = _USUAL,
+) -> Learner:
+    """Return a learner for an application; where none is asked for, the `usual` one."""
     if algorithm is None:
-        algorithm = CrossGraphAdaptive()
+        algorithm = usual
     if not isinstance(algorithm, Algorithm):
         reject(owner, "algorithm", "None, or an Algorithm such as CrossGraph()", algorithm)
     return algorithm.start(problem, seed=seed)

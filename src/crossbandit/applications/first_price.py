@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from crossbandit.algorithms import CrossGraphAdaptive
 from crossbandit.applications.application import Application, started
 from crossbandit.applications.play import Play, made, played
 from crossbandit.applications.shading import ShadingCurve
@@ -40,6 +41,14 @@ class Bid(Play):
         return 0.0 if self.amount is None else self.amount
 
 
+def usual_algorithm(feedback: str) -> CrossGraphAdaptive:
+    """Return the learner of a bidder: the parameter-free one, with anchors where they help.
+
+    Told after a loss, a bid shows the next higher bid, and the two mostly win and lose together.
+    """
+    return CrossGraphAdaptive(anchored=feedback == "after-loss")
+
+
 class FirstPriceBidder(Application):
     """Learns what to bid for a thing of known value, where the highest bid wins and pays.
 
@@ -59,8 +68,8 @@ class FirstPriceBidder(Application):
     equal competing bid is beaten if `ties` is "win". With `at_most_value`, no bid is above the
     value.
 
-    `algorithm` is the parameter-free learner unless given; others may need the `horizon`, which is
-    the number of auctions to come.
+    `algorithm` is the parameter-free learner unless given (`usual_algorithm`); others may need the
+    `horizon`, which is the number of auctions to come.
 
     >>> bidder = FirstPriceBidder(bids=11, value_range=(0, 10), seed=1)
     >>> for value, price in np.random.default_rng(0).uniform(0, [10, 6], size=(2_000, 2)):
@@ -98,7 +107,7 @@ class FirstPriceBidder(Application):
             owner=owner,
         )
         problem = Problem(self.rules.graph(feedback), features=2, horizon=horizon)
-        self.learner = started(owner, algorithm, problem, seed)
+        self.learner = started(owner, algorithm, problem, seed, usual_algorithm(feedback))
 
     def settings(self) -> dict[str, Any]:
         return {

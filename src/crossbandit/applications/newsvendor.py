@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from crossbandit.algorithms import CrossGraphAdaptive
 from crossbandit.applications.application import Application, started
 from crossbandit.applications.play import Play, played
 from crossbandit.environments.newsvendor import SALES_FEEDBACK, NewsvendorRules
@@ -51,7 +52,7 @@ class Newsvendor(Application):
     ...     newsvendor.settle(order, sold=min(order.quantity, rng.integers(10, 21)))
     >>> usual = [newsvendor.policy(4, cost) @ newsvendor.rules.amounts for cost in (1, 2)]
     >>> np.round(usual)  # of the 10 to 20 that are wanted
-    array([17., 15.])
+    array([18., 15.])
     """
 
     kind: ClassVar[str] = "newsvendor"
@@ -73,7 +74,9 @@ class Newsvendor(Application):
         )
         self.feedback = choice(owner, "feedback", feedback, SALES_FEEDBACK)
         problem = Problem(self.rules.graph(feedback), features=3, horizon=horizon)
-        self.learner = started(owner, algorithm, problem, seed)
+        # Neighbouring amounts go together: see docs/explanation/the-adaptive-learner.md.
+        usual = CrossGraphAdaptive(anchored=feedback == "sales")
+        self.learner = started(owner, algorithm, problem, seed, usual)
 
     def settings(self) -> dict[str, Any]:
         return {

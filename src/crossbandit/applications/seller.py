@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from crossbandit.algorithms import CrossGraphAdaptive
 from crossbandit.applications.application import Application, started
 from crossbandit.applications.play import Play, made, played
 from crossbandit.environments.posted_price import REPORTS, SellerRules
@@ -85,7 +86,9 @@ class PostedPriceSeller(Application):
         )
         self.reports = choice(owner, "reports", reports, REPORTS)
         problem = Problem(self.rules.graph(reports), features=2, horizon=horizon)
-        self.learner = started(owner, algorithm, problem, seed)
+        # Neighbouring amounts go together: see docs/explanation/the-adaptive-learner.md.
+        usual = CrossGraphAdaptive(anchored=reports == "after-refusal")
+        self.learner = started(owner, algorithm, problem, seed, usual)
 
     def settings(self) -> dict[str, Any]:
         return {

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from crossbandit.algorithms import Algorithm, from_json
+from crossbandit.algorithms import Algorithm, CrossGraph, from_json
+from crossbandit.applications.first_price import usual_algorithm
 from crossbandit.errors import InvalidInputError
 from crossbandit.replay.oracles import BandPolicy, BestPolicy, PerfectKnowledge
 from crossbandit.replay.strategies import BestResponse, Playing, Shading, Strategy
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from crossbandit.problem import Problem
     from crossbandit.replay.oracles import Hindsight
 
-DEFAULT_ALGORITHMS = ("cross-graph-adaptive", "cross-graph")
 FRACTIONS = (0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
 
 
@@ -25,24 +25,45 @@ def learners(
     wanted: Sequence[str | Algorithm] | None,
     problem: Problem,
     rules: AuctionRules,
+    feedback: str,
     seeds: Sequence[int],
 ) -> tuple[list[Strategy], list[str]]:
     """Return a learner per algorithm and seed, and what to say of algorithms that are left out.
 
-    An algorithm that was asked for by name and cannot play this log raises.
+    An algorithm that was asked for by name and cannot play this log raises. The adaptive learner
+    plays as a `FirstPriceBidder` would have it, unless it is given with its parameters.
     """
     found: list[Strategy] = []
     notes = []
-    named = DEFAULT_ALGORITHMS if wanted is None else wanted
-    made = [one if isinstance(one, Algorithm) else from_json({"id": one}) for one in named]
-    for algorithm in dict.fromkeys(made):
+    usual = usual_algorithm(feedback)
+    named = (usual, CrossGraph()) if wanted is None else wanted
+    for algorithm in dict.fromkeys(_made(one, usual) for one in named):
+        name = name_of(algorithm, usual)
         try:
-            found += [Playing(algorithm, problem, rules, seed) for seed in seeds]
+            found += [Playing(name, algorithm, problem, rules, seed) for seed in seeds]
         except InvalidInputError as error:
             if wanted is not None:
-                raise type(error)(f"{algorithm.id} cannot play this log. {error}") from error
-            notes.append(f"{algorithm.id} cannot play this log and is left out. {error}")
+                raise type(error)(f"{name} cannot play this log. {error}") from error
+            notes.append(f"{name} cannot play this log and is left out. {error}")
     return found, notes
+
+
+def _made(one: str | Algorithm, usual: Algorithm) -> Algorithm:
+    if isinstance(one, Algorithm):
+        return one
+    return usual if one == usual.id else from_json({"id": one})
+
+
+def name_of(algorithm: Algorithm, usual: Algorithm) -> str:
+    """Return the id of an algorithm, with the parameters that are not as usual.
+
+    >>> from crossbandit import CrossGraphAdaptive
+    >>> name_of(CrossGraphAdaptive(half_life=1000), CrossGraphAdaptive())
+    'cross-graph-adaptive (half_life=1000.0)'
+    """
+    same = usual.to_json() if usual.id == algorithm.id else type(algorithm)().to_json()
+    own = [f"{name}={value}" for name, value in algorithm.to_json().items() if value != same[name]]
+    return f"{algorithm.id} ({', '.join(own)})" if own else algorithm.id
 
 
 def others(

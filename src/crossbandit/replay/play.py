@@ -89,7 +89,7 @@ def replay(
     rules = AuctionRules(bids=grid, highest_value=top, reserve=reserve, ties=ties)
     problem = Problem(rules.graph(feedback), features=2, horizon=survey.auctions)
     numbers = tuple(range(seed, seed + seeds))
-    playing, notes = learners(algorithms, problem, rules, numbers)
+    playing, notes = learners(algorithms, problem, rules, feedback, numbers)
     size = max(64, _ENTRIES // rules.arms // 2 * 2)  # even: learners may play rounds in pairs
     hindsight = look_back(file.chunks(size), rules)
     playing += others(rules, feedback, fractions, hindsight)

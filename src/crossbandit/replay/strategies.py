@@ -73,9 +73,9 @@ class Playing(Strategy):
     kind = "learner"
 
     def __init__(
-        self, algorithm: Algorithm, problem: Problem, rules: AuctionRules, seed: int
+        self, name: str, algorithm: Algorithm, problem: Problem, rules: AuctionRules, seed: int
     ) -> None:
-        self.name = name_of(algorithm)
+        self.name = name
         self.learner = algorithm.start(problem, seed=seed)
         self._rules = rules
 
@@ -102,18 +102,6 @@ class Playing(Strategy):
         policies = list(map(self.learner.policy, contexts, masks))
         mean: Floats = np.array(policies) @ self._rules.amounts
         return mean
-
-
-def name_of(algorithm: Algorithm) -> str:
-    """Return the id of an algorithm, with the parameters that are not as usual.
-
-    >>> from crossbandit import CrossGraphAdaptive
-    >>> name_of(CrossGraphAdaptive(half_life=1000))
-    'cross-graph-adaptive (half_life=1000.0)'
-    """
-    usual = type(algorithm)().to_json()
-    own = [f"{name}={value}" for name, value in algorithm.to_json().items() if value != usual[name]]
-    return f"{algorithm.id} ({', '.join(own)})" if own else algorithm.id
 
 
 class BestResponse(Strategy):
