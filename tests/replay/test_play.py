@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from crossbandit import CrossGraphAdaptive
 from crossbandit.errors import InvalidInputError, InvalidParameterError, LogError
 from crossbandit.replay import Replay, make_log, play, replay
 from crossbandit.replay.oracles import look_back
@@ -97,7 +96,7 @@ def surpluses(result: Replay) -> dict[str, list[float]]:
 
 
 def test_threads_and_company_change_nothing(log: Path, result: Replay) -> None:
-    alone = replay(log, seeds=1, seed=1, bids=50, algorithms=[CrossGraphAdaptive()], jobs=1)
+    alone = replay(log, seeds=1, seed=1, bids=50, algorithms=["cross-graph-adaptive"], jobs=1)
     both = surpluses(result)
     assert surpluses(alone)["cross-graph-adaptive"] == both["cross-graph-adaptive"][1:]
     assert surpluses(alone)["best response"] == both["best response"]
