@@ -173,11 +173,13 @@ def surplus(world: FirstPrice, eta: float | None = None) -> float:
 def _cost() -> Iterator[Result]:
     """Measure a run against the same run of cross-graph."""
     benchmark = environments.paper_benchmark(10_000, alpha=4)
-    for name, world in (
-        ("the paper's benchmark", benchmark),
-        ("auctions, 100 bids", environments.first_price(20_000)),
+    auctions = environments.first_price(20_000)
+    for name, world, anchored in (
+        ("the paper's benchmark", benchmark, False),
+        ("auctions, 100 bids", auctions, False),
+        ("auctions, 100 bids, anchored", auctions, True),
     ):
-        ours, theirs = _seconds(world)
+        ours, theirs = _seconds(world, anchored=anchored)
         yield Result(f"cost of a round, {name}", ours / theirs, 1.5, "times cross-graph's")
     ours, theirs = _seconds(benchmark, factored=False)
     yield Result(
@@ -189,9 +191,12 @@ def _cost() -> Iterator[Result]:
     )
 
 
-def _seconds(world: Environment, *, factored: bool | None = None) -> list[float]:
+def _seconds(
+    world: Environment, *, factored: bool | None = None, anchored: bool = False
+) -> list[float]:
+    algorithm = CrossGraphAdaptive(anchored=anchored)
     return medians(
-        lambda: simulate(CrossGraphAdaptive(), world, seed=1, factored=factored),
+        lambda: simulate(algorithm, world, seed=1, factored=factored),
         lambda: simulate(CrossGraph(), world, seed=1, factored=factored),
     )
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crossbandit import CrossGraph, Decision
+from crossbandit import CrossGraph, CrossGraphAdaptive, Decision
 from crossbandit.applications import Bid, FirstPriceBidder, geometric_bids
 from crossbandit.environments.auctions import FEEDBACK, AuctionRules, bid_grid
 from crossbandit.errors import (
@@ -389,3 +389,12 @@ def test_surplus_wins_and_available_agree_with_the_rows() -> None:
             rows = rules.block(PRICES).base @ rules.contexts(value)
             earned = rules.surplus(value, rules.amounts, np.array(PRICES)[:, None])
             np.testing.assert_allclose(rows, 1 - earned / HIGHEST, atol=1e-12)
+
+
+def test_an_algorithm_that_leaves_anchors_open_gets_them_where_they_help() -> None:
+    open_ = CrossGraphAdaptive(half_life=1000.0)
+    assert bidder(algorithm=open_).learner.algorithm == replace(open_, anchored=True)
+    plain = replace(open_, anchored=False)
+    assert bidder(algorithm=plain).learner.algorithm == plain
+    assert bidder(algorithm=open_, feedback="after-win").learner.algorithm == plain
+    assert bidder().learner.algorithm == CrossGraphAdaptive(anchored=True)

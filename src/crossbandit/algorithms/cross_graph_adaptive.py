@@ -77,7 +77,8 @@ class CrossGraphAdaptive(Algorithm):
 
         lhat_{t,c}(a) = lhat_{t,c}(g) + (l_{t,c}(a) - l_{t,c}(g)) 1{a revealed} / (w_t(a) + f_t(a)),
 
-    which varies less if l(a) - l(g) does. `eta`, a fixed learning rate in place of the learner's
+    which varies less if l(a) - l(g) does; None leaves it to an application, and is off without
+    one. `eta`, a fixed learning rate in place of the learner's
     own, for comparisons. `rate`, `exploration` and `recency` are constants with one default for
     every problem.
 
@@ -99,7 +100,7 @@ class CrossGraphAdaptive(Algorithm):
     exploration: float = 1.0
     recency: float = 16.0
     eta: float | None = None
-    anchored: bool = False
+    anchored: bool | None = None
 
     def __post_init__(self) -> None:
         for name in ("rate", "exploration", "recency"):
@@ -107,8 +108,8 @@ class CrossGraphAdaptive(Algorithm):
                 reject("CrossGraphAdaptive", name, "a positive number", None)
         self.settle(positive, "rate", "exploration", "recency", "eta")
         self.settle(_at_least_one_round, "half_life")
-        if not isinstance(self.anchored, bool):
-            reject("CrossGraphAdaptive", "anchored", "True or False", self.anchored)
+        if self.anchored is not None and not isinstance(self.anchored, bool):
+            reject("CrossGraphAdaptive", "anchored", "True, False or None", self.anchored)
 
     def start(self, problem: Problem, *, seed: Seed) -> AdaptiveLearner:
         require_problem("CrossGraphAdaptive", problem)
@@ -138,7 +139,7 @@ class AdaptiveLearner(Learner):
     def __init__(self, algorithm: CrossGraphAdaptive, problem: Problem, seed: Seed) -> None:
         super().__init__(algorithm, problem, problem.graph, seed)
         self.parameters = algorithm.parameters()
-        self._sight = _sight(problem, anchored=algorithm.anchored)
+        self._sight = _sight(problem, anchored=bool(algorithm.anchored))
         self._adaptive = _empty_state(problem.arms, problem.form)
         self._play_code: Callable[..., tuple[int, float, float]] | None = None
         self._absorb_code: Callable[..., float] | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from crossbandit.algorithms import Algorithm, CrossGraphAdaptive
@@ -35,6 +36,12 @@ class Application(ABC):
     @abstractmethod
     def settings(self) -> dict[str, Any]:
         """Return the arguments of the constructor, but for the algorithm and the seed."""
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}({self.rounds} decisions made, {self.pending} pending, "
+            f"{self.learner.algorithm.id})"
+        )
 
     @property
     def rounds(self) -> int:
@@ -76,6 +83,17 @@ class Application(ABC):
         return application
 
 
+def anchored_as(usual: Algorithm, algorithm: Algorithm) -> Algorithm:
+    """Return `algorithm`; if it leaves open whether to use anchors, as `usual` has it."""
+    if (
+        isinstance(algorithm, CrossGraphAdaptive)
+        and isinstance(usual, CrossGraphAdaptive)
+        and algorithm.anchored is None
+    ):
+        return replace(algorithm, anchored=usual.anchored)
+    return algorithm
+
+
 def started(
     owner: str,
     algorithm: Algorithm | None,
@@ -84,8 +102,7 @@ def started(
     usual: Algorithm = _USUAL,
 ) -> Learner:
     """Return a learner for an application; where none is asked for, the `usual` one."""
-    if algorithm is None:
-        algorithm = usual
+    algorithm = usual if algorithm is None else anchored_as(usual, algorithm)
     if not isinstance(algorithm, Algorithm):
         reject(owner, "algorithm", "None, or an Algorithm such as CrossGraph()", algorithm)
     return algorithm.start(problem, seed=seed)
