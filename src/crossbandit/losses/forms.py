@@ -74,7 +74,11 @@ class Reading(NamedTuple):
 
     def values_of(self, arms: Sequence[int]) -> Floats:
         """Return the values with which this context reads the rows of `arms`."""
-        return self.values if len(self.values) == 1 else self.values[list(arms)]
+        if len(self.values) == 1:
+            return self.values
+        if isinstance(arms, range):  # as most neighbourhoods are; a slice is not copied
+            return self.values[arms.start : arms.stop]
+        return self.values[list(arms)]
 
     def losses(self, rows: Floats, arms: Sequence[int]) -> Floats:
         """Return what this context reads from `rows`, which belong to `arms`."""
