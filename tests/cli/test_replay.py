@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from crossbandit.cli.app import app
-from crossbandit.cli.replay import parsed_bids
+from crossbandit.cli.replay import parsed_bids, parsed_fractions
 from crossbandit.errors import InvalidParameterError, LogError, ResultsError
 from crossbandit.replay import make_log, replay
 from crossbandit.report.replay import WRITTEN
@@ -73,6 +73,7 @@ def test_the_page_repeats_the_command_without_paths(first: tuple[Path, Result], 
 def test_options_reach_the_replay(log: Path, tmp_path: Path) -> None:
     options = ["--feedback", "won-lost", "--algorithm", "sz-context", "--ties", "lose"]
     more = ["--reserve", "1", "--highest-value", "12", "--limit", "800", "--seed", "3"]
+    more += ["--fractions", "0.3,0.625"]
     columns = ["--value-column", "value", "--price-column", "3", "--bids", "geometric:9:0.1:6"]
     result = run(log, *options, *more, *columns, "--seeds", 1, "--jobs", 1, "--out", tmp_path / "o")
     assert result.exit_code == 0, result.output
@@ -85,11 +86,13 @@ def test_options_reach_the_replay(log: Path, tmp_path: Path) -> None:
         highest_value=12,
         limit=800,
         seed=3,
+        fractions=[0.3, 0.625],
         seeds=1,
         bids=np.append(0, np.geomspace(0.1, 6, 8)),
     )
     written = pd.read_csv(tmp_path / "o" / "table.csv")
     np.testing.assert_allclose(written["surplus"], expected.table()["surplus"])
+    assert {"shading 0.30", "shading 0.625"} <= set(written["strategy"])
     page = (tmp_path / "o" / "index.html").read_text(encoding="utf-8")
     assert "reserve 1, equal bids lose" in page
     assert "--algorithm sz-context" in page
@@ -100,16 +103,23 @@ def test_bad_lines_are_shown_and_left_out(tmp_path: Path) -> None:
     path.write_text("value,price\n" + "2,1\n3,<b>2\n4,1\n" * 20)
     result = run(path, "--seeds", 1, "--out", tmp_path / "o")
     assert result.exit_code == 0, result.output
-    assert result.output.count("was left out") == 10
-    assert (
-        "Line 3 was left out: the highest competing bid is not a number: '<b>2'." in result.output
-    )
+    assert "20 of 60 lines were left out. The first ten:\n" in result.output
+    assert len(re.findall("^  line ", result.output, re.MULTILINE)) == 10
+    assert "  line 3: the highest competing bid is not a number: '<b>2'\n" in result.output
     page = (tmp_path / "o" / "index.html").read_text(encoding="utf-8")
+    assert "20 of 60 lines were left out. The first ten:" in page
     assert "&lt;b&gt;2" in page
     assert "<b>2" not in page
     stopped = run(path, "--seeds", 1, "--max-bad", 19, "--out", tmp_path / "o")
     assert isinstance(stopped.exception, LogError)
     assert "20 bad lines" in str(stopped.exception)
+
+
+def test_a_single_bad_line_is_counted_too(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text("value,price\n2,1\nx,1\n4,1\n")
+    result = run(path, "--seeds", 1, "--out", tmp_path / "o")
+    assert "1 of 3 lines was left out:\n  line 3:" in result.output
 
 
 def test_a_foreign_folder_is_left_alone(log: Path, tmp_path: Path) -> None:
@@ -126,6 +136,12 @@ def test_a_foreign_folder_is_left_alone(log: Path, tmp_path: Path) -> None:
 def test_bids_that_mean_nothing_are_refused(text: str) -> None:
     with pytest.raises(InvalidParameterError, match="--bids must be a number of bids"):
         parsed_bids(text)
+
+
+@pytest.mark.parametrize("text", ["", "x", "0.5;0.6"])
+def test_fractions_that_mean_nothing_are_refused(text: str) -> None:
+    with pytest.raises(InvalidParameterError, match="--fractions must be a list"):
+        parsed_fractions(text)
 
 
 def test_bids_are_numbers_lists_or_ratios() -> None:

@@ -5,7 +5,7 @@ from typer.testing import CliRunner, Result
 
 from crossbandit import theory
 from crossbandit.cli.app import app
-from crossbandit.errors import InvalidParameterError
+from crossbandit.errors import InvalidParameterError, ResultsError
 from crossbandit.theory import Effort, Outcome
 
 
@@ -36,6 +36,15 @@ OUTCOMES = [
         note="K = [2] breaks it.",
     ),
     Outcome(statement="Lemma 3", checked="c", instances=3, worst="y", passed=False),
+    Outcome(
+        statement="Lemma 4",
+        checked="d",
+        instances=4,
+        worst="z",
+        passed=True,
+        judged=False,
+        note="Its condition is not met.",
+    ),
 ]
 
 
@@ -57,9 +66,12 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, object]]:
 def test_a_failed_check_shows_and_ends_with_status_1(tmp_path: Path, columns: int) -> None:
     result = verify("--out", tmp_path, columns=columns)
     assert result.exit_code == 1
-    for word in ("Lemma 1", "1,000", "failed", "corrected", "2 of 3 checks passed."):
+    for word in ("Lemma 1", "1,000", "failed", "corrected", "measured"):
         assert word in result.output
+    last = "2 of 3 checks passed, 1 failed; 1 holds in a corrected form only."
+    assert last in result.output.splitlines()
     assert "Lemma 2. K = [2] breaks it." in result.output
+    assert "Lemma 4. Its condition is not met." in result.output
     shown, _, _ = result.output.partition("Wrote to")
     assert max(map(len, shown.splitlines())) <= columns
 
@@ -82,6 +94,22 @@ def test_options_reach_the_checks(asked: list[dict[str, object]], tmp_path: Path
     assert asked[0]["only"] == ""
     rates = [s for s in theory.statements.all_statements() if str(asked[1]["only"]) in s.parts[0]]
     assert [s.check.__module__ for s in rates] == ["crossbandit.theory.rates.rate_checks"]
+
+
+def test_a_foreign_folder_is_left_alone(asked: list[dict[str, object]], tmp_path: Path) -> None:
+    verify("--out", tmp_path)
+    assert verify("--out", tmp_path).exit_code == 1  # a check fails; the folder is an earlier one
+    (tmp_path / "thesis.tex").write_text("mine")
+    refused = verify("--out", tmp_path)
+    assert isinstance(refused.exception, ResultsError)
+    assert "'thesis.tex'" in str(refused.exception)
+    assert len(asked) == 2
+
+
+def test_the_rate_and_some_statements_exclude_each_other(asked: list[dict[str, object]]) -> None:
+    result = verify("--rate", "--only", "Lemma 9")
+    assert isinstance(result.exception, InvalidParameterError)
+    assert asked == []
 
 
 def test_an_unknown_statement_is_a_sentence() -> None:

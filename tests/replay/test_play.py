@@ -145,10 +145,50 @@ def test_an_algorithm_that_cannot_is_left_out_or_refused(log: Path) -> None:
     assert any("cross-graph cannot play this log" in note for note in short.notes)
     with pytest.raises(InvalidInputError, match="at least"):
         replay(log, seeds=1, limit=3, algorithms=["cross-graph"])
-    with pytest.raises(InvalidInputError, match="feature vectors without end"):
-        replay(log, algorithms=["obpc-graph"])
+    for name, why in (("obpc-graph", "vectors without end"), ("cross-graph-known", "the law")):
+        with pytest.raises(InvalidInputError, match=why) as refused:
+            replay(log, algorithms=[name])
+        able = str(refused.value).partition("Algorithms that can: ")[2].rstrip(".").split(", ")
+        assert {"cross-graph", "cross-graph-adaptive", "sz-context"} <= set(able)
+        assert not {"obpc-graph", "obpc-exp3", "cross-graph-known"} & set(able)
     with pytest.raises(InvalidParameterError, match="Did you mean 'cross-graph'"):
         replay(log, algorithms=["cross-grapf"])
+
+
+def test_its_form_in_a_console_is_short(result: Replay) -> None:
+    playing = result.table().query("kind != 'oracle'")
+    best = playing.loc[playing["surplus"].idxmax(), "strategy"]
+    assert repr(result) == f"Replay(6001 auctions, {len(result.outcomes)} strategies, best: {best})"
+
+
+def noted(path: Path, lines: str, **options: Any) -> str:
+    path.write_text("value,price\n" + lines)
+    return " ".join(replay(path, seeds=1, **options).notes[1:])
+
+
+def test_one_very_high_value_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    lines = "".join(f"{value},1\n" for value in (6, 8, 10) * 50)
+    assert "highest value" not in noted(path, lines)
+    notes = noted(path, lines + "100000,1\n")
+    assert "The highest value is 100,000; half of all values are below 8" in notes
+    assert "and only 1 of 100 bids is. See --highest-value" in notes
+    geometric = np.append(0, np.geomspace(0.1, 100_000, 99))
+    assert "highest value" not in noted(path, lines + "100000,1\n", bids=geometric)
+    assert "highest value" not in noted(path, lines + "100000,1\n", highest_value=10)
+
+
+def test_a_log_or_a_grid_without_a_win_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    swapped = noted(path, "1,2\n2,3\n3,4\n" * 5)
+    assert "every auction the highest competing bid is at or above the value." in swapped
+    assert "columns swapped?" in swapped
+    assert "competing bid or the reserve" in noted(path, "3,2\n" * 10, reserve=4)
+    low = noted(path, "3,2\n4,1.5\n" * 5, bids=[0.5, 1])
+    assert "The highest bid, 1, would have won no auction of the log." in low
+    usual = noted(path, "3,2\n4,1.5\n" * 5)
+    assert "Nothing could be earned" not in usual
+    assert "would have won no auction" not in usual
 
 
 def test_bad_lines_stop_a_replay_only_past_the_limit(tmp_path: Path) -> None:

@@ -39,6 +39,7 @@ EVIDENCE = [
     outcome("Lemma 1 (A & B)", figure=FIGURE),
     outcome("Lemma 2", passed=False, note="It's <false>"),
     outcome("Lemma 3", as_written=False, figure=LAYERS),
+    outcome("Lemma 4", judged=False, note="The paper says nothing here."),
 ]
 FACTS = [("Command", "crossbandit verify")]
 
@@ -48,8 +49,8 @@ def page() -> str:
     return evidence_page(EVIDENCE, FACTS)
 
 
-def test_the_lead_counts_what_passed_failed_and_was_corrected(page: str) -> None:
-    assert "2 of 3 checks passed, 1 failed; 1 hold in a corrected form only." in page
+def test_the_lead_counts_what_was_judged(page: str) -> None:
+    assert "2 of 3 checks passed, 1 failed; 1 holds in a corrected form only." in page
 
 
 def test_every_line_has_its_verdict_and_is_escaped(page: str) -> None:
@@ -59,6 +60,7 @@ def test_every_line_has_its_verdict_and_is_escaped(page: str) -> None:
         'met">passed',
         'not-met">failed',
         'not-judged">corrected',
+        'not-judged">measured',
     ]
     assert "Lemma 1 (A &amp; B)" in rows[0]
     assert "1,234 instances" in rows[0]
@@ -93,5 +95,6 @@ def test_files_are_written_the_same_each_time(tmp_path: Path) -> None:
     assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
     with first[1].open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
-    assert [row["passed"] for row in rows] == ["True", "False", "True"]
+    assert [row["passed"] for row in rows] == ["True", "False", "True", "True"]
+    assert [row["judged"] for row in rows] == ["True", "True", "True", "False"]
     assert rows[1]["note"] == "It's <false>"

@@ -62,6 +62,7 @@ def report() -> ReplayReport:
         bids=bids,
         notes=("A note & more.",),
         faults=((3, "no value"),),
+        left_out="1 of 10 lines was left out:",
         facts=(("Command", "crossbandit replay log.csv"),),
     )
 
@@ -88,7 +89,15 @@ def test_the_page_loads_nothing_and_says_everything(report: ReplayReport) -> Non
     assert [link for link in reader.loads if not link.startswith(("#", "data:"))] == []
     assert "{{" not in text
     assert {"over-time", "bids", "what", "theme"} <= set(reader.ids)
-    for shown in ("learner <1>", "900.0 ± 12.5", "A note & more.", "no value", "−4,000.0", "25.0"):
+    for shown in (
+        "learner <1>",
+        "900.0 ± 12.5",
+        "A note & more.",
+        "no value",
+        "1 of 10 lines",
+        "−4,000.0",
+        "25.0",
+    ):
         assert shown in reader.text, shown
     assert "<1>" not in text
 

@@ -127,6 +127,8 @@ def test_quick_statements_pass_for_the_shipped_learner_alone() -> None:
     outcomes = [*good_events_hold(CrossGraph(), Effort.QUICK)]
     outcomes += snapshots_are_stable(CrossGraph(), Effort.QUICK)
     assert [outcome.passed for outcome in outcomes] == [True] * 6
+    unjudged = [outcome.statement for outcome in outcomes if not outcome.judged]
+    assert unjudged == ["Lemma 8 (snapshot stability), experiment's rule"]
     assert all(outcome.instances > 0 for outcome in outcomes)
     for check in (good_events_hold, snapshots_are_stable):
         failed = list(check(wrong(MissingTwo), Effort.QUICK))

@@ -70,6 +70,10 @@ def replay(
     price_column: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="Of the highest competing bid; likewise.")
     ] = None,
+    fractions: Annotated[
+        str | None,
+        typer.Option(metavar="LIST", help="Of the value, as in 0.3,0.5; usually 0.1 to 0.95."),
+    ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="Number of runs of each learner.")] = 5,
     seed: Annotated[int, typer.Option(min=0, help="The seed of the first run.")] = 0,
     limit: Annotated[int | None, typer.Option(min=1, help="Read only so many lines.")] = None,
@@ -89,10 +93,12 @@ def replay(
     Learners are told of each auction only what their own bid would have revealed.
     """
     from crossbandit import replay as replays
-    from crossbandit.report.replay import check_folder, write_replay
+    from crossbandit.replay.lineup import FRACTIONS
+    from crossbandit.report.folders import check_folder
+    from crossbandit.report.replay import WRITTEN, write_replay
 
     folder = Path("results/replay") if out is None else out
-    check_folder(folder)
+    check_folder(folder, WRITTEN, "a replay")
     if not quiet:
         Console(stderr=True).print(f"Reading {log} ...", highlight=False, markup=False)
     try:
@@ -106,6 +112,7 @@ def replay(
             highest_value=highest_value,
             value_column=value_column,
             price_column=price_column,
+            fractions=FRACTIONS if fractions is None else parsed_fractions(fractions),
             seeds=seeds,
             seed=seed,
             limit=limit,
@@ -142,6 +149,20 @@ def parsed_bids(text: str) -> Any:
         raise InvalidParameterError(f"--bids must be {expected}. Got {text!r}.") from None
 
 
+def parsed_fractions(text: str) -> list[float]:
+    """Return the numbers that `--fractions` lists.
+
+    >>> parsed_fractions("0.25,0.5")
+    [0.25, 0.5]
+    """
+    try:
+        return [float(fraction) for fraction in text.split(",")]
+    except ValueError:
+        raise InvalidParameterError(
+            f"--fractions must be a list of numbers such as 0.3,0.5,0.7. Got {text!r}."
+        ) from None
+
+
 def _command(context: typer.Context, log: str) -> str:
     """Return the command without what only says where and how fast."""
     words = ["crossbandit", "replay", log]
@@ -174,6 +195,7 @@ def reported(result: Replay, log: str, command: str) -> ReplayReport:
         bids=result.bid_curves(),
         notes=result.notes,
         faults=tuple((fault.line, fault.reason) for fault in result.faults),
+        left_out=_left_out(result),
         facts=(
             ("Command", command),
             ("Version", f"Crossbandit {crossbandit.__version__}"),
@@ -189,11 +211,21 @@ def reported(result: Replay, log: str, command: str) -> ReplayReport:
     )
 
 
+def _left_out(result: Replay) -> str:
+    """Introduce the bad lines that are shown: a quotation mark may make many lines one fault."""
+    were = "was" if result.bad == 1 else "were"
+    said = f"{result.bad:,} of {result.auctions + result.bad:,} lines {were} left out"
+    shown = sum(fault.lines for fault in result.faults)
+    return f"{said}:" if shown == result.bad else f"{said}. The first ten:"
+
+
 def _print(console: Console, report: ReplayReport, paths: list[Path]) -> None:
     for note in report.notes:
         console.print(note, highlight=False, markup=False)
+    if report.faults:
+        console.print(report.left_out, highlight=False, markup=False)
     for line, reason in report.faults:
-        console.print(f"Line {line} was left out: {reason}.", highlight=False, markup=False)
+        console.print(f"  line {line}: {reason}", highlight=False, markup=False)
     console.print(_table(report))
     print_paths(console, paths)
 

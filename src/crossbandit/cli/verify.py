@@ -13,6 +13,7 @@ from rich.table import Table
 
 from crossbandit.cli.reproduce import print_paths
 from crossbandit.cli.run import INTERRUPTED
+from crossbandit.errors import InvalidParameterError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -48,8 +49,14 @@ def verify(
     Ends with status 1 if a check fails.
     """
     from crossbandit import theory
-    from crossbandit.report.evidence import write_evidence
+    from crossbandit.report.evidence import WRITTEN, write_evidence
+    from crossbandit.report.folders import check_folder
 
+    if rate and only:
+        raise InvalidParameterError(
+            f"--rate checks Theorem 1 only, and --only asks for {only!r}. Give one of the two."
+        )
+    check_folder(out, WRITTEN, "an earlier verify")
     effort = theory.Effort.QUICK if quick else theory.Effort.FULL
     console = Console(stderr=True, quiet=quiet)
     try:
@@ -86,6 +93,8 @@ def _facts(*, quick: bool, only: str, rate: bool) -> Iterator[tuple[str, str]]:
 
 
 def _print(outcomes: Sequence[Outcome], paths: Sequence[Path], *, quiet: bool) -> None:
+    from crossbandit.report.evidence import tally
+
     console = Console()
     shown = [outcome for outcome in outcomes if not (quiet and outcome.passed)]
     if shown and console.width >= _WIDE:
@@ -96,16 +105,23 @@ def _print(outcomes: Sequence[Outcome], paths: Sequence[Path], *, quiet: bool) -
     if quiet:
         return
     corrected = [outcome for outcome in outcomes if not outcome.as_written]
-    if corrected:
-        console.print("\n[bold]Does not hold as written; the correction was checked:[/]")
-    for outcome in corrected:
-        console.print(f"{escape(outcome.statement)}. {escape(outcome.note)}", highlight=False)
-    passed = sum(outcome.passed for outcome in outcomes)
-    console.print(f"\n{passed} of {len(outcomes)} checks passed.", highlight=False)
+    _print_notes(console, "Does not hold as written; the correction was checked:", corrected)
+    measured = [outcome for outcome in outcomes if not outcome.judged]
+    _print_notes(console, "Measured, and not judged:", measured)
+    console.print(f"\n{tally(outcomes)}", highlight=False)
     print_paths(console, paths)
 
 
+def _print_notes(console: Console, heading: str, outcomes: Sequence[Outcome]) -> None:
+    if outcomes:
+        console.print(f"\n[bold]{heading}[/]")
+    for outcome in outcomes:
+        console.print(f"{escape(outcome.statement)}. {escape(outcome.note)}", highlight=False)
+
+
 def _verdict(outcome: Outcome) -> str:
+    if not outcome.judged:
+        return "[dim]measured[/]"
     if not outcome.passed:
         return "[bold red]failed[/]"
     return "[green]passed[/]" if outcome.as_written else "[yellow]corrected[/]"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from crossbandit.algorithms import Algorithm, CrossGraph, from_json
+from crossbandit.algorithms import Algorithm, CrossGraph, from_json, registered
+from crossbandit.applications.application import anchored_as
 from crossbandit.applications.first_price import usual_algorithm
 from crossbandit.errors import InvalidInputError
 from crossbandit.replay.oracles import BandPolicy, BestPolicy, PerfectKnowledge
@@ -12,13 +13,13 @@ from crossbandit.replay.strategies import BestResponse, Playing, Shading, Strate
 from crossbandit.validation import number
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from crossbandit.environments.auctions import AuctionRules
     from crossbandit.problem import Problem
     from crossbandit.replay.oracles import Hindsight
 
-FRACTIONS = (0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
+FRACTIONS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 
 
 def learners(
@@ -43,15 +44,26 @@ def learners(
             found += [Playing(name, algorithm, problem, rules, seed) for seed in seeds]
         except InvalidInputError as error:
             if wanted is not None:
-                raise type(error)(f"{name} cannot play this log. {error}") from error
+                able = ", ".join(_able(usual, problem, rules)) or "none"
+                raise type(error)(
+                    f"{name} cannot play this log. {error} Algorithms that can: {able}."
+                ) from error
             notes.append(f"{name} cannot play this log and is left out. {error}")
     return found, notes
 
 
+def _able(usual: Algorithm, problem: Problem, rules: AuctionRules) -> Iterator[str]:
+    """Yield the ids of the algorithms that can play."""
+    for id_ in registered():
+        try:
+            Playing(id_, _made(id_, usual), problem, rules, 0)
+        except InvalidInputError:
+            continue
+        yield id_
+
+
 def _made(one: str | Algorithm, usual: Algorithm) -> Algorithm:
-    if isinstance(one, Algorithm):
-        return one
-    return usual if one == usual.id else from_json({"id": one})
+    return anchored_as(usual, one if isinstance(one, Algorithm) else from_json({"id": one}))
 
 
 def name_of(algorithm: Algorithm, usual: Algorithm) -> str:
@@ -76,7 +88,7 @@ def others(
     full = BestResponse(rules, "always", "best response, all told", "to all past prices")
     return [
         *([full] if feedback == "always" else [told, full]),
-        *(Shading(fraction) for fraction in sorted(fractions)),
+        *(Shading(fraction) for fraction in sorted(set(fractions))),
         Shading(1.0),
         BestPolicy(rules, hindsight),
         BandPolicy(rules, hindsight),

@@ -48,6 +48,7 @@ class Survey(NamedTuple):
     bad: int
     highest_value: float
     highest_price: float
+    median_value: float  # about
     faults: tuple[Fault, ...]  # the first ten
 
 
@@ -73,17 +74,18 @@ class Log:
         """Read the whole log once: how many auctions, how many bad lines, the ranges."""
         query = (
             "SELECT count(*) FILTER (fault IS NULL), count(fault), "
-            "max(v) FILTER (fault IS NULL), max(p) FILTER (fault IS NULL) "
+            "max(v) FILTER (fault IS NULL), max(p) FILTER (fault IS NULL), "
+            "approx_quantile(v, 0.5) FILTER (fault IS NULL) "
             f"FROM ({self._checked()})"
         )
         with connected(self.source.path) as connection:
-            auctions, bad, value, price = connection.execute(query).fetchall()[0]
+            auctions, bad, value, price, median = connection.execute(query).fetchall()[0]
             rejected = self._rejected(connection)
             faults = self._faults(connection, rejected) if bad or rejected else ()
         bad += len(rejected) + sum(fault.lines - 1 for fault in faults)
         if not auctions and not bad:
             raise LogError(f"{self.source.path} holds no auctions: there is nothing but a header.")
-        return Survey(auctions, bad, value or 0.0, price or 0.0, faults)
+        return Survey(auctions, bad, value or 0.0, price or 0.0, median or 0.0, faults)
 
     def chunks(self, size: int) -> Iterator[Auctions]:
         """Yield the good lines in order, `size` at a time; the last chunk may be shorter."""

@@ -79,7 +79,7 @@ def half_widths(samples: Floats) -> Floats:
     return widths
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Replay:
     """A log played again by every strategy, and what each earned.
 
@@ -98,6 +98,12 @@ class Replay:
     points: Integers  # numbers of auctions after which the surplus was noted
     values: Floats  # at which the bids at the end were noted
     outcomes: tuple[Outcome, ...]
+
+    def __repr__(self) -> str:
+        """Return the size and who earned most, oracles aside; the arrays would fill screens."""
+        playing = [one for one in self.outcomes if one.kind != "oracle"]
+        best = max(playing, key=lambda one: one.mean_surplus).strategy
+        return f"Replay({self.auctions} auctions, {len(self.outcomes)} strategies, best: {best})"
 
     def outcome(self, strategy: str) -> Outcome:
         """Return what a strategy earned."""

@@ -15,7 +15,8 @@ from crossbandit.errors import LogError
 from crossbandit.problem import Problem
 from crossbandit.replay.lineup import FRACTIONS, learners, others
 from crossbandit.replay.log import open_log
-from crossbandit.replay.oracles import BestPolicy, look_back
+from crossbandit.replay.notes import notes_on
+from crossbandit.replay.oracles import look_back
 from crossbandit.replay.outcomes import Ledger, Outcome, Replay
 from crossbandit.replay.strategies import chunk_of
 from crossbandit.simulation.progress import progress
@@ -31,10 +32,6 @@ if TYPE_CHECKING:
     from crossbandit.replay.strategies import Chunk, Strategy
 
 MAX_BAD = 100
-_WHY_MORE = (
-    "That policy judges each value by all competing bids of the log. More is possible where "
-    "competing bids go with the value, or where a bid between those of the grid is better."
-)
 _POINTS = 500
 _VALUES = 101
 _ENTRIES = 2**18  # of the table of losses of a chunk, auctions times bids
@@ -71,7 +68,8 @@ def replay(
     `log` is a CSV or Parquet file with a value and a highest competing bid per auction. Learners,
     of which there is one per algorithm and seed, are told of each auction what their own bid
     reveals under `feedback`. `bids` is a number of bids from 0 to the highest value, or the bids
-    themselves. `highest_value` is what bounds the values; None takes it from the log.
+    themselves. `highest_value` is what bounds the values; None takes it from the log. `fractions`
+    are what bidders who shade by a fixed fraction bid of the value.
 
     The memory taken does not grow with the log.
     """
@@ -105,7 +103,7 @@ def replay(
         auctions=survey.auctions,
         bad=survey.bad,
         faults=survey.faults,
-        notes=(file.columns, *notes, *_surprise(outcomes)),
+        notes=(file.columns, *notes, *notes_on(survey, rules, hindsight, outcomes)),
         rules=rules,
         feedback=feedback,
         seeds=numbers,
@@ -197,16 +195,6 @@ def _outcomes(runs: Sequence[Run], values: Floats) -> tuple[Outcome, ...]:
         replace(outcome, note="the best fraction, in hindsight") if outcome is best else outcome
         for outcome in outcomes
     )
-
-
-def _surprise(outcomes: Sequence[Outcome]) -> list[str]:
-    """Say why somebody earned more than the best fixed policy, if somebody did."""
-    best = next(one for one in outcomes if one.strategy == BestPolicy.name).mean_surplus
-    others = [one for one in outcomes if one.kind != "oracle"]
-    first = max(others, key=lambda one: one.mean_surplus)
-    if first.mean_surplus - np.nan_to_num(first.half_width) <= best:
-        return []
-    return [f"{first.strategy} earned more than the best fixed policy. {_WHY_MORE}"]
 
 
 def _outcome(runs: Sequence[Run], values: Floats) -> Outcome:

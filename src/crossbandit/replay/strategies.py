@@ -156,7 +156,8 @@ class Shading(Strategy):
 
     def __init__(self, fraction: float) -> None:
         self.fraction = fraction
-        self.name = "truthful" if fraction == 1 else f"shading {fraction:.2f}"
+        shown = max(f"{fraction:.2f}", f"{fraction:.15g}", key=len)
+        self.name = "truthful" if fraction == 1 else f"shading {shown}"
         self.note = "bids the value, so never earns" if fraction == 1 else ""
 
     def bids(self, chunk: Chunk) -> Floats:

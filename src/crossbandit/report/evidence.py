@@ -12,6 +12,7 @@ import json
 import math
 from typing import TYPE_CHECKING, Any, Protocol
 
+from crossbandit.report.folders import check_folder
 from crossbandit.report.parts import KEYS, facts_list, figure, framed, section, words
 
 if TYPE_CHECKING:
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
 
     from crossbandit.report.series_figure import ChartLike
 
-PAGE = "index.html"
-_COLUMNS = ("statement", "checked", "instances", "worst", "passed", "as_written", "note")
+WRITTEN = ("index.html", "statements.csv")
+_COLUMNS = ("statement", "checked", "instances", "worst", "passed", "judged", "as_written", "note")
 _DIGITS = 6
 
 
@@ -43,6 +44,8 @@ class Evidence(Protocol):
     @property
     def figure(self) -> ChartLike | None: ...
     @property
+    def judged(self) -> bool: ...
+    @property
     def as_written(self) -> bool: ...
 
 
@@ -50,13 +53,11 @@ def write_evidence(
     evidence: Sequence[Evidence], folder: Path, facts: Iterable[tuple[str, str]]
 ) -> list[Path]:
     """Write the page and the lines as CSV into a folder; return the paths."""
+    check_folder(folder, WRITTEN, "an earlier verify")
     folder.mkdir(parents=True, exist_ok=True)
-    texts = {PAGE: evidence_page(evidence, facts), "statements.csv": _csv(evidence)}
-    paths = []
-    for name, text in texts.items():
-        path = folder / name
+    paths = [folder / name for name in WRITTEN]
+    for path, text in zip(paths, (evidence_page(evidence, facts), _csv(evidence)), strict=True):
         path.write_text(text, encoding="utf-8", newline="\n")
-        paths.append(path)
     return paths
 
 
@@ -65,22 +66,24 @@ def evidence_page(evidence: Sequence[Evidence], facts: Iterable[tuple[str, str]]
     charts = [one.figure for one in evidence if one.figure is not None]
     return framed(
         title="The paper's statements, executed",
-        lead=_lead(evidence),
+        lead=f"{tally(evidence)} They run the algorithm of this package against what the paper "
+        "says about it.",
         main=[_lines(evidence), _figures(charts), section("How it was made", facts_list(facts))],
         data=_data(charts),
         script="evidence.js",
     )
 
 
-def _lead(evidence: Sequence[Evidence]) -> str:
-    passed = sum(one.passed for one in evidence)
-    said = f"{passed} of {len(evidence)} checks passed"
-    if passed < len(evidence):
-        said += f", {len(evidence) - passed} failed"
+def tally(evidence: Sequence[Evidence]) -> str:
+    """Return how many checks passed, failed and were corrected, in a sentence."""
+    judged = [one.passed for one in evidence if one.judged]
+    said = f"{sum(judged)} of {len(judged)} checks passed"
+    if not all(judged):
+        said += f", {judged.count(False)} failed"
     corrected = sum(not one.as_written for one in evidence)
     if corrected:
-        said += f"; {corrected} hold in a corrected form only"
-    return f"{said}. They run the algorithm of this package against what the paper says about it."
+        said += f"; {corrected} {'holds' if corrected == 1 else 'hold'} in a corrected form only"
+    return f"{said}."
 
 
 def _lines(evidence: Sequence[Evidence]) -> str:
@@ -95,7 +98,8 @@ def _lines(evidence: Sequence[Evidence]) -> str:
             "In the order of the paper. Where the paper leaves a constant C open, the smallest C "
             "that held stands beside one for which the inequality is proved. “Corrected” means "
             "that a sentence of the paper fails as written, with a counterexample beside it, and "
-            "that its correction passed."
+            "that its correction passed; “measured”, that the paper says nothing here, and that "
+            "the line does not count."
         ),
     )
 
@@ -114,6 +118,8 @@ def _line(one: Evidence) -> str:
 
 def _verdict(one: Evidence) -> tuple[str, str]:
     """Return the look of a verdict, and its word."""
+    if not one.judged:
+        return "not-judged", "measured"
     if not one.passed:
         return "not-met", "failed"
     return ("met", "passed") if one.as_written else ("not-judged", "corrected")

@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from crossbandit.errors import ResultsError
+from crossbandit.report.folders import check_folder
 from crossbandit.report.tables import MISSING
 
 if TYPE_CHECKING:
@@ -36,7 +36,8 @@ class ReplayReport:
 
     `table` has the columns strategy, kind, surplus, half_width, regret, spend, win_rate,
     average_price, runs and note; `curves` strategy, auction, surplus and half_width; `bids`
-    strategy, value and bid. `notes` are sentences to read before the table, `faults` bad lines.
+    strategy, value and bid. `notes` are sentences to read before the table, `faults` bad
+    lines, and `left_out` says how many there are of them.
     """
 
     title: str
@@ -46,6 +47,7 @@ class ReplayReport:
     bids: pd.DataFrame
     notes: tuple[str, ...]
     faults: tuple[tuple[int, str], ...]
+    left_out: str
     facts: tuple[tuple[str, str], ...]
 
     @property
@@ -82,25 +84,13 @@ def _decimals(largest: float, digits: int) -> int:
     return max(0, min(6, digits - 1 - math.floor(math.log10(largest)))) if largest > 0 else 2
 
 
-def check_folder(folder: Path) -> None:
-    """Raise ResultsError if a folder holds anything but an earlier replay."""
-    if folder.exists() and not folder.is_dir():
-        raise ResultsError(f"{folder} is not a folder. Choose another one with --out.")
-    others = sorted({path.name for path in folder.glob("*")} - set(WRITTEN))
-    if others:
-        raise ResultsError(
-            f"The folder {str(folder)!r} holds something else than a replay: {others[0]!r}. Choose "
-            "another one with --out."
-        )
-
-
 def write_replay(report: ReplayReport, folder: Path) -> list[Path]:
     """Write everything into a folder; return the paths, in the order of `WRITTEN`."""
     from crossbandit.report.figures import write_figure
     from crossbandit.report.replay_figure import replay_figure
     from crossbandit.report.replay_page import replay_page
 
-    check_folder(folder)
+    check_folder(folder, WRITTEN, "a replay")
     folder.mkdir(parents=True, exist_ok=True)
     texts = (
         replay_page(report),

@@ -128,7 +128,7 @@ def _bad_lines(report: ReplayReport) -> str:
         "Bad lines",
         "<table><thead><tr><th scope=col>Line<th scope=col>What is wrong</tr></thead>"
         f"<tbody>{rows}</tbody></table>",
-        note="They were left out. The first ten at most are shown.",
+        note=escape(report.left_out),
     )
 
 

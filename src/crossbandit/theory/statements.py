@@ -67,6 +67,7 @@ class Outcome:
     passed: bool
     note: str = ""  # a reading, a smallest counterexample, the smallest constant that held
     figure: Figure | None = None
+    judged: bool = True  # if False, the paper says nothing here: `note` has the reason
     as_written: bool = True  # if False, `note` has a counterexample, and a correction was checked
 
 

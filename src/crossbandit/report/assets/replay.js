@@ -1,6 +1,6 @@
 // The charts of a replayed log: surplus or regret over time, and bids by value.
 
-const shownSum = choices(document.getElementById("what"), [["surplus", "surplus"], ["regret", "regret"]], { what: "surplus" }, "what");
+const shownSum = choices(document.getElementById("what"), [["regret", "regret"], ["surplus", "surplus"]], { what: "regret" }, "what");
 
 function overTime() {
   const best = data.series[data.comparator].mean;

@@ -188,6 +188,7 @@ def snapshots_are_stable(subject: Subject, effort: Effort) -> Iterator[Outcome]:
             worst=f"factor {drift:.3g}; fallback in {100 * max(fallback):.3g} % of rounds",
             passed=not stable
             or (drift <= 2.0 and max(fallback) == 0.0 and ratios[0] >= 0.5 and ratios[1] <= 2.0),
+            judged=stable,
             note=(
                 f"u_e / W_e stayed within [{ratios[0]:.3g}, {ratios[1]:.3g}]. "
                 + ("" if stable else _OUTSIDE.format(strain=strain))
