@@ -62,6 +62,10 @@ def compiled_player(
     # The comparator of every context pays only if most of them occur.
     listed = form.contexts is not None and horizon is not None and form.contexts <= horizon
 
+    # The last stretch is kept until the next is made. Otherwise its memory would go back to the
+    # system and have to be fetched again, which takes as long as a third of the rounds.
+    held: list[object] = []
+
     def play(start: int, contexts: npt.NDArray[Any]) -> Stretch:
         stretch = _blank(contexts)
         available = availability(environment, contexts)
@@ -69,6 +73,7 @@ def compiled_player(
             learner.algorithm.require_availability()
         block = form.block(contexts, available)
         losses = checked_block(environment, start, start + len(contexts))
+        held[:] = [losses, block]
         learner.simulate(contexts, block, losses, stretch.arms, stretch.losses)
         if available is not None:
             _check_played(learner, available, stretch.arms, start)
