@@ -10,6 +10,7 @@ import numpy as np
 
 from crossbandit.algorithms.algorithm import Algorithm, register, require_problem
 from crossbandit.algorithms.anchors import NO_ANCHORS, anchors_of
+from crossbandit.algorithms.coordinates import play_in_coordinates
 from crossbandit.algorithms.learner import Learner, Ticket
 from crossbandit.kernels import adaptive
 from crossbandit.kernels.adaptive import (
@@ -219,16 +220,17 @@ class AdaptiveLearner(Learner):
     ) -> None:
         """Play a stretch of rounds, compiled."""
         del indices
-        adaptive.simulate(
-            self._adaptive,
-            self.parameters,
-            self._sight,
-            losses,
-            contexts,
-            self._generator.random(arms.size),
-            arms,
-            incurred,
-        )
+        uniforms = self._generator.random(arms.size)
+
+        def play(estimates: Floats, losses: LossBlock, contexts: ContextBlock) -> None:
+            state = self._adaptive._replace(estimates=estimates)
+            parameters, sight = self.parameters, self._sight
+            adaptive.simulate(state, parameters, sight, losses, contexts, uniforms, arms, incurred)
+
+        if self._sight.anchors.order.size > 0:  # rows of two arms differ by more than coordinates
+            play(self._adaptive.estimates, losses, contexts)
+        else:
+            play_in_coordinates(self._adaptive.estimates, losses, contexts, play)
 
 
 def _at_least_one_round(owner: str, name: str, value: object) -> float:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from crossbandit.algorithms.coordinates import play_in_coordinates
 from crossbandit.algorithms.learner import Learner, Ticket
 from crossbandit.kernels import epochs
 from crossbandit.kernels.compilation import resolved
@@ -141,18 +142,25 @@ class EpochLearner(Learner):
         """Play a stretch of rounds, compiled; it begins with the first round of a pair."""
         del indices
         pairs, alone = divmod(arms.size, 2)
-        epochs.simulate(
-            self._epoch,
-            self.parameters,
-            self._graph.in_runs,
-            self._graph.out_runs,
-            self._loopless,
-            losses,
-            contexts,
-            self._generator.random(epochs.UNIFORMS_PER_PAIR * pairs + alone),
-            arms,
-            incurred,
-        )
+        uniforms = self._generator.random(epochs.UNIFORMS_PER_PAIR * pairs + alone)
+
+        def play(estimates: Floats, losses: LossBlock, contexts: ContextBlock) -> None:
+            epochs.simulate(
+                self._epoch._replace(
+                    estimates=estimates, pair_values=np.empty(contexts.table.shape[1:])
+                ),
+                self.parameters,
+                self._graph.in_runs,
+                self._graph.out_runs,
+                self._loopless,
+                losses,
+                contexts,
+                uniforms,
+                arms,
+                incurred,
+            )
+
+        play_in_coordinates(self._epoch.estimates, losses, contexts, play)
 
 
 def _check_horizon(owner: str, horizon: int | None, epoch_length: int) -> None:

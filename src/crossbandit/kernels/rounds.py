@@ -166,6 +166,15 @@ def add_totals(block: LossBlock, rounds: int, totals: Floats, largest: Floats) -
 
 
 @compiled
+def may_clip(block: LossBlock, rounds: int, largest: Floats) -> bool:
+    """Return whether any loss of the block might reach a limit. largest: (k,), scratch."""
+    found = False
+    for a in range(block.base.shape[1]):
+        found = found or _may_clip(block, rounds, a, largest)
+    return found
+
+
+@compiled
 def _may_clip(block: LossBlock, rounds: int, a: int, largest: Floats) -> bool:
     if not block.clip:
         return False
