@@ -1,0 +1,13 @@
+"""Checks for an algorithm or an environment of one's own: the ones the built-in ones must pass.
+
+    from crossbandit.checks import check_algorithm, check_environment
+    check_algorithm(MyAlgorithm())
+    check_environment(MyEnvironment())
+
+Each raises `CheckFailedError` with what was found and the likely mistake.
+"""
+
+from crossbandit.checks.algorithm import check_algorithm
+from crossbandit.checks.environment import check_environment
+
+__all__ = ["check_algorithm", "check_environment"]
