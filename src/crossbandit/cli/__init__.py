@@ -1,5 +1,17 @@
 """The command line: one file per command."""
 
-from crossbandit.cli.app import main
+from __future__ import annotations
 
-__all__ = ["main"]
+import sys
+
+INTERRUPTED = 130  # what a shell says of a command that Ctrl-C has ended
+
+
+def main() -> None:
+    """Run the command line."""
+    try:
+        # Loading takes about a second, in which somebody may already have thought better of it.
+        from crossbandit.cli.app import run_command
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
+    run_command()

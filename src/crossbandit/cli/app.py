@@ -55,7 +55,7 @@ def _options(
     del version
 
 
-def main() -> None:
+def run_command() -> None:
     """Run the command line; a mistake of the user's is a sentence, not a traceback."""
     try:
         app()

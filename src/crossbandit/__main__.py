@@ -1,0 +1,5 @@
+"""`python -m crossbandit` is `crossbandit`."""
+
+from crossbandit.cli import main
+
+main()
