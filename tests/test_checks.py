@@ -20,7 +20,7 @@ from crossbandit.environments import (
     switching,
 )
 from crossbandit.errors import CheckFailedError
-from crossbandit.kernels.rounds import Floats, LossBlock
+from crossbandit.kernels.rounds import Floats, LossBlock, Rounds
 from tests.cases import ALGORITHMS, asymmetric, environments, name
 
 GRAPHS = {
@@ -168,26 +168,27 @@ class Amnesiac(Spoiled):
 class TwoFaced(Spoiled):
     """Its compiled loop plays something else."""
 
-    def simulate(self, *args: Any) -> None:
-        super().simulate(*args)
-        args[3][:] = 0
+    def simulate(self, rounds: Rounds) -> None:
+        super().simulate(rounds)
+        rounds.arms[:] = 0
 
 
 class Deaf(Spoiled):
     """Its compiled loop does not listen to what is available."""
 
-    def simulate(self, *args: Any) -> None:
-        everything = np.empty((args[3].size, 0), dtype=np.bool_)
-        super().simulate(args[0], args[1]._replace(available=everything), *args[2:])
+    def simulate(self, rounds: Rounds) -> None:
+        everything = np.empty((rounds.arms.size, 0), dtype=np.bool_)
+        deaf = rounds.contexts._replace(available=everything)
+        super().simulate(rounds._replace(contexts=deaf))
 
 
 class Stubborn(Spoiled):
     """Its compiled loop plays the first arm that is available, where not all are."""
 
-    def simulate(self, *args: Any) -> None:
-        super().simulate(*args)
-        if args[1].available.size:
-            args[3][:] = args[1].available.argmax(axis=1)
+    def simulate(self, rounds: Rounds) -> None:
+        super().simulate(rounds)
+        if rounds.contexts.available.size:
+            rounds.arms[:] = rounds.contexts.available.argmax(axis=1)
 
 
 @register

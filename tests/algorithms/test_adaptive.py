@@ -26,7 +26,7 @@ from crossbandit.environments import (
 from crossbandit.environments.auctions import AuctionRules, first_price
 from crossbandit.errors import InvalidParameterError
 from crossbandit.kernels import adaptive
-from crossbandit.kernels.rounds import Floats
+from crossbandit.kernels.rounds import Floats, Rounds
 from crossbandit.streams import stream
 from tests.cases import asymmetric, environments, table
 from tests.learners import act, clone, contexts_of, cumulative, inside, revealed, start
@@ -143,13 +143,9 @@ def test_every_arm_keeps_its_floor_of_observation(graph: FeedbackGraph) -> None:
         losses[:, 0, best] = 0.1
         environment = from_table(losses, graph)
         learner = start(CrossGraphAdaptive(), environment)
-        learner.simulate(  # type: ignore[attr-defined]
-            contexts_of(environment),
-            environment.problem.form.block(contexts_of(environment)),
-            environment.block(0, 3000),
-            np.empty(3000, dtype=np.int64),
-            np.empty(3000),
-        )
+        contexts = environment.problem.form.block(contexts_of(environment))
+        rounds = Rounds.to_play(contexts, environment.block(0, 3000))
+        learner.simulate(rounds)  # type: ignore[attr-defined]
         masses = learner._state()["masses"]
         owed = np.full(graph.arms, 1 / graph.arms)
         owed[list(graph.arms_without_self_loop)] = 1.0
@@ -306,12 +302,12 @@ def test_prices_that_go_with_values_mislead_less_with_anchors() -> None:
     rules = AuctionRules(bids=60, highest_value=4.0)
     problem = Problem(rules.graph("after-loss"), features=2)
     contexts = problem.form.block(rules.contexts(values), rules.available(values))
-    arms = np.empty(values.size, dtype=np.int64)
     earned = []
     for anchored in (True, False):
         learner = CrossGraphAdaptive(anchored=anchored).start(problem, seed=1)
-        learner.simulate(arms, contexts, rules.block(prices), arms, np.empty(arms.size))
-        earned.append(rules.surplus(values, rules.amounts[arms], prices).sum())
+        rounds = Rounds.to_play(contexts, rules.block(prices))
+        learner.simulate(rounds)
+        earned.append(rules.surplus(values, rules.amounts[rounds.arms], prices).sum())
     assert earned[0] > 1.3 * earned[1]
 
 

@@ -17,7 +17,7 @@ from crossbandit import (
 )
 from crossbandit.algorithms import coordinates
 from crossbandit.kernels.coordinates import combine
-from crossbandit.kernels.rounds import Floats, Integers, LossBlock
+from crossbandit.kernels.rounds import Floats, Integers, LossBlock, Rounds
 
 ARMS, HORIZON = 5, 2400
 BLOCKS = (700, 300, 1400)  # the second is too short for coordinates
@@ -80,15 +80,18 @@ def played(
         indices = generator.integers(contexts, size=HORIZON)
         available = generator.random((HORIZON, ARMS)) < 0.7
         available[:, 2] = True
-        arms, incurred = np.empty(HORIZON, dtype=np.int64), np.empty(HORIZON)
+        stretches = []
         start = 0
         for length in BLOCKS:
             now = slice(start, start + length)
             read = problem.form.block(indices[now], available[now] if masked else None)
             base = block.base if len(block.base) == 1 else block.base[now]
-            stretch = block._replace(base=base, coefficients=block.coefficients[now])
-            learner.simulate(indices[now], read, stretch, arms[now], incurred[now])
+            met = block._replace(base=base, coefficients=block.coefficients[now])
+            stretches.append(Rounds.to_play(read, met, indices[now]))
+            learner.simulate(stretches[-1])
             start += length
+    arms = np.concatenate([stretch.arms for stretch in stretches])
+    incurred = np.concatenate([stretch.incurred for stretch in stretches])
     return Played(arms, incurred, learner._state()["estimates"], len(counted) // ARMS)
 
 

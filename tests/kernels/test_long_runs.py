@@ -19,7 +19,7 @@ from crossbandit.algorithms import (
 from crossbandit.environments import from_table
 from crossbandit.environments.environment import row_block
 from crossbandit.kernels.compilation import compiled
-from crossbandit.kernels.rounds import Floats, LossBlock, add_row
+from crossbandit.kernels.rounds import Floats, LossBlock, Rounds, add_row
 from tests.cases import asymmetric
 from tests.learners import act, cumulative, inside
 
@@ -36,9 +36,9 @@ def played(algorithm: Algorithm, graph: FeedbackGraph, rounds: int) -> Any:
     block = row_block(rows.astype(float))
     indices = np.zeros(STRETCH, dtype=np.int64)
     contexts = problem.form.block(indices)
-    arms, incurred = np.empty(STRETCH, dtype=np.int64), np.empty(STRETCH)
+    stretch = Rounds.to_play(contexts, block, indices)
     for _ in range(rounds // STRETCH):
-        learner.simulate(indices, contexts, block, arms, incurred)
+        learner.simulate(stretch)
     assert learner.round == rounds
     return learner
 

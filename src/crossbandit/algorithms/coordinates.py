@@ -22,7 +22,7 @@ from crossbandit.kernels.rounds import ContextBlock, LossBlock, may_clip
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from crossbandit.kernels.rounds import Floats
+    from crossbandit.kernels.rounds import Floats, Rounds
 
 # Measured: from about here on, writing a table out once costs less than adding to it each round.
 _LEAST_ROUNDS = 64  # for each arm
@@ -32,45 +32,40 @@ _MOST_NUMBERS = 2**23  # of readings, 64 MB
 
 
 def play_in_coordinates(
-    estimates: Floats,
-    losses: LossBlock,
-    contexts: ContextBlock,
-    play: Callable[[Floats, LossBlock, ContextBlock], None],
+    estimates: Floats, rounds: Rounds, play: Callable[[Floats, Rounds], None]
 ) -> None:
-    """Call `play` with estimates, losses and contexts, in coordinates wherever that is faster.
+    """Call `play` with estimates and rounds, in coordinates wherever that is faster.
 
     estimates: (copies, K, columns), changed in place. A copy is a snapshot of another, so each may
     become a mixture of what all of them were.
     """
-    rounds = contexts.first.size
+    contexts, losses, length = rounds.contexts, rounds.losses, rounds.arms.size
     copies, arms, columns = estimates.shape
     terms = losses.features.shape[0]
     width = copies + 1 + terms
-    entries = min(rounds, columns)
+    entries = min(length, columns)
     if (
         contexts.table.shape != (1, 1, 1)
         or losses.base.shape[0] != 1
         or not 0 < terms <= _MOST_TERMS
-        or rounds < _LEAST_ROUNDS * arms
+        or length < _LEAST_ROUNDS * arms
         or columns < _LEAST_CONTEXTS
         or entries * arms * width > _MOST_NUMBERS
-        or may_clip(losses, rounds, np.empty(terms))
+        or may_clip(losses, length, np.empty(terms))
     ):
-        play(estimates, losses, contexts)
+        play(estimates, rounds)
         return
-    listed = columns <= rounds
+    listed = columns <= length
     readings = np.empty((entries, arms, width))
     fill_readings(estimates, losses, np.arange(columns) if listed else contexts.first, readings)
-    entry = contexts.first if listed else np.arange(rounds)
+    entry = contexts.first if listed else np.arange(length)
     coordinates = np.zeros((copies, arms, width))
     coordinates[np.arange(copies), :, np.arange(copies)] = 1.0
     base = np.zeros((1, arms, width))
     base[:, :, copies] = 1.0
-    play(
-        coordinates,
-        LossBlock(base, losses.coefficients, np.eye(width)[copies + 1 :], clip=False),
-        ContextBlock(np.zeros_like(contexts.first), entry, readings, contexts.available),
-    )
+    linear = LossBlock(base, losses.coefficients, np.eye(width)[copies + 1 :], clip=False)
+    read = ContextBlock(np.zeros_like(contexts.first), entry, readings, contexts.available)
+    play(coordinates, rounds._replace(contexts=read, losses=linear))
     for a in range(arms):
         directions = np.concatenate([estimates[:, a], losses.base[:, a], losses.features])
         combine(coordinates[:, a], directions, estimates[:, a])

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from crossbandit.kernels.rounds import ContextBlock, Floats, Integers, LossBlock
+    from crossbandit.kernels.rounds import Floats, Rounds
     from crossbandit.losses import LossForm
     from crossbandit.problem import Problem
     from crossbandit.streams import Seed
@@ -210,27 +210,18 @@ class AdaptiveLearner(Learner):
     def _state(self) -> Mapping[str, npt.NDArray[Any]]:
         return self._adaptive._asdict()
 
-    def simulate(
-        self,
-        indices: npt.NDArray[Any],
-        contexts: ContextBlock,
-        losses: LossBlock,
-        arms: Integers,
-        incurred: Floats,
-    ) -> None:
+    def simulate(self, rounds: Rounds) -> None:
         """Play a stretch of rounds, compiled."""
-        del indices
-        uniforms = self._generator.random(arms.size)
+        uniforms = self._generator.random(rounds.arms.size)
 
-        def play(estimates: Floats, losses: LossBlock, contexts: ContextBlock) -> None:
+        def play(estimates: Floats, rounds: Rounds) -> None:
             state = self._adaptive._replace(estimates=estimates)
-            parameters, sight = self.parameters, self._sight
-            adaptive.simulate(state, parameters, sight, losses, contexts, uniforms, arms, incurred)
+            adaptive.simulate(state, self.parameters, self._sight, rounds, uniforms)
 
-        if self._sight.anchors.order.size > 0:  # rows of two arms differ by more than coordinates
-            play(self._adaptive.estimates, losses, contexts)
+        if self._sight.anchors.order.size > 0:  # arms have coordinates of their own: no differences
+            play(self._adaptive.estimates, rounds)
         else:
-            play_in_coordinates(self._adaptive.estimates, losses, contexts, play)
+            play_in_coordinates(self._adaptive.estimates, rounds, play)
 
 
 def _at_least_one_round(owner: str, name: str, value: object) -> float:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from crossbandit.kernels.rounds import Floats, Integers, LossBlock
+    from crossbandit.kernels.rounds import Floats, Rounds
     from crossbandit.losses import LossForm
     from crossbandit.problem import Problem
     from crossbandit.streams import Seed
@@ -143,16 +143,8 @@ class KnownLearner(Learner):
     def _state(self) -> Mapping[str, npt.NDArray[Any]]:
         return self._known._asdict()
 
-    def simulate(
-        self,
-        indices: npt.NDArray[Any],
-        contexts: ContextBlock,
-        losses: LossBlock,
-        arms: Integers,
-        incurred: Floats,
-    ) -> None:
+    def simulate(self, rounds: Rounds) -> None:
         """Play a stretch of rounds, compiled."""
-        del indices
         known.simulate(
             self._known,
             self.parameters,
@@ -161,11 +153,8 @@ class KnownLearner(Learner):
             self._loopless,
             self._law,
             self._probabilities,
-            losses,
-            contexts,
-            self._generator.random(arms.size),
-            arms,
-            incurred,
+            rounds,
+            self._generator.random(rounds.arms.size),
         )
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from crossbandit.algorithms.algorithm import Algorithm
     from crossbandit.graphs import FeedbackGraph
-    from crossbandit.kernels.rounds import ContextBlock, Floats, Integers, LossBlock
+    from crossbandit.kernels.rounds import Floats, Rounds
     from crossbandit.losses import LossForm
     from crossbandit.problem import Problem
     from crossbandit.streams import Seed
@@ -131,36 +131,24 @@ class EpochLearner(Learner):
         self._held = roles["held"]
         self._open = roles["open"][0] if roles["open"] else None
 
-    def simulate(
-        self,
-        indices: npt.NDArray[Any],
-        contexts: ContextBlock,
-        losses: LossBlock,
-        arms: Integers,
-        incurred: Floats,
-    ) -> None:
+    def simulate(self, rounds: Rounds) -> None:
         """Play a stretch of rounds, compiled; it begins with the first round of a pair."""
-        del indices
-        pairs, alone = divmod(arms.size, 2)
+        pairs, alone = divmod(rounds.arms.size, 2)
         uniforms = self._generator.random(epochs.UNIFORMS_PER_PAIR * pairs + alone)
 
-        def play(estimates: Floats, losses: LossBlock, contexts: ContextBlock) -> None:
+        def play(estimates: Floats, rounds: Rounds) -> None:
+            values = np.empty(rounds.contexts.table.shape[1:])
             epochs.simulate(
-                self._epoch._replace(
-                    estimates=estimates, pair_values=np.empty(contexts.table.shape[1:])
-                ),
+                self._epoch._replace(estimates=estimates, pair_values=values),
                 self.parameters,
                 self._graph.in_runs,
                 self._graph.out_runs,
                 self._loopless,
-                losses,
-                contexts,
+                rounds,
                 uniforms,
-                arms,
-                incurred,
             )
 
-        play_in_coordinates(self._epoch.estimates, losses, contexts, play)
+        play_in_coordinates(self._epoch.estimates, rounds, play)
 
 
 def _check_horizon(owner: str, horizon: int | None, epoch_length: int) -> None:

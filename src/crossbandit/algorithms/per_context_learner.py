@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from crossbandit.algorithms.algorithm import Algorithm
     from crossbandit.graphs import FeedbackGraph
-    from crossbandit.kernels.rounds import ContextBlock, Floats, Integers, LossBlock
+    from crossbandit.kernels.rounds import Floats, Rounds
     from crossbandit.losses import Reading
     from crossbandit.problem import Problem
     from crossbandit.streams import Seed
@@ -78,26 +78,15 @@ class PerContextLearner(Learner):
     def _state(self) -> Mapping[str, npt.NDArray[Any]]:
         return self._learners._asdict()
 
-    def simulate(
-        self,
-        indices: npt.NDArray[Any],
-        contexts: ContextBlock,
-        losses: LossBlock,
-        arms: Integers,
-        incurred: Floats,
-    ) -> None:
+    def simulate(self, rounds: Rounds) -> None:
         """Play a stretch of rounds, compiled."""
         per_context.simulate(
             self._learners,
             self.eta,
             self._graph.in_runs,
             self._graph.out_runs,
-            indices,
-            losses,
-            contexts,
-            self._generator.random(arms.size),
-            arms,
-            incurred,
+            rounds,
+            self._generator.random(rounds.arms.size),
         )
 
 

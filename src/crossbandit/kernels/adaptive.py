@@ -25,10 +25,10 @@ from crossbandit.kernels.compilation import compiled, inlined
 from crossbandit.kernels.exploration import explore, floor_at
 from crossbandit.kernels.rounds import (
     Booleans,
-    ContextBlock,
     Floats,
     Integers,
     LossBlock,
+    Rounds,
     add_row,
     loss_at,
 )
@@ -395,13 +395,11 @@ def simulate(
     state: AdaptiveState,
     parameters: AdaptiveParameters,
     graph: AdaptiveGraph,
-    losses: LossBlock,
-    contexts: ContextBlock,
+    rounds: Rounds,
     uniforms: Floats,
-    arms: Integers,
-    incurred: Floats,
 ) -> None:
-    """Play len(arms) rounds; fill `arms` and `incurred`, change `state`. uniforms: one a round."""
+    """Play `rounds`, filling in what was done, and change `state`. uniforms: one a round."""
+    _, contexts, losses, arms, incurred = rounds
     out_runs, anchors = graph.out_runs, graph.anchors
     for i in range(arms.size):
         first = contexts.first[i]

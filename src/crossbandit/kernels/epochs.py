@@ -14,10 +14,9 @@ from crossbandit.kernels.compilation import compiled, inlined
 from crossbandit.kernels.copying import copy_matrix, copy_vector
 from crossbandit.kernels.rounds import (
     Booleans,
-    ContextBlock,
     Floats,
     Integers,
-    LossBlock,
+    Rounds,
     add_row,
     loss_at,
 )
@@ -213,16 +212,14 @@ def simulate(
     in_runs: Runs,
     out_runs: Runs,
     loopless: Integers,
-    losses: LossBlock,
-    contexts: ContextBlock,
+    rounds: Rounds,
     uniforms: Floats,
-    arms: Integers,
-    incurred: Floats,
 ) -> None:
-    """Play len(arms) rounds, beginning with a pair; fill `arms` and `incurred`, change `state`.
+    """Play `rounds`, beginning with a pair and filling in what was done, and change `state`.
 
     uniforms: four per pair, in the order of `UNIFORMS_PER_PAIR`; one for a last round alone.
     """
+    _, contexts, losses, arms, incurred = rounds
     for i in range(arms.size):
         first = contexts.first[i]
         values = contexts.table[contexts.entry[i]]

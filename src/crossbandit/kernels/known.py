@@ -10,7 +10,7 @@ from crossbandit.kernels.rounds import (
     ContextBlock,
     Floats,
     Integers,
-    LossBlock,
+    Rounds,
     add_row,
     loss_at,
 )
@@ -104,13 +104,11 @@ def simulate(
     loopless: Integers,
     law: ContextBlock,
     probabilities: Floats,
-    losses: LossBlock,
-    contexts: ContextBlock,
+    rounds: Rounds,
     uniforms: Floats,
-    arms: Integers,
-    incurred: Floats,
 ) -> None:
-    """Play len(arms) rounds; fill `arms` and `incurred`, change `state`. uniforms: one a round."""
+    """Play `rounds`, filling in what was done, and change `state`. uniforms: one a round."""
+    _, contexts, losses, arms, incurred = rounds
     for i in range(arms.size):
         first = contexts.first[i]
         values = contexts.table[contexts.entry[i]]

@@ -7,10 +7,9 @@ from typing import NamedTuple
 from crossbandit.kernels.compilation import compiled, inlined
 from crossbandit.kernels.rounds import (
     Booleans,
-    ContextBlock,
     Floats,
     Integers,
-    LossBlock,
+    Rounds,
     loss_at,
 )
 from crossbandit.kernels.runs import Runs, run_masses
@@ -58,24 +57,18 @@ def simulate(
     eta: float,
     in_runs: Runs,
     out_runs: Runs,
-    indices: Integers,
-    losses: LossBlock,
-    contexts: ContextBlock,
+    rounds: Rounds,
     uniforms: Floats,
-    arms: Integers,
-    incurred: Floats,
 ) -> None:
-    """Play len(arms) rounds; fill `arms` and `incurred`, change `state`. uniforms: one a round.
-
-    indices: (n,), the number of each round's context.
-    """
+    """Play `rounds`, filling in what was done, and change `state`. uniforms: one a round."""
+    numbers, contexts, losses, arms, incurred = rounds
     for i in range(arms.size):
         first = contexts.first[i]
         values = contexts.table[contexts.entry[i]]
-        arm, _ = play(state, eta, in_runs, indices[i], contexts.available[i], uniforms[i])
+        arm, _ = play(state, eta, in_runs, numbers[i], contexts.available[i], uniforms[i])
         arms[i] = arm
         incurred[i] = loss_at(losses, i, arm, first, values)
         for run in range(out_runs.starts[arm], out_runs.starts[arm + 1]):
             for b in range(out_runs.first[run], out_runs.last[run] + 1):
                 loss = loss_at(losses, i, b, first, values)
-                state.estimates[indices[i], b] += (1.0 / state.observed[b]) * loss
+                state.estimates[numbers[i], b] += (1.0 / state.observed[b]) * loss

@@ -51,6 +51,25 @@ class ContextBlock(NamedTuple):
     available: Booleans  # (n, K); (n, 0) where all arms are
 
 
+class Rounds(NamedTuple):
+    """A stretch of n rounds to be played: what happens in it, and where to write what was done."""
+
+    numbers: Integers  # (n,): the number of each round's context; (0,) where contexts have none
+    contexts: ContextBlock
+    losses: LossBlock
+    arms: Integers  # (n,), to be filled: the arms played
+    incurred: Floats  # (n,), to be filled: their losses
+
+    @classmethod
+    def to_play(
+        cls, contexts: ContextBlock, losses: LossBlock, numbers: Integers | None = None
+    ) -> Rounds:
+        """Return rounds in which nothing has been done yet."""
+        arms = np.empty(contexts.first.size, dtype=np.int64)
+        known = np.empty(0, dtype=np.int64) if numbers is None else numbers
+        return cls(known, contexts, losses, arms, np.empty(arms.size))
+
+
 @inlined
 def add_row(block: LossBlock, i: int, a: int, weight: float, out: Floats) -> None:
     """Add `weight` times the row of arm `a` in round `i` to `out` (columns,), in place."""

@@ -15,6 +15,7 @@ import numpy as np
 
 from crossbandit.environments.auctions import FEEDBACK
 from crossbandit.kernels.bidding import WON_LOST, Observations, best_bids, estimate, respond
+from crossbandit.kernels.rounds import Rounds
 from crossbandit.simulation.players import CompiledLearner
 
 if TYPE_CHECKING:
@@ -80,13 +81,12 @@ class Playing(Strategy):
         self._rules = rules
 
     def bids(self, chunk: Chunk) -> Floats:
-        arms = np.empty(chunk.values.size, dtype=np.int64)
+        rounds = Rounds.to_play(chunk.contexts, chunk.losses)
         if isinstance(self.learner, CompiledLearner):
-            incurred = np.empty(arms.size)
-            self.learner.simulate(chunk.vectors, chunk.contexts, chunk.losses, arms, incurred)
+            self.learner.simulate(rounds)
         else:
-            self._play(chunk, arms)
-        bids: Floats = self._rules.amounts[arms]
+            self._play(chunk, rounds.arms)
+        bids: Floats = self._rules.amounts[rounds.arms]
         return bids
 
     def _play(self, chunk: Chunk, arms: Integers) -> None:

@@ -15,7 +15,7 @@ from crossbandit.environments.environment import (
     row_block,
 )
 from crossbandit.errors import CheckFailedError
-from crossbandit.kernels.rounds import best_arms, losses_of
+from crossbandit.kernels.rounds import Rounds, best_arms, losses_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from crossbandit.algorithms import Algorithm, Learner
     from crossbandit.environments import Environment
-    from crossbandit.kernels.rounds import Booleans, ContextBlock, Floats, Integers, LossBlock
+    from crossbandit.kernels.rounds import Booleans, Floats, Integers
 
 
 @runtime_checkable
@@ -33,15 +33,8 @@ class CompiledLearner(Protocol):
 
     algorithm: Algorithm
 
-    def simulate(
-        self,
-        indices: npt.NDArray[Any],
-        contexts: ContextBlock,
-        losses: LossBlock,
-        arms: Integers,
-        incurred: Floats,
-    ) -> None:
-        """Play len(arms) rounds: fill in the arms played and the losses incurred."""
+    def simulate(self, rounds: Rounds) -> None:
+        """Play the rounds: fill in the arms played and the losses incurred."""
 
 
 class Stretch(NamedTuple):
@@ -67,16 +60,18 @@ def compiled_player(
     held: list[object] = []
 
     def play(start: int, contexts: npt.NDArray[Any]) -> Stretch:
-        stretch = _blank(contexts)
         available = availability(environment, contexts)
         if available is not None:
             learner.algorithm.require_availability()
         block = form.block(contexts, available)
         losses = checked_block(environment, start, start + len(contexts))
         held[:] = [losses, block]
-        learner.simulate(contexts, block, losses, stretch.arms, stretch.losses)
+        numbers = None if form.contexts is None else contexts.astype(np.int64, copy=False)
+        rounds = Rounds.to_play(block, losses, numbers)
+        learner.simulate(rounds)
         if available is not None:
-            _check_played(learner, available, stretch.arms, start)
+            _check_played(learner, available, rounds.arms, start)
+        stretch = _blank(contexts)._replace(arms=rounds.arms, losses=rounds.incurred)
         if listed:
             stretch.comparator_arms[:] = environment.best_arms[contexts]
         else:
