@@ -17,11 +17,13 @@ PACKAGES = [
     "crossbandit",
     "crossbandit.algorithms",
     "crossbandit.applications",
+    "crossbandit.checks",
     "crossbandit.environments",
     "crossbandit.errors",
     "crossbandit.graphs",
     "crossbandit.losses",
     "crossbandit.replay",
+    "crossbandit.report",
     "crossbandit.simulation",
     "crossbandit.studies",
     "crossbandit.theory",
@@ -97,6 +99,29 @@ def test_import_loads_only_what_a_learner_needs() -> None:
     loaded = set(result.stdout.split())
     assert "crossbandit" in loaded
     assert loaded.isdisjoint({"scipy", "networkx", "matplotlib", "rich", "typer", "pandas"})
+
+
+def test_every_room_is_there_when_it_is_named() -> None:
+    script = (
+        "import crossbandit\n"
+        "print(crossbandit.checks.check_algorithm.__name__, crossbandit.studies.load.__name__,\n"
+        "      crossbandit.theory.decompose.__name__, crossbandit.replay.replay.__name__,\n"
+        "      crossbandit.applications.Newsvendor.__name__, crossbandit.report.write.__name__)\n"
+        "crossbandit.theories\n"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False
+    )
+    assert result.stdout.split() == [
+        "check_algorithm",
+        "load",
+        "decompose",
+        "replay",
+        "Newsvendor",
+        "write",
+    ]
+    expected = "AttributeError: module 'crossbandit' has no attribute 'theories'"
+    assert result.stderr.splitlines()[-1].startswith(expected)
 
 
 # --------------------------------------------------------------------------------------- errors

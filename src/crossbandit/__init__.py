@@ -7,7 +7,13 @@ Playing an arm reveals the losses of its neighbours in a feedback graph, in ever
 >>> run = cb.simulate(cb.CrossGraph(), environment, seed=200)
 >>> run.final_regret < 300
 True
+
+What an embedded learner does not need is loaded when it is first named: `crossbandit.applications`,
+`checks`, `gym`, `replay`, `report`, `studies` and `theory`.
 """
+
+from importlib import import_module
+from typing import TYPE_CHECKING
 
 from crossbandit import environments, errors, graphs
 from crossbandit.algorithms import (
@@ -54,3 +60,13 @@ __all__ = [
     "simulate_many",
     "tuning",
 ]
+
+_ON_DEMAND = ("applications", "checks", "gym", "replay", "report", "studies", "theory")
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        """Load a room that an embedded learner does not need, when it is first named."""
+        if name in _ON_DEMAND:
+            return import_module(f"crossbandit.{name}")
+        raise AttributeError(f"module 'crossbandit' has no attribute {name!r}")

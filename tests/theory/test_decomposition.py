@@ -17,7 +17,6 @@ from crossbandit.environments import (
 from crossbandit.errors import CheckFailedError, InvalidParameterError
 from crossbandit.kernels.rounds import Floats
 from crossbandit.streams import Seed, stream
-from crossbandit.theory.rates.instances import GraphBenchmark
 from crossbandit.theory.runs import bias_checks
 from crossbandit.theory.runs.bias_checks import (
     Sweeps,
@@ -27,6 +26,7 @@ from crossbandit.theory.runs.bias_checks import (
     theorem_is_assembled,
 )
 from crossbandit.theory.runs.decomposition import TERMS, Decomposition, decompose
+from crossbandit.theory.runs.instances import GraphBenchmark
 from crossbandit.theory.runs.orders import orders
 from crossbandit.theory.runs.parts import Parts
 from crossbandit.theory.runs.trajectories import Pair, replay

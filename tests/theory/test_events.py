@@ -8,13 +8,13 @@ from crossbandit import CrossGraph, graphs
 from crossbandit.algorithms.tuning import theorem
 from crossbandit.environments import from_table, paper_benchmark
 from crossbandit.kernels.rounds import Floats
-from crossbandit.theory.rates.instances import GraphBenchmark
 from crossbandit.theory.runs.event_checks import (
     _concentration,
     good_events_hold,
     snapshots_are_stable,
 )
 from crossbandit.theory.runs.events import EVENTS, Events, Measured, measure_events
+from crossbandit.theory.runs.instances import GraphBenchmark
 from crossbandit.theory.runs.trajectories import Epoch, Pair, replay
 from crossbandit.theory.runs.worlds import world_of
 from crossbandit.theory.statements import Effort

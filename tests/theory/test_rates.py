@@ -4,9 +4,9 @@ import pytest
 from crossbandit import CrossGraph, graphs, simulate
 from crossbandit.algorithms.tuning import Constants, theorem
 from crossbandit.environments import paper_benchmark
-from crossbandit.theory.rates.instances import GraphBenchmark
 from crossbandit.theory.rates.rate_checks import _growth, _in_contexts, _Sizes, small_constants
 from crossbandit.theory.rates.rates import Rate, joined, measure_rate
+from crossbandit.theory.runs.instances import GraphBenchmark
 from crossbandit.theory.runs.intervals import mean_interval, slope, slope_interval
 from crossbandit.theory.runs.orders import orders
 

@@ -8,8 +8,8 @@ from crossbandit import theory
 from crossbandit.algorithms import CrossGraph, CrossGraphKnown
 from crossbandit.errors import InvalidParameterError
 from crossbandit.theory import Effort, Progress, verify
-from crossbandit.theory.exact.known import warm_up_is_algorithm_1
 from crossbandit.theory.lemmas.assembly import Size, assembled
+from crossbandit.theory.lemmas.known import warm_up_is_algorithm_1
 from crossbandit.theory.statements import all_statements
 from crossbandit.theory.verify import _GROUPS
 

@@ -9,9 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from crossbandit.algorithms import CrossGraph
+
+if TYPE_CHECKING:
+    from crossbandit.errors import CheckFailedError
 
 Subject: TypeAlias = CrossGraph
 """The algorithm under test. A check sets its parameters with `dataclasses.replace`."""
@@ -69,6 +72,18 @@ class Outcome:
     figure: Figure | None = None
     judged: bool = True  # if False, the paper says nothing here: `note` has the reason
     as_written: bool = True  # if False, `note` has a counterexample, and a correction was checked
+
+
+def departed(name: str, error: CheckFailedError) -> Outcome:
+    """Return the outcome of a check that ended because the learner left the algorithm."""
+    return Outcome(
+        statement=name,
+        checked="the learner's policies, against Algorithm 2",
+        instances=1,
+        worst="the learner is not Algorithm 2",
+        passed=False,
+        note=str(error),
+    )
 
 
 Check: TypeAlias = Callable[[Subject, Effort], Iterator[Outcome]]

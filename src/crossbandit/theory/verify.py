@@ -6,10 +6,11 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from crossbandit.errors import InvalidParameterError
-from crossbandit.theory.exact import known, laws, means, samples
+from crossbandit.theory.exact import laws, means, samples
 from crossbandit.theory.lemmas import (
     assembly,
     joint,
+    known,
     moments,
     one_round,
     plain,

@@ -14,7 +14,7 @@ from crossbandit.kernels.epochs import EpochParameters
 from crossbandit.theory.exact.definition import Definition
 from crossbandit.theory.exact.driving import act, fork
 from crossbandit.theory.exact.enumeration import Node, Tree, grow
-from crossbandit.theory.lemmas.tally import Differences
+from crossbandit.theory.exact.tally import Differences
 from crossbandit.theory.statements import Effort, Outcome, Subject, statement
 
 if TYPE_CHECKING:

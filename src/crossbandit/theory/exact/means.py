@@ -10,7 +10,7 @@ import numpy as np
 
 from crossbandit.theory.exact.enumeration import Node, Tree, play_retained
 from crossbandit.theory.exact.laws import NU, trees
-from crossbandit.theory.lemmas.tally import Differences, weighted_sum
+from crossbandit.theory.exact.tally import Differences, weighted_sum
 from crossbandit.theory.statements import Effort, Outcome, Subject, statement
 
 if TYPE_CHECKING:

@@ -79,7 +79,7 @@ def away(p: Floats) -> Floats:
 
 
 def epoch_at(arms: int, point: Point) -> StableEpoch:
-    """Turn a point of the unit cube into a epoch."""
+    """Turn a point of the unit cube into an epoch."""
     shape = (CONTEXTS, arms)
     return StableEpoch(
         nu=distribution(point.many(CONTEXTS) / 5),
@@ -93,7 +93,7 @@ def epoch_at(arms: int, point: Point) -> StableEpoch:
 
 
 def coordinates(arms: int) -> int:
-    """Return how many coordinates a epoch takes."""
+    """Return how many coordinates an epoch takes."""
     return CONTEXTS + 2 + (3 * CONTEXTS + 1) * arms
 
 

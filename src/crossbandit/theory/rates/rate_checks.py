@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from crossbandit import graphs
 from crossbandit.algorithms import tuning
-from crossbandit.theory.rates.instances import GraphBenchmark
 from crossbandit.theory.rates.rates import Rate, joined, measure_rate
+from crossbandit.theory.runs.instances import GraphBenchmark
 from crossbandit.theory.statements import Effort, Figure, Outcome, Series, Subject, statement
 
 if TYPE_CHECKING:

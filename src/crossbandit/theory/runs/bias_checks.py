@@ -11,11 +11,11 @@ import numpy as np
 
 from crossbandit.errors import CheckFailedError
 from crossbandit.graphs import loopless_clique, paper_ring
-from crossbandit.theory.rates.instances import GraphBenchmark
 from crossbandit.theory.runs.decomposition import Decomposition, decompose
+from crossbandit.theory.runs.instances import GraphBenchmark
 from crossbandit.theory.runs.intervals import mean_interval
 from crossbandit.theory.runs.layers import layers, ratios
-from crossbandit.theory.statements import Effort, Outcome, Subject, statement
+from crossbandit.theory.statements import Effort, Outcome, Subject, departed, statement
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -84,14 +84,7 @@ def terms_add_up(subject: Subject, effort: Effort) -> Iterator[Outcome]:
     try:
         taken = sweeps(subject, effort)
     except CheckFailedError as error:
-        yield Outcome(
-            statement="Regret decomposition",
-            checked="the learner's policies, against Algorithm 2",
-            instances=1,
-            worst="the learner is not Algorithm 2",
-            passed=False,
-            note=str(error),
-        )
+        yield departed("Regret decomposition", error)
         return
     residual = max(one.residual for one in taken.all)
     yield Outcome(

@@ -11,14 +11,15 @@ import numpy as np
 
 from crossbandit.errors import CheckFailedError
 from crossbandit.graphs import loopless_clique, paper_ring
-from crossbandit.theory.rates.instances import GraphBenchmark
 from crossbandit.theory.runs.events import EVENTS, Events, measure_events
+from crossbandit.theory.runs.instances import GraphBenchmark
 from crossbandit.theory.statements import (
     Effort,
     Figure,
     Outcome,
     Series,
     Subject,
+    departed,
     statement,
 )
 
@@ -82,7 +83,7 @@ def good_events_hold(subject: Subject, effort: Effort) -> Iterator[Outcome]:
     try:
         measured = _measured(subject, effort)
     except CheckFailedError as error:
-        yield _departed("Good events", error)
+        yield departed("Good events", error)
         return
     for event in EVENTS:
         yield _concentration(event, measured)
@@ -93,17 +94,6 @@ def good_events_hold(subject: Subject, effort: Effort) -> Iterator[Outcome]:
         instances=sum(len(events.measured) for _, events in measured),
         worst=f"share {worst.good:.3g}; the bound is 1 - {1.0 - worst.good_bound:.1e}",
         passed=all(events.good >= events.good_bound for _, events in measured),
-    )
-
-
-def _departed(name: str, error: CheckFailedError) -> Outcome:
-    return Outcome(
-        statement=name,
-        checked="the learner's policies, against Algorithm 2",
-        instances=1,
-        worst="the learner is not Algorithm 2",
-        passed=False,
-        note=str(error),
     )
 
 
@@ -168,7 +158,7 @@ def snapshots_are_stable(subject: Subject, effort: Effort) -> Iterator[Outcome]:
     try:
         measured = _measured(subject, effort)
     except CheckFailedError as error:
-        yield _departed("Lemma 8 (snapshot stability) on real runs", error)
+        yield departed("Lemma 8 (snapshot stability) on real runs", error)
         return
     for rule in ("theorem", "experiment"):
         group = [events for name, events in measured if name == rule]

@@ -16,9 +16,9 @@ from crossbandit.simulation import simulate_many
 from crossbandit.theory.exact.definition import mixed, softmax
 from crossbandit.theory.exact.driving import act, cumulative, fork
 from crossbandit.theory.exact.enumeration import inside
+from crossbandit.theory.exact.tally import Differences
 from crossbandit.theory.lemmas.search import Case, Point, Sides, bounded
 from crossbandit.theory.lemmas.stable_epoch import StableEpoch, coordinates, epoch_at
-from crossbandit.theory.lemmas.tally import Differences
 from crossbandit.theory.statements import Effort, Outcome, Subject, statement
 
 if TYPE_CHECKING:
