@@ -17,7 +17,7 @@ from crossbandit.environments.environment import (
 from crossbandit.errors import CheckFailedError, InvalidInputError
 from crossbandit.kernels.rounds import write_rows
 from crossbandit.losses import DenseForm
-from crossbandit.losses.forms import LINEAR_TOLERANCE
+from crossbandit.losses.linear import LINEAR_TOLERANCE
 from crossbandit.streams import stream
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from crossbandit.environments.contexts import ContextLaw, FiniteContexts
 from crossbandit.environments.environment import BlockEnvironment, row_block
 from crossbandit.errors import InvalidLossesError, InvalidParameterError
-from crossbandit.losses.forms import feature_table
+from crossbandit.losses.linear import feature_table
 from crossbandit.problem import Problem, probabilities, required_graph
 
 if TYPE_CHECKING:

@@ -1,5 +1,7 @@
 """The two forms of losses: what a learner keeps of an arm, and how a context reads it."""
 
-from crossbandit.losses.forms import DenseForm, LinearForm, LossForm, Reading
+from crossbandit.losses.forms import DenseForm, LossForm
+from crossbandit.losses.linear import LinearForm
+from crossbandit.losses.reading import Reading
 
 __all__ = ["DenseForm", "LinearForm", "LossForm", "Reading"]

@@ -13,7 +13,7 @@ from crossbandit.environments.environment import horizon_of, longest_stretch
 from crossbandit.errors import InvalidContextError, InvalidLossesError, InvalidParameterError
 from crossbandit.kernels.rounds import first_outside
 from crossbandit.losses import LinearForm
-from crossbandit.losses.forms import LINEAR_TOLERANCE
+from crossbandit.losses.linear import LINEAR_TOLERANCE
 from crossbandit.simulation.players import CompiledLearner, compiled_player, plain_player
 from crossbandit.simulation.progress import progress
 from crossbandit.simulation.run import FullRecorder, ThinRecorder

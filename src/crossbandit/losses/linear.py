@@ -1,0 +1,203 @@
+"""Losses that are linear in the features of the context."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from crossbandit.errors import InvalidContextError, InvalidLossesError
+from crossbandit.kernels.rounds import (
+    Booleans,
+    ContextBlock,
+    Floats,
+    first_beyond_box,
+    first_loss_outside,
+    first_outside,
+)
+from crossbandit.losses.forms import LossForm, per_round
+from crossbandit.losses.reading import Context, Reading
+from crossbandit.validation import integer, reject, verbatim
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy.typing as npt
+
+    from crossbandit.kernels.rounds import Integers
+
+# Sums and products of coefficients up to this size stay finite.
+_LARGEST = 1e100
+
+# Products of coefficients and features may leave [0, 1] by rounding alone.
+LINEAR_TOLERANCE = 1e-9
+
+
+class LinearForm(LossForm):
+    """Losses that are linear in the features of the context.
+
+    `features` is either the number of features, and a context is then a vector of that length; or
+    a table, and a context is then the number of an entry. A table has a feature vector for each
+    context (contexts, features), or one for each context and arm (contexts, arms, features).
+    """
+
+    column_name = "feature"
+
+    def __init__(self, features: int | npt.ArrayLike, arms: int) -> None:
+        if isinstance(features, numbers.Integral) and not isinstance(features, bool):
+            self.columns = integer("Problem", "features", features, at_least=1)
+            self.contexts = None
+            self.table: Floats | None = None
+            self.shape = (1, self.columns)
+            self._holds_shares: bool = False
+        else:
+            self.table = feature_table("Problem", "features", features, arms)
+            self.contexts, _, self.columns = self.table.shape
+            self.shape = self.table.shape[1:]
+            self._holds_shares = _are_shares(self.table)
+
+    @property
+    def features(self) -> int | Floats:
+        """What this form was made from: the number of features, or the table."""
+        if self.table is None:
+            return self.columns
+        return self.table[:, 0] if self.table.shape[1] == 1 else self.table
+
+    def reading(self, context: Any) -> Reading:
+        if self.table is not None:
+            index = self._index(context, self.table.shape[0])
+            return Reading(index, 0, self.table[index])
+        values = _vector(context, self.columns)
+        return Reading(tuple(values.tolist()), 0, values[None])
+
+    def block(self, contexts: npt.NDArray[Any], available: Booleans | None = None) -> ContextBlock:
+        first = np.zeros(len(contexts), dtype=np.int64)
+        may_play = per_round(available, len(contexts))
+        if self.table is not None:
+            entry = np.ascontiguousarray(contexts, np.int64)
+            return ContextBlock(first, entry, self.table, may_play)
+        vectors = np.ascontiguousarray(contexts, dtype=np.float64)
+        return ContextBlock(first, np.arange(len(contexts)), vectors[:, None], may_play)
+
+    def check(self, rows: Floats, arms: Sequence[int], reading: Reading) -> None:
+        """Raise InvalidLossesError unless `rows` may be the losses of `arms`.
+
+        A reading that names its available arms says nothing of those of other contexts, where the
+        same rows may stand for losses that are nobody's. There, coefficients must be finite.
+        """
+        low, high = -LINEAR_TOLERANCE, 1.0 + LINEAR_TOLERANCE
+        bad = self._first_bad_here(rows, arms, reading, low, high)
+        where: Context = reading.context
+        if bad < 0 and self.table is not None and reading.available.size == 0:
+            bad, where = self.first_bad(rows, np.asarray(arms, dtype=np.int64))
+        elif bad < 0:
+            bad = first_outside(rows, -_LARGEST, _LARGEST) // self.columns
+        if bad < 0:
+            return
+        with np.errstate(all="ignore"):
+            loss = self.reading(where).losses(rows, arms)[bad]
+        raise InvalidLossesError(
+            "The 'losses' parameter of learn must hold coefficients that make a loss from 0 to 1 "
+            f"of each context. Got {rows[bad].tolist()} for arm {arms[bad]}: a loss of {loss} in "
+            f"context {where}."
+        )
+
+    def _first_bad_here(
+        self, rows: Floats, arms: Sequence[int], reading: Reading, low: float, high: float
+    ) -> int:
+        """Return the first row with a loss outside the limits in the context of `reading`, or -1.
+
+        What an arm would lose where it is not available is nobody's loss.
+        """
+        values = reading.values_of(arms)
+        if reading.available.size == 0:
+            return int(first_loss_outside(rows, values, low, high))
+        played = np.flatnonzero(reading.available[list(arms)])
+        values = values if len(values) == 1 else values[played]
+        bad = int(first_loss_outside(rows[played], values, low, high))
+        return bad if bad < 0 else int(played[bad])
+
+    def first_bad(
+        self, rows: Floats, arms: Integers, available: Booleans | None = None
+    ) -> tuple[int, int]:
+        """Return the first row with a loss outside [0, 1], and a context where; or (-1, -1).
+
+        Only for a table. Contexts in which an arm is not `available` (contexts, K) do not count.
+        Most rows are cleared whatever the number of contexts: by the box that contains all
+        features, or as means of numbers in [0, 1]; only for others are all contexts looked at.
+        """
+        if self.table is None:
+            return -1, -1
+        if self._holds_shares and first_outside(rows, 0.0, 1.0) < 0:
+            return -1, -1
+        low, high = -LINEAR_TOLERANCE, 1.0 + LINEAR_TOLERANCE
+        least, most = self._box if available is None else _available_box(self.table, available)
+        done = 0
+        while done < len(rows):
+            suspect = first_beyond_box(rows[done:], arms[done:], least, most, low, high)
+            if suspect < 0:
+                break
+            done += suspect
+            own = min(int(arms[done]), self.table.shape[1] - 1)
+            with np.errstate(all="ignore"):
+                losses = self.table[:, own] @ rows[done]
+            if available is not None:
+                losses[~available[:, arms[done]]] = 0.0
+            context = first_outside(losses[:, None], low, high)
+            if context >= 0:
+                return done, context
+            done += 1
+        return -1, -1
+
+    @cached_property
+    def _box(self) -> tuple[Floats, Floats]:
+        table = self.table if self.table is not None else np.empty((1, 1, self.columns))
+        return table.min(axis=0), table.max(axis=0)
+
+
+def _are_shares(table: Floats) -> bool:
+    """Return whether all features are weights: none below 0, and no sum of a context above 1."""
+    return bool((table >= 0).all() and (table.sum(axis=2) <= 1.0 + LINEAR_TOLERANCE).all())
+
+
+def _available_box(table: Floats, available: Booleans) -> tuple[Floats, Floats]:
+    """Return the bounds of each arm's features where it is available, (K, features); else 0."""
+    least, most = np.zeros((2, available.shape[1], table.shape[2]))
+    for arm in np.flatnonzero(available.any(axis=0)):
+        met = table[available[:, arm], min(arm, table.shape[1] - 1)]
+        least[arm], most[arm] = met.min(axis=0), met.max(axis=0)
+    return least, most
+
+
+def feature_table(owner: str, name: str, features: Any, arms: int) -> Floats:
+    """Return the table as (contexts, arms or 1, features), read-only."""
+    expected = (
+        "a number of features, or a finite array of shape (contexts, features) or "
+        f"(contexts, {arms}, features)"
+    )
+    try:
+        table = np.array(features, dtype=np.float64, order="C")
+    except (TypeError, ValueError):
+        reject(owner, name, expected, features)
+    if table.ndim not in (2, 3) or 0 in table.shape or (table.ndim == 3 and table.shape[1] != arms):
+        reject(owner, name, expected, verbatim(f"an array of shape {table.shape}"))
+    if not np.isfinite(table).all():
+        entry = np.argwhere(~np.isfinite(table))[0]
+        got = verbatim(f"{table[tuple(entry)]} for context {entry[0]}")
+        reject(owner, name, expected, got)
+    table.flags.writeable = False
+    return table if table.ndim == 3 else table[:, None]
+
+
+def _vector(context: Any, features: int) -> Floats:
+    try:
+        values = np.array(context, dtype=np.float64)
+    except (TypeError, ValueError):
+        values = np.empty(0)
+    if values.shape != (features,) or not all(map(math.isfinite, values.tolist())):
+        expected = f"a vector of {features} finite numbers"
+        reject("act and policy", "context", expected, context, error=InvalidContextError)
+    return values
