@@ -223,7 +223,9 @@ NOT_A_LAW: dict[str, tuple[Any, str]] = {
     "too many": ([0.2, 0.3, 0.5], r"2 probabilities. Got an array of shape \(3,\)"),
     "a table": ([[0.5, 0.5]], r"2 probabilities. Got an array of shape \(1, 2\)"),
     "a number": (1.0, r"2 probabilities. Got an array of shape \(\)"),
-    "words": (["a", "b"], r"2 probabilities. Got \['a', 'b'\]"),
+    "words": (["a", "b"], "2 probabilities. Got text, such as 'a'"),
+    "numbers in quotes": (["0.5", "0.5"], "2 probabilities. Got text, such as '0.5'"),
+    "complex": ([0.5 + 1j, 0.5], r"2 probabilities. Got complex numbers, such as \(0.5\+1j\)"),
 }
 
 
@@ -402,7 +404,7 @@ ENVIRONMENTS: dict[str, Refusal] = {
     "table: words": (
         lambda: from_table("losses", G),
         InvalidLossesError,
-        r"'losses' .* array of numbers .* Got <class 'str'>",
+        r"'losses' .* array of numbers .* Got text, such as 'losses'",
     ),
     "table: no graph": (
         lambda: from_table(LOSSES, None),  # type: ignore[arg-type]
@@ -437,7 +439,7 @@ ENVIRONMENTS: dict[str, Refusal] = {
     "coefficients: ragged": (
         lambda: from_coefficients([[[1.0], [1.0, 2.0]]], G, FEATURES),
         InvalidLossesError,
-        r"'coefficients' .* shape \(rounds, 3, features\). Got <class 'list'>",
+        r"'coefficients' .* shape \(rounds, 3, features\). Got rows of unequal length",
     ),
     "coefficients: no graph": (
         lambda: from_coefficients(COEFFICIENTS, "ring", FEATURES),  # type: ignore[arg-type]
@@ -447,7 +449,7 @@ ENVIRONMENTS: dict[str, Refusal] = {
     "coefficients: features of words": (
         lambda: from_coefficients(COEFFICIENTS, G, "ab"),
         InvalidParameterError,
-        "'contexts' parameter of from_coefficients must be .* Got 'ab'",
+        "'contexts' parameter of from_coefficients must be .* Got text, such as 'ab'",
     ),
     "coefficients: one vector": (
         lambda: from_coefficients(COEFFICIENTS, G, [1.0, 0.0]),

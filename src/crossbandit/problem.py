@@ -10,7 +10,7 @@ import numpy as np
 from crossbandit.errors import InvalidParameterError
 from crossbandit.graphs import FeedbackGraph
 from crossbandit.losses import DenseForm, LinearForm, LossForm
-from crossbandit.validation import choice, integer, reject, verbatim
+from crossbandit.validation import array, choice, integer, reject, verbatim
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -77,10 +77,7 @@ class Problem:
         if self.contexts is not None:
             got = verbatim("one for a problem whose contexts are numbered")
             reject("Problem", "context_sample", "left out, or features be a number", got)
-        try:
-            sample = np.array(vectors, dtype=np.float64, order="C")
-        except (TypeError, ValueError):
-            reject("Problem", "context_sample", expected, vectors)
+        sample = array("Problem", "context_sample", expected, vectors)
         if sample.ndim != 2 or sample.shape[1] != self.form.columns or sample.size == 0:
             got = verbatim(f"an array of shape {sample.shape}")
             reject("Problem", "context_sample", expected, got)
@@ -180,10 +177,7 @@ def required_graph(owner: str, graph: object) -> FeedbackGraph:
 def probabilities(owner: str, name: str, values: npt.ArrayLike, count: int | None) -> Floats:
     """Return `values` as a read-only distribution over `count` contexts (any number if None)."""
     expected = "a vector of probabilities" if count is None else f"{count} probabilities"
-    try:
-        result = np.array(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        reject(owner, name, expected, values)
+    result = array(owner, name, expected, values)
     if result.ndim != 1 or result.size == 0 or (count is not None and result.size != count):
         reject(owner, name, expected, verbatim(f"an array of shape {result.shape}"))
     if not (result >= 0).all() or not np.isfinite(result).all():

@@ -16,6 +16,8 @@ from crossbandit.errors import InvalidInputError, InvalidParameterError
 if TYPE_CHECKING:
     from collections.abc import Collection
 
+    import numpy.typing as npt
+
 _LEAST = 1e-100  # of a rate: quotients of two, summed over any horizon, stay finite
 
 
@@ -118,6 +120,31 @@ def boolean(
     if not isinstance(value, bool | np.bool_):
         reject(owner, name, "True or False", value, error=error)
     return bool(value)
+
+
+def array(
+    owner: str,
+    name: str,
+    expected: str,
+    values: object,
+    *,
+    error: type[InvalidInputError] = InvalidParameterError,
+    copy: bool | None = True,
+) -> npt.NDArray[np.float64]:
+    """Return a contiguous copy of real numbers, of any shape; text and complex numbers are none.
+
+    With `copy=None`, numbers that have the right form already are returned as they are.
+    """
+    try:
+        given = np.asarray(values)
+    except ValueError:
+        reject(owner, name, expected, verbatim("rows of unequal length"), error=error)
+    if given.dtype.kind not in "biuf":
+        kind = {"U": "text", "S": "text", "c": "complex numbers"}.get(given.dtype.kind)
+        example = f"{kind}, such as {given.flat[0].item()!r}" if kind and given.size else ""
+        got = verbatim(example) if example else values
+        reject(owner, name, expected, got, error=error)
+    return np.array(given, dtype=np.float64, order="C", copy=copy)
 
 
 def even(owner: str, name: str, value: object) -> int:

@@ -159,7 +159,7 @@ def test_a_bad_direction(reveals: Any) -> None:
         (np.zeros((2, 0)), r"shape \(2, 0\)"),
         ([0.0, float("nan")], "nan among them"),
         ([0.0, float("-inf")], "-inf among them"),
-        (["a"], "type <U1"),
+        (["a"], "text, such as 'a'"),
         ([[0.0], [1.0, 2.0]], "rows of unequal length"),
     ],
 )

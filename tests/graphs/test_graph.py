@@ -294,8 +294,8 @@ def test_an_unknown_arm(arm: Any) -> None:
         ([0.5, float("nan"), 0.5], "nan among them"),
         ([0.5, float("inf"), 0.5], "inf among them"),
         ([0.5, -0.1, 0.6], "-0.1 for arm 1"),
-        (["a", "b", "c"], "type <U1"),
-        (np.array([1j, 0, 0]), "type complex128"),
+        (["a", "b", "c"], "text, such as 'a'"),
+        (np.array([1j, 0, 0]), "complex numbers, such as 1j"),
         ([[0.5], [0.2, 0.3], 0.1], "rows of unequal length"),
     ],
 )

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from crossbandit.errors import InvalidGraphError
 from crossbandit.graphs.neighborhoods import Bools, Ints, canonical
-from crossbandit.validation import integer, reject, verbatim
+from crossbandit.validation import array, integer, reject, verbatim
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -110,17 +110,11 @@ def checked_numbers(
     owner: str, name: str, expected: str, values: npt.ArrayLike
 ) -> npt.NDArray[np.float64]:
     """Return a contiguous copy of finite real numbers, of any shape."""
-    try:
-        given = np.asarray(values)
-    except ValueError:
-        reject(owner, name, expected, verbatim("rows of unequal length"))
-    if given.dtype.kind not in "biuf":
-        reject(owner, name, expected, verbatim(f"values of type {given.dtype}"))
-    array = np.array(given, dtype=np.float64, order="C")
-    wrong = array[~np.isfinite(array)]
+    result = array(owner, name, expected, values)
+    wrong = result[~np.isfinite(result)]
     if wrong.size:
         reject(owner, name, expected, verbatim(f"{wrong[0]} among them"))
-    return array
+    return result
 
 
 def _checked_table(

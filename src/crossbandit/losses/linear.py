@@ -20,7 +20,7 @@ from crossbandit.kernels.rounds import (
 )
 from crossbandit.losses.forms import LossForm, per_round
 from crossbandit.losses.reading import Context, Reading
-from crossbandit.validation import integer, reject, verbatim
+from crossbandit.validation import array, integer, reject, verbatim
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -178,10 +178,7 @@ def feature_table(owner: str, name: str, features: Any, arms: int) -> Floats:
         "a number of features, or a finite array of shape (contexts, features) or "
         f"(contexts, {arms}, features)"
     )
-    try:
-        table = np.array(features, dtype=np.float64, order="C")
-    except (TypeError, ValueError):
-        reject(owner, name, expected, features)
+    table = array(owner, name, expected, features)
     if table.ndim not in (2, 3) or 0 in table.shape or (table.ndim == 3 and table.shape[1] != arms):
         reject(owner, name, expected, verbatim(f"an array of shape {table.shape}"))
     if not np.isfinite(table).all():
@@ -193,11 +190,8 @@ def feature_table(owner: str, name: str, features: Any, arms: int) -> Floats:
 
 
 def _vector(context: Any, features: int) -> Floats:
-    try:
-        values = np.array(context, dtype=np.float64)
-    except (TypeError, ValueError):
-        values = np.empty(0)
+    expected = f"a vector of {features} finite numbers"
+    values = array("act and policy", "context", expected, context, error=InvalidContextError)
     if values.shape != (features,) or not all(map(math.isfinite, values.tolist())):
-        expected = f"a vector of {features} finite numbers"
         reject("act and policy", "context", expected, context, error=InvalidContextError)
     return values
