@@ -232,12 +232,13 @@ NOT_A_LAW: dict[str, tuple[Any, str]] = {
 @pytest.mark.parametrize("law", NOT_A_LAW)
 def test_a_context_distribution_must_be_one(law: str) -> None:
     values, expected = NOT_A_LAW[law]
-    name = "'context_distribution' parameter of"
-    with pytest.raises(InvalidParameterError, match=f"{name} Problem must be {expected}"):
+    message = f"'context_distribution' parameter of Problem must be {expected}"
+    with pytest.raises(InvalidParameterError, match=message):
         Problem(G, contexts=2, context_distribution=values)
+    name = "'context_law' parameter of"
     with pytest.raises(InvalidParameterError, match=f"{name} from_coefficients must be {expected}"):
         from_coefficients(COEFFICIENTS, G, FEATURES, values)
-    with pytest.raises(InvalidParameterError, match=f"{name} from_table must be "):
+    with pytest.raises(InvalidParameterError, match=f"{name} from_table must be {expected}"):
         from_table(LOSSES, G, values)
 
 
@@ -414,7 +415,7 @@ ENVIRONMENTS: dict[str, Refusal] = {
     "table: a law of other contexts": (
         lambda: from_table(LOSSES, G, FiniteContexts(5)),
         InvalidParameterError,
-        r"'context_distribution' .* 2 probabilities. Got an array of shape \(5,\)",
+        r"'context_law' .* 2 probabilities. Got an array of shape \(5,\)",
     ),
     "coefficients: NaN": (
         lambda: from_coefficients(changed(COEFFICIENTS, math.nan), G, FEATURES),
@@ -459,7 +460,7 @@ ENVIRONMENTS: dict[str, Refusal] = {
     "coefficients: a law and a distribution": (
         lambda: from_coefficients(COEFFICIENTS, G, UniformVectors([1, 0], [1, 1]), [1.0]),
         InvalidParameterError,
-        "'context_distribution' .* goes with a table",
+        "'context_law' .* goes with a table",
     ),
     "coefficients: losses above 1": (
         lambda: run(from_coefficients(10 * COEFFICIENTS, G, FEATURES)),

@@ -7,7 +7,7 @@ import numpy.typing as npt
 import pytest
 
 from crossbandit import CrossGraphAdaptive, graphs, simulate
-from crossbandit.environments import paper_benchmark, zipf_benchmark
+from crossbandit.environments import FiniteContexts, paper_benchmark, zipf, zipf_benchmark
 from crossbandit.environments.benchmark import PaperBenchmark
 from crossbandit.environments.environment import STRETCH
 from crossbandit.errors import InvalidParameterError
@@ -114,7 +114,16 @@ def test_benchmarks_with_the_same_law_are_equal() -> None:
     )
     assert one == same
     assert hash(one) == hash(same)
-    assert one not in {other, paper_benchmark(100, alpha=4, contexts=10)}
+    uniform = paper_benchmark(100, alpha=4, contexts=10)
+    assert one not in {other, uniform}
+    told = PaperBenchmark(horizon=100, radius=1, contexts=10, context_law=FiniteContexts(10))
+    assert told == uniform
+
+
+def test_a_law_over_other_contexts_is_refused() -> None:
+    message = r"'context_law' parameter of paper_benchmark must be 10 probabilities. Got .* \(50,\)"
+    with pytest.raises(InvalidParameterError, match=message):
+        PaperBenchmark(horizon=1000, radius=1, contexts=10, context_law=zipf(50))
 
 
 def test_an_error_names_the_builder_that_was_called() -> None:

@@ -1,10 +1,14 @@
 """The law of the contexts: the right frequencies, and prefixes."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy import stats
 
 from crossbandit.environments import ContextLaw, FiniteContexts, UniformVectors, zipf
+from crossbandit.environments.contexts import law_over
+from crossbandit.errors import InvalidParameterError
 
 FINITE = {
     "uniform": FiniteContexts(20),
@@ -107,3 +111,27 @@ def test_a_law_cannot_be_changed_from_outside() -> None:
     assert law.probabilities.tolist() == [0.5, 0.5]
     with pytest.raises(ValueError, match="read-only"):
         law.probabilities[0] = 1.0
+
+
+def test_a_law_over_contexts_may_be_left_out_or_given_as_probabilities() -> None:
+    law = zipf(3)
+    assert law_over("own", None, 3) == FiniteContexts(3)
+    assert law_over("own", [0.5, 0.5, 0], 3) == FiniteContexts([0.5, 0.5, 0])
+    assert law_over("own", law, 3) is law
+    assert law_over("own", BOX, 3) is BOX
+
+
+@pytest.mark.parametrize(
+    ("law", "got"),
+    [
+        (zipf(4), r"an array of shape \(4,\)"),
+        ([0.5, 0.5], r"an array of shape \(2,\)"),
+        ([0.5, 0.6, 0], "a sum of 1.1"),
+        ("zipf", ".*'zipf'"),
+        (3, r"an array of shape \(\)"),
+    ],
+)
+def test_a_law_over_other_contexts_is_refused(law: Any, got: str) -> None:
+    message = rf"'context_law' parameter of own must be 3 probabilities.* Got {got}\."
+    with pytest.raises(InvalidParameterError, match=message):
+        law_over("own", law, 3)

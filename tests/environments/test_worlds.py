@@ -1,6 +1,9 @@
 """The environments of the applications: the shipped checks, prefixes, seeds, bad parameters."""
 
+import inspect
+import pickle
 from collections.abc import Callable
+from dataclasses import FrozenInstanceError
 from functools import partial
 from typing import Any, cast
 
@@ -15,9 +18,11 @@ from crossbandit.environments import (
     newsvendor,
     posted_price,
     recommendation,
+    registered,
     sleeping,
     spam,
     stochastic,
+    switching,
     zipf,
 )
 from crossbandit.errors import InvalidParameterError
@@ -36,6 +41,17 @@ WORLDS: dict[str, Callable[..., BlockEnvironment]] = {
     "sleeping, mostly": partial(sleeping, graphs.ring(6, 2), awake=0.05),
     "recommendation": recommendation,
     "spam": spam,
+}
+
+BUILDERS: dict[str, Callable[..., Any]] = {
+    "first_price": first_price,
+    "newsvendor": newsvendor,
+    "posted_price": posted_price,
+    "recommendation": recommendation,
+    "sleeping": sleeping,
+    "spam": spam,
+    "stochastic": stochastic,
+    "switching": switching,
 }
 
 every_world = pytest.mark.parametrize("world", WORLDS.values(), ids=WORLDS.keys())
@@ -117,6 +133,30 @@ def test_segments_weigh_what_was_rated() -> None:
         reading = environment.problem.form.reading(segment)
         loss = reading.losses(environment.losses(t), range(5))[item]
         assert loss == pytest.approx(disliked, abs=1e-12)
+
+
+@every_world
+def test_it_is_frozen_and_can_be_pickled(world: Callable[..., BlockEnvironment]) -> None:
+    environment = world(300)
+    copied = pickle.loads(pickle.dumps(environment))  # noqa: S301
+    np.testing.assert_array_equal(copied.totals, environment.totals)
+    with pytest.raises(FrozenInstanceError):
+        environment.context_law = zipf(3)
+
+
+@pytest.mark.parametrize("name", BUILDERS)
+def test_only_graph_and_horizon_may_be_given_by_position(name: str) -> None:
+    assert registered()[name.replace("_", "-")] is BUILDERS[name]
+    parameters = inspect.signature(BUILDERS[name]).parameters
+    by_position = [key for key, one in parameters.items() if one.kind is not one.KEYWORD_ONLY]
+    assert by_position == [key for key in ("graph", "horizon") if key in parameters]
+
+
+@pytest.mark.parametrize("name", BUILDERS)
+def test_an_error_names_the_builder(name: str) -> None:
+    graph = {"graph": K4} if "graph" in inspect.signature(BUILDERS[name]).parameters else {}
+    with pytest.raises(InvalidParameterError, match=f"'table_seed' parameter of {name} must be"):
+        BUILDERS[name](**graph, horizon=100, table_seed=-1)
 
 
 @pytest.mark.parametrize("world", [first_price, newsvendor, posted_price, spam])

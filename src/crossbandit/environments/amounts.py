@@ -1,8 +1,9 @@
-"""Amounts of money or units as the applications take them: a grid, or a range."""
+"""Amounts of money or units as the applications take them, and rules by which they earn money."""
 
 from __future__ import annotations
 
 import numbers
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,9 +11,43 @@ import numpy as np
 from crossbandit.validation import reject, verbatim
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from crossbandit.kernels.rounds import Floats
 
 _LARGEST = 1e100  # products and differences of amounts stay finite
+
+
+class AmountRules(ABC):
+    """Rules by which each arm is an amount, and earns money.
+
+    Its loss is what is missing to the most that can be earned, in parts of the *scale*.
+    """
+
+    @property
+    @abstractmethod
+    def amounts(self) -> Floats:
+        """The amount of each arm, ascending."""
+
+    @property
+    @abstractmethod
+    def most(self) -> float:
+        """The most that can be earned."""
+
+    @property
+    @abstractmethod
+    def scale(self) -> float:
+        """The money between the most and the least that an available amount can earn."""
+
+    @property
+    def arms(self) -> int:
+        """The number of amounts."""
+        return int(self.amounts.size)
+
+    def earned(self, losses: npt.ArrayLike) -> Floats:
+        """Return the money that losses stand for."""
+        money: Floats = self.most - self.scale * np.asarray(losses, dtype=np.float64)
+        return money
 
 
 def grid(owner: str, name: str, values: Any) -> Floats:
@@ -44,6 +79,14 @@ def span(owner: str, name: str, values: Any) -> tuple[float, float]:
     if given.shape != (2,) or not 0 <= given[0] <= given[1] <= _LARGEST:
         reject(owner, name, expected, values)
     return float(given[0]), float(given[1])
+
+
+def check_margin(owner: str, name: str, highest_price: float, lowest_cost: float) -> None:
+    """Refuse prices of which none is above the lowest cost; an error names the prices' `name`."""
+    if lowest_cost >= highest_price:
+        got = verbatim(f"prices up to {highest_price:.15g} and costs from {lowest_cost:.15g}")
+        expected = "above the lowest cost somewhere, or nothing can be earned"
+        reject(owner, name, expected, got)
 
 
 def pair(owner: str, name: str, values: Any, meaning: str) -> tuple[float, float]:

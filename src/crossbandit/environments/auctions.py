@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crossbandit import graphs
-from crossbandit.environments.amounts import grid
+from crossbandit.environments.amounts import AmountRules, grid
 from crossbandit.environments.contexts import UniformVectors
 from crossbandit.environments.environment import BlockEnvironment, row_block
 from crossbandit.environments.noise import uniforms
@@ -34,7 +34,7 @@ FEEDBACK = {
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class AuctionRules:
+class AuctionRules(AmountRules):
     """The bids that may be made, and what each of them earns; money in any unit.
 
     A bid wins if it is at least `reserve` and beats the highest competing bid, the *price*; an
@@ -64,20 +64,16 @@ class AuctionRules:
         object.__setattr__(self, "bids", bid_grid(owner, self.bids, self.highest_value))
 
     @property
-    def arms(self) -> int:
-        """The number of bids."""
-        return int(self.amounts.size)
-
-    @property
     def amounts(self) -> Floats:
-        """The bids in money, ascending."""
         return np.asarray(self.bids)
 
     @property
+    def most(self) -> float:
+        return float(self.highest_value)
+
+    @property
     def scale(self) -> float:
-        """The money between the best and the worst that an available bid can earn."""
-        below = 0.0 if self.at_most_value else float(self.amounts[-1])
-        return float(self.highest_value) + below
+        return self.most + (0.0 if self.at_most_value else float(self.amounts[-1]))
 
     def graph(self, feedback: str) -> FeedbackGraph:
         """Return what a bid reveals under one of the kinds of `FEEDBACK`.
@@ -134,11 +130,6 @@ class AuctionRules:
         earned: Floats = np.where(self.wins(bids, prices), margin, 0.0)
         return earned
 
-    def earned(self, losses: npt.ArrayLike) -> Floats:
-        """Return the surplus that losses stand for."""
-        surplus: Floats = self.highest_value - self.scale * np.asarray(losses, dtype=np.float64)
-        return surplus
-
 
 def bid_grid(owner: str, bids: Any, highest: float) -> Floats:
     """Return `bids` as a read-only ascending vector; a count means evenly from 0 to `highest`.
@@ -169,12 +160,20 @@ def geometric_bids(count: int, lowest: float, highest: float) -> Floats:
     return np.concatenate([[0.0], np.geomspace(lowest, highest, count - 1)])
 
 
+@register("first-price")
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FirstPrice(BlockEnvironment):
-    """First-price auctions with values uniform in [0, 1]; made by `first_price`."""
+    """First-price auctions; a context is (1, value), the value uniform in [0, 1].
 
-    horizon: int
-    bids: Any = 100
+    The highest competing bid is Beta(2, 4), or moves with a slow wave if `prices` is "drifting".
+
+    >>> environment = first_price(1_000, bids=11)
+    >>> int(environment.available(environment.rules.contexts([0.25])).sum())
+    3
+    """
+
+    horizon: int = field(kw_only=False)
+    bids: int = 100
     prices: str = "stationary"
     feedback: str = "after-loss"
     at_most_value: bool = True
@@ -221,29 +220,4 @@ class FirstPrice(BlockEnvironment):
         return self.rules.available(contexts[:, 1])
 
 
-@register("first-price")
-def first_price(
-    horizon: int,
-    *,
-    bids: int = 100,
-    prices: str = "stationary",
-    feedback: str = "after-loss",
-    at_most_value: bool = True,
-    table_seed: int = 0,
-) -> FirstPrice:
-    """Return first-price auctions; a context is (1, value), the value uniform in [0, 1].
-
-    The highest competing bid is Beta(2, 4), or moves with a slow wave if `prices` is "drifting".
-
-    >>> environment = first_price(1_000, bids=11)
-    >>> int(environment.available(environment.rules.contexts([0.25])).sum())
-    3
-    """
-    return FirstPrice(
-        horizon=horizon,
-        bids=bids,
-        prices=prices,
-        feedback=feedback,
-        at_most_value=at_most_value,
-        table_seed=table_seed,
-    )
+first_price = FirstPrice

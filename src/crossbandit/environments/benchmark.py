@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossbandit.environments.contexts import ContextLaw, FiniteContexts, zipf
+from crossbandit.environments.contexts import UNIFORM, ContextLaw, law_over, zipf
 from crossbandit.environments.environment import BlockEnvironment, row_block
 from crossbandit.environments.registry import register
 from crossbandit.errors import InvalidParameterError
@@ -37,9 +37,9 @@ class PaperBenchmark(BlockEnvironment):
         l_{t,c}(a) = clip(B_{c,a} + 0.1 sin(2 pi (t + 1) / 2000 + phi_c + psi_a), 0, 1),
 
     with B uniform in [0.15, 0.85] and the phases uniform in [0, 2 pi), drawn once from
-    `table_seed`. Contexts are uniform, unless `law` says otherwise. By the angle-addition formula,
-    the moving part is a product of two coefficients per round and arm with two features per
-    context.
+    `table_seed`. Contexts are uniform, unless `context_law` says otherwise. By the angle-addition
+    formula, the moving part is a product of two coefficients per round and arm with two features
+    per context.
     """
 
     horizon: int
@@ -47,10 +47,9 @@ class PaperBenchmark(BlockEnvironment):
     arms: int = 9
     contexts: int = 1000
     table_seed: int = 0
-    law: ContextLaw | None = None
+    context_law: ContextLaw = UNIFORM
     owner: InitVar[str] = "paper_benchmark"  # whom an error names
     problem: Problem = field(init=False, repr=False, compare=False)
-    context_law: ContextLaw = field(init=False, repr=False, compare=False)
 
     def __post_init__(self, owner: str) -> None:
         integer(owner, "horizon", self.horizon, at_least=1)
@@ -58,7 +57,7 @@ class PaperBenchmark(BlockEnvironment):
         graph = paper_ring(self.arms, self.radius)
         problem = Problem(graph, contexts=self.contexts, horizon=self.horizon)
         object.__setattr__(self, "problem", problem)
-        law = FiniteContexts(self.contexts) if self.law is None else self.law
+        law = law_over(owner, self.context_law, self.contexts)
         object.__setattr__(self, "context_law", law)
 
     @cached_property
@@ -182,7 +181,7 @@ def zipf_benchmark(
         arms=arms,
         contexts=contexts,
         table_seed=table_seed,
-        law=zipf(contexts, exponent),
+        context_law=zipf(contexts, exponent),
         owner="zipf_benchmark",
     )
 

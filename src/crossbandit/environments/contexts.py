@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 
@@ -74,6 +74,27 @@ class FiniteContexts:
         if self._uniform:
             return (uniforms * self.probabilities.size).astype(np.int64)
         return np.searchsorted(self._cumulative, uniforms, side="right").astype(np.int64)
+
+
+UNIFORM: Any = None  # the default of a field `context_law`; `law_over` puts a law in its place
+
+
+def law_over(owner: str, law: npt.ArrayLike | ContextLaw | None, contexts: int) -> ContextLaw:
+    """Return `law` over so many contexts: a law, a probability each, or uniform if None.
+
+    An error names the parameter 'context_law' of `owner`.
+
+    >>> law_over("switching", [0.9, 0.1], 2)
+    FiniteContexts(law=array([0.9, 0.1]))
+    """
+    if law is None:
+        return FiniteContexts(contexts)
+    if not hasattr(law, "draw"):
+        return FiniteContexts(probabilities(owner, "context_law", law, contexts))
+    given = cast("ContextLaw", law)
+    if given.probabilities is not None:
+        probabilities(owner, "context_law", given.probabilities, contexts)
+    return given
 
 
 @register_law("zipf")

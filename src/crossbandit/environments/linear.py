@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from crossbandit.environments.contexts import ContextLaw, FiniteContexts
+from crossbandit.environments.contexts import ContextLaw, law_over
 from crossbandit.environments.environment import BlockEnvironment, row_block
 from crossbandit.errors import InvalidLossesError, InvalidParameterError
 from crossbandit.losses.linear import feature_table
-from crossbandit.problem import Problem, probabilities, required_graph
+from crossbandit.problem import Problem, required_graph
+from crossbandit.validation import array
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -49,12 +50,12 @@ def from_coefficients(
     coefficients: npt.ArrayLike,
     graph: FeedbackGraph,
     contexts: npt.ArrayLike | ContextLaw,
-    context_distribution: npt.ArrayLike | None = None,
+    context_law: npt.ArrayLike | ContextLaw | None = None,
 ) -> LinearTable:
     """Return the environment with losses `coefficients[t, a] @ x` for a context with features x.
 
-    `contexts` is a table of feature vectors, drawn from `context_distribution` (uniform if None);
-    or a law that draws feature vectors. Every loss must lie in [0, 1].
+    `contexts` is a table of feature vectors, drawn from `context_law` (a probability each,
+    or a law; uniform if None); or a law that draws feature vectors. Every loss must lie in [0, 1].
 
     A first-price auction: with features (1, value), a bid b that wins earns value - b.
 
@@ -68,29 +69,22 @@ def from_coefficients(
     Problem(3 arms, contexts of 2 features, horizon 3)
     """
     if hasattr(contexts, "draw"):
-        if context_distribution is not None:
+        if context_law is not None:
             raise InvalidParameterError(
-                "The 'context_distribution' parameter of from_coefficients goes with a table of "
-                "feature vectors. Got it together with a law, which has its own."
+                "The 'context_law' parameter of from_coefficients goes with a table of feature "
+                "vectors. Got it together with a law, which has its own."
             )
         return LinearTable(coefficients, graph, None, cast("ContextLaw", contexts))
     arms = required_graph("from_coefficients", graph).arms
     count = len(feature_table("from_coefficients", "contexts", contexts, arms))
-    law: Any = count
-    if context_distribution is not None:
-        name = "context_distribution"
-        law = probabilities("from_coefficients", name, context_distribution, count)
-    return LinearTable(coefficients, graph, contexts, FiniteContexts(law))
+    law = law_over("from_coefficients", context_law, count)
+    return LinearTable(coefficients, graph, contexts, law)
 
 
 def _rows(coefficients: Any, graph: FeedbackGraph) -> npt.NDArray[np.float64]:
-    try:
-        rows = np.array(coefficients, dtype=np.float64, order="C")
-    except (TypeError, ValueError) as error:
-        raise InvalidLossesError(
-            "The 'coefficients' parameter of from_coefficients must be an array of numbers of "
-            f"shape (rounds, {graph.arms}, features). Got {type(coefficients)}."
-        ) from error
+    expected = f"an array of numbers of shape (rounds, {graph.arms}, features)"
+    owner, name = "from_coefficients", "coefficients"
+    rows = array(owner, name, expected, coefficients, error=InvalidLossesError)
     if rows.ndim != 3 or rows.shape[1] != graph.arms or 0 in rows.shape:
         raise InvalidLossesError(
             "The 'coefficients' parameter of from_coefficients must have shape "

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import InitVar, dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from crossbandit import graphs
-from crossbandit.environments.amounts import grid, span
+from crossbandit.environments.amounts import AmountRules, check_margin, grid, span
 from crossbandit.environments.contexts import UniformVectors
 from crossbandit.environments.environment import BlockEnvironment, row_block
 from crossbandit.environments.noise import uniforms
 from crossbandit.environments.registry import register
 from crossbandit.problem import Problem
-from crossbandit.validation import choice, integer, number, reject, verbatim
+from crossbandit.validation import choice, integer, number
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -33,7 +33,7 @@ _STAGES = 4
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class NewsvendorRules:
+class NewsvendorRules(AmountRules):
     """The orders that may be made, and what each of them earns; money in any unit.
 
     An order of q units at a demand of d sells min(q, d), and earns
@@ -55,30 +55,21 @@ class NewsvendorRules:
     owner: InitVar[str] = "NewsvendorRules"  # whom an error names
 
     def __post_init__(self, owner: str) -> None:
-        orders = grid(owner, "orders", self.orders)
-        prices = span(owner, "price_range", self.price_range)
-        costs = span(owner, "cost_range", self.cost_range)
-        if costs[0] >= prices[1]:
-            got = verbatim(f"prices up to {prices[1]:.15g} and costs from {costs[0]:.15g}")
-            expected = "above the lowest cost somewhere, or nothing can be earned"
-            reject(owner, "price_range", expected, got)
-        object.__setattr__(self, "orders", orders)
-        object.__setattr__(self, "price_range", prices)
-        object.__setattr__(self, "cost_range", costs)
+        object.__setattr__(self, "orders", grid(owner, "orders", self.orders))
+        object.__setattr__(self, "price_range", span(owner, "price_range", self.price_range))
+        object.__setattr__(self, "cost_range", span(owner, "cost_range", self.cost_range))
+        check_margin(owner, "price_range", self.price_range[1], self.cost_range[0])
 
     @property
     def amounts(self) -> Floats:
-        """The orders in units, ascending."""
         return np.asarray(self.orders)
 
     @property
     def most(self) -> float:
-        """The most that can be earned."""
         return (self.price_range[1] - self.cost_range[0]) * float(self.amounts[-1])
 
     @property
     def scale(self) -> float:
-        """The money between the most and the least that can be earned."""
         return self.most + self.cost_range[1] * float(self.amounts[-1])
 
     def graph(self, feedback: str) -> FeedbackGraph:
@@ -89,8 +80,8 @@ class NewsvendorRules:
         """
         choice("NewsvendorRules", "feedback", feedback, SALES_FEEDBACK)
         if feedback == "demand":
-            return graphs.complete(self.amounts.size)
-        return graphs.threshold(self.amounts.size, "lower")
+            return graphs.complete(self.arms)
+        return graphs.threshold(self.arms, "lower")
 
     def rows(self, demand: npt.ArrayLike) -> Floats:
         """Return the losses of all orders, (n, K, 3), at each of n demands.
@@ -115,18 +106,22 @@ class NewsvendorRules:
         earned: Floats = price * np.minimum(orders, demand) - cost * orders
         return earned
 
-    def earned(self, losses: npt.ArrayLike) -> Floats:
-        """Return the profits that losses stand for."""
-        profit: Floats = self.most - self.scale * np.asarray(losses, dtype=np.float64)
-        return profit
 
-
+@register("newsvendor")
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Newsvendor(BlockEnvironment):
-    """A newsvendor with a season; made by `newsvendor`."""
+    """A newsvendor who may order 0, ..., `orders` - 1 units.
 
-    horizon: int
-    orders: Any = 41
+    A context is (1, price, cost), both uniform in their ranges. The mean of the demand is `demand`,
+    more or less by the share `season` in the course of `period` rounds.
+
+    >>> environment = newsvendor(2_000)
+    >>> environment.problem
+    Problem(41 arms, contexts of 3 features, horizon 2000)
+    """
+
+    horizon: int = field(kw_only=False)
+    orders: int = 41
     feedback: str = "sales"
     demand: float = 15.0
     season: float = 0.3
@@ -144,7 +139,7 @@ class Newsvendor(BlockEnvironment):
         integer("newsvendor", "table_seed", self.table_seed, at_least=0)
         number("newsvendor", "demand", self.demand, above=0)
         number("newsvendor", "season", self.season, at_least=0, at_most=1)
-        orders = self.orders
+        orders: npt.ArrayLike = self.orders
         if not np.ndim(orders):
             orders = np.arange(integer("newsvendor", "orders", orders, at_least=2))
         rules = NewsvendorRules(
@@ -172,36 +167,4 @@ class Newsvendor(BlockEnvironment):
         return row_block(self.rules.rows(self.demands(start, stop)))
 
 
-@register("newsvendor")
-def newsvendor(
-    horizon: int,
-    *,
-    orders: int = 41,
-    feedback: str = "sales",
-    demand: float = 15.0,
-    season: float = 0.3,
-    period: int = 365,
-    price_range: tuple[float, float] = (2.0, 4.0),
-    cost_range: tuple[float, float] = (0.5, 2.0),
-    table_seed: int = 0,
-) -> Newsvendor:
-    """Return a newsvendor who may order 0, ..., `orders` - 1 units.
-
-    A context is (1, price, cost), both uniform in their ranges. The mean of the demand is `demand`,
-    more or less by the share `season` in the course of `period` rounds.
-
-    >>> environment = newsvendor(2_000)
-    >>> environment.problem
-    Problem(41 arms, contexts of 3 features, horizon 2000)
-    """
-    return Newsvendor(
-        horizon=horizon,
-        orders=orders,
-        feedback=feedback,
-        demand=demand,
-        season=season,
-        period=period,
-        price_range=price_range,
-        cost_range=cost_range,
-        table_seed=table_seed,
-    )
+newsvendor = Newsvendor

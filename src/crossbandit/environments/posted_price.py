@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crossbandit import graphs
-from crossbandit.environments.amounts import grid, span
+from crossbandit.environments.amounts import AmountRules, check_margin, grid, span
 from crossbandit.environments.contexts import UniformVectors
 from crossbandit.environments.environment import BlockEnvironment, row_block
 from crossbandit.environments.noise import uniforms
 from crossbandit.environments.registry import register
 from crossbandit.problem import Problem
-from crossbandit.validation import boolean, choice, integer, number, reject, verbatim
+from crossbandit.validation import boolean, choice, integer, number, reject
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -32,7 +32,7 @@ REPORTS = {
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class SellerRules:
+class SellerRules(AmountRules):
     """The prices that may be posted, and what each of them earns; money in any unit.
 
     A buyer buys if their willingness to pay w is at least the price p; a unit costs c. So
@@ -58,29 +58,21 @@ class SellerRules:
     owner: InitVar[str] = "SellerRules"  # whom an error names
 
     def __post_init__(self, owner: str) -> None:
-        prices = grid(owner, "prices", self.prices)
-        costs = span(owner, "cost_range", self.cost_range)
+        object.__setattr__(self, "prices", grid(owner, "prices", self.prices))
+        object.__setattr__(self, "cost_range", span(owner, "cost_range", self.cost_range))
         boolean(owner, "at_least_cost", self.at_least_cost)
-        if costs[0] >= prices[-1]:
-            got = verbatim(f"prices up to {prices[-1]:.15g} and costs from {costs[0]:.15g}")
-            expected = "above the lowest cost somewhere, or nothing can be earned"
-            reject(owner, "prices", expected, got)
-        object.__setattr__(self, "prices", prices)
-        object.__setattr__(self, "cost_range", costs)
+        check_margin(owner, "prices", self.amounts[-1], self.cost_range[0])
 
     @property
     def amounts(self) -> Floats:
-        """The prices in money, ascending."""
         return np.asarray(self.prices)
 
     @property
     def most(self) -> float:
-        """The most that can be earned."""
         return float(self.amounts[-1]) - self.cost_range[0]
 
     @property
     def scale(self) -> float:
-        """The money between the most and the least that can be earned."""
         if self.at_least_cost:
             return self.most
         return self.most - min(0.0, float(self.amounts[0]) - self.cost_range[1])
@@ -95,10 +87,10 @@ class SellerRules:
         """
         choice("SellerRules", "reports", reports, REPORTS)
         if reports == "always":
-            return graphs.complete(self.amounts.size)
+            return graphs.complete(self.arms)
         if reports == "never":
-            return graphs.singletons(self.amounts.size)
-        return graphs.threshold(self.amounts.size, "higher" if reports == "after-sale" else "lower")
+            return graphs.singletons(self.arms)
+        return graphs.threshold(self.arms, "higher" if reports == "after-sale" else "lower")
 
     def contexts(self, costs: npt.ArrayLike) -> Floats:
         """Return the feature vectors (1, (cost - lowest cost) / scale) of costs."""
@@ -131,18 +123,23 @@ class SellerRules:
         earned: Floats = np.where(np.asarray(willingness) >= prices, prices - cost, 0.0)
         return earned
 
-    def earned(self, losses: npt.ArrayLike) -> Floats:
-        """Return the profits that losses stand for."""
-        profit: Floats = self.most - self.scale * np.asarray(losses, dtype=np.float64)
-        return profit
 
-
+@register("posted-price")
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PostedPrice(BlockEnvironment):
-    """A seller and a stream of buyers; made by `posted_price`."""
+    """A seller who may post `prices` prices up to 1; a context tells the cost.
 
-    horizon: int
-    prices: Any = 20
+    Costs are uniform in their range. A buyer's willingness to pay is the mean of two uniform
+    numbers, less by a share that moves between 0 and `drift` in the course of `period` rounds.
+    With `at_least_cost`, prices below the cost are not available; no cost may be above all prices.
+
+    >>> environment = posted_price(1_000, reports="after-refusal")
+    >>> environment.problem.graph.independence_number
+    1
+    """
+
+    horizon: int = field(kw_only=False)
+    prices: int = 20
     reports: str = "never"
     drift: float = 0.0
     period: int = 5000
@@ -158,7 +155,7 @@ class PostedPrice(BlockEnvironment):
         integer("posted_price", "period", self.period, at_least=1)
         integer("posted_price", "table_seed", self.table_seed, at_least=0)
         number("posted_price", "drift", self.drift, at_least=0, at_most=1)
-        prices = self.prices
+        prices: npt.ArrayLike = self.prices
         if not np.ndim(prices):
             count = integer("posted_price", "prices", prices, at_least=2)
             prices = np.arange(1, count + 1) / count
@@ -192,35 +189,4 @@ class PostedPrice(BlockEnvironment):
         return self.rules.available(self.rules.costs(contexts))
 
 
-@register("posted-price")
-def posted_price(
-    horizon: int,
-    *,
-    prices: int = 20,
-    reports: str = "never",
-    drift: float = 0.0,
-    period: int = 5000,
-    cost_range: tuple[float, float] = (0.0, 0.5),
-    at_least_cost: bool = True,
-    table_seed: int = 0,
-) -> PostedPrice:
-    """Return a seller who may post `prices` prices up to 1; a context tells the cost.
-
-    Costs are uniform in their range. A buyer's willingness to pay is the mean of two uniform
-    numbers, less by a share that moves between 0 and `drift` in the course of `period` rounds.
-    With `at_least_cost`, prices below the cost are not available; no cost may be above all prices.
-
-    >>> environment = posted_price(1_000, reports="after-refusal")
-    >>> environment.problem.graph.independence_number
-    1
-    """
-    return PostedPrice(
-        horizon=horizon,
-        prices=prices,
-        reports=reports,
-        drift=drift,
-        period=period,
-        cost_range=cost_range,
-        at_least_cost=at_least_cost,
-        table_seed=table_seed,
-    )
+posted_price = PostedPrice

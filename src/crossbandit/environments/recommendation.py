@@ -72,19 +72,25 @@ def segment_weights(owner: str, name: str, weights: Any) -> Floats:
     return result
 
 
+@register("recommendation")
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Recommendation(BlockEnvironment):
-    """Items that are rated in several aspects; made by `recommendation`.
+    """Random items; each is liked or not in each aspect, with a probability of its own.
 
+    Items whose vectors of probabilities have a cosine of at least `similarity` are shown together.
     The user of a round belongs to a segment, and each segment weighs the aspects in its own way:
 
         loss of item a in segment c  =  sum_k weight[c, k] * (1 - rating[t, a, k]),
 
     with ratings from 0 to 1 and weights that sum to 1. So a rating of one user tells what it
     would have been worth in every segment, and losses are linear in the weights.
+
+    >>> environment = recommendation(1_000, items=20)
+    >>> environment.problem
+    Problem(20 arms, 100 contexts of 4 features, horizon 1000)
     """
 
-    horizon: int
+    horizon: int = field(kw_only=False)
     items: int = 50
     segments: int = 100
     aspects: int = 4
@@ -123,29 +129,4 @@ class Recommendation(BlockEnvironment):
         return row_block(1.0 - self.ratings(start, stop))
 
 
-@register("recommendation")
-def recommendation(
-    horizon: int,
-    *,
-    items: int = 50,
-    segments: int = 100,
-    aspects: int = 4,
-    similarity: float = 0.9,
-    table_seed: int = 0,
-) -> Recommendation:
-    """Return random items; each is liked or not in each aspect, with a probability of its own.
-
-    Items whose vectors of probabilities have a cosine of at least `similarity` are shown together.
-
-    >>> environment = recommendation(1_000, items=20)
-    >>> environment.problem
-    Problem(20 arms, 100 contexts of 4 features, horizon 1000)
-    """
-    return Recommendation(
-        horizon=horizon,
-        items=items,
-        segments=segments,
-        aspects=aspects,
-        similarity=similarity,
-        table_seed=table_seed,
-    )
+recommendation = Recommendation

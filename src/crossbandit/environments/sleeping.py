@@ -23,17 +23,24 @@ if TYPE_CHECKING:
     from crossbandit.kernels.rounds import Floats, LossBlock
 
 
+@register("sleeping")
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Sleeping(BlockEnvironment):
-    """Arms that are awake or asleep; made by `sleeping`.
+    """Bernoulli losses of arms that are each awake in about the share `awake` of the sets.
 
-    A context is a set of awake arms, one of `sets`. An arm's loss is the same whatever else is
-    awake: linear in one feature, which is 1. So what is learned in one set counts in all, and the
-    comparator plays in each set the best arm that is awake.
+    Their means are evenly spread from 0.2 to 0.8, in random order. A context is a set of awake
+    arms, one of `sets`. An arm's loss is the same whatever else is awake: linear in one feature,
+    which is 1. So what is learned in one set counts in all, and the comparator plays in each set
+    the best arm that is awake.
+
+    >>> from crossbandit import graphs
+    >>> environment = sleeping(graphs.singletons(6), 1_000, sets=3, table_seed=1)
+    >>> environment.available(np.array([0])).astype(int)
+    array([[0, 0, 0, 1, 1, 1]])
     """
 
-    graph: FeedbackGraph
-    horizon: int
+    graph: FeedbackGraph = field(kw_only=False)
+    horizon: int = field(kw_only=False)
     sets: int = 100
     awake: float = 0.5
     table_seed: int = 0
@@ -77,17 +84,4 @@ class Sleeping(BlockEnvironment):
         return row_block((noise < self.means)[:, :, None].astype(np.float64))
 
 
-@register("sleeping")
-def sleeping(
-    graph: FeedbackGraph, horizon: int, *, sets: int = 100, awake: float = 0.5, table_seed: int = 0
-) -> Sleeping:
-    """Return Bernoulli losses of arms that are each awake in about the share `awake` of the sets.
-
-    The means of the arms are evenly spread from 0.2 to 0.8, in random order.
-
-    >>> from crossbandit import graphs
-    >>> environment = sleeping(graphs.singletons(6), 1_000, sets=3, table_seed=1)
-    >>> environment.available(np.array([0])).astype(int)
-    array([[0, 0, 0, 1, 1, 1]])
-    """
-    return Sleeping(graph=graph, horizon=horizon, sets=sets, awake=awake, table_seed=table_seed)
+sleeping = Sleeping

@@ -41,11 +41,20 @@ def mail_rows(spam: npt.ArrayLike) -> Floats:
     return rows
 
 
+@register("spam")
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Spam(BlockEnvironment):
-    """Messages that are spam or not; made by `spam`."""
+    """Messages of which about `share` are spam; arm 0 blocks them, arm 1 delivers them.
 
-    horizon: int
+    The share moves up and down by `campaigns` in the course of `period` rounds. A context is (harm
+    of spam that is delivered, harm of a good message that is blocked), both uniform in [0, 1].
+
+    >>> environment = spam(1_000)
+    >>> environment.problem.graph.arms_without_self_loop
+    (0,)
+    """
+
+    horizon: int = field(kw_only=False)
     share: float = 0.4
     campaigns: float = 0.2
     period: int = 2000
@@ -74,24 +83,4 @@ class Spam(BlockEnvironment):
         return row_block(mail_rows(self.junk(start, stop)))
 
 
-@register("spam")
-def spam(
-    horizon: int,
-    *,
-    share: float = 0.4,
-    campaigns: float = 0.2,
-    period: int = 2000,
-    table_seed: int = 0,
-) -> Spam:
-    """Return messages of which about `share` are spam; arm 0 blocks them, arm 1 delivers them.
-
-    The share moves up and down by `campaigns` in the course of `period` rounds. A context is (harm
-    of spam that is delivered, harm of a good message that is blocked), both uniform in [0, 1].
-
-    >>> environment = spam(1_000)
-    >>> environment.problem.graph.arms_without_self_loop
-    (0,)
-    """
-    return Spam(
-        horizon=horizon, share=share, campaigns=campaigns, period=period, table_seed=table_seed
-    )
+spam = Spam

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossbandit.environments.contexts import ContextLaw, FiniteContexts
+from crossbandit.environments.contexts import UNIFORM, ContextLaw, law_over
 from crossbandit.environments.environment import BlockEnvironment, row_block
 from crossbandit.environments.noise import uniforms
 from crossbandit.environments.registry import register
-from crossbandit.problem import Problem, probabilities, required_graph
+from crossbandit.problem import Problem, required_graph
 from crossbandit.streams import stream
 from crossbandit.validation import boolean, integer, number, reject, verbatim
 
@@ -45,9 +45,8 @@ class Stochastic(BlockEnvironment):
     phases: Sequence[tuple[float, Any]]
     noisy: bool = True
     table_seed: int = 0
-    law: ContextLaw | None = None
+    context_law: ContextLaw = UNIFORM
     problem: Problem = field(init=False, repr=False)
-    context_law: ContextLaw = field(init=False, repr=False)
     _means: Floats = field(init=False, repr=False)
     _starts: Integers = field(init=False, repr=False)
 
@@ -62,10 +61,7 @@ class Stochastic(BlockEnvironment):
             expected = "pairs that begin at ascending shares of the horizon, from 0 to below 1"
             reject("stochastic", "phases", expected, verbatim(f"the shares {shares}"))
         means = _means([means for _, means in pairs], arms)
-        contexts = means.shape[2]
-        law = FiniteContexts(contexts) if self.law is None else self.law
-        if law.probabilities is not None:
-            probabilities("stochastic", "context_law", law.probabilities, contexts)
+        law = law_over("stochastic", self.context_law, means.shape[2])
         object.__setattr__(self, "_means", means)
         object.__setattr__(self, "_starts", (np.array(shares) * self.horizon).astype(np.int64))
         problem = Problem(self.graph, features=self._features(), horizon=self.horizon)
@@ -140,7 +136,7 @@ def stochastic(
         horizon=horizon,
         phases=[*phases, (late, 0.5 - advantage)],
         table_seed=table_seed,
-        law=context_law,
+        context_law=law_over("stochastic", context_law, contexts),
     )
 
 

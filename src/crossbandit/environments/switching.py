@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crossbandit.environments.contexts import ContextLaw, FiniteContexts
+from crossbandit.environments.contexts import UNIFORM, ContextLaw, law_over
 from crossbandit.environments.environment import BlockEnvironment
 from crossbandit.environments.registry import register
 from crossbandit.kernels.rounds import LossBlock
-from crossbandit.problem import Problem, probabilities, required_graph
+from crossbandit.problem import Problem, required_graph
 from crossbandit.streams import stream
 from crossbandit.validation import integer, number, reject, verbatim
 
@@ -26,27 +26,33 @@ if TYPE_CHECKING:
 _SPREAD = 0.25
 
 
+@register("switching")
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Switching(BlockEnvironment):
-    """Decoys, then a champion, then decoys again; made by `switching`.
+    """Decoys, then a champion, then decoys again: best arms change at rounds nobody announces.
 
     Contexts fall into `groups`. Each group has one champion, and its rounds are cut at random
     places into `switches + 1` phases. In the first phase, and in every second one, a decoy (a new
     random arm each time) is best, by `gap`, and the champion is worst, by `gap`; in the others the
     champion is best, by twice the gap. So the best arm of every context changes at every switch,
-    and whoever trusts a phase is wrong in the next.
+    and whoever trusts a phase is wrong in the next. More `switches` and a smaller `gap` make it
+    harder.
+
+    >>> from crossbandit import graphs
+    >>> environment = switching(graphs.complete(5), 1_000, switches=3)
+    >>> [int(environment.losses(t)[:, 0].argmin()) for t in (0, 999)]
+    [2, 0]
     """
 
-    graph: FeedbackGraph
-    horizon: int
+    graph: FeedbackGraph = field(kw_only=False)
+    horizon: int = field(kw_only=False)
     contexts: int = 100
     groups: int = 4
     switches: int = 5
     gap: float = 0.2
     table_seed: int = 0
-    law: ContextLaw | None = None
+    context_law: ContextLaw = UNIFORM
     problem: Problem = field(init=False, repr=False)
-    context_law: ContextLaw = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         required_graph("switching", self.graph)
@@ -63,9 +69,7 @@ class Switching(BlockEnvironment):
             got = verbatim(f"{self.graph.arms} arms")
             reject("switching", "graph", "a FeedbackGraph of at least 3 arms", got)
         problem = Problem(self.graph, contexts=self.contexts, horizon=self.horizon)
-        law = FiniteContexts(self.contexts) if self.law is None else self.law
-        if law.probabilities is not None:
-            probabilities("switching", "context_law", law.probabilities, self.contexts)
+        law = law_over("switching", self.context_law, self.contexts)
         object.__setattr__(self, "problem", problem)
         object.__setattr__(self, "context_law", law)
 
@@ -108,34 +112,4 @@ class Switching(BlockEnvironment):
         return LossBlock(base, coefficients, features, clip=True)
 
 
-@register("switching")
-def switching(
-    graph: FeedbackGraph,
-    horizon: int,
-    *,
-    contexts: int = 100,
-    groups: int = 4,
-    switches: int = 5,
-    gap: float = 0.2,
-    table_seed: int = 0,
-    context_law: ContextLaw | None = None,
-) -> Switching:
-    """Return an environment whose best arms change at unknown rounds (see `Switching`).
-
-    More `switches` and a smaller `gap` make it harder.
-
-    >>> from crossbandit import graphs
-    >>> environment = switching(graphs.complete(5), 1_000, switches=3)
-    >>> [int(environment.losses(t)[:, 0].argmin()) for t in (0, 999)]
-    [2, 0]
-    """
-    return Switching(
-        graph=graph,
-        horizon=horizon,
-        contexts=contexts,
-        groups=groups,
-        switches=switches,
-        gap=gap,
-        table_seed=table_seed,
-        law=context_law,
-    )
+switching = Switching

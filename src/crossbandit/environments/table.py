@@ -6,29 +6,28 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossbandit.environments.contexts import ContextLaw, FiniteContexts
+from crossbandit.environments.contexts import law_over
 from crossbandit.environments.environment import BlockEnvironment, row_block
 from crossbandit.errors import InvalidLossesError
 from crossbandit.kernels.rounds import LossBlock, first_outside
-from crossbandit.problem import Problem, probabilities, required_graph
+from crossbandit.problem import Problem, required_graph
+from crossbandit.validation import array
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from crossbandit.environments.contexts import ContextLaw
     from crossbandit.graphs import FeedbackGraph
 
 
 class LossTable(BlockEnvironment):
     """Dense losses, one number for each round, context and arm; made by `from_table`."""
 
-    def __init__(self, losses: Any, graph: FeedbackGraph, context_law: ContextLaw | None) -> None:
+    def __init__(self, losses: Any, graph: FeedbackGraph, context_law: Any) -> None:
         rows = _arm_major(losses, required_graph("from_table", graph))
         horizon, _, contexts = rows.shape
         self.problem = Problem(graph, contexts=contexts, horizon=horizon)
-        self.context_law = FiniteContexts(contexts) if context_law is None else context_law
-        if self.context_law.probabilities is not None:
-            law = self.context_law.probabilities
-            probabilities("from_table", "context_distribution", law, contexts)
+        self.context_law = law_over("from_table", context_law, contexts)
         self._rows = rows
 
     def block(self, start: int, stop: int) -> LossBlock:
@@ -38,31 +37,23 @@ class LossTable(BlockEnvironment):
 def from_table(
     losses: npt.ArrayLike,
     graph: FeedbackGraph,
-    context_distribution: npt.ArrayLike | ContextLaw | None = None,
+    context_law: npt.ArrayLike | ContextLaw | None = None,
 ) -> LossTable:
     """Return the environment whose losses are `losses[t, c, a]`, numbers from 0 to 1.
 
-    Contexts are drawn from `context_distribution`: a probability each, or a law; uniform if None.
+    Contexts are drawn from `context_law`: a probability each, or a law; uniform if None.
 
     >>> from crossbandit import graphs
     >>> losses = np.zeros((100, 2, 3))
     >>> from_table(losses, graphs.complete(3), [0.9, 0.1]).problem
     Problem(3 arms, 2 contexts, horizon 100)
     """
-    law: Any = context_distribution
-    if law is not None and not hasattr(law, "draw"):
-        law = FiniteContexts(probabilities("from_table", "context_distribution", law, None))
-    return LossTable(losses, graph, law)
+    return LossTable(losses, graph, context_law)
 
 
 def _arm_major(losses: Any, graph: FeedbackGraph) -> npt.NDArray[np.float64]:
     expected = f"an array of numbers of shape (rounds, contexts, {graph.arms})"
-    try:
-        table = np.asarray(losses, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InvalidLossesError(
-            f"The 'losses' parameter of from_table must be {expected}. Got {type(losses)}."
-        ) from error
+    table = array("from_table", "losses", expected, losses, error=InvalidLossesError, copy=None)
     if table.ndim != 3 or table.shape[2] != graph.arms or 0 in table.shape:
         raise InvalidLossesError(
             f"The 'losses' parameter of from_table must be {expected}. Got shape {table.shape}."
