@@ -31,10 +31,12 @@ def bidder(**options: Any) -> FirstPriceBidder:
     return FirstPriceBidder(**{"bids": BIDS, "value_range": (0, HIGHEST), "seed": 0, **options})
 
 
-def place(bidder: FirstPriceBidder, arm: int, value: float = HIGHEST) -> Bid:
+def place(
+    bidder: FirstPriceBidder, arm: int, value: float = HIGHEST, reserve: float | None = None
+) -> Bid:
     """Bid until the bidder happens to choose `arm`."""
     for _ in range(10_000):
-        bid = bidder.bid(value)
+        bid = bidder.bid(value, reserve=reserve)
         if bid.amount == BIDS[arm]:
             return bid
     raise AssertionError(f"bid {arm} was never made")
@@ -116,7 +118,7 @@ def test_a_value_of_nothing() -> None:
     assert own.rounds == 0
     own.settle(bid, won=False, highest_competing_bid=3.0)
     own.settle(bid, won=False)
-    with pytest.raises(InvalidLossesError, match="no bid was made"):
+    with pytest.raises(InvalidLossesError, match="No bid was made"):
         own.settle(bid, won=True)
     assert Bid.from_json(json.loads(json.dumps(bid.to_json()))) == bid
 
@@ -152,6 +154,133 @@ def test_an_auction_may_have_a_reserve_of_its_own(feedback: str, ties: str) -> N
         expected = same.block([price]).base[0][list(decision.revealed)]
         np.testing.assert_array_equal(rows, expected)
     assert own.rules.reserve == 1.0
+
+
+@pytest.mark.parametrize("at_most_value", [True, False])
+def test_no_bid_is_below_a_reserve_that_is_known(at_most_value: bool) -> None:
+    own = bidder(at_most_value=at_most_value)
+    for value, reserve in product((0.0, 2.0, 2.5, 5.0, HIGHEST), (0.0, 1.0, 2.6, 6.0, 6.1)):
+        may = [reserve <= b and (b <= value or not at_most_value) for b in BIDS]
+        policy = own.policy(value, reserve=reserve)
+        if any(may):
+            context = [1.0, value / HIGHEST]
+            np.testing.assert_array_equal(policy, own.learner.policy(context, np.array(may)))
+        bid = own.bid(value, reserve=reserve)
+        assert (bid.value, bid.reserve) == (value, reserve)
+        assert Bid.from_json(json.loads(json.dumps(bid.to_json()))) == bid
+        assert (policy > 0).tolist() == may
+        if not any(may):
+            assert (bid.amount, bid.decision) == (None, None)
+            own.settle(bid, won=False)
+            continue
+        assert bid.amount in np.array(BIDS)[may]
+        curve = own.shading_curve([value], reserve=reserve)
+        assert reserve <= curve.low[0] <= curve.bids[0] <= curve.high[0]
+    assert np.isnan(own.shading_curve([5.0], reserve=6.1).bids).all()
+
+
+@pytest.mark.parametrize("feedback", FEEDBACK)
+@pytest.mark.parametrize("ties", ["win", "lose"])
+def test_what_is_learned_with_a_known_reserve_holds_without_it(feedback: str, ties: str) -> None:
+    """All revealed bids are judged by the competing bid alone; the bidder's own reserve stays."""
+    own = bidder(feedback=feedback, ties=ties, reserve=1.0)
+    for reserve, arm, price in product((1.0, 2.5, 5.0), range(len(BIDS)), PRICES):
+        if BIDS[arm] < reserve:
+            continue
+        won = beats(BIDS[arm], price, ties)
+        told = {"always": True, "after-loss": not won, "after-win": won, "won-lost": False}
+        decision, rows = learned(
+            own,
+            place(own, arm, reserve=reserve),
+            won=won,
+            highest_competing_bid=price if told[feedback] else None,
+        )
+        assert list(decision.revealed) == revealed_by(arm, feedback)
+        for b, row in zip(decision.revealed, rows, strict=True):
+            b_wins = beats(BIDS[b], price, ties) and BIDS[b] >= 1.0
+            for value in (0.0, 2.5, HIGHEST):
+                loss = (HIGHEST - (value - BIDS[b] if b_wins else 0.0)) / HIGHEST
+                assert row @ [1.0, value / HIGHEST] == pytest.approx(loss, abs=1e-12)
+
+
+@pytest.mark.parametrize("feedback", FEEDBACK)
+@pytest.mark.parametrize("algorithm", [None, CrossGraph()])
+def test_a_known_reserve_is_a_mask_of_the_learner(feedback: str, algorithm: Any) -> None:
+    """The same bids as of a learner that is told which may be made, with losses by hand."""
+    own = bidder(feedback=feedback, horizon=400, algorithm=algorithm)
+    learner = own.learner.algorithm.start(own.learner.problem, seed=0)
+    generator = np.random.default_rng(3)
+    for _ in range(400):
+        value, price = generator.uniform(0, HIGHEST), generator.uniform(0, 7)
+        reserve = float(generator.choice([0.0, 1.0, 3.0]))
+        bid = own.bid(value, reserve=reserve)
+        mask = np.array([reserve <= b <= value for b in BIDS])
+        if not mask.any():
+            assert bid.amount is None
+            continue
+        decision = learner.act([1.0, value / HIGHEST], mask)
+        assert bid.amount == BIDS[decision.arm]
+        won = bid.amount >= price
+        told = {"always": True, "after-loss": not won, "after-win": won, "won-lost": False}
+        own.settle(bid, won=won, highest_competing_bid=price if told[feedback] else None)
+        learner.learn(
+            decision,
+            [
+                [1 + BIDS[b] / HIGHEST, -1.0] if BIDS[b] >= price else [1.0, 0.0]
+                for b in decision.revealed
+            ],
+        )
+    assert own.rounds == learner.round > 200
+
+
+def test_a_reserve_of_nothing_changes_nothing() -> None:
+    plain, told = bidder(bids=11), bidder(bids=11)
+    generator = np.random.default_rng(2)
+    for _ in range(300):
+        value, price = generator.uniform(0, HIGHEST), generator.uniform(0, 5)
+        bid, same = plain.bid(value), told.bid(value, reserve=0)
+        assert bid.amount == same.amount
+        won = float(bid) >= price
+        for own, its in ((plain, bid), (told, same)):
+            own.settle(its, won=won, highest_competing_bid=None if won else price)
+
+
+@pytest.mark.parametrize("feedback", ["after-loss", "after-win", "always"])
+def test_with_reserves_that_are_known_the_best_bids_are_found(feedback: str) -> None:
+    """Whatever the reserve, what is bid in the end earns nearly what the best bid does."""
+    own = bidder(bids=17, feedback=feedback)
+    generator = np.random.default_rng(4)
+    prices = generator.uniform(0, 5, 6000)
+    for price in prices:
+        bid = own.bid(generator.uniform(0, HIGHEST), reserve=float(generator.choice([0.0, 3.0])))
+        won = bid.amount is not None and bid.amount >= price
+        own.settle(bid, won=won, highest_competing_bid=price)
+    for value, reserve in product((4.0, 6.0, 8.0), (0.0, 3.0)):
+        wins = (own.bids[:, None] >= prices).mean(axis=1)
+        earns = np.where(own.bids >= reserve, (value - own.bids) * wins, 0.0)
+        assert own.policy(value, reserve=reserve) @ earns > 0.95 * earns.max()
+
+
+def test_a_reserve_that_was_known_is_not_told_again_as_another() -> None:
+    own = bidder(feedback="always", reserve=1.0)
+    bid = place(own, 3, reserve=2.5)
+    with pytest.raises(InvalidLossesError, match=r"for a reserve price of 2\.5\. Got reserve=3\."):
+        own.settle(bid, won=True, highest_competing_bid=0.5, reserve=3.0)
+    _, same = learned(own, bid, won=True, highest_competing_bid=0.5, reserve=2.5)
+    _, rows = learned(own, bid, won=True, highest_competing_bid=0.5)
+    np.testing.assert_array_equal(rows, same)
+    with pytest.raises(
+        InvalidContextError, match=r"'reserve' parameter of bid .* of at least 1\. "
+    ):
+        own.bid(5.0, reserve=0.5)
+
+
+def test_a_bid_kept_without_a_reserve_is_a_bid() -> None:
+    """As bids were written before they had one."""
+    bid = bidder().bid(5.0)
+    data = bid.to_json()
+    del data["reserve"]
+    assert Bid.from_json(data) == bid
 
 
 def test_a_replaced_amount_is_not_believed() -> None:
@@ -338,6 +467,7 @@ def test_the_shading_curve_is_the_policy() -> None:
     i = 77
     value = curve.values[i]
     policy = own.learner.policy(own.rules.contexts(value), own.rules.amounts <= value)
+    np.testing.assert_array_equal(own.policy(value), policy)
     below = own.rules.amounts < curve.bids[i]
     assert (
         policy[below].sum()

@@ -1,5 +1,6 @@
 """Domain words over a learner: one file per application."""
 
+from crossbandit.applications.application import Application
 from crossbandit.applications.first_price import Bid, FirstPriceBidder
 from crossbandit.applications.newsvendor import Newsvendor, Order
 from crossbandit.applications.recommender import Recommender, Shown
@@ -10,6 +11,7 @@ from crossbandit.applications.spam_filter import SpamFilter, Verdict
 from crossbandit.environments.auctions import geometric_bids
 
 __all__ = [
+    "Application",
     "Bid",
     "Choice",
     "FirstPriceBidder",

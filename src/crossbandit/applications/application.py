@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from crossbandit.algorithms import Algorithm, CrossGraphAdaptive
@@ -12,7 +14,6 @@ from crossbandit.errors import CheckpointError, CrossbanditError
 from crossbandit.validation import reject
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Callable
 
     from crossbandit.algorithms import Learner
@@ -25,6 +26,11 @@ _USUAL = CrossGraphAdaptive()
 
 class Application(ABC):
     """Domain words over a `Learner`.
+
+    All applications have one shape. The constructor takes everything by name: the arms, the
+    contexts, what is seen, and then `horizon`, `algorithm` and `seed`. A method that is named after
+    what is decided takes the context and returns a `Play`; `policy` takes the same and returns the
+    probability of each arm; `settle` takes the play, and its outcome by name.
 
     A subclass names its `kind`, starts its `learner`, and returns from `settings` the arguments
     with which `__init__` would make it again, as `json` can write them.
@@ -54,8 +60,16 @@ class Application(ABC):
         return self.learner.pending
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write everything to one file, atomically; `load` goes on from there."""
-        save(self.learner, path, {"application": self.kind, "settings": self.settings()})
+        """Write everything to one file, atomically; `load` goes on from there.
+
+        A file that cannot be written raises CheckpointError; one that was there before is kept.
+        """
+        notes = {"application": self.kind, "settings": self.settings()}
+        try:
+            save(self.learner, path, notes)
+        except (OSError, ValueError) as error:  # a ValueError if the name can be no file's
+            owner, file = f"{type(self).__name__}.save", os.fspath(path)
+            raise CheckpointError(f"{owner} cannot write {file!r}: {_why(path, error)}") from error
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -72,15 +86,24 @@ class Application(ABC):
             application = make(**notes["settings"], algorithm=learner.algorithm, seed=0)
         except (KeyError, TypeError, CrossbanditError) as error:
             raise CheckpointError(
-                f"The settings in the checkpoint {path!r} do not hold together: {error}"
+                f"The settings in the checkpoint {os.fspath(path)!r} do not hold together: {error}"
             ) from error
         if application.learner.problem != learner.problem:
             raise CheckpointError(
-                f"The checkpoint {path!r} does not hold together: its settings describe another "
-                "problem than its learner's."
+                f"The checkpoint {os.fspath(path)!r} does not hold together: its settings describe "
+                "another problem than its learner's."
             )
         application.learner = learner
         return application
+
+
+def _why(path: str | os.PathLike[str], error: OSError | ValueError) -> str:
+    """Return why a file cannot be written, and what to do."""
+    folder = Path(os.fsdecode(path)).parent
+    if not folder.is_dir():
+        return f"there is no folder {os.fspath(folder)!r}. Make it first."
+    cause = error.strerror if isinstance(error, OSError) and error.strerror else error
+    return f"{cause}. Save to another file."
 
 
 def anchored_as(usual: Algorithm, algorithm: Algorithm) -> Algorithm:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from crossbandit.algorithms import Algorithm
+    from crossbandit.kernels.rounds import Booleans, Floats
     from crossbandit.streams import Seed
 
 _CURVE_POINTS = 101
@@ -31,11 +32,13 @@ _CURVE_POINTS = 101
 class Bid(Play):
     """One bid: place `amount`, keep the bid until its auction is over, then hand it to `settle`.
 
-    It is None where no bid may be made: none of the bids is at most the value.
+    It is None where no bid may be made: none of the bids is at most the value and at least the
+    auction's `reserve`, if that was known.
     """
 
     amount: float | None
     value: float
+    reserve: float | None = None
 
     def __float__(self) -> float:
         return 0.0 if self.amount is None else self.amount
@@ -64,9 +67,9 @@ class FirstPriceBidder(Application):
       reveals depends on the outcome, which no feedback graph can say. The bidder learns from the
       bid itself alone, which is sound whatever happens, and slow. Ask for the competing bid.
 
-    A bid below `reserve` never wins; an auction may have a reserve of its own, see `settle`. An
-    equal competing bid is beaten if `ties` is "win". With `at_most_value`, no bid is above the
-    value.
+    A bid below `reserve` never wins; an auction may have a reserve of its own, which is known when
+    bidding (see `bid`) or afterwards (see `settle`). An equal competing bid is beaten if `ties` is
+    "win". With `at_most_value`, no bid is above the value.
 
     `algorithm` is the parameter-free learner unless given (`usual_algorithm`); others may need the
     `horizon`, which is the number of auctions to come.
@@ -109,9 +112,14 @@ class FirstPriceBidder(Application):
         problem = Problem(self.rules.graph(feedback), features=2, horizon=horizon)
         self.learner = started(owner, algorithm, problem, seed, usual_algorithm(feedback))
 
+    @property
+    def bids(self) -> Floats:
+        """The bids that may be made, ascending; in the order of `policy`."""
+        return self.rules.amounts
+
     def settings(self) -> dict[str, Any]:
         return {
-            "bids": self.rules.amounts.tolist(),
+            "bids": self.bids.tolist(),
             "value_range": list(self.value_range),
             "feedback": self.feedback,
             "reserve": self.rules.reserve,
@@ -120,15 +128,18 @@ class FirstPriceBidder(Application):
             "horizon": self.learner.problem.horizon,
         }
 
-    def bid(self, value: float) -> Bid:
-        """Choose a bid for something that is worth `value` if it is won."""
-        worth = self._value(value)
-        available = self.rules.available([worth])
+    def bid(self, value: float, *, reserve: float | None = None) -> Bid:
+        """Choose a bid for something that is worth `value` if it is won.
+
+        `reserve` is this auction's own reserve price, if it is known; at least the bidder's. No
+        bid is then below it. It counts as a part of the context: what this auction shows holds for
+        auctions with any other reserve, on the condition that others would have bid the same.
+        """
+        worth, floor, available = self._auction("bid", value, reserve)
         if available is not None and not available.any():
-            return Bid(None, None, worth)
-        mask = None if available is None else available[0]
-        decision = self.learner.act(self.rules.contexts(worth), mask)
-        return Bid(decision, float(self.rules.amounts[decision.arm]), worth)
+            return Bid(None, None, worth, floor)
+        decision = self.learner.act(self.rules.contexts(worth), available)
+        return Bid(decision, float(self.bids[decision.arm]), worth, floor)
 
     def settle(
         self,
@@ -145,42 +156,76 @@ class FirstPriceBidder(Application):
         auctions would mislead the bidder, as the others are not left: use feedback "won-lost".
 
         `highest_competing_bid` is needed where the bidder's feedback says that it is told, and is
-        not looked at otherwise, but for contradictions. Where nobody else bid, it is 0. `reserve`
-        is this auction's own reserve price, in place of the bidder's.
+        not looked at otherwise, but for contradictions. Where nobody else bid, it is 0. Tell it as
+        it was, not the reserve price where that is higher.
+
+        `reserve` is this auction's own reserve price, in place of the bidder's, where it was not
+        known when the bid was made. It then counts like a competing bid.
         """
         if made(bid, Bid).decision is None:
             if boolean("settle", "won", won, error=InvalidLossesError):
-                raise _contradiction(None, "no bid was made, so it cannot have won")
+                raise InvalidLossesError("No bid was made, so it cannot have won.")
             return
         decision = played(bid, Bid, self.learner)
-        rules, amount = self.rules, float(self.rules.amounts[decision.arm])
-        if reserve is not None:
-            own = number("settle", "reserve", reserve, at_least=0, error=InvalidLossesError)
-            rules = replace(rules, reserve=own)
+        amount = float(self.bids[decision.arm])
+        rules = self.rules if reserve is None else self._rules(bid, reserve)
         has_won = boolean("settle", "won", won, error=InvalidLossesError)
         price = self._price(rules, amount, highest_competing_bid, won=has_won)
         rows = rules.block([price]).base[0]
         self.learner.learn(decision, rows[list(decision.revealed)])
 
-    def shading_curve(self, values: npt.ArrayLike | None = None) -> ShadingCurve:
+    def policy(self, value: float, *, reserve: float | None = None) -> Floats:
+        """Return the probability with which each bid would be made now; all 0 if none may be."""
+        return self._policy("policy", value, reserve)
+
+    def shading_curve(
+        self, values: npt.ArrayLike | None = None, *, reserve: float | None = None
+    ) -> ShadingCurve:
         """Return what would be bid now for each of `values`, evenly spread if None.
 
         Where no bid may be made, it is NaN.
         """
         if values is None:
             values = np.linspace(*self.value_range, _CURVE_POINTS)
-        worths = np.array([self._value(value) for value in np.atleast_1d(np.asarray(values))])
-        available = self.rules.available(worths)
-        policies = np.full((worths.size, self.rules.arms), np.nan)
-        for i, context in enumerate(self.rules.contexts(worths)):
-            mask = None if available is None else available[i]
-            if mask is None or mask.any():
-                policies[i] = self.learner.policy(context, mask)
-        return ShadingCurve.of(worths, self.rules.amounts, policies)
+        worths = np.atleast_1d(np.asarray(values))
+        policies = np.empty((worths.size, self.rules.arms))
+        for i, value in enumerate(worths):
+            policies[i] = self._policy("shading_curve", value, reserve)
+        policies[~policies.any(axis=1)] = np.nan
+        return ShadingCurve.of(worths.astype(np.float64), self.bids, policies)
 
-    def _value(self, value: object) -> float:
+    def _policy(self, owner: str, value: object, reserve: object) -> Floats:
+        worth, _, available = self._auction(owner, value, reserve)
+        if available is not None and not available.any():
+            return np.zeros(self.rules.arms)
+        return self.learner.policy(self.rules.contexts(worth), available)
+
+    def _auction(
+        self, owner: str, value: object, reserve: object
+    ) -> tuple[float, float | None, Booleans | None]:
+        """Return the value and the reserve of an auction, and which bids may be made in it."""
         low, high = self.value_range
-        return number("bid", "value", value, at_least=low, at_most=high, error=InvalidContextError)
+        worth = number(owner, "value", value, at_least=low, at_most=high, error=InvalidContextError)
+        affordable = self.rules.available([worth])
+        available = None if affordable is None else affordable[0]
+        if reserve is None:
+            return worth, None, available
+        least = self.rules.reserve
+        floor = number(owner, "reserve", reserve, at_least=least, error=InvalidContextError)
+        reaching = self.bids >= floor
+        return worth, floor, reaching if available is None else reaching & available
+
+    def _rules(self, bid: Bid, reserve: object) -> AuctionRules:
+        """Return the rules of an auction whose reserve is told when it is settled."""
+        told = number("settle", "reserve", reserve, at_least=0, error=InvalidLossesError)
+        if bid.reserve is None:
+            return replace(self.rules, reserve=told)
+        if told != bid.reserve:
+            raise InvalidLossesError(
+                f"The bid was made for a reserve price of {bid.reserve}. Got "
+                f"reserve={told:.15g}. Nothing was learned; correct it, or leave the bid unsettled."
+            )
+        return self.rules
 
     def _price(self, rules: AuctionRules, amount: float, told: float | None, *, won: bool) -> float:
         """Return a price that makes all revealed bids win or lose as they did, or would have."""
@@ -207,9 +252,8 @@ class FirstPriceBidder(Application):
         return price
 
 
-def _contradiction(amount: float | None, why: str) -> InvalidLossesError:
-    bid = "None" if amount is None else f"{amount:.15g}"
+def _contradiction(amount: float, why: str) -> InvalidLossesError:
     return InvalidLossesError(
-        f"The outcome of the bid of {bid} contradicts itself: {why}. Nothing was learned; correct "
-        "the outcome (if the auction had a reserve price of its own, give it as 'reserve')."
+        f"The outcome of the bid of {amount:.15g} contradicts itself: {why}. Nothing was learned; "
+        "correct the outcome (if the auction had a reserve price of its own, give it as 'reserve')."
     )

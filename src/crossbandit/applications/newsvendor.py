@@ -34,7 +34,8 @@ class Newsvendor(Application):
     """Learns how much to order at the price and the cost of the day; leftovers are worth nothing.
 
     `orders` are the quantities that may be ordered. `price_range` and `cost_range` bound what is to
-    come, each as (lowest, highest); money may be in any unit. `feedback` is what is seen:
+    come, each as (lowest, highest); money may be in any unit. Where a leftover is worth s, order at
+    the price and the cost less s. `feedback` is what is seen:
 
     - "sales": how much was sold. A smaller order would have sold the same, or all of it; so each
       order reveals itself and all smaller orders. What a larger one would have sold is not known
@@ -50,7 +51,7 @@ class Newsvendor(Application):
     >>> for _ in range(3_000):
     ...     order = newsvendor.order(price=rng.uniform(2, 4), cost=rng.uniform(1, 2))
     ...     newsvendor.settle(order, sold=min(order.quantity, rng.integers(10, 21)))
-    >>> usual = [newsvendor.policy(4, cost) @ newsvendor.rules.amounts for cost in (1, 2)]
+    >>> usual = [newsvendor.policy(4, cost) @ newsvendor.orders for cost in (1, 2)]
     >>> np.round(usual)  # of the 10 to 20 that are wanted
     array([18., 15.])
     """
@@ -78,9 +79,14 @@ class Newsvendor(Application):
         usual = CrossGraphAdaptive(anchored=feedback == "sales")
         self.learner = started(owner, algorithm, problem, seed, usual)
 
+    @property
+    def orders(self) -> Floats:
+        """The quantities that may be ordered, ascending; in the order of `policy`."""
+        return self.rules.amounts
+
     def settings(self) -> dict[str, Any]:
         return {
-            "orders": self.rules.amounts.tolist(),
+            "orders": self.orders.tolist(),
             "price_range": list(self.rules.price_range),
             "cost_range": list(self.rules.cost_range),
             "feedback": self.feedback,
@@ -91,7 +97,7 @@ class Newsvendor(Application):
         """Choose how much to order, where a unit costs `cost` and is sold for `price`."""
         context = self._context("order", price, cost)
         decision = self.learner.act(context)
-        return Order(decision, float(self.rules.amounts[decision.arm]), *context[1:])
+        return Order(decision, float(self.orders[decision.arm]), *context[1:])
 
     def settle(self, order: Order, *, sold: float, demand: float | None = None) -> None:
         """Learn from what was sold of an order.
@@ -104,7 +110,7 @@ class Newsvendor(Application):
         only checked against `sold`.
         """
         decision = played(order, Order, self.learner)
-        quantity = float(self.rules.amounts[decision.arm])
+        quantity = float(self.orders[decision.arm])
         sales = number(
             "settle", "sold", sold, at_least=0, at_most=quantity, error=InvalidLossesError
         )

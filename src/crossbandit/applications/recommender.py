@@ -14,7 +14,7 @@ from crossbandit.environments.amounts import bounds
 from crossbandit.environments.recommendation import segment_weights, similar_items
 from crossbandit.errors import InvalidContextError, InvalidLossesError
 from crossbandit.problem import Problem
-from crossbandit.validation import number, reject
+from crossbandit.validation import number, reject, verbatim
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -54,8 +54,8 @@ class Recommender(Application):
 
     >>> recommender = Recommender(
     ...     items={"tent": [1, 0], "tarp": [1, 0.2], "stove": [0, 1]},
-    ...     similarity=0.9,
     ...     segments={"thrifty": [3, 1], "picky": [0, 1]},  # price, quality
+    ...     similarity=0.9,
     ...     rating_range=(1, 5),
     ...     seed=1,
     ... )
@@ -75,38 +75,44 @@ class Recommender(Application):
         self,
         *,
         items: Mapping[str, npt.ArrayLike],
-        similarity: float,
         segments: Mapping[str, npt.ArrayLike],
+        similarity: float,
         rating_range: tuple[float, float] = (0.0, 1.0),
         graph: FeedbackGraph | dict[str, Any] | None = None,
         horizon: int | None = None,
         algorithm: Algorithm | None = None,
         seed: Seed,
     ) -> None:
-        items = by_name("Recommender", "items", items)
-        segments = by_name("Recommender", "segments", segments)
-        self._items = Names("Recommender", "items", items, at_least=2)
-        self._segments = Names("Recommender", "segments", segments, at_least=1)
-        self.rating_range = bounds("Recommender", "rating_range", rating_range)
-        least = number("Recommender", "similarity", similarity, at_least=-1, at_most=1)
+        owner = type(self).__name__
+        items = by_name(owner, "items", items)
+        segments = by_name(owner, "segments", segments)
+        self._items = Names(owner, "items", items, at_least=2)
+        self._segments = Names(owner, "segments", segments, at_least=1)
+        self.rating_range = bounds(owner, "rating_range", rating_range)
+        least = number(owner, "similarity", similarity, at_least=-1, at_most=1)
         if graph is None:
             vectors = list(items.values())
-            shown = similar_items(vectors, least, owner="Recommender", name="items")
+            shown = similar_items(vectors, least, owner=owner, name="items")
         else:
-            shown = graph_of("Recommender", graph, self._items)
-        shares = segment_weights("Recommender", "segments", list(segments.values()))
+            shown = graph_of(owner, graph, self._items)
+        shares = segment_weights(owner, "segments", list(segments.values()))
         self._given = {
             "items": {name: _plain(vector) for name, vector in items.items()},
-            "similarity": least,
             "segments": {name: _plain(row) for name, row in segments.items()},
+            "similarity": least,
         }
         problem = Problem(shown, features=shares, horizon=horizon)
-        self.learner = started("Recommender", algorithm, problem, seed)
+        self.learner = started(owner, algorithm, problem, seed)
 
     @property
     def items(self) -> list[str]:
         """The names of the items, in the order of `policy`."""
         return list(self._items)
+
+    @property
+    def segments(self) -> list[str]:
+        """The names of the segments."""
+        return list(self._segments)
 
     def settings(self) -> dict[str, Any]:
         return {
@@ -124,8 +130,9 @@ class Recommender(Application):
         return Shown(decision, items[decision.arm], beside, segment)
 
     def settle(self, shown: Shown, *, ratings: Mapping[str, npt.ArrayLike]) -> None:
-        """Learn from the ratings of all items that were shown, one number for each aspect.
+        """Learn from the ratings of all items that were shown, by their names.
 
+        A rating has one number for each aspect.
         Recommendations may be settled late and in any order. One whose ratings were lost by chance
         may be left; where it depends on the ratings whether they are given, leaving them would
         mislead the recommender.
@@ -133,7 +140,7 @@ class Recommender(Application):
         decision = played(shown, Shown, self.learner)
         items = [self.items[b] for b in decision.revealed]
         given = for_each("ratings", ratings, items)
-        self.learner.learn(decision, [self._row(given[item]) for item in items])
+        self.learner.learn(decision, [self._row(item, given[item]) for item in items])
 
     def policy(self, segment: str) -> Floats:
         """Return the probability with which each item would be shown now."""
@@ -142,17 +149,19 @@ class Recommender(Application):
     def _segment(self, owner: str, segment: object) -> int:
         return self._segments.number(owner, "segment", segment, InvalidContextError)
 
-    def _row(self, rating: npt.ArrayLike) -> Floats:
+    def _row(self, item: str, rating: npt.ArrayLike) -> Floats:
         """Return what is missing to the best rating in each aspect, in parts of the range."""
         low, high = self.rating_range
         aspects = self.learner.problem.form.columns
         expected = f"{aspects} numbers from {low:.15g} to {high:.15g} for each item"
         try:
-            given = np.atleast_1d(np.array(rating, dtype=np.float64))
-        except (TypeError, ValueError):
-            reject("settle", "ratings", expected, rating, error=InvalidLossesError)
-        if given.shape != (aspects,) or not ((given >= low) & (given <= high)).all():
-            reject("settle", "ratings", expected, rating, error=InvalidLossesError)
+            given = np.atleast_1d(np.asarray(rating))
+        except ValueError:  # rows of different lengths
+            given = np.empty(0)
+        numeric = given.dtype.kind in "iuf" and given.shape == (aspects,)
+        if not numeric or not ((given >= low) & (given <= high)).all():
+            got = verbatim(f"{rating!r} for {item!r}")
+            reject("settle", "ratings", expected, got, error=InvalidLossesError)
         row: Floats = (high - given) / (high - low)
         return row
 

@@ -60,7 +60,7 @@ class PostedPriceSeller(Application):
     ...     offer = seller.price(cost=2.0)
     ...     sold = offer.price <= willing
     ...     seller.settle(offer, sold=sold, willingness=None if sold else willing)
-    >>> int(seller.rules.amounts[seller.policy(2.0).argmax()])  # where (p - 2) (10 - p) is largest
+    >>> int(seller.prices[seller.policy(2.0).argmax()])  # where (p - 2) (10 - p) is largest
     6
     """
 
@@ -90,9 +90,14 @@ class PostedPriceSeller(Application):
         usual = CrossGraphAdaptive(anchored=reports == "after-refusal")
         self.learner = started(owner, algorithm, problem, seed, usual)
 
+    @property
+    def prices(self) -> Floats:
+        """The prices that may be asked, ascending; in the order of `policy`."""
+        return self.rules.amounts
+
     def settings(self) -> dict[str, Any]:
         return {
-            "prices": self.rules.amounts.tolist(),
+            "prices": self.prices.tolist(),
             "cost_range": list(self.rules.cost_range),
             "reports": self.reports,
             "at_least_cost": self.rules.at_least_cost,
@@ -105,7 +110,7 @@ class PostedPriceSeller(Application):
         if available is not None and not available.any():
             return Offer(None, None, spent)
         decision = self.learner.act(self.rules.contexts(spent), available)
-        return Offer(decision, float(self.rules.amounts[decision.arm]), spent)
+        return Offer(decision, float(self.prices[decision.arm]), spent)
 
     def settle(self, offer: Offer, *, sold: bool, willingness: float | None = None) -> None:
         """Learn from a buyer's answer.
@@ -123,7 +128,7 @@ class PostedPriceSeller(Application):
             return
         decision = played(offer, Offer, self.learner)
         has_sold = boolean("settle", "sold", sold, error=InvalidLossesError)
-        asked = float(self.rules.amounts[decision.arm])
+        asked = float(self.prices[decision.arm])
         willing = self._willingness(asked, willingness, sold=has_sold)
         rows = self.rules.rows([willing])[0]
         self.learner.learn(decision, rows[list(decision.revealed)])
@@ -132,7 +137,7 @@ class PostedPriceSeller(Application):
         """Return the probability with which each price would be asked now; all 0 if none may be."""
         spent, available = self._cost("policy", cost)
         if available is not None and not available.any():
-            return np.zeros(self.rules.amounts.size)
+            return np.zeros(self.prices.size)
         return self.learner.policy(self.rules.contexts(spent), available)
 
     def _cost(self, owner: str, cost: object) -> tuple[float, Booleans | None]:

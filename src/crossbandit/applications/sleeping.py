@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -14,7 +15,7 @@ from crossbandit.environments.amounts import bounds
 from crossbandit.errors import InvalidContextError, InvalidLossesError
 from crossbandit.graphs import singletons
 from crossbandit.problem import Problem
-from crossbandit.validation import number, reject
+from crossbandit.validation import reject, verbatim
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -54,7 +55,7 @@ class SleepingArms(Application):
     >>> for day in range(600):
     ...     awake = ["van", "taxi"] if day % 3 else ["van", "bike", "taxi"]
     ...     choice = couriers.choose(awake)
-    ...     couriers.settle(choice, {choice.arm: minutes[choice.arm]})
+    ...     couriers.settle(choice, losses={choice.arm: minutes[choice.arm]})
     >>> couriers.policy(["van", "taxi"]).round(1), couriers.policy().round(1)
     (array([0., 0., 1.]), array([0., 1., 0.]))
     """
@@ -71,12 +72,13 @@ class SleepingArms(Application):
         algorithm: Algorithm | None = None,
         seed: Seed,
     ) -> None:
-        self._arms = Names("SleepingArms", "arms", arms, at_least=2)
-        self.loss_range = bounds("SleepingArms", "loss_range", loss_range)
+        owner = type(self).__name__
+        self._arms = Names(owner, "arms", arms, at_least=2)
+        self.loss_range = bounds(owner, "loss_range", loss_range)
         alone = singletons(len(self._arms))
-        shown = alone if graph is None else graph_of("SleepingArms", graph, self._arms)
+        shown = alone if graph is None else graph_of(owner, graph, self._arms)
         problem = Problem(shown, features=1, horizon=horizon)
-        self.learner = started("SleepingArms", algorithm, problem, seed)
+        self.learner = started(owner, algorithm, problem, seed)
 
     @property
     def arms(self) -> list[str]:
@@ -97,27 +99,30 @@ class SleepingArms(Application):
         arms = self.arms
         return Choice(decision, arms[decision.arm], tuple(arms[b] for b in decision.revealed))
 
-    def settle(self, choice: Choice, losses: Mapping[str, float]) -> None:
-        """Learn from the losses of the arms that a choice has revealed.
+    def settle(self, choice: Choice, *, losses: Mapping[str, float]) -> None:
+        """Learn from the losses of the arms that a choice has revealed, by their names.
 
         Choices may be settled late and in any order. One whose losses were lost by chance may be
         left; where it depends on the losses whether they are told, leaving them would mislead.
         """
         decision = played(choice, Choice, self.learner)
-        low, high = self.loss_range
         arms = [self.arms[b] for b in decision.revealed]
         given = for_each("losses", losses, arms)
-        lost = [
-            number(
-                "settle", "losses", given[arm], at_least=low, at_most=high, error=InvalidLossesError
-            )
-            for arm in arms
-        ]
-        self.learner.learn(decision, [[(loss - low) / (high - low)] for loss in lost])
+        self.learner.learn(decision, [[self._share(arm, given[arm])] for arm in arms])
 
     def policy(self, available: Iterable[str] | None = None) -> Floats:
         """Return the probability with which each arm would be chosen now."""
         return self.learner.policy(_CONTEXT, self._mask("policy", available))
+
+    def _share(self, arm: str, loss: Any) -> float:
+        """Return a loss in parts of the range."""
+        low, high = self.loss_range
+        number = isinstance(loss, numbers.Real) and not isinstance(loss, bool)
+        if not number or not low <= loss <= high:
+            expected = f"numbers from {low:.15g} to {high:.15g}"
+            got = verbatim(f"{loss!r} for {arm!r}")
+            reject("settle", "losses", expected, got, error=InvalidLossesError)
+        return (float(loss) - low) / (high - low)
 
     def _mask(self, owner: str, available: Iterable[str] | None) -> Booleans | None:
         if available is None:

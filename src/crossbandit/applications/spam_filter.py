@@ -15,12 +15,13 @@ from crossbandit.environments.spam import DELIVER, mail_rows
 from crossbandit.errors import InvalidContextError, InvalidLossesError
 from crossbandit.graphs import apple_tasting
 from crossbandit.problem import Problem
-from crossbandit.validation import reject
+from crossbandit.validation import boolean, reject
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from crossbandit.algorithms import Algorithm
+    from crossbandit.kernels.rounds import Floats
     from crossbandit.streams import Seed
 
 
@@ -66,12 +67,21 @@ class SpamFilter(Application):
         algorithm: Algorithm | None = None,
         seed: Seed,
     ) -> None:
-        mailboxes = by_name("SpamFilter", "mailboxes", mailboxes)
-        self._mailboxes = Names("SpamFilter", "mailboxes", mailboxes, at_least=1)
-        self._harms = {name: _harms(harms) for name, harms in mailboxes.items()}
+        owner = type(self).__name__
+        mailboxes = by_name(owner, "mailboxes", mailboxes)
+        self._mailboxes = Names(owner, "mailboxes", mailboxes, at_least=1)
+        meaning = "the harm of spam, and of a lost message"
+        self._harms = {
+            name: pair(owner, "mailboxes", harms, meaning) for name, harms in mailboxes.items()
+        }
         table = np.array(list(self._harms.values()))
         problem = Problem(apple_tasting(), features=table / table.max(), horizon=horizon)
-        self.learner = started("SpamFilter", algorithm, problem, seed)
+        self.learner = started(owner, algorithm, problem, seed)
+
+    @property
+    def mailboxes(self) -> list[str]:
+        """The names of the mailboxes."""
+        return list(self._mailboxes)
 
     def settings(self) -> dict[str, Any]:
         mailboxes = {name: list(harms) for name, harms in self._harms.items()}
@@ -93,13 +103,19 @@ class SpamFilter(Application):
         count: the filter's weights rest on blocked messages being unseen.
         """
         decision = played(verdict, Verdict, self.learner)
-        if decision.arm != DELIVER:
-            self.learner.learn(decision, [])
+        if decision.arm == DELIVER:
+            if not isinstance(spam, bool | np.bool_):
+                expected = "True or False for a message that was delivered"
+                reject("settle", "spam", expected, spam, error=InvalidLossesError)
+            self.learner.learn(decision, mail_rows([spam])[0])
             return
-        if not isinstance(spam, bool | np.bool_):
-            expected = "True or False for a message that was delivered"
-            reject("settle", "spam", expected, spam, error=InvalidLossesError)
-        self.learner.learn(decision, mail_rows([spam])[0])
+        if spam is not None:
+            boolean("settle", "spam", spam, error=InvalidLossesError)
+        self.learner.learn(decision, [])
+
+    def policy(self, mailbox: str) -> Floats:
+        """Return the probabilities with which a message would be blocked and delivered now."""
+        return self.learner.policy(self._mailbox("policy", mailbox))
 
     def delivers(self, mailbox: str) -> float:
         """Return the probability with which a message to `mailbox` would be delivered now."""
@@ -107,8 +123,3 @@ class SpamFilter(Application):
 
     def _mailbox(self, owner: str, mailbox: object) -> int:
         return self._mailboxes.number(owner, "mailbox", mailbox, InvalidContextError)
-
-
-def _harms(harms: Any) -> tuple[float, float]:
-    meaning = "the harm of spam, and of a lost message"
-    return pair("SpamFilter", "mailboxes", harms, meaning)
