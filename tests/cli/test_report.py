@@ -7,6 +7,7 @@ from typer.testing import CliRunner
 from crossbandit import studies
 from crossbandit.cli.app import app
 from crossbandit.errors import CrossbanditError
+from tests.studies.helpers import mischief
 
 STUDY = """
 [study]
@@ -26,6 +27,7 @@ KINDS = {
     "regret.png",
     "regret.pdf",
     "regret.svg",
+    "curves.pdf",
 }
 
 
@@ -63,6 +65,28 @@ def test_a_results_file_by_itself_gives_the_same_page(folder: Path, tmp_path: Pa
         assert (copy / name).read_bytes() == (tmp_path / "one" / "two" / name).read_bytes()
     report(copy / "results.duckdb", "--out", tmp_path / "three")
     assert (tmp_path / "three" / "tables.csv").read_bytes() == (copy / "tables.csv").read_bytes()
+
+
+def test_cells_that_failed_are_named(tmp_path: Path) -> None:
+    path = mischief(tmp_path, '"raising"')
+    studies.run(studies.Study.from_toml(path), tmp_path / "out", jobs=1)
+    line = "paper-benchmark, raising, seed 6: RuntimeError: boom"
+    result = CliRunner().invoke(app, ["report", str(tmp_path / "out")])
+    assert result.exit_code == 0, result.output
+    assert "1 cell has failed" in result.stderr
+    assert line in result.stderr
+    page = (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
+    assert "1 cell has failed and is missing from everything below." in page
+    assert f"<li>{line}" in page
+
+
+def test_every_part_has_its_curves(tmp_path: Path) -> None:
+    study = STUDY + STUDY[STUDY.index("[[part]]") :].replace("alphas", "Over / time")
+    study += STUDY[STUDY.index("[[part]]") :].replace("alphas", "over time")
+    studies.run(studies.Study.from_toml(study), tmp_path, jobs=1)
+    report(tmp_path)
+    names = {path.name for path in tmp_path.glob("curves*")}
+    assert names == {"curves-alphas.pdf", "curves-over-time.pdf", "curves-over-time-2.pdf"}
 
 
 def test_where_there_is_nothing(tmp_path: Path) -> None:

@@ -40,7 +40,8 @@ class Reader(HTMLParser):
 
     @property
     def text(self) -> str:
-        return re.sub(r"\s+", " ", " ".join(self.words))
+        text = re.sub(r"\s+", " ", " ".join(self.words))
+        return text.replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
 
 
 @pytest.fixture(scope="module")
@@ -150,6 +151,39 @@ def test_any_study_has_a_page() -> None:
     found = data(text)
     assert [sweep["numeric"] for sweep in found["sweeps"]] == [True, False]
     assert found["curves"][2]["series"][0]["half"] is None
+
+
+def test_it_says_which_intervals_are_shown(text: str) -> None:
+    shown = Reader(text).text
+    assert "Bars are 95 % confidence intervals at 1.96 standard errors, as in the paper." in shown
+    assert shown.count("seeds 200 to 209, ± the half-width of its " + tables.AS_PAPER) == 1
+    assert shown.count("seeds 100 to 109, ± the half-width of its " + tables.AS_PAPER) == 1
+    assert "bands that are 95 % confidence intervals by Student's law" in shown
+    assert "missing" not in shown
+
+
+def test_it_says_which_intervals_stand_beside_the_papers() -> None:
+    frame = as_published(tables=())
+    mine = frame[frame["part"] == "graph"].assign(part="mine")
+    shown = Reader(page(compose(pd.concat([frame, mine]), command="x"))).text
+    assert "those of runs that the paper does not have are by Student's law" in shown
+    assert shown.count(tables.AS_PAPER) == 2
+    assert shown.count(tables.STUDENT) == 1
+
+
+def test_it_says_which_seeds_a_column_has_and_what_is_missing() -> None:
+    rows = [
+        row("one", {"horizon": horizon}, name, seed, 5.0 + seed)
+        for horizon in (100, 200)
+        for name, seeds in (("all", 4), ("few", 2))
+        for seed in range(seeds)
+        if (horizon, name, seed) != (200, "few", 1)
+    ]
+    shown = Reader(page(compose(pd.DataFrame(rows), command="x"))).text
+    assert "Mean over seeds 0 to 3 (few: 1 to 2 seeds), ± the half-width" in shown
+    assert "Of 16 cells, 5 are missing: failed, or not run." in shown
+    assert "Bars are 95 % confidence intervals by Student's law." in shown
+    assert "1.96" not in shown
 
 
 def test_a_name_cannot_break_out_of_the_page() -> None:

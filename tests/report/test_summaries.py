@@ -1,19 +1,43 @@
 import math
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from crossbandit.errors import InvalidInputError
-from crossbandit.report import paper
+from crossbandit.report import compose, paper
 from crossbandit.report.summaries import half_width, slope, summarize
 from tests.report.frames import HALF_WIDTH, OFFSETS, as_published, row
 
 
 def test_half_width_by_hand() -> None:
-    # Mean 3, squared deviations 4 + 0 + 4, variance 8 / 2 = 4, standard error 2 / sqrt(3).
-    assert half_width([1.0, 3.0, 5.0]) == pytest.approx(1.96 * 2 / math.sqrt(3))
-    assert half_width(OFFSETS) == pytest.approx(HALF_WIDTH)
+    # Mean 3, squared deviations 4 + 0 + 4, variance 8 / 2 = 4, standard error 2 / sqrt(3);
+    # 4.302653 is Student's quantile for three seeds.
+    assert half_width([1.0, 3.0, 5.0]) == pytest.approx(4.302653 * 2 / math.sqrt(3))
+    assert half_width([1.0, 3.0, 5.0], as_paper=True) == pytest.approx(1.96 * 2 / math.sqrt(3))
+    assert half_width(OFFSETS, as_paper=True) == pytest.approx(HALF_WIDTH)
     assert math.isnan(half_width([1.0]))
+
+
+@pytest.mark.parametrize("seeds", [2, 3, 5])
+def test_intervals_of_few_seeds_cover_as_often_as_they_say(seeds: int) -> None:
+    # 20,000 intervals of 95 %: 5 standard errors of the share are 0.0077. Chance of a false alarm:
+    # 6e-7. With 1.96 standard errors, the shares would be 0.70, 0.81 and 0.88.
+    samples = np.random.default_rng(5).normal(size=(20_000, seeds))
+    covered = np.mean([abs(sample.mean()) <= half_width(sample) for sample in samples])
+    assert covered == pytest.approx(0.95, abs=0.0077)
+
+
+def test_the_papers_entries_and_no_others_have_its_half_widths() -> None:
+    frame = as_published()
+    frame = pd.concat([frame, frame[frame["part"] == "graph"].assign(part="mine")])
+    papers, _, mine = compose(frame, command="").sweeps
+    students = 2.262157 / 1.96 * HALF_WIDTH  # the quantile for ten seeds
+    for entry in papers.entries.values():
+        assert entry.summary.half_width == pytest.approx(HALF_WIDTH)
+        assert entry.summary.curve.half_widths[-1] == pytest.approx(students)
+    for entry in mine.entries.values():
+        assert entry.summary.half_width == pytest.approx(students)
 
 
 def test_means_and_curves_by_hand() -> None:
@@ -24,11 +48,12 @@ def test_means_and_curves_by_hand() -> None:
     (summary,) = summarize(frame)
     assert summary.seeds == (0, 1)
     assert summary.regret == 6.0
-    # Variance 8, standard error 2; in the middle of the curve half of that.
-    assert summary.half_width == pytest.approx(1.96 * 2)
+    # Variance 8, standard error 2; in the middle of the curve half of that. 12.706205 is
+    # Student's quantile for two seeds.
+    assert summary.half_width == pytest.approx(12.706205 * 2)
     assert summary.curve.rounds.tolist() == [5, 10]
     assert summary.curve.mean.tolist() == [3, 6]
-    assert summary.curve.half_widths.tolist() == pytest.approx([1.96, 3.92])
+    assert summary.curve.half_widths.tolist() == pytest.approx([12.706205, 2 * 12.706205])
     assert summary.setting["alpha"] == 4
     assert summary.parameters == {"id": "a", "tuning": "experiment"}
 

@@ -16,7 +16,7 @@ def report(
         Path, typer.Argument(metavar="DIR", help="A study's folder, or a results file.")
     ],
     out: Annotated[
-        Path | None, typer.Option(help="Folder of the report. [default: beside the results]")
+        Path | None, typer.Option(help="Folder of the report. \\[default: beside the results]")
     ] = None,
 ) -> None:
     """Make the page, the tables and the figures of a study from its results.
@@ -28,11 +28,20 @@ def report(
 
     frame = studies.load(source)
     folder = (source if source.is_dir() else source.parent) if out is None else out
-    result = reports.compose(frame, command=f"crossbandit report {source.resolve().name}")
+    command = f"crossbandit report {source.resolve().name}"
+    result = reports.compose(frame, command=command, failures=studies.failures(source))
     paths = reports.write(result, folder)
     console = Console()
     if result.verdicts:
         console.print(verdict_table(result.verdicts))
     print_paths(console, paths)
+    if result.failed:
+        cells = "1 cell has" if len(result.failed) == 1 else f"{len(result.failed):,} cells have"
+        Console(stderr=True).print(
+            f"{cells} failed and cannot be in the report. The first: {result.failed[0]}",
+            highlight=False,
+            markup=False,
+            soft_wrap=True,
+        )
     if not result.met:
         raise typer.Exit(1)

@@ -24,6 +24,7 @@ class Report:
     verdicts: tuple[Verdict, ...]
     spreads: tuple[Spread, ...]
     facts: tuple[tuple[str, str], ...]
+    failed: tuple[str, ...] = ()  # a line for each cell that failed and is missing
 
     @property
     def of_paper(self) -> bool:
@@ -41,8 +42,11 @@ class Report:
         return tuple(dict.fromkeys(m for sweep in self.sweeps for m in sweep.methods))
 
 
-def compose(frame: pd.DataFrame, *, command: str) -> Report:
-    """Make a report of a frame with one row per run; `command` is how the runs were made."""
+def compose(frame: pd.DataFrame, *, command: str, failures: pd.DataFrame | None = None) -> Report:
+    """Make a report of a frame with one row per run; `command` is how the runs were made.
+
+    `failures` has one row per cell that failed and is missing.
+    """
     frame = frame.drop_duplicates(["part", "cell"])  # two studies in one folder may share runs
     summaries = summarize(frame)
     of_paper = _paper_sweeps(summaries)
@@ -54,6 +58,16 @@ def compose(frame: pd.DataFrame, *, command: str) -> Report:
         verdicts=tuple(judge(of_paper)) if of_paper else (),
         spreads=tuple(spreads(of_paper, summaries)),
         facts=_facts(frame, summaries, command),
+        failed=() if failures is None else _failed(failures),
+    )
+
+
+def _failed(failures: pd.DataFrame) -> tuple[str, ...]:
+    """Return which cells failed, and why."""
+    failures = failures.drop_duplicates(["part", "cell"])
+    return tuple(
+        f"{row.environment_name}, {row.algorithm_name}, seed {row.seed}: {row.error}"
+        for row in failures.itertuples()
     )
 
 

@@ -37,16 +37,20 @@ STYLE: dict[Any, Any] = {  # Matplotlib's types want one of all its names
     "pdf.fonttype": 42,  # letters stay letters, which journals ask for
     "svg.hashsalt": "crossbandit",
 }
+# A study's labels may hold dollars and backslashes, which are to be printed, not to be computed.
+LABELS = STYLE | {"text.parse_math": False}
 
 
-def write_figure(figure: Figure, folder: Path, name: str) -> list[Path]:
-    """Write a figure in every format; return the paths."""
+def write_figure(
+    figure: Figure, folder: Path, name: str, *, formats: Sequence[str] = FORMATS
+) -> list[Path]:
+    """Write a figure in every one of `formats`; return the paths."""
     from matplotlib import rc_context
 
-    paths = [folder / f"{name}.{kind}" for kind in FORMATS]
+    paths = [folder / f"{name}.{kind}" for kind in formats]
     dates: dict[str, dict[str, None]] = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}
     with rc_context(STYLE):
-        for kind, path in zip(FORMATS, paths, strict=True):
+        for kind, path in zip(formats, paths, strict=True):
             figure.savefig(path, dpi=200, metadata=dates.get(kind))
     return paths
 
@@ -61,7 +65,7 @@ def sweeps_figure(sweeps: Sequence[Sweep]) -> Figure:
     columns = 1 if wide else min(2, len(sweeps))
     rows = -(-len(sweeps) // columns)
     height = max(3.5, *(0.0 if sweep.numeric else _rows_height(sweep) for sweep in sweeps))
-    with rc_context(STYLE):
+    with rc_context(LABELS):
         width = 7.2 if wide else 4.6 * columns + 0.4
         figure = Figure(figsize=(width, height * rows), layout="constrained")
         for i, sweep in enumerate(sweeps):
@@ -187,7 +191,11 @@ def _name_axes(axes: Axes, sweep: Sweep, *, log: bool) -> None:
         axes.yaxis.set_minor_formatter(NullFormatter())
     else:
         axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y:,.10g}".replace("-", "−")))
+    axes.yaxis.set_major_formatter(FuncFormatter(_tick))
+
+
+def _tick(value: float, _: object = None) -> str:
+    return f"{value:,.10g}".replace("-", "−")
 
 
 def _short(setting: Setting) -> str:
@@ -256,6 +264,57 @@ def _last(group: Sequence[float], apart: float) -> float:
     return _first(group, apart) + apart * (len(group) - 1)
 
 
+def curves_figure(sweep: Sweep) -> Figure:
+    """Return one panel per setting: regret over time with 95 % bands, one line per method."""
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    styles = _styles(sweep.methods)
+    columns = min(2, len(sweep.settings)) if sweep.numeric else 1  # names need the whole width
+    rows = -(-len(sweep.settings) // columns)
+    with rc_context(LABELS):
+        figure = Figure(figsize=(4.6 * columns + 0.4, 2.9 * rows), layout="constrained")
+        for i, setting in enumerate(sweep.settings):
+            axes = figure.add_subplot(rows, columns, i + 1)
+            title = f"{sweep.symbol} = {setting.label}" if sweep.numeric else setting.label
+            axes.set_title(title, loc="left", fontsize=9.5, pad=8)
+            _draw_curves(axes, sweep.row(setting), styles)
+    return figure
+
+
+def _draw_curves(
+    axes: Axes, entries: Sequence[Entry], styles: Mapping[str, tuple[str, str]]
+) -> None:
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+    for entry in entries:
+        curve, (color, marker) = entry.summary.curve, styles[entry.method]
+        # A single seed has a line and no band.
+        low, high = curve.mean - curve.half_widths, curve.mean + curve.half_widths
+        axes.fill_between(curve.rounds, low, high, color=color, alpha=0.18, linewidth=0)
+        axes.plot(
+            curve.rounds,
+            curve.mean,
+            color=color,
+            linewidth=1.3,
+            marker=marker,
+            markersize=4.5,
+            markevery=[-1],
+        )
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(axis="y", color=GRID, linewidth=0.7)
+    axes.set_xlim(left=0)
+    axes.set_ylim(bottom=min(0.0, axes.dataLim.y0))
+    axes.set_xlabel("round")
+    axes.set_ylabel("regret")
+    axes.xaxis.set_major_locator(MaxNLocator(5))
+    axes.xaxis.set_major_formatter(FuncFormatter(_tick))
+    axes.yaxis.set_major_formatter(FuncFormatter(_tick))
+    ends = [(float(e.summary.curve.mean[-1]), e.method, styles[e.method][0]) for e in entries]
+    label_ends(axes, ends, log=False)
+
+
 def tables_figure(spreads: Sequence[Spread]) -> Figure:
     """Return how the entries vary over loss tables, as differences from the paper's entries."""
     from matplotlib import rc_context
@@ -265,7 +324,7 @@ def tables_figure(spreads: Sequence[Spread]) -> Figure:
     for spread in spreads:
         by_sweep.setdefault(spread.sweep.id, []).append(spread)
     styles = _styles(method for spread in spreads for method in spread.sweep.methods)
-    with rc_context(STYLE):
+    with rc_context(LABELS):
         figure = Figure(figsize=(4.6 * len(by_sweep) + 0.4, 3.2), layout="constrained")
         panels = figure.subplots(1, len(by_sweep), sharey=True, squeeze=False)[0]
         for axes, group in zip(panels, by_sweep.values(), strict=True):

@@ -34,10 +34,14 @@ if TYPE_CHECKING:
     from crossbandit.report.variation import Spread
 
 
+_SHOWN_FAILURES = 10
+
+
 def page(report: Report) -> str:
     """Return the page as text."""
     sections = [
         _verdicts(report.verdicts),
+        _failed(report.failed),
         _charts(report),
         _curves(report),
         _tables(report),
@@ -55,7 +59,10 @@ def page(report: Report) -> str:
 
 def _lead(report: Report) -> str:
     if not report.verdicts:
-        return "Mean final regret of every algorithm in every environment, with 95 % intervals."
+        return (
+            "Mean final regret of every algorithm in every environment, with 95 % confidence "
+            "intervals."
+        )
     counts = {status: sum(v.status is status for v in report.verdicts) for status in Status}
     judged = counts[Status.MET] + counts[Status.NOT_MET]
     said = f"{counts[Status.MET]} of {judged} claims met" if judged else "No claim could be judged"
@@ -85,9 +92,22 @@ def _verdict(verdict: Verdict) -> str:
     )
 
 
+def _failed(lines: Sequence[str]) -> str:
+    if not lines:
+        return ""
+    shown = "".join(f"<li>{words(line)}</li>" for line in lines[:_SHOWN_FAILURES])
+    more = len(lines) - _SHOWN_FAILURES
+    if more > 0:
+        shown += f"<li>and {more:,} more</li>"
+    one = len(lines) == 1
+    cells = "1 cell has failed and is" if one else f"{len(lines):,} cells have failed and are"
+    note = f"{cells} missing from everything below."
+    return section("Failed cells", f"<ul>{shown}</ul>", note=note)
+
+
 def _charts(report: Report) -> str:
     panels = "\n".join(_sweep_figure(i, sweep) for i, sweep in enumerate(report.sweeps))
-    note = "Bars are 95 % confidence intervals. "
+    note = f"Bars are {_intervals(report)}. "
     if any(sweep.has_reference for sweep in report.sweeps):
         first = escape(report.sweeps[0].methods[0])
         note += f"The dashed line is a square root through the first point of {first}. "
@@ -97,6 +117,16 @@ def _charts(report: Report) -> str:
         f'<div class="panels{_two(report.sweeps)}">{panels}</div>',
         note=note + KEYS,
     )
+
+
+def _intervals(report: Report) -> str:
+    """Return in words which intervals the final regrets have."""
+    if not report.of_paper:
+        return "95 % confidence intervals by Student&rsquo;s law"
+    said = "95 % confidence intervals at 1.96 standard errors, as in the paper"
+    if all(sweep.published is not None for sweep in report.sweeps):
+        return said
+    return f"{said}; those of runs that the paper does not have are by Student&rsquo;s law"
 
 
 def _sweep_figure(i: int, sweep: Sweep) -> str:
@@ -125,7 +155,8 @@ def _curves(report: Report) -> str:
         "Regret over time",
         f'<div class="controls">{choose}{METHODS}{switch("curve-scale")}</div>',
         figure("curves", "", f"Regret over time. {KEYS}", shape="wide"),
-        note="Mean over the seeds, with 95 % bands.",
+        note="Mean over the seeds, with bands that are 95 % confidence intervals by "
+        "Student&rsquo;s law.",
     )
 
 
@@ -136,11 +167,11 @@ def _place(sweep: Sweep, setting: Setting) -> str:
 
 
 def _tables(report: Report) -> str:
-    note = "Means over the seeds, ± the half-widths of their 95 % confidence intervals."
+    note = ""
     if report.of_paper:
-        note += (
-            " Each stands beside the paper&rsquo;s number and the relative difference; the paper "
-            f"calls {escape(paper.METHODS[paper.OURS])} “Ours”."
+        note = (
+            "Each entry stands beside the paper&rsquo;s number and the relative difference; the "
+            f"paper calls {escape(paper.METHODS[paper.OURS])} “Ours”."
         )
     body = "\n".join(_table(report, sweep) for sweep in report.sweeps)
     save = quote(tables.to_csv(report.sweeps))
@@ -161,8 +192,8 @@ def _table(report: Report, sweep: Sweep) -> str:
     head = "".join(f"<th scope=col{' class=n' if i else ''}>{name}" for i, name in enumerate(names))
     groups = "\n".join(_group(report, sweep, setting, len(names)) for setting in sweep.settings)
     return (
-        f'<div><h3>{escape(sweep.title)}</h3><div class="scroll"><table><thead><tr>{head}</tr>'
-        f"</thead>\n{groups}</table></div></div>"
+        f'<div><h3>{escape(sweep.title)}</h3><p class="note">{words(tables.caption(sweep))}</p>'
+        f'<div class="scroll"><table><thead><tr>{head}</tr></thead>\n{groups}</table></div></div>'
     )
 
 

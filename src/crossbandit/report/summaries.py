@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 Floats = npt.NDArray[np.float64]
 
-CONFIDENCE = 1.96
+CONFIDENCE = 0.95
+PAPER_ERRORS = 1.96  # standard errors in the paper's half-widths, whatever the number of seeds
 _ENVIRONMENT, _ALGORITHM = "environment.", "algorithm."
 _NEEDED = (
     "part",
@@ -37,7 +38,7 @@ _NEEDED = (
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """Mean regret after the recorded rounds, with the half-widths of its 95 % intervals."""
+    """Mean regret after the recorded rounds, with its half-widths by Student's law."""
 
     rounds: Floats
     mean: Floats
@@ -46,7 +47,11 @@ class Curve:
 
 @dataclass(frozen=True, eq=False)
 class Summary:
-    """The runs of one algorithm on one environment, one per seed."""
+    """The runs of one algorithm on one environment, one per seed.
+
+    `as_paper` says whether the half-width is to stand beside one of the paper's, and is 1.96
+    standard errors as they are; otherwise it is by Student's law.
+    """
 
     part: str
     environment: str
@@ -56,6 +61,7 @@ class Summary:
     seeds: tuple[int, ...]
     finals: Floats
     curve: Curve
+    as_paper: bool = False
 
     @cached_property
     def regret(self) -> float:
@@ -65,22 +71,33 @@ class Summary:
     @cached_property
     def half_width(self) -> float:
         """The half-width of its 95 % confidence interval; not a number for a single seed."""
-        return half_width(self.finals)
+        return half_width(self.finals, as_paper=self.as_paper)
 
 
-def half_width(finals: Sequence[float] | Floats) -> float:
-    """Return 1.96 standard errors of the mean of `finals`.
+def half_width(finals: Sequence[float] | Floats, *, as_paper: bool = False) -> float:
+    """Return the half-width of the 95 % confidence interval of the mean of `finals`.
 
-    Each final regret is already the difference between two losses under one seed.
+    It is by Student's law, which allows for few seeds; with `as_paper`, 1.96 standard errors. Each
+    final regret is already the difference between two losses under one seed.
 
     >>> half_width([1.0, 2.0, 3.0])
+    2.4841...
+    >>> half_width([1.0, 2.0, 3.0], as_paper=True)
     1.1316...
     >>> half_width([1.0])
     nan
     """
     if len(finals) < 2:
         return math.nan
-    return float(CONFIDENCE * np.std(finals, ddof=1) / math.sqrt(len(finals)))
+    errors = PAPER_ERRORS if as_paper else _quantile(len(finals))
+    return float(errors * np.std(finals, ddof=1) / math.sqrt(len(finals)))
+
+
+def _quantile(seeds: int) -> float:
+    """Return how many standard errors Student's law allows on either side of a mean."""
+    from scipy.special import stdtrit
+
+    return float(stdtrit(seeds - 1, (1 + CONFIDENCE) / 2))
 
 
 def slope(x: Sequence[float], y: Sequence[float]) -> float:
@@ -150,5 +167,5 @@ def _curve(runs: pd.DataFrame) -> Curve:
     if len(curves) < 2:
         half_widths = np.full(rounds.size, math.nan)
     else:
-        half_widths = CONFIDENCE * curves.std(axis=0, ddof=1) / math.sqrt(len(curves))
+        half_widths = _quantile(len(curves)) * curves.std(axis=0, ddof=1) / math.sqrt(len(curves))
     return Curve(rounds, curves.mean(axis=0), half_widths)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from crossbandit.report import paper
@@ -30,6 +30,12 @@ class Entry:
     method: str
     summary: Summary
     published: paper.Published | None = None
+
+    @property
+    def low(self) -> float:
+        """The lower end of the interval; the regret itself where there is none."""
+        half_width = self.summary.half_width
+        return self.summary.regret - (0.0 if math.isnan(half_width) else half_width)
 
     @property
     def difference(self) -> float:
@@ -59,12 +65,15 @@ class Sweep:
 
     @property
     def is_logarithmic(self) -> bool:
-        """Whether there are numbers on the axis, and nothing that a logarithm would refuse."""
+        """Whether there are numbers on the axis, and nothing that a logarithm would refuse.
+
+        An interval that reaches zero is such a thing: it would have no end on the axis.
+        """
         return (
             self.numeric
             and len(self.settings) > 1
             and all(setting.value > 0 for setting in self.settings)
-            and all(entry.summary.regret > 0 for entry in self.entries.values())
+            and all(entry.low > 0 for entry in self.entries.values())
         )
 
     @property
@@ -93,8 +102,9 @@ def paper_sweep(published: paper.PublishedSweep, summaries: Sequence[Summary]) -
     """Lay out one of the paper's sweeps.
 
     Methods and points that the paper does not have are shown too, without a number beside them.
+    All have half-widths as the paper's.
     """
-    part = [summary for summary in summaries if belongs_to(published, summary)]
+    part = [replace(s, as_paper=True) for s in summaries if belongs_to(published, s)]
     names = method_labels(part)
     values = sorted({summary.setting[published.variable] for summary in part})
     settings = {value: Setting(f"{value:,}", float(value)) for value in values}

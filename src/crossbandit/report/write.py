@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from crossbandit.report import tables
@@ -37,9 +38,27 @@ def _tables(report: Report) -> dict[str, str]:
 
 
 def _figures(report: Report, folder: Path) -> list[Path]:
-    from crossbandit.report.figures import sweeps_figure, tables_figure, write_figure
+    from crossbandit.report.figures import (
+        curves_figure,
+        sweeps_figure,
+        tables_figure,
+        write_figure,
+    )
 
     paths = write_figure(sweeps_figure(report.sweeps), folder, "regret")
+    for name, sweep in zip(_curve_names(report), report.sweeps, strict=True):
+        paths += write_figure(curves_figure(sweep), folder, name, formats=("pdf",))
     if report.spreads:
         paths += write_figure(tables_figure(report.spreads), folder, "loss-tables")
     return paths
+
+
+def _curve_names(report: Report) -> list[str]:
+    """Return a file name per part: its own, of letters that every machine takes; none twice."""
+    if len(report.sweeps) == 1:
+        return ["curves"]
+    names: list[str] = []
+    for sweep in report.sweeps:
+        name = f"curves-{re.sub(r'[^A-Za-z0-9]+', '-', sweep.id).strip('-').lower()}"
+        names.append(name if name not in names else f"{name}-{len(names)}")
+    return names
