@@ -93,3 +93,15 @@ def test_where_there_is_nothing(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["report", str(tmp_path)])
     assert isinstance(result.exception, CrossbanditError)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_of_somebody_elses_is_left_alone(folder: Path, tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    site.mkdir()
+    (site / "index.html").write_text("mine", encoding="utf-8")
+    (site / "notes.txt").touch()
+    arguments = ["report", str(folder), "--out", str(site)]
+    result = CliRunner().invoke(app, arguments)
+    assert isinstance(result.exception, CrossbanditError)
+    assert "holds something else than a study's results: 'notes.txt'" in str(result.exception)
+    assert (site / "index.html").read_text(encoding="utf-8") == "mine"

@@ -12,6 +12,7 @@ from crossbandit.report import compose
 from crossbandit.report.figures import (
     curves_figure,
     spread_out,
+    style,
     sweeps_figure,
     tables_figure,
     write_figure,
@@ -121,3 +122,7 @@ def test_labels_do_not_touch(places: list[float], apart: float) -> None:
     assert len(moved) == len(places)
     assert all(b - a >= apart * 0.999 for a, b in pairwise(moved))
     assert all(-1e-9 <= place <= 1 + 1e-9 for place in moved)
+
+
+def test_no_two_of_many_methods_look_alike() -> None:
+    assert len({style(i) for i in range(49)}) == 49

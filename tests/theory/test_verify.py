@@ -66,6 +66,8 @@ def test_only_what_was_asked_for_is_returned() -> None:
     ("arguments", "words"),
     [
         ({"only": "Lemma 99"}, "contains 'Lemma 99'"),
+        ({"only": "Lemma 1"}, "contains 'Lemma 1'"),  # there are Lemmas 10 to 16
+        ({"only": 5}, "'only' parameter of verify must be a part of the paper"),
         ({"effort": "quick"}, "an Effort, such as Effort.QUICK"),
         ({"subject": CrossGraphKnown()}, "a CrossGraph, or an algorithm derived from it"),
         ({"jobs": 0}, "'jobs' parameter of verify"),

@@ -25,9 +25,13 @@ def report(
     """
     from crossbandit import report as reports
     from crossbandit import studies
+    from crossbandit.report.folders import check_folder
+    from crossbandit.report.write import WRITTEN
 
     frame = studies.load(source)
     folder = (source if source.is_dir() else source.parent) if out is None else out
+    if out is not None or source.is_file():  # a study's own folder may hold what its owner likes
+        check_folder(folder, WRITTEN, "a study's results")
     command = f"crossbandit report {source.resolve().name}"
     result = reports.compose(frame, command=command, failures=studies.failures(source))
     paths = reports.write(result, folder)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar, cast
 
 import numba
@@ -22,7 +22,7 @@ def compiled(kernel: _Kernel) -> _Kernel:
     `fastmath` stays off: it reorders sums, and with them which arm is drawn. Without it, compiled
     and interpreted kernels agree to the last bit wherever the platform's `exp` does.
     """
-    return cast("_Kernel", numba.njit(**_OPTIONS)(kernel))
+    return _jit(kernel, _OPTIONS)
 
 
 def inlined(kernel: _Kernel) -> _Kernel:
@@ -31,7 +31,14 @@ def inlined(kernel: _Kernel) -> _Kernel:
     It becomes part of its callers: handing over a state of a dozen arrays would take longer than
     many a step does.
     """
-    return cast("_Kernel", numba.njit(forceinline=True, **_OPTIONS)(kernel))
+    return _jit(kernel, {"forceinline": True, **_OPTIONS})
+
+
+def _jit(kernel: _Kernel, options: Mapping[str, Any]) -> _Kernel:
+    try:
+        return cast("_Kernel", numba.njit(**options)(kernel))
+    except RuntimeError:  # no folder for machine code can be written: compile for this process
+        return cast("_Kernel", numba.njit(**{**options, "cache": False})(kernel))
 
 
 def resolved(kernel: _Kernel, *arguments: object) -> _Kernel:

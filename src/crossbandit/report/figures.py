@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -79,8 +78,13 @@ def _rows_height(sweep: Sweep) -> float:
 
 
 def _styles(methods: Iterable[str]) -> dict[str, tuple[str, str]]:
-    pairs = zip(cycle(COLORS), cycle(MARKERS), strict=False)
-    return dict(zip(dict.fromkeys(methods), pairs, strict=False))
+    return {method: style(i) for i, method in enumerate(dict.fromkeys(methods))}
+
+
+def style(i: int) -> tuple[str, str]:
+    """Return the color and the marker of series number `i`; 49 series have 49 pairs of them."""
+    turn, place = divmod(i, len(COLORS))
+    return COLORS[place], MARKERS[(place + turn) % len(MARKERS)]
 
 
 def _draw_sweep(axes: Axes, sweep: Sweep, styles: Mapping[str, tuple[str, str]]) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from crossbandit.report.figures import COLORS, GRID, MARKERS, MUTED, STYLE
+from crossbandit.report.figures import COLORS, GRID, MUTED, STYLE, style
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -101,8 +101,8 @@ def _draw_lines(axes: Axes, chart: ChartLike) -> None:
             series.y,
             yerr=None if series.half_widths is None else np.nan_to_num(series.half_widths),
             label=series.name,
-            color=COLORS[i % len(COLORS)],
-            marker=MARKERS[i % len(MARKERS)],
+            color=style(i)[0],
+            marker=style(i)[1],
             markersize=4.5,
             markeredgecolor="white",
             markeredgewidth=0.6,

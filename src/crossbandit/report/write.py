@@ -13,6 +13,11 @@ if TYPE_CHECKING:
     from crossbandit.report.content import Report
 
 PAGE = "index.html"
+_TABLES = ("tables.md", "tables.csv", "tables.tex")
+_FIGURES = ("regret.*", "curves*.pdf", "loss-tables.*")
+_OF_A_STUDY = ("results.*", "runs.*", "study.toml")
+WRITTEN = (PAGE, *_TABLES, *_FIGURES, *_OF_A_STUDY)
+"""What may lie in a folder that a report is written into: patterns of names."""
 
 
 def write(report: Report, folder: Path) -> list[Path]:
@@ -30,11 +35,9 @@ def write(report: Report, folder: Path) -> list[Path]:
 
 
 def _tables(report: Report) -> dict[str, str]:
-    return {
-        "tables.md": tables.markdown(report.sweeps),
-        "tables.csv": tables.to_csv(report.sweeps),
-        "tables.tex": "\n".join(tables.latex(sweep) for sweep in report.sweeps),
-    }
+    latex = "\n".join(tables.latex(sweep) for sweep in report.sweeps)
+    texts = (tables.markdown(report.sweeps), tables.to_csv(report.sweeps), latex)
+    return dict(zip(_TABLES, texts, strict=True))
 
 
 def _figures(report: Report, folder: Path) -> list[Path]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from crossbandit.errors import InvalidParameterError
@@ -75,6 +76,8 @@ def verify(
         reject("verify", "subject", "a CrossGraph, or an algorithm derived from it", subject)
     if not isinstance(effort, Effort):
         reject("verify", "effort", "an Effort, such as Effort.QUICK", effort)
+    if not isinstance(only, str):
+        reject("verify", "only", "a part of the paper, such as 'Lemma 9'", only)
     cores = integer("verify", "jobs", os.cpu_count() if jobs is None else jobs, at_least=1)
     groups = _groups(only)
     total = sum(map(len, groups))
@@ -113,7 +116,9 @@ def _groups(only: str) -> list[list[int]]:
 
 
 def _matches(known_: Statement, only: str) -> bool:
-    return any(only.lower() in part.lower() for part in known_.parts)
+    # "Lemma 1" is not to find Lemma 12.
+    wanted = re.compile(re.escape(only) + r"(?!\d)", re.IGNORECASE)
+    return any(wanted.search(part) for part in known_.parts)
 
 
 def _results(

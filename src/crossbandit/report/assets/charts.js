@@ -32,7 +32,7 @@ function text(parent, x, y, content, attributes = {}) {
   svg("text", { x, y, ...attributes }, parent).textContent = content;
 }
 
-// Each method has a shape as well as a colour.
+// Each method has a shape as well as a colour; when the colours begin again, the shapes have moved on.
 const shapes = [
   (r) => `M${-r},0a${r},${r} 0 1,0 ${2 * r},0a${r},${r} 0 1,0 ${-2 * r},0z`,
   (r) => `M${-r * 0.88},${-r * 0.88}h${r * 1.76}v${r * 1.76}h${-r * 1.76}z`,
@@ -42,7 +42,7 @@ const shapes = [
   (r) => `M${-r},${-r / 3}h${r * 0.67}v${-r * 0.67}h${r * 0.67}v${r * 0.67}h${r * 0.67}v${r * 0.67}h${-r * 0.67}v${r * 0.67}h${-r * 0.67}v${-r * 0.67}h${-r * 0.67}z`,
   (r) => `M${-r},${-r}L0,${-r / 3}L${r},${-r}L${r / 3},0L${r},${r}L0,${r / 3}L${-r},${r}L${-r / 3},0z`,
 ];
-const shape = (method, r) => shapes[method % shapes.length](r);
+const shape = (method, r) => shapes[(method + Math.floor(method / COLORS)) % shapes.length](r);
 
 function key(method) {
   const picture = svg("svg", { viewBox: "-6 -6 12 12", width: 12, height: 12, class: `key ${color(method)}`, "aria-hidden": "true" });
