@@ -378,9 +378,9 @@ ENVIRONMENTS: dict[str, Refusal] = {
         "'losses' .* numbers from 0 to 1. Got 1.5 in round 1, context 1, arm 0",
     ),
     "table: loss below 0": (
-        lambda: from_table(changed(LOSSES, -1e-9), G),
+        lambda: from_table(changed(LOSSES, -1e-8), G),
         InvalidLossesError,
-        "'losses' .* numbers from 0 to 1. Got -1e-09 in round 1, context 1, arm 0",
+        "'losses' .* numbers from 0 to 1. Got -1e-08 in round 1, context 1, arm 0",
     ),
     "table: NaN": (
         lambda: from_table(changed(LOSSES, math.nan), G),

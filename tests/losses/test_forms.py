@@ -5,8 +5,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crossbandit import Problem, graphs
-from crossbandit.errors import InvalidParameterError
+from crossbandit import CrossGraphAdaptive, Problem, graphs
+from crossbandit.environments import from_table
+from crossbandit.errors import InvalidLossesError, InvalidParameterError
 
 RNG = np.random.default_rng(0)
 TABLE = RNG.random((5, 2))
@@ -87,3 +88,17 @@ def test_features_are_copied_and_cannot_be_changed() -> None:
 )
 def test_a_problem_says_what_it_is(problem: Problem, text: str) -> None:
     assert repr(problem) == text
+
+
+@pytest.mark.parametrize("beyond", [sum([1 / 9] * 9), 1 + 5e-10, -5e-10])
+def test_losses_may_leave_their_limits_by_rounding_and_no_more(beyond: float) -> None:
+    assert not 0 <= beyond <= 1
+    graph = graphs.singletons(2)
+    linear = np.ones((1, 1))
+    for problem in (Problem(graph, contexts=1), Problem(graph, features=linear)):
+        learner = CrossGraphAdaptive().start(problem, seed=0)
+        learner.learn(learner.act(0), [[beyond]])
+        with pytest.raises(InvalidLossesError, match="from 0 to 1"):
+            learner.learn(learner.act(0), [[1.00001 if beyond > 1 else -1e-5]])
+    table = from_table([[[beyond, 0.5]]], graph)
+    assert table.losses(0)[0, 0] == beyond

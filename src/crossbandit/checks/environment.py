@@ -17,7 +17,7 @@ from crossbandit.environments.environment import (
 from crossbandit.errors import CheckFailedError, InvalidInputError
 from crossbandit.kernels.rounds import write_rows
 from crossbandit.losses import DenseForm
-from crossbandit.losses.linear import LINEAR_TOLERANCE
+from crossbandit.losses.forms import ROUNDING
 from crossbandit.streams import stream
 
 
@@ -92,9 +92,8 @@ def _check_losses(environment: Environment, t: int) -> None:
         "An oblivious environment fixes its losses beforehand: derive them from the round.",
     )
     met = rows if isinstance(problem.form, DenseForm) else _at_contexts(environment, rows)
-    tolerance = 0.0 if isinstance(problem.form, DenseForm) else LINEAR_TOLERANCE
     require(
-        bool(((met >= -tolerance) & (met <= 1 + tolerance)).all()),
+        bool(((met >= -ROUNDING) & (met <= 1 + ROUNDING)).all()),
         f"Losses of round {t} range from {met.min()} to {met.max()}.",
         "They must lie in [0, 1]: scale and shift them.",
     )

@@ -10,6 +10,7 @@ from crossbandit.environments.contexts import law_over
 from crossbandit.environments.environment import BlockEnvironment, row_block
 from crossbandit.errors import InvalidLossesError
 from crossbandit.kernels.rounds import LossBlock, first_outside
+from crossbandit.losses.forms import ROUNDING
 from crossbandit.problem import Problem, required_graph
 from crossbandit.validation import array
 
@@ -60,7 +61,7 @@ def _arm_major(losses: Any, graph: FeedbackGraph) -> npt.NDArray[np.float64]:
         )
     rows = np.array(table.transpose(0, 2, 1), order="C")
     rows.flags.writeable = False
-    bad = first_outside(rows.reshape(-1, rows.shape[2]), 0.0, 1.0)
+    bad = first_outside(rows.reshape(-1, rows.shape[2]), -ROUNDING, 1.0 + ROUNDING)
     if bad >= 0:
         t, a, c = np.unravel_index(bad, rows.shape)
         raise InvalidLossesError(

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
     from crossbandit.kernels.rounds import Integers
 
+# Sums and products of a user's own may leave [0, 1] by rounding alone.
+ROUNDING = 1e-9
+
 # A dense context reads one column, as it is.
 _AS_IT_IS = np.ones((1, 1))
 _AS_IT_IS.flags.writeable = False
@@ -102,7 +105,7 @@ class DenseForm(LossForm):
     def check(self, rows: Floats, arms: Sequence[int], reading: Reading) -> None:
         # Every context has its own column, in which a loss can be given wherever an arm is asleep.
         del reading
-        bad = first_outside(rows, 0.0, 1.0)
+        bad = first_outside(rows, -ROUNDING, 1.0 + ROUNDING)
         if bad >= 0:
             row, context = divmod(bad, self.columns)
             raise InvalidLossesError(

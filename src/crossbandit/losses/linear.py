@@ -18,7 +18,7 @@ from crossbandit.kernels.rounds import (
     first_loss_outside,
     first_outside,
 )
-from crossbandit.losses.forms import LossForm, per_round
+from crossbandit.losses.forms import ROUNDING, LossForm, per_round
 from crossbandit.losses.reading import Context, Reading
 from crossbandit.validation import array, integer, reject, verbatim
 
@@ -31,9 +31,6 @@ if TYPE_CHECKING:
 
 # Sums and products of coefficients up to this size stay finite.
 _LARGEST = 1e100
-
-# Products of coefficients and features may leave [0, 1] by rounding alone.
-LINEAR_TOLERANCE = 1e-9
 
 
 class LinearForm(LossForm):
@@ -88,7 +85,7 @@ class LinearForm(LossForm):
         A reading that names its available arms says nothing of those of other contexts, where the
         same rows may stand for losses that are nobody's. There, coefficients must be finite.
         """
-        low, high = -LINEAR_TOLERANCE, 1.0 + LINEAR_TOLERANCE
+        low, high = -ROUNDING, 1.0 + ROUNDING
         bad = self._first_bad_here(rows, arms, reading, low, high)
         where: Context = reading.context
         if bad < 0 and self.table is not None and reading.available.size == 0:
@@ -133,7 +130,7 @@ class LinearForm(LossForm):
             return -1, -1
         if self._holds_shares and first_outside(rows, 0.0, 1.0) < 0:
             return -1, -1
-        low, high = -LINEAR_TOLERANCE, 1.0 + LINEAR_TOLERANCE
+        low, high = -ROUNDING, 1.0 + ROUNDING
         least, most = self._box if available is None else _available_box(self.table, available)
         done = 0
         while done < len(rows):
@@ -160,7 +157,7 @@ class LinearForm(LossForm):
 
 def _are_shares(table: Floats) -> bool:
     """Return whether all features are weights: none below 0, and no sum of a context above 1."""
-    return bool((table >= 0).all() and (table.sum(axis=2) <= 1.0 + LINEAR_TOLERANCE).all())
+    return bool((table >= 0).all() and (table.sum(axis=2) <= 1.0 + ROUNDING).all())
 
 
 def _available_box(table: Floats, available: Booleans) -> tuple[Floats, Floats]:

@@ -13,7 +13,7 @@ from crossbandit.environments.environment import horizon_of, longest_stretch
 from crossbandit.errors import InvalidContextError, InvalidLossesError, InvalidParameterError
 from crossbandit.kernels.rounds import first_outside
 from crossbandit.losses import LinearForm
-from crossbandit.losses.linear import LINEAR_TOLERANCE
+from crossbandit.losses.forms import ROUNDING
 from crossbandit.simulation.players import CompiledLearner, compiled_player, plain_player
 from crossbandit.simulation.progress import progress
 from crossbandit.simulation.run import FullRecorder, ThinRecorder
@@ -179,7 +179,7 @@ def _contexts(
 def _check(stretch: Stretch, start: int) -> None:
     """Raise unless every loss that was met lies in [0, 1]."""
     met = np.stack([stretch.losses, stretch.comparator_losses])
-    bad = first_outside(met, -LINEAR_TOLERANCE, 1.0 + LINEAR_TOLERANCE)
+    bad = first_outside(met, -ROUNDING, 1.0 + ROUNDING)
     if bad < 0:
         return
     who, i = divmod(bad, stretch.arms.size)
