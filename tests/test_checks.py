@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-from crossbandit import FeedbackGraph, PerContextExp3, Problem, graphs
+from crossbandit import FeedbackGraph, PerContextExp3, Problem, graphs, simulate
 from crossbandit.algorithms import Algorithm, Learner, register, registered
 from crossbandit.algorithms.per_context_learner import PerContextLearner
 from crossbandit.checks import check_algorithm, check_environment
@@ -17,9 +17,10 @@ from crossbandit.environments import (
     from_coefficients,
     from_table,
     paper_benchmark,
+    row_block,
     switching,
 )
-from crossbandit.errors import CheckFailedError
+from crossbandit.errors import CheckFailedError, InvalidLossesError
 from crossbandit.kernels.rounds import Floats, LossBlock, Rounds
 from tests.cases import ALGORITHMS, asymmetric, environments, name
 
@@ -165,6 +166,75 @@ class Amnesiac(Spoiled):
         return probability
 
 
+class Standing(Spoiled):
+    """Does not count its rounds."""
+
+    @property
+    def round(self) -> int:
+        return 0
+
+
+class Deficient(Spoiled):
+    """Draws from a policy that does not sum to 1, which NumPy refuses."""
+
+    def policy(self, context: Any, available: Any = None) -> Floats:
+        return 0.9 * super().policy(context, available)
+
+    def _play(self, ticket: Any) -> float:
+        probability = super()._play(ticket)
+        policy = self.policy(ticket.reading.context)
+        self._generator.choice(policy.size, p=policy)
+        return probability
+
+
+class Short(Spoiled):
+    """Asks for the policy without saying what is available."""
+
+    def policy(self, context: Any) -> Floats:  # type: ignore[override]
+        return super().policy(context)
+
+
+class Sparing(Spoiled):
+    """Weighs the arms that are revealed, and no other."""
+
+    def _play(self, ticket: Any) -> float:
+        probability = super()._play(ticket)
+        ticket.weights = ticket.weights[list(self.reveals(ticket.arm))]
+        return probability
+
+
+class Listing(Spoiled):
+    """Has its weights in a list."""
+
+    def _play(self, ticket: Any) -> float:
+        probability = super()._play(ticket)
+        ticket.weights = ticket.weights.tolist()
+        return probability
+
+
+class Whole(Spoiled):
+    """Has integers for weights."""
+
+    def _play(self, ticket: Any) -> float:
+        probability = super()._play(ticket)
+        ticket.weights = ticket.weights.astype(int)
+        return probability
+
+
+class Cramped(Spoiled):
+    """Adds to estimates that lack an arm."""
+
+    def _absorb(self, ticket: Any, rows: Floats) -> None:
+        self._add(np.zeros((self.problem.arms - 1, rows.shape[1])), ticket, rows)
+
+
+class Narrow(Spoiled):
+    """Adds rows that lack a column."""
+
+    def _absorb(self, ticket: Any, rows: Floats) -> None:
+        self._add(np.zeros((self.problem.arms, rows.shape[1])), ticket, rows[:, :-1])
+
+
 class TwoFaced(Spoiled):
     """Its compiled loop plays something else."""
 
@@ -220,6 +290,14 @@ BROKEN = {
     Hasty: "Rejected feedback changed which arms were played later",
     Impatient: "After late, unordered and missing feedback the policy is",
     Amnesiac: "A learner that was saved and loaded played other arms",
+    Standing: "After 1 rounds were played, round is 0. It is the number of rounds played",
+    Deficient: "In round 0, policy is not a distribution over the arms",
+    Short: r"policy does not take .* Its signature is policy\(self, context, available=None\)",
+    Sparing: r"a float for each of the 4 arms, revealed or not: .* Got an array of shape \(1,\)",
+    Listing: "a float for each of the 4 arms, revealed or not: .* Got a list",
+    Whole: "a float for each of the 4 arms, revealed or not: .* and type int64",
+    Cramped: r"a row for each of the 4 arms. Got an array of shape \(3, 4\)",
+    Narrow: r"The rows that Narrow adds must be an array of shape \(1, 4\).*shape \(1, 3\)",
     TwoFaced: "The compiled and the plain simulation played different arms",
     Deaf: "Broken played arm . in round .*, where only .* were available",
     Stubborn: "The compiled and the plain simulation played different arms",
@@ -405,9 +483,23 @@ class Blocks(BlockEnvironment):
         )
 
 
-class Short(Blocks):
+class Curtailed(Blocks):
     def block(self, start: int, stop: int) -> LossBlock:
         return super().block(start, max(start + 1, stop - 1))
+
+
+class Bare(Blocks):
+    """Returns losses as they are."""
+
+    def block(self, start: int, stop: int) -> LossBlock:
+        return self._rows[start:stop]  # type: ignore[return-value]
+
+
+class Loose(Blocks):
+    """Has a list where an array should be."""
+
+    def block(self, start: int, stop: int) -> LossBlock:
+        return super().block(start, stop)._replace(features=[])  # type: ignore[arg-type]
 
 
 class Astray(Blocks):
@@ -426,7 +518,9 @@ class Gap(Blocks):
 
 
 BLOCKS = {
-    Short: r"block\(0, 30\) must hold a base of shape",
+    Curtailed: r"block\(0, 30\) must hold a base of shape",
+    Bare: r"Bare.block\(0, 1\) must return a LossBlock. Got a ndarray.* return row_block\(losses\)",
+    Loose: r"The features of Loose.block\(0, 1\) must be an array of numbers. Got list",
     Astray: r"Round \d+ has other losses in block\(15, 30\) than in block\(",
     Gap: "Got nan in round 13, for arm 1 in context 1",
 }
@@ -437,3 +531,20 @@ def test_a_broken_block_is_caught(nature: type[Blocks], message: str) -> None:
     check_environment(Blocks())
     with pytest.raises(CheckFailedError, match=message):
         check_environment(nature(), rounds=3)
+
+
+def test_a_simulation_refuses_what_is_no_block() -> None:
+    with pytest.raises(InvalidLossesError, match="must return a LossBlock"):
+        simulate(PerContextExp3(), Bare(), seed=1)
+
+
+@pytest.mark.parametrize("rows", [np.zeros((3, 2)), [[[0.0, "high"]]]], ids=["flat", "text"])
+def test_rows_that_are_none_are_refused(rows: Any) -> None:
+    with pytest.raises(
+        InvalidLossesError, match=r"'rows' parameter of row_block .*\(rounds, arms,"
+    ):
+        row_block(rows)
+
+
+def test_rows_may_be_whole_numbers() -> None:
+    assert row_block([[[0, 1]]]).base.dtype == np.float64

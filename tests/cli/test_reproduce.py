@@ -6,6 +6,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from crossbandit import studies
+from crossbandit.algorithms import algorithm
 from crossbandit.cli.app import app
 from crossbandit.errors import CrossbanditError
 from crossbandit.report import paper
@@ -100,6 +101,34 @@ def test_another_algorithm_is_added_to_what_is_there(
     page = (tmp_path / "index.html").read_text(encoding="utf-8")
     assert "crossbandit reproduce --quick --add cross-graph-known" in page
     assert "cross-graph-known" in (tmp_path / "tables.md").read_text(encoding="utf-8")
+
+
+OWN = """
+from dataclasses import dataclass
+from typing import ClassVar
+from crossbandit.algorithms import PerContextExp3, register
+
+@register
+@dataclass(frozen=True, kw_only=True)
+class Own(PerContextExp3):
+    id: ClassVar[str] = "own"
+"""
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_an_algorithm_of_ones_own_is_added(
+    jobs: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(algorithm, "_REGISTRY", dict(algorithm._REGISTRY))
+    small = studies.Study.from_toml(SMALL)
+    monkeypatch.setattr(studies, "shipped", lambda _: small)
+    (tmp_path / "own.py").write_text(OWN)
+    given = ("--module", tmp_path / "own.py", "--add", "own")
+    result = reproduce("--out", tmp_path, "--quiet", "--jobs", jobs, *given)
+    assert result.exit_code == 0, result.output
+    assert list(studies.load(tmp_path)["algorithm_name"]).count("own") == 2
+    page = (tmp_path / "index.html").read_text(encoding="utf-8")
+    assert "crossbandit reproduce --quick --module own.py --add own" in page
 
 
 def test_an_algorithm_that_does_not_exist(tmp_path: Path) -> None:

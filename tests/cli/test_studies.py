@@ -49,6 +49,58 @@ def test_list_shows_parameters_and_defaults() -> None:
     assert "threshold(arms, reveals='higher')  " in call("list", "graphs")
 
 
+OWN = """
+from dataclasses import dataclass
+from typing import ClassVar
+from crossbandit.algorithms import PerContextExp3, register
+
+@register
+@dataclass(frozen=True, kw_only=True)
+class Own(PerContextExp3):
+    \"\"\"Plays like obpc-exp3.\"\"\"
+
+    id: ClassVar[str] = "own"
+"""
+
+
+def test_list_knows_what_a_module_registers(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(OWN)
+    assert "\nown(" not in crossbandit("list", "algorithms").stdout
+    result = crossbandit("list", "algorithms", "--module", tmp_path / "own.py")
+    assert "\nown(eta=None)  " in result.stdout
+    result = crossbandit("list", "algorithms", "--module", tmp_path / "nowhere.py")
+    assert result.returncode == 2
+    assert "There is no Python file" in result.stderr
+
+
+def test_a_changed_module_is_a_sentence_also_when_quiet(tmp_path: Path) -> None:
+    path = tmp_path / "own.toml"
+    path.write_text(
+        SMALL.replace('"small"', '"small"\nmodules = ["own.py"]').replace("obpc-exp3", "own")
+    )
+    (tmp_path / "own.py").write_text(OWN)
+    command = ("run", path, "--out", tmp_path / "out", "--jobs", 1, "--quiet")
+    assert crossbandit(*command).stderr == ""
+    (tmp_path / "own.py").write_text(OWN + "# changed\n")
+    result = crossbandit(*command)
+    assert result.returncode == 0
+    assert result.stdout == ""
+    assert result.stderr.startswith("Warning: own.py has changed since 6 of these cells were ")
+    assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("command", ["run", "reproduce", "export", "report"])
+def test_help_shows_what_is_taken_if_nothing_is_said(command: str) -> None:
+    assert "[default: " in CliRunner(env={"COLUMNS": "200"}).invoke(app, [command, "--help"]).output
+
+
+def test_run_says_what_comes_next(tmp_path: Path) -> None:
+    (tmp_path / "small.toml").write_text(SMALL)
+    folder = tmp_path / "my results"
+    out = call("run", tmp_path / "small.toml", "--jobs", 1, "--out", folder)
+    assert out.splitlines()[-1] == f"Next: crossbandit report '{folder}'"
+
+
 def test_run_load_export(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("small.toml").write_text(SMALL)

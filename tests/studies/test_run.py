@@ -6,14 +6,18 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from crossbandit import simulate, studies
-from crossbandit.algorithms import CrossGraph
+from crossbandit.algorithms import CrossGraph, Learner
 from crossbandit.environments import paper_benchmark
 from crossbandit.errors import InvalidParameterError, ResultsError
-from crossbandit.studies import Progress, Study, display, store, worker
+from crossbandit.problem import Problem
+from crossbandit.streams import Seed
+from crossbandit.studies import Progress, Study, display, execute, store, worker
+from crossbandit.studies.worker import Failed
 from tests.studies.helpers import SMALL, content, crossbandit, mischief, small, start
 
 
@@ -311,6 +315,47 @@ def test_progress_counts_up(tmp_path: Path) -> None:
     assert told[0] == Progress(kept=0, total=12, total_rounds=960)
     assert told[-1][:6] == (0, 12, 12, 0, 960, 960)
     assert [state.done for state in told] == sorted(state.done for state in told)
+
+
+def test_the_clock_starts_anew_when_something_had_to_be_compiled(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The rate is that of the rounds since: 10 s each, after 1,000 s for every first."""
+    now = 0.0
+    clock = SimpleNamespace(monotonic=lambda: now)
+    monkeypatch.setattr(execute, "time", clock)
+    count = execute._Count(0, 100, 100)
+    environment = '{"name":"world"}'
+    told = []
+    for seconds, rule in [(1000, "a"), (10, "a"), (1000, "b"), (10, "b"), (10, "a")]:
+        now += seconds
+        count.add([Failed("", environment, f'{{"id":"{rule}"}}', 0, "", "")], 1)
+        told.append(count.progress().seconds_left)
+    assert told == [None, 10 * 98, None, 10 * 96, 10 * 95]
+
+
+def test_seconds_are_without_loading_and_compiling(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run takes a second of this clock, and what a process does first takes a thousand."""
+    now = 0.0
+    loaded: list[CrossGraph] = []
+
+    def start(self: CrossGraph, problem: Problem, *, seed: Seed) -> Learner:
+        nonlocal now
+        now += 1 if loaded else 1000
+        loaded.append(self)
+        return original(self, problem, seed=seed)
+
+    original = CrossGraph.start
+    monkeypatch.setattr(CrossGraph, "start", start)
+    clock = SimpleNamespace(perf_counter=lambda: now)
+    monkeypatch.setattr(worker, "time", clock)
+    monkeypatch.setattr(worker, "_WARM", set())
+    studies.run(small(), tmp_path, jobs=1)
+    frame = studies.load(tmp_path)
+    assert set(frame["seconds"][frame["algorithm_name"] == "cross-graph"]) == {1.0}
+    assert len(loaded) == 6 + 1
 
 
 def test_progress_in_words() -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from crossbandit.errors import DecisionError, InvalidLossesError
+from crossbandit.errors import CheckFailedError, DecisionError, InvalidLossesError
 from crossbandit.kernels.rounds import Floats, add_revealed
 from crossbandit.streams import Seed, stream
 
@@ -22,8 +22,11 @@ if TYPE_CHECKING:
     from crossbandit.algorithms.algorithm import Algorithm
     from crossbandit.graphs import FeedbackGraph
     from crossbandit.losses import Reading
-    from crossbandit.losses.forms import Context
+    from crossbandit.losses.reading import Context
     from crossbandit.problem import Problem
+
+
+_FLOAT = np.dtype(np.float64)  # made once: this is looked at in every round
 
 
 class Decision(NamedTuple):
@@ -61,9 +64,10 @@ class Decision(NamedTuple):
 class Ticket:
     """What a learner remembers of a decision whose feedback is out.
 
-    `weights` (K,) are the factors with which revealed losses will count; None means that the
-    feedback of this round is not used. `baseline` is what is taken off each of them first, if
-    anything. `rows` is feedback that is in but may not count yet.
+    `weights` (K,), a float for each arm, are the factors with which losses will count, those of the
+    arms that are revealed; None means that the feedback of this round is not used. `baseline` is
+    what is taken off each of them first, if anything. `rows` is feedback that is in but may not
+    count yet.
     """
 
     round: int
@@ -201,12 +205,43 @@ class Learner(ABC):
         return reading.restricted(available, self.problem.arms)
 
     def _add(self, estimates: Floats, ticket: Ticket, rows: Floats) -> None:
-        """Add a ticket's weighted rows to `estimates` (K, columns), in place."""
+        """Add a ticket's weighted rows to `estimates` (K, columns), in place.
+
+        rows: (revealed, columns), a row for each arm that was revealed.
+        """
         if ticket.weights is None:
             return
+        self._check_sizes(estimates, ticket, rows)
         runs = self._graph.out_runs
         own = slice(runs.starts[ticket.arm], runs.starts[ticket.arm + 1])
         add_revealed(estimates, runs.first[own], runs.last[own], ticket.weights, rows)
+
+    def _check_sizes(self, estimates: Any, ticket: Ticket, rows: Any) -> None:
+        """Raise if compiled code, which trusts its input, would read or write past an end."""
+        arms = self._graph.arms
+        weights: Any = ticket.weights
+        if (
+            not isinstance(weights, np.ndarray)
+            or weights.shape != (arms,)
+            or weights.dtype != _FLOAT
+        ):
+            raise CheckFailedError(
+                f"The weights that {type(self).__name__} puts on a ticket must be a float for each "
+                f"of the {arms} arms, revealed or not: an array of shape {(arms,)}. Got "
+                f"{_described(weights)}. Set ticket.weights in _play."
+            )
+        if not isinstance(estimates, np.ndarray) or estimates.ndim != 2 or len(estimates) != arms:
+            raise CheckFailedError(
+                f"The estimates to which {type(self).__name__} adds must be an array with a row "
+                f"for each of the {arms} arms. Got {_described(estimates)}."
+            )
+        expected = (len(self.reveals(ticket.arm)), estimates.shape[1])
+        if not isinstance(rows, np.ndarray) or rows.shape != expected:
+            raise CheckFailedError(
+                f"The rows that {type(self).__name__} adds must be an array of shape {expected}: a "
+                f"row for each arm that arm {ticket.arm} reveals, as wide as its estimates. Got "
+                f"{_described(rows)}."
+            )
 
     def _ticket(self, decision: Decision) -> Ticket:
         if not isinstance(decision, Decision):
@@ -278,6 +313,12 @@ def _in_order(losses: Mapping[int, Any], revealed: Sequence[int], arm: int) -> l
                 f"{list(revealed)}."
             )
     return [losses[b] for b in revealed]
+
+
+def _described(value: object) -> str:
+    if isinstance(value, np.ndarray):
+        return f"an array of shape {value.shape} and type {value.dtype}"
+    return f"a {type(value).__name__}"
 
 
 def _same(ours: int | Sequence[float], theirs: object) -> bool:

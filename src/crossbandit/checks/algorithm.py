@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import tempfile
 from pathlib import Path
@@ -48,8 +49,8 @@ def check_algorithm(algorithm: Algorithm, graph: FeedbackGraph | None = None) ->
         problem = problem.with_distribution([0.4, 0.3, 0.2, 0.1])
     rows = losses.transpose(0, 2, 1)
     _check_identity(algorithm)
-    _check_seeding(algorithm, problem, rows)
     _check_policy(algorithm, problem, rows)
+    _check_seeding(algorithm, problem, rows)
     _check_availability(algorithm, problem, rows)
     _check_rejections(algorithm, problem, rows)
     _check_late_feedback(algorithm, problem, rows)
@@ -63,6 +64,7 @@ def _episode(learner: Learner, rows: Any, rounds: range = range(_ROUNDS)) -> lis
     arms = []
     for t in rounds:
         decision = learner.act(t % _CONTEXTS)
+        _check_round(learner, t)
         losses = rows[t, list(decision.revealed)]
         before = losses.copy()
         learner.learn(decision, losses)
@@ -73,6 +75,14 @@ def _episode(learner: Learner, rows: Any, rounds: range = range(_ROUNDS)) -> lis
         )
         arms.append(decision.arm)
     return arms
+
+
+def _check_round(learner: Learner, t: int) -> None:
+    require(
+        learner.round == t + 1,
+        f"After {t + 1} rounds were played, round is {learner.round}.",
+        "It is the number of rounds played: _play must count it up.",
+    )
 
 
 def _check_identity(algorithm: Algorithm) -> None:
@@ -103,6 +113,13 @@ def _check_seeding(algorithm: Algorithm, problem: Problem, rows: Any) -> None:
 
 def _check_policy(algorithm: Algorithm, problem: Problem, rows: Any) -> None:
     learner = algorithm.start(problem, seed=2)
+    try:
+        inspect.signature(learner.policy).bind(0, None)
+    except TypeError as error:
+        raise CheckFailedError(
+            f"policy does not take a context and which arms are available: {error}. Its signature "
+            "is policy(self, context, available=None)."
+        ) from error
     for t in range(_ROUNDS):
         context = t % _CONTEXTS
         policy = learner.policy(context)
@@ -120,6 +137,7 @@ def _check_policy(algorithm: Algorithm, problem: Problem, rows: Any) -> None:
             "policy must leave the state and the generator alone.",
         )
         decision = learner.act(context)
+        _check_round(learner, t)
         require(
             abs(decision.probability - policy[decision.arm]) < 1e-12,
             f"In round {t}, act played arm {decision.arm} with probability "

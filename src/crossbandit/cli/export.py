@@ -22,7 +22,7 @@ def export(
     ],
     to: Annotated[Format, typer.Option(help="The kind of file to write.")],
     out: Annotated[
-        Path | None, typer.Option(help="The file. [default: results.KIND in the folder]")
+        Path | None, typer.Option(help="The file. \\[default: results.KIND in the folder]")
     ] = None,
 ) -> None:
     """Write the results of a study, one row per cell, as Parquet or CSV."""

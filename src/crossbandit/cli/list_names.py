@@ -22,8 +22,21 @@ class Kind(StrEnum):
     graphs = "graphs"
 
 
-def list_names(kind: Annotated[Kind, typer.Argument(help="What to list.")]) -> None:
+MODULE = typer.Option(
+    metavar="FILE.py",
+    help="A file, or an importable module, that registers more of them; may be repeated.",
+)
+
+
+def list_names(
+    kind: Annotated[Kind, typer.Argument(help="What to list.")],
+    module: Annotated[list[str] | None, MODULE] = None,
+) -> None:
     """List what a study file can name, one line each: name, parameters, meaning."""
+    if module:
+        from crossbandit.studies import load_modules  # DuckDB and pandas take long to load
+
+        load_modules(module)
     known: dict[str, Callable[..., Any]] = {
         Kind.algorithms: dict[str, Any](algorithms.registered()),
         Kind.environments: environments.registered(),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,7 +11,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from crossbandit.cli.run import INTERRUPTED
+from crossbandit.cli.list_names import MODULE
+from crossbandit.cli.run import INTERRUPTED, plain_warnings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,20 +27,28 @@ _CURVES = ["curve_rounds", "curve_regret"]
 
 def reproduce(
     quick: Annotated[
-        bool, typer.Option("--quick", help="A small part of it: three seeds instead of ten.")
+        bool,
+        typer.Option(
+            "--quick",
+            help="A small part of it: three seeds instead of ten, and results in results/quick.",
+        ),
     ] = False,
     jobs: Annotated[
-        int | None, typer.Option(min=1, help="Number of workers. [default: all cores]")
+        int | None, typer.Option(min=1, help="Number of workers. \\[default: all cores]")
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="Folder of the results. [default: results/paper, or quick]")
+        Path | None,
+        typer.Option(
+            help="Folder of the results. \\[default: results/paper; results/quick with --quick]"
+        ),
     ] = None,
     add: Annotated[
         list[str] | None,
         typer.Option(metavar="ALGORITHM", help="Run one more algorithm; may be repeated."),
     ] = None,
+    module: Annotated[list[str] | None, MODULE] = None,
     quiet: Annotated[
-        bool, typer.Option("--quiet", help="Say nothing but errors and failed claims.")
+        bool, typer.Option("--quiet", help="Say nothing but errors, warnings and failed claims.")
     ] = False,
 ) -> None:
     """Run the paper's evaluation and judge it: page, tables, figures, a verdict per claim.
@@ -49,9 +59,10 @@ def reproduce(
 
     name = "quick" if quick else "paper"
     folder = Path("results") / name if out is None else out
-    study = studies.shipped(name).with_algorithms(*(add or []))
+    modules = studies.load_modules(module or [])
+    study = replace(studies.shipped(name).with_algorithms(*(add or [])), modules=modules)
     try:
-        with studies.display(quiet=quiet) as progress:
+        with plain_warnings(), studies.display(quiet=quiet) as progress:
             outcome = studies.run(study, folder, jobs=jobs, progress=progress)
     except KeyboardInterrupt:
         Console(stderr=True).print(
@@ -60,7 +71,9 @@ def reproduce(
         )
         raise typer.Exit(INTERRUPTED) from None
     frame = studies.load(folder)
-    result = report.compose(frame, command=_command(quick=quick, add=add or []))
+    result = report.compose(
+        frame, command=_command(quick=quick, add=add or [], module=module or [])
+    )
     paths = [folder / "results.duckdb", _write_runs(frame, folder), *report.write(result, folder)]
     _print(result, paths, quiet=quiet)
     if outcome.failed:
@@ -69,9 +82,10 @@ def reproduce(
         raise typer.Exit(1)
 
 
-def _command(*, quick: bool, add: Sequence[str]) -> str:
+def _command(*, quick: bool, add: Sequence[str], module: Sequence[str]) -> str:
     """Return the command without what only says where and how fast."""
-    extra = [word for name in add for word in ("--add", name)]
+    files = [word for name in module for word in ("--module", Path(name).name)]
+    extra = [*files, *(word for name in add for word in ("--add", name))]
     return shlex.join(["crossbandit", "reproduce", *(["--quick"] if quick else []), *extra])
 
 

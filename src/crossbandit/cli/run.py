@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
+import warnings
+from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from crossbandit.studies import Outcome, Study
 
 INTERRUPTED = 130  # the shell's number for a command that Ctrl-C ended
@@ -33,16 +39,18 @@ def run(
         ),
     ],
     out: Annotated[
-        Path | None, typer.Option(help="Folder of the results. [default: results/NAME]")
+        Path | None, typer.Option(help="Folder of the results. \\[default: results/NAME]")
     ] = None,
     jobs: Annotated[
-        int | None, typer.Option(min=1, help="Number of workers. [default: all cores]")
+        int | None, typer.Option(min=1, help="Number of workers. \\[default: all cores]")
     ] = None,
     backend: Annotated[Backend, typer.Option(help="Where cells are run.")] = Backend.local,
     address: Annotated[
         str | None, typer.Option(help="Where a Ray or Dask cluster answers.")
     ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing but errors.")] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", help="Say nothing but errors and warnings.")
+    ] = False,
 ) -> None:
     """Run a study: only what is missing is computed, and nothing finished is ever lost."""
     from crossbandit import studies  # DuckDB and pandas take long to load
@@ -51,7 +59,7 @@ def run(
     folder = Path("results") / plan.name if out is None else out
     console = Console(stderr=True)
     try:
-        with studies.display(quiet=quiet) as progress:
+        with plain_warnings(), studies.display(quiet=quiet) as progress:
             outcome = studies.run(
                 plan, folder, jobs=jobs, backend=backend, address=address, progress=progress
             )
@@ -62,7 +70,7 @@ def run(
         )
         raise typer.Exit(INTERRUPTED) from None
     if not quiet:
-        Console().print(_sentence(outcome, folder), highlight=False, soft_wrap=True)
+        _print_outcome(outcome, folder)
     if outcome.failed:
         _print_failures(folder, outcome.failed)
         raise typer.Exit(1)
@@ -74,6 +82,35 @@ def _study(name: str) -> Study:
     if not Path(name).exists() and name in studies.shipped_names():
         return studies.shipped(name)
     return studies.Study.from_toml(Path(name))
+
+
+@contextmanager
+def plain_warnings() -> Iterator[None]:
+    """Make a warning of a study's a sentence on the standard error, also when quiet."""
+    from crossbandit.studies import ChangedModulesWarning
+
+    others = warnings.showwarning
+
+    def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+        if not issubclass(category, ChangedModulesWarning):
+            others(message, category, *place, **more)
+            return
+        text = f"[bold yellow]Warning:[/] {escape(str(message))}"
+        Console(stderr=True).print(text, highlight=False, soft_wrap=True)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", ChangedModulesWarning)
+        warnings.showwarning = show
+        yield
+
+
+def _print_outcome(outcome: Outcome, folder: Path) -> None:
+    """Say what was done, and what to do next."""
+    console = Console()
+    console.print(_sentence(outcome, folder), highlight=False, markup=False, soft_wrap=True)
+    if outcome.computed or outcome.kept:
+        command = shlex.join(["crossbandit", "report", str(folder)])
+        console.print(f"Next: {command}", highlight=False, markup=False, soft_wrap=True)
 
 
 def _sentence(outcome: Outcome, folder: Path) -> str:

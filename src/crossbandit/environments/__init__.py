@@ -8,7 +8,7 @@ from crossbandit.environments.contexts import (
     UniformVectors,
     zipf,
 )
-from crossbandit.environments.environment import BlockEnvironment, Environment
+from crossbandit.environments.environment import BlockEnvironment, Environment, row_block
 from crossbandit.environments.linear import from_coefficients
 from crossbandit.environments.newsvendor import newsvendor
 from crossbandit.environments.posted_price import posted_price
@@ -19,12 +19,14 @@ from crossbandit.environments.spam import spam
 from crossbandit.environments.stochastic import stochastic
 from crossbandit.environments.switching import switching
 from crossbandit.environments.table import from_table
+from crossbandit.kernels.rounds import LossBlock
 
 __all__ = [
     "BlockEnvironment",
     "ContextLaw",
     "Environment",
     "FiniteContexts",
+    "LossBlock",
     "UniformVectors",
     "first_price",
     "from_coefficients",
@@ -36,6 +38,7 @@ __all__ = [
     "register",
     "register_law",
     "registered",
+    "row_block",
     "sleeping",
     "spam",
     "stochastic",

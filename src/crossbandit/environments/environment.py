@@ -17,6 +17,7 @@ from crossbandit.kernels.rounds import (
     write_rows,
 )
 from crossbandit.losses import LinearForm
+from crossbandit.losses.forms import ROUNDING
 from crossbandit.validation import reject, verbatim
 
 if TYPE_CHECKING:
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 # and fewer where the losses of a round are so many numbers that they would crowd the memory.
 STRETCH = 8192
 _STRETCH_NUMBERS = 2**21
+
+_ROWS = "an array of numbers of shape (rounds, arms, contexts) or (rounds, arms, features)"
 
 
 @runtime_checkable
@@ -57,8 +60,9 @@ class Environment(Protocol):
 class BlockEnvironment(ABC):
     """An environment in one of the two loss forms, for the compiled simulation.
 
-    A subclass sets `problem` and `context_law`, and fills in `block`; and `available`, if a context
-    may put arms out of reach.
+    A subclass sets `problem` and `context_law`, and fills in `block`, which returns a `LossBlock`;
+    `row_block` makes one of plain rows. It also fills in `available`, if a context may put arms out
+    of reach.
     """
 
     problem: Problem
@@ -140,7 +144,9 @@ def availability(environment: Environment, contexts: npt.NDArray[Any]) -> Boolea
 def checked_block(environment: BlockEnvironment, start: int, stop: int) -> LossBlock:
     """Return the environment's block, or refuse one that compiled code would read past."""
     block = environment.block(start, stop)
-    rounds, terms = stop - start, len(block.features)
+    call = f"{type(environment).__name__}.block({start}, {stop})"
+    _check_arrays(call, block)
+    rounds, terms = stop - start, block.coefficients.shape[-1]
     row = (environment.problem.arms, environment.problem.form.columns)
     if (
         block.base.shape not in {(1, *row), (rounds, *row)}
@@ -148,12 +154,29 @@ def checked_block(environment: BlockEnvironment, start: int, stop: int) -> LossB
         or block.features.shape != (terms, row[1])
     ):
         raise InvalidLossesError(
-            f"{type(environment).__name__}.block({start}, {stop}) must hold a base of shape "
-            f"{(rounds, *row)} or {(1, *row)}, coefficients of shape {(rounds, row[0], 'k')} and "
-            f"features of shape {('k', row[1])}. Got {block.base.shape}, "
-            f"{block.coefficients.shape} and {block.features.shape}."
+            f"{call} must hold a base of shape {(rounds, *row)} or {(1, *row)}, coefficients of "
+            f"shape {(rounds, row[0], 'k')} and features of shape {('k', row[1])}. Got "
+            f"{block.base.shape}, {block.coefficients.shape} and {block.features.shape}."
         )
     return block
+
+
+def _check_arrays(call: str, block: object) -> None:
+    """Raise unless `block` is a LossBlock of arrays of numbers, whatever their shapes."""
+    if not isinstance(block, LossBlock):
+        raise InvalidLossesError(
+            f"{call} must return a LossBlock. Got a {type(block).__name__}. To make one of losses "
+            "of shape (rounds, arms, contexts), or of coefficients of shape (rounds, arms, "
+            "features), return row_block(losses)."
+        )
+    parts: dict[str, Any] = block._asdict()
+    for name in ("base", "coefficients", "features"):
+        part = parts[name]
+        if not isinstance(part, np.ndarray) or part.ndim == 0 or part.dtype.kind not in "fiu":
+            kind = f"type {part.dtype}" if isinstance(part, np.ndarray) else type(part).__name__
+            raise InvalidLossesError(
+                f"The {name} of {call} must be an array of numbers. Got {kind}."
+            )
 
 
 def checked_rows(environment: Environment, round_: int) -> Floats:
@@ -196,7 +219,7 @@ def _check_range(
     if isinstance(form, LinearForm):
         bad, context = form.first_bad(rows, np.tile(np.arange(arms), rounds), available)
     else:
-        found = first_outside(rows, 0.0, 1.0)
+        found = first_outside(rows, -ROUNDING, 1.0 + ROUNDING)
         if found >= 0:
             bad, context = divmod(found, columns)
     if bad >= 0:
@@ -208,10 +231,21 @@ def _check_range(
         )
 
 
-def row_block(rows: Floats) -> LossBlock:
-    """Return a block of given rows (rounds, arms, columns), with nothing to add or to limit."""
-    rounds, arms, columns = rows.shape
-    return LossBlock(rows, np.empty((rounds, arms, 0)), np.empty((0, columns)), clip=False)
+def row_block(rows: npt.ArrayLike) -> LossBlock:
+    """Return a block of given rows, with nothing to add or to limit.
+
+    rows: (rounds, arms, contexts), losses, where losses are dense; (rounds, arms, features),
+    coefficients, where they are linear.
+    """
+    try:
+        given = np.asarray(rows, dtype=np.float64)
+    except (TypeError, ValueError):
+        reject("row_block", "rows", _ROWS, rows, error=InvalidLossesError)
+    if given.ndim != 3:
+        got = verbatim(f"an array of shape {given.shape}")
+        reject("row_block", "rows", _ROWS, got, error=InvalidLossesError)
+    rounds, arms, columns = given.shape
+    return LossBlock(given, np.empty((rounds, arms, 0)), np.empty((0, columns)), clip=False)
 
 
 def longest_stretch(environment: Environment) -> int:

@@ -5,14 +5,16 @@ outcome = run(study, "results/study")
 frame = load("results/study")
 """
 
+from crossbandit.studies.build import load_modules
 from crossbandit.studies.display import display
-from crossbandit.studies.execute import Outcome, Progress, run
+from crossbandit.studies.execute import ChangedModulesWarning, Outcome, Progress, run
 from crossbandit.studies.library import shipped, shipped_names, template
 from crossbandit.studies.plan import Cell, Study
 from crossbandit.studies.results import export, failures, load
 
 __all__ = [
     "Cell",
+    "ChangedModulesWarning",
     "Outcome",
     "Progress",
     "Study",
@@ -20,6 +22,7 @@ __all__ = [
     "export",
     "failures",
     "load",
+    "load_modules",
     "run",
     "shipped",
     "shipped_names",

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections import Counter, deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import crossbandit
 from crossbandit.studies import backends
+from crossbandit.studies.build import source_hashes
 from crossbandit.studies.store import writable
-from crossbandit.studies.worker import Batch, Failed, Finished, Task
+from crossbandit.studies.worker import Batch, Failed, Finished, Task, kind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from crossbandit.studies.backends import Pool
@@ -28,6 +30,10 @@ _MOST_CELLS = 500
 
 # A cell whose worker died this often is given up, the last time having run alone.
 _DEATHS = 3
+
+
+class ChangedModulesWarning(UserWarning):
+    """Cells are kept from before, and a module that they were computed with has changed."""
 
 
 class Progress(NamedTuple):
@@ -74,7 +80,8 @@ def run(
 
     Interrupted, killed or out of disk space, it has kept every finished cell: the same call goes
     on from there. A cell that fails is recorded (see `failures`), does not stop the others, and is
-    tried again by the next call.
+    tried again by the next call. Cells that were computed before one of the study's own modules
+    changed are kept as they are, with a `ChangedModulesWarning`.
 
     Args:
         study: what to compute.
@@ -86,24 +93,42 @@ def run(
     """
     began = time.monotonic()
     tell = (lambda _: None) if progress is None else progress
+    sources = source_hashes(study.modules)
     with writable(directory) as store:
         store.enroll(study)
         finished = store.finished()
         cells = list({cell.key: cell for cell in study.cells}.values())
+        changed = store.changed({cell.key for cell in cells}, sources)
+        if changed:
+            warnings.warn(_warning(changed), ChangedModulesWarning, stacklevel=2)
         queue = _Queue([cell for cell in cells if cell.key not in finished], study.modules)
         count = _Count(len(cells) - queue.total, queue.total, queue.total_rounds)
         tell(count.progress())
         if queue.total:
             with backends.opened(backend, jobs, address) as pool:
                 for results in _execute(pool, queue):
-                    store.add(results)
+                    store.add(results, sources)
                     count.add(results, queue.finish(results))
                     tell(count.progress())
     return Outcome(count.computed, count.kept, count.failed, time.monotonic() - began)
 
 
+def _warning(changed: Mapping[str, int]) -> str:
+    files = " and ".join(sorted(changed))
+    have, cells = "has" if len(changed) == 1 else "have", max(changed.values())
+    return (
+        f"{files} {have} changed since {cells} of these cells were computed. They are kept as they "
+        "were. To compute them anew, give what has changed another id or name, or use another "
+        "folder (--out)."
+    )
+
+
 class _Count:
-    """What is done, and at which pace since the first results: before them, workers start."""
+    """What is done, and at which pace.
+
+    The clock starts anew with the first result of an environment and an algorithm together: before
+    it, workers start, and load and compile what they need.
+    """
 
     def __init__(self, kept: int, total: int, total_rounds: int) -> None:
         self.kept = kept
@@ -112,13 +137,16 @@ class _Count:
         self._total_rounds = total_rounds
         self._rounds = 0
         self._first: tuple[float, int, int] | None = None
+        self._known: set[tuple[str, str]] = set()
 
     def add(self, results: Sequence[Finished | Failed], rounds: int) -> None:
         failed = sum(isinstance(result, Failed) for result in results)
         self.failed += failed
         self.computed += len(results) - failed
         self._rounds += rounds
-        if self._first is None:
+        kinds = {kind(result.environment, result.algorithm) for result in results}
+        if self._first is None or not kinds <= self._known:
+            self._known |= kinds
             self._first = (time.monotonic(), self.computed + self.failed, self._rounds)
 
     def progress(self) -> Progress:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from crossbandit import algorithms, environments, graphs
 from crossbandit.environments.environment import horizon_of
 from crossbandit.environments.registry import registered_laws
-from crossbandit.errors import CrossbanditError, StudyFileError
+from crossbandit.errors import CrossbanditError, StudyError, StudyFileError
 from crossbandit.studies import positions
 from crossbandit.studies.build import build_algorithm, build_environment, load_modules
 from crossbandit.studies.plan import Cell, Study, canonical, checked_seed, content_key
@@ -141,17 +141,13 @@ def _modules(place: _Place, head: Mapping[str, Any], folder: Path) -> tuple[str,
     value = head.get("modules", [])
     if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
         place.at("modules").fail(f"must be a list of modules or Python files. Got {value!r}.")
-    modules = tuple(
-        str((folder / name).resolve()) if name.endswith(".py") else name for name in value
-    )
-    for index, module in enumerate(modules):
+    modules: list[str] = []
+    for index, name in enumerate(value):
         try:
-            load_modules((module,))
-        except Exception as error:  # noqa: BLE001 - whatever a user's module raises
-            place.at("modules", index).fail(
-                f"{value[index]!r} cannot be loaded: {type(error).__name__}: {error}"
-            )
-    return modules
+            modules.extend(load_modules([folder / name if name.endswith(".py") else name]))
+        except StudyError as error:
+            place.at("modules", index).fail(str(error))
+    return tuple(modules)
 
 
 def _part(place: _Place, part: dict[str, Any]) -> tuple[str, list[Cell]]:

@@ -1,8 +1,8 @@
 """The results file: one DuckDB file in a study's folder, written by one process at a time.
 
-Three tables. `cells` holds finished runs and is only ever added to. `members` says which cells
-belong to which study and part, and under which names. `failures` holds what went wrong, and when,
-in UTC.
+`cells` holds finished runs and is only ever added to. `members` says which cells belong to which
+study and part, and under which names. `failures` holds what went wrong, and when, in UTC. `sources`
+says which files of the user's own a cell was computed with. `about` holds the format of the file.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import signal
 import threading
+from collections import Counter
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,11 +20,12 @@ import duckdb
 import pandas as pd
 
 from crossbandit.errors import ResultsError
+from crossbandit.studies.build import is_own
 from crossbandit.studies.plan import FORMAT
 from crossbandit.studies.worker import Failed, Finished
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
     from types import FrameType
 
     from crossbandit.studies.plan import Study
@@ -62,6 +64,14 @@ CREATE TABLE IF NOT EXISTS failures (
     error VARCHAR NOT NULL,
     version VARCHAR NOT NULL,
     failed_at TIMESTAMP NOT NULL
+);
+"""
+# It came later: a file that has no such table gets one when it is next written to.
+_SOURCES = """
+CREATE TABLE IF NOT EXISTS sources (
+    cell VARCHAR NOT NULL,
+    file VARCHAR NOT NULL,
+    sha256 VARCHAR NOT NULL
 );
 """
 
@@ -104,13 +114,36 @@ class Store:
             rows = self._connection.execute("SELECT cell FROM cells").fetchall()
         return {row[0] for row in rows}
 
-    def add(self, results: Sequence[Finished | Failed]) -> None:
-        """Keep a batch, all or nothing; once this returns, it survives whatever happens."""
+    def changed(self, cells: Collection[str], sources: Mapping[str, str]) -> dict[str, int]:
+        """Return which files have changed since cells were computed with them, and how many.
+
+        `sources` has the SHA-256 of the files as they are now. A file that was only renamed has not
+        changed.
+        """
+        now = pd.DataFrame({"sha256": list(sources.values())}, dtype=str)
+        with self._clear_errors():
+            self._connection.register("now", now)
+            rows = self._connection.execute(
+                "SELECT file, cell FROM sources WHERE sha256 NOT IN (SELECT sha256 FROM now)"
+            ).fetchall()
+            self._connection.unregister("now")
+        return dict(Counter(file for file, cell in rows if cell in cells))
+
+    def add(self, results: Sequence[Finished | Failed], sources: Mapping[str, str]) -> None:
+        """Keep a batch, all or nothing; once this returns, it survives whatever happens.
+
+        `sources` has the SHA-256 of each file of the user's own with which it was computed.
+        """
         finished = [result for result in results if isinstance(result, Finished)]
         failed = [result for result in results if isinstance(result, Failed)]
         with self._transaction() as connection:
             if finished:
                 _insert(connection, "cells", pd.DataFrame(finished, columns=Finished._fields))
+            own = [cell.cell for cell in finished if is_own(cell.environment, cell.algorithm)]
+            if own and sources:
+                files = [(cell, *source) for cell in own for source in sources.items()]
+                frame = pd.DataFrame(files, columns=["cell", "file", "sha256"])
+                _insert(connection, "sources", frame)
             if failed:
                 frame = pd.DataFrame(failed, columns=Failed._fields)
                 frame["failed_at"] = datetime.now(UTC).replace(tzinfo=None)
@@ -201,6 +234,10 @@ def _prepare(path: Path, connection: Any) -> None:
     except duckdb.Error as error:
         raise ResultsError(f"{path} cannot be written: {_first_line(error)}") from error
     _check_format(path, connection)
+    try:
+        connection.execute(_SOURCES)
+    except duckdb.Error as error:
+        raise ResultsError(f"{path} cannot be written: {_first_line(error)}") from error
 
 
 def _check_format(path: Path, connection: Any) -> None:

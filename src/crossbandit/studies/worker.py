@@ -18,6 +18,8 @@ import numpy as np
 import crossbandit
 from crossbandit.environments.environment import horizon_of
 from crossbandit.simulation import simulate
+from crossbandit.simulation.simulate import play_through
+from crossbandit.streams import fixed
 from crossbandit.studies.build import build_algorithm, build_environment, load_modules
 
 if TYPE_CHECKING:
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from crossbandit.algorithms import Algorithm
     from crossbandit.environments import Environment
 
 CURVE_POINTS = 200
@@ -35,6 +38,10 @@ _FULL_ROUNDS = 200_000
 _WATCH_SECONDS = 0.5
 
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # glibc's names and numbers
+
+
+# What this process has loaded and compiled: environments and algorithms, by their names.
+_WARM: set[tuple[str, str]] = set()
 
 
 class Task(NamedTuple):
@@ -130,6 +137,9 @@ def _simulated(task: Task) -> Finished:
     algorithm = build_algorithm(json.loads(task.algorithm))
     horizon = horizon_of(environment)
     record = "full" if horizon <= _FULL_ROUNDS else "thin"
+    if kind(task.environment, task.algorithm) not in _WARM:
+        _warm_up(algorithm, environment, task.seed)
+        _WARM.add(kind(task.environment, task.algorithm))
     began = time.perf_counter()
     run = simulate(algorithm, environment, seed=task.seed, record=record, show_progress=False)
     seconds = time.perf_counter() - began
@@ -147,6 +157,39 @@ def _simulated(task: Task) -> Finished:
         curve_rounds=run.rounds[points].tolist(),
         curve_regret=run.regret[points].tolist(),
     )
+
+
+@lru_cache(maxsize=10_000)
+def kind(environment: str, algorithm: str) -> tuple[str, str]:
+    """Return the names of an environment and an algorithm, without their parameters."""
+    return json.loads(environment)["name"], json.loads(algorithm)["id"]
+
+
+class _EnoughError(Exception):
+    """The first stretch of a run has been played."""
+
+
+def _warm_up(algorithm: Algorithm, environment: Environment, seed: int) -> None:
+    """Play the first stretch of a run, so that loading and compiling do not count as its time."""
+    stretches = iter([False])
+
+    def stopped() -> bool:
+        for go_on in stretches:
+            return go_on
+        raise _EnoughError
+
+    # Whatever is wrong with the cell, its run will say so.
+    with contextlib.suppress(Exception, SystemExit):
+        play_through(
+            algorithm,
+            environment,
+            fixed(seed),
+            compiled=None,
+            factored=None,
+            record="thin",
+            show_progress=False,
+            stopped=stopped,
+        )
 
 
 @lru_cache(maxsize=2)

@@ -1,0 +1,231 @@
+"""Files of one's own: what they may import, and what happens when they change."""
+
+import importlib
+import random
+import sys
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from crossbandit import studies
+from crossbandit.algorithms import algorithm, registered
+from crossbandit.errors import StudyError, StudyFileError
+from crossbandit.studies import ChangedModulesWarning, Study, build, store
+
+OWN = '''
+"""An algorithm that plays like obpc-exp3."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from crossbandit.algorithms import Algorithm, PerContextExp3, register
+from {helper} import ETA
+
+
+@register
+@dataclass(frozen=True, kw_only=True)
+class Own(Algorithm):
+    """Plays with the rate of its helper."""
+
+    id: ClassVar[str] = "own"
+    rate: ClassVar[float] = ETA
+
+    def start(self, problem, *, seed):
+        return PerContextExp3(eta=ETA).start(problem, seed=seed)
+'''
+
+STUDY = """
+[study]
+name = "own"
+modules = [{modules}]
+[[part]]
+seeds = [1, 2, 3]
+horizon = 60
+algorithms = ["own", "obpc-exp3"]
+environments = [{{ name = "paper-benchmark", radius = 1, arms = 5, contexts = 7 }}]
+"""
+
+
+@pytest.fixture(autouse=True)
+def loaded() -> Iterator[None]:
+    """Let no file of a test be known to the next."""
+    yield
+    for name in build._NAMES:
+        sys.modules.pop(name, None)
+    build._NAMES.clear()
+
+
+def write(folder: Path, *, eta: str = "0.1", modules: str = '"own.py"') -> Path:
+    folder.mkdir(exist_ok=True)
+    (folder / "own.py").write_text(OWN.format(helper="helper"))
+    (folder / "helper.py").write_text(f"ETA = {eta}\n")
+    (folder / "own.toml").write_text(STUDY.format(modules=modules))
+    return folder / "own.toml"
+
+
+def rate() -> float:
+    return float(getattr(registered()["own"], "rate"))  # noqa: B009 - for mypy it has none
+
+
+# --------------------------------------------------------------------------------------- loading
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_module_may_import_the_file_beside_it(jobs: int, tmp_path: Path) -> None:
+    before = list(sys.path)
+    outcome = studies.run(Study.from_toml(write(tmp_path)), tmp_path / "out", jobs=jobs)
+    assert sys.path == before
+    assert (outcome.computed, outcome.failed) == (6, 0)
+
+
+def test_a_module_may_import_the_package_beside_it(tmp_path: Path) -> None:
+    path = write(tmp_path)
+    (tmp_path / "rates").mkdir()
+    (tmp_path / "rates" / "__init__.py").touch()
+    (tmp_path / "rates" / "slow.py").write_text("ETA = 0.25\n")
+    (tmp_path / "own.py").write_text(OWN.format(helper="rates.slow"))
+    study = Study.from_toml(path)
+    assert rate() == 0.25
+    assert set(build.source_hashes(study.modules)) == {
+        "own.py",
+        "rates/__init__.py",
+        "rates/slow.py",
+    }
+
+
+def test_an_edited_file_is_loaded_anew(tmp_path: Path) -> None:
+    Study.from_toml(write(tmp_path))
+    before = registered()["own"]
+    Study.from_toml(tmp_path / "own.toml")
+    assert registered()["own"] is before
+    Study.from_toml(write(tmp_path, eta="0.125"))
+    assert rate() == 0.125
+
+
+def test_files_of_one_name_in_two_folders(tmp_path: Path) -> None:
+    first = write(tmp_path / "one")
+    second = write(tmp_path / "two", eta="0.125")
+    for path, expected in [(first, 0.1), (second, 0.125), (first, 0.1)]:
+        Study.from_toml(path)
+        assert rate() == expected
+
+
+@pytest.mark.parametrize("modules", ['"own.py", "more.py"', '"more.py", "own.py"'])
+def test_a_module_may_be_named_and_imported(modules: str, tmp_path: Path) -> None:
+    path = write(tmp_path, modules=modules)
+    (tmp_path / "more.py").write_text("from own import Own\n")
+    assert len(Study.from_toml(path).cells) == 6
+
+
+def test_a_file_does_not_take_the_place_of_an_installed_module(tmp_path: Path) -> None:
+    path = write(tmp_path, modules='"random.py"')
+    (tmp_path / "own.py").rename(tmp_path / "random.py")
+    assert len(Study.from_toml(path).cells) == 6
+    assert importlib.import_module("random") is random
+
+
+def test_modules_of_other_names(tmp_path: Path) -> None:
+    path = write(tmp_path, modules='"my-own.v2.py"')
+    (tmp_path / "own.py").rename(tmp_path / "my-own.v2.py")
+    assert len(Study.from_toml(path).cells) == 6
+
+
+def test_a_module_that_fails_leaves_nothing_behind(tmp_path: Path) -> None:
+    path, before = write(tmp_path), list(sys.path)
+    (tmp_path / "helper.py").unlink()
+    with pytest.raises(StudyFileError, match=r"own\.py' cannot be loaded: ModuleNotFoundError"):
+        Study.from_toml(path)
+    assert "own" not in sys.modules
+    assert sys.path == before
+    with pytest.raises(StudyError, match="There is no Python file"):
+        studies.load_modules([tmp_path / "nowhere.py"])
+
+
+# --------------------------------------------------------------------------------------- changes
+
+
+def quietly(path: Path) -> int:
+    """Run without a warning, and return how many cells were computed."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        return studies.run(Study.from_toml(path), path.parent / "out", jobs=1).computed
+
+
+def test_a_changed_module_is_said(tmp_path: Path) -> None:
+    path = write(tmp_path)
+    assert quietly(path) == 6
+    assert quietly(path) == 0
+    with (tmp_path / "own.py").open("a") as file:
+        file.write("\n# another rule\n")
+    # Only the cells with an algorithm of one's own: the others are what they were.
+    message = r"^own\.py has changed since 3 of these cells were computed\. They are kept .*--out"
+    for _ in range(2):  # as long as it is so
+        with pytest.warns(ChangedModulesWarning, match=message):
+            outcome = studies.run(Study.from_toml(path), tmp_path / "out", jobs=1)
+        assert (outcome.computed, outcome.kept) == (0, 6)
+    write(tmp_path)
+    assert quietly(path) == 0
+
+
+def test_a_changed_file_that_is_imported_is_said(tmp_path: Path) -> None:
+    path = write(tmp_path)
+    assert quietly(path) == 6
+    write(tmp_path, eta="0.125")
+    with pytest.warns(ChangedModulesWarning, match=r"^helper\.py has changed since 3 of"):
+        studies.run(Study.from_toml(path), tmp_path / "out", jobs=1)
+    (tmp_path / "own.py").write_text(OWN.format(helper="helper") + "\n")
+    with pytest.warns(ChangedModulesWarning, match=r"^helper\.py and own\.py have changed since"):
+        studies.run(Study.from_toml(path), tmp_path / "out", jobs=1)
+
+
+def test_what_is_new_is_computed_with_the_file_as_it_is(tmp_path: Path) -> None:
+    path = write(tmp_path)
+    assert quietly(path) == 6
+    write(tmp_path, eta="0.125")
+    path.write_text(path.read_text().replace("[1, 2, 3]", "[1, 4]"))
+    with pytest.warns(ChangedModulesWarning, match="since 1 of these cells"):
+        studies.run(Study.from_toml(path), tmp_path / "out", jobs=1)
+    path.write_text(path.read_text().replace("[1, 4]", "[4]"))
+    assert quietly(path) == 0
+
+
+def test_another_id_is_a_way_out(tmp_path: Path) -> None:
+    path = write(tmp_path)
+    assert quietly(path) == 6
+    text = (tmp_path / "own.py").read_text().replace('"own"', '"own-2"').replace("rate of", "rate")
+    (tmp_path / "own.py").write_text(text)
+    path.write_text(path.read_text().replace('"own",', '"own-2",'))
+    assert quietly(path) == 3
+
+
+def test_a_renamed_module_has_not_changed(tmp_path: Path) -> None:
+    path = write(tmp_path)
+    assert quietly(path) == 6
+    (tmp_path / "own.py").rename(tmp_path / "mine.py")
+    algorithm._REGISTRY.pop("own")  # as in another process
+    path.write_text(path.read_text().replace("own.py", "mine.py"))
+    assert quietly(path) == 0
+
+
+def test_an_importable_module_is_looked_at_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    path = write(tmp_path, modules='"own"')
+    study = Study.from_toml(path)
+    assert set(build.source_hashes(study.modules)) == {"own.py"}
+    for name in ("own", "helper"):
+        monkeypatch.delitem(sys.modules, name)
+
+
+def test_results_from_before_files_were_noted(tmp_path: Path) -> None:
+    path = write(tmp_path)
+    assert quietly(path) == 6
+    with duckdb.connect(tmp_path / "out" / store.FILE_NAME) as connection:
+        connection.execute("DROP TABLE sources")
+    write(tmp_path, eta="0.125")
+    assert quietly(path) == 0
+    assert len(studies.load(tmp_path / "out")) == 6
