@@ -166,6 +166,15 @@ class Amnesiac(Spoiled):
         return probability
 
 
+class Shortsighted(Spoiled):
+    """Looks a loss up by the number of its context, whatever the columns are."""
+
+    def _absorb(self, ticket: Any, rows: Floats) -> None:
+        context = ticket.reading.context
+        own = self._learners.estimates[context]
+        self._add(own[:, None], ticket, np.ascontiguousarray(rows[:, [context]]))
+
+
 class Standing(Spoiled):
     """Does not count its rounds."""
 
@@ -290,6 +299,7 @@ BROKEN = {
     Hasty: "Rejected feedback changed which arms were played later",
     Impatient: "After late, unordered and missing feedback the policy is",
     Amnesiac: "A learner that was saved and loaded played other arms",
+    Shortsighted: "gave other arms in linear form than in dense form. Read estimates through",
     Standing: "After 1 rounds were played, round is 0. It is the number of rounds played",
     Deficient: "In round 0, policy is not a distribution over the arms",
     Short: r"policy does not take .* Its signature is policy\(self, context, available=None\)",

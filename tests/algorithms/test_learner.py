@@ -253,9 +253,9 @@ def test_a_missing_round_leaves_the_others_their_weight(algorithm: Algorithm) ->
 
 
 @every_algorithm
-def test_the_oldest_decisions_expire(algorithm: Algorithm, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Learner, "max_pending", 5)
+def test_the_oldest_decisions_expire(algorithm: Algorithm) -> None:
     learner = start(algorithm, ENVIRONMENT)
+    learner.max_pending = 5
     decisions = [learner.act(context) for context in CONTEXTS[:30]]
     assert learner.pending == 5
     for decision in decisions[:25]:
@@ -267,14 +267,11 @@ def test_the_oldest_decisions_expire(algorithm: Algorithm, monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize("algorithm", PAIRED, ids=name)
-def test_a_pair_whose_first_round_has_expired_is_closed_all_the_same(
-    algorithm: Algorithm, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(Learner, "max_pending", 1)
+def test_a_pair_whose_first_round_has_expired_is_closed_all_the_same(algorithm: Algorithm) -> None:
     learner, twin = start(algorithm, ENVIRONMENT), start(algorithm, ENVIRONMENT)
+    learner.max_pending = 1
     for context in CONTEXTS:
         learner.act(context)
-    monkeypatch.undo()
     for context in CONTEXTS:
         twin.act(context)
     assert_same_state(learner, twin)
@@ -348,6 +345,11 @@ MISTAKES: dict[str, tuple[type[CrossbanditError], str, Mistake]] = {
         "round 1000",
         lambda learner, d, rows: learner.learn(d._replace(round=1000), rows),
     ),
+    "no learner at all": (
+        DecisionError,
+        "made by another learner",
+        lambda learner, d, rows: learner.learn(d._replace(learner=[1]), rows),  # type: ignore[arg-type]
+    ),
     "no round at all": (
         DecisionError,
         "round",
@@ -394,6 +396,21 @@ MISTAKES: dict[str, tuple[type[CrossbanditError], str, Mistake]] = {
         InvalidLossesError,
         r"must have shape \(., 4\).*Got shape \(\)",
         lambda learner, d, _: learner.learn(d, None),
+    ),
+    "numbers in quotes": (
+        InvalidLossesError,
+        r"array of numbers of shape \(., 4\). Got .*'0.5'",
+        lambda learner, d, rows: learner.learn(d, [["0.5"] * 4] * len(rows)),
+    ),
+    "complex numbers": (
+        InvalidLossesError,
+        r"array of numbers of shape \(., 4\). Got ",
+        lambda learner, d, rows: learner.learn(d, rows + 0.1j),
+    ),
+    "losses under a mask": (
+        InvalidLossesError,
+        r"array of numbers of shape \(., 4\). Got ",
+        lambda learner, d, rows: learner.learn(d, np.ma.masked_less(rows, 2.0)),
     ),
     "words": (
         InvalidLossesError,
@@ -626,3 +643,21 @@ def test_an_arm_that_reveals_nothing_is_learned_from_with_nothing(nothing: Any) 
     learner.learn(blind, nothing)
     with pytest.raises(DecisionError):
         learner.learn(blind, nothing)
+
+
+@pytest.mark.parametrize("data", [None, "text", {}, {"round": 1}, {"more": 1}])
+def test_only_what_was_written_comes_back_as_a_decision(data: Any) -> None:
+    decision = start(CrossGraph(), ENVIRONMENT).act(0)
+    assert Decision.from_json(decision.to_json()) == decision
+    if data == {"more": 1}:
+        data = {**decision.to_json(), **data}
+    with pytest.raises(InvalidParameterError, match=r"'data' parameter of Decision.from_json"):
+        Decision.from_json(data)
+
+
+@pytest.mark.parametrize("number", [-1, None, "a", 1.5, True])
+def test_a_number_of_pending_decisions_must_be_one(number: Any) -> None:
+    learner = start(CrossGraph(), ENVIRONMENT)
+    with pytest.raises(InvalidParameterError, match="'max_pending' parameter of Learner"):
+        learner.max_pending = number
+    assert learner.max_pending == 100_000

@@ -13,6 +13,7 @@ import numpy as np
 from crossbandit.errors import CheckFailedError, DecisionError, InvalidLossesError
 from crossbandit.kernels.rounds import Floats, add_revealed
 from crossbandit.streams import Seed, stream
+from crossbandit.validation import integer, reject
 
 if TYPE_CHECKING:
     import os
@@ -48,8 +49,11 @@ class Decision(NamedTuple):
         return {**self._asdict(), "revealed": list(self.revealed)}
 
     @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Decision:
+    def from_json(cls, data: Any) -> Decision:
         """Return the decision that `to_json` wrote; the learner that made it will know it."""
+        if not isinstance(data, Mapping) or set(data) != set(cls._fields):
+            expected = f"what to_json wrote, a dict with the keys {', '.join(cls._fields)}"
+            reject("Decision.from_json", "data", expected, data)
         context, revealed = data["context"], data["revealed"]
         return cls(
             **{
@@ -89,7 +93,7 @@ class Learner(ABC):
     decisions whose feedback is out are remembered; older ones expire.
     """
 
-    max_pending: int = 100_000  # may be set on a learner
+    _max_pending: int = 100_000
 
     def __init__(
         self, algorithm: Algorithm, problem: Problem, graph: FeedbackGraph, seed: Seed
@@ -114,6 +118,15 @@ class Learner(ABC):
     def pending(self) -> int:
         """How many decisions wait for their feedback."""
         return len(self._pending)
+
+    @property
+    def max_pending(self) -> int:
+        """How many decisions are remembered while their feedback is out; may be set."""
+        return self._max_pending
+
+    @max_pending.setter
+    def max_pending(self, decisions: int) -> None:
+        self._max_pending = integer("Learner", "max_pending", decisions, at_least=0)
 
     def act(self, context: Any, available: Any = None) -> Decision:
         """Choose an arm for `context`.
@@ -251,7 +264,7 @@ class Learner(ABC):
         except TypeError:  # a round that cannot be one
             ticket = None
         makers = {self.id, *self._former_ids} if ticket is None else {ticket.learner}
-        if decision.learner not in makers:
+        if not any(maker == decision.learner for maker in makers):
             raise DecisionError(
                 f"The decision of round {decision.round} was made by another learner, or by this "
                 f"one after the checkpoint from which it was restored ({decision.learner}). Hand "
@@ -280,13 +293,12 @@ class Learner(ABC):
         if isinstance(losses, Mapping):
             losses = _in_order(losses, revealed, ticket.arm)
         expected = (len(revealed), self.problem.form.columns)
-        try:
-            rows = np.asarray(losses, dtype=np.float64, order="C")
-        except (TypeError, ValueError) as error:
+        rows = _numbers(losses)
+        if rows is None:
             raise InvalidLossesError(
                 f"The 'losses' parameter of learn must be an array of numbers of shape {expected}. "
                 f"Got {losses!r}."
-            ) from error
+            )
         if not revealed and rows.size == 0:
             return np.empty(expected)  # nothing was revealed, so [] and {} say it all
         if rows.shape != expected:
@@ -297,6 +309,18 @@ class Learner(ABC):
             )
         self.problem.form.check(rows, revealed, ticket.reading)
         return rows
+
+
+def _numbers(losses: Any) -> Floats | None:
+    """Return losses as an array of floats; None if they are text, complex, masked or ragged."""
+    try:
+        given = np.asarray(losses)
+    except ValueError:
+        return None
+    masked = isinstance(losses, np.ma.MaskedArray) and bool(np.ma.is_masked(losses))
+    if masked or (given.dtype.kind not in "biuf" and losses is not None):
+        return None
+    return np.asarray(given, dtype=np.float64, order="C")
 
 
 def _in_order(losses: Mapping[int, Any], revealed: Sequence[int], arm: int) -> list[Any]:

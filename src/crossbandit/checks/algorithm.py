@@ -16,10 +16,12 @@ from crossbandit.environments import BlockEnvironment, from_table
 from crossbandit.errors import (
     CheckFailedError,
     DecisionError,
+    InvalidInputError,
     InvalidLossesError,
     InvalidParameterError,
 )
 from crossbandit.graphs import FeedbackGraph, threshold
+from crossbandit.problem import Problem
 from crossbandit.simulation import simulate
 from crossbandit.simulation.players import CompiledLearner
 
@@ -30,7 +32,6 @@ if TYPE_CHECKING:
 
     from crossbandit.algorithms import Learner
     from crossbandit.kernels.rounds import Booleans, LossBlock
-    from crossbandit.problem import Problem
 
 _ROUNDS = 60
 _CONTEXTS = 4
@@ -51,6 +52,7 @@ def check_algorithm(algorithm: Algorithm, graph: FeedbackGraph | None = None) ->
     _check_identity(algorithm)
     _check_policy(algorithm, problem, rows)
     _check_seeding(algorithm, problem, rows)
+    _check_linear_form(algorithm, problem, rows)
     _check_availability(algorithm, problem, rows)
     _check_rejections(algorithm, problem, rows)
     _check_late_feedback(algorithm, problem, rows)
@@ -108,6 +110,29 @@ def _check_seeding(algorithm: Algorithm, problem: Problem, rows: Any) -> None:
         first == second,
         "The same seed gave different arms.",
         "Does the learner draw from anything but its own generator?",
+    )
+
+
+def _check_linear_form(algorithm: Algorithm, problem: Problem, rows: Any) -> None:
+    """With a feature per context, 1 in its own, linear losses are what dense losses are.
+
+    The features stand in another order than the contexts. An algorithm may refuse linear losses.
+    """
+    linear = Problem(
+        problem.graph,
+        features=np.eye(_CONTEXTS)[::-1],
+        horizon=problem.horizon,
+        context_distribution=problem.context_distribution,
+    )
+    try:
+        learner = algorithm.start(linear, seed=8)
+    except InvalidInputError:
+        return
+    require(
+        _episode(learner, np.ascontiguousarray(rows[:, :, ::-1]))
+        == _episode(algorithm.start(problem, seed=8), rows),
+        "The same losses gave other arms in linear form than in dense form.",
+        "Read estimates through reading.first and reading.values, not by a context's number.",
     )
 
 
