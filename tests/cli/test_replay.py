@@ -6,9 +6,10 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner, Result
 
+from crossbandit.algorithms import registered
 from crossbandit.cli.app import app
 from crossbandit.cli.replay import parsed_bids, parsed_fractions
-from crossbandit.errors import InvalidParameterError, LogError, ResultsError
+from crossbandit.errors import InvalidParameterError, LogError, ResultsError, StudyError
 from crossbandit.replay import make_log, replay
 from crossbandit.report.replay import WRITTEN
 
@@ -98,9 +99,77 @@ def test_options_reach_the_replay(log: Path, tmp_path: Path) -> None:
     assert "--algorithm sz-context" in page
 
 
+OWN = """
+from dataclasses import dataclass
+from crossbandit import CrossGraphAdaptive
+from crossbandit.algorithms import register
+
+@register
+@dataclass(frozen=True, kw_only=True)
+class Mine(CrossGraphAdaptive):
+    id = "mine-for-replay"
+"""
+
+
+def test_an_algorithm_of_ones_own_is_replayed(
+    log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("crossbandit.algorithms.algorithm._REGISTRY", dict(registered()))
+    mine = tmp_path / "mine.py"
+    mine.write_text(OWN)
+    options = ["--algorithm", "mine-for-replay", "--seeds", 1, "--limit", 300]
+    without = run(log, *options, "--out", tmp_path / "o")
+    assert isinstance(without.exception, InvalidParameterError)
+    result = run(log, *options, "--module", mine, "--out", tmp_path / "o")
+    assert result.exit_code == 0, result.output
+    assert "mine-for-replay" in result.output
+    page = (tmp_path / "o" / "index.html").read_text(encoding="utf-8")
+    assert "--module mine.py" in page
+    assert str(tmp_path) not in page
+
+
+@pytest.mark.parametrize(
+    ("text", "why"), [(None, "There is no Python file"), ("1 / 0", "ZeroDivisionError: division")]
+)
+def test_a_module_that_cannot_be_loaded_is_named(
+    log: Path, tmp_path: Path, text: str | None, why: str
+) -> None:
+    path = tmp_path / f"broken_{text is None}.py"
+    if text is not None:
+        path.write_text(text)
+    result = run(log, "--module", path, "--out", tmp_path / "o")
+    assert isinstance(result.exception, StudyError)
+    assert why in str(result.exception)
+    assert repr(str(path)) in str(result.exception)
+
+
+def test_own_bids_and_reserves_are_in_all_files(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    lines = (f"{2 + i % 7 / 10},{1 + i % 5 / 10},1.3,{i % 2}\n" for i in range(200))
+    path.write_text("value,market_price,our_bid,floor\n" + "".join(lines))
+    options = ["--bid-column", "our_bid", "--reserve-column", "floor", "--reserve", 0.5]
+    result = run(path, *options, "--seeds", 1, "--out", tmp_path / "o")
+    assert result.exit_code == 0, result.output
+    assert re.search(r"the log's own bids .* 80\.0 %", result.output)
+    table = pd.read_csv(tmp_path / "o" / "table.csv").set_index("strategy")
+    assert table.loc["the log's own bids", ["kind", "win_rate"]].tolist() == ["own", 0.8]
+    for name in ("curves.csv", "table.md", "index.html"):
+        text = (tmp_path / "o" / name).read_text(encoding="utf-8")
+        assert "the log's own bids" in text.replace("&#x27;", "'"), name
+    page = (tmp_path / "o" / "index.html").read_text(encoding="utf-8")
+    assert "reserve of each auction in column &#x27;floor&#x27;, at least 0.5, equal" in page
+
+
+def test_notes_are_printed_letter_by_letter(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text("value,market_price\n" + "6,1\n8,2\n" * 50 + "100000,1\n")
+    result = run(path, "--seeds", 1, "--out", tmp_path / "o", columns=300)
+    assert "--bids geometric:100:0.0" in result.output
+
+
 def test_bad_lines_are_shown_and_left_out(tmp_path: Path) -> None:
     path = tmp_path / "log.csv"
-    path.write_text("value,price\n" + "2,1\n3,<b>2\n4,1\n" * 20)
+    path.write_text("value,competing_bid\n" + "2,1\n3,<b>2\n4,1\n" * 20)
     result = run(path, "--seeds", 1, "--out", tmp_path / "o")
     assert result.exit_code == 0, result.output
     assert "20 of 60 lines were left out. The first ten:\n" in result.output
@@ -117,7 +186,7 @@ def test_bad_lines_are_shown_and_left_out(tmp_path: Path) -> None:
 
 def test_a_single_bad_line_is_counted_too(tmp_path: Path) -> None:
     path = tmp_path / "log.csv"
-    path.write_text("value,price\n2,1\nx,1\n4,1\n")
+    path.write_text("value,competing_bid\n2,1\nx,1\n4,1\n")
     result = run(path, "--seeds", 1, "--out", tmp_path / "o")
     assert "1 of 3 lines was left out:\n  line 3:" in result.output
 
@@ -159,4 +228,4 @@ def test_ctrl_c_writes_nothing(log: Path, tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr("crossbandit.replay.replay", interrupted)
     result = run(log, "--out", tmp_path / "o")
     assert result.exit_code == 130
-    assert not (tmp_path / "o").exists()
+    assert list((tmp_path / "o").iterdir()) == []

@@ -1,17 +1,21 @@
 import csv
 import gzip
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from crossbandit.errors import LogError
+from crossbandit.errors import InvalidParameterError, LogError
+from crossbandit.replay.lines import line_numbers
 from crossbandit.replay.log import Fault, Log, open_log
+from crossbandit.replay.source import recognize
 
-GOOD = "timestamp,value,price\n1,2.0,1.5\n2,3,2\n"
+GOOD = "timestamp,value,competing_bid\n1,2.0,1.5\n2,3,2\n"
 
 
 def written(tmp_path: Path, text: str | bytes, name: str = "log.csv") -> Path:
@@ -28,7 +32,7 @@ def auctions(log: Log, size: int = 64) -> list[tuple[float, float]]:
     ]
 
 
-BAD_LINES = """timestamp,value,price
+BAD_LINES = """timestamp,value,competing_bid
 1,1.0,2.0
 
 2,abc,2
@@ -65,6 +69,30 @@ def test_bad_lines_are_counted_and_named_by_their_lines(tmp_path: Path) -> None:
     )
 
 
+COMMAS = """value;competing_bid;own
+1,5;2;1
+1.234,50;2;1
+2;,5;1
+2;1;-0,25
+2;1;x,5
+2;1;1
+"""
+
+
+def test_commas_in_numbers_are_named(tmp_path: Path) -> None:
+    survey = open_log(written(tmp_path, COMMAS), bid_column="own").survey()
+    assert survey.faults == (
+        Fault(2, "the value is written with a comma: '1,5'"),
+        Fault(3, "the value is written with a comma: '1.234,50'"),
+        Fault(4, "the highest competing bid is written with a comma: ',5'"),
+        Fault(5, "the own bid is written with a comma: '-0,25'"),
+        Fault(6, "the own bid is not a number: 'x,5'"),
+    )
+    assert next(iter(survey.reasons.items())) == ("the value is written with a comma", 2)
+    assert survey.main_reason == ""
+    assert survey.lines == 6
+
+
 def test_values_above_the_highest_are_bad(tmp_path: Path) -> None:
     log = open_log(written(tmp_path, GOOD), highest_value=2.5)
     assert log.survey().faults == (Fault(3, "the value is above 2.5: '3'"),)
@@ -72,7 +100,7 @@ def test_values_above_the_highest_are_bad(tmp_path: Path) -> None:
 
 
 def test_only_the_first_ten_bad_lines_are_shown(tmp_path: Path) -> None:
-    path = written(tmp_path, "value,price\n" + "1,2\nx,y\n" * 30)
+    path = written(tmp_path, "value,competing_bid\n" + "1,2\nx,y\n" * 30)
     survey = open_log(path).survey()
     assert survey.bad == 30
     assert [fault.line for fault in survey.faults] == list(range(3, 23, 2))
@@ -95,6 +123,150 @@ def test_bytes_that_are_no_text_are_a_bad_line_and_no_more(tmp_path: Path) -> No
 def test_separators_are_found(tmp_path: Path, separator: str) -> None:
     log = open_log(written(tmp_path, GOOD.replace(",", separator)))
     assert auctions(log) == [(2, 1.5), (3, 2)]
+
+
+FOUR = [(2.0, 1.5, 1.0, 0.0), (3.0, 2.0, 2.5, 0.5), (4.0, 0.0, 3.0, 2.0)]
+
+
+def fours(tmp_path: Path, kind: str) -> Path | pd.DataFrame:
+    frame = pd.DataFrame([("x", *row) for row in FOUR], columns=["note", "v", "p", "b", "r"])
+    match kind:
+        case "frame":
+            return frame
+        case "parquet":
+            with duckdb.connect() as connection:
+                connection.from_df(frame).write_parquet(str(tmp_path / kind))
+        case "spaces":
+            frame.drop(columns="note").to_csv(tmp_path / kind, sep=" ", index=False)
+        case _:
+            frame.to_csv(tmp_path / kind, index=False)
+    return tmp_path / kind
+
+
+@pytest.mark.parametrize("kind", ["text", "spaces", "parquet", "frame"])
+def test_own_bids_and_reserves_are_read_where_they_are_asked_for(tmp_path: Path, kind: str) -> None:
+    source = fours(tmp_path, kind)
+    log = open_log(source, value_column="v", price_column="p", bid_column="b", reserve_column="r")
+    (chunk,) = log.chunks(64)
+    np.testing.assert_array_equal(np.column_stack(list(chunk)), FOUR)  # type: ignore[arg-type]
+    assert "Your own bid is column 'b'. The reserve is column 'r'." in log.columns
+    (plain,) = open_log(source, value_column="v", price_column="p").chunks(64)
+    assert (plain.bids, plain.reserves) == (None, None)
+
+
+def test_own_bids_and_reserves_are_cut_into_chunks_like_the_rest() -> None:
+    numbers = np.arange(40_000.0)
+    frame = pd.DataFrame(dict.fromkeys(("value", "market_price", "b", "r"), numbers))
+    chunks = list(open_log(frame, bid_column="b", reserve_column="r").chunks(1_000))
+    assert len(chunks) == 40
+    for i, chunk in enumerate(chunks):
+        for column in chunk:
+            np.testing.assert_array_equal(column, numbers[1_000 * i : 1_000 * (i + 1)])
+
+
+def test_a_missing_bid_or_reserve_is_a_bad_line(tmp_path: Path) -> None:
+    text = "value,competing_bid,b,r\n1,1,,1\n1,1,1\n1,1,-1,1\n1,1,1,x\n1,1,1,1\n"
+    log = open_log(written(tmp_path, text), bid_column="b", reserve_column="r")
+    assert log.survey().faults == (
+        Fault(2, "no own bid"),
+        Fault(3, "no reserve"),
+        Fault(4, "the own bid is below 0: '-1'"),
+        Fault(5, "the reserve is not a number: 'x'"),
+    )
+
+
+def test_a_data_frame_is_read_as_it_is_and_left_alone() -> None:
+    frame = pd.DataFrame(
+        {
+            "value": [1.0, np.nan, 3.0],
+            "highest competing bid": [2, 1, 0],
+            7: [object(), None, {}],
+        },
+        index=[5, 5, 0],
+    )
+    before = frame.copy()
+    log = open_log(frame)
+    assert auctions(log) == [(1, 2), (3, 0)]
+    assert log.survey().faults == (Fault(2, "no value"),)
+    pd.testing.assert_frame_equal(frame, before)
+    with pytest.raises(LogError, match=r"the DataFrame has no column 'x'.*'7'"):
+        open_log(frame, value_column="x")
+
+
+@pytest.mark.parametrize("log", [3, None, [1.0, 2.0]])
+def test_what_is_neither_a_file_nor_a_data_frame_is_refused(log: Any) -> None:
+    with pytest.raises(InvalidParameterError, match="'log' parameter of replay"):
+        open_log(log)
+
+
+def test_a_column_called_price_is_not_taken_unasked(tmp_path: Path) -> None:
+    path = written(tmp_path, "ts,value,price,won\n1,2,1,0\n2,2,1,1\n")
+    with pytest.raises(LogError) as refused:
+        open_log(path)
+    message = str(refused.value)
+    assert "holds the highest competing bid? Name it with --price-column" in message
+    assert "the highest bid of the others, also where you won; not what you bid or paid" in message
+    assert message.endswith("The columns are: 'ts', 'value', 'price', 'won'.")
+    assert auctions(open_log(path, price_column="price")) == [(2, 1), (2, 1)]
+
+
+def test_what_was_guessed_is_said(tmp_path: Path) -> None:
+    path = written(tmp_path, GOOD)
+    both = "The value is column 'value', the highest competing bid column 'competing_bid'"
+    assert open_log(path).columns == f"{both} (guessed by name)."
+    assert open_log(path, value_column="value").columns == f"{both} (guessed by name)."
+    named = open_log(path, price_column="competing_bid").columns
+    assert named == both.replace("'value',", "'value' (guessed by name),") + "."
+    assert open_log(path, value_column=2, price_column=3).columns == f"{both}."
+
+
+def test_signs_of_other_prices_are_counted() -> None:
+    values = np.random.default_rng(0).uniform(1, 10, 500)
+    prices = np.where(np.arange(500) < 100, np.round(0.7 * values, 2), 11.0)
+    prices[100:130] = 0.0
+    frame = pd.DataFrame({"value": values, "market_price": prices, "b": np.round(0.7 * values, 2)})
+    doubts = open_log(frame, bid_column="b").survey().doubts
+    assert (doubts.nothing, doubts.own_bid, doubts.ratio) == (30, 100, 0.7)
+    share = np.round(prices[:100] / values[:100], 3)
+    assert doubts.one_ratio == np.count_nonzero(share == 0.7) > 25
+    assert open_log(frame).survey().doubts.own_bid == 0
+
+
+def test_a_name_that_two_columns_have_is_refused(tmp_path: Path) -> None:
+    path = written(tmp_path, "value,market_price,Value,x,x\n1,2,3,4,5\n")
+    with pytest.raises(LogError, match=r"more than one column 'value'.*number: 1 or 3\."):
+        open_log(path)
+    with pytest.raises(LogError, match=r"more than one column 'x'.*number: 4 or 5\."):
+        open_log(path, value_column="x")
+    assert auctions(open_log(path, value_column=3)) == [(3, 2)]
+    assert auctions(open_log(path, value_column="value")) == [(1, 2)]
+
+
+@pytest.mark.parametrize("name", ["2024", "nan", "inf", "1e3"])
+def test_a_header_may_hold_a_number(tmp_path: Path, name: str) -> None:
+    log = open_log(written(tmp_path, f"{name},Market-price,value\n1,2,3\n"))
+    assert auctions(log) == [(3, 2)]
+
+
+UNSORTED = "2026-01-05T10:00:00.5,1,1\n2026-01-05T09:00:00,1,1\n,1,1\nx,1,1\n"
+
+
+@pytest.mark.parametrize(
+    ("lines", "backward"),
+    [
+        (UNSORTED, 1),
+        ("9,1,1\n10,1,1\n10,1,1\n", 0),
+        ("3,1,1\n2,1,1\n1,1,1\n", 2),
+        ("31/1/2026,1,1\n1/2/2026,1,1\n", 0),
+    ],
+)
+def test_steps_back_in_time_are_counted(tmp_path: Path, lines: str, backward: int) -> None:
+    path = written(tmp_path, "Timestamp,value,market_price\n" + lines)
+    assert open_log(path).steps_back() == backward
+    assert open_log(path, limit=1).steps_back() == 0
+    frame = pd.read_csv(path)
+    assert open_log(frame).steps_back() == backward
+    assert open_log(frame.rename(columns={"Timestamp": "when"})).steps_back() == 0
 
 
 def test_columns_without_header_go_by_number(tmp_path: Path) -> None:
@@ -120,9 +292,53 @@ def test_a_quotation_mark_that_is_not_closed_costs_all_lines_it_takes(tmp_path: 
     survey = log.survey()
     assert (survey.auctions, survey.bad) == (2, 501)
     assert survey.faults == (Fault(4, "quoted up to line 504, and no highest competing bid", 501),)
-    endless = written(tmp_path, GOOD + '3,"1,1\n' + "4,1,1\n" * 50_000, "endless.csv")
-    with pytest.raises(LogError, match=r"from line 4 on.*quotation mark that is not closed"):
-        open_log(endless).survey()
+    long = written(tmp_path, GOOD + '3,"1,1\n' + "4,1,1\n" * 50_000, "long.csv")
+    assert open_log(long).survey().bad == 50_001
+    endless = written(tmp_path, GOOD + '3,"1,1\n' + "4,1,1\n" * 400_000, "endless.csv")
+    survey = open_log(endless).survey()
+    assert survey.bad == 400_001
+    assert survey.faults == (
+        Fault(4, "quoted up to line 400004, and more than 2,000,000 bytes", 400_001),
+    )
+
+
+@pytest.mark.parametrize("payload", ["x" * 200_000, '"{' + '""a"": 1, ' * 20_000 + '\n}"'])
+def test_a_long_field_elsewhere_harms_no_line(tmp_path: Path, payload: str) -> None:
+    lines = f"{payload},2,1\n4,x,1\n5,2,1\n"
+    survey = open_log(written(tmp_path, GOOD + lines)).survey()
+    assert (survey.auctions, survey.bad) == (4, 1)
+    line = 5 + payload.count("\n")
+    assert survey.faults == (Fault(line, "the value is not a number: 'x'"),)
+
+
+def test_a_line_beyond_all_bounds_is_named_as_such(tmp_path: Path) -> None:
+    survey = open_log(written(tmp_path, GOOD + "x" * 3_000_000 + ",1,1\n4,1,1\n")).survey()
+    assert (survey.auctions, survey.bad) == (3, 1)
+    assert survey.faults == (Fault(4, "more than 2,000,000 bytes"),)
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        '"a\nb",1,1\n',
+        '"a""\n""b",1,1\n',
+        '"a"b\n,1,1\n',
+        'a"b,1,1\n',
+        '"",1,1\n',
+        '""""\n,1,1\n',
+        '"a\r\nb",1,"1"\r\n',
+        '1,"1",1\r',
+        '\n1,1,"1\n"\n',
+    ],
+)
+def test_records_are_those_of_the_csv_module(tmp_path: Path, record: str) -> None:
+    path = written(tmp_path, GOOD + 3 * record)
+    with path.open(newline="") as file:
+        reader = csv.reader(file)
+        records = [(reader.line_num, row) for row in reader]
+    numbers = [number for number, row in enumerate(records[1:], 1) if row[1]]
+    found = line_numbers(recognize(path), range(1, len(numbers) + 1), [])[0]
+    assert [span[-1] for span in found.values()] == [records[number][0] for number in numbers]
 
 
 def test_compressed_text(tmp_path: Path) -> None:
@@ -133,20 +349,32 @@ def test_compressed_text(tmp_path: Path) -> None:
 
 def test_parquet_with_any_kind_of_number(tmp_path: Path) -> None:
     path = tmp_path / "a log's.parquet"
-    duckdb.connect().sql(
-        'SELECT i::DECIMAL(9, 2) AS "my ""value""", CASE i WHEN 2 THEN \'x\' ELSE \'1.5\' END '
-        "AS price FROM range(4) t(i)"
-    ).write_parquet(str(path))
+    with duckdb.connect() as connection:
+        connection.sql(
+            'SELECT i::DECIMAL(9, 2) AS "my ""value""", CASE i WHEN 2 THEN \'x\' ELSE \'1.5\' END '
+            "AS market_price FROM range(4) t(i)"
+        ).write_parquet(str(path))
     log = open_log(path, value_column='my "value"')
     assert auctions(log) == [(0, 1.5), (1, 1.5), (3, 1.5)]
     assert log.survey().faults == (Fault(3, "the highest competing bid is not a number: 'x'"),)
+
+
+def test_parquet_with_moments_in_place_of_numbers(tmp_path: Path) -> None:
+    path = tmp_path / "log.parquet"
+    with duckdb.connect() as connection:
+        connection.execute("SET TimeZone = 'UTC'")
+        connection.sql(
+            "SELECT TIMESTAMPTZ '2026-01-05 00:00:00+00' AS value, 1.5 AS market_price "
+        ).write_parquet(str(path))
+    (fault,) = open_log(path).survey().faults
+    assert fault.reason.startswith("the value is not a number: '2026-01-05 ")
 
 
 @pytest.mark.parametrize("size", [2, 6, 1000, 100_000])
 def test_chunks_are_of_one_size_and_in_order(tmp_path: Path, size: int) -> None:
     numbers = np.arange(40_000)
     lines = "".join(f"{n},{'x' if n % 7 == 0 else n}\n" for n in numbers)
-    log = open_log(written(tmp_path, "value,price\n" + lines))
+    log = open_log(written(tmp_path, "value,competing_bid\n" + lines))
     chunks = list(log.chunks(size))
     assert all(len(chunk.values) == size for chunk in chunks[:-1])
     expected = numbers[numbers % 7 != 0]
@@ -172,7 +400,7 @@ def test_whatever_stands_in_other_columns(
     path = tmp_path / "log.csv"
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, quoting=csv.QUOTE_ALL, lineterminator="\n")
-        writer.writerow(["note", "value", "more", "price"])
+        writer.writerow(["note", "value", "more", "market_price"])
         writer.writerows(rows)
     log = open_log(path)
     assert auctions(log) == [(float(value), float(price)) for _, value, _, price in rows]
@@ -184,12 +412,13 @@ def test_whatever_stands_in_other_columns(
     [
         ("", "is empty"),
         ("\n  \n", "is empty"),
-        ("value,price\n", "nothing but a header"),
+        ("value,competing_bid\n", "nothing but a header"),
         (b"\x00\x01\x02" * 50, "neither text nor Parquet"),
         (b"PAR1 and nothing else", "cannot be read"),
         (b"\x1f\x8b and nothing else", "cannot be read"),
         (gzip.compress(GOOD.encode(), mtime=0)[:-9], "cannot be read"),
-        ("worth,price\n1,2\n", "Which column of .* holds the value"),
+        ("worth,competing_bid\n1,2\n", "Which column of .* holds the value"),
+        ("value,price\n1,2\n", "Which column of .* holds the highest competing bid"),
         ("value,bid\n1,2\n", "Which column of .* holds the highest competing bid"),
         ("1,2\n3,4\n", "no header; its columns are numbered from 1 to 2"),
     ],
@@ -215,5 +444,7 @@ def test_a_misspelt_column_is_told_its_neighbours(tmp_path: Path) -> None:
         open_log(path, value_column="valu")
     with pytest.raises(LogError, match="no column '4'"):
         open_log(path, value_column="4")
-    with pytest.raises(LogError, match="cannot both be column 'price'"):
+    with pytest.raises(LogError, match="cannot both be column 'competing_bid'"):
         open_log(path, value_column=3)
+    with pytest.raises(LogError, match="bid and the own bid cannot both be column 'competing_bid'"):
+        open_log(path, bid_column="competing_bid")

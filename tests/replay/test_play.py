@@ -1,4 +1,5 @@
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -6,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from crossbandit.applications import FirstPriceBidder, geometric_bids
 from crossbandit.errors import InvalidInputError, InvalidParameterError, LogError
 from crossbandit.replay import Replay, make_log, play, replay
 from crossbandit.replay.oracles import look_back
@@ -133,6 +135,107 @@ def test_a_reserve_and_lost_ties_cost_wins(log: Path) -> None:
     )
 
 
+def with_reserves(log: Path) -> pd.DataFrame:
+    """Return a log with many ties, a reserve of each auction, and bids of its own."""
+    frame = pd.read_csv(log).head(2_000)
+    rng = np.random.default_rng(4)
+    grid = np.arange(0, 10.5, 0.5)
+    return pd.DataFrame(
+        {
+            "value": frame["value"],
+            "market_price": np.floor(2 * frame["highest_competing_bid"]) / 2,
+            "own": rng.choice(grid[:8], 2_000),
+            "floor": rng.choice([0.0, 0.5, 1.0, 1.25, 3.0], 2_000),
+        }
+    )
+
+
+@pytest.mark.parametrize("ties", ["win", "lose"])
+def test_reserves_and_own_bids_count_as_by_hand(log: Path, ties: str) -> None:
+    frame = with_reserves(log)
+    values, prices, own, floors = frame.to_numpy().T
+    grid = np.arange(0, 10.5, 0.5)
+    result = replay(
+        frame,
+        seeds=1,
+        bids=grid,
+        highest_value=10,
+        reserve=0.75,
+        ties=ties,
+        bid_column="own",
+        reserve_column="floor",
+    )
+    least = np.maximum(floors, 0.75)
+
+    def won(bids: Any) -> Any:
+        above = bids >= prices if ties == "win" else (bids > prices) | (prices == 0)
+        return above & (bids >= least)
+
+    wins = np.array([won(bid).sum() for bid in grid])
+    sums = (values[:, None] - grid) * wins
+    sums[grid > values[:, None]] = -np.inf
+    bands = np.minimum((values * 2.5).astype(int), 24)
+    banded = np.zeros(2_000)
+    for band in np.unique(bands):
+        inside = bands == band
+        earned = [np.where(won(bid), values - bid, 0.0)[inside].sum() for bid in grid]
+        banded[inside] = np.minimum(grid[int(np.argmax(earned))], values[inside])
+    table = result.table().set_index("strategy")
+    for name, bids in (
+        ("the log's own bids", own),
+        ("shading 0.50", 0.5 * values),
+        ("truthful", values),
+        ("best fixed policy", grid[sums.argmax(axis=1)]),
+        ("best policy per band", banded),
+    ):
+        assert table.loc[name, "surplus"] == pytest.approx((values - bids)[won(bids)].sum())
+        assert table.loc[name, "spend"] == pytest.approx(bids[won(bids)].sum())
+        assert table.loc[name, "win_rate"] == pytest.approx(won(bids).mean())
+    enough = np.maximum(prices, least)
+    cake = np.maximum(values - enough, 0).sum()
+    assert table.loc["perfect knowledge", "surplus"] == pytest.approx(cake)
+    assert table.loc["the log's own bids", "kind"] == "own"
+    assert list(table["kind"].unique()) == ["learner", "own", "fitted", "fixed", "oracle"]
+    assert result.reserve_column == "'floor'"
+    assert result.outcome("the log's own bids").curve[0, -1] == pytest.approx(
+        table.loc["the log's own bids", "surplus"]
+    )
+
+
+@pytest.mark.parametrize("ties", ["win", "lose"])
+@pytest.mark.parametrize("feedback", ["after-loss", "won-lost"])
+def test_with_reserves_a_learner_is_a_bidder_who_is_told_them(
+    log: Path, ties: str, feedback: str
+) -> None:
+    frame = with_reserves(log).head(600)
+    grid = np.arange(0, 10.5, 0.5)
+    rules: dict[str, Any] = {"bids": grid, "feedback": feedback, "ties": ties}
+    algorithm = "cross-graph-adaptive"
+    result = replay(
+        frame, algorithms=[algorithm], seeds=1, highest_value=10, reserve_column="floor", **rules
+    )
+    bidder = FirstPriceBidder(value_range=(0, 10), seed=0, horizon=600, **rules)
+    earned = 0.0
+    for value, price, _, floor in frame.itertuples(index=False):
+        bid = bidder.bid(value)
+        amount = float(bid)
+        above = amount >= price if ties == "win" else amount > price or price == 0
+        won = bool(above and amount >= floor)
+        told = None if won or feedback == "won-lost" else price
+        bidder.settle(bid, won=won, highest_competing_bid=told, reserve=floor)
+        earned += won * (value - amount)
+    assert result.outcome(algorithm).mean_surplus == pytest.approx(earned)
+
+
+def test_a_data_frame_gives_the_same_as_its_file(log: Path, result: Replay) -> None:
+    assert surpluses(replay(pd.read_csv(log), seeds=2, bids=50)) == surpluses(result)
+
+
+def test_a_strategy_that_did_not_play_is_refused(result: Replay) -> None:
+    with pytest.raises(InvalidParameterError, match=r"one of 'cross-graph-adaptive', .*'cross gr"):
+        result.outcome("cross graph")
+
+
 def test_with_prices_always_told_there_is_one_best_response(log: Path) -> None:
     names = [o.strategy for o in replay(log, feedback="always", seeds=1, limit=500).outcomes]
     assert "best response" not in names
@@ -162,7 +265,7 @@ def test_its_form_in_a_console_is_short(result: Replay) -> None:
 
 
 def noted(path: Path, lines: str, **options: Any) -> str:
-    path.write_text("value,price\n" + lines)
+    path.write_text("value,competing_bid\n" + lines)
     return " ".join(replay(path, seeds=1, **options).notes[1:])
 
 
@@ -172,10 +275,73 @@ def test_one_very_high_value_is_told(tmp_path: Path) -> None:
     assert "highest value" not in noted(path, lines)
     notes = noted(path, lines + "100000,1\n")
     assert "The highest value is 100,000; half of all values are below 8" in notes
-    assert "and only 1 of 100 bids is. See --highest-value" in notes
-    geometric = np.append(0, np.geomspace(0.1, 100_000, 99))
+    assert "and only 1 of 100 bids is. Finer where most values are: " in notes
+    assert "--highest-value" not in notes
+    assert "--bids geometric:100:0.08:100000 (bids=geometric_bids(100, 0.08, 100000) in" in notes
+    geometric = geometric_bids(100, 0.08, 100_000)
     assert "highest value" not in noted(path, lines + "100000,1\n", bids=geometric)
     assert "highest value" not in noted(path, lines + "100000,1\n", highest_value=10)
+
+
+def test_prices_that_look_like_own_bids_are_told() -> None:
+    rng = np.random.default_rng(0)
+    values, rivals = rng.uniform(1, 10, (2, 1_000))
+    bids = np.round(0.7 * values, 4)
+    frame = pd.DataFrame({"value": values, "market_price": np.where(bids >= rivals, bids, rivals)})
+    paid = round(100 * np.mean(bids >= rivals))
+    notes = " ".join(replay(frame, seeds=1, bids=20).notes)
+    assert f"In {paid} % of the auctions the highest competing bid is 0.700 of the value." in notes
+    assert "a replay needs the highest bid of the others, also where you won" in notes
+    frame["bid"] = bids
+    notes = " ".join(replay(frame, seeds=1, bids=20, bid_column="bid").notes)
+    assert f"In {paid} % of the auctions the highest competing bid is your own bid." in notes
+    assert "of the value" not in notes
+    frame["market_price"] = rivals
+    notes = " ".join(replay(frame, seeds=1, bids=20, bid_column="bid").notes)
+    assert "what you bid or paid" not in notes
+    frame.loc[:60, "market_price"] = 0.0
+    notes = " ".join(replay(frame, seeds=1, bids=20).notes)
+    assert "In 6.1 % of the auctions the highest competing bid is 0: nobody else has" in notes
+
+
+def test_many_lines_left_out_are_told(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    assert "left out" not in noted(path, "2,1\n3,1\n" * 99 + "2,\n2,x\n")
+    missing = noted(path, "2,1\n3,1\n2,\n" * 9 + "2,x\n")
+    assert "36 % of the lines were left out, most of them because they have no highest" in missing
+    assert "If it is missing where you won, the numbers are wrong" in missing
+    wrong = noted(path, "2,1\n3,1\n2,x\n" * 9)
+    assert "for one reason: the highest competing bid is not a number. The numbers are" in wrong
+    assert "33 % of the lines were left out. The" in noted(
+        path, "2,1\n3,1\n2,x\n9,1\nx,1\n3,1\n" * 9
+    )
+
+
+def test_a_log_with_prices_of_lost_auctions_only_is_refused_for_that(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text("value,competing_bid\n" + "2,3\n3,\n" * 200 + "x,1\n")
+    with pytest.raises(LogError) as refused:
+        replay(path)
+    message = str(refused.value)
+    assert message.startswith("200 of the 401 lines of ")
+    assert "If it is missing where you won, this log cannot be replayed" in message
+    assert "Only if it is missing by mere chance, let more lines pass with --max-bad" in message
+    assert "\n  line 3: no highest competing bid\n" in message
+
+
+@pytest.mark.parametrize(
+    ("text", "advice"),
+    [
+        ("value;competing_bid\n" + "2,5;1\n" * 9, "decimals with a point, 1.5 and not 1,5"),
+        ("value,competing_bid\n" + "2,5,1\n" * 9, "Are there decimal commas? Write 1.5, not 1,5."),
+    ],
+)
+def test_decimal_commas_are_named(tmp_path: Path, text: str, advice: str) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text(text)
+    with pytest.raises(LogError) as refused:
+        replay(path, max_bad=5)
+    assert advice in str(refused.value)
 
 
 def test_a_log_or_a_grid_without_a_win_is_told(tmp_path: Path) -> None:
@@ -193,7 +359,7 @@ def test_a_log_or_a_grid_without_a_win_is_told(tmp_path: Path) -> None:
 
 def test_bad_lines_stop_a_replay_only_past_the_limit(tmp_path: Path) -> None:
     path = tmp_path / "log.csv"
-    path.write_text("value,price\n" + "2,1\n3,2\nx,1\n" * 4)
+    path.write_text("value,competing_bid\n" + "2,1\n3,2\nx,1\n" * 4)
     result = replay(path, seeds=1, max_bad=4)
     assert (result.auctions, result.bad, result.faults[0].line) == (8, 4, 4)
     with pytest.raises(
@@ -204,13 +370,68 @@ def test_bad_lines_stop_a_replay_only_past_the_limit(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [("value,price\n1,2\n", "at least 2"), ("value,price\n0,1\n0,1\n", "values in .* are 0")],
+    [
+        (
+            "value,competing_bid\n1,2\n",
+            r"holds 1 good line\. A replay needs at least 2 auctions\.$",
+        ),
+        ("value,competing_bid\n0,1\n0,1\n", "values in .* are 0"),
+    ],
 )
 def test_too_little_to_replay(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "log.csv"
     path.write_text(text)
     with pytest.raises(LogError, match=message):
         replay(path)
+
+
+def test_a_short_log_of_bad_lines_is_told_why(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text("value;competing_bid\n1,5;0,5\n2,5;1,5\n$1;1\n")
+    with pytest.raises(LogError) as refused:
+        replay(path)
+    assert str(refused.value) == (
+        f"{path} holds 0 good lines. A replay needs at least 2 auctions. Write decimals with a "
+        "point, 1.5 and not 1,5, and nothing between thousands. The bad lines:\n"
+        "  line 2: the value is written with a comma: '1,5'\n"
+        "  line 3: the value is written with a comma: '2,5'\n"
+        "  line 4: the value is not a number: '$1'\n"
+        "The value is column 'value', the highest competing bid column 'competing_bid' (guessed "
+        "by name)."
+    )
+
+
+def test_of_many_bad_lines_a_short_log_shows_the_first(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text("value,competing_bid\n1,1\n" + "x,1\n" * 11)
+    with pytest.raises(LogError, match=r"1 good line\..* The first bad lines:\n  line 3:"):
+        replay(path)
+
+
+@pytest.mark.parametrize("value", [5e-324, 1e-200, 1e150])
+def test_values_that_are_no_sums_of_money_are_blamed_on_the_log(value: float) -> None:
+    frame = pd.DataFrame({"value": [value, value], "market_price": [0.0, value]})
+    with pytest.raises(
+        LogError, match=re.escape(f"is {value:g}. It must be from 1e-100 to 1e+100")
+    ):
+        replay(frame)
+
+
+@pytest.mark.parametrize("value", [1e-100, 1e100])
+def test_very_small_and_very_large_money_is_played(value: float) -> None:
+    frame = pd.DataFrame({"value": [value] * 20, "market_price": [value / 2] * 20})
+    result = replay(frame, seeds=1, bids=11)
+    assert result.best_policy_surplus == pytest.approx(20 * 0.5 * value)
+
+
+def test_a_log_that_is_not_in_the_order_of_time_is_told() -> None:
+    frame = pd.DataFrame(
+        {"timestamp": [1, 3, 2, 5, 4], "value": [2.0] * 5, "market_price": [1.0] * 5}
+    )
+    notes = " ".join(replay(frame, seeds=1).notes)
+    assert "Column 'timestamp' goes back in time 2 times" in notes
+    assert "sort it by time" in notes
+    assert "goes back" not in " ".join(replay(frame.sort_values("timestamp"), seeds=1).notes)
 
 
 @pytest.mark.parametrize(
@@ -223,6 +444,7 @@ def test_too_little_to_replay(tmp_path: Path, text: str, message: str) -> None:
         {"max_bad": -1},
         {"jobs": 0},
         {"highest_value": 0},
+        {"highest_value": 1e101},
         {"bids": 1},
         {"bids": [1, -1]},
         {"reserve": -1},

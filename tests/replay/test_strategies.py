@@ -1,5 +1,7 @@
 """Strategies bid what they say, from what they were told and nothing else."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -17,6 +19,7 @@ from crossbandit.replay.strategies import (
     Strategy,
     cells_of,
     chunk_of,
+    hurdles,
 )
 
 ROUNDS = 2_000
@@ -38,7 +41,7 @@ def problem_of(rules: AuctionRules, feedback: str) -> Problem:
 
 
 def chunk(rules: AuctionRules, log: Auctions) -> Chunk:
-    return chunk_of(*log, rules, problem_of(rules, "after-loss"))
+    return chunk_of(log, rules, problem_of(rules, "after-loss"))
 
 
 def earned(rules: AuctionRules, strategy: Strategy, log: Auctions) -> float:
@@ -53,6 +56,31 @@ def test_a_cell_is_the_lowest_bid_that_wins(ties: str, reserve: float) -> None:
     wins = rules.wins(rules.amounts, log.prices[:, None])
     expected = np.where(wins.any(axis=1), wins.argmax(axis=1), rules.arms)
     np.testing.assert_array_equal(cells_of(log.prices, rules), expected)
+
+
+@pytest.mark.parametrize("ties", ["win", "lose"])
+@pytest.mark.parametrize("reserve", [0.0, 1.5])
+def test_a_reserve_of_each_auction_counts_beside_the_price(ties: str, reserve: float) -> None:
+    rules, log = rules_of(ties, reserve), auctions()
+    rng = np.random.default_rng(2)
+    prices = rng.choice(np.arange(0, 6, 0.5), ROUNDS)  # all on the grid: ties abound
+    reserves = rng.choice([0.0, 0.5, 2.0, 2.2, 11.0], ROUNDS)
+    found = hurdles(Auctions(log.values, prices, None, reserves), rules)
+    for bid in rules.amounts:
+        beaten = bid >= prices if ties == "win" else (bid > prices) | (prices == 0)
+        expected = beaten & (bid >= reserves) & (bid >= reserve)
+        np.testing.assert_array_equal(rules.wins(bid, found), expected)
+    assert ((prices == reserves) & (prices > 0)).any()
+    for i in range(0, ROUNDS, 40):
+        own = replace(rules, reserve=max(reserve, reserves[i]))
+        np.testing.assert_array_equal(
+            rules.block(found[i : i + 1]).base, own.block(prices[i : i + 1]).base
+        )
+
+
+def test_a_log_without_reserves_keeps_its_prices() -> None:
+    log = auctions()
+    assert hurdles(log, rules_of("lose")) is log.prices
 
 
 def unseen(rules: AuctionRules, log: Auctions, bids: Floats, feedback: str) -> Auctions:
@@ -109,10 +137,7 @@ def test_chunks_make_no_difference(which: int) -> None:
     rules, log = rules_of(), auctions()
     whole = strategies(rules, "after-loss")[which].bids(chunk(rules, log))
     strategy = strategies(rules, "after-loss")[which]
-    pieces = [
-        strategy.bids(chunk(rules, Auctions(*(column[i : i + 128] for column in log))))
-        for i in range(0, ROUNDS, 128)
-    ]
+    pieces = [strategy.bids(chunk(rules, log.part(i, i + 128))) for i in range(0, ROUNDS, 128)]
     np.testing.assert_array_equal(np.concatenate(pieces), whole)
 
 
@@ -167,6 +192,16 @@ def test_the_policy_per_band_beats_all_others_of_its_kind() -> None:
         )
     # It does not bid above the value, either, which can only help.
     assert best - 1e-6 <= earned(rules, policy, log) < 1.01 * best
+
+
+def test_a_band_without_auctions_bids_as_the_best_fixed_policy() -> None:
+    rules, log = rules_of(), auctions()
+    inside = log.values < 5
+    hindsight = look_back([Auctions(log.values[inside], log.prices[inside])], rules)
+    policy, best = BandPolicy(rules, hindsight), BestPolicy(rules, hindsight)
+    values = np.linspace(5.3, 10, 20)
+    np.testing.assert_array_equal(policy.curve(values), best.curve(values))
+    assert (policy.curve(values) > 0).all()
 
 
 @pytest.mark.parametrize("ties", ["win", "lose"])

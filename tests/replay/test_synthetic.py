@@ -1,3 +1,5 @@
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -72,6 +74,34 @@ def test_a_log_is_not_overwritten_by_accident(tmp_path: Path) -> None:
         make_log(path, 20)
     assert path.read_bytes() == before
     assert make_log(path, 20, overwrite=True).read_bytes() != before
+
+
+def test_a_folder_is_not_replaced(tmp_path: Path) -> None:
+    (tmp_path / "log.csv").mkdir()
+    with pytest.raises(LogError, match=r"log\.csv' is a folder"):
+        make_log(tmp_path / "log.csv", 10, overwrite=True)
+    assert [path.name for path in tmp_path.iterdir()] == ["log.csv"]
+
+
+FULL = """
+import resource, sys
+from crossbandit.replay import make_log
+from crossbandit.errors import LogError
+resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, 300_000))
+try:
+    make_log(sys.argv[1], 200_000)
+except LogError as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize("name", ["log.csv", "log.parquet"])
+def test_a_full_disk_is_a_sentence_and_leaves_nothing(tmp_path: Path, name: str) -> None:
+    command = [sys.executable, "-c", FULL, str(tmp_path / name)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.stdout.startswith(f"{tmp_path / name} cannot be written: "), done.stderr
+    assert done.stdout.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(

@@ -64,6 +64,9 @@ def report() -> ReplayReport:
         faults=((3, "no value"),),
         left_out="1 of 10 lines was left out:",
         facts=(("Command", "crossbandit replay log.csv"),),
+        comparator="best fixed policy",
+        beyond_charts="perfect knowledge",
+        first_to_go="best response, all told",
     )
 
 
@@ -81,6 +84,52 @@ def test_charts_show_the_best_fraction_and_what_does_not_flatten_them(report: Re
     assert found["series"][0] == {"method": 0, "mean": [300, 600, 900], "half": [12.5] * 3}
     assert found["series"][2]["half"] is None
     assert found["bids"][3]["mean"] == [0, 2.5, 5]
+
+
+def test_regret_is_counted_from_the_comparator(report: ReplayReport) -> None:
+    other = ReplayReport(**{**vars(report), "comparator": "best response"})
+    text = replay_page(other)
+    assert data(text)["comparator"] == 1
+    assert "missing to the best response;" in Reader(text).text
+
+
+def with_own_bids(report: ReplayReport) -> ReplayReport:
+    frames = {}
+    for name in ("table", "curves", "bids"):
+        frame = getattr(report, name)
+        row = frame[frame["strategy"] == "best response"].copy()
+        row["strategy"] = "the log's own bids"
+        if name == "table":
+            row["kind"] = "own"
+        if name == "bids":
+            row["bid"] = np.nan
+        frames[name] = pd.concat([frame, row], ignore_index=True)
+    return ReplayReport(**{**vars(report), **frames})
+
+
+def test_own_bids_have_a_group_and_a_line_over_time_but_none_by_value(
+    report: ReplayReport,
+) -> None:
+    own = with_own_bids(report)
+    place = own.charted.index("the log's own bids")
+    text = replay_page(own)
+    found = data(text)
+    assert place in [one["method"] for one in found["series"]]
+    assert place not in [one["method"] for one in found["bids"]]
+    assert "What was bid is not shown." in text
+    assert "What was bid" in Reader(text).text
+    assert "What was bid" not in replay_page(report)
+
+
+def test_no_more_lines_than_colours(report: ReplayReport) -> None:
+    table = report.table
+    many = [f"learner {i}" for i in range(4)]
+    rows = [table[table["strategy"] == "learner <1>"].assign(strategy=name) for name in many]
+    told = table[table["strategy"] == "best response"].assign(strategy="best response, all told")
+    seven = ReplayReport(**{**vars(report), "table": pd.concat([*rows[:2], told, table])})
+    assert "best response, all told" in seven.charted
+    eight = ReplayReport(**{**vars(report), "table": pd.concat([*rows, told, table])})
+    assert "best response, all told" not in eight.charted
 
 
 def test_the_page_loads_nothing_and_says_everything(report: ReplayReport) -> None:

@@ -6,17 +6,18 @@ make the difference. Only the first bad lines are looked up.
 
 from __future__ import annotations
 
-import csv
 import gzip
+import re
 from typing import TYPE_CHECKING
 
-from crossbandit.errors import LogError
 from crossbandit.replay.source import WHITE_SPACE
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
     from crossbandit.replay.source import Source
+
+_UP_TO_CLOSING = re.compile(r'(?:[^"]|"")*+"')
 
 
 def line_numbers(
@@ -30,10 +31,10 @@ def line_numbers(
     of_rows: dict[int, range] = {}
     of_rejected: dict[int, range] = {}
     row = 0
-    for number, (lines, record) in enumerate(_records(source), source.skipped + 1):
+    for number, (lines, full) in enumerate(_records(source), source.skipped + 1):
         if number in rejected:
             of_rejected[number] = lines
-        elif record:
+        elif full:
             row += 1
             if row in rows:
                 of_rows[row] = lines
@@ -42,27 +43,45 @@ def line_numbers(
     return of_rows, of_rejected
 
 
-def _records(source: Source) -> Iterator[tuple[range, list[str]]]:
-    """Yield the lines of each record, and its fields."""
+def _records(source: Source) -> Iterator[tuple[range, bool]]:
+    """Yield the lines of each record, and whether it holds anything."""
     opened = gzip.open if source.compressed else open
-    whole = source.separator == WHITE_SPACE
+    quoted = source.separator != WHITE_SPACE
     # In Latin-1 every byte is a letter: nothing stops the counting.
     with opened(source.path, "rt", encoding="latin-1", newline="") as file:
         for _ in range(source.skipped):
             file.readline()
-        reader = csv.reader(
-            file,
-            delimiter=source.separator,
-            quoting=csv.QUOTE_NONE if whole else csv.QUOTE_MINIMAL,
-        )
         first = source.skipped + 1
-        try:
-            for record in reader:
-                following = source.skipped + reader.line_num + 1
-                yield range(first, following), record
-                first = following
-        except csv.Error as error:
-            raise LogError(
-                f"{source.path} cannot be read from line {first} on: {error}. Is there a quotation "
-                "mark that is not closed?"
-            ) from error
+        inside = False
+        number = source.skipped
+        for number, line in enumerate(file, first):
+            inside = quoted and _goes_on(line, source.separator, inside=inside)
+            if not inside:
+                yield range(first, number + 1), number > first or bool(line.strip("\r\n"))
+                first = number + 1
+        if inside:
+            yield range(first, number + 1), True
+
+
+def _goes_on(line: str, separator: str, *, inside: bool) -> bool:
+    """Return whether a line ends within quotation marks; `inside` says whether it begins so.
+
+    A mark opens only as the first letter of a field, and two marks within others stand for one.
+    The module `csv` knows this too, but gives up at fields of 131,072 letters.
+    """
+    if '"' not in line:
+        return inside
+    place = 0
+    while True:
+        if not inside and line.startswith('"', place):
+            inside = True
+            place += 1
+        if inside:
+            closed = _UP_TO_CLOSING.match(line, place)
+            if closed is None:
+                return True
+            inside = False
+            place = closed.end()
+        place = line.find(separator, place) + 1
+        if place == 0:
+            return False

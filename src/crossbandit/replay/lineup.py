@@ -9,7 +9,7 @@ from crossbandit.applications.application import anchored_as
 from crossbandit.applications.first_price import usual_algorithm
 from crossbandit.errors import InvalidInputError
 from crossbandit.replay.oracles import BandPolicy, BestPolicy, PerfectKnowledge
-from crossbandit.replay.strategies import BestResponse, Playing, Shading, Strategy
+from crossbandit.replay.strategies import BestResponse, OwnBids, Playing, Shading, Strategy
 from crossbandit.validation import number
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from crossbandit.problem import Problem
     from crossbandit.replay.oracles import Hindsight
 
+ALL_TOLD = "best response, all told"
 FRACTIONS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 
 
@@ -79,14 +80,20 @@ def name_of(algorithm: Algorithm, usual: Algorithm) -> str:
 
 
 def others(
-    rules: AuctionRules, feedback: str, fractions: Sequence[float], hindsight: Hindsight
+    rules: AuctionRules,
+    feedback: str,
+    fractions: Sequence[float],
+    hindsight: Hindsight,
+    *,
+    own: bool,
 ) -> list[Strategy]:
-    """Return the strategies that draw nothing."""
+    """Return the strategies that draw nothing; the bids of the log among them if it has `own`."""
     for fraction in fractions:
         number("replay", "fractions", fraction, above=0, below=1)
     told = BestResponse(rules, feedback, "best response", "to past prices, as far as told")
-    full = BestResponse(rules, "always", "best response, all told", "to all past prices")
+    full = BestResponse(rules, "always", ALL_TOLD, "to all past prices")
     return [
+        *([OwnBids()] if own else []),
         *([full] if feedback == "always" else [told, full]),
         *(Shading(fraction) for fraction in sorted(set(fractions))),
         Shading(1.0),

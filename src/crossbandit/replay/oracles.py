@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from crossbandit.replay.strategies import Chunk, Strategy, best_on_grid, cells_of
+from crossbandit.replay.strategies import Chunk, Strategy, best_on_grid, cells_of, hurdles
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -29,8 +29,9 @@ def look_back(chunks: Iterable[Auctions], rules: AuctionRules) -> Hindsight:
     """Read a whole log into two small tables."""
     shape = (BANDS, rules.arms + 1)
     counts, sums = np.zeros(shape), np.zeros(shape)
-    for values, prices in chunks:
-        places = _bands(values, rules) * shape[1] + cells_of(prices, rules)
+    for auctions in chunks:
+        values, cells = auctions.values, cells_of(hurdles(auctions, rules), rules)
+        places = _bands(values, rules) * shape[1] + cells
         counts += np.bincount(places, minlength=counts.size).reshape(shape)
         sums += np.bincount(places, values, minlength=counts.size).reshape(shape)
     return Hindsight(counts, sums)
@@ -66,7 +67,7 @@ class BandPolicy(Strategy):
     """For each band of values, the bid that earned most in that band's own auctions.
 
     Unlike the best fixed policy, it makes use of prices that go with values. With few auctions per
-    band it is fitted to chance as well.
+    band it is fitted to chance as well; a band without any knows nothing better than that policy.
     """
 
     kind = "oracle"
@@ -78,12 +79,17 @@ class BandPolicy(Strategy):
         won, worth = hindsight.counts.cumsum(axis=1), hindsight.values.cumsum(axis=1)
         earned = worth[:, :-1] - rules.amounts * won[:, :-1]
         self._table = rules.amounts[earned.argmax(axis=1)]
+        self._empty = won[:, -1] == 0
+        self._elsewhere = BestPolicy(rules, hindsight)
 
     def bids(self, chunk: Chunk) -> Floats:
         return self.curve(chunk.values)
 
     def curve(self, values: Floats) -> Floats:
-        bids: Floats = np.minimum(self._table[_bands(values, self._rules)], values)
+        bands = _bands(values, self._rules)
+        bids: Floats = np.minimum(self._table[bands], values)
+        empty = self._empty[bands]
+        bids[empty] = self._elsewhere.curve(values[empty])
         return bids
 
 

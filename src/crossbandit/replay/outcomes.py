@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from crossbandit.replay.oracles import BestPolicy
+from crossbandit.validation import reject
+
 if TYPE_CHECKING:
     import numpy.typing as npt
     import pandas as pd
@@ -45,7 +48,7 @@ class Outcome:
     """What a strategy earned, one entry per seed; a strategy that draws nothing has one entry."""
 
     strategy: str
-    kind: str  # "learner", "fitted", "fixed" or "oracle"
+    kind: str  # "learner", "own", "fitted", "fixed" or "oracle"
     note: str
     surplus: Floats
     spend: Floats
@@ -98,6 +101,7 @@ class Replay:
     points: Integers  # numbers of auctions after which the surplus was noted
     values: Floats  # at which the bids at the end were noted
     outcomes: tuple[Outcome, ...]
+    reserve_column: str | None = None  # which column holds a reserve of each auction
 
     def __repr__(self) -> str:
         """Return the size and who earned most, oracles aside; the arrays would fill screens."""
@@ -107,12 +111,16 @@ class Replay:
 
     def outcome(self, strategy: str) -> Outcome:
         """Return what a strategy earned."""
-        return next(outcome for outcome in self.outcomes if outcome.strategy == strategy)
+        found = {outcome.strategy: outcome for outcome in self.outcomes}
+        if strategy not in found:
+            names = ", ".join(map(repr, found))
+            reject("Replay.outcome", "strategy", f"one of {names}", strategy)
+        return found[strategy]
 
     @property
     def best_policy_surplus(self) -> float:
         """What the best fixed policy earned, from which regret is counted."""
-        return self.outcome("best fixed policy").mean_surplus
+        return self.outcome(BestPolicy.name).mean_surplus
 
     def table(self) -> pd.DataFrame:
         """Return one row per strategy: money, win rate, regret, 95 % half-widths over seeds."""

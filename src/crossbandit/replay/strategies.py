@@ -1,4 +1,4 @@
-"""Who bids in a replay: learners, best responses to the past, and fixed rules.
+"""Who bids in a replay: learners, best responses to the past, fixed rules, the log itself.
 
 Every strategy is asked for its bids a chunk at a time, and takes from the chunk only what it would
 have been told: a learner what its feedback graph reveals, a best response what its own bids reveal.
@@ -13,8 +13,16 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from crossbandit.environments.auctions import FEEDBACK
-from crossbandit.kernels.bidding import WON_LOST, Observations, best_bids, estimate, respond
+from crossbandit.kernels.bidding import (
+    AFTER_LOSS,
+    AFTER_WIN,
+    ALWAYS,
+    WON_LOST,
+    Observations,
+    best_bids,
+    estimate,
+    respond,
+)
 from crossbandit.kernels.rounds import Rounds
 from crossbandit.simulation.players import CompiledLearner
 
@@ -23,6 +31,15 @@ if TYPE_CHECKING:
     from crossbandit.environments.auctions import AuctionRules
     from crossbandit.kernels.rounds import ContextBlock, Floats, Integers, LossBlock
     from crossbandit.problem import Problem
+    from crossbandit.replay.log import Auctions
+
+# The kinds of feedback, as compiled steps call them.
+_CODES = {
+    "after-loss": AFTER_LOSS,
+    "after-win": AFTER_WIN,
+    "always": ALWAYS,
+    "won-lost": WON_LOST,
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,18 +47,36 @@ class Chunk:
     """Consecutive auctions, with everything that more than one strategy needs."""
 
     values: Floats
-    prices: Floats
+    prices: Floats  # with the auctions' own reserves in them
     cells: Integers  # of the prices: the lowest bid that wins, or the number of bids
     vectors: Floats  # the contexts, and below how they read
     contexts: ContextBlock
     losses: LossBlock
+    own: Floats | None = None  # what was bid, as the log has it
 
 
-def chunk_of(values: Floats, prices: Floats, rules: AuctionRules, problem: Problem) -> Chunk:
+def chunk_of(auctions: Auctions, rules: AuctionRules, problem: Problem) -> Chunk:
     """Return auctions in all the forms that strategies need."""
+    values, prices = auctions.values, hurdles(auctions, rules)
     vectors = rules.contexts(values)
     contexts = problem.form.block(vectors, rules.available(values))
-    return Chunk(values, prices, cells_of(prices, rules), vectors, contexts, rules.block(prices))
+    cells, losses = cells_of(prices, rules), rules.block(prices)
+    return Chunk(values, prices, cells, vectors, contexts, losses, auctions.bids)
+
+
+def hurdles(auctions: Auctions, rules: AuctionRules) -> Floats:
+    """Return prices that stand for the auctions' own reserves too: who beats one beats both.
+
+    Where equal bids lose, the number just below a reserve stands for it: a bid that equals the
+    reserve, and beats the price, wins.
+    """
+    reserves = auctions.reserves
+    if reserves is None:
+        return auctions.prices
+    if rules.ties == "lose":
+        reserves = np.nextafter(reserves, -np.inf)
+    higher: Floats = np.maximum(auctions.prices, reserves)
+    return higher
 
 
 def cells_of(prices: Floats, rules: AuctionRules) -> Integers:
@@ -116,7 +151,7 @@ class BestResponse(Strategy):
     def __init__(self, rules: AuctionRules, feedback: str, name: str, note: str) -> None:
         self.name, self.note = name, note
         self._rules = rules
-        self._feedback = list(FEEDBACK).index(feedback)
+        self._feedback = _CODES[feedback]
         self._seen = _one_auction(rules.arms, self._feedback)
         self._chances = np.empty(rules.arms)
         estimate(self._feedback, self._seen, np.empty((3, rules.arms)), self._chances)
@@ -165,6 +200,22 @@ class Shading(Strategy):
 
     def curve(self, values: Floats) -> Floats:
         return self.fraction * values
+
+
+class OwnBids(Strategy):
+    """What was bid when the log was written."""
+
+    kind = "own"
+    name = "the log's own bids"
+    note = "as they were made"
+
+    def bids(self, chunk: Chunk) -> Floats:
+        if chunk.own is None:
+            raise ValueError("A log without a column of bids has no bids of its own.")
+        return chunk.own
+
+    def curve(self, values: Floats) -> Floats:
+        return np.full(values.size, np.nan)  # the log has no bids at other values
 
 
 def best_on_grid(values: Floats, rules: AuctionRules, chances: Floats) -> Floats:

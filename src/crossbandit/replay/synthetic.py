@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from crossbandit.errors import LogError
-from crossbandit.replay.source import literal
+from crossbandit.replay.source import first_line, literal
 from crossbandit.streams import stream
 from crossbandit.validation import choice, integer, reject
 
@@ -55,6 +55,8 @@ def make_log(
     choice("make_log", "laws", laws, LAWS)
     if path.suffix not in _FORMATS:
         reject("make_log", "path", "a name that ends in .csv or .parquet", str(path))
+    if path.is_dir():
+        raise LogError(f"{str(path)!r} is a folder. Choose another name.")
     if path.exists() and not overwrite:
         raise LogError(
             f"{path} exists already. Choose another name, or replace it with --force "
@@ -63,7 +65,10 @@ def make_log(
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=".make-log-") as scratch:
         made = Path(scratch) / path.name
-        _write(made, _chunks(auctions, seed, laws))
+        try:
+            _write(made, _chunks(auctions, seed, laws))
+        except duckdb.Error as error:
+            raise LogError(f"{path} cannot be written: {first_line(error)}.") from error
         made.replace(path)
     return path
 

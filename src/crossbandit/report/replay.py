@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 KINDS = {
     "learner": "Learners",
+    "own": "What was bid",
     "fitted": "Best responses to past prices",
     "fixed": "Fixed fractions of the value",
     "oracle": "Oracles: what there was to be earned",
 }
-COMPARATOR = "best fixed policy"
-_BEYOND_CHARTS = "perfect knowledge"  # so far above all others that it would flatten them
+_MOST_LINES = 7  # of a chart: it has as many colours
 _FIGURES = tuple(f"replay.{kind}" for kind in ("png", "pdf", "svg"))
 WRITTEN = ("index.html", "table.md", "table.csv", "curves.csv", "bids.csv", *_FIGURES)
 
@@ -37,7 +37,9 @@ class ReplayReport:
     `table` has the columns strategy, kind, surplus, half_width, regret, spend, win_rate,
     average_price, runs and note; `curves` strategy, auction, surplus and half_width; `bids`
     strategy, value and bid. `notes` are sentences to read before the table, `faults` bad
-    lines, and `left_out` says how many there are of them.
+    lines, and `left_out` says how many there are of them. Regret is counted from the strategy
+    `comparator`. The charts leave out `beyond_charts`, so far above all others that it would
+    flatten them, and `first_to_go` where there are more lines than colours.
     """
 
     title: str
@@ -49,17 +51,23 @@ class ReplayReport:
     faults: tuple[tuple[int, str], ...]
     left_out: str
     facts: tuple[tuple[str, str], ...]
+    comparator: str
+    beyond_charts: str
+    first_to_go: str
 
     @property
     def charted(self) -> tuple[str, ...]:
         """The strategies that the charts show: of the fixed ones, only the one that earned most."""
         fixed = self.table[self.table["kind"] == "fixed"]
         best = fixed.loc[fixed["surplus"].idxmax(), "strategy"]
-        return tuple(
+        names = [
             row.strategy
             for row in self.table.itertuples()
-            if row.strategy == best or (row.kind != "fixed" and row.strategy != _BEYOND_CHARTS)
-        )
+            if row.strategy == best or (row.kind != "fixed" and row.strategy != self.beyond_charts)
+        ]
+        if len(names) > _MOST_LINES and self.first_to_go in names:
+            names.remove(self.first_to_go)
+        return tuple(names)
 
     @property
     def digits(self) -> int:

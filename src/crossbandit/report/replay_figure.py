@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from crossbandit.report.figures import COLORS, GRID, INK, MUTED, STYLE
-from crossbandit.report.replay import COMPARATOR
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,7 +25,7 @@ def replay_figure(report: ReplayReport) -> Figure:
         figure = Figure(figsize=(12.6, 4.0), layout="constrained")
         first, second, third = figure.subplots(1, 3)
         surplus = report.curves.pivot(index="auction", columns="strategy", values="surplus")
-        regret = surplus.rsub(surplus[COMPARATOR], axis="index")
+        regret = surplus.rsub(surplus[report.comparator], axis="index")
         _draw_curves(first, report, surplus, "surplus")
         _draw_curves(second, report, regret, "regret")
         _draw_bids(third, report)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from crossbandit.report.parts import KEYS, METHODS, facts_list, figure, framed, section, switch
-from crossbandit.report.replay import COMPARATOR, KINDS
+from crossbandit.report.replay import KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -35,7 +35,7 @@ def replay_page(report: ReplayReport) -> str:
     return framed(
         title=report.title,
         lead=escape(report.lead),
-        main=[_table(report), _over_time(), _bids(), _bad_lines(report), _made(report)],
+        main=[_table(report), _over_time(), _bids(report), _bad_lines(report), _made(report)],
         data=_data(report),
         script="replay.js",
     )
@@ -57,7 +57,7 @@ def _table(report: ReplayReport) -> str:
         link,
         note=(
             "Surplus is value less payment, summed over the auctions won; regret is what is "
-            f"missing to the {COMPARATOR}; paid is the average payment for a win. ± is the "
+            f"missing to the {report.comparator}; paid is the average payment for a win. ± is the "
             "half-width of a 95 % confidence interval over the seeds of a learner."
         ),
     )
@@ -108,12 +108,13 @@ def _over_time() -> str:
     )
 
 
-def _bids() -> str:
+def _bids(report: ReplayReport) -> str:
+    made = " What was bid is not shown." if "own" in set(report.table["kind"]) else ""
     return section(
         "What each strategy bids at the end",
         f'<div class="controls">{METHODS}</div>',
         figure("bids", "", f"Bids by value. {KEYS}", shape="wide"),
-        note="The bid at each value, on average. The dashed line is the value itself.",
+        note=f"The bid at each value, on average. The dashed line is the value itself.{made}",
     )
 
 
@@ -149,8 +150,8 @@ def _data(report: ReplayReport) -> str:
     data = {
         "methods": list(methods),
         "digits": report.digits,
-        "comparator": methods.index(COMPARATOR),
-        "auctions": [int(number) for number in curves[COMPARATOR]["auction"]],
+        "comparator": methods.index(report.comparator),
+        "auctions": [int(number) for number in curves[report.comparator]["auction"]],
         "series": [
             {
                 "method": i,
@@ -159,10 +160,11 @@ def _data(report: ReplayReport) -> str:
             }
             for i, name in enumerate(methods)
         ],
-        "values": _rounded(bids[COMPARATOR]["value"]),
+        "values": _rounded(bids[report.comparator]["value"]),
         "bids": [
             {"method": i, "mean": _rounded(bids[name]["bid"]), "half": None}
             for i, name in enumerate(methods)
+            if bids[name]["bid"].notna().all()
         ],
     }
     text = json.dumps(data, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
