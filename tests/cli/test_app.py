@@ -2,11 +2,15 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 import crossbandit
 from crossbandit import cli
+from crossbandit.cli.app import app
+from crossbandit.cli.run import _study
 
 
 def test_the_package_runs_as_a_module() -> None:
@@ -37,3 +41,37 @@ def test_an_interrupt_while_loading_is_quiet(
         cli.main()
     assert ended.value.code == 130
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("name", ["runs [old]", "x[/y]", "a:x:b"])
+def test_a_path_is_printed_as_it_is(name: str, tmp_path: Path) -> None:
+    log = tmp_path / "a:x:b.csv"
+    made = CliRunner().invoke(app, ["make-log", str(log), "--auctions", "300"])
+    assert made.exit_code == 0, made.output
+    out = tmp_path / name
+    result = CliRunner().invoke(app, ["replay", str(log), "--seeds", "1", "--out", str(out)])
+    assert result.exit_code == 0, result.output
+    assert result.output.splitlines()[-1] == f"Open {out / 'index.html'}"
+    assert f"Reading {log} ..." in result.output
+
+
+def test_a_folder_with_the_name_of_a_shipped_study_does_not_hide_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "quick").mkdir()
+    assert _study("quick").name == "quick"
+
+
+def test_too_little_memory_is_a_sentence(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def full() -> None:
+        raise MemoryError("Unable to allocate 8 EiB")
+
+    monkeypatch.setattr("crossbandit.cli.app.app", full)
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == 1
+    expected = "Error: There is not enough memory for this. Unable to allocate 8 EiB\n"
+    assert capsys.readouterr().err == expected

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-INTERRUPTED = 130  # what a shell says of a command that Ctrl-C has ended
+_INTERRUPTED = 130  # what a shell says of a command that Ctrl-C has ended
 
 
 def main() -> None:
@@ -13,5 +13,5 @@ def main() -> None:
         # Loading takes about a second, in which somebody may already have thought better of it.
         from crossbandit.cli.app import run_command
     except KeyboardInterrupt:
-        sys.exit(INTERRUPTED)
+        sys.exit(_INTERRUPTED)
     run_command()

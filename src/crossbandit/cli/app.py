@@ -6,8 +6,6 @@ import sys
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.markup import escape
 
 import crossbandit
 from crossbandit.cli.export import export
@@ -18,6 +16,7 @@ from crossbandit.cli.replay import replay
 from crossbandit.cli.report import report
 from crossbandit.cli.reproduce import reproduce
 from crossbandit.cli.run import run
+from crossbandit.cli.terminal import notify
 from crossbandit.cli.verify import verify
 
 app = typer.Typer(
@@ -65,9 +64,10 @@ def run_command() -> None:
     except OSError as error:
         _complain(error)
         sys.exit(1)
+    except MemoryError as error:
+        _complain(f"There is not enough memory for this. {error}")
+        sys.exit(1)
 
 
-def _complain(error: Exception) -> None:
-    # A study file's [part] is not a style, and a long line is the terminal's to break.
-    text = f"[bold red]Error:[/] {escape(str(error))}"
-    Console(stderr=True).print(text, highlight=False, soft_wrap=True)
+def _complain(error: object) -> None:
+    notify(str(error), "Error:", "bold red")

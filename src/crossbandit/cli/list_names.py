@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from crossbandit import algorithms, environments, graphs
+from crossbandit.cli.terminal import Modules  # noqa: TC001 - Typer looks at annotations
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,15 +23,9 @@ class Kind(StrEnum):
     graphs = "graphs"
 
 
-MODULE = typer.Option(
-    metavar="FILE.py",
-    help="A file, or an importable module, that registers more of them; may be repeated.",
-)
-
-
 def list_names(
     kind: Annotated[Kind, typer.Argument(help="What to list.")],
-    module: Annotated[list[str] | None, MODULE] = None,
+    module: Modules = None,
 ) -> None:
     """List what a study file can name, one line each: name, parameters, meaning."""
     if module:

@@ -11,8 +11,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from crossbandit.cli.reproduce import print_paths
-from crossbandit.cli.run import INTERRUPTED
+from crossbandit.cli.terminal import Modules, notify, say, say_paths, stopping
 from crossbandit.errors import InvalidParameterError
 
 if TYPE_CHECKING:
@@ -52,6 +51,7 @@ def replay(
             help="A learner; may be repeated. Usually cross-graph-adaptive and cross-graph.",
         ),
     ] = None,
+    module: Modules = None,
     bids: Annotated[
         str,
         typer.Option(
@@ -69,6 +69,12 @@ def replay(
     ] = None,
     price_column: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="Of the highest competing bid; likewise.")
+    ] = None,
+    bid_column: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Of what you bid: a row for your own bids.")
+    ] = None,
+    reserve_column: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Of a reserve for each auction.")
     ] = None,
     fractions: Annotated[
         str | None,
@@ -96,12 +102,14 @@ def replay(
     from crossbandit.replay.lineup import FRACTIONS
     from crossbandit.report.folders import check_folder
     from crossbandit.report.replay import WRITTEN, write_replay
+    from crossbandit.studies import load_modules
 
+    load_modules(module or [])
     folder = Path("results/replay") if out is None else out
     check_folder(folder, WRITTEN, "a replay")
     if not quiet:
-        Console(stderr=True).print(f"Reading {log} ...", highlight=False, markup=False)
-    try:
+        notify(f"Reading {log} ...")
+    with stopping("Stopped. Nothing was written."):
         result = replays.replay(
             log,
             algorithms=algorithm,
@@ -112,6 +120,8 @@ def replay(
             highest_value=highest_value,
             value_column=value_column,
             price_column=price_column,
+            bid_column=bid_column,
+            reserve_column=reserve_column,
             fractions=FRACTIONS if fractions is None else parsed_fractions(fractions),
             seeds=seeds,
             seed=seed,
@@ -120,13 +130,10 @@ def replay(
             jobs=jobs,
             show_progress=False if quiet else None,
         )
-    except KeyboardInterrupt:
-        Console(stderr=True).print("Stopped. Nothing was written.", highlight=False)
-        raise typer.Exit(INTERRUPTED) from None
     report = reported(result, log.name, _command(context, log.name))
     paths = write_replay(report, folder)
     if not quiet:
-        _print(Console(), report, paths)
+        _print(report, paths)
 
 
 def parsed_bids(text: str) -> Any:
@@ -173,7 +180,8 @@ def _command(context: typer.Context, log: str) -> str:
             continue
         value = context.params[name]
         for one in value if isinstance(value, list | tuple) else [value]:
-            words += [parameter.opts[0], str(one)]
+            shown = Path(one).name if name == "module" else str(one)
+            words += [parameter.opts[0], shown]
     return shlex.join(words)
 
 
@@ -181,6 +189,8 @@ def reported(result: Replay, log: str, command: str) -> ReplayReport:
     """Return what there is to say of a replay."""
     import crossbandit
     from crossbandit.environments.auctions import FEEDBACK
+    from crossbandit.replay.lineup import ALL_TOLD
+    from crossbandit.replay.oracles import BestPolicy, PerfectKnowledge
     from crossbandit.report.replay import ReplayReport
 
     rules = result.rules
@@ -204,11 +214,22 @@ def reported(result: Replay, log: str, command: str) -> ReplayReport:
             ("Bids", f"{bids.size} from {bids[0]:g} to {bids[-1]:g}"),
             (
                 "Rules",
-                f"reserve {rules.reserve:g}, equal bids {rules.ties}, no bid above value",
+                f"reserve {_reserve(result)}, equal bids {rules.ties}, no bid above value",
             ),
             ("Seeds", str(first) if first == last else f"{first} to {last}"),
         ),
+        comparator=BestPolicy.name,
+        beyond_charts=PerfectKnowledge.name,
+        first_to_go=ALL_TOLD,
     )
+
+
+def _reserve(result: Replay) -> str:
+    amount = f"{result.rules.reserve:g}"
+    if result.reserve_column is None:
+        return amount
+    least = f", at least {amount}" if result.rules.reserve else ""
+    return f"of each auction in column {result.reserve_column}{least}"
 
 
 def _left_out(result: Replay) -> str:
@@ -219,15 +240,15 @@ def _left_out(result: Replay) -> str:
     return f"{said}:" if shown == result.bad else f"{said}. The first ten:"
 
 
-def _print(console: Console, report: ReplayReport, paths: list[Path]) -> None:
+def _print(report: ReplayReport, paths: list[Path]) -> None:
     for note in report.notes:
-        console.print(note, highlight=False, markup=False)
+        say(note)
     if report.faults:
-        console.print(report.left_out, highlight=False, markup=False)
+        say(report.left_out)
     for line, reason in report.faults:
-        console.print(f"  line {line}: {reason}", highlight=False, markup=False)
-    console.print(_table(report))
-    print_paths(console, paths)
+        say(f"  line {line}: {reason}")
+    Console().print(_table(report))
+    say_paths(paths)
 
 
 def _table(report: ReplayReport) -> Table:

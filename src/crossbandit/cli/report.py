@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from crossbandit.cli.reproduce import print_paths, verdict_table
+from crossbandit.cli.reproduce import verdict_table
+from crossbandit.cli.terminal import notify, say_paths
 
 
 def report(
@@ -35,17 +36,11 @@ def report(
     command = f"crossbandit report {source.resolve().name}"
     result = reports.compose(frame, command=command, failures=studies.failures(source))
     paths = reports.write(result, folder)
-    console = Console()
     if result.verdicts:
-        console.print(verdict_table(result.verdicts))
-    print_paths(console, paths)
+        Console().print(verdict_table(result.verdicts))
+    say_paths(paths)
     if result.failed:
         cells = "1 cell has" if len(result.failed) == 1 else f"{len(result.failed):,} cells have"
-        Console(stderr=True).print(
-            f"{cells} failed and cannot be in the report. The first: {result.failed[0]}",
-            highlight=False,
-            markup=False,
-            soft_wrap=True,
-        )
+        notify(f"{cells} failed and cannot be in the report. The first: {result.failed[0]}")
     if not result.met:
         raise typer.Exit(1)

@@ -11,8 +11,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from crossbandit.cli.list_names import MODULE
-from crossbandit.cli.run import INTERRUPTED, plain_warnings
+from crossbandit.cli.run import STOPPED, plain_warnings
+from crossbandit.cli.terminal import Jobs, Modules, notify, say_paths, stopping
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,9 +33,7 @@ def reproduce(
             help="A small part of it: three seeds instead of ten, and results in results/quick.",
         ),
     ] = False,
-    jobs: Annotated[
-        int | None, typer.Option(min=1, help="Number of workers. \\[default: all cores]")
-    ] = None,
+    jobs: Jobs = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -46,7 +44,7 @@ def reproduce(
         list[str] | None,
         typer.Option(metavar="ALGORITHM", help="Run one more algorithm; may be repeated."),
     ] = None,
-    module: Annotated[list[str] | None, MODULE] = None,
+    module: Modules = None,
     quiet: Annotated[
         bool, typer.Option("--quiet", help="Say nothing but errors, warnings and failed claims.")
     ] = False,
@@ -61,19 +59,11 @@ def reproduce(
     folder = Path("results") / name if out is None else out
     modules = studies.load_modules(module or [])
     study = replace(studies.shipped(name).with_algorithms(*(add or [])), modules=modules)
-    try:
-        with plain_warnings(), studies.display(quiet=quiet) as progress:
-            outcome = studies.run(study, folder, jobs=jobs, progress=progress)
-    except KeyboardInterrupt:
-        Console(stderr=True).print(
-            "Stopped. Finished runs are kept; to go on, give the same command again.",
-            highlight=False,
-        )
-        raise typer.Exit(INTERRUPTED) from None
+    with stopping(STOPPED), plain_warnings(), studies.display(quiet=quiet) as progress:
+        outcome = studies.run(study, folder, jobs=jobs, progress=progress)
     frame = studies.load(folder)
-    result = report.compose(
-        frame, command=_command(quick=quick, add=add or [], module=module or [])
-    )
+    command = _command(quick=quick, add=add or [], module=module or [])
+    result = report.compose(frame, command=command, failures=studies.failures(folder))
     paths = [folder / "results.duckdb", _write_runs(frame, folder), *report.write(result, folder)]
     _print(result, paths, quiet=quiet)
     if outcome.failed:
@@ -101,19 +91,16 @@ def _print(result: Report, paths: Sequence[Path], *, quiet: bool) -> None:
     if not quiet or not result.met:
         console.print(verdict_table(result.verdicts))
     if not quiet:
-        print_paths(console, paths)
+        say_paths(paths)
 
 
 def _print_failed(folder: Path, count: int) -> None:
     from crossbandit import studies
 
     first = studies.failures(folder).iloc[0]
-    Console(stderr=True).print(
+    notify(
         f"{count} runs failed and are missing from the report. The first: {first.algorithm_name}, "
-        f"seed {first.seed}: {first.error} The same command tries them again.",
-        highlight=False,
-        markup=False,
-        soft_wrap=True,
+        f"seed {first.seed}: {first.error} The same command tries them again."
     )
 
 
@@ -128,11 +115,3 @@ def verdict_table(verdicts: Sequence[Verdict]) -> Table:
         status = f"[{style}]{verdict.status}[/]"
         table.add_row(verdict.name, verdict.expected, verdict.measured, status)
     return table
-
-
-def print_paths(console: Console, paths: Sequence[Path]) -> None:
-    """Say what was written, the page last: that is what to open."""
-    page = next(path for path in paths if path.suffix == ".html")
-    names = ", ".join(path.name for path in paths if path != page)
-    console.print(f"Wrote to {page.parent}: {names}.", highlight=False, soft_wrap=True)
-    console.print(f"Open {page}", highlight=False, soft_wrap=True)

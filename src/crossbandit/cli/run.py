@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import sys
 import warnings
 from contextlib import contextmanager
 from enum import StrEnum
@@ -11,15 +10,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.markup import escape
+
+from crossbandit.cli.terminal import Jobs, notify, say, stopping
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from crossbandit.studies import Outcome, Study
 
-INTERRUPTED = 130  # the shell's number for a command that Ctrl-C ended
+STOPPED = "Stopped. Finished cells are kept; to go on, run the same command again."
 _SHOWN_FAILURES = 10
 
 
@@ -41,9 +40,7 @@ def run(
     out: Annotated[
         Path | None, typer.Option(help="Folder of the results. \\[default: results/NAME]")
     ] = None,
-    jobs: Annotated[
-        int | None, typer.Option(min=1, help="Number of workers. \\[default: all cores]")
-    ] = None,
+    jobs: Jobs = None,
     backend: Annotated[Backend, typer.Option(help="Where cells are run.")] = Backend.local,
     address: Annotated[
         str | None, typer.Option(help="Where a Ray or Dask cluster answers.")
@@ -57,18 +54,10 @@ def run(
 
     plan = _study(study)
     folder = Path("results") / plan.name if out is None else out
-    console = Console(stderr=True)
-    try:
-        with plain_warnings(), studies.display(quiet=quiet) as progress:
-            outcome = studies.run(
-                plan, folder, jobs=jobs, backend=backend, address=address, progress=progress
-            )
-    except KeyboardInterrupt:
-        console.print(
-            "Stopped. Finished cells are kept; to go on, run the same command again.",
-            highlight=False,
+    with stopping(STOPPED), plain_warnings(), studies.display(quiet=quiet) as progress:
+        outcome = studies.run(
+            plan, folder, jobs=jobs, backend=backend, address=address, progress=progress
         )
-        raise typer.Exit(INTERRUPTED) from None
     if not quiet:
         _print_outcome(outcome, folder)
     if outcome.failed:
@@ -79,7 +68,7 @@ def run(
 def _study(name: str) -> Study:
     from crossbandit import studies
 
-    if not Path(name).exists() and name in studies.shipped_names():
+    if not Path(name).is_file() and name in studies.shipped_names():
         return studies.shipped(name)
     return studies.Study.from_toml(Path(name))
 
@@ -95,8 +84,7 @@ def plain_warnings() -> Iterator[None]:
         if not issubclass(category, ChangedModulesWarning):
             others(message, category, *place, **more)
             return
-        text = f"[bold yellow]Warning:[/] {escape(str(message))}"
-        Console(stderr=True).print(text, highlight=False, soft_wrap=True)
+        notify(str(message), "Warning:", "bold yellow")
 
     with warnings.catch_warnings():
         warnings.simplefilter("always", ChangedModulesWarning)
@@ -106,11 +94,9 @@ def plain_warnings() -> Iterator[None]:
 
 def _print_outcome(outcome: Outcome, folder: Path) -> None:
     """Say what was done, and what to do next."""
-    console = Console()
-    console.print(_sentence(outcome, folder), highlight=False, markup=False, soft_wrap=True)
+    say(_sentence(outcome, folder))
     if outcome.computed or outcome.kept:
-        command = shlex.join(["crossbandit", "report", str(folder)])
-        console.print(f"Next: {command}", highlight=False, markup=False, soft_wrap=True)
+        say(f"Next: {shlex.join(['crossbandit', 'report', str(folder)])}")
 
 
 def _sentence(outcome: Outcome, folder: Path) -> str:
@@ -129,11 +115,10 @@ def _print_failures(folder: Path, count: int) -> None:
     rows = studies.failures(folder).head(_SHOWN_FAILURES)
     for row in rows.itertuples():
         where = f"{row.algorithm_name} on {row.environment_name}, seed {row.seed}"
-        print(f"Failed: {where} (part {row.part}): {row.error}", file=sys.stderr)
+        notify(f"Failed: {where} (part {row.part}): {row.error}")
     if count > len(rows):
-        print(f"... and {count - len(rows)} more", file=sys.stderr)
-    print(
+        notify(f"... and {count - len(rows)} more")
+    notify(
         "Running the study again tries these cells again. All of them, with every parameter: "
-        f"crossbandit.studies.failures({str(folder)!r})",
-        file=sys.stderr,
+        f"crossbandit.studies.failures({str(folder)!r})"
     )

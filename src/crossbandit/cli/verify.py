@@ -11,8 +11,7 @@ from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
 
-from crossbandit.cli.reproduce import print_paths
-from crossbandit.cli.run import INTERRUPTED
+from crossbandit.cli.terminal import Jobs, say, say_paths, stopping
 from crossbandit.errors import InvalidParameterError
 
 if TYPE_CHECKING:
@@ -36,9 +35,7 @@ def verify(
     rate: Annotated[
         bool, typer.Option("--rate", help="Only Theorem 1: regret over T, alpha and M.")
     ] = False,
-    jobs: Annotated[
-        int | None, typer.Option(min=1, help="Number of workers. [default: all cores]")
-    ] = None,
+    jobs: Jobs = None,
     out: Annotated[Path, typer.Option(help="Folder of the page.")] = Path("results/verify"),
     quiet: Annotated[
         bool, typer.Option("--quiet", help="Say nothing but errors and failed checks.")
@@ -59,17 +56,13 @@ def verify(
     check_folder(out, WRITTEN, "an earlier verify")
     effort = theory.Effort.QUICK if quick else theory.Effort.FULL
     console = Console(stderr=True, quiet=quiet)
-    try:
-        with console.status("Checking.") as status:
-            outcomes = theory.verify(
-                effort=effort,
-                only=_RATE if rate else only,
-                jobs=jobs,
-                progress=_telling(status),
-            )
-    except KeyboardInterrupt:
-        console.print("Stopped. Nothing was written.", highlight=False)
-        raise typer.Exit(INTERRUPTED) from None
+    with stopping("Stopped. Nothing was written."), console.status("Checking.") as status:
+        outcomes = theory.verify(
+            effort=effort,
+            only=_RATE if rate else only,
+            jobs=jobs,
+            progress=_telling(status),
+        )
     paths = write_evidence(outcomes, out, _facts(quick=quick, only=only, rate=rate))
     _print(outcomes, paths, quiet=quiet)
     if not all(outcome.passed for outcome in outcomes):
@@ -108,8 +101,8 @@ def _print(outcomes: Sequence[Outcome], paths: Sequence[Path], *, quiet: bool) -
     _print_notes(console, "Does not hold as written; the correction was checked:", corrected)
     measured = [outcome for outcome in outcomes if not outcome.judged]
     _print_notes(console, "Measured, and not judged:", measured)
-    console.print(f"\n{tally(outcomes)}", highlight=False)
-    print_paths(console, paths)
+    say(f"\n{tally(outcomes)}")
+    say_paths(paths)
 
 
 def _print_notes(console: Console, heading: str, outcomes: Sequence[Outcome]) -> None:

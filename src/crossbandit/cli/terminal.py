@@ -1,0 +1,55 @@
+"""How commands speak, and what options and endings they share."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+INTERRUPTED = 130  # what a shell says of a command that Ctrl-C has ended
+
+Jobs = Annotated[int | None, typer.Option(min=1, help="Number of workers. \\[default: all cores]")]
+Modules = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--module",
+        metavar="FILE.py",
+        help="A file, or an importable module, that registers more of them; may be repeated.",
+    ),
+]
+
+
+def say(text: str) -> None:
+    """Print what was asked for, as it is: a path is no markup, and ":x:" no picture."""
+    Console().print(Text(text), soft_wrap=True)
+
+
+def notify(text: str, heading: str = "", style: str = "") -> None:
+    """Print what is said besides, on the standard error, likewise."""
+    sentence = Text.assemble((f"{heading} ", style), text) if heading else Text(text)
+    Console(stderr=True).print(sentence, soft_wrap=True)
+
+
+def say_paths(paths: Sequence[Path]) -> None:
+    """Say what was written, the page last: that is what to open."""
+    page = next(path for path in paths if path.suffix == ".html")
+    names = ", ".join(path.name for path in paths if path != page)
+    say(f"Wrote to {page.parent}: {names}.")
+    say(f"Open {page}")
+
+
+@contextmanager
+def stopping(sentence: str) -> Iterator[None]:
+    """End with `sentence` and the status of an interrupted command when Ctrl-C is pressed."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        notify(sentence)
+        raise typer.Exit(INTERRUPTED) from None
