@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from crossbandit.kernels.rounds import Floats
 
 PROBABILITY_TOLERANCE = 1e-9
+_LONGEST = 2**62  # of a horizon: rounds are counted in 64 bits
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -59,6 +60,8 @@ class Problem:
             object.__setattr__(self, "features", form.features)
         if self.horizon is not None:
             horizon = integer("Problem", "horizon", self.horizon, at_least=1)
+            if horizon > _LONGEST:
+                reject("Problem", "horizon", "an integer of at most 2^62", horizon)
             object.__setattr__(self, "horizon", horizon)
         if self.context_distribution is not None:
             if form.contexts is None:

@@ -261,7 +261,8 @@ def test_a_full_disk_is_said_and_the_file_stays_intact(limit: int, tmp_path: Pat
     result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert result.returncode == 7, result.stderr
     assert "cannot be written" in result.stdout
-    assert "run the same command again" in result.stdout
+    assert "intact: make room, and run the same command again" in result.stdout
+    assert "damaged" not in result.stdout
     outcome = studies.run(Study.from_toml(text), tmp_path / "out", jobs=1)
     assert outcome.kept >= 3
     assert outcome.kept + outcome.computed == 600
@@ -304,6 +305,59 @@ def test_results_of_another_kind_or_format_are_refused(tmp_path: Path) -> None:
         connection.execute("CREATE TABLE about (format INTEGER); INSERT INTO about VALUES (99)")
     with pytest.raises(ResultsError, match="another format"):
         studies.load(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """What a results file of the tiny study holds."""
+    folder = tmp_path_factory.mktemp("whole")
+    studies.run(small(), folder, jobs=1)
+    return (folder / store.FILE_NAME).read_bytes()
+
+
+@pytest.mark.parametrize("share", [0.1, 0.3, 0.5, 0.7, 0.9, 0.99])
+def test_a_results_file_cut_short_is_called_damaged(
+    share: float, whole: bytes, tmp_path: Path
+) -> None:
+    part = whole[: int(share * len(whole))]
+    (tmp_path / store.FILE_NAME).write_bytes(part)
+    message = r"Could not read enough bytes .* The file may be damaged: restore it from a copy"
+    for use in (
+        lambda: studies.load(tmp_path),
+        lambda: studies.failures(tmp_path),
+        lambda: studies.export(tmp_path, to="csv"),
+        lambda: studies.run(small(), tmp_path, jobs=1),
+    ):
+        with pytest.raises(ResultsError, match=message) as raised:
+            use()
+        assert "intact" not in str(raised.value)
+    assert (tmp_path / store.FILE_NAME).read_bytes() == part
+
+
+@pytest.mark.parametrize("table", ["cells", "members", "failures"])
+def test_a_results_file_that_lacks_a_table_is_called_damaged(
+    table: str, whole: bytes, tmp_path: Path
+) -> None:
+    import duckdb
+
+    (tmp_path / store.FILE_NAME).write_bytes(whole)
+    with duckdb.connect(tmp_path / store.FILE_NAME) as connection:
+        connection.execute(f"DROP TABLE {table}")
+    message = f"Table with name {table} does not exist! The file may be damaged"
+    read = studies.failures if table == "failures" else studies.load
+    with pytest.raises(ResultsError, match=f"cannot be read: .*{message}"):
+        read(tmp_path)
+
+
+def test_a_failing_read_of_the_format_is_no_other_kind_of_file(tmp_path: Path) -> None:
+    import duckdb
+
+    class Failing:
+        def execute(self, _: str) -> None:
+            raise duckdb.IOException("IO Error: Input/output error")
+
+    with pytest.raises(ResultsError, match=r"Input/output error\. The file may be damaged"):
+        store._check_format(tmp_path, Failing())
 
 
 # ------------------------------------------------------------------------------------ progress

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from crossbandit.errors import StudyFileError
-from crossbandit.studies import Study, shipped, shipped_names, template
+from crossbandit.studies import Study, schema, shipped, shipped_names, template
 from tests.studies.helpers import SMALL, mischief, small
 
 PART = """[study]
@@ -195,6 +195,11 @@ MISTAKES = [
     ("[study]", "[stuby]", 1, "stuby", "Did you mean 'study'?"),
     ('name = "s"', 'nam = "s"', 2, "study.nam", "Did you mean 'name'?"),
     ('name = "s"', "name = 1", 2, "study.name", "must be a text"),
+    ('name = "s"', 'name = "../s"', 2, "study.name", "leave out '/'"),
+    ('name = "s"', "name = 'a\\s'", 2, "study.name", "leave out '\\\\'"),
+    ('name = "s"', 'name = "a\\u0000"', 2, "study.name", "leave out '\\x00'"),
+    ('name = "s"', 'name = ".."', 2, "study.name", "is no name of a folder in results"),
+    ('name = "s"', 'name = "."', 2, "study.name", "is no name of a folder in results"),
     ('name = "s"', 'name = "s"\nmodules = 3', 3, "study.modules", "list of modules"),
     ('name = "s"', 'name = "s"\nmodules = ["no_such"]', 3, "study.modules", "no_such"),
     ("seeds =", "seed =", 6, "part.seed", "Did you mean 'seeds'?"),
@@ -206,6 +211,7 @@ MISTAKES = [
     ("[1, 2]", '"5..2"', 6, "part.seeds", '"200..209"'),
     ("[1, 2]", "[1, 99999999999999999999]", 6, "part.seeds", "2^63"),
     ("[50, 60]", "[50, 0]", 7, "part.horizon", "integer of at least 1"),
+    ("[50, 60]", f"[50, {2**62 + 1}]", 7, "part.horizon", "an integer of at most 2^62. Got 4611"),
     ("[50, 60]", "50.5", 7, "part.horizon", "integer"),
     ("[50, 60]", "[]", 7, "part.horizon", "nothing to run"),
     ("horizon = [50, 60]", "", 9, "part.environments.horizon", "missing"),
@@ -218,11 +224,20 @@ MISTAKES = [
     ("alpha = 4", "alpha = {name = 4}", 11, "part.environments.alpha", "Got a table"),
     ("alpha = 4", "alpha = 4\nhorizon = 3", 12, "part.environments.horizon", "leave one out"),
     ("alpha = 4", 'alpha = 4\nlabel = "{alhpa}"', 12, "part.environments.label", "'alpha'?"),
+    ("alpha = 4", "alpha = 4\ncontexts = 1_000_000_000_000_000", 9, "part.environments", "PiB"),
+    ("gap = 0.1", "contexts = 1_000_000_000_000_000", 13, "part.environments", "into memory"),
     ('"ring"', '"rnig"', 15, "part.environments.graph.name", "Did you mean 'ring'?"),
     ("radius = 1", "raduis = 1", 15, "part.environments.graph.radius", "missing"),
     ("radius = 1", "radius = 1, x = 2", 15, "part.environments.graph.x", "parameter of ring"),
     ("gap = 0.1", "gap = 3", 16, "part.environments.gap", "at most 0.2"),
     ('"cross-graph"', '"crossgraph"', 19, "part.algorithms.id", "Did you mean 'cross-graph'?"),
+    (
+        'id = "cross-graph"',
+        'name = "x"\nid = "cross-graph"',
+        19,
+        "part.algorithms.name",
+        "leave one out",
+    ),
     ("eta =", "etta =", 20, "part.algorithms.etta", "Did you mean 'eta'?"),
     ("0.2]", "-0.2]", 20, "part.algorithms.eta", "above 0"),
     ("0.2]", "0.1]", 18, "part.algorithms", "the same as entry 1"),
@@ -267,6 +282,35 @@ def test_a_missing_file_and_one_that_is_no_text(tmp_path: Path) -> None:
     (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(StudyFileError, match="cannot be read"):
         Study.from_toml(tmp_path / "binary")
+
+
+def test_a_file_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
+    """Editors on Windows write one."""
+    path = tmp_path / "study.toml"
+    path.write_bytes(b"\xef\xbb\xbf" + SMALL.strip().encode())
+    assert Study.from_toml(path) == small()
+    path.write_bytes(b"\xef\xbb\xbf" + GOOD.replace("alpha =", "alhpa =").encode())
+    with pytest.raises(
+        StudyFileError, match=r"study\.toml, line 11, key 'part\.environments\.alhpa'"
+    ):
+        Study.from_toml(path)
+
+
+def test_the_longest_horizon_there_is() -> None:
+    study = Study.from_toml(GOOD.replace("[50, 60]", f"{2**62}"))
+    assert {cell.horizon for cell in study.cells} == {2**62}
+
+
+def test_an_entry_that_runs_out_of_memory_without_a_word(monkeypatch: pytest.MonkeyPatch) -> None:
+    def build(_: dict[str, Any]) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(schema, "build_algorithm", build)
+    with pytest.raises(StudyFileError) as raised:
+        Study.from_toml(GOOD)
+    assert str(raised.value) == (
+        "study, line 18, key 'part.algorithms': does not fit into memory. Make its numbers smaller."
+    )
 
 
 def test_a_module_that_does_not_load_is_named(tmp_path: Path) -> None:

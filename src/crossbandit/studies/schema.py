@@ -2,33 +2,28 @@
 
 from __future__ import annotations
 
-import inspect
-import itertools
 import re
 import tomllib
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
-from crossbandit import algorithms, environments, graphs
+from crossbandit import algorithms, environments
 from crossbandit.environments.environment import horizon_of
-from crossbandit.environments.registry import registered_laws
 from crossbandit.errors import CrossbanditError, StudyError, StudyFileError
 from crossbandit.studies import positions
 from crossbandit.studies.build import build_algorithm, build_environment, load_modules
+from crossbandit.studies.grid import built, combinations, label_of, registered_name
+from crossbandit.studies.places import Place
 from crossbandit.studies.plan import Cell, Study, canonical, checked_seed, content_key
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from crossbandit.algorithms import Algorithm
     from crossbandit.environments import Environment
 
 _RANGE = re.compile(r"\s*(\d+)\s*\.\.\s*(\d+)\s*")
-_PLACEHOLDER = re.compile(r"\{([\w.]+)\}")
-_NAMED_PARAMETER = re.compile(r"'(\w+)' parameter")
-_LIST_VALUED = re.compile(r"ArrayLike|Sequence|Iterable|list\[|tuple\[")
 
 
 def read(source: str | Path) -> Study:
@@ -37,7 +32,7 @@ def read(source: str | Path) -> Study:
         return parse(source, "study", Path())
     path = Path(source)
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")  # editors on Windows begin with a mark
     except FileNotFoundError as error:
         raise StudyFileError(f"There is no study file {str(path)!r}.") from error
     except (OSError, UnicodeDecodeError) as error:
@@ -51,11 +46,11 @@ def parse(text: str, source: str, folder: Path) -> Study:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise StudyFileError(f"{source} is not valid TOML: {error}.") from error
-    root = _Place(source, positions.line_numbers(text), ())
+    root = Place(source, positions.line_numbers(text), ())
     root.check_keys(document, ("study", "part"))
     head, place = root.table(document, "study"), root.at("study")
     place.check_keys(head, ("name", "modules"))
-    name = place.text(head, "name")
+    name = _study_name(place, head)
     modules = _modules(place, head, folder)
     parts = root.tables(document, "part")
     cells: list[Cell] = []
@@ -70,62 +65,6 @@ def parse(text: str, source: str, folder: Path) -> Study:
 
 
 @dataclass(frozen=True)
-class _Place:
-    """Somewhere in a study file."""
-
-    source: str
-    lines: Mapping[positions.Path, int]
-    path: positions.Path
-
-    def at(self, *keys: str | int) -> _Place:
-        return _Place(self.source, self.lines, (*self.path, *keys))
-
-    def fail(self, problem: str) -> NoReturn:
-        """Raise: file, line, key, problem."""
-        known = self.path
-        while known not in self.lines:  # a key that is missing: its table is the place
-            known = known[:-1]
-        key = ".".join(str(key) for key in self.path if isinstance(key, str))
-        key = f", key '{key}'" if key else ""
-        raise StudyFileError(f"{self.source}, line {self.lines[known]}{key}: {problem}")
-
-    def unknown(self, what: str, name: str, names: Collection[str]) -> NoReturn:
-        """Fail for a name that is none, with the nearest that is one."""
-        near = get_close_matches(name, names, n=1, cutoff=0.5)
-        listed = f"There is: {', '.join(names)}." if names else "There is none."
-        self.fail(f"no such {what}. " + (f"Did you mean '{near[0]}'? " if near else "") + listed)
-
-    def check_keys(self, table: Mapping[str, Any], known: Collection[str]) -> None:
-        for key in table:
-            if key not in known:
-                self.at(key).unknown("key", key, known)
-
-    def table(self, parent: Mapping[str, Any], key: str) -> dict[str, Any]:
-        if key not in parent:
-            self.at(key).fail(f"missing: a study file needs a [{key}].")
-        value = parent[key]
-        if not isinstance(value, dict):
-            self.at(key).fail(f"must be a table, [{key}]. Got {value!r}.")
-        return value
-
-    def tables(self, parent: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
-        value = parent.get(key, [])
-        if not isinstance(value, list) or not value or not all(isinstance(v, dict) for v in value):
-            self.at(key).fail(f"must be at least one table, [[{key}]].")
-        return value
-
-    def text(self, table: Mapping[str, Any], key: str, default: str | None = None) -> str:
-        if key not in table and default is not None:
-            return default
-        if key not in table:
-            self.at(key).fail("missing.")
-        value = table[key]
-        if not isinstance(value, str) or not value.strip():
-            self.at(key).fail(f"must be a text. Got {value!r}.")
-        return value
-
-
-@dataclass(frozen=True)
 class _Named:
     """One environment or algorithm of a part, as canonical JSON and with its name."""
 
@@ -134,10 +73,18 @@ class _Named:
     horizon: int = 0
 
 
-# ---------------------------------------------------------------------------------------- parts
+def _study_name(place: Place, head: Mapping[str, Any]) -> str:
+    """Return the name of the study, which is also that of its folder in results."""
+    name = place.text(head, "name")
+    for character in "/\\\0":
+        if character in name:
+            place.at("name").fail(f"results go to a folder of this name: leave out {character!r}.")
+    if name in {".", ".."}:
+        place.at("name").fail(f"{name!r} is no name of a folder in results. Give another one.")
+    return name
 
 
-def _modules(place: _Place, head: Mapping[str, Any], folder: Path) -> tuple[str, ...]:
+def _modules(place: Place, head: Mapping[str, Any], folder: Path) -> tuple[str, ...]:
     value = head.get("modules", [])
     if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
         place.at("modules").fail(f"must be a list of modules or Python files. Got {value!r}.")
@@ -150,7 +97,7 @@ def _modules(place: _Place, head: Mapping[str, Any], folder: Path) -> tuple[str,
     return tuple(modules)
 
 
-def _part(place: _Place, part: dict[str, Any]) -> tuple[str, list[Cell]]:
+def _part(place: Place, part: dict[str, Any]) -> tuple[str, list[Cell]]:
     place.check_keys(part, ("name", "seeds", "horizon", "environments", "algorithms"))
     name = place.text(part, "name", default="main")
     seeds = _seeds(place, part)
@@ -173,7 +120,7 @@ def _part(place: _Place, part: dict[str, Any]) -> tuple[str, list[Cell]]:
     ]
 
 
-def _seeds(place: _Place, part: Mapping[str, Any]) -> list[int]:
+def _seeds(place: Place, part: Mapping[str, Any]) -> list[int]:
     if "seeds" not in part:
         place.at("seeds").fail('missing: a list of seeds, or a range such as "200..209".')
     value, place = part["seeds"], place.at("seeds")
@@ -190,7 +137,7 @@ def _seeds(place: _Place, part: Mapping[str, Any]) -> list[int]:
     return list(seeds)
 
 
-def _seed_range(place: _Place, item: Any) -> range:
+def _seed_range(place: Place, item: Any) -> range:
     first = last = item
     if isinstance(item, str):
         found = _RANGE.fullmatch(item)
@@ -204,10 +151,10 @@ def _seed_range(place: _Place, item: Any) -> range:
 
 
 def _entries(
-    place: _Place,
+    place: Place,
     part: Mapping[str, Any],
     key: str,
-    expand: Callable[[_Place, dict[str, Any], Mapping[str, Any]], Iterator[_Named]],
+    expand: Callable[[Place, dict[str, Any], Mapping[str, Any]], Iterator[_Named]],
 ) -> list[_Named]:
     """Return all environments, or all algorithms, of a part; a bare name is short for a table."""
     value = part.get(key, [])
@@ -228,21 +175,19 @@ def _entries(
     return entries
 
 
-def _environments(
-    place: _Place, table: dict[str, Any], part: Mapping[str, Any]
-) -> Iterator[_Named]:
+def _environments(place: Place, table: dict[str, Any], part: Mapping[str, Any]) -> Iterator[_Named]:
     known = environments.registered()
-    name = _registered(place, table, "name", "environment", known)
+    name = registered_name(place, table, "name", "environment", known)
     parameters = {key: value for key, value in table.items() if key not in {"name", "label"}}
     if "horizon" in part:
         if "horizon" in parameters:
             place.at("horizon").fail("given here and in the part: leave one out.")
         parameters["horizon"] = part["horizon"]
-    elsewhere = {"horizon": _Place(place.source, place.lines, (*place.path[:2], "horizon"))}
+    elsewhere = {"horizon": Place(place.source, place.lines, (*place.path[:2], "horizon"))}
     places = elsewhere if "horizon" in part else {}
-    for data in _grid(place, name, known[name], parameters, places):
-        environment: Environment = _built(place, places, data, build_environment)
-        label = _label(place, table, data)
+    for data in combinations(place, name, known[name], parameters, places):
+        environment: Environment = built(place, places, data, build_environment)
+        label = label_of(place, table, data)
         try:
             horizon = horizon_of(environment)
         except CrossbanditError as error:
@@ -250,119 +195,18 @@ def _environments(
         yield _Named(label, canonical(data), horizon)
 
 
-def _algorithms(place: _Place, table: dict[str, Any], part: Mapping[str, Any]) -> Iterator[_Named]:
+def _algorithms(place: Place, table: dict[str, Any], part: Mapping[str, Any]) -> Iterator[_Named]:
     del part
     known = algorithms.registered()
+    if "id" in table and "name" in table:
+        place.at("name").fail(
+            "means the same as 'id', which is there too: leave one out. A 'label' is free."
+        )
     key = "id" if "id" in table else "name"
-    id_ = _registered(place, table, key, "algorithm", known)
+    id_ = registered_name(place, table, key, "algorithm", known)
     parameters = {key: value for key, value in table.items() if key not in {"name", "id", "label"}}
-    for data in _grid(place, id_, known[id_], parameters, {}):
+    for data in combinations(place, id_, known[id_], parameters, {}):
         data["id"] = data.pop("name")
-        algorithm: Algorithm = _built(place, {}, data, build_algorithm)
+        algorithm: Algorithm = built(place, {}, data, build_algorithm)
         full = algorithm.to_json()
-        yield _Named(_label(place, table, full), canonical(full))
-
-
-# ----------------------------------------------------------------------------------- parameters
-
-
-def _registered(
-    place: _Place, table: Mapping[str, Any], key: str, what: str, known: Mapping[str, Any]
-) -> str:
-    name = place.text(table, key)
-    if name not in known:
-        place.at(key).unknown(f"{what} as {name!r}", name, sorted(known))
-    return name
-
-
-def _grid(
-    place: _Place,
-    name: str,
-    builder: Callable[..., Any],
-    given: Mapping[str, Any],
-    places: Mapping[str, _Place],
-) -> Iterator[dict[str, Any]]:
-    """Yield every combination of the given values, completed by the builder's defaults."""
-    parameters = inspect.signature(builder).parameters
-    choices: dict[str, list[Any]] = {}
-    for key, parameter in parameters.items():
-        if key not in given:
-            if parameter.default is parameter.empty:
-                place.at(key).fail(f"missing: {name} needs it.")
-            choices[key] = [parameter.default]
-    for key, value in given.items():
-        here = places.get(key, place.at(key))
-        if key not in parameters:
-            here.unknown(f"parameter of {name}", key, list(parameters))
-        choices[key] = list(_choices(here, value, str(parameters[key].annotation)))
-        if not choices[key]:
-            here.fail("an empty list leaves nothing to run.")
-    order = [*(key for key in given), *(key for key in choices if key not in given)]
-    for values in itertools.product(*(choices[key] for key in order)):
-        yield {"name": name, **dict(zip(order, values, strict=True))}
-
-
-def _choices(place: _Place, value: Any, annotation: str) -> Iterator[Any]:
-    """Yield the values that a parameter takes in turn."""
-    if isinstance(value, list) and _LIST_VALUED.search(annotation):
-        yield value  # the list is the value
-    elif isinstance(value, list):
-        for index, item in enumerate(value):
-            yield from _choices(place.at(index), item, annotation)
-    elif isinstance(value, dict):
-        yield from _nested(place, value, annotation)
-    elif isinstance(value, bool | str):
-        yield value
-    elif isinstance(value, int):
-        # 1 and 1.0 are the same rate, and should have the same address.
-        yield float(value) if "float" in annotation else value
-    elif isinstance(value, float) and value - value == 0:
-        yield value
-    else:
-        place.fail(f"must be a finite number, a text, true or false. Got {value}.")
-
-
-def _nested(place: _Place, table: dict[str, Any], annotation: str) -> Iterator[dict[str, Any]]:
-    kinds = {
-        "FeedbackGraph": ("graph", graphs.registered()),
-        "ContextLaw": ("context law", registered_laws()),
-    }
-    for type_name, (what, known) in kinds.items():
-        if type_name in annotation:
-            name = _registered(place, table, "name", what, known)
-            given = {key: value for key, value in table.items() if key != "name"}
-            yield from _grid(place, name, known[name], given, {})
-            return
-    place.fail("must be a value. Got a table.")
-
-
-def _built(
-    place: _Place,
-    places: Mapping[str, _Place],
-    data: dict[str, Any],
-    build: Callable[[dict[str, Any]], Any],
-) -> Any:
-    """Make the thing, to find out now whether its parameters are good."""
-    try:
-        return build(data)
-    except (CrossbanditError, TypeError, ValueError) as error:
-        named = _NAMED_PARAMETER.search(str(error))
-        key = named[1] if named and named[1] in data else None
-        where = place if key is None else places.get(key, place.at(key))
-        where.fail(str(error))
-
-
-def _label(place: _Place, table: Mapping[str, Any], data: Mapping[str, Any]) -> str:
-    """Return the label, with {parameter} replaced by its value; the registered name if none."""
-    name = str(data.get("name", data.get("id")))
-    label = place.text(table, "label", default=name)
-
-    def value(match: re.Match[str]) -> str:
-        inner: Any = data
-        for key in match[1].split("."):
-            if not isinstance(inner, dict) or key not in inner:
-                place.at("label").unknown(f"parameter as {match[1]!r}", match[1], list(data))
-            inner = inner[key]
-        return str(inner)
-
-    return _PLACEHOLDER.sub(value, label)
+        yield _Named(label_of(place, table, full), canonical(full))

@@ -7,6 +7,8 @@ says which files of the user's own a cell was computed with. `about` holds the f
 
 from __future__ import annotations
 
+import errno
+import os
 import re
 import signal
 import threading
@@ -31,6 +33,18 @@ if TYPE_CHECKING:
     from crossbandit.studies.plan import Study
 
 FILE_NAME = "results.duckdb"
+
+# What the system says when a disk, a user's share of it or a file has no room left. DuckDB tells it
+# by the text alone.
+_FULL = tuple(os.strerror(code) for code in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG))
+# And what DuckDB says of a file that it knows as its own, but cannot open.
+_DAMAGED = re.compile(r"enough bytes|corrupt|checksum|replaying WAL", re.IGNORECASE)
+
+# A table that is missing is missing, even if a variable here has its name.
+_CONFIG: dict[str, str | bool | int | float | list[str]] = {
+    "threads": 1,
+    "python_enable_replacements": False,
+}
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS about (format INTEGER NOT NULL);
@@ -110,7 +124,7 @@ class Store:
 
     def finished(self) -> set[str]:
         """Return the keys of all finished cells."""
-        with self._clear_errors():
+        with _clear_errors(self.path, "read"):
             rows = self._connection.execute("SELECT cell FROM cells").fetchall()
         return {row[0] for row in rows}
 
@@ -121,7 +135,7 @@ class Store:
         changed.
         """
         now = pd.DataFrame({"sha256": list(sources.values())}, dtype=str)
-        with self._clear_errors():
+        with _clear_errors(self.path, "read"):
             self._connection.register("now", now)
             rows = self._connection.execute(
                 "SELECT file, cell FROM sources WHERE sha256 NOT IN (SELECT sha256 FROM now)"
@@ -151,7 +165,7 @@ class Store:
 
     @contextmanager
     def _transaction(self) -> Iterator[Any]:
-        with self._clear_errors(), _uninterrupted():
+        with _clear_errors(self.path, "written"), _uninterrupted():
             self._connection.begin()
             try:
                 yield self._connection
@@ -165,16 +179,6 @@ class Store:
             self._connection.rollback()
         except duckdb.Error:
             return  # the connection is beyond use, and says so by the error that brought us here
-
-    @contextmanager
-    def _clear_errors(self) -> Iterator[None]:
-        try:
-            yield
-        except duckdb.Error as error:
-            raise ResultsError(
-                f"{self.path} cannot be written: {_first_line(error)} What was kept before is "
-                "intact: make room, and run the same command again."
-            ) from error
 
 
 @contextmanager
@@ -205,14 +209,15 @@ def readable(source: str | Path) -> Iterator[Any]:
     connection = _connect(path, read_only=True)
     try:
         _check_format(path, connection)
-        yield connection
+        with _clear_errors(path, "read"):
+            yield connection
     finally:
         _close(connection)
 
 
 def _connect(path: Path, *, read_only: bool) -> Any:
     try:
-        return duckdb.connect(path, read_only=read_only, config={"threads": 1})
+        return duckdb.connect(path, read_only=read_only, config=_CONFIG)
     except duckdb.Error as error:
         text = str(error)
         if "lock" in text and "set lock" in text:
@@ -221,35 +226,52 @@ def _connect(path: Path, *, read_only: bool) -> Any:
             raise ResultsError(
                 f"{path} is in use by {who}. Wait until it has finished, or choose another folder."
             ) from error
-        raise ResultsError(f"{path} cannot be opened: {_first_line(error)}") from error
+        advice = _advice(error) if _DAMAGED.search(text) else ""
+        raise ResultsError(f"{path} cannot be opened: {_first_line(error)}{advice}") from error
 
 
 def _prepare(path: Path, connection: Any) -> None:
-    try:
+    with _clear_errors(path, "written"):
         if not connection.execute("SELECT table_name FROM duckdb_tables()").fetchall():
             connection.begin()
             connection.execute(_TABLES)
             connection.execute("INSERT INTO about VALUES (?)", [FORMAT])
             connection.commit()
-    except duckdb.Error as error:
-        raise ResultsError(f"{path} cannot be written: {_first_line(error)}") from error
     _check_format(path, connection)
-    try:
+    with _clear_errors(path, "written"):
         connection.execute(_SOURCES)
-    except duckdb.Error as error:
-        raise ResultsError(f"{path} cannot be written: {_first_line(error)}") from error
 
 
 def _check_format(path: Path, connection: Any) -> None:
-    try:
-        found = connection.execute("SELECT format FROM about").fetchall()
-    except duckdb.Error as error:
-        raise ResultsError(f"{path} holds no results of Crossbandit.") from error
+    with _clear_errors(path, "read"):
+        try:
+            found = connection.execute("SELECT format FROM about").fetchall()
+        except (duckdb.CatalogException, duckdb.BinderException) as error:
+            raise ResultsError(f"{path} holds no results of Crossbandit.") from error
     if found != [(FORMAT,)]:
         raise ResultsError(
             f"{path} was written in another format, {found}. This version of Crossbandit reads "
             f"format {FORMAT}."
         )
+
+
+@contextmanager
+def _clear_errors(path: Path, action: str) -> Iterator[None]:
+    """Turn what DuckDB raises into a sentence on the file, and on what to do."""
+    try:
+        yield
+    except duckdb.Error as error:
+        text = f"{path} cannot be {action}: {_first_line(error)}{_advice(error)}"
+        raise ResultsError(text) from error
+
+
+def _advice(error: duckdb.Error) -> str:
+    """Return what to do; nothing is called intact unless it is known to be."""
+    if any(reason in str(error) for reason in _FULL):
+        return " What was kept before is intact: make room, and run the same command again."
+    if isinstance(error, duckdb.OutOfMemoryException):
+        return ""
+    return " The file may be damaged: restore it from a copy, or choose another folder."
 
 
 @contextmanager
