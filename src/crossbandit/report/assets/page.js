@@ -147,7 +147,9 @@ function describeSpread(sweep, visible, index) {
 
 // ------------------------------------------------------------------------------ begin
 
-const sweepScale = scaleSwitch(document.getElementById("sweep-scale"), true);
+const switchHost = document.getElementById("sweep-scale");
+const sweepScale = scaleSwitch(switchHost, true);
+switchHost.hidden = !data.sweeps.some((sweep) => sweep.log || !sweep.numeric); // nothing to switch
 for (const [i, sweep] of data.sweeps.entries()) {
   const host = document.getElementById(`sweep-${i}`), spread = document.getElementById(`spread-${i}`);
   add(host, (sweep.numeric ? sweepChart : rowsChart)(host, sweep), sweepScale);
