@@ -311,6 +311,15 @@ def test_a_long_field_elsewhere_harms_no_line(tmp_path: Path, payload: str) -> N
     assert survey.faults == (Fault(line, "the value is not a number: 'x'"),)
 
 
+def test_a_row_whose_line_is_not_found_is_placed_near_one(tmp_path: Path) -> None:
+    survey = open_log(written(tmp_path, GOOD + ' ","q\nq"a"b\n')).survey()
+    assert survey.bad == 3
+    assert survey.faults == (
+        Fault(4, "quoted up to line 5, and no value", 2),
+        Fault(5, "near this line, no value"),
+    )
+
+
 def test_a_line_beyond_all_bounds_is_named_as_such(tmp_path: Path) -> None:
     survey = open_log(written(tmp_path, GOOD + "x" * 3_000_000 + ",1,1\n4,1,1\n")).survey()
     assert (survey.auctions, survey.bad) == (3, 1)

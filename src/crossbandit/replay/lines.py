@@ -26,7 +26,8 @@ def line_numbers(
     """Return the lines of rows and of rejected records, by their numbers; all count from 1.
 
     Every line is a record, unless it goes on in the next one, quoted. Rows are the records that
-    are neither skipped, nor blank, nor rejected.
+    are neither skipped, nor blank, nor rejected. Where quotation marks are so odd that DuckDB
+    reads other records, the last rows may be missing.
     """
     of_rows: dict[int, range] = {}
     of_rejected: dict[int, range] = {}

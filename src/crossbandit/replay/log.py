@@ -269,15 +269,23 @@ class Log:
         if self.source.is_text:
             spans, others = line_numbers(self.source, spans, rejected)
         faults = [
-            _fault(spans[row[0]], _reason(row[1], dict(zip(self.places, row[2:], strict=True))))
+            _fault(
+                spans.get(row[0], row[0] + self.source.skipped),
+                _reason(row[1], dict(zip(self.places, row[2:], strict=True))),
+            )
             for row in rows
         ]
         faults += [_fault(span, rejected[record]) for record, span in others.items()]
         return tuple(sorted(faults)[:SHOWN_FAULTS])
 
 
-def _fault(span: range, reason: str) -> Fault:
-    """Say how far a bad line goes: a quotation mark that is not closed takes others with it."""
+def _fault(span: range | int, reason: str) -> Fault:
+    """Say how far a bad line goes: a quotation mark that is not closed takes others with it.
+
+    A number in place of the span says about where the line is.
+    """
+    if isinstance(span, int):
+        return Fault(span, f"near this line, {reason}")
     if len(span) > 1:
         reason = f"quoted up to line {span[-1]}, and {reason}"
     return Fault(span.start, reason, len(span))
