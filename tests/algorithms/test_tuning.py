@@ -105,9 +105,10 @@ def test_a_horizon_that_no_even_epoch_divides_works(horizon: int) -> None:
 
 
 def test_a_horizon_beyond_all_practice_is_tuned_at_once() -> None:
-    """Nobody waits for the divisors of 10**30: the nearest even number will do."""
-    problem = Problem(graphs.complete(9), contexts=10, horizon=10**30)
-    target = math.sqrt(10**30 / math.log(9))
+    """Nobody waits for the divisors of a large prime: the nearest even number will do."""
+    horizon = 2**61 - 1
+    problem = Problem(graphs.complete(9), contexts=10, horizon=horizon)
+    target = math.sqrt(horizon / math.log(9))
     length = tuning.experiment(problem).epoch_length
     assert length % 2 == 0
     assert abs(length - target) <= 1 + 1e-12 * target
