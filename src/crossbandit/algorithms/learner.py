@@ -137,7 +137,7 @@ class Learner(ABC):
         ticket = Ticket(self.round, self._reading(context, available), -1, self.id)
         probability = self._play(ticket)
         self._pending[ticket.round] = ticket
-        while len(self._pending) > self.max_pending:
+        while len(self._pending) > self._max_pending:
             del self._pending[next(iter(self._pending))]
         return Decision(
             ticket.round,
@@ -263,8 +263,8 @@ class Learner(ABC):
             ticket = self._pending.get(decision.round)
         except TypeError:  # a round that cannot be one
             ticket = None
-        makers = {self.id, *self._former_ids} if ticket is None else {ticket.learner}
-        if not any(maker == decision.learner for maker in makers):
+        makers = (self.id, *self._former_ids) if ticket is None else (ticket.learner,)
+        if decision.learner not in makers:
             raise DecisionError(
                 f"The decision of round {decision.round} was made by another learner, or by this "
                 f"one after the checkpoint from which it was restored ({decision.learner}). Hand "
@@ -313,6 +313,8 @@ class Learner(ABC):
 
 def _numbers(losses: Any) -> Floats | None:
     """Return losses as an array of floats; None if they are text, complex, masked or ragged."""
+    if type(losses) is np.ndarray and losses.dtype == _FLOAT:
+        return np.ascontiguousarray(losses)
     try:
         given = np.asarray(losses)
     except ValueError:

@@ -187,8 +187,16 @@ def feature_table(owner: str, name: str, features: Any, arms: int) -> Floats:
 
 
 def _vector(context: Any, features: int) -> Floats:
-    expected = f"a vector of {features} finite numbers"
-    values = array("act and policy", "context", expected, context, error=InvalidContextError)
+    if type(context) is tuple and all(type(number) is float for number in context):
+        values = np.array(context)  # as most are, and this is in every round
+    else:
+        expected = _expected_vector(features)
+        values = array("act and policy", "context", expected, context, error=InvalidContextError)
     if values.shape != (features,) or not all(map(math.isfinite, values.tolist())):
+        expected = _expected_vector(features)
         reject("act and policy", "context", expected, context, error=InvalidContextError)
     return values
+
+
+def _expected_vector(features: int) -> str:
+    return f"a vector of {features} finite numbers"
