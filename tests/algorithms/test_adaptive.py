@@ -415,3 +415,51 @@ def test_a_weakly_observable_graph_is_refused() -> None:
     graph = FeedbackGraph([[1, 0, 0], [1, 0, 0], [1, 1, 1]])
     with pytest.raises(ValueError, match="CrossGraphAdaptive"):
         CrossGraphAdaptive().start(Problem(graph, contexts=1), seed=0)
+
+
+def test_forgetting_fast_for_long_stays_finite() -> None:
+    """2^3000 is beyond all floats: what counts is brought back to scale on the way."""
+    losses = np.random.default_rng(0).random((3000, 2, 3))
+    environment = from_table(losses, graphs.complete(3))
+    learner: Any = start(CrossGraphAdaptive(half_life=1), environment)
+    contexts = environment.problem.form.block(contexts_of(environment))
+    learner.simulate(Rounds.to_play(contexts, environment.block(0, 3000)))
+    for name, array in learner._state().items():
+        assert np.isfinite(array).all(), name
+    assert learner.policy(0).sum() == pytest.approx(1, abs=1e-12)
+
+
+def test_equal_estimates_have_no_gap_although_probabilities_are_rounded() -> None:
+    arms = 10
+    graph = graphs.complete(arms)
+    chosen, estimates = np.full(arms, 0.1), np.full(arms, 5.0)
+    assert sum(chosen) < 1  # by rounding
+    gap = adaptive.mixability_gap(chosen, estimates, graph.out_runs, 0, 1e-3)
+    assert 0 <= gap < 1e-14
+
+
+@pytest.mark.parametrize("late", [0, 3, 10])
+def test_a_late_gap_counts_as_much_as_its_round_does_by_now(late: int) -> None:
+    """Of a round that is `late` rounds old, losses and their gap are worth 2^(-late/half_life)."""
+    half_life = 5.0
+    problem = Problem(graphs.threshold(3), contexts=2)
+    learner: Any = CrossGraphAdaptive(half_life=half_life).start(problem, seed=2)
+    rng = np.random.default_rng(3)
+    for t in range(40):
+        decision = learner.act(t % 2)
+        learner.learn(decision, rng.random((len(decision.revealed), 2)))
+    decision = learner.act(0)
+    for _ in range(late):
+        learner.act(1)
+    rows = 0.25 + 0.5 * rng.random((len(decision.revealed), 2))  # within the range seen so far
+    state = learner._adaptive
+    before, eta = state.numbers[adaptive.GAP], learner.learning_rate
+    learner.learn(decision, rows)
+    age = 2.0 ** (-late / half_life)
+    estimates = np.zeros(3)
+    estimates[list(decision.revealed)] = state.inferred[list(decision.revealed)]
+    probabilities = state.chosen / state.chosen.sum()
+    mixed = -np.log(probabilities @ np.exp(-eta * age * estimates)) / (eta * age)
+    expected = age * (probabilities @ estimates - mixed)
+    assert expected > 0
+    assert state.numbers[adaptive.GAP] - before == pytest.approx(expected, rel=1e-9)

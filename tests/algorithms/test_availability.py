@@ -342,3 +342,16 @@ def test_learning_happens_among_the_available() -> None:
     run = simulate(CrossGraphAdaptive(), environment, seed=1)
     assert (environment.rules.amounts[run.arms] <= run.contexts[:, 1]).all()
     assert 0 < run.final_regret < 250
+
+
+def test_each_round_of_a_pair_counts_with_its_own_available_arms() -> None:
+    """In the first epoch every policy is uniform, and one round of each pair counts for either."""
+    problem = Problem(graphs.loopless_clique(3), contexts=2, horizon=400)
+    learner: Any = CrossGraph(epoch_length=40).start(problem, seed=0)
+    masks = np.array([[True, True, False], [True, False, True]])
+    for _ in range(5):
+        for context, mask in enumerate(masks):
+            learner.act(context, mask)
+    state = learner._state()
+    expected = 5 * (masks / masks.sum(axis=1, keepdims=True)).sum(axis=0)
+    np.testing.assert_allclose(state["frequency"] + state["mass"], expected, rtol=1e-12)

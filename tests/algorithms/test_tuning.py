@@ -269,3 +269,17 @@ def test_the_theorem_needs_a_number_of_contexts_and_a_horizon() -> None:
 def test_constants_must_be_positive(constant: str, value: Any) -> None:
     with pytest.raises(InvalidParameterError, match=f"'{constant}' parameter of Constants"):
         Constants(**{constant: value})
+
+
+def test_the_theorems_correction_is_large_enough_for_its_lemmas() -> None:
+    """The regret of the special arm is bounded only if beta > 3 gamma."""
+    problem = Problem(graphs.paper_ring(9, 1), contexts=10, horizon=10**9)
+    parameters = tuning.theorem(problem).parameters
+    assert parameters.beta > 3 * parameters.gamma
+
+
+def test_at_the_shortest_horizon_half_of_the_rounds_explore() -> None:
+    problem = Problem(graphs.complete(2), contexts=1, horizon=1, context_distribution=[1.0])
+    parameters = CrossGraphKnown().parameters(problem)
+    assert parameters.eta == 1.0
+    assert parameters.rho == 0.5
