@@ -93,6 +93,17 @@ def test_bids_at_the_end_rise_with_the_value(result: Replay) -> None:
     assert bids[bids["strategy"] == "perfect knowledge"]["bid"].isna().all()
 
 
+def test_bids_at_the_end_are_the_mean_over_the_seeds(log: Path) -> None:
+    options: dict[str, Any] = {"algorithms": ["cross-graph-adaptive"], "bids": 11, "limit": 300}
+    both = replay(log, seeds=2, seed=4, **options).outcome("cross-graph-adaptive").bids
+    first, second = (
+        replay(log, seeds=1, seed=seed, **options).outcome("cross-graph-adaptive").bids
+        for seed in (4, 5)
+    )
+    np.testing.assert_allclose(both, (first + second) / 2, rtol=1e-12)
+    assert np.abs(first - second).max() > 0.01
+
+
 def surpluses(result: Replay) -> dict[str, list[float]]:
     return {outcome.strategy: outcome.surplus.tolist() for outcome in result.outcomes}
 

@@ -194,6 +194,42 @@ def test_the_policy_per_band_beats_all_others_of_its_kind() -> None:
     assert best - 1e-6 <= earned(rules, policy, log) < 1.01 * best
 
 
+def test_values_up_to_the_highest_fall_into_25_bands() -> None:
+    # Bands of width 1. The bid 10.5 earns 0.6 at 11.1; it would earn less than 0 earns if 10.9 and
+    # 11.1 shared a band.
+    rules = AuctionRules(bids=[0.0, 10.5], highest_value=25)
+    log = Auctions(np.array([10.9, 11.1, 25.0]), np.array([0.0, 10.5, 10.5]))
+    hindsight = look_back([log], rules)
+    assert hindsight.counts.shape == (25, 3)
+    assert hindsight.counts.sum(axis=1).nonzero()[0].tolist() == [10, 11, 24]
+    policy = BandPolicy(rules, hindsight)
+    values = np.array([10.0, 10.9, 11.1, 11.9, 24.1, 25.0])
+    assert policy.curve(values).tolist() == [0, 0, 10.5, 10.5, 10.5, 10.5]
+
+
+def test_the_policy_per_band_never_bids_above_the_value() -> None:
+    rules = AuctionRules(bids=[0.0, 10.5], highest_value=25)
+    log = Auctions(np.array([10.9]), np.array([10.5]))
+    policy = BandPolicy(rules, look_back([log], rules))
+    assert policy.curve(np.array([10.0, 10.2, 10.5, 10.9])).tolist() == [10.0, 10.2, 10.5, 10.5]
+
+
+@pytest.mark.parametrize("feedback", FEEDBACK)
+def test_a_best_response_starts_from_one_auction_with_a_price_anywhere(feedback: str) -> None:
+    # Bids 0, 1, 2, 3 win with chances 0.2, 0.4, 0.6, 0.8: at 3.9, they earn 0.78, 1.16, 1.14, 0.72.
+    rules = AuctionRules(bids=[0.0, 1.0, 2.0, 3.0], highest_value=5)
+    strategy = BestResponse(rules, feedback, "", "")
+    assert strategy.curve(np.array([0.5, 1.9, 3.9, 4.1, 5.0])).tolist() == [0, 0, 1, 2, 2]
+    # One auction is lost at bid 1, against a price of 3. Where that is told, chances are 0.1, 0.2,
+    # 0.3, 0.9, and bids earn 0.39, 0.58, 0.57, 0.81. After a win only, the loss leaves the law of
+    # the first auction above the bid: 0.1, 0.2, 0.467, 0.733 earn 0.39, 0.58, 0.89, 0.66. Won or
+    # lost only: 0.1, 0.1, 0.6, 0.8 earn 0.39, 0.29, 1.14, 0.72.
+    bids = strategy.bids(chunk(rules, Auctions(np.array([3.9]), np.array([3.0]))))
+    assert bids.tolist() == [1.0]
+    expected = {"after-loss": 3, "always": 3, "after-win": 2, "won-lost": 2}[feedback]
+    assert strategy.curve(np.array([3.9])).tolist() == [expected]
+
+
 def test_a_band_without_auctions_bids_as_the_best_fixed_policy() -> None:
     rules, log = rules_of(), auctions()
     inside = log.values < 5

@@ -84,6 +84,43 @@ def test_a_wrong_entry_fails_the_right_claims(change: Change, claims: set[int]) 
     assert set(failed(change)) == {NAMES[i] for i in claims}
 
 
+@pytest.mark.parametrize("sign", [-1, 1])
+def test_growth_may_differ_by_eight_percent(sign: int) -> None:
+    for share, is_failed in ((0.079, False), (0.081, True)):
+        change = changed("graph", 8, paper.OURS, 694.40 * (1 + sign * share))
+        assert (NAMES[6] in failed(change)) == is_failed
+
+
+def test_lowest_means_lower_than_all_others() -> None:
+    equal = verdicts(changed("horizon", 4_000, paper.CONTEXT, 299.76))[NAMES[1]]
+    assert equal.status is Status.NOT_MET
+    assert equal.measured == "lowest at 9 of 10 points; not at T = 4,000"
+    higher = verdicts(changed("horizon", 4_000, paper.CONTEXT, 299.77))[NAMES[1]]
+    assert higher.status is Status.MET
+
+
+def test_flat_means_the_same_up_to_rounding() -> None:
+    for share, is_failed in ((5e-7, False), (2e-6, True)):
+        change = changed("graph", 3, paper.CONTEXT, 723.53 * (1 + share))
+        assert (NAMES[5] in failed(change)) == is_failed
+
+
+@pytest.mark.parametrize(
+    ("seeds", "claims"),
+    [
+        (3, set(NAMES)),  # two of the paper's seeds are left: too few for any claim
+        (4, {NAMES[0]}),
+        (10, {NAMES[0]}),  # nine are left, and an entry needs all
+    ],
+)
+def test_seeds_that_the_paper_did_not_use_do_not_count(seeds: int, claims: set[str]) -> None:
+    frame = as_published(seeds=seeds)
+    last = [sweep.seeds[seeds - 1] for sweep in paper.SWEEPS]
+    frame.loc[frame["seed"].isin(last), "seed"] += 1000
+    found = compose(frame, command="").verdicts
+    assert {one.name for one in found if one.status is Status.NOT_JUDGED} == claims
+
+
 def test_what_cannot_be_judged_says_so() -> None:
     few = verdicts(seeds=3)
     assert few[NAMES[0]].status is Status.NOT_JUDGED

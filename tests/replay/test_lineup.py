@@ -1,0 +1,24 @@
+"""Who is compared with the learners, and what they are told."""
+
+import numpy as np
+import pytest
+
+from crossbandit.environments.auctions import AuctionRules
+from crossbandit.problem import Problem
+from crossbandit.replay.lineup import ALL_TOLD, others
+from crossbandit.replay.log import Auctions
+from crossbandit.replay.oracles import look_back
+from crossbandit.replay.strategies import BestResponse, chunk_of
+
+
+@pytest.mark.parametrize("feedback", ["after-loss", "after-win", "won-lost"])
+def test_all_told_is_told_every_price_whatever_the_feedback(feedback: str) -> None:
+    rng = np.random.default_rng(7)
+    log = Auctions(rng.uniform(0, 10, 400), np.round(10 * rng.beta(2, 4, 400), 1))
+    rules = AuctionRules(bids=21, highest_value=10)
+    chunk = chunk_of(log, rules, Problem(rules.graph(feedback), features=2, horizon=400))
+    found = others(rules, feedback, [0.5], look_back([log], rules), own=False)
+    bids = {one.name: one.bids(chunk) for one in found}
+    for name, told in ((ALL_TOLD, "always"), ("best response", feedback)):
+        np.testing.assert_array_equal(bids[name], BestResponse(rules, told, "", "").bids(chunk))
+    assert (bids[ALL_TOLD] != bids["best response"]).any()

@@ -1,0 +1,69 @@
+"""When a reader is told something about a replay, and when not."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from crossbandit.environments.auctions import AuctionRules
+from crossbandit.replay.log import open_log
+from crossbandit.replay.notes import notes_on
+from crossbandit.replay.oracles import look_back
+from crossbandit.replay.outcomes import Outcome
+
+
+def outcome(strategy: str, kind: str, *surplus: float) -> Outcome:
+    nothing = np.zeros(len(surplus))
+    curve = np.array(surplus)[:, None]
+    return Outcome(strategy, kind, "", np.array(surplus), nothing, nothing, curve, nothing)
+
+
+def notes(playing: Outcome, *, bids: int = 11, values: tuple[float, ...] = (6.0, 10.0)) -> str:
+    """Return what is said if the best fixed policy earned 10 and perfect knowledge 20."""
+    prices = np.linspace(1, 3, len(values))
+    frame = pd.DataFrame({"value": values, "market_price": prices})
+    log = open_log(frame)
+    survey = log.survey()
+    rules = AuctionRules(bids=bids, highest_value=survey.highest_value)
+    oracles = (
+        outcome("best fixed policy", "oracle", 10.0),
+        outcome("perfect knowledge", "oracle", 20.0),
+    )
+    hindsight = look_back(log.chunks(64), rules)
+    return " ".join(notes_on(log, survey, rules, hindsight, (playing, *oracles)))
+
+
+@pytest.mark.parametrize(
+    ("kind", "surplus", "told"),
+    [
+        ("learner", (10.9, 11.0, 11.1), True),  # 11 ± 0.25
+        ("learner", (10.0, 11.0, 12.0), False),  # 11 ± 2.48: that may be chance
+        ("learner", (9.0, 10.0, 11.0), False),
+        ("fitted", (10.5,), True),  # it draws nothing
+        ("fitted", (10.0,), False),
+    ],
+)
+def test_more_than_the_best_fixed_policy_is_told_unless_it_may_be_chance(
+    kind: str, surplus: tuple[float, ...], told: bool
+) -> None:
+    said = notes(outcome("somebody", kind, *surplus))
+    assert ("somebody earned more than the best fixed policy." in said) == told
+
+
+@pytest.mark.parametrize(
+    ("bids", "median", "told"),
+    [
+        # Bids are 0, 1, 2 and so on, up to the highest value.
+        (21, 0.5, True),  # 1 of 21 bids is below
+        (21, 1.5, True),
+        (21, 2.5, False),  # 3 of 21: more than a tenth of the bids
+        (201, 8.5, True),  # 9 of 201
+        (201, 9.5, False),  # ten bids are enough
+    ],
+)
+def test_a_coarse_grid_has_few_bids_of_many_below_the_median(
+    bids: int, median: float, told: bool
+) -> None:
+    said = notes(
+        outcome("somebody", "fitted", 1.0), bids=bids, values=(median,) * 9 + (bids - 1.0,)
+    )
+    assert (f"The highest value is {bids - 1}; half of all values are below" in said) == told
