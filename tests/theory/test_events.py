@@ -7,7 +7,9 @@ import pytest
 from crossbandit import CrossGraph, graphs
 from crossbandit.algorithms.tuning import theorem
 from crossbandit.environments import from_table, paper_benchmark
+from crossbandit.kernels.epochs import EpochParameters
 from crossbandit.kernels.rounds import Floats
+from crossbandit.theory.runs import event_checks
 from crossbandit.theory.runs.event_checks import (
     _concentration,
     good_events_hold,
@@ -121,6 +123,49 @@ def test_too_many_failures_fail_the_statement(event: str) -> None:
 def test_an_event_that_fails_makes_a_run_bad() -> None:
     assert fabricated(21.0, 0.01).good == 0.0
     assert fabricated(21.0, 0.01).failures("loss") == pytest.approx(0.01)
+
+
+def test_a_bad_run_fails_the_probability_of_q(monkeypatch: pytest.MonkeyPatch) -> None:
+    for critical, passed in ((0.0, True), (21.0, False)):
+        found = (("good", fabricated(0.0, 0.0)), ("judged", fabricated(critical, 0.01)))
+        monkeypatch.setattr(event_checks, "_measured", lambda *_, found=found: found)
+        *_, outcome = good_events_hold(CrossGraph(), Effort.QUICK)
+        assert outcome.statement == "Probability of Q"
+        assert outcome.passed is passed
+
+
+STABLE = Measured(0.0, 0.0, 0.0, least_ratio=0.5, largest_ratio=2.0, drift=2.0, fallback=0.0)
+
+
+@pytest.mark.parametrize(
+    ("changed", "passed"),
+    [
+        ({}, True),
+        ({"least_ratio": 0.499}, False),
+        ({"largest_ratio": 2.001}, False),
+        ({"drift": 2.001}, False),
+        ({"fallback": 1e-6}, False),
+    ],
+    ids=["stable", "least ratio", "largest ratio", "drift", "fallback"],
+)
+def test_one_epoch_that_is_not_stable_fails_lemma_8(
+    changed: dict[str, float], passed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where its condition holds; where it does not, nothing is judged."""
+    measured = np.array([[STABLE, STABLE._replace(**changed), STABLE]])
+    slow, fast = (
+        replace(
+            fabricated(0.0, 0.0),
+            parameters=EpochParameters(eta, 0.05, 0.05, 0.05, 8),
+            measured=measured,
+        )
+        for eta in (1e-6, 1.0)
+    )
+    found = (("theorem", slow), ("experiment", fast))
+    monkeypatch.setattr(event_checks, "_measured", lambda *_: found)
+    theorems, experiments = snapshots_are_stable(CrossGraph(), Effort.QUICK)
+    assert (theorems.judged, theorems.passed) == (True, passed)
+    assert (experiments.judged, experiments.passed) == (False, True)
 
 
 def test_quick_statements_pass_for_the_shipped_learner_alone() -> None:

@@ -9,6 +9,7 @@ import pytest
 from crossbandit.algorithms import CrossGraph, epoch_learner
 from crossbandit.kernels.rounds import Floats
 from crossbandit.theory.exact import laws, means, samples
+from crossbandit.theory.exact.tally import Differences
 from crossbandit.theory.statements import Effort, Outcome, Subject
 from tests.theory import mutants
 from tests.theory.mutants import Mistake
@@ -122,3 +123,14 @@ def test_a_missing_factor_two_is_caught(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(epoch_learner.EpochLearner, "_epoch_weights", halved)
     wrong: type[CrossGraph] = type("Halved", (CrossGraph,), {})
     assert {PLAYED, DENOMINATORS, FED} <= failed(wrong())
+
+
+@pytest.mark.parametrize(
+    ("gap", "passed"), [(0.0, True), (9e-13, True), (1.1e-12, False), (np.nan, False)]
+)
+def test_an_equality_may_differ_by_rounding_and_no_more(gap: float, passed: bool) -> None:
+    differences = Differences()
+    differences.see(np.array([0.0, gap]), np.zeros(2))
+    differences.see(0.25, 0.25)
+    assert differences.outcome("a", "b").passed is passed
+    assert not Differences().outcome("a", "nothing was compared").passed

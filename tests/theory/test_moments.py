@@ -40,8 +40,29 @@ def test_moments_of_a_fair_coin_by_hand() -> None:
     sample = Sample(1, np.array([0.0, 0.5]), np.array([0.5, 0.5]), 0.25, 0.25, 1.0)
     low, high = 1 - 0.5 / 0.375, 1 - 0.5 / 0.875
     assert moments.ratio_mean(sample).left == pytest.approx((low + high) / 2)
+    assert moments.ratio_mean(sample).right == pytest.approx(0.25 / 0.5)
+    below = (-(low + high) / 2, math.exp(-1))
+    assert moments.ratio_mean_below(sample) == pytest.approx(below)
     assert moments.ratio_square(sample).left == pytest.approx((low**2 + high**2) / 2)
     assert moments.ratio_square(sample).right == pytest.approx((0.25 / 2 + 0.25**2) / 0.25)
+
+
+def test_failures_of_a_fair_coin_by_hand() -> None:
+    """Four draws from {0, 1}, L = 8: radii 2 sqrt(iota / 16) and sqrt(iota / 8)."""
+    masses = np.array([1, 4, 6, 4, 1]) / 16
+    for iota, frequency, selector in ((0.2, 10 / 16, 10 / 16), (0.3, 2 / 16, 10 / 16)):
+        sample = Sample(4, np.arange(5) / 4, masses, 0.5, 0.25, iota)
+        bound = 2 * math.exp(-iota)
+        assert moments.frequency_failure(sample) == pytest.approx((frequency, bound))
+        assert moments.selector_failure(sample) == pytest.approx((selector, bound))
+    farther = Sample(4, np.arange(5) / 4, masses, 0.5, 0.25, 0.6)
+    assert moments.frequency_failure(farther).left == pytest.approx(2 / 16)
+    assert moments.selector_failure(farther).left == pytest.approx(2 / 16)
+
+
+@pytest.mark.parametrize(("w", "radius"), [(0.5, 2 * math.sqrt(0.5 * 0.05)), (0.0, 2 * 0.05)])
+def test_frequency_radius(w: float, radius: float) -> None:
+    assert moments.frequency_radius(w, 5.0, 100) == pytest.approx(radius)
 
 
 def test_the_lower_side_of_equation_4_needs_gamma_of_order_1_over_length() -> None:
@@ -60,10 +81,31 @@ def test_clipping_needs_the_constant_4(error: float) -> None:
     assert (moments.clipping(0.0, error, too_little, iota, length).ratio > 1) == (error > 0)
 
 
+@pytest.mark.parametrize("n", [8, 512])
+def test_searches_begin_at_the_least_gamma_that_is_allowed(n: int) -> None:
+    """At the corner of the cube, iota = 1 and gamma = 4 / L with L = 2 n."""
+    sample = sample_at(n, 0.5, np.zeros(5))
+    assert (sample.iota, sample.gamma) == pytest.approx((1, 2 / n))
+    widest = sample_at(n, 0.5, np.array([1.0, 1.0, 0.0, 0.0, 0.0]))
+    assert (widest.iota, widest.gamma) == pytest.approx((n / 4, 8 * 4 * (n / 4) / (2 * n)))
+
+
+def test_the_search_for_clipping_meets_the_equality() -> None:
+    """Where w = 0, what = 2 iota / L and gamma = 4 iota / L, theta = 4 / (2 + 6) = 1/2."""
+    assert moments._clipping_at(np.array([0.3, 0.0, 1.0, 0.0])) == pytest.approx((2, 2))
+
+
+def test_the_search_for_loss_failures_meets_the_least_gamma() -> None:
+    """n = 8, iota = 1, gamma = 1/4, w = 1/2 and l = 2: it fails from 8 * 2 / (3/4) > 20 on."""
+    left, right = moments._loss_failure_at(8, np.array([0.0, 0.0, 1.0, 1.0]))
+    assert left == pytest.approx(1 / 2**8)
+    assert right == pytest.approx(math.exp(-1))
+
+
 def test_freedman_of_one_round_by_hand() -> None:
     """X = 1 with probability p, else 0: only a success can exceed, if 1 - p > p + log(1/delta)."""
     assert freedman(1.0, 0.0, 0.1, 1, 0.5).left == pytest.approx(0.1)
-    assert freedman(1.0, 0.0, 0.1, 1, 0.4).left == 0
+    assert freedman(1.0, 0.0, 0.1, 1, 0.4) == (0, 0.4)
 
 
 def test_freedman_of_many_rounds_against_all_paths() -> None:

@@ -4,7 +4,14 @@ import pytest
 from crossbandit import CrossGraph, graphs, simulate
 from crossbandit.algorithms.tuning import Constants, theorem
 from crossbandit.environments import paper_benchmark
-from crossbandit.theory.rates.rate_checks import _growth, _in_contexts, _Sizes, small_constants
+from crossbandit.theory.rates import rate_checks
+from crossbandit.theory.rates.rate_checks import (
+    _growth,
+    _in_contexts,
+    _Sizes,
+    _with_proven_constants,
+    small_constants,
+)
 from crossbandit.theory.rates.rates import Rate, joined, measure_rate
 from crossbandit.theory.runs.instances import GraphBenchmark
 from crossbandit.theory.runs.intervals import mean_interval, slope, slope_interval
@@ -104,6 +111,29 @@ def test_growth_is_judged_by_the_end_of_its_interval() -> None:
     assert not _growth("a", "T", {"square root": rate_of(0.5), "more": rate_of(0.62)}).passed
     assert not _growth("a", "T", {"above the bound": rate_of(0.5, scale=1e4)}).passed
     assert "more" in _growth("a", "T", {"less": rate_of(0.4), "more": rate_of(0.62)}).worst
+
+
+@pytest.mark.parametrize(
+    ("exponents", "bound", "passed"),
+    [
+        ((0.9, 0.7, 0.6), 1.01, True),
+        ((0.9, 0.7, 0.6), 0.99, False),
+        ((0.7, 0.9, 0.6), 1.01, False),
+        ((0.9, 0.6, 0.7), 1.01, False),
+    ],
+    ids=["falls", "above the bound", "rises at first", "rises at last"],
+)
+def test_the_theorems_rule_must_stay_below_the_bound_with_exponents_that_fall(
+    exponents: tuple[float, ...], bound: float, passed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Regret that grows with these exponents from one x to the next, and this many times it."""
+    regret = 100 * 4 ** np.concatenate([[0.0], np.cumsum(exponents)])
+    regrets = np.stack([0.9 * regret, 1.1 * regret], axis=1)
+    rate = Rate(x=X, regrets=regrets, orders=regret, bounds=bound * regret)
+    monkeypatch.setattr(rate_checks, "measure_rate", lambda *_: rate)
+    sizes = _Sizes((), (1_000, 4_000), 0, (), 0, 2)
+    outcome = _with_proven_constants(lambda _: CrossGraph(tuning="theorem"), sizes)
+    assert outcome.passed is passed
 
 
 def test_a_rule_that_pays_for_contexts_is_caught() -> None:

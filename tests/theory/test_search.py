@@ -51,6 +51,27 @@ def test_a_bound_passes_if_its_constant_is_large_enough(constant: float, passed:
     assert outcome.worst == f"smallest C that held 2; {constant:.4g} is proved"
 
 
+@pytest.mark.parametrize("ratios", [(0.5, 3.0, 0.2), (3.0, 0.5, 0.2), (0.2, 0.5, 3.0)])
+def test_one_false_case_of_several_fails_the_bound(ratios: tuple[float, ...]) -> None:
+    def always(ratio: float) -> Case:
+        return Case(1, lambda _: Sides(ratio, 1.0))
+
+    cases = [always(ratio) for ratio in ratios]
+    outcome = bounded("Lemma", "", cases, Effort.QUICK)
+    assert not outcome.passed
+    assert outcome.worst == "left/right at most 3"
+    assert bounded("Lemma", "", cases, Effort.QUICK, constant=3.0).passed
+
+
+@pytest.mark.parametrize("sides", [Sides(math.nan, 1.0), Sides(0.1, math.nan)])
+@pytest.mark.parametrize("place", [0, 1])
+def test_an_instance_without_a_number_fails_the_bound(sides: Sides, place: int) -> None:
+    assert sides.ratio == math.inf
+    cases = [Case(1, lambda _: Sides(0.5, 1.0))]
+    cases.insert(place, Case(1, lambda _: sides))
+    assert not bounded("Lemma", "", cases, Effort.QUICK).passed
+
+
 def test_ratios_of_extreme_sides() -> None:
     assert Sides(1.0, 0.0).ratio == math.inf
     assert Sides(0.0, 0.0).ratio == 0

@@ -33,7 +33,12 @@ class Sides(NamedTuple):
 
     @property
     def ratio(self) -> float:
-        """The C that these two sides need; negative where the left side is."""
+        """The C that these two sides need; negative where the left side is.
+
+        Sides that are no numbers need more than any C.
+        """
+        if math.isnan(self.left) or math.isnan(self.right):
+            return math.inf
         if self.right > 0:
             return self.left / self.right
         return math.inf if self.left > 0 else 0.0
