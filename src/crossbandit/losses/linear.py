@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
     from crossbandit.kernels.rounds import Integers
 
+_FLOAT = np.dtype(np.float64)  # made once
+
 # Sums and products of coefficients up to this size stay finite.
 _LARGEST = 1e100
 
@@ -187,8 +189,10 @@ def feature_table(owner: str, name: str, features: Any, arms: int) -> Floats:
 
 
 def _vector(context: Any, features: int) -> Floats:
-    if type(context) is tuple and all(type(number) is float for number in context):
-        values = np.array(context)  # as most are, and this is in every round
+    if type(context) is np.ndarray and context.dtype == _FLOAT:  # as most are, in every round
+        values = context.copy()
+    elif type(context) is tuple and all(type(number) is float for number in context):
+        values = np.array(context)
     else:
         expected = _expected_vector(features)
         values = array("act and policy", "context", expected, context, error=InvalidContextError)
