@@ -1,5 +1,6 @@
 """Many contexts, many rounds, many seeds: the same answers in less room."""
 
+import sys
 import threading
 import time
 from itertools import pairwise
@@ -22,6 +23,7 @@ from crossbandit.algorithms import Algorithm
 from crossbandit.environments import (
     BlockEnvironment,
     UniformVectors,
+    first_price,
     from_coefficients,
     paper_benchmark,
 )
@@ -101,6 +103,21 @@ def test_a_thin_record_is_the_full_one_at_fewer_rounds(horizon: int) -> None:
     np.testing.assert_allclose(thin.regret, full.regret[thin.rounds - 1], rtol=0, atol=1e-8)
     assert thin.loss == pytest.approx(full.losses.sum(), rel=1e-12)
     assert thin.final_regret == pytest.approx(full.final_regret, rel=1e-9)
+
+
+def test_a_thin_record_does_not_depend_on_where_stretches_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    environment = first_price(20_000, bids=20)
+    runs = []
+    for first in (256, 1_000, 20_000):
+        monkeypatch.setattr(sys.modules[timed_stretches.__module__], "_FIRST_STRETCH", first)
+        runs.append(simulate(CrossGraph(), environment, seed=1, record="thin"))
+    for run in runs[1:]:
+        np.testing.assert_array_equal(run.regret, runs[0].regret)
+        assert (run.loss, run.comparator_loss) == (runs[0].loss, runs[0].comparator_loss)
+    full = simulate(CrossGraph(), environment, seed=1)
+    np.testing.assert_array_equal(runs[0].regret, full.regret[runs[0].rounds - 1])
 
 
 def test_a_thin_record_says_what_it_did_not_keep() -> None:

@@ -131,17 +131,18 @@ class ThinRecorder:
         self._rounds = np.unique(points.round().astype(np.int64))
         self._regret: list[Floats] = []
         self._played = 0
-        self._loss = 0.0
-        self._comparator_loss = 0.0
+        self._last = self._loss = self._comparator_loss = 0.0
 
     def take(self, stretch: Stretch) -> None:
         stop = self._played + stretch.arms.size
         first, last = np.searchsorted(self._rounds, [self._played, stop], side="right")
-        curve = np.cumsum(stretch.losses - stretch.comparator_losses)
-        wanted = self._rounds[first:last] - self._played - 1
-        self._regret.append(self._loss - self._comparator_loss + curve[wanted])
-        self._loss += float(stretch.losses.sum())
-        self._comparator_loss += float(stretch.comparator_losses.sum())
+        curve = _going_on(self._last, stretch.losses - stretch.comparator_losses)
+        self._regret.append(curve[self._rounds[first:last] - self._played])
+        self._last = float(curve[-1])
+        self._loss = float(_going_on(self._loss, stretch.losses)[-1])
+        self._comparator_loss = float(
+            _going_on(self._comparator_loss, stretch.comparator_losses)[-1]
+        )
         self._played = stop
 
     def finish(
@@ -156,3 +157,9 @@ class ThinRecorder:
             loss=self._loss,
             comparator_loss=self._comparator_loss,
         )
+
+
+def _going_on(sum_: float, numbers: Floats) -> Floats:
+    """Return the sums from `sum_` on, one number after the other: wherever stretches end."""
+    sums: Floats = np.cumsum(np.append(sum_, numbers))
+    return sums
