@@ -64,9 +64,9 @@ class Constants:
 
     `concentration` and `stability` are the C of the snapshot lemma's conditions. Their defaults
     follow from its proof: gamma of at least 4 iota / L keeps empirical denominators within a
-    factor of two of the true ones; between a snapshot and a round lie at most two epochs of
-    inputs, each 2 l / W, and so at most four times the good event's bound: that makes 8 the
-    constant of the last condition. A correction cancels what the special arm's estimates drift only
+    factor of two of the true ones; inputs between a snapshot and a round would allow 4 in the last
+    condition, and 8 also keeps eta times an epoch's inputs below 1/4, as the lemma on joint
+    products needs. A correction cancels what the special arm's estimates drift only
     if beta is above 3 gamma. The others are C, C_L, C_gamma, C_rho and c_eta of the theorem; an eta
     of None is as large as the conditions allow.
     """
