@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from crossbandit import Algorithm, Environment, FeedbackGraph
-    from crossbandit.environments import ContextLaw
+    from crossbandit.environments import ContextDistribution
     from crossbandit.environments.auctions import FirstPrice
     from crossbandit.environments.stochastic import Stochastic
 
@@ -113,11 +113,11 @@ def gaps(
     gap: float,
     *,
     best: int | None = None,
-    law: ContextLaw | None = None,
+    law: ContextDistribution | None = None,
 ) -> Stochastic:
     """Return `environments.stochastic`, the shorter to write."""
     return environments.stochastic(
-        graph, horizon, contexts=contexts, gap=gap, best=best, context_law=law
+        graph, horizon, contexts=contexts, gap=gap, best=best, context_distribution=law
     )
 
 

@@ -28,7 +28,7 @@ class Alternating(BlockEnvironment):
         self._losses[:, 1, 0] = 1 - up
         self._losses[:, 2, 0] = 0.42
         self.problem = Problem(graphs.singletons(5), contexts=1, horizon=horizon)
-        self.context_law = FiniteContexts(1)
+        self.context_distribution = FiniteContexts(1)
 
     def block(self, start: int, stop: int) -> LossBlock:
         return row_block(self._losses[start:stop])

@@ -16,7 +16,10 @@ class Clipping(BlockEnvironment):
 
     def __init__(self, horizon: int) -> None:
         self._calm = environments.paper_benchmark(horizon, alpha=4)
-        self.problem, self.context_law = self._calm.problem, self._calm.context_law
+        self.problem, self.context_distribution = (
+            self._calm.problem,
+            self._calm.context_distribution,
+        )
 
     def block(self, start: int, stop: int) -> LossBlock:
         calm = self._calm.block(start, stop)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from crossbandit.environments.benchmark import PaperBenchmark
-    from crossbandit.kernels.rounds import Floats, Integers
+    from crossbandit.types import Floats, Integers
 
 HORIZON = 10_000
 SEED = 200
@@ -76,7 +76,7 @@ def _reference(environment: PaperBenchmark) -> Callable[[], object]:
     table = np.array([environment.losses(t).T for t in range(2000)])
     parameters = CrossGraph().parameters(environment.problem)
     adjacency = environment.problem.graph.adjacency
-    contexts = environment.context_law.draw(stream(SEED, "contexts"), HORIZON)
+    contexts = environment.context_distribution.draw(stream(SEED, "contexts"), HORIZON)
     uniforms = stream(SEED, "learner").random(2 * HORIZON)
     return lambda: cross_graph.run(
         adjacency,
@@ -104,7 +104,7 @@ def _retained(environment: PaperBenchmark) -> tuple[Integers, Integers, Floats]:
     learner = CrossGraph().start(environment.problem, seed=SEED)
     added = []
     tickets = []
-    for context in environment.context_law.draw(stream(SEED, "contexts"), HORIZON):
+    for context in environment.context_distribution.draw(stream(SEED, "contexts"), HORIZON):
         decision = learner.act(context)
         tickets.append(learner._pending[decision.round])  # noqa: SLF001
         learner.learn(decision, environment.losses(decision.round)[list(decision.revealed)])

@@ -72,7 +72,7 @@ def draw_rewards() -> None:
     figure, axes = _small("money earned")
     env = BanditEnv("first-price", horizon=5_000, bids=20)
     for learns in (True, False):
-        learner = CrossGraphAdaptive().start(env.world.problem, seed=1)
+        learner = CrossGraphAdaptive().start(env.environment.problem, seed=1)
         rng, rewards, over = np.random.default_rng(1), list[float](), False
         _, info = env.reset(seed=0)
         while not over:

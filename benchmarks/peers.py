@@ -37,7 +37,7 @@ def _river() -> Result:
     from river import bandit
 
     environment = environments.paper_benchmark(RIVER_ROUNDS, alpha=4)
-    contexts = environment.context_law.draw(stream(SEED, "contexts"), RIVER_ROUNDS)
+    contexts = environment.context_distribution.draw(stream(SEED, "contexts"), RIVER_ROUNDS)
     table = np.array([environment.losses(t) for t in range(2_000)])  # they repeat
     policies = [bandit.Exp3(gamma=0.1, seed=c) for c in range(environment.contexts)]
     arms = list(range(environment.arms))
@@ -100,7 +100,7 @@ def _vowpal_losses(environment: BlockEnvironment) -> Any:
     generator = np.random.default_rng(SEED)
     incurred = []
     for t, context in enumerate(
-        environment.context_law.draw(stream(SEED, "contexts"), VOWPAL_ROUNDS)
+        environment.context_distribution.draw(stream(SEED, "contexts"), VOWPAL_ROUNDS)
     ):
         shared = f"shared graph {graph} |U c{context}"
         policy = np.array(workspace.predict([shared, *(f"|A a{a}" for a in range(arms))]))

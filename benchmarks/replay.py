@@ -21,7 +21,7 @@ from crossbandit.replay import make_log, replay
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from crossbandit.kernels.rounds import Floats
+    from crossbandit.types import Floats
 
 BIDS = 100
 AUCTIONS = 1_000_000

@@ -20,7 +20,8 @@ from crossbandit.kernels.compilation import compiled
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from crossbandit.kernels.rounds import Floats, LossBlock
+    from crossbandit.kernels.rounds import LossBlock
+    from crossbandit.types import Floats
 
 SEED = 200
 
@@ -30,11 +31,11 @@ class Auctions(BlockEnvironment):
 
     def __init__(self, bids: int, values: int, horizon: int) -> None:
         self.problem = Problem(graphs.threshold(bids), features=2, horizon=horizon)
-        self.context_law = EvenValues(values)
+        self.context_distribution = EvenValues(values)
         self._bids = np.linspace(0, 1, bids)
 
     def block(self, start: int, stop: int) -> LossBlock:
-        # A price for each round, whatever stretch it is asked for in.
+        # A price for each round, whatever batch it is asked for in.
         price = (np.arange(start, stop) * 0.6180339887498949 % 1.0) ** 2
         won = (price[:, None] <= self._bids).astype(float)
         return row_block(np.stack([(1 + won * self._bids) / 2, -won / 2], axis=2))

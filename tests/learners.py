@@ -10,8 +10,8 @@ from crossbandit import Decision, Problem
 from crossbandit.algorithms import Algorithm, Learner
 from crossbandit.algorithms.cross_graph_adaptive import AdaptiveLearner
 from crossbandit.environments import BlockEnvironment
-from crossbandit.kernels.rounds import Floats
 from crossbandit.streams import stream
+from crossbandit.types import Floats
 
 _Learner = TypeVar("_Learner", bound=Learner)
 
@@ -52,7 +52,7 @@ def start(algorithm: Algorithm, environment: BlockEnvironment, seed: int = 0) ->
 
 def problem_for(algorithm: Algorithm, environment: BlockEnvironment) -> Problem:
     """Return the environment's problem, with the law of contexts if the algorithm needs it."""
-    law = environment.context_law.probabilities
+    law = environment.context_distribution.probabilities
     if algorithm.needs_context_distribution and law is not None:
         return environment.problem.with_distribution(law)
     return environment.problem
@@ -62,7 +62,7 @@ def contexts_of(environment: BlockEnvironment, seed: int = 0) -> Any:
     """Return the contexts of all rounds, as a simulation with this seed draws them."""
     horizon = environment.problem.horizon
     assert horizon is not None
-    return environment.context_law.draw(stream(seed, "contexts"), horizon)
+    return environment.context_distribution.draw(stream(seed, "contexts"), horizon)
 
 
 def revealed(environment: BlockEnvironment, decision: Decision) -> Floats:

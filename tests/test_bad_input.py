@@ -235,7 +235,7 @@ def test_a_context_distribution_must_be_one(law: str) -> None:
     message = f"'context_distribution' parameter of Problem must be {expected}"
     with pytest.raises(InvalidParameterError, match=message):
         Problem(G, contexts=2, context_distribution=values)
-    name = "'context_law' parameter of"
+    name = "'context_distribution' parameter of"
     with pytest.raises(InvalidParameterError, match=f"{name} from_coefficients must be {expected}"):
         from_coefficients(COEFFICIENTS, G, FEATURES, values)
     with pytest.raises(InvalidParameterError, match=f"{name} from_table must be {expected}"):
@@ -339,7 +339,7 @@ class Blocks(BlockEnvironment):
 
     def __init__(self, block: LossBlock, law: Any = None) -> None:
         self.problem = Problem(G, contexts=2, horizon=8)
-        self.context_law = FiniteContexts(2) if law is None else law
+        self.context_distribution = FiniteContexts(2) if law is None else law
         self._block = block
 
     def block(self, start: int, stop: int) -> LossBlock:
@@ -415,7 +415,7 @@ ENVIRONMENTS: dict[str, Refusal] = {
     "table: a law of other contexts": (
         lambda: from_table(LOSSES, G, FiniteContexts(5)),
         InvalidParameterError,
-        r"'context_law' .* 2 probabilities. Got an array of shape \(5,\)",
+        r"'context_distribution' .* 2 probabilities. Got an array of shape \(5,\)",
     ),
     "coefficients: NaN": (
         lambda: from_coefficients(changed(COEFFICIENTS, math.nan), G, FEATURES),
@@ -460,7 +460,7 @@ ENVIRONMENTS: dict[str, Refusal] = {
     "coefficients: a law and a distribution": (
         lambda: from_coefficients(COEFFICIENTS, G, UniformVectors([1, 0], [1, 1]), [1.0]),
         InvalidParameterError,
-        "'context_law' .* goes with a table",
+        "'context_distribution' .* goes with a table",
     ),
     "coefficients: losses above 1": (
         lambda: run(from_coefficients(10 * COEFFICIENTS, G, FEATURES)),
@@ -568,9 +568,9 @@ ENVIRONMENTS: dict[str, Refusal] = {
         "'gap' .* at most 0.2.* Got 0.3",
     ),
     "switching: a law of other contexts": (
-        lambda: run(switching(G, 100, contexts=4, context_law=FiniteContexts(40))),
+        lambda: run(switching(G, 100, contexts=4, context_distribution=FiniteContexts(40))),
         InvalidParameterError,
-        "'context_law' parameter of switching must be 4 probabilities. Got an array of shape",
+        "'context_distribution' parameter of switching must be 4 probabilities. Got an array of",
     ),
     "contexts: none": (
         lambda: FiniteContexts(0),
@@ -683,7 +683,7 @@ SIMULATIONS: dict[str, Refusal] = {
     "a problem for an environment": (
         lambda: simulate(CrossGraph(), Problem(G, contexts=2), seed=0),  # type: ignore[arg-type]
         InvalidParameterError,
-        r"'environment' .* problem, context_law and losses. Got Problem\(",
+        r"'environment' .* problem, context_distribution and losses. Got Problem\(",
     ),
     "a record of another kind": (
         lambda: simulate(CrossGraph(), from_table(LOSSES, G), seed=0, record="all"),

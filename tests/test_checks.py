@@ -21,7 +21,8 @@ from crossbandit.environments import (
     switching,
 )
 from crossbandit.errors import CheckFailedError, InvalidLossesError
-from crossbandit.kernels.rounds import Floats, LossBlock, Rounds
+from crossbandit.kernels.rounds import LossBlock, Rounds
+from crossbandit.types import Floats
 from tests.cases import ALGORITHMS, asymmetric, environments, name
 
 GRAPHS = {
@@ -170,7 +171,7 @@ class Shortsighted(Spoiled):
     """Looks a loss up by the number of its context, whatever the columns are."""
 
     def _absorb(self, ticket: Any, rows: Floats) -> None:
-        context = ticket.reading.context
+        context = ticket.readout.context
         own = self._learners.estimates[context]
         self._add(own[:, None], ticket, np.ascontiguousarray(rows[:, [context]]))
 
@@ -191,7 +192,7 @@ class Deficient(Spoiled):
 
     def _play(self, ticket: Any) -> float:
         probability = super()._play(ticket)
-        policy = self.policy(ticket.reading.context)
+        policy = self.policy(ticket.readout.context)
         self._generator.choice(policy.size, p=policy)
         return probability
 
@@ -357,7 +358,7 @@ class Nature:
 
     def __init__(self) -> None:
         self.problem = Problem(graphs.complete(3), contexts=2, horizon=30)
-        self.context_law: Any = FiniteContexts(2)
+        self.context_distribution: Any = FiniteContexts(2)
 
     def losses(self, round_: int) -> Floats:
         return np.full((3, 2), round_ / 30)
@@ -399,7 +400,7 @@ class Miscounted(Law):
 
 
 LAWS = {
-    Stingy: r"context_law.draw\(generator, 30\) returned 29 contexts",
+    Stingy: r"context_distribution.draw\(generator, 30\) returned 29 contexts",
     Foreign: "The context law drew a context that is none.* from 0 to 1. Got",
     Fractional: "The context law drew a context that is none.* from 0 to 1. Got",
     Sorted: "Drawing contexts in two pieces gave others than drawing them at once",
@@ -410,9 +411,9 @@ LAWS = {
 @pytest.mark.parametrize(("law", "message"), LAWS.items(), ids=title)
 def test_a_broken_law_is_caught(law: type[Law], message: str) -> None:
     environment = Nature()
-    environment.context_law = Law()
+    environment.context_distribution = Law()
     check_environment(environment)
-    environment.context_law = law()
+    environment.context_distribution = law()
     with pytest.raises(CheckFailedError, match=message):
         check_environment(environment)
 
@@ -483,7 +484,7 @@ class Blocks(BlockEnvironment):
 
     def __init__(self) -> None:
         self.problem = Problem(graphs.complete(3), contexts=2, horizon=30)
-        self.context_law = FiniteContexts(2)
+        self.context_distribution = FiniteContexts(2)
         self._rows = np.random.default_rng(0).random((30, 3, 2))
 
     def block(self, start: int, stop: int) -> LossBlock:

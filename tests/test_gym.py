@@ -15,8 +15,8 @@ from crossbandit import CrossGraphAdaptive, Problem, graphs, simulate
 from crossbandit.environments import FiniteContexts
 from crossbandit.errors import InvalidParameterError
 from crossbandit.gym import ENVIRONMENTS, BanditEnv
-from crossbandit.kernels.rounds import Floats
 from crossbandit.streams import stream
+from crossbandit.types import Floats
 
 every_id = pytest.mark.parametrize("id_", ENVIRONMENTS)
 
@@ -41,8 +41,8 @@ def test_gymnasium_has_nothing_to_say_against_it(id_: str) -> None:
 def test_a_learner_plays_it_as_a_simulation_does(id_: str) -> None:
     """By `info` alone, arm for arm; and the rewards are the losses, in money where there is any."""
     env = made(id_, horizon=300)
-    run = simulate(CrossGraphAdaptive(), env.world, seed=1, show_progress=False)
-    learner = CrossGraphAdaptive().start(env.world.problem, seed=1)
+    run = simulate(CrossGraphAdaptive(), env.environment, seed=1, show_progress=False)
+    learner = CrossGraphAdaptive().start(env.environment.problem, seed=1)
     env.np_random = stream(1, "contexts")
     _, info = env.reset()
     arms, rewards, over = [], [], False
@@ -57,7 +57,7 @@ def test_a_learner_plays_it_as_a_simulation_does(id_: str) -> None:
         rewards.append(reward)
         assert not ended
     np.testing.assert_array_equal(arms, run.arms)
-    rules = getattr(env.world, "rules", None)
+    rules = getattr(env.environment, "rules", None)
     expected = -run.losses if rules is None else rules.earned(run.losses)
     np.testing.assert_allclose(rewards, expected, rtol=0, atol=1e-12)
 
@@ -113,7 +113,7 @@ def test_vectorised_it_plays_as_it_does_alone(id_: str) -> None:
     _, infos = vector.reset(seed=5)
     single = [env.reset(seed=5 + i)[1] for i, env in enumerate(alone)]
     for _ in range(4):
-        arms = np.array([single[0]["action_mask"].argmax(), alone[1].world.problem.arms - 1])
+        arms = np.array([single[0]["action_mask"].argmax(), alone[1].environment.problem.arms - 1])
         _, rewards, _, over, infos = vector.step(arms)
         for i, env in enumerate(alone):
             _, reward, _, ended, single[i] = env.step(arms[i])
@@ -140,7 +140,7 @@ class Plain:
 
     def __init__(self, horizon: int) -> None:
         self.problem = Problem(graphs.threshold(3), contexts=2, horizon=horizon)
-        self.context_law = FiniteContexts(2)
+        self.context_distribution = FiniteContexts(2)
 
     def losses(self, round_: int) -> Floats:
         return np.random.default_rng(round_).random((3, 2))

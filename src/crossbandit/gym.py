@@ -49,9 +49,10 @@ from gymnasium import spaces
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from crossbandit.kernels.rounds import Floats, LossBlock
+    from crossbandit.kernels.rounds import LossBlock
+    from crossbandit.types import Floats
 
-_STRETCH = 256  # rounds whose losses are made at once
+_BATCH = 256  # rounds whose losses are made at once
 
 # What is registered: the environment's name in Crossbandit, and parameters other than its defaults.
 ENVIRONMENTS: dict[str, dict[str, Any]] = {
@@ -78,13 +79,13 @@ class BanditEnv(gymnasium.Env[Any, np.int64]):
     def __init__(self, name: str, horizon: int = 10_000, **parameters: Any) -> None:
         if isinstance(parameters.get("graph"), dict):
             parameters["graph"] = build_graph(**parameters["graph"])
-        self.world: Environment = build(name, horizon=horizon, **parameters)
-        if not isinstance(self.world, Environment):
-            reject("BanditEnv", "name", "that of an Environment", self.world)
-        self.action_space = spaces.Discrete(self.world.problem.arms)
-        self.observation_space = _space(self.world)
+        self.environment: Environment = build(name, horizon=horizon, **parameters)
+        if not isinstance(self.environment, Environment):
+            reject("BanditEnv", "name", "that of an Environment", self.environment)
+        self.action_space = spaces.Discrete(self.environment.problem.arms)
+        self.observation_space = _space(self.environment)
         self._round = 0
-        self._stretch: tuple[int, LossBlock] | None = None
+        self._batch: tuple[int, LossBlock] | None = None
         self._context: npt.NDArray[Any] = np.empty(0)
         self._available: npt.NDArray[np.bool_] = np.empty(0, dtype=np.bool_)
 
@@ -99,21 +100,21 @@ class BanditEnv(gymnasium.Env[Any, np.int64]):
 
     def step(self, action: np.int64) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Play a round."""
-        horizon = horizon_of(self.world)
+        horizon = horizon_of(self.environment)
         if self._round >= horizon or not self._available.size:
             raise gymnasium.error.ResetNeeded(
                 f"There is no round to play: call reset first, and again after {horizon} rounds."
             )
         if not self.action_space.contains(action):
-            arms = self.world.problem.arms
+            arms = self.environment.problem.arms
             raise gymnasium.error.InvalidAction(
                 f"An action must be an integer from 0 to {arms - 1}. Got {action!r}."
             )
         arm, loss, rows = int(action), 1.0, self._losses()
-        revealed = np.zeros(self.world.problem.arms, dtype=np.int8)
+        revealed = np.zeros(self.environment.problem.arms, dtype=np.int8)
         if self._available[arm]:
-            problem = self.world.problem
-            loss = float(problem.form.reading(self._context[0]).losses(rows[[arm]], [arm])[0])
+            problem = self.environment.problem
+            loss = float(problem.form.readout(self._context[0]).losses(rows[[arm]], [arm])[0])
             revealed[problem.graph.out_neighbors(arm)] = 1
         rows[revealed == 0] = np.inf  # not NaN, which Gymnasium's checker finds unlike itself
         shown = {"revealed": revealed, "losses": rows}
@@ -124,27 +125,27 @@ class BanditEnv(gymnasium.Env[Any, np.int64]):
 
     def _losses(self) -> Floats:
         """Return the rows of all arms in the round to play."""
-        if not isinstance(self.world, BlockEnvironment):
-            return checked_rows(self.world, self._round).copy()
-        start = self._round - self._round % _STRETCH
-        if self._stretch is None or self._stretch[0] != start:
-            stop = min(start + _STRETCH, horizon_of(self.world))
-            self._stretch = start, checked_block(self.world, start, stop)
-        rows = np.empty((self.world.problem.arms, self.world.problem.form.columns))
-        write_rows(self._stretch[1], self._round - start, rows)
+        if not isinstance(self.environment, BlockEnvironment):
+            return checked_rows(self.environment, self._round).copy()
+        start = self._round - self._round % _BATCH
+        if self._batch is None or self._batch[0] != start:
+            stop = min(start + _BATCH, horizon_of(self.environment))
+            self._batch = start, checked_block(self.environment, start, stop)
+        rows = np.empty((self.environment.problem.arms, self.environment.problem.form.columns))
+        write_rows(self._batch[1], self._round - start, rows)
         return rows
 
     def _draw(self) -> None:
-        self._context = self.world.context_law.draw(self.np_random, 1)
-        mask = availability(self.world, self._context)
-        self._available = np.ones(self.world.problem.arms, bool) if mask is None else mask[0]
+        self._context = self.environment.context_distribution.draw(self.np_random, 1)
+        mask = availability(self.environment, self._context)
+        self._available = np.ones(self.environment.problem.arms, bool) if mask is None else mask[0]
 
     def _observation(self) -> Any:
-        if isinstance(self.world, Sleeping):
+        if isinstance(self.environment, Sleeping):
             return self._available.astype(np.int8)
         if isinstance(self.observation_space, spaces.Discrete):
             return np.int64(self._context[0])
-        low, high = _box(self.world)
+        low, high = _box(self.environment)
         return self._context[0, low < high]
 
     def _info(self) -> dict[str, Any]:
@@ -155,26 +156,26 @@ class BanditEnv(gymnasium.Env[Any, np.int64]):
         }
 
     def _reward(self, loss: float) -> float:
-        rules = getattr(self.world, "rules", None)
+        rules = getattr(self.environment, "rules", None)
         return 0.0 - loss if rules is None else float(rules.earned(loss))
 
 
-def _space(world: Environment) -> spaces.Space[Any]:
+def _space(environment: Environment) -> spaces.Space[Any]:
     """Return the contexts as Gymnasium describes them; features that never change are left out."""
-    if isinstance(world, Sleeping):
-        return spaces.MultiBinary(world.problem.arms)
-    if world.problem.contexts is not None:
-        return spaces.Discrete(world.problem.contexts)
-    low, high = _box(world)
+    if isinstance(environment, Sleeping):
+        return spaces.MultiBinary(environment.problem.arms)
+    if environment.problem.contexts is not None:
+        return spaces.Discrete(environment.problem.contexts)
+    low, high = _box(environment)
     return spaces.Box(low[low < high], high[low < high], dtype=np.float64)
 
 
-def _box(world: Environment) -> tuple[Floats, Floats]:
+def _box(environment: Environment) -> tuple[Floats, Floats]:
     """Return the bounds of feature vectors, as far as the law of the contexts has any."""
-    law = world.context_law
+    law = environment.context_distribution
     if isinstance(law, UniformVectors):
         return np.asarray(law.low), np.asarray(law.high)
-    beyond = np.full(world.problem.form.columns, np.inf)
+    beyond = np.full(environment.problem.form.columns, np.inf)
     return -beyond, beyond
 
 

@@ -15,7 +15,7 @@ from crossbandit.validation import array, choice, integer, reject, verbatim
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from crossbandit.kernels.rounds import Floats
+    from crossbandit.types import Floats
 
 PROBABILITY_TOLERANCE = 1e-9
 _LONGEST = 2**62  # of a horizon: rounds are counted in 64 bits

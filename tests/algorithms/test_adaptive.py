@@ -26,8 +26,9 @@ from crossbandit.environments import (
 from crossbandit.environments.auctions import AuctionRules, first_price
 from crossbandit.errors import InvalidParameterError
 from crossbandit.kernels import adaptive
-from crossbandit.kernels.rounds import Floats, Rounds
+from crossbandit.kernels.rounds import Rounds
 from crossbandit.streams import stream
+from crossbandit.types import Floats
 from tests.cases import asymmetric, environments, table
 from tests.learners import act, clone, contexts_of, cumulative, inside, revealed, start
 from tests.reference import cross_graph_adaptive
@@ -123,7 +124,7 @@ def test_the_mixability_gap_is_exact_at_any_size(eta: float, scale: float) -> No
         chosen[rng.integers(5)] = 0.0
         chosen /= chosen.sum()
         estimates = scale * rng.normal(size=5) * graph.adjacency[arm]
-        gap = adaptive.mixability_gap(chosen, estimates, graph.out_runs, arm, eta)
+        gap = adaptive.mixability_gap(chosen, estimates, graph.out_ranges, arm, eta)
         seen = chosen > 0
         least = estimates[seen].min()
         logs = np.log(chosen[seen]) - eta * (estimates[seen] - least)
@@ -434,7 +435,7 @@ def test_equal_estimates_have_no_gap_although_probabilities_are_rounded() -> Non
     graph = graphs.complete(arms)
     chosen, estimates = np.full(arms, 0.1), np.full(arms, 5.0)
     assert sum(chosen) < 1  # by rounding
-    gap = adaptive.mixability_gap(chosen, estimates, graph.out_runs, 0, 1e-3)
+    gap = adaptive.mixability_gap(chosen, estimates, graph.out_ranges, 0, 1e-3)
     assert 0 <= gap < 1e-14
 
 

@@ -27,7 +27,8 @@ from crossbandit.errors import (
     InvalidLossesError,
     InvalidParameterError,
 )
-from crossbandit.kernels.rounds import Booleans, Floats, LossBlock
+from crossbandit.kernels.rounds import LossBlock
+from crossbandit.types import Booleans, Floats
 from tests.cases import asymmetric, every_algorithm, table
 from tests.learners import contexts_of, cumulative, play, start
 from tests.reference import cross_graph_adaptive
@@ -39,7 +40,7 @@ class Sleeping(BlockEnvironment):
     """An environment in which context c lacks the arms that are False in `masks[c]`."""
 
     def __init__(self, awake: BlockEnvironment, masks: npt.ArrayLike) -> None:
-        self.problem, self.context_law = awake.problem, awake.context_law
+        self.problem, self.context_distribution = awake.problem, awake.context_distribution
         self._awake, self._masks = awake, np.asarray(masks)
 
     def block(self, start: int, stop: int) -> LossBlock:
@@ -245,7 +246,7 @@ class TableAuction(BlockEnvironment):
     def __init__(self, horizon: int) -> None:
         features = np.stack([np.ones(3), VALUES], axis=1)
         self.problem = Problem(graphs.threshold(4), features=features, horizon=horizon)
-        self.context_law = FiniteContexts(3)
+        self.context_distribution = FiniteContexts(3)
         self._prices = np.random.default_rng(0).uniform(0, 0.6, horizon)
 
     def available(self, contexts: npt.NDArray[Any]) -> Booleans:
@@ -262,7 +263,10 @@ class PlainAuction:
 
     def __init__(self, horizon: int) -> None:
         self._auction = TableAuction(horizon)
-        self.problem, self.context_law = self._auction.problem, self._auction.context_law
+        self.problem, self.context_distribution = (
+            self._auction.problem,
+            self._auction.context_distribution,
+        )
 
     def available(self, contexts: npt.NDArray[Any]) -> Booleans:
         return self._auction.available(contexts)

@@ -438,7 +438,7 @@ def test_a_checkpoint_of_another_version_says_so(
 
 
 def test_a_graph_of_many_arms_is_saved_small(tmp_path: Path) -> None:
-    graph = FeedbackGraph.from_runs(5_000, [(a, a, 4_999) for a in range(5_000)])
+    graph = FeedbackGraph.from_ranges(5_000, [(a, a, 4_999) for a in range(5_000)])
     problem = Problem(graph, features=2, horizon=10_000)
     path = tmp_path / "learner"
     CrossGraph().start(problem, seed=0).save(path)

@@ -1,4 +1,4 @@
-"""A stretch played in coordinates is the stretch played on the table of estimates."""
+"""A batch played in coordinates is the batch played on the table of estimates."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +17,8 @@ from crossbandit import (
 )
 from crossbandit.algorithms import coordinates
 from crossbandit.kernels.coordinates import combine
-from crossbandit.kernels.rounds import Floats, Integers, LossBlock, Rounds
+from crossbandit.kernels.rounds import LossBlock, Rounds
+from crossbandit.types import Floats, Integers
 
 ARMS, HORIZON = 5, 2400
 BLOCKS = (700, 300, 1400)  # the second is too short for coordinates
@@ -33,7 +34,7 @@ ALGORITHMS: list[Algorithm] = [
 
 @dataclass
 class Played:
-    """What a learner did in a run, and how many of its stretches it played in coordinates."""
+    """What a learner did in a run, and how many of its batches it played in coordinates."""
 
     arms: Integers
     incurred: Floats
@@ -60,7 +61,7 @@ def played(
     precision: str = "float64",
     masked: bool = False,
 ) -> Played:
-    """Play `block` in stretches, with coordinates or without."""
+    """Play `block` in batches, with coordinates or without."""
     counted: list[Any] = []
 
     def count(*arguments: Any) -> None:
@@ -80,18 +81,18 @@ def played(
         indices = generator.integers(contexts, size=HORIZON)
         available = generator.random((HORIZON, ARMS)) < 0.7
         available[:, 2] = True
-        stretches = []
+        batches = []
         start = 0
         for length in BLOCKS:
             now = slice(start, start + length)
             read = problem.form.block(indices[now], available[now] if masked else None)
             base = block.base if len(block.base) == 1 else block.base[now]
             met = block._replace(base=base, coefficients=block.coefficients[now])
-            stretches.append(Rounds.to_play(read, met, indices[now]))
-            learner.simulate(stretches[-1])
+            batches.append(Rounds.to_play(read, met, indices[now]))
+            learner.simulate(batches[-1])
             start += length
-    arms = np.concatenate([stretch.arms for stretch in stretches])
-    incurred = np.concatenate([stretch.incurred for stretch in stretches])
+    arms = np.concatenate([batch.arms for batch in batches])
+    incurred = np.concatenate([batch.incurred for batch in batches])
     return Played(arms, incurred, learner._state()["estimates"], len(counted) // ARMS)
 
 

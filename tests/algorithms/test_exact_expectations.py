@@ -22,7 +22,7 @@ from crossbandit.algorithms import (
     PerContextGraph,
     SchneiderZimmert,
 )
-from crossbandit.kernels.rounds import Floats
+from crossbandit.types import Floats
 from tests.learners import act, clone, cumulative, inside
 from tests.reference.common import mix, softmax
 

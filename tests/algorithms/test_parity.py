@@ -49,7 +49,7 @@ def reference(algorithm: Algorithm, environment: BlockEnvironment) -> Trace:
     horizon = problem.horizon
     assert horizon is not None
     features = problem.form.support()
-    contexts = environment.context_law.draw(stream(SEED, "contexts"), horizon)
+    contexts = environment.context_distribution.draw(stream(SEED, "contexts"), horizon)
     uniforms = stream(SEED, "learner").random(2 * horizon)
 
     def losses(t: int) -> Any:
@@ -69,7 +69,7 @@ def reference(algorithm: Algorithm, environment: BlockEnvironment) -> Trace:
         return schneider_zimmert.run(*common, eta=p.eta, gamma=p.gamma, L=p.epoch_length)
     if isinstance(algorithm, CrossGraphKnown):
         k = algorithm.parameters(problem)
-        nu = environment.context_law.probabilities
+        nu = environment.context_distribution.probabilities
         assert nu is not None
         return cross_graph_known.run(*common, nu=nu, **k._asdict())
     if isinstance(algorithm, CrossGraphAdaptive):
@@ -85,13 +85,15 @@ def played(algorithm: Algorithm, environment: BlockEnvironment) -> Learner:
     """Return the learner after an episode through `act` and `learn`."""
     problem = environment.problem
     if algorithm.needs_context_distribution:
-        law = environment.context_law.probabilities
+        law = environment.context_distribution.probabilities
         assert law is not None
         problem = problem.with_distribution(law)
     learner = algorithm.start(problem, seed=SEED)
     horizon = problem.horizon
     assert horizon is not None
-    for t, context in enumerate(environment.context_law.draw(stream(SEED, "contexts"), horizon)):
+    for t, context in enumerate(
+        environment.context_distribution.draw(stream(SEED, "contexts"), horizon)
+    ):
         decision = learner.act(int(context))
         learner.learn(decision, environment.losses(t)[list(decision.revealed)])
     return learner

@@ -38,7 +38,7 @@ from crossbandit.errors import (
     InvalidLossesError,
     InvalidParameterError,
 )
-from crossbandit.kernels.rounds import Floats
+from crossbandit.types import Floats
 
 ORDERS, DEMANDS = (0.0, 2.0, 3.0, 7.0), (0, 1, 2, 2.5, 3, 5, 7, 9)
 PRICES, WILLING = (2.0, 3.0, 5.0), (1.0, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0)

@@ -20,7 +20,7 @@ from crossbandit.errors import (
     InvalidLossesError,
     InvalidParameterError,
 )
-from crossbandit.kernels.rounds import Floats
+from crossbandit.types import Floats
 
 BIDS = (0.0, 1.0, 2.5, 4.0, 6.0)
 PRICES = (0.0, 0.5, 1.0, 2.5, 3.0, 5.0, 6.0, 9.0)

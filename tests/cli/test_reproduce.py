@@ -119,7 +119,7 @@ class Own(PerContextExp3):
 def test_an_algorithm_of_ones_own_is_added(
     jobs: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(algorithm, "_REGISTRY", dict(algorithm._REGISTRY))
+    monkeypatch.setattr(algorithm._ALGORITHMS, "_builders", algorithm.registered())
     small = studies.Study.from_toml(SMALL)
     monkeypatch.setattr(studies, "shipped", lambda _: small)
     (tmp_path / "own.py").write_text(OWN)

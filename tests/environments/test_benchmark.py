@@ -11,8 +11,8 @@ from crossbandit.environments import FiniteContexts, paper_benchmark, zipf, zipf
 from crossbandit.environments.benchmark import PaperBenchmark
 from crossbandit.environments.environment import STRETCH
 from crossbandit.errors import InvalidParameterError
-from crossbandit.kernels.rounds import Booleans
 from crossbandit.streams import stream
+from crossbandit.types import Booleans
 from tests.reference.benchmark import draw_benchmark
 from tests.reference.graphs import paper_ring
 
@@ -36,7 +36,9 @@ def test_the_comparator_is_the_best_fixed_policy() -> None:
 def test_the_defaults_are_the_papers() -> None:
     environment = paper_benchmark(100, alpha=4)
     assert (environment.problem.arms, environment.problem.contexts) == (9, 1000)
-    np.testing.assert_array_equal(environment.context_law.probabilities, np.full(1000, 1e-3))
+    np.testing.assert_array_equal(
+        environment.context_distribution.probabilities, np.full(1000, 1e-3)
+    )
 
 
 @pytest.mark.parametrize(("alpha", "radius"), [(1, 8), (2, 3), (3, 2), (4, 1), (8, 0)])
@@ -116,14 +118,16 @@ def test_benchmarks_with_the_same_law_are_equal() -> None:
     assert hash(one) == hash(same)
     uniform = paper_benchmark(100, alpha=4, contexts=10)
     assert one not in {other, uniform}
-    told = PaperBenchmark(horizon=100, radius=1, contexts=10, context_law=FiniteContexts(10))
+    told = PaperBenchmark(
+        horizon=100, radius=1, contexts=10, context_distribution=FiniteContexts(10)
+    )
     assert told == uniform
 
 
 def test_a_law_over_other_contexts_is_refused() -> None:
-    message = r"'context_law' parameter of paper_benchmark must be 10 probabilities. Got .* \(50,\)"
+    message = r"'context_distribution' .* must be 10 probabilities. Got .* \(50,\)"
     with pytest.raises(InvalidParameterError, match=message):
-        PaperBenchmark(horizon=1000, radius=1, contexts=10, context_law=zipf(50))
+        PaperBenchmark(horizon=1000, radius=1, contexts=10, context_distribution=zipf(50))
 
 
 def test_an_error_names_the_builder_that_was_called() -> None:

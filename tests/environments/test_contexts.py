@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from crossbandit.environments import ContextLaw, FiniteContexts, UniformVectors, zipf
-from crossbandit.environments.contexts import law_over
+from crossbandit.environments import ContextDistribution, FiniteContexts, UniformVectors, zipf
+from crossbandit.environments.contexts import distribution_over
 from crossbandit.errors import InvalidParameterError
 
 FINITE = {
@@ -49,7 +49,7 @@ def test_contexts_have_their_probabilities(law: FiniteContexts) -> None:
 
 
 @pytest.mark.parametrize("law", [*FINITE.values(), BOX], ids=[*FINITE, "vectors"])
-def test_drawing_in_pieces_is_drawing_at_once(law: ContextLaw) -> None:
+def test_drawing_in_pieces_is_drawing_at_once(law: ContextDistribution) -> None:
     at_once = law.draw(np.random.default_rng(1), 100)
     generator = np.random.default_rng(1)
     pieces = [law.draw(generator, count) for count in (1, 0, 32, 67)]
@@ -115,10 +115,10 @@ def test_a_law_cannot_be_changed_from_outside() -> None:
 
 def test_a_law_over_contexts_may_be_left_out_or_given_as_probabilities() -> None:
     law = zipf(3)
-    assert law_over("own", None, 3) == FiniteContexts(3)
-    assert law_over("own", [0.5, 0.5, 0], 3) == FiniteContexts([0.5, 0.5, 0])
-    assert law_over("own", law, 3) is law
-    assert law_over("own", BOX, 3) is BOX
+    assert distribution_over("own", None, 3) == FiniteContexts(3)
+    assert distribution_over("own", [0.5, 0.5, 0], 3) == FiniteContexts([0.5, 0.5, 0])
+    assert distribution_over("own", law, 3) is law
+    assert distribution_over("own", BOX, 3) is BOX
 
 
 @pytest.mark.parametrize(
@@ -132,6 +132,6 @@ def test_a_law_over_contexts_may_be_left_out_or_given_as_probabilities() -> None
     ],
 )
 def test_a_law_over_other_contexts_is_refused(law: Any, got: str) -> None:
-    message = rf"'context_law' parameter of own must be 3 probabilities.* Got {got}\."
+    message = rf"'context_distribution' parameter of own must be 3 probabilities.* Got {got}\."
     with pytest.raises(InvalidParameterError, match=message):
-        law_over("own", law, 3)
+        distribution_over("own", law, 3)

@@ -88,7 +88,7 @@ def test_the_cost_of_a_round_does_not_depend_on_the_contexts() -> None:
 
 def test_contexts_may_have_any_law() -> None:
     law = zipf(10)
-    assert stochastic(graphs.complete(4), 50, context_law=law).context_law is law
+    assert stochastic(graphs.complete(4), 50, context_distribution=law).context_distribution is law
 
 
 @pytest.mark.parametrize(

@@ -69,8 +69,8 @@ def test_it_is_reproducible_and_depends_on_its_seed() -> None:
 
 def test_contexts_may_have_any_law() -> None:
     law = zipf(10)
-    environment = switching(graphs.complete(4), 50, contexts=10, context_law=law)
-    assert environment.context_law is law
+    environment = switching(graphs.complete(4), 50, contexts=10, context_distribution=law)
+    assert environment.context_distribution is law
 
 
 def test_it_can_be_learned_and_is_harder_with_more_switches() -> None:

@@ -51,7 +51,7 @@ class Clipping(BlockEnvironment):
     def __init__(self, terms: int, horizon: int, *, moving_base: bool = False) -> None:
         rng = np.random.default_rng(terms)
         self.problem = Problem(graphs.complete(4), contexts=6, horizon=horizon)
-        self.context_law = FiniteContexts(6)
+        self.context_distribution = FiniteContexts(6)
         self._base = rng.uniform(0, 1, (horizon if moving_base else 1, 4, 6))
         self._coefficients = rng.uniform(-1, 1, (horizon, 4, terms))
         self._coefficients[:, 0] *= 1e-3  # of this arm only contexts near a limit clip
@@ -75,7 +75,7 @@ def test_totals_are_the_sum_of_all_rounds_also_where_losses_clip(
     np.testing.assert_array_equal(environment.best_arms, rows.sum(axis=0).argmin(axis=0))
 
 
-def test_totals_of_more_than_one_stretch() -> None:
+def test_totals_of_more_than_one_batch() -> None:
     environment = Clipping(2, STRETCH + 3)
     block = environment.block(0, STRETCH + 3)
     rows = (block.base + block.coefficients @ block.features).clip(0, 1)
@@ -89,7 +89,7 @@ def test_a_table_is_read_by_round_context_and_arm() -> None:
     assert (problem.horizon, problem.contexts, problem.arms) == (5, 2, 3)
     for t in range(5):
         np.testing.assert_array_equal(environment.losses(t), losses[t].T)
-    law = environment.context_law.probabilities
+    law = environment.context_distribution.probabilities
     assert law is not None
     assert law.tolist() == [0.9, 0.1]
 
@@ -104,8 +104,8 @@ def test_a_table_is_copied() -> None:
 def test_a_table_may_have_any_law_and_is_uniform_without() -> None:
     losses = np.full((5, 4, 3), 0.5)
     law = zipf(4)
-    assert from_table(losses, graphs.complete(3), law).context_law is law
-    uniform = from_table(losses, graphs.complete(3)).context_law.probabilities
+    assert from_table(losses, graphs.complete(3), law).context_distribution is law
+    uniform = from_table(losses, graphs.complete(3)).context_distribution.probabilities
     assert uniform is not None
     assert uniform.tolist() == [0.25] * 4
 
@@ -118,7 +118,7 @@ def test_coefficients_times_features_are_losses() -> None:
     for t in range(5):
         np.testing.assert_array_equal(environment.losses(t), coefficients[t])
         for context in range(4):
-            reading = environment.problem.form.reading(context)
+            reading = environment.problem.form.readout(context)
             losses = reading.losses(environment.losses(t), range(3))
             np.testing.assert_allclose(losses, coefficients[t] @ features[context], atol=1e-15)
 
@@ -128,7 +128,7 @@ def test_features_may_differ_from_arm_to_arm() -> None:
     coefficients, features = rng.random((5, 3, 2)) / 2, rng.random((4, 3, 2))
     environment = from_coefficients(coefficients, graphs.complete(3), features)
     for context in range(4):
-        reading = environment.problem.form.reading(context)
+        reading = environment.problem.form.readout(context)
         losses = reading.losses(environment.losses(2), range(3))
         expected = [coefficients[2, a] @ features[context, a] for a in range(3)]
         np.testing.assert_allclose(losses, expected, rtol=0, atol=1e-15)
@@ -139,4 +139,4 @@ def test_coefficients_may_go_with_vectors_without_end() -> None:
     environment = from_coefficients(np.full((5, 3, 2), 0.2), graphs.complete(3), law)
     assert environment.problem.contexts is None
     assert environment.problem.form.columns == 2
-    assert environment.context_law is law
+    assert environment.context_distribution is law

@@ -130,7 +130,7 @@ def test_segments_weigh_what_was_rated() -> None:
     np.testing.assert_allclose(weights.sum(axis=1), 1.0)
     for t, segment, item in [(0, 0, 0), (31, 6, 4), (49, 3, 2)]:
         disliked = sum(weights[segment, k] for k in range(3) if ratings[t, item, k] == 0)
-        reading = environment.problem.form.reading(segment)
+        reading = environment.problem.form.readout(segment)
         loss = reading.losses(environment.losses(t), range(5))[item]
         assert loss == pytest.approx(disliked, abs=1e-12)
 
@@ -141,7 +141,7 @@ def test_it_is_frozen_and_can_be_pickled(world: Callable[..., BlockEnvironment])
     copied = pickle.loads(pickle.dumps(environment))  # noqa: S301
     np.testing.assert_array_equal(copied.totals, environment.totals)
     with pytest.raises(FrozenInstanceError):
-        environment.context_law = zipf(3)
+        environment.context_distribution = zipf(3)
 
 
 @pytest.mark.parametrize("name", BUILDERS)
@@ -176,7 +176,11 @@ BAD: list[tuple[Callable[..., Any], dict[str, Any], str]] = [
     (partial(stochastic, K4), {"best": 4}, "'best' .* from 0 to 3. Got 4"),
     (partial(stochastic, K4), {"late": 1}, "'late' .* below 1. Got 1"),
     (partial(stochastic, K4), {"contexts": 0}, "'contexts' .* at least 1. Got 0"),
-    (partial(stochastic, K4), {"context_law": zipf(3)}, "'context_law' .* 10 probabilities"),
+    (
+        partial(stochastic, K4),
+        {"context_distribution": zipf(3)},
+        "'context_distribution' .* 10 probabilities",
+    ),
     (partial(stochastic, cast("Any", None)), {}, "'graph' .* a FeedbackGraph. Got None"),
     (newsvendor, {"orders": 1}, "'orders' .* at least 2. Got 1"),
     (newsvendor, {"orders": [3, 3]}, r"'orders' .* 2 different .* Got \[3, 3\]"),

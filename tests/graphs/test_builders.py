@@ -187,7 +187,7 @@ def test_a_bad_seed(seed: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "arguments", "runs"),
+    ("name", "arguments", "ranges"),
     [
         ("singletons", (), 10_000),
         ("complete", (), 10_000),
@@ -197,7 +197,9 @@ def test_a_bad_seed(seed: Any) -> None:
         ("threshold", (), 10_000),
     ],
 )
-def test_a_structured_graph_has_few_runs(name: str, arguments: tuple[int, ...], runs: int) -> None:
+def test_a_structured_graph_has_few_runs(
+    name: str, arguments: tuple[int, ...], ranges: int
+) -> None:
     graph = getattr(graphs, name)(10_000, *arguments)
-    assert graph.out_runs.first.size == runs
-    assert graph.in_runs.first.size <= 20_002
+    assert graph.out_ranges.first.size == ranges
+    assert graph.in_ranges.first.size <= 20_002

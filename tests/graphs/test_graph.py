@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from crossbandit import graphs
 from crossbandit.errors import InvalidGraphError, InvalidInputError, InvalidParameterError
 from crossbandit.graphs import FeedbackGraph
-from crossbandit.graphs.neighborhoods import canonical, induced, matrix_of_runs
+from crossbandit.graphs.neighborhoods import canonical, induced, matrix_of_ranges
 from tests.graphs.strategies import Bools, matrices
 
 
@@ -37,7 +37,7 @@ def test_all_constructors_agree(adjacency: Bools) -> None:
     twins = [
         FeedbackGraph.from_edges(arms, edges),
         FeedbackGraph.from_edges(arms, reversed(edges + edges)),
-        FeedbackGraph.from_runs(arms, [(a, b, b) for a, b in edges]),
+        FeedbackGraph.from_ranges(arms, [(a, b, b) for a, b in edges]),
         FeedbackGraph.from_networkx(graph.to_networkx()),
         FeedbackGraph.from_json(json.loads(json.dumps(graph.to_json()))),
         FeedbackGraph(adjacency.astype(int)),
@@ -49,7 +49,7 @@ def test_all_constructors_agree(adjacency: Bools) -> None:
         assert twin == graph
         assert hash(twin) == hash(graph)
         for mine, its in zip(
-            (*graph.out_runs, *graph.in_runs), (*twin.out_runs, *twin.in_runs), strict=True
+            (*graph.out_ranges, *graph.in_ranges), (*twin.out_ranges, *twin.in_ranges), strict=True
         ):
             assert np.array_equal(mine, its)
             assert its.dtype == np.int64
@@ -59,18 +59,18 @@ def test_all_constructors_agree(adjacency: Bools) -> None:
 @given(matrices())
 def test_in_runs_are_the_transpose_of_out_runs(adjacency: Bools) -> None:
     graph = FeedbackGraph.from_edges(len(adjacency), np.argwhere(adjacency))
-    assert np.array_equal(matrix_of_runs(graph.out_runs), adjacency)
-    assert np.array_equal(matrix_of_runs(graph.in_runs), adjacency.T)
+    assert np.array_equal(matrix_of_ranges(graph.out_ranges), adjacency)
+    assert np.array_equal(matrix_of_ranges(graph.in_ranges), adjacency.T)
 
 
 @given(matrices())
 def test_runs_ascend_and_do_not_touch(adjacency: Bools) -> None:
     graph = FeedbackGraph.from_edges(len(adjacency), np.argwhere(adjacency))
-    for runs in (graph.out_runs, graph.in_runs):
-        assert (runs.first <= runs.last).all()
+    for ranges in (graph.out_ranges, graph.in_ranges):
+        assert (ranges.first <= ranges.last).all()
         for a in range(graph.arms):
-            own = slice(runs.starts[a], runs.starts[a + 1])
-            assert (runs.first[own][1:] > runs.last[own][:-1] + 1).all()
+            own = slice(ranges.starts[a], ranges.starts[a + 1])
+            assert (ranges.first[own][1:] > ranges.last[own][:-1] + 1).all()
 
 
 @given(st.integers(1, 8), st.data())
@@ -80,7 +80,7 @@ def test_overlapping_runs_are_united(arms: int, data: st.DataObject) -> None:
     adjacency = np.zeros((arms, arms), dtype=bool)
     for a, first, last in triples:
         adjacency[a, first : last + 1] = True
-    assert FeedbackGraph.from_runs(arms, triples) == FeedbackGraph(adjacency)
+    assert FeedbackGraph.from_ranges(arms, triples) == FeedbackGraph(adjacency)
 
 
 @given(matrices(), st.data())
@@ -88,15 +88,15 @@ def test_induced_runs_are_the_submatrix(adjacency: Bools, data: st.DataObject) -
     keep = np.array(
         data.draw(st.lists(st.booleans(), min_size=len(adjacency), max_size=len(adjacency)))
     )
-    runs = induced(FeedbackGraph(adjacency).out_runs, keep)
-    assert np.array_equal(matrix_of_runs(runs), adjacency[np.ix_(keep, keep)])
+    ranges = induced(FeedbackGraph(adjacency).out_ranges, keep)
+    assert np.array_equal(matrix_of_ranges(ranges), adjacency[np.ix_(keep, keep)])
 
 
 def test_no_runs_are_canonical() -> None:
     nothing = np.zeros(0, dtype=np.int64)
-    runs = canonical(3, nothing, nothing, nothing)
-    assert runs.starts.tolist() == [0, 0, 0, 0]
-    assert runs.first.size == runs.last.size == 0
+    ranges = canonical(3, nothing, nothing, nothing)
+    assert ranges.starts.tolist() == [0, 0, 0, 0]
+    assert ranges.first.size == ranges.last.size == 0
 
 
 @given(matrices())
@@ -146,9 +146,9 @@ def test_nothing_that_a_graph_hands_out_changes_it() -> None:
     source[0, 1] = True
     assert graph == graphs.singletons(3)
     graph.out_neighbors(0)[:] = 2
-    graph.to_json()["runs"].clear()
+    graph.to_json()["ranges"].clear()
     assert graph == graphs.singletons(3)
-    for array in (graph.adjacency, *graph.out_runs, *graph.in_runs):
+    for array in (graph.adjacency, *graph.out_ranges, *graph.in_ranges):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 1
     with pytest.raises(AttributeError):
@@ -183,7 +183,7 @@ def test_repr() -> None:
 
 def test_a_large_structured_graph_stays_small() -> None:
     graph = graphs.threshold(10_000)
-    assert len(graph.to_json()["runs"]) == 10_000
+    assert len(graph.to_json()["ranges"]) == 10_000
     assert len(pickle.dumps(graph)) < 1_000_000
     assert FeedbackGraph.from_json(graph.to_json()) == graph
 
@@ -234,32 +234,32 @@ def test_bad_edges(edges: Any, got: str) -> None:
 
 @pytest.mark.parametrize("arms", [0, -1, 2.0, True, "3", None])
 def test_bad_arms(arms: Any) -> None:
-    for make in (FeedbackGraph.from_edges, FeedbackGraph.from_runs):
+    for make in (FeedbackGraph.from_edges, FeedbackGraph.from_ranges):
         with pytest.raises(InvalidParameterError, match=r"'arms' .* an integer of at least 1"):
             make(arms, [])
     with pytest.raises(InvalidParameterError, match=r"'arms' .* an integer of at least 1"):
-        FeedbackGraph.from_json({"arms": arms, "runs": []})
+        FeedbackGraph.from_json({"arms": arms, "ranges": []})
 
 
 def test_bad_runs() -> None:
     with pytest.raises(InvalidGraphError, match=r"with first <= last. Got \(0, 2, 1\)"):
-        FeedbackGraph.from_runs(3, [(0, 0, 1), (0, 2, 1)])
+        FeedbackGraph.from_ranges(3, [(0, 0, 1), (0, 2, 1)])
     with pytest.raises(InvalidGraphError, match=r"from 0 to 2. Got \(0, 2, 3\)"):
-        FeedbackGraph.from_runs(3, [(0, 2, 3)])
+        FeedbackGraph.from_ranges(3, [(0, 2, 3)])
 
 
 @pytest.mark.parametrize(
-    "data", [None, [], {}, {"arms": 3}, {"arms": 3, "runs": [], "more": 1}, '{"arms": 3}']
+    "data", [None, [], {}, {"arms": 3}, {"arms": 3, "ranges": [], "more": 1}, '{"arms": 3}']
 )
 def test_bad_json(data: Any) -> None:
-    with pytest.raises(InvalidGraphError, match=r"'data' .* the keys 'arms' and 'runs'"):
+    with pytest.raises(InvalidGraphError, match=r"'data' .* the keys 'arms' and 'ranges'"):
         FeedbackGraph.from_json(data)
 
 
-@pytest.mark.parametrize("runs", [None, 3, "ab", [[0]], [[0, 0, 3]], [["a", "b", "c"]]])
-def test_bad_runs_in_json(runs: Any) -> None:
-    with pytest.raises(InvalidGraphError, match=r"'runs' parameter of FeedbackGraph.from_json"):
-        FeedbackGraph.from_json({"arms": 3, "runs": runs})
+@pytest.mark.parametrize("ranges", [None, 3, "ab", [[0]], [[0, 0, 3]], [["a", "b", "c"]]])
+def test_bad_runs_in_json(ranges: Any) -> None:
+    with pytest.raises(InvalidGraphError, match=r"'ranges' parameter of FeedbackGraph.from_json"):
+        FeedbackGraph.from_json({"arms": 3, "ranges": ranges})
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ def test_brute_force_agrees(adjacency: Bools) -> None:
 @settings(deadline=None)
 def test_each_search_agrees_with_brute_force(adjacency: Bools) -> None:
     graph = FeedbackGraph(adjacency)
-    closed = neighborhoods.closed_union(graph.out_runs, graph.in_runs)
+    closed = neighborhoods.closed_union(graph.out_ranges, graph.in_ranges)
     truth = brute_force_independence_number(adjacency)
     deadline = time.monotonic() + 60
     witness, upper = covers.bounds(closed)
@@ -159,7 +159,7 @@ def test_random_graphs_are_solved(arms: int, density: float, number: int) -> Non
 
 def test_two_searches_agree_on_a_graph_that_is_out_of_reach_of_brute_force() -> None:
     graph = FeedbackGraph(random_undirected(60, 0.15, seed=3))
-    closed = neighborhoods.closed_union(graph.out_runs, graph.in_runs)
+    closed = neighborhoods.closed_union(graph.out_ranges, graph.in_ranges)
     deadline = time.monotonic() + 60
     nothing = np.zeros(0, dtype=np.int64)
     by_cliques, upper = search.by_clique_search(closed, nothing, 60, deadline)

@@ -18,7 +18,7 @@ from crossbandit.kernels.bidding import (
     estimate,
     respond,
 )
-from crossbandit.kernels.rounds import Floats
+from crossbandit.types import Floats
 
 BIDS = 5
 

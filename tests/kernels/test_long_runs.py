@@ -19,7 +19,8 @@ from crossbandit.algorithms import (
 from crossbandit.environments import from_table
 from crossbandit.environments.environment import row_block
 from crossbandit.kernels.compilation import compiled
-from crossbandit.kernels.rounds import Floats, LossBlock, Rounds, add_row
+from crossbandit.kernels.rounds import LossBlock, Rounds, add_row
+from crossbandit.types import Floats
 from tests.cases import asymmetric
 from tests.learners import act, cumulative, inside
 
@@ -28,7 +29,7 @@ NAMED = {"ids": lambda algorithm: algorithm.id}
 
 
 def played(algorithm: Algorithm, graph: FeedbackGraph, rounds: int) -> Any:
-    """Play compiled stretches on one context with one feature; arm 1 is better."""
+    """Play compiled batches on one context with one feature; arm 1 is better."""
     problem = Problem(graph, features=[[1.0]], horizon=rounds, context_distribution=[1.0])
     learner: Any = algorithm.start(problem, seed=0)
     means = np.linspace(0.8, 0.4, graph.arms)[:, None]
@@ -36,9 +37,9 @@ def played(algorithm: Algorithm, graph: FeedbackGraph, rounds: int) -> Any:
     block = row_block(rows.astype(float))
     indices = np.zeros(STRETCH, dtype=np.int64)
     contexts = problem.form.block(indices)
-    stretch = Rounds.to_play(contexts, block, indices)
+    batch = Rounds.to_play(contexts, block, indices)
     for _ in range(rounds // STRETCH):
-        learner.simulate(stretch)
+        learner.simulate(batch)
     assert learner.round == rounds
     return learner
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from crossbandit.kernels.rounds import Floats
 from crossbandit.kernels.simplex import draw, exponential_weights
+from crossbandit.types import Floats
 from tests.reference.common import draw as reference_draw
 from tests.reference.common import mix, softmax
 

@@ -1,4 +1,4 @@
-"""The two forms of losses read what they should, one context or a stretch of them."""
+"""The two forms of losses read what they should, one context or a batch of them."""
 
 from typing import Any
 
@@ -27,11 +27,11 @@ every_form = pytest.mark.parametrize(("problem", "losses"), FORMS.values(), ids=
 def test_a_context_reads_its_own_losses(problem: Problem, losses: Any) -> None:
     rows = RNG.random((3, problem.form.columns))
     for context in range(5):
-        reading = problem.form.reading(context)
-        assert reading.context == context
-        np.testing.assert_allclose(reading.losses(rows, range(3)), losses(rows)[context])
+        readout = problem.form.readout(context)
+        assert readout.context == context
+        np.testing.assert_allclose(readout.losses(rows, range(3)), losses(rows)[context])
         np.testing.assert_allclose(
-            reading.losses(rows[[2, 0]], [2, 0]), losses(rows)[context, [2, 0]]
+            readout.losses(rows[[2, 0]], [2, 0]), losses(rows)[context, [2, 0]]
         )
 
 
@@ -41,9 +41,9 @@ def test_a_stretch_reads_like_its_contexts(problem: Problem, losses: Any) -> Non
     contexts = np.array([3, 0, 0, 4])
     block = problem.form.block(contexts)
     for i, context in enumerate(contexts):
-        reading = problem.form.reading(int(context))
-        assert block.first[i] == reading.first
-        np.testing.assert_array_equal(block.table[block.entry[i]], reading.values)
+        readout = problem.form.readout(int(context))
+        assert block.first[i] == readout.first
+        np.testing.assert_array_equal(block.table[block.entry[i]], readout.values)
 
 
 @every_form
@@ -61,9 +61,9 @@ def test_a_problem_comes_back_from_its_json_form(problem: Problem, losses: Any) 
 def test_vectors_read_with_their_own_numbers() -> None:
     form = Problem(G, features=2).form
     rows = RNG.random((3, 2))
-    reading = form.reading([0.5, 2.0])
-    assert reading.context == (0.5, 2.0)
-    np.testing.assert_allclose(reading.losses(rows, range(3)), rows @ [0.5, 2.0])
+    readout = form.readout([0.5, 2.0])
+    assert readout.context == (0.5, 2.0)
+    np.testing.assert_allclose(readout.losses(rows, range(3)), rows @ [0.5, 2.0])
     with pytest.raises(InvalidParameterError, match="without end"):
         form.support()
 

@@ -7,7 +7,6 @@ import pytest
 
 from crossbandit import CrossGraph, CrossGraphAdaptive, SchneiderZimmert
 from crossbandit.environments.auctions import FEEDBACK, AuctionRules
-from crossbandit.kernels.rounds import Floats
 from crossbandit.problem import Problem
 from crossbandit.replay.log import Auctions
 from crossbandit.replay.oracles import BANDS, BandPolicy, BestPolicy, PerfectKnowledge, look_back
@@ -21,6 +20,7 @@ from crossbandit.replay.strategies import (
     chunk_of,
     hurdles,
 )
+from crossbandit.types import Floats
 
 ROUNDS = 2_000
 

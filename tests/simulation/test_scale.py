@@ -30,7 +30,7 @@ from crossbandit.environments import (
 from crossbandit.errors import InvalidLossesError, InvalidParameterError, OutOfMemoryError
 from crossbandit.kernels.rounds import LossBlock
 from crossbandit.losses import memory
-from crossbandit.simulation.simulate import timed_stretches
+from crossbandit.simulation.simulate import timed_batches
 from tests.cases import table
 
 BIDS = np.linspace(0, 1, 6)
@@ -111,7 +111,7 @@ def test_a_thin_record_does_not_depend_on_where_stretches_end(
     environment = first_price(20_000, bids=20)
     runs = []
     for first in (256, 1_000, 20_000):
-        monkeypatch.setattr(sys.modules[timed_stretches.__module__], "_FIRST_STRETCH", first)
+        monkeypatch.setattr(sys.modules[timed_batches.__module__], "_FIRST_BATCH", first)
         runs.append(simulate(CrossGraph(), environment, seed=1, record="thin"))
     for run in runs[1:]:
         np.testing.assert_array_equal(run.regret, runs[0].regret)
@@ -140,7 +140,10 @@ class Failing(BlockEnvironment):
 
     def __init__(self, error: BaseException) -> None:
         self._inner = table(graphs.threshold(4), 20_000, 3, seed=1)
-        self.problem, self.context_law = self._inner.problem, self._inner.context_law
+        self.problem, self.context_distribution = (
+            self._inner.problem,
+            self._inner.context_distribution,
+        )
         self._error = error
         _ = self.totals
         self.armed = True
@@ -171,9 +174,9 @@ def test_many_seeds_need_a_seed() -> None:
 
 def test_stretches_follow_the_clock_and_cover_the_horizon(monkeypatch: pytest.MonkeyPatch) -> None:
     environment = table(graphs.threshold(4), 5_001, 3, seed=1)
-    clock = iter(np.arange(0.0, 1e6, 10.0))  # every stretch seems to take ten seconds
+    clock = iter(np.arange(0.0, 1e6, 10.0))  # every batch seems to take ten seconds
     monkeypatch.setattr(time, "monotonic", lambda: next(clock))
-    parts = list(timed_stretches(environment))
+    parts = list(timed_batches(environment))
     assert parts[0][0] == 0
     assert parts[-1][1] == 5_001
     assert all(stop == start for (_, stop), (start, _) in pairwise(parts))

@@ -11,7 +11,7 @@ from crossbandit import CrossGraph, FeedbackGraph, Problem, graphs, simulate
 from crossbandit.algorithms import Algorithm, CrossGraphKnown, PerContextExp3, SchneiderZimmert
 from crossbandit.environments import (
     BlockEnvironment,
-    ContextLaw,
+    ContextDistribution,
     FiniteContexts,
     UniformVectors,
     from_coefficients,
@@ -20,8 +20,9 @@ from crossbandit.environments import (
 )
 from crossbandit.environments.environment import STRETCH
 from crossbandit.errors import InvalidLossesError, InvalidParameterError
-from crossbandit.kernels.rounds import Floats, LossBlock
+from crossbandit.kernels.rounds import LossBlock
 from crossbandit.simulation import progress
+from crossbandit.types import Floats
 from tests.cases import ALGORITHMS, asymmetric, environments, every_algorithm, table
 from tests.learners import contexts_of, play, start
 
@@ -33,7 +34,7 @@ class Plain:
 
     def __init__(self, environment: BlockEnvironment) -> None:
         self.problem = environment.problem
-        self.context_law: ContextLaw = environment.context_law
+        self.context_distribution: ContextDistribution = environment.context_distribution
         self._losses = environment.losses
 
     def losses(self, round_: int) -> Floats:
@@ -237,16 +238,16 @@ def test_an_environment_with_bad_losses_is_refused(losses: Any, message: str) ->
 
 
 class Interrupted(BlockEnvironment):
-    """Somebody presses Ctrl-C in the second stretch."""
+    """Somebody presses Ctrl-C in the second batch."""
 
     def __init__(self) -> None:
         self.problem = Problem(graphs.complete(2), contexts=1, horizon=2 * STRETCH)
-        self.context_law = FiniteContexts(1)
+        self.context_distribution = FiniteContexts(1)
         self.calls = 0
 
     def block(self, start: int, stop: int) -> LossBlock:
         self.calls += 1
-        if self.calls == 4:  # two stretches for the totals, then the second of the loop
+        if self.calls == 4:  # two batches for the totals, then the second of the loop
             raise KeyboardInterrupt
         rounds = stop - start
         return LossBlock(

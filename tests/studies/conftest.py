@@ -8,5 +8,5 @@ from crossbandit.studies import build
 
 @pytest.fixture(autouse=True)
 def registry(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(algorithm, "_REGISTRY", dict(algorithm._REGISTRY))
+    monkeypatch.setattr(algorithm._ALGORITHMS, "_builders", algorithm.registered())
     monkeypatch.setattr(build, "_LOADED", {})

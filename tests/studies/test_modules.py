@@ -205,7 +205,7 @@ def test_a_renamed_module_has_not_changed(tmp_path: Path) -> None:
     path = write(tmp_path)
     assert quietly(path) == 6
     (tmp_path / "own.py").rename(tmp_path / "mine.py")
-    algorithm._REGISTRY.pop("own")  # as in another process
+    algorithm._ALGORITHMS._builders.pop("own")  # as in another process
     path.write_text(path.read_text().replace("own.py", "mine.py"))
     assert quietly(path) == 0
 

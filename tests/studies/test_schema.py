@@ -53,10 +53,10 @@ algorithms = ["sz-context"]
 [[part.environments]]
 name = "switching"
 graph = [{ name = "ring", arms = 5, radius = [1, 2] }, { name = "threshold", arms = 4 }]
-context_law = { name = "zipf", contexts = 100 }
+context_distribution = { name = "zipf", contexts = 100 }
 """
     )
-    assert described(study, "environment", "graph", "context_law") == [
+    assert described(study, "environment", "graph", "context_distribution") == [
         (graph, {"name": "zipf", "contexts": 100, "exponent": 1.0})
         for graph in (
             {"name": "ring", "arms": 5, "radius": 1},

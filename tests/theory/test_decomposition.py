@@ -15,7 +15,6 @@ from crossbandit.environments import (
     paper_benchmark,
 )
 from crossbandit.errors import CheckFailedError, InvalidParameterError
-from crossbandit.kernels.rounds import Floats
 from crossbandit.streams import Seed, stream
 from crossbandit.theory.runs import bias_checks
 from crossbandit.theory.runs.bias_checks import (
@@ -32,6 +31,7 @@ from crossbandit.theory.runs.parts import Parts
 from crossbandit.theory.runs.trajectories import Pair, replay
 from crossbandit.theory.runs.worlds import world_of
 from crossbandit.theory.statements import Effort
+from crossbandit.types import Floats
 from tests import cases
 
 STEEP = CrossGraph(eta=0.3, gamma=0.02, rho=0.1, beta=0.05, epoch_length=6)
@@ -329,7 +329,7 @@ def test_a_plain_environment_has_its_comparator_too() -> None:
 
     class Plain:
         problem = inner.problem
-        context_law = inner.context_law
+        context_distribution = inner.context_distribution
 
         def losses(self, round_: int) -> Floats:
             return inner.losses(round_)

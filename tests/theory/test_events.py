@@ -8,7 +8,6 @@ from crossbandit import CrossGraph, graphs
 from crossbandit.algorithms.tuning import theorem
 from crossbandit.environments import from_table, paper_benchmark
 from crossbandit.kernels.epochs import EpochParameters
-from crossbandit.kernels.rounds import Floats
 from crossbandit.theory.runs import event_checks
 from crossbandit.theory.runs.event_checks import (
     _concentration,
@@ -20,6 +19,7 @@ from crossbandit.theory.runs.instances import GraphBenchmark
 from crossbandit.theory.runs.trajectories import Epoch, Pair, replay
 from crossbandit.theory.runs.worlds import world_of
 from crossbandit.theory.statements import Effort
+from crossbandit.types import Floats
 from tests import cases
 from tests.theory.test_decomposition import MissingTwo, wrong
 

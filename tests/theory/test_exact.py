@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from crossbandit.algorithms import CrossGraph, epoch_learner
-from crossbandit.kernels.rounds import Floats
 from crossbandit.theory.exact import laws, means, samples
 from crossbandit.theory.exact.tally import Differences
 from crossbandit.theory.statements import Effort, Outcome, Subject
+from crossbandit.types import Floats
 from tests.theory import mutants
 from tests.theory.mutants import Mistake
 

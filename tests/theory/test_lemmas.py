@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crossbandit import FeedbackGraph, graphs
-from crossbandit.kernels.rounds import Floats
 from crossbandit.theory.exact.definition import softmax
 from crossbandit.theory.lemmas.plain import (
     exponential_weights,
@@ -19,6 +18,7 @@ from crossbandit.theory.lemmas.plain import (
     shifted_ftrl,
 )
 from crossbandit.theory.lemmas.search import Sides
+from crossbandit.types import Floats
 
 ROUNDING = 1e-9
 

@@ -167,9 +167,9 @@ def test_the_benchmark_on_a_graph_is_the_papers() -> None:
         scaled = expected * np.array([0.5 if t < 21 else 1, 1, 1, 1, 1])[:, None]
         for c in range(4):
             for environment, losses in ((linear, expected), (favoured, scaled)):
-                reading = environment.problem.form.reading(c)
+                reading = environment.problem.form.readout(c)
                 read = reading.losses(environment.losses(t), range(5))
                 np.testing.assert_allclose(read, losses[:, c], atol=1e-12)
-    totals = [favoured.problem.form.reading(c).losses(favoured.totals, range(5)) for c in range(4)]
+    totals = [favoured.problem.form.readout(c).losses(favoured.totals, range(5)) for c in range(4)]
     summed = sum(dense.losses(t)[0] * (0.5 if t < 21 else 1) for t in range(50))
     np.testing.assert_allclose(np.array(totals)[:, 0], summed)

@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pytest
 
-from crossbandit.kernels.rounds import Floats
 from crossbandit.theory.lemmas.search import (
     Case,
     Point,
@@ -17,6 +16,7 @@ from crossbandit.theory.lemmas.search import (
     maximise,
 )
 from crossbandit.theory.statements import Effort
+from crossbandit.types import Floats
 
 PEAK = np.array([0.3, 0.7, 0.5])
 

@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crossbandit import graphs
-from crossbandit.kernels.rounds import Floats
 from crossbandit.theory.exact.definition import mixed
 from crossbandit.theory.lemmas import joint, one_round, special_input, stability
 from crossbandit.theory.lemmas.one_round import Round, round_at
@@ -19,6 +18,7 @@ from crossbandit.theory.lemmas.stable_epoch import (
     coordinates,
     epoch_at,
 )
+from crossbandit.types import Floats
 
 EPOCHS: list[tuple[Callable[[StableEpoch], Sides], float]] = [
     (lambda epoch: stability.special_odds(epoch, epoch.real), 4),

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass, fields
-from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 from crossbandit.errors import InvalidParameterError
 from crossbandit.problem import Problem
+from crossbandit.registry import Registry
 from crossbandit.validation import reject
 
 if TYPE_CHECKING:
@@ -68,25 +68,21 @@ def require_problem(owner: str, problem: object) -> None:
         reject(owner, "problem", "a Problem", problem)
 
 
-_REGISTRY: dict[str, type[Algorithm]] = {}
+_ALGORITHMS = Registry("algorithm")
+registered = _ALGORITHMS.registered
 _Registered = TypeVar("_Registered", bound=type[Algorithm])
 
 
 def register(algorithm: _Registered) -> _Registered:
-    """Make an algorithm known by its id; a class decorator."""
-    known = _REGISTRY.setdefault(algorithm.id, algorithm)
-    if known.__qualname__ != algorithm.__qualname__ or known.__module__ != algorithm.__module__:
-        raise InvalidParameterError(
-            f"The id {algorithm.id!r} belongs to {known.__qualname__}. "
-            f"Give {algorithm.__qualname__} an id of its own."
-        )
-    _REGISTRY[algorithm.id] = algorithm
-    return algorithm
+    """Make an algorithm known by its `id`; a class decorator.
 
+    Args:
+        algorithm: A class that derives from `Algorithm`.
 
-def registered() -> dict[str, type[Algorithm]]:
-    """Return every registered algorithm by its id."""
-    return dict(_REGISTRY)
+    Raises:
+        InvalidParameterError: Another class has this id.
+    """
+    return _ALGORITHMS.register(algorithm.id)(algorithm)
 
 
 def from_json(data: dict[str, Any]) -> Algorithm:
@@ -97,18 +93,12 @@ def from_json(data: dict[str, Any]) -> Algorithm:
     True
     """
     parameters = dict(data)
-    id_ = parameters.pop("id", None)
-    if not isinstance(id_, str) or id_ not in _REGISTRY:
-        hint = get_close_matches(str(id_), _REGISTRY, n=1)
-        raise InvalidParameterError(
-            f"There is no algorithm {id_!r}. Registered are: {', '.join(sorted(_REGISTRY))}."
-            + (f" Did you mean {hint[0]!r}?" if hint else "")
-        )
-    algorithm = _REGISTRY[id_]
-    names = [field.name for field in fields(algorithm)]
+    algorithm = _ALGORITHMS.builder(parameters.pop("id", None))
+    names = [field.name for field in fields(cast("type[Algorithm]", algorithm))]
     for name in parameters:
         if name not in names:
             raise InvalidParameterError(
                 f"{algorithm.__name__} has no parameter {name!r}. It has: {', '.join(names)}."
             )
-    return algorithm(**parameters)
+    made: Algorithm = algorithm(**parameters)
+    return made

@@ -10,7 +10,7 @@ from crossbandit.kernels.anchors import Anchors
 
 if TYPE_CHECKING:
     from crossbandit.graphs import FeedbackGraph
-    from crossbandit.kernels.runs import Runs
+    from crossbandit.kernels.ranges import ArmRanges
 
 NO_ANCHORS = Anchors(*np.empty((3, 0), dtype=np.int64))
 
@@ -28,7 +28,7 @@ def anchors_of(graph: FeedbackGraph) -> Anchors:
     >>> anchors_of(graphs.singletons(4)) is NO_ANCHORS
     True
     """
-    runs = graph.in_runs
+    runs = graph.in_ranges
     sets = [_runs_of(runs, a) for a in range(graph.arms)]
     known: dict[tuple[tuple[int, int], ...], list[int]] = {}
     for b, own in enumerate(sets):
@@ -47,7 +47,7 @@ def anchors_of(graph: FeedbackGraph) -> Anchors:
     return Anchors(anchor, order, np.flatnonzero(anchor < 0))
 
 
-def _runs_of(runs: Runs, a: int) -> tuple[tuple[int, int], ...]:
+def _runs_of(runs: ArmRanges, a: int) -> tuple[tuple[int, int], ...]:
     own = slice(runs.starts[a], runs.starts[a + 1])
     return tuple(zip(runs.first[own].tolist(), runs.last[own].tolist(), strict=True))
 

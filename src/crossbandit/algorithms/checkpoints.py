@@ -203,7 +203,7 @@ def _write_tickets(
     tickets = _distinct([ticket for role in roles.values() for ticket in role])
     weights = _distinct([ticket.weights for ticket in tickets if ticket.weights is not None])
     rows = [ticket.rows for ticket in tickets if ticket.rows is not None]
-    masks = [ticket.reading.available for ticket in tickets if ticket.reading.available.size]
+    masks = [ticket.readout.available for ticket in tickets if ticket.readout.available.size]
     if masks:
         arrays["tickets.available"] = np.stack(masks)
     if weights:
@@ -216,13 +216,13 @@ def _write_tickets(
         "tickets": [
             [
                 ticket.round,
-                ticket.reading.context,
+                ticket.readout.context,
                 ticket.arm,
                 ticket.learner,
                 weights_of.get(id(ticket.weights)),
                 None if ticket.rows is None else len(ticket.rows),
                 ticket.baseline,
-                ticket.reading.available.size > 0,
+                ticket.readout.available.size > 0,
             ]
             for ticket in tickets
         ],
@@ -239,10 +239,10 @@ def _read_tickets(
     masks = iter(_table("tickets.available", problem.arms, arrays, np.bool_))
     tickets, used = [], 0
     for round_, context, arm, made_by, weights, count, baseline, restricted in data["tickets"]:
-        reading = problem.form.reading(context)
+        readout = problem.form.readout(context)
         if restricted:
-            reading = reading.restricted(next(masks), problem.arms)
-        ticket = Ticket(round_, reading, arm, made_by)
+            readout = readout.restricted(next(masks), problem.arms)
+        ticket = Ticket(round_, readout, arm, made_by)
         ticket.baseline = None if baseline is None else float(baseline)
         if weights is not None:
             ticket.weights = all_weights[weights]

@@ -1,12 +1,12 @@
-"""A stretch of dense rounds, played in few coordinates.
+"""A batch of dense rounds, played in few coordinates.
 
 Dense losses are a number per arm and context, and so are the estimates of them. But where the
-losses of a stretch are a fixed table plus few time-varying terms, and none can reach a limit, the
+losses of a batch are a fixed table plus few time-varying terms, and none can reach a limit, the
 estimates of an arm can only move along its table and the features:
 
     estimate[a, c] = 1 * (what it was)[a, c] + x_0[a] * base[a, c] + sum_k x_k[a] * features[k, c].
 
-So the stretch is played on the coordinates x, as linear losses are, and written out at its end. A
+So the batch is played on the coordinates x, as linear losses are, and written out at its end. A
 round in between costs the same for any number of contexts.
 """
 
@@ -16,19 +16,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crossbandit.kernels.coordinates import combine, fill_readings
+from crossbandit.kernels.coordinates import combine, fill_readouts
 from crossbandit.kernels.rounds import ContextBlock, LossBlock, may_clip
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from crossbandit.kernels.rounds import Floats, Rounds
+    from crossbandit.kernels.rounds import Rounds
+    from crossbandit.types import Floats
 
 # Measured: from about here on, writing a table out once costs less than adding to it each round.
 _LEAST_ROUNDS = 64  # for each arm
 _LEAST_CONTEXTS = 256
 _MOST_TERMS = 8
-_MOST_NUMBERS = 2**23  # of readings, 64 MB
+_MOST_NUMBERS = 2**23  # of readouts, 64 MB
 
 
 def play_in_coordinates(
@@ -56,15 +57,15 @@ def play_in_coordinates(
         play(estimates, rounds)
         return
     listed = columns <= length
-    readings = np.empty((entries, arms, width))
-    fill_readings(estimates, losses, np.arange(columns) if listed else contexts.first, readings)
+    readouts = np.empty((entries, arms, width))
+    fill_readouts(estimates, losses, np.arange(columns) if listed else contexts.first, readouts)
     entry = contexts.first if listed else np.arange(length)
     coordinates = np.zeros((copies, arms, width))
     coordinates[np.arange(copies), :, np.arange(copies)] = 1.0
     base = np.zeros((1, arms, width))
     base[:, :, copies] = 1.0
     linear = LossBlock(base, losses.coefficients, np.eye(width)[copies + 1 :], clip=False)
-    read = ContextBlock(np.zeros_like(contexts.first), entry, readings, contexts.available)
+    read = ContextBlock(np.zeros_like(contexts.first), entry, readouts, contexts.available)
     play(coordinates, rounds._replace(contexts=read, losses=linear))
     for a in range(arms):
         directions = np.concatenate([estimates[:, a], losses.base[:, a], losses.features])

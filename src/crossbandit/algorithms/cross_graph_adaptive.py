@@ -29,10 +29,11 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from crossbandit.kernels.rounds import Floats, Rounds
+    from crossbandit.kernels.rounds import Rounds
     from crossbandit.losses import LossForm
     from crossbandit.problem import Problem
     from crossbandit.streams import Seed
+    from crossbandit.types import Floats
 
 
 @register
@@ -156,7 +157,7 @@ class AdaptiveLearner(Learner):
         return float(adaptive.learning_rate(self._adaptive, self.parameters, gap))
 
     def policy(self, context: Any, available: Any = None) -> Floats:
-        _, first, values, available = self._reading(context, available)
+        _, first, values, available = self._readout(context, available)
         out = np.empty(self.problem.arms)
         state, parameters = self._adaptive, self.parameters
         adaptive.policy(state, parameters, self._sight, first, values, available, out)
@@ -168,9 +169,9 @@ class AdaptiveLearner(Learner):
             self._adaptive,
             self.parameters,
             self._sight,
-            ticket.reading.first,
-            ticket.reading.values,
-            ticket.reading.available,
+            ticket.readout.first,
+            ticket.readout.values,
+            ticket.readout.available,
             self._generator.random(),
             ticket.weights,
         )
@@ -189,9 +190,9 @@ class AdaptiveLearner(Learner):
             self._sight,
             ticket.arm,
             ticket.round,
-            ticket.reading.first,
-            ticket.reading.values,
-            ticket.reading.available,
+            ticket.readout.first,
+            ticket.readout.values,
+            ticket.readout.available,
             ticket.weights,
             math.nan if ticket.baseline is None else ticket.baseline,
             rows,
@@ -203,7 +204,7 @@ class AdaptiveLearner(Learner):
         anchors = self._sight.anchors
         if anchors.order.size > 0:
             differences, place = np.empty_like(rows), np.empty_like(anchors.order)
-            anchored_rows(anchors, self._graph.out_runs, ticket.arm, rows, place, differences)
+            anchored_rows(anchors, self._graph.out_ranges, ticket.arm, rows, place, differences)
             rows = differences
         self._add(self._adaptive.estimates[0], ticket, rows)
 
@@ -211,7 +212,7 @@ class AdaptiveLearner(Learner):
         return self._adaptive._asdict()
 
     def simulate(self, rounds: Rounds) -> None:
-        """Play a stretch of rounds, compiled."""
+        """Play a batch of rounds, compiled."""
         uniforms = self._generator.random(rounds.arms.size)
 
         def play(estimates: Floats, rounds: Rounds) -> None:
@@ -234,7 +235,7 @@ def _sight(problem: Problem, *, anchored: bool) -> AdaptiveGraph:
     # Where features differ from arm to arm, rows of two arms have no difference.
     comparable = anchored and problem.form.shape[0] == 1
     anchors = anchors_of(problem.graph) if comparable else NO_ANCHORS
-    return AdaptiveGraph(problem.graph.in_runs, problem.graph.out_runs, shares, anchors)
+    return AdaptiveGraph(problem.graph.in_ranges, problem.graph.out_ranges, shares, anchors)
 
 
 def _empty_state(arms: int, form: LossForm) -> AdaptiveState:

@@ -22,10 +22,11 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from crossbandit.kernels.rounds import Floats, Rounds
+    from crossbandit.kernels.rounds import Rounds
     from crossbandit.losses import LossForm
     from crossbandit.problem import Problem
     from crossbandit.streams import Seed
+    from crossbandit.types import Floats
 
 
 @register
@@ -113,7 +114,7 @@ class KnownLearner(Learner):
         return int(self._known.counters[0])
 
     def policy(self, context: Any, available: Any = None) -> Floats:
-        _, first, values, available = self._reading(context, available)
+        _, first, values, available = self._readout(context, available)
         out = np.empty(self.problem.arms)
         known.policy(self._known, self.parameters, first, values, available, out)
         return out
@@ -122,13 +123,13 @@ class KnownLearner(Learner):
         ticket.arm, probability = known.play(
             self._known,
             self.parameters,
-            self._graph.in_runs,
+            self._graph.in_ranges,
             self._loopless,
             self._law,
             self._probabilities,
-            ticket.reading.first,
-            ticket.reading.values,
-            ticket.reading.available,
+            ticket.readout.first,
+            ticket.readout.values,
+            ticket.readout.available,
             self._generator.random(),
         )
         ticket.weights = 1.0 / self._known.denominators
@@ -144,12 +145,12 @@ class KnownLearner(Learner):
         return self._known._asdict()
 
     def simulate(self, rounds: Rounds) -> None:
-        """Play a stretch of rounds, compiled."""
+        """Play a batch of rounds, compiled."""
         known.simulate(
             self._known,
             self.parameters,
-            self._graph.in_runs,
-            self._graph.out_runs,
+            self._graph.in_ranges,
+            self._graph.out_ranges,
             self._loopless,
             self._law,
             self._probabilities,

@@ -21,10 +21,11 @@ if TYPE_CHECKING:
 
     from crossbandit.algorithms.algorithm import Algorithm
     from crossbandit.graphs import FeedbackGraph
-    from crossbandit.kernels.rounds import Floats, Rounds
+    from crossbandit.kernels.rounds import Rounds
     from crossbandit.losses import LossForm
     from crossbandit.problem import Problem
     from crossbandit.streams import Seed
+    from crossbandit.types import Floats
 
 
 class EpochLearner(Learner):
@@ -63,7 +64,7 @@ class EpochLearner(Learner):
         return None if arm < 0 else arm
 
     def policy(self, context: Any, available: Any = None) -> Floats:
-        _, first, values, available = self._reading(context, available)
+        _, first, values, available = self._readout(context, available)
         snapshot, out = np.empty((2, self.problem.arms))
         epochs.policy(self._epoch, self.parameters, first, values, available, snapshot, out)
         return out
@@ -75,11 +76,11 @@ class EpochLearner(Learner):
         arguments = (
             self._epoch,
             self.parameters,
-            self._graph.in_runs,
+            self._graph.in_ranges,
             self._loopless,
-            ticket.reading.first,
-            ticket.reading.values,
-            ticket.reading.available,
+            ticket.readout.first,
+            ticket.readout.values,
+            ticket.readout.available,
             uniform,
             split,
             retain,
@@ -132,7 +133,7 @@ class EpochLearner(Learner):
         self._open = roles["open"][0] if roles["open"] else None
 
     def simulate(self, rounds: Rounds) -> None:
-        """Play a stretch of rounds, compiled; it begins with the first round of a pair."""
+        """Play a batch of rounds, compiled; it begins with the first round of a pair."""
         pairs, alone = divmod(rounds.arms.size, 2)
         uniforms = self._generator.random(epochs.UNIFORMS_PER_PAIR * pairs + alone)
 
@@ -141,8 +142,8 @@ class EpochLearner(Learner):
             epochs.simulate(
                 self._epoch._replace(estimates=estimates, pair_values=values),
                 self.parameters,
-                self._graph.in_runs,
-                self._graph.out_runs,
+                self._graph.in_ranges,
+                self._graph.out_ranges,
                 self._loopless,
                 rounds,
                 uniforms,

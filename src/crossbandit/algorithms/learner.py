@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from crossbandit.errors import CheckFailedError, DecisionError, InvalidLossesError
-from crossbandit.kernels.rounds import Floats, add_revealed
+from crossbandit.kernels.rounds import add_revealed
 from crossbandit.streams import Seed, stream
+from crossbandit.types import Floats
 from crossbandit.validation import integer, reject
 
 if TYPE_CHECKING:
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
 
     from crossbandit.algorithms.algorithm import Algorithm
     from crossbandit.graphs import FeedbackGraph
-    from crossbandit.losses import Reading
-    from crossbandit.losses.reading import Context
+    from crossbandit.losses import Readout
+    from crossbandit.losses.readout import Context
     from crossbandit.problem import Problem
 
 
@@ -75,7 +76,7 @@ class Ticket:
     """
 
     round: int
-    reading: Reading
+    readout: Readout
     arm: int
     learner: str
     weights: Floats | None = None
@@ -134,14 +135,14 @@ class Learner(ABC):
         `available`, a boolean for each arm, says which arms may be chosen: no other is ever
         played. It is a part of the context, and None stands for all arms.
         """
-        ticket = Ticket(self.round, self._reading(context, available), -1, self.id)
+        ticket = Ticket(self.round, self._readout(context, available), -1, self.id)
         probability = self._play(ticket)
         self._pending[ticket.round] = ticket
         while len(self._pending) > self._max_pending:
             del self._pending[next(iter(self._pending))]
         return Decision(
             ticket.round,
-            ticket.reading.context,
+            ticket.readout.context,
             ticket.arm,
             probability,
             self.reveals(ticket.arm),
@@ -210,12 +211,12 @@ class Learner(ABC):
 
     # --- shared steps ------------------------------------------------------------------------
 
-    def _reading(self, context: Any, available: Any) -> Reading:
-        reading = self.problem.form.reading(context)
+    def _readout(self, context: Any, available: Any) -> Readout:
+        readout = self.problem.form.readout(context)
         if available is None:
-            return reading
+            return readout
         self.algorithm.require_availability()
-        return reading.restricted(available, self.problem.arms)
+        return readout.restricted(available, self.problem.arms)
 
     def _add(self, estimates: Floats, ticket: Ticket, rows: Floats) -> None:
         """Add a ticket's weighted rows to `estimates` (K, columns), in place.
@@ -225,7 +226,7 @@ class Learner(ABC):
         if ticket.weights is None:
             return
         self._check_sizes(estimates, ticket, rows)
-        runs = self._graph.out_runs
+        runs = self._graph.out_ranges
         own = slice(runs.starts[ticket.arm], runs.starts[ticket.arm + 1])
         add_revealed(estimates, runs.first[own], runs.last[own], ticket.weights, rows)
 
@@ -278,12 +279,12 @@ class Learner(ABC):
         revealed = self.reveals(ticket.arm)
         if not (
             _same(ticket.arm, decision.arm)
-            and _same(ticket.reading.context, decision.context)
+            and _same(ticket.readout.context, decision.context)
             and _same(revealed, decision.revealed)
         ):
             raise DecisionError(
                 f"In round {decision.round} this learner played arm {ticket.arm} in context "
-                f"{ticket.reading.context}, which reveals {list(revealed)}. Got a decision that "
+                f"{ticket.readout.context}, which reveals {list(revealed)}. Got a decision that "
                 f"says arm {decision.arm} in context {decision.context}, which reveals "
                 f"{decision.revealed}."
             )
@@ -307,7 +308,7 @@ class Learner(ABC):
                 f"that arm {ticket.arm} reveals, a column for each "
                 f"{self.problem.form.column_name}. Got shape {rows.shape}."
             )
-        self.problem.form.check(rows, revealed, ticket.reading)
+        self.problem.form.check(rows, revealed, ticket.readout)
         return rows
 
 

@@ -20,10 +20,11 @@ if TYPE_CHECKING:
 
     from crossbandit.algorithms.algorithm import Algorithm
     from crossbandit.graphs import FeedbackGraph
-    from crossbandit.kernels.rounds import Floats, Rounds
-    from crossbandit.losses import Reading
+    from crossbandit.kernels.rounds import Rounds
+    from crossbandit.losses import Readout
     from crossbandit.problem import Problem
     from crossbandit.streams import Seed
+    from crossbandit.types import Floats
 
 
 class PerContextLearner(Learner):
@@ -49,27 +50,27 @@ class PerContextLearner(Learner):
         return int(self._learners.counters[0])
 
     def policy(self, context: Any, available: Any = None) -> Floats:
-        reading = self._reading(context, available)
-        own = self._learners.estimates[_number(reading)]
+        readout = self._readout(context, available)
+        own = self._learners.estimates[_number(readout)]
         out = np.empty(self.problem.arms)
-        exponential_weights(own, reading.available, self.eta, 0.0, out)
+        exponential_weights(own, readout.available, self.eta, 0.0, out)
         return out
 
     def _play(self, ticket: Ticket) -> float:
         ticket.arm, probability = per_context.play(
             self._learners,
             self.eta,
-            self._graph.in_runs,
-            _number(ticket.reading),
-            ticket.reading.available,
+            self._graph.in_ranges,
+            _number(ticket.readout),
+            ticket.readout.available,
             self._generator.random(),
         )
         ticket.weights = 1.0 / self._learners.observed
         return probability
 
     def _absorb(self, ticket: Ticket, rows: Floats) -> None:
-        losses = ticket.reading.losses(rows, self.reveals(ticket.arm))
-        own = self._learners.estimates[_number(ticket.reading)]
+        losses = ticket.readout.losses(rows, self.reveals(ticket.arm))
+        own = self._learners.estimates[_number(ticket.readout)]
         self._add(own[:, None], ticket, losses[:, None])
 
     def _parameters(self) -> Mapping[str, Any]:
@@ -79,20 +80,20 @@ class PerContextLearner(Learner):
         return self._learners._asdict()
 
     def simulate(self, rounds: Rounds) -> None:
-        """Play a stretch of rounds, compiled."""
+        """Play a batch of rounds, compiled."""
         per_context.simulate(
             self._learners,
             self.eta,
-            self._graph.in_runs,
-            self._graph.out_runs,
+            self._graph.in_ranges,
+            self._graph.out_ranges,
             rounds,
             self._generator.random(rounds.arms.size),
         )
 
 
-def _number(reading: Reading) -> int:
+def _number(readout: Readout) -> int:
     # A problem with finitely many contexts, which these learners insist on, has numbers for them.
-    return cast("int", reading.context)
+    return cast("int", readout.context)
 
 
 def _empty_state(owner: str, shape: tuple[int, int], dtype: npt.DTypeLike) -> PerContextState:

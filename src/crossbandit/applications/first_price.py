@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from crossbandit.algorithms import Algorithm
-    from crossbandit.kernels.rounds import Booleans, Floats
     from crossbandit.streams import Seed
+    from crossbandit.types import Booleans, Floats
 
 _CURVE_POINTS = 101
 

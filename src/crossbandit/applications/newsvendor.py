@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from crossbandit.algorithms import Algorithm
-    from crossbandit.kernels.rounds import Floats
     from crossbandit.streams import Seed
+    from crossbandit.types import Floats
 
 
 @dataclass(frozen=True)

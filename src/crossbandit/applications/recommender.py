@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     from crossbandit.algorithms import Algorithm
     from crossbandit.graphs import FeedbackGraph
-    from crossbandit.kernels.rounds import Floats
     from crossbandit.streams import Seed
+    from crossbandit.types import Floats
 
 
 @dataclass(frozen=True)

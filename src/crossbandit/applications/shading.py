@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
-    from crossbandit.kernels.rounds import Floats, Integers
+    from crossbandit.types import Floats, Integers
 
 _LOW, _HIGH = 0.1, 0.9
 _INK, _COLOR = "#767676", "#0072B2"

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from crossbandit.algorithms import Algorithm
     from crossbandit.graphs import FeedbackGraph
-    from crossbandit.kernels.rounds import Booleans, Floats
     from crossbandit.streams import Seed
+    from crossbandit.types import Booleans, Floats
 
 _CONTEXT = (1.0,)  # an arm's loss is the same whatever else is available
 

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from crossbandit.algorithms import Algorithm
-    from crossbandit.kernels.rounds import Floats
     from crossbandit.streams import Seed
+    from crossbandit.types import Floats
 
 
 @dataclass(frozen=True)

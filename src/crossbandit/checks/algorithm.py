@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from crossbandit.algorithms import Learner
-    from crossbandit.kernels.rounds import Booleans, LossBlock
+    from crossbandit.kernels.rounds import LossBlock
+    from crossbandit.types import Booleans
 
 _ROUNDS = 60
 _CONTEXTS = 4
@@ -132,7 +133,7 @@ def _check_linear_form(algorithm: Algorithm, problem: Problem, rows: Any) -> Non
         _episode(learner, np.ascontiguousarray(rows[:, :, ::-1]))
         == _episode(algorithm.start(problem, seed=8), rows),
         "The same losses gave other arms in linear form than in dense form.",
-        "Read estimates through reading.first and reading.values, not by a context's number.",
+        "Read estimates through readout.first and readout.values, not by a context's number.",
     )
 
 
@@ -196,7 +197,7 @@ def _check_availability(algorithm: Algorithm, problem: Problem, rows: Any) -> No
             mask[decision.arm] and abs(decision.probability - policy[decision.arm]) < 1e-12,
             f"In round {t}, act played arm {decision.arm}, where only {np.flatnonzero(mask)} were "
             "available.",
-            "Read ticket.reading.available in _play.",
+            "Read ticket.readout.available in _play.",
         )
         learner.learn(decision, rows[t, list(decision.revealed)])
 
@@ -281,7 +282,11 @@ class _Masked(BlockEnvironment):
     """An environment of which each context but the last lacks an arm."""
 
     def __init__(self, whole: BlockEnvironment) -> None:
-        self.problem, self.context_law, self._whole = whole.problem, whole.context_law, whole
+        self.problem, self.context_distribution, self._whole = (
+            whole.problem,
+            whole.context_distribution,
+            whole,
+        )
 
     def block(self, start: int, stop: int) -> LossBlock:
         return self._whole.block(start, stop)

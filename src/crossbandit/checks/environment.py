@@ -12,7 +12,7 @@ from crossbandit.environments.environment import (
     availability,
     checked_block,
     horizon_of,
-    longest_stretch,
+    longest_batch,
 )
 from crossbandit.errors import CheckFailedError, InvalidInputError
 from crossbandit.kernels.rounds import write_rows
@@ -29,7 +29,7 @@ def check_environment(environment: Environment, rounds: int = 50) -> None:
     if not isinstance(environment, Environment):
         raise CheckFailedError(
             f"{environment!r} is not an Environment: it needs the attributes problem and "
-            "context_law, and a method losses(round)."
+            "context_distribution, and a method losses(round)."
         )
     try:
         horizon = horizon_of(environment)
@@ -47,16 +47,16 @@ def _check_rounds(environment: Environment, horizon: int, rounds: int) -> None:
 
 
 def _check_contexts(environment: Environment, count: int) -> None:
-    law, form = environment.context_law, environment.problem.form
+    law, form = environment.context_distribution, environment.problem.form
     contexts = law.draw(stream(0, "contexts"), count)
     require(
         len(contexts) == count,
-        f"context_law.draw(generator, {count}) returned {len(contexts)} contexts.",
+        f"context_distribution.draw(generator, {count}) returned {len(contexts)} contexts.",
         "It must return one for each round.",
     )
     for context in contexts:
         try:
-            form.reading(context)
+            form.readout(context)
         except ValueError as error:
             raise CheckFailedError(
                 f"The context law drew a context that is none: {error}"
@@ -100,7 +100,7 @@ def _check_losses(environment: Environment, t: int) -> None:
 
 
 def _at_contexts(environment: Environment, rows: Any) -> Any:
-    contexts = environment.context_law.draw(stream(1, "contexts"), 200)
+    contexts = environment.context_distribution.draw(stream(1, "contexts"), 200)
     block = environment.problem.form.block(contexts)
     met = (rows * block.table[block.entry]).sum(axis=2)
     available = availability(environment, contexts)
@@ -109,7 +109,7 @@ def _at_contexts(environment: Environment, rows: Any) -> Any:
 
 def _check_block(environment: BlockEnvironment, horizon: int) -> None:
     start, rows = horizon // 2, np.empty(environment.totals.shape)
-    stop = min(horizon, start + longest_stretch(environment))
+    stop = min(horizon, start + longest_batch(environment))
     block = checked_block(environment, start, stop)
     for t in {start, (start + stop) // 2, stop - 1}:
         write_rows(block, t - start, rows)

@@ -3,7 +3,7 @@
 from crossbandit.environments.auctions import first_price
 from crossbandit.environments.benchmark import paper_benchmark, zipf_benchmark
 from crossbandit.environments.contexts import (
-    ContextLaw,
+    ContextDistribution,
     FiniteContexts,
     UniformVectors,
     zipf,
@@ -13,7 +13,7 @@ from crossbandit.environments.linear import from_coefficients
 from crossbandit.environments.newsvendor import newsvendor
 from crossbandit.environments.posted_price import posted_price
 from crossbandit.environments.recommendation import recommendation
-from crossbandit.environments.registry import register, register_law, registered
+from crossbandit.environments.registry import register, register_distribution, registered
 from crossbandit.environments.sleeping import sleeping
 from crossbandit.environments.spam import spam
 from crossbandit.environments.stochastic import stochastic
@@ -23,7 +23,7 @@ from crossbandit.kernels.rounds import LossBlock
 
 __all__ = [
     "BlockEnvironment",
-    "ContextLaw",
+    "ContextDistribution",
     "Environment",
     "FiniteContexts",
     "LossBlock",
@@ -36,7 +36,7 @@ __all__ = [
     "posted_price",
     "recommendation",
     "register",
-    "register_law",
+    "register_distribution",
     "registered",
     "row_block",
     "sleeping",

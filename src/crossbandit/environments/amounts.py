@@ -13,7 +13,7 @@ from crossbandit.validation import reject, verbatim
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from crossbandit.kernels.rounds import Floats
+    from crossbandit.types import Floats
 
 _LARGEST = 1e100  # products and differences of amounts stay finite
 

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from crossbandit.graphs import FeedbackGraph
-    from crossbandit.kernels.rounds import Booleans, Floats, LossBlock
+    from crossbandit.kernels.rounds import LossBlock
+    from crossbandit.types import Booleans, Floats
 
 # What is told of the highest competing bid, and what a bid then reveals.
 FEEDBACK = {
@@ -180,7 +181,7 @@ class FirstPrice(BlockEnvironment):
     table_seed: int = 0
     rules: AuctionRules = field(init=False, repr=False)
     problem: Problem = field(init=False, repr=False)
-    context_law: UniformVectors = field(init=False, repr=False)
+    context_distribution: UniformVectors = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         integer("first_price", "horizon", self.horizon, at_least=1)
@@ -200,7 +201,7 @@ class FirstPrice(BlockEnvironment):
         problem = Problem(rules.graph(self.feedback), features=2, horizon=self.horizon)
         object.__setattr__(self, "rules", rules)
         object.__setattr__(self, "problem", problem)
-        object.__setattr__(self, "context_law", UniformVectors([1, 0], [1, 1]))
+        object.__setattr__(self, "context_distribution", UniformVectors([1, 0], [1, 1]))
 
     def competing_bids(self, start: int, stop: int) -> Floats:
         """Return the highest competing bid of the rounds start, ..., stop - 1."""

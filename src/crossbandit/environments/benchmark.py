@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossbandit.environments.contexts import UNIFORM, ContextLaw, law_over, zipf
+from crossbandit.environments.contexts import UNIFORM, ContextDistribution, distribution_over, zipf
 from crossbandit.environments.environment import BlockEnvironment, row_block
 from crossbandit.environments.registry import register
 from crossbandit.errors import InvalidParameterError
@@ -21,12 +21,12 @@ from crossbandit.validation import integer, reject
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from crossbandit.kernels.rounds import Booleans, Floats
+    from crossbandit.types import Booleans, Floats
 
 PERIOD = 2000
 AMPLITUDE = 0.1
 
-# Coefficients up to this size are made once and kept; beyond it, stretch by stretch.
+# Coefficients up to this size are made once and kept; beyond it, batch by batch.
 _KEPT_BYTES = 2**26
 
 
@@ -37,9 +37,9 @@ class PaperBenchmark(BlockEnvironment):
         l_{t,c}(a) = clip(B_{c,a} + 0.1 sin(2 pi (t + 1) / 2000 + phi_c + psi_a), 0, 1),
 
     with B uniform in [0.15, 0.85] and the phases uniform in [0, 2 pi), drawn once from
-    `table_seed`. Contexts are uniform, unless `context_law` says otherwise. By the angle-addition
-    formula, the moving part is a product of two coefficients per round and arm with two features
-    per context.
+    `table_seed`. Contexts are uniform, unless `context_distribution` says otherwise. By the
+    angle-addition formula, the moving part is a product of two coefficients per round and arm with
+    two features per context.
     """
 
     horizon: int
@@ -47,7 +47,7 @@ class PaperBenchmark(BlockEnvironment):
     arms: int = 9
     contexts: int = 1000
     table_seed: int = 0
-    context_law: ContextLaw = UNIFORM
+    context_distribution: ContextDistribution = UNIFORM
     owner: InitVar[str] = "paper_benchmark"  # whom an error names
     problem: Problem = field(init=False, repr=False, compare=False)
 
@@ -57,8 +57,8 @@ class PaperBenchmark(BlockEnvironment):
         graph = paper_ring(self.arms, self.radius)
         problem = Problem(graph, contexts=self.contexts, horizon=self.horizon)
         object.__setattr__(self, "problem", problem)
-        law = law_over(owner, self.context_law, self.contexts)
-        object.__setattr__(self, "context_law", law)
+        law = distribution_over(owner, self.context_distribution, self.contexts)
+        object.__setattr__(self, "context_distribution", law)
 
     @cached_property
     def _table(self) -> tuple[Floats, Floats, Floats]:
@@ -113,7 +113,7 @@ class LinearBenchmark(BlockEnvironment):
         features = np.concatenate([base[:, :, None], alike], axis=2)
         graph, horizon = benchmark.problem.graph, benchmark.horizon
         self.problem = Problem(graph, features=features, horizon=horizon)
-        self.context_law = benchmark.context_law
+        self.context_distribution = benchmark.context_distribution
         self._benchmark = benchmark
 
     def available(self, contexts: npt.NDArray[Any]) -> Booleans | None:
@@ -172,7 +172,7 @@ def zipf_benchmark(
 ) -> PaperBenchmark:
     """Return the paper's benchmark with contexts by Zipf's law: few are frequent, most are rare.
 
-    >>> zipf_benchmark(10_000, alpha=4, contexts=3).context_law.probabilities.round(3)
+    >>> zipf_benchmark(10_000, alpha=4, contexts=3).context_distribution.probabilities.round(3)
     array([0.545, 0.273, 0.182])
     """
     return PaperBenchmark(
@@ -181,7 +181,7 @@ def zipf_benchmark(
         arms=arms,
         contexts=contexts,
         table_seed=table_seed,
-        context_law=zipf(contexts, exponent),
+        context_distribution=zipf(contexts, exponent),
         owner="zipf_benchmark",
     )
 

@@ -1,4 +1,4 @@
-"""The law of the contexts: i.i.d. draws, one stretch of rounds after the other."""
+"""The law of the contexts: i.i.d. draws, one batch of rounds after the other."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 
-from crossbandit.environments.registry import register_law
+from crossbandit.environments.registry import register_distribution
 from crossbandit.problem import probabilities
 from crossbandit.validation import integer, number, reject, verbatim
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from crossbandit.kernels.rounds import Floats
+    from crossbandit.types import Floats
 
 
-class ContextLaw(Protocol):
+class ContextDistribution(Protocol):
     """Anything that draws contexts.
 
     Drawing m and then n contexts from a generator must give what drawing m + n gives: then a
@@ -76,28 +76,30 @@ class FiniteContexts:
         return np.searchsorted(self._cumulative, uniforms, side="right").astype(np.int64)
 
 
-UNIFORM: Any = None  # the default of a field `context_law`; `law_over` puts a law in its place
+UNIFORM: Any = None  # the default of a field; `distribution_over` replaces it
 
 
-def law_over(owner: str, law: npt.ArrayLike | ContextLaw | None, contexts: int) -> ContextLaw:
+def distribution_over(
+    owner: str, law: npt.ArrayLike | ContextDistribution | None, contexts: int
+) -> ContextDistribution:
     """Return `law` over so many contexts: a law, a probability each, or uniform if None.
 
-    An error names the parameter 'context_law' of `owner`.
+    An error names the parameter 'context_distribution' of `owner`.
 
-    >>> law_over("switching", [0.9, 0.1], 2)
+    >>> distribution_over("switching", [0.9, 0.1], 2)
     FiniteContexts(law=array([0.9, 0.1]))
     """
     if law is None:
         return FiniteContexts(contexts)
     if not hasattr(law, "draw"):
-        return FiniteContexts(probabilities(owner, "context_law", law, contexts))
-    given = cast("ContextLaw", law)
+        return FiniteContexts(probabilities(owner, "context_distribution", law, contexts))
+    given = cast("ContextDistribution", law)
     if given.probabilities is not None:
-        probabilities(owner, "context_law", given.probabilities, contexts)
+        probabilities(owner, "context_distribution", given.probabilities, contexts)
     return given
 
 
-@register_law("zipf")
+@register_distribution("zipf")
 def zipf(contexts: int, exponent: float = 1.0) -> FiniteContexts:
     """Return contexts of which number c has probability proportional to 1 / (c + 1)^exponent.
 

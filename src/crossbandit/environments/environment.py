@@ -23,14 +23,14 @@ from crossbandit.validation import reject, verbatim
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from crossbandit.environments.contexts import ContextLaw
-    from crossbandit.kernels.rounds import Booleans, Floats, Integers
+    from crossbandit.environments.contexts import ContextDistribution
     from crossbandit.problem import Problem
+    from crossbandit.types import Booleans, Floats, Integers
 
-# Rounds in one stretch: long enough that a stretch costs little, short enough to be interrupted,
+# Rounds in one batch: long enough that a batch costs little, short enough to be interrupted,
 # and fewer where the losses of a round are so many numbers that they would crowd the memory.
 STRETCH = 8192
-_STRETCH_NUMBERS = 2**21
+_BATCH_NUMBERS = 2**21
 
 _ROWS = "an array of numbers of shape (rounds, arms, contexts) or (rounds, arms, features)"
 
@@ -50,7 +50,7 @@ class Environment(Protocol):
         """What a learner is told beforehand."""
 
     @property
-    def context_law(self) -> ContextLaw:
+    def context_distribution(self) -> ContextDistribution:
         """The law from which contexts are drawn."""
 
     def losses(self, round_: int) -> Floats:
@@ -60,13 +60,13 @@ class Environment(Protocol):
 class BlockEnvironment(ABC):
     """An environment in one of the two loss forms, for the compiled simulation.
 
-    A subclass sets `problem` and `context_law`, and fills in `block`, which returns a `LossBlock`;
-    `row_block` makes one of plain rows. It also fills in `available`, if a context may put arms out
-    of reach.
+    A subclass sets `problem` and `context_distribution`, and fills in `block`, which returns a
+    `LossBlock`; `row_block` makes one of plain rows. It also fills in `available`, if not every arm
+    is available in every context.
     """
 
     problem: Problem
-    context_law: ContextLaw
+    context_distribution: ContextDistribution
 
     @abstractmethod
     def block(self, start: int, stop: int) -> LossBlock:
@@ -88,7 +88,7 @@ class BlockEnvironment(ABC):
         """Each arm's row, summed over the horizon: what the comparator minimises."""
         totals = np.zeros((self.problem.arms, self.problem.form.columns))
         available = _listed_availability(self)
-        for start, stop in stretches(self):
+        for start, stop in batches(self):
             block = checked_block(self, start, stop)
             _check_range(self, block, start, available)
             add_totals(block, stop - start, totals, np.empty(len(block.features)))
@@ -224,7 +224,7 @@ def _check_range(
             bad, context = divmod(found, columns)
     if bad >= 0:
         round_, arm = divmod(bad, arms)
-        loss = form.reading(context).losses(rows[bad : bad + 1], [arm])[0]
+        loss = form.readout(context).losses(rows[bad : bad + 1], [arm])[0]
         raise InvalidLossesError(
             f"The losses of {type(environment).__name__} must lie in [0, 1]. Got {loss} in round "
             f"{start + round_}, for arm {arm} in context {context}."
@@ -248,16 +248,16 @@ def row_block(rows: npt.ArrayLike) -> LossBlock:
     return LossBlock(given, np.empty((rounds, arms, 0)), np.empty((0, columns)), clip=False)
 
 
-def longest_stretch(environment: Environment) -> int:
+def longest_batch(environment: Environment) -> int:
     """Return how many rounds may be played at once; an even number, as rounds come in pairs."""
     problem = environment.problem
-    fitting = _STRETCH_NUMBERS // (problem.arms * problem.form.shape[1])
+    fitting = _BATCH_NUMBERS // (problem.arms * problem.form.shape[1])
     return 2 * max(1, min(STRETCH, fitting) // 2)
 
 
-def stretches(environment: Environment) -> list[tuple[int, int]]:
-    """Return stretches, (start, stop), that cover the horizon."""
-    horizon, length = horizon_of(environment), longest_stretch(environment)
+def batches(environment: Environment) -> list[tuple[int, int]]:
+    """Return batches, (start, stop), that cover the horizon."""
+    horizon, length = horizon_of(environment), longest_batch(environment)
     return [(start, min(start + length, horizon)) for start in range(0, horizon, length)]
 
 

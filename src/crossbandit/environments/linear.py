@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from crossbandit.environments.contexts import ContextLaw, law_over
+from crossbandit.environments.contexts import ContextDistribution, distribution_over
 from crossbandit.environments.environment import BlockEnvironment, row_block
 from crossbandit.errors import InvalidLossesError, InvalidParameterError
 from crossbandit.losses.linear import feature_table
@@ -28,7 +28,7 @@ class LinearTable(BlockEnvironment):
         coefficients: Any,
         graph: FeedbackGraph,
         table: Any,
-        context_law: ContextLaw,
+        context_distribution: ContextDistribution,
     ) -> None:
         rows = _rows(coefficients, required_graph("from_coefficients", graph))
         horizon, _, columns = rows.shape
@@ -39,7 +39,7 @@ class LinearTable(BlockEnvironment):
                 "The 'coefficients' parameter of from_coefficients must have a coefficient for "
                 f"each of {self.problem.form.columns} features. Got {columns}."
             )
-        self.context_law = context_law
+        self.context_distribution = context_distribution
         self._rows = rows
 
     def block(self, start: int, stop: int) -> LossBlock:
@@ -49,12 +49,12 @@ class LinearTable(BlockEnvironment):
 def from_coefficients(
     coefficients: npt.ArrayLike,
     graph: FeedbackGraph,
-    contexts: npt.ArrayLike | ContextLaw,
-    context_law: npt.ArrayLike | ContextLaw | None = None,
+    contexts: npt.ArrayLike | ContextDistribution,
+    context_distribution: npt.ArrayLike | ContextDistribution | None = None,
 ) -> LinearTable:
     """Return the environment with losses `coefficients[t, a] @ x` for a context with features x.
 
-    `contexts` is a table of feature vectors, drawn from `context_law` (a probability each,
+    `contexts` is a table of feature vectors, drawn from `context_distribution` (a probability each,
     or a law; uniform if None); or a law that draws feature vectors. Every loss must lie in [0, 1].
 
     A first-price auction: with features (1, value), a bid b that wins earns value - b.
@@ -69,15 +69,15 @@ def from_coefficients(
     Problem(3 arms, contexts of 2 features, horizon 3)
     """
     if hasattr(contexts, "draw"):
-        if context_law is not None:
+        if context_distribution is not None:
             raise InvalidParameterError(
-                "The 'context_law' parameter of from_coefficients goes with a table of feature "
-                "vectors. Got it together with a law, which has its own."
+                "The 'context_distribution' parameter of from_coefficients goes with a table of "
+                "feature vectors. Got it together with a law, which has its own."
             )
-        return LinearTable(coefficients, graph, None, cast("ContextLaw", contexts))
+        return LinearTable(coefficients, graph, None, cast("ContextDistribution", contexts))
     arms = required_graph("from_coefficients", graph).arms
     count = len(feature_table("from_coefficients", "contexts", contexts, arms))
-    law = law_over("from_coefficients", context_law, count)
+    law = distribution_over("from_coefficients", context_distribution, count)
     return LinearTable(coefficients, graph, contexts, law)
 
 

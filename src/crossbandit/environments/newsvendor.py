@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from crossbandit.graphs import FeedbackGraph
-    from crossbandit.kernels.rounds import Floats, LossBlock
+    from crossbandit.kernels.rounds import LossBlock
+    from crossbandit.types import Floats
 
 # What is seen of the demand, and what an order then reveals.
 SALES_FEEDBACK = {
@@ -131,7 +132,7 @@ class Newsvendor(BlockEnvironment):
     table_seed: int = 0
     rules: NewsvendorRules = field(init=False, repr=False)
     problem: Problem = field(init=False, repr=False)
-    context_law: UniformVectors = field(init=False, repr=False)
+    context_distribution: UniformVectors = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         integer("newsvendor", "horizon", self.horizon, at_least=1)
@@ -153,7 +154,7 @@ class Newsvendor(BlockEnvironment):
         low, high = zip((1.0, 1.0), rules.price_range, rules.cost_range, strict=True)
         object.__setattr__(self, "rules", rules)
         object.__setattr__(self, "problem", problem)
-        object.__setattr__(self, "context_law", UniformVectors(low, high))
+        object.__setattr__(self, "context_distribution", UniformVectors(low, high))
 
     def demands(self, start: int, stop: int) -> Floats:
         """Return the demand of the rounds start, ..., stop - 1, in whole units."""

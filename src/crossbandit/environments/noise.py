@@ -1,4 +1,4 @@
-"""Random numbers that belong to a round, whatever stretch they are asked for in."""
+"""Random numbers that belong to a round, whatever batch they are asked for in."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from crossbandit.streams import stream
 
 if TYPE_CHECKING:
-    from crossbandit.kernels.rounds import Floats
+    from crossbandit.types import Floats
 
 
 def uniforms(seed: int, name: str, start: int, stop: int, width: int) -> Floats:

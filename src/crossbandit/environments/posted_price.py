@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from crossbandit.graphs import FeedbackGraph
-    from crossbandit.kernels.rounds import Floats, LossBlock
+    from crossbandit.kernels.rounds import LossBlock
+    from crossbandit.types import Floats
 
 # When buyers tell what they would have paid, and what a price then reveals.
 REPORTS = {
@@ -148,7 +149,7 @@ class PostedPrice(BlockEnvironment):
     table_seed: int = 0
     rules: SellerRules = field(init=False, repr=False)
     problem: Problem = field(init=False, repr=False)
-    context_law: UniformVectors = field(init=False, repr=False)
+    context_distribution: UniformVectors = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         integer("posted_price", "horizon", self.horizon, at_least=1)
@@ -173,7 +174,9 @@ class PostedPrice(BlockEnvironment):
         problem = Problem(rules.graph(self.reports), features=2, horizon=self.horizon)
         object.__setattr__(self, "rules", rules)
         object.__setattr__(self, "problem", problem)
-        object.__setattr__(self, "context_law", UniformVectors(*rules.contexts(rules.cost_range)))
+        object.__setattr__(
+            self, "context_distribution", UniformVectors(*rules.contexts(rules.cost_range))
+        )
 
     def willingness(self, start: int, stop: int) -> Floats:
         """Return what the buyers of the rounds start, ..., stop - 1 would pay at most."""

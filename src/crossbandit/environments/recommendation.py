@@ -18,7 +18,8 @@ from crossbandit.streams import stream
 from crossbandit.validation import integer, number, reject, verbatim
 
 if TYPE_CHECKING:
-    from crossbandit.kernels.rounds import Floats, LossBlock
+    from crossbandit.kernels.rounds import LossBlock
+    from crossbandit.types import Floats
 
 
 # Parallel vectors have a cosine of 1 but for rounding.
@@ -97,7 +98,7 @@ class Recommendation(BlockEnvironment):
     similarity: float = 0.9
     table_seed: int = 0
     problem: Problem = field(init=False, repr=False)
-    context_law: FiniteContexts = field(init=False, repr=False)
+    context_distribution: FiniteContexts = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         for name in ("horizon", "segments", "aspects"):
@@ -111,7 +112,7 @@ class Recommendation(BlockEnvironment):
         )
         problem = Problem(graph, features=weights, horizon=self.horizon)
         object.__setattr__(self, "problem", problem)
-        object.__setattr__(self, "context_law", FiniteContexts(self.segments))
+        object.__setattr__(self, "context_distribution", FiniteContexts(self.segments))
 
     @cached_property
     def qualities(self) -> Floats:

@@ -1,15 +1,15 @@
-"""Environments and context laws by name, so that a study file can ask for them."""
+"""Environments and distributions of contexts by name, so that a study file can ask for them."""
 
 from __future__ import annotations
 
-from crossbandit.graphs.registry import Registry
+from crossbandit.registry import Registry
 
 _ENVIRONMENTS = Registry("environment")
 register = _ENVIRONMENTS.register
 registered = _ENVIRONMENTS.registered
 build = _ENVIRONMENTS.build
 
-_LAWS = Registry("context law")
-register_law = _LAWS.register
-registered_laws = _LAWS.registered
-build_law = _LAWS.build
+_DISTRIBUTIONS = Registry("context distribution")
+register_distribution = _DISTRIBUTIONS.register
+registered_distributions = _DISTRIBUTIONS.registered
+build_distribution = _DISTRIBUTIONS.build

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from crossbandit.graphs import FeedbackGraph
-    from crossbandit.kernels.rounds import Floats, LossBlock
+    from crossbandit.kernels.rounds import LossBlock
+    from crossbandit.types import Floats
 
 
 @register("sleeping")
@@ -45,7 +46,7 @@ class Sleeping(BlockEnvironment):
     awake: float = 0.5
     table_seed: int = 0
     problem: Problem = field(init=False, repr=False)
-    context_law: FiniteContexts = field(init=False, repr=False)
+    context_distribution: FiniteContexts = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         required_graph("sleeping", self.graph)
@@ -56,7 +57,7 @@ class Sleeping(BlockEnvironment):
         constant = np.ones((self.sets, 1))
         problem = Problem(self.graph, features=constant, horizon=self.horizon)
         object.__setattr__(self, "problem", problem)
-        object.__setattr__(self, "context_law", FiniteContexts(self.sets))
+        object.__setattr__(self, "context_distribution", FiniteContexts(self.sets))
 
     @cached_property
     def awake_sets(self) -> npt.NDArray[np.bool_]:

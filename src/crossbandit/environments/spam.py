@@ -18,7 +18,8 @@ from crossbandit.validation import integer, number
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from crossbandit.kernels.rounds import Floats, LossBlock
+    from crossbandit.kernels.rounds import LossBlock
+    from crossbandit.types import Floats
 
 BLOCK, DELIVER = 0, 1  # as in the graph of apple tasting
 
@@ -60,7 +61,7 @@ class Spam(BlockEnvironment):
     period: int = 2000
     table_seed: int = 0
     problem: Problem = field(init=False, repr=False)
-    context_law: UniformVectors = field(init=False, repr=False)
+    context_distribution: UniformVectors = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         integer("spam", "horizon", self.horizon, at_least=1)
@@ -70,7 +71,7 @@ class Spam(BlockEnvironment):
         number("spam", "campaigns", self.campaigns, at_least=0, at_most=1)
         problem = Problem(apple_tasting(), features=2, horizon=self.horizon)
         object.__setattr__(self, "problem", problem)
-        object.__setattr__(self, "context_law", UniformVectors([0, 0], [1, 1]))
+        object.__setattr__(self, "context_distribution", UniformVectors([0, 0], [1, 1]))
 
     def junk(self, start: int, stop: int) -> npt.NDArray[np.bool_]:
         """Return which messages of the rounds start, ..., stop - 1 are spam."""

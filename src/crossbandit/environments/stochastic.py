@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossbandit.environments.contexts import UNIFORM, ContextLaw, law_over
+from crossbandit.environments.contexts import UNIFORM, ContextDistribution, distribution_over
 from crossbandit.environments.environment import BlockEnvironment, row_block
 from crossbandit.environments.noise import uniforms
 from crossbandit.environments.registry import register
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from crossbandit.graphs import FeedbackGraph
-    from crossbandit.kernels.rounds import Floats, Integers, LossBlock
+    from crossbandit.kernels.rounds import LossBlock
+    from crossbandit.types import Floats, Integers
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -45,7 +46,7 @@ class Stochastic(BlockEnvironment):
     phases: Sequence[tuple[float, Any]]
     noisy: bool = True
     table_seed: int = 0
-    context_law: ContextLaw = UNIFORM
+    context_distribution: ContextDistribution = UNIFORM
     problem: Problem = field(init=False, repr=False)
     _means: Floats = field(init=False, repr=False)
     _starts: Integers = field(init=False, repr=False)
@@ -61,12 +62,12 @@ class Stochastic(BlockEnvironment):
             expected = "pairs that begin at ascending shares of the horizon, from 0 to below 1"
             reject("stochastic", "phases", expected, verbatim(f"the shares {shares}"))
         means = _means([means for _, means in pairs], arms)
-        law = law_over("stochastic", self.context_law, means.shape[2])
+        law = distribution_over("stochastic", self.context_distribution, means.shape[2])
         object.__setattr__(self, "_means", means)
         object.__setattr__(self, "_starts", (np.array(shares) * self.horizon).astype(np.int64))
         problem = Problem(self.graph, features=self._features(), horizon=self.horizon)
         object.__setattr__(self, "problem", problem)
-        object.__setattr__(self, "context_law", law)
+        object.__setattr__(self, "context_distribution", law)
 
     def _features(self) -> Floats:
         """1{mean >= v_j} for each context, arm and level of each phase."""
@@ -107,7 +108,7 @@ def stochastic(
     best: int | None = None,
     late: float = 0.0,
     table_seed: int = 0,
-    context_law: ContextLaw | None = None,
+    context_distribution: ContextDistribution | None = None,
 ) -> Stochastic:
     """Return Bernoulli losses of mean 1/2, in each context less by `gap` for its best arm.
 
@@ -136,7 +137,7 @@ def stochastic(
         horizon=horizon,
         phases=[*phases, (late, 0.5 - advantage)],
         table_seed=table_seed,
-        context_law=law_over("stochastic", context_law, contexts),
+        context_distribution=distribution_over("stochastic", context_distribution, contexts),
     )
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crossbandit.environments.contexts import UNIFORM, ContextLaw, law_over
+from crossbandit.environments.contexts import UNIFORM, ContextDistribution, distribution_over
 from crossbandit.environments.environment import BlockEnvironment
 from crossbandit.environments.registry import register
 from crossbandit.kernels.rounds import LossBlock
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from crossbandit.graphs import FeedbackGraph
-    from crossbandit.kernels.rounds import Floats
+    from crossbandit.types import Floats
 
 # Contexts differ from their group by up to this share of the gap: too little to change its order.
 _SPREAD = 0.25
@@ -51,7 +51,7 @@ class Switching(BlockEnvironment):
     switches: int = 5
     gap: float = 0.2
     table_seed: int = 0
-    context_law: ContextLaw = UNIFORM
+    context_distribution: ContextDistribution = UNIFORM
     problem: Problem = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -69,9 +69,9 @@ class Switching(BlockEnvironment):
             got = verbatim(f"{self.graph.arms} arms")
             reject("switching", "graph", "a FeedbackGraph of at least 3 arms", got)
         problem = Problem(self.graph, contexts=self.contexts, horizon=self.horizon)
-        law = law_over("switching", self.context_law, self.contexts)
+        law = distribution_over("switching", self.context_distribution, self.contexts)
         object.__setattr__(self, "problem", problem)
-        object.__setattr__(self, "context_law", law)
+        object.__setattr__(self, "context_distribution", law)
 
     @cached_property
     def _schedule(self) -> tuple[npt.NDArray[np.int64], Floats]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossbandit.environments.contexts import law_over
+from crossbandit.environments.contexts import distribution_over
 from crossbandit.environments.environment import BlockEnvironment, row_block
 from crossbandit.errors import InvalidLossesError
 from crossbandit.kernels.rounds import LossBlock, first_outside
@@ -17,18 +17,18 @@ from crossbandit.validation import array
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from crossbandit.environments.contexts import ContextLaw
+    from crossbandit.environments.contexts import ContextDistribution
     from crossbandit.graphs import FeedbackGraph
 
 
 class LossTable(BlockEnvironment):
     """Dense losses, one number for each round, context and arm; made by `from_table`."""
 
-    def __init__(self, losses: Any, graph: FeedbackGraph, context_law: Any) -> None:
+    def __init__(self, losses: Any, graph: FeedbackGraph, context_distribution: Any) -> None:
         rows = _arm_major(losses, required_graph("from_table", graph))
         horizon, _, contexts = rows.shape
         self.problem = Problem(graph, contexts=contexts, horizon=horizon)
-        self.context_law = law_over("from_table", context_law, contexts)
+        self.context_distribution = distribution_over("from_table", context_distribution, contexts)
         self._rows = rows
 
     def block(self, start: int, stop: int) -> LossBlock:
@@ -38,18 +38,18 @@ class LossTable(BlockEnvironment):
 def from_table(
     losses: npt.ArrayLike,
     graph: FeedbackGraph,
-    context_law: npt.ArrayLike | ContextLaw | None = None,
+    context_distribution: npt.ArrayLike | ContextDistribution | None = None,
 ) -> LossTable:
     """Return the environment whose losses are `losses[t, c, a]`, numbers from 0 to 1.
 
-    Contexts are drawn from `context_law`: a probability each, or a law; uniform if None.
+    Contexts are drawn from `context_distribution`: a probability each, or a law; uniform if None.
 
     >>> from crossbandit import graphs
     >>> losses = np.zeros((100, 2, 3))
     >>> from_table(losses, graphs.complete(3), [0.9, 0.1]).problem
     Problem(3 arms, 2 contexts, horizon 100)
     """
-    return LossTable(losses, graph, context_law)
+    return LossTable(losses, graph, context_distribution)
 
 
 def _arm_major(losses: Any, graph: FeedbackGraph) -> npt.NDArray[np.float64]:

@@ -23,7 +23,7 @@ def singletons(arms: int) -> FeedbackGraph:
     """
     arms = integer("singletons", "arms", arms, at_least=1)
     a = np.arange(arms)
-    return _of_runs(arms, (a, a, a))
+    return _of_ranges(arms, (a, a, a))
 
 
 @register("complete")
@@ -35,7 +35,7 @@ def complete(arms: int) -> FeedbackGraph:
     """
     arms = integer("complete", "arms", arms, at_least=1)
     a = np.arange(arms)
-    return _of_runs(arms, (a, 0 * a, 0 * a + arms - 1))
+    return _of_ranges(arms, (a, 0 * a, 0 * a + arms - 1))
 
 
 @register("loopless-clique")
@@ -47,7 +47,7 @@ def loopless_clique(arms: int) -> FeedbackGraph:
     """
     arms = integer("loopless_clique", "arms", arms, at_least=2)
     a = np.arange(arms)
-    return _of_runs(arms, (a, 0 * a, a - 1), (a, a + 1, 0 * a + arms - 1))
+    return _of_ranges(arms, (a, 0 * a, a - 1), (a, a + 1, 0 * a + arms - 1))
 
 
 @register("ring")
@@ -57,7 +57,7 @@ def ring(arms: int, radius: int) -> FeedbackGraph:
     >>> ring(5, radius=2).out_neighbors(3)
     array([0, 3, 4])
     """
-    return _of_runs(*_ring("ring", arms, radius))
+    return _of_ranges(*_ring("ring", arms, radius))
 
 
 @register("paper-ring")
@@ -68,10 +68,10 @@ def paper_ring(arms: int, radius: int) -> FeedbackGraph:
     [1, 2, 3, 4, 8]
     """
     arms = integer("paper_ring", "arms", arms, at_least=2)
-    arms, *runs = _ring("paper_ring", arms, radius)
-    trimmed = [(a, first + ((a == 0) & (first == 0)), last) for a, first, last in runs]
+    arms, *ranges = _ring("paper_ring", arms, radius)
+    trimmed = [(a, first + ((a == 0) & (first == 0)), last) for a, first, last in ranges]
     others = np.arange(1, arms)
-    return _of_runs(arms, *trimmed, (others, 0 * others, 0 * others))
+    return _of_ranges(arms, *trimmed, (others, 0 * others, 0 * others))
 
 
 @register("threshold")
@@ -87,8 +87,8 @@ def threshold(arms: int, reveals: Literal["higher", "lower"] = "higher") -> Feed
     choice("threshold", "reveals", reveals, ("higher", "lower"))
     a = np.arange(arms)
     if reveals == "higher":
-        return _of_runs(arms, (a, a, 0 * a + arms - 1))
-    return _of_runs(arms, (a, 0 * a, a))
+        return _of_ranges(arms, (a, a, 0 * a + arms - 1))
+    return _of_ranges(arms, (a, 0 * a, a))
 
 
 @register("similarity")
@@ -159,14 +159,14 @@ def apple_tasting() -> FeedbackGraph:
 _Arrays = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]
 
 
-def _of_runs(arms: int, *runs: _Arrays) -> FeedbackGraph:
-    """Make a graph from arrays (arm, first, last), of which some runs may be empty."""
-    table = np.concatenate([np.stack(group, axis=1) for group in runs])
-    return FeedbackGraph.from_runs(arms, table[table[:, 1] <= table[:, 2]])
+def _of_ranges(arms: int, *ranges: _Arrays) -> FeedbackGraph:
+    """Make a graph from arrays (arm, first, last), of which some ranges may be empty."""
+    table = np.concatenate([np.stack(group, axis=1) for group in ranges])
+    return FeedbackGraph.from_ranges(arms, table[table[:, 1] <= table[:, 2]])
 
 
 def _ring(owner: str, arms: int, radius: int) -> tuple[int, _Arrays, _Arrays]:
-    """Return the runs before and past the last arm."""
+    """Return the ranges before and past the last arm."""
     arms = integer(owner, "arms", arms, at_least=1)
     radius = min(integer(owner, "radius", radius, at_least=0), arms - 1)
     a = np.arange(arms)

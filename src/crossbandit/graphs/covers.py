@@ -1,6 +1,6 @@
 """Bounds on the independence number that need no search.
 
-All functions take the closed neighbourhoods of an undirected graph as runs: of each arm, its
+All functions take the closed neighbourhoods of an undirected graph as ranges: of each arm, its
 neighbours and itself. An independent set bounds from below. Cliques bound from above, because an
 independent set has at most one arm in each.
 """
@@ -14,11 +14,11 @@ import numpy as np
 from crossbandit.graphs.neighborhoods import members, sizes
 
 if TYPE_CHECKING:
-    from crossbandit.graphs.neighborhoods import Ints
-    from crossbandit.kernels.runs import Runs
+    from crossbandit.kernels.ranges import ArmRanges
+    from crossbandit.types import Integers
 
 
-def bounds(closed: Runs) -> tuple[Ints, int]:
+def bounds(closed: ArmRanges) -> tuple[Integers, int]:
     """Return an independent set, ascending, and an upper bound on the size of every one."""
     natural = np.arange(closed.starts.size - 1)
     witness = greedy_set(closed, natural)
@@ -30,7 +30,7 @@ def bounds(closed: Runs) -> tuple[Ints, int]:
     return witness, min(upper, clique_partition(closed, elimination))
 
 
-def components(closed: Runs) -> Ints:
+def components(closed: ArmRanges) -> Integers:
     """Return for each arm the number of its connected component, counted by the first arm."""
     arms = closed.starts.size - 1
     part = np.full(arms, -1, dtype=np.int64)
@@ -51,7 +51,7 @@ def components(closed: Runs) -> Ints:
     return part
 
 
-def greedy_set(closed: Runs, order: Ints) -> Ints:
+def greedy_set(closed: ArmRanges, order: Integers) -> Integers:
     """Take each arm, in the given order, that is adjacent to none taken before."""
     free = np.ones(order.size, dtype=np.bool_)
     taken = []
@@ -62,7 +62,7 @@ def greedy_set(closed: Runs, order: Ints) -> Ints:
     return np.array(sorted(taken), dtype=np.int64)
 
 
-def sparse_first_set(closed: Runs) -> Ints:
+def sparse_first_set(closed: ArmRanges) -> Integers:
     """Take, again and again, an arm with the fewest neighbours that are left, and drop these."""
     degree = sizes(closed)
     left = np.ones(degree.size, dtype=np.bool_)
@@ -78,7 +78,7 @@ def sparse_first_set(closed: Runs) -> Ints:
     return np.array(sorted(taken), dtype=np.int64)
 
 
-def elimination_order(closed: Runs) -> Ints:
+def elimination_order(closed: ArmRanges) -> Integers:
     """Return the reverse of a maximum cardinality search.
 
     On a chordal graph (trees, points on a line) it makes both greedy bounds exact: the neighbours
@@ -95,7 +95,7 @@ def elimination_order(closed: Runs) -> Ints:
     return order
 
 
-def _windows(closed: Runs) -> int:
+def _windows(closed: ArmRanges) -> int:
     """Bound by cliques of consecutive arms around the circle, one that starts at each arm.
 
     If these K cliques contain every arm m times, m arms fit at most K times: K // m, a fractional
@@ -114,7 +114,7 @@ def _windows(closed: Runs) -> int:
     return arms // int((covered[:arms] + covered[arms:]).min())
 
 
-def _reach(closed: Runs) -> Ints:
+def _reach(closed: ArmRanges) -> Integers:
     """Return for each arm a the last e for which a + 1, ..., e are all its neighbours.
 
     Past the last arm the count goes on around the circle: arms + 0, arms + 1, ...
@@ -128,7 +128,7 @@ def _reach(closed: Runs) -> Ints:
     return np.where(around, arms + closed.last[begin], reach)
 
 
-def clique_partition(closed: Runs, order: Ints) -> int:
+def clique_partition(closed: ArmRanges, order: Integers) -> int:
     """Count the cliques of a partition of the arms, grown greedily from roots in this order."""
     left = np.ones(order.size, dtype=np.bool_)
     count = 0

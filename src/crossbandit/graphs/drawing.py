@@ -45,7 +45,7 @@ class _Circle:
         angle = begin - 2 * np.pi * np.arange(graph.arms) / graph.arms
         self.places = np.stack([np.cos(angle), np.sin(angle)], axis=1)
         self.radius = min(0.13, 2.3 / graph.arms)
-        self.loops = neighborhoods.self_loops(graph.out_runs)
+        self.loops = neighborhoods.self_loops(graph.out_ranges)
         self._graph = graph
 
     @property
@@ -131,10 +131,10 @@ def _draw_matrix(graph: FeedbackGraph, ax: Axes) -> None:
 
     step = -(-graph.arms // _MATRIX_ARMS)
     arms = np.arange(0, graph.arms, step)
-    shown = neighborhoods.induced(graph.out_runs, np.arange(graph.arms) % step == 0)
+    shown = neighborhoods.induced(graph.out_ranges, np.arange(graph.arms) % step == 0)
     edge = graph.arms - 0.5
     ax.imshow(
-        neighborhoods.matrix_of_runs(shown),
+        neighborhoods.matrix_of_ranges(shown),
         cmap=ListedColormap(["#eef1f4", _LOOP]),
         vmin=0,
         vmax=1,

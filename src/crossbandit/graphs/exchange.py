@@ -1,4 +1,4 @@
-"""The door: matrices, edges, runs, NetworkX and JSON are checked here and become runs."""
+"""The door: matrices, edges, ranges, NetworkX and JSON are checked here and become ranges."""
 
 from __future__ import annotations
 
@@ -8,16 +8,17 @@ import numpy as np
 import numpy.typing as npt
 
 from crossbandit.errors import InvalidGraphError
-from crossbandit.graphs.neighborhoods import Bools, Ints, canonical
+from crossbandit.graphs.neighborhoods import canonical
+from crossbandit.types import Booleans, Integers
 from crossbandit.validation import array, integer, reject, verbatim
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from crossbandit.kernels.runs import Runs
+    from crossbandit.kernels.ranges import ArmRanges
 
 
-def checked_adjacency(adjacency: npt.ArrayLike) -> Bools:
+def checked_adjacency(adjacency: npt.ArrayLike) -> Booleans:
     """Return a square matrix of truth values as a boolean array."""
     owner, name = "FeedbackGraph", "adjacency"
     expected = "a square matrix of booleans (or of 0 and 1) with at least one arm"
@@ -39,27 +40,27 @@ def checked_adjacency(adjacency: npt.ArrayLike) -> Bools:
     return matrix.astype(np.bool_)
 
 
-def runs_of_edges(owner: str, arms: object, edges: Iterable[Sequence[int]]) -> Runs:
-    """Return the runs of edges (a, b): playing a reveals b."""
+def ranges_of_edges(owner: str, arms: object, edges: Iterable[Sequence[int]]) -> ArmRanges:
+    """Return the ranges of edges (a, b): playing a reveals b."""
     count = integer(owner, "arms", arms, at_least=1)
     table = _checked_table(owner, "edges", "pairs (a, b)", count, edges, width=2)
     return canonical(count, table[:, 0], table[:, 1], table[:, 1])
 
 
-def runs_of_triples(owner: str, arms: object, runs: Iterable[Sequence[int]]) -> Runs:
-    """Return the canonical runs of triples (a, first, last): playing a reveals first to last."""
+def ranges_of_triples(owner: str, arms: object, ranges: Iterable[Sequence[int]]) -> ArmRanges:
+    """Return the canonical ranges of triples (a, first, last): playing a reveals first to last."""
     count = integer(owner, "arms", arms, at_least=1)
-    table = _checked_table(owner, "runs", "triples (a, first, last)", count, runs, width=3)
+    table = _checked_table(owner, "ranges", "triples (a, first, last)", count, ranges, width=3)
     backward = table[:, 1] > table[:, 2]
     if backward.any():
         expected = "triples (a, first, last) with first <= last"
         got = tuple(table[backward][0].tolist())
-        reject(owner, "runs", expected, got, error=InvalidGraphError)
+        reject(owner, "ranges", expected, got, error=InvalidGraphError)
     return canonical(count, table[:, 0], table[:, 1], table[:, 2])
 
 
-def runs_of_networkx(digraph: Any) -> Runs:
-    """Return the runs of a NetworkX digraph whose nodes are the integers 0 to K - 1."""
+def ranges_of_networkx(digraph: Any) -> ArmRanges:
+    """Return the ranges of a NetworkX digraph whose nodes are the integers 0 to K - 1."""
     owner, name = "FeedbackGraph.from_networkx", "digraph"
     if not callable(getattr(digraph, "is_directed", None)):
         expected = "a NetworkX DiGraph"
@@ -78,19 +79,21 @@ def runs_of_networkx(digraph: Any) -> Runs:
         )
         got = verbatim(f"{arms} nodes, among them {foreign[0]!r}" if arms else "no nodes")
         reject(owner, name, expected, got, error=InvalidGraphError)
-    return runs_of_edges(owner, arms, [(int(a), int(b)) for a, b in digraph.edges()])
+    return ranges_of_edges(owner, arms, [(int(a), int(b)) for a, b in digraph.edges()])
 
 
-def runs_of_json(data: object) -> Runs:
-    """Return the runs in the JSON form of a graph."""
+def ranges_of_json(data: object) -> ArmRanges:
+    """Return the ranges in the JSON form of a graph."""
     owner = "FeedbackGraph.from_json"
-    if not isinstance(data, dict) or set(data) != {"arms", "runs"}:
-        expected = "an object with the keys 'arms' and 'runs'"
+    if isinstance(data, dict) and set(data) == {"arms", "runs"}:  # as version 0.1 wrote it
+        data = {"arms": data["arms"], "ranges": data["runs"]}
+    if not isinstance(data, dict) or set(data) != {"arms", "ranges"}:
+        expected = "an object with the keys 'arms' and 'ranges'"
         got = verbatim(
             f"the keys {sorted(map(str, data))}" if isinstance(data, dict) else repr(data)
         )
         reject(owner, "data", expected, got, error=InvalidGraphError)
-    return runs_of_triples(owner, data["arms"], data["runs"])
+    return ranges_of_triples(owner, data["arms"], data["ranges"])
 
 
 def checked_mass(p: npt.ArrayLike, arms: int) -> npt.NDArray[np.float64]:
@@ -119,7 +122,7 @@ def checked_numbers(
 
 def _checked_table(
     owner: str, name: str, what: str, arms: int, rows: Iterable[Sequence[int]], *, width: int
-) -> Ints:
+) -> Integers:
     """Return rows of arms as an integer array (rows, width)."""
     expected = f"{what} of arms from 0 to {arms - 1}"
     try:

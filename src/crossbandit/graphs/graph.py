@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from crossbandit.errors import IndependenceNumberError
 from crossbandit.graphs import exchange, neighborhoods, observability
-from crossbandit.kernels.runs import Runs, run_masses
+from crossbandit.kernels.ranges import ArmRanges, range_masses
 from crossbandit.validation import integer, reject
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class FeedbackGraph:
     """A directed graph on the arms: playing `a` reveals `b` iff `adjacency[a, b]`.
 
-    A graph does not change after it is made. It is kept as runs of consecutive arms, so a large
+    A graph does not change after it is made. It is kept as ranges of consecutive arms, so a large
     structured graph is small; `adjacency` is made when asked for.
 
     Args:
@@ -32,8 +32,8 @@ class FeedbackGraph:
 
     Attributes:
         arms: the number of arms.
-        out_runs: for each arm, the runs of arms that it reveals.
-        in_runs: for each arm, the runs of arms that reveal it.
+        out_ranges: for each arm, the ranges of arms that it reveals.
+        in_ranges: for each arm, the ranges of arms that reveal it.
 
     >>> graph = FeedbackGraph([[1, 1, 0], [0, 1, 1], [1, 0, 1]])
     >>> graph
@@ -46,15 +46,15 @@ class FeedbackGraph:
     1
     """
 
-    __slots__ = ("_in_runs", "_independence", "_out_runs")
+    __slots__ = ("_in_ranges", "_independence", "_out_ranges")
 
-    _out_runs: Runs
-    _in_runs: Runs
+    _out_ranges: ArmRanges
+    _in_ranges: ArmRanges
     _independence: Independence | None
 
     def __init__(self, adjacency: npt.ArrayLike) -> None:
         matrix = exchange.checked_adjacency(adjacency)
-        self._fill(neighborhoods.runs_of_matrix(matrix), neighborhoods.runs_of_matrix(matrix.T))
+        self._fill(neighborhoods.ranges_of_matrix(matrix), neighborhoods.ranges_of_matrix(matrix.T))
 
     @classmethod
     def from_edges(cls, arms: int, edges: Iterable[Sequence[int]]) -> FeedbackGraph:
@@ -63,18 +63,18 @@ class FeedbackGraph:
         >>> FeedbackGraph.from_edges(3, [(0, 0), (0, 1), (0, 2)]).out_neighbors(0)
         array([0, 1, 2])
         """
-        return cls._of(exchange.runs_of_edges("FeedbackGraph.from_edges", arms, edges))
+        return cls._of(exchange.ranges_of_edges("FeedbackGraph.from_edges", arms, edges))
 
     @classmethod
-    def from_runs(cls, arms: int, runs: Iterable[Sequence[int]]) -> FeedbackGraph:
-        """Make a graph from runs (a, first, last): playing a reveals first, ..., last.
+    def from_ranges(cls, arms: int, ranges: Iterable[Sequence[int]]) -> FeedbackGraph:
+        """Make a graph from ranges (a, first, last): playing a reveals first, ..., last.
 
-        The runs may come in any order and may overlap. No K x K matrix is made.
+        The ranges may come in any order and may overlap. No K x K matrix is made.
 
-        >>> FeedbackGraph.from_runs(1_000, [(0, 1, 999), (5, 5, 5)])
+        >>> FeedbackGraph.from_ranges(1_000, [(0, 1, 999), (5, 5, 5)])
         FeedbackGraph(arms=1000, edges=1000, observability='none')
         """
-        return cls._of(exchange.runs_of_triples("FeedbackGraph.from_runs", arms, runs))
+        return cls._of(exchange.ranges_of_triples("FeedbackGraph.from_ranges", arms, ranges))
 
     @classmethod
     def from_networkx(cls, digraph: Any) -> FeedbackGraph:
@@ -82,54 +82,54 @@ class FeedbackGraph:
 
         Other nodes are refused rather than numbered silently: which arm is which would be a guess.
         """
-        return cls._of(exchange.runs_of_networkx(digraph))
+        return cls._of(exchange.ranges_of_networkx(digraph))
 
     @classmethod
     def from_json(cls, data: object) -> FeedbackGraph:
         """Make a graph from what `to_json` returned."""
-        return cls._of(exchange.runs_of_json(data))
+        return cls._of(exchange.ranges_of_json(data))
 
     @classmethod
-    def _of(cls, out_runs: Runs, in_runs: Runs | None = None) -> FeedbackGraph:
+    def _of(cls, out_ranges: ArmRanges, in_ranges: ArmRanges | None = None) -> FeedbackGraph:
         graph = cls.__new__(cls)
         graph._fill(  # noqa: SLF001 - its own
-            out_runs, neighborhoods.transposed(out_runs) if in_runs is None else in_runs
+            out_ranges, neighborhoods.transposed(out_ranges) if in_ranges is None else in_ranges
         )
         return graph
 
-    def _fill(self, out_runs: Runs, in_runs: Runs) -> None:
-        for array in (*out_runs, *in_runs):
+    def _fill(self, out_ranges: ArmRanges, in_ranges: ArmRanges) -> None:
+        for array in (*out_ranges, *in_ranges):
             array.flags.writeable = False
-        self._out_runs = out_runs
-        self._in_runs = in_runs
+        self._out_ranges = out_ranges
+        self._in_ranges = in_ranges
         self._independence = None
 
     @property
     def arms(self) -> int:
         """The number of arms."""
-        return self._out_runs.starts.size - 1
+        return self._out_ranges.starts.size - 1
 
     @property
-    def out_runs(self) -> Runs:
-        """For each arm, the runs of arms that it reveals. Read-only."""
-        return self._out_runs
+    def out_ranges(self) -> ArmRanges:
+        """For each arm, the ranges of arms that it reveals. Read-only."""
+        return self._out_ranges
 
     @property
-    def in_runs(self) -> Runs:
-        """For each arm, the runs of arms that reveal it. Read-only."""
-        return self._in_runs
+    def in_ranges(self) -> ArmRanges:
+        """For each arm, the ranges of arms that reveal it. Read-only."""
+        return self._in_ranges
 
     @property
     def adjacency(self) -> npt.NDArray[np.bool_]:
         """A new read-only K x K matrix: `adjacency[a, b]` says whether a reveals b."""
-        matrix = neighborhoods.matrix_of_runs(self._out_runs)
+        matrix = neighborhoods.matrix_of_ranges(self._out_ranges)
         matrix.flags.writeable = False
         return matrix
 
     @property
     def edge_count(self) -> int:
         """The number of edges, self-loops included."""
-        return int((self._out_runs.last - self._out_runs.first + 1).sum())
+        return int((self._out_ranges.last - self._out_ranges.first + 1).sum())
 
     def edges(self) -> list[tuple[int, int]]:
         """Return all edges (a, b) in lexicographic order.
@@ -137,16 +137,16 @@ class FeedbackGraph:
         >>> FeedbackGraph([[0, 1], [1, 1]]).edges()
         [(0, 1), (1, 0), (1, 1)]
         """
-        tail, head = neighborhoods.all_members(self._out_runs)
+        tail, head = neighborhoods.all_members(self._out_ranges)
         return list(zip(tail.tolist(), head.tolist(), strict=True))
 
     def out_neighbors(self, arm: int) -> npt.NDArray[np.int64]:
         """Return the arms that playing `arm` reveals, ascending."""
-        return neighborhoods.members(self._out_runs, self._checked_arm("out_neighbors", arm))
+        return neighborhoods.members(self._out_ranges, self._checked_arm("out_neighbors", arm))
 
     def in_neighbors(self, arm: int) -> npt.NDArray[np.int64]:
         """Return the arms that reveal `arm`, ascending."""
-        return neighborhoods.members(self._in_runs, self._checked_arm("in_neighbors", arm))
+        return neighborhoods.members(self._in_ranges, self._checked_arm("in_neighbors", arm))
 
     def _checked_arm(self, method: str, arm: int) -> int:
         owner = f"FeedbackGraph.{method}"
@@ -158,7 +158,7 @@ class FeedbackGraph:
         """Return for each arm the mass p(N_in(a)) of the arms that reveal it.
 
         Under the policy p this is the probability to observe the arm. The time is proportional to
-        arms plus runs.
+        arms plus ranges.
 
         Args:
             p: (K,), a finite mass of at least 0 for each arm; the sum is free.
@@ -166,13 +166,13 @@ class FeedbackGraph:
         mass = exchange.checked_mass(p, self.arms)
         scratch = np.empty((2, self.arms + 1))
         out = np.empty(self.arms)
-        run_masses(self._in_runs, mass, scratch, out)
+        range_masses(self._in_ranges, mass, scratch, out)
         return out
 
     @property
     def arms_without_self_loop(self) -> tuple[int, ...]:
         """The arms that do not reveal themselves, ascending."""
-        return tuple(np.flatnonzero(~neighborhoods.self_loops(self._out_runs)).tolist())
+        return tuple(np.flatnonzero(~neighborhoods.self_loops(self._out_ranges)).tolist())
 
     @property
     def observability(self) -> Literal["strong", "weak", "none"]:
@@ -250,14 +250,14 @@ class FeedbackGraph:
         return digraph
 
     def to_json(self) -> dict[str, Any]:
-        """Return a dictionary for `json.dump`: the arms and the runs (a, first, last).
+        """Return a dictionary for `json.dump`: the arms and the ranges (a, first, last).
 
         >>> FeedbackGraph([[1, 1, 0], [0, 1, 1], [1, 0, 1]]).to_json()
-        {'arms': 3, 'runs': [[0, 0, 1], [1, 1, 2], [2, 0, 0], [2, 2, 2]]}
+        {'arms': 3, 'ranges': [[0, 0, 1], [1, 1, 2], [2, 0, 0], [2, 2, 2]]}
         """
-        runs = self._out_runs
-        table = np.stack([neighborhoods.owners(runs), runs.first, runs.last], axis=1)
-        return {"arms": self.arms, "runs": table.tolist()}
+        ranges = self._out_ranges
+        table = np.stack([neighborhoods.owners(ranges), ranges.first, ranges.last], axis=1)
+        return {"arms": self.arms, "ranges": table.tolist()}
 
     def draw(self, ax: Axes | None = None) -> Axes:
         """Draw the graph with Matplotlib and return the axes.
@@ -285,11 +285,11 @@ class FeedbackGraph:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, FeedbackGraph):
             return NotImplemented
-        pairs = zip(self._out_runs, other._out_runs, strict=True)
+        pairs = zip(self._out_ranges, other._out_ranges, strict=True)
         return all(np.array_equal(mine, theirs) for mine, theirs in pairs)
 
     def __hash__(self) -> int:
-        return hash(tuple(array.tobytes() for array in self._out_runs))
+        return hash(tuple(array.tobytes() for array in self._out_ranges))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return FeedbackGraph._of, (self._out_runs, self._in_runs)
+        return FeedbackGraph._of, (self._out_ranges, self._in_ranges)

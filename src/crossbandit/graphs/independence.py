@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from crossbandit.graphs.graph import FeedbackGraph
-    from crossbandit.graphs.neighborhoods import Ints
-    from crossbandit.kernels.runs import Runs
+    from crossbandit.kernels.ranges import ArmRanges
+    from crossbandit.types import Booleans, Integers
 
 TIME_LIMIT = 60.0  # seconds for the search of one graph
 
@@ -63,8 +63,8 @@ class Independence(NamedTuple):
 class _Piece(NamedTuple):
     """A connected part in which no arm is adjacent to all others."""
 
-    arms: Ints  # their names in the whole graph, ascending
-    closed: Runs  # of each, its neighbours and itself
+    arms: Integers  # their names in the whole graph, ascending
+    closed: ArmRanges  # of each, its neighbours and itself
 
 
 def estimate(graph: FeedbackGraph) -> Independence:
@@ -76,7 +76,7 @@ def solve(graph: FeedbackGraph) -> Independence:
     """Return the exact answer, or the best bounds after TIME_LIMIT."""
     deadline = time.monotonic() + TIME_LIMIT
 
-    def settle(closed: Runs) -> tuple[Ints, int]:
+    def settle(closed: ArmRanges) -> tuple[Integers, int]:
         witness, upper = covers.bounds(closed)
         if witness.size == upper:
             return witness, upper
@@ -86,7 +86,7 @@ def solve(graph: FeedbackGraph) -> Independence:
 
 
 def _assembled(
-    graph: FeedbackGraph, settle: Callable[[Runs], tuple[Ints, int]], *, searched: bool
+    graph: FeedbackGraph, settle: Callable[[ArmRanges], tuple[Integers, int]], *, searched: bool
 ) -> Independence:
     witness, pieces = _taken_apart(graph)
     upper = len(witness)
@@ -101,7 +101,7 @@ def _taken_apart(graph: FeedbackGraph) -> tuple[list[int], list[_Piece]]:
     """Return one arm of every part that is a clique, and the parts that are none."""
     settled: list[int] = []
     pieces: list[_Piece] = []
-    closed = neighborhoods.closed_union(graph.out_runs, graph.in_runs)
+    closed = neighborhoods.closed_union(graph.out_ranges, graph.in_ranges)
     todo = [_Piece(np.arange(graph.arms), closed)]
     while todo:
         piece = todo.pop()
@@ -125,5 +125,5 @@ def _taken_apart(graph: FeedbackGraph) -> tuple[list[int], list[_Piece]]:
     return settled, pieces
 
 
-def _restricted(piece: _Piece, keep: neighborhoods.Bools) -> _Piece:
+def _restricted(piece: _Piece, keep: Booleans) -> _Piece:
     return _Piece(piece.arms[keep], neighborhoods.induced(piece.closed, keep))

@@ -1,24 +1,21 @@
-"""Arithmetic on neighbourhoods that are stored as runs, in time proportional to arms plus runs.
+"""Arithmetic on neighbourhoods that are stored as ranges, in time proportional to arms plus ranges.
 
-Every function returns runs in canonical form: within an arm they ascend and neither overlap nor
+Every function returns ranges in canonical form: within an arm they ascend and neither overlap nor
 touch. Two equal graphs therefore have equal arrays.
 """
 
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-from crossbandit.kernels.runs import Runs
-
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
+from crossbandit.kernels.ranges import ArmRanges
+from crossbandit.types import Booleans, Integers
 
 
-def canonical(arms: int, owner: Ints, first: Ints, last: Ints) -> Runs:
-    """Sort and merge runs that are given in any order, also overlapping ones.
+def canonical(arms: int, owner: Integers, first: Integers, last: Integers) -> ArmRanges:
+    """Sort and merge ranges that are given in any order, also overlapping ones.
 
-    owner, first, last: (runs,); `owner[i]` reveals the arms `first[i], ..., last[i]`.
+    owner, first, last: (ranges,); `owner[i]` reveals the arms `first[i], ..., last[i]`.
     """
     # The rows lie on one line, two places apart, so that no run touches one of the next row.
     stride = arms + 2
@@ -30,11 +27,11 @@ def canonical(arms: int, owner: Ints, first: Ints, last: Ints) -> Runs:
     closes = np.roll(opens, -1)
     starts = np.zeros(arms + 1, dtype=np.int64)
     np.cumsum(np.bincount(owner[opens], minlength=arms), out=starts[1:])
-    return Runs(starts, first[opens], end[closes] - owner[closes] * stride)
+    return ArmRanges(starts, first[opens], end[closes] - owner[closes] * stride)
 
 
-def runs_of_matrix(matrix: Bools) -> Runs:
-    """Return the runs of the rows of a square boolean matrix."""
+def ranges_of_matrix(matrix: Booleans) -> ArmRanges:
+    """Return the ranges of the rows of a square boolean matrix."""
     arms = len(matrix)
     padded = np.zeros((arms, arms + 2), dtype=np.bool_)
     padded[:, 1:-1] = matrix
@@ -43,29 +40,29 @@ def runs_of_matrix(matrix: Bools) -> Runs:
     _, end = np.nonzero(before & ~after)
     starts = np.zeros(arms + 1, dtype=np.int64)
     np.cumsum(np.bincount(owner, minlength=arms), out=starts[1:])
-    return Runs(starts, first.astype(np.int64), end.astype(np.int64) - 1)
+    return ArmRanges(starts, first.astype(np.int64), end.astype(np.int64) - 1)
 
 
-def matrix_of_runs(runs: Runs) -> Bools:
-    """Return the square boolean matrix whose rows are the runs."""
-    arms = runs.starts.size - 1
+def matrix_of_ranges(ranges: ArmRanges) -> Booleans:
+    """Return the square boolean matrix whose rows are the ranges."""
+    arms = ranges.starts.size - 1
     step = np.zeros((arms, arms + 1), dtype=np.int8)
-    owner = owners(runs)
-    step[owner, runs.first] = 1
-    step[owner, runs.last + 1] = -1
+    owner = owners(ranges)
+    step[owner, ranges.first] = 1
+    step[owner, ranges.last + 1] = -1
     return np.cumsum(step[:, :-1], axis=1, dtype=np.int8).astype(np.bool_)
 
 
-def transposed(runs: Runs) -> Runs:
+def transposed(ranges: ArmRanges) -> ArmRanges:
     """Return the in-neighbourhoods of given out-neighbourhoods, or the reverse.
 
     Arm b's run begins or ends at a where rows a - 1 and a differ in b. Rows differ between the
-    ends of their runs, except between ends that both have; so no K x K matrix is needed.
+    ends of their ranges, except between ends that both have; so no K x K matrix is needed.
     """
-    arms = runs.starts.size - 1
+    arms = ranges.starts.size - 1
     stride = arms + 1
-    ends = np.concatenate([runs.first, runs.last + 1])
-    row = np.concatenate([owners(runs)] * 2)
+    ends = np.concatenate([ranges.first, ranges.last + 1])
+    row = np.concatenate([owners(ranges)] * 2)
     toggles, times = np.unique(
         np.concatenate([row * stride + ends, (row + 1) * stride + ends]), return_counts=True
     )
@@ -76,42 +73,42 @@ def transposed(runs: Runs) -> Runs:
     change = np.repeat(row, counts)[np.argsort(column, kind="stable")]
     starts = np.zeros(arms + 1, dtype=np.int64)
     np.cumsum(np.bincount(column, minlength=arms) // 2, out=starts[1:])
-    return Runs(starts, change[0::2].copy(), change[1::2] - 1)
+    return ArmRanges(starts, change[0::2].copy(), change[1::2] - 1)
 
 
-def owners(runs: Runs) -> Ints:
+def owners(ranges: ArmRanges) -> Integers:
     """Return the arm that owns each run."""
-    return np.repeat(np.arange(runs.starts.size - 1), np.diff(runs.starts))
+    return np.repeat(np.arange(ranges.starts.size - 1), np.diff(ranges.starts))
 
 
-def members(runs: Runs, arm: int) -> Ints:
+def members(ranges: ArmRanges, arm: int) -> Integers:
     """Return the arms in the neighbourhood of `arm`, ascending."""
-    own = slice(int(runs.starts[arm]), int(runs.starts[arm + 1]))
-    return _expanded(runs.first[own], runs.last[own] - runs.first[own] + 1)
+    own = slice(int(ranges.starts[arm]), int(ranges.starts[arm + 1]))
+    return _expanded(ranges.first[own], ranges.last[own] - ranges.first[own] + 1)
 
 
-def all_members(runs: Runs) -> tuple[Ints, Ints]:
+def all_members(ranges: ArmRanges) -> tuple[Integers, Integers]:
     """Return every pair (arm, neighbour) as two arrays, in lexicographic order."""
-    counts = runs.last - runs.first + 1
-    return np.repeat(owners(runs), counts), _expanded(runs.first, counts)
+    counts = ranges.last - ranges.first + 1
+    return np.repeat(owners(ranges), counts), _expanded(ranges.first, counts)
 
 
-def sizes(runs: Runs) -> Ints:
+def sizes(ranges: ArmRanges) -> Integers:
     """Return the number of arms in each neighbourhood."""
-    upto = np.zeros(runs.first.size + 1, dtype=np.int64)
-    np.cumsum(runs.last - runs.first + 1, out=upto[1:])
-    return upto[runs.starts[1:]] - upto[runs.starts[:-1]]
+    upto = np.zeros(ranges.first.size + 1, dtype=np.int64)
+    np.cumsum(ranges.last - ranges.first + 1, out=upto[1:])
+    return upto[ranges.starts[1:]] - upto[ranges.starts[:-1]]
 
 
-def self_loops(runs: Runs) -> Bools:
+def self_loops(ranges: ArmRanges) -> Booleans:
     """Say for each arm whether it lies in its own neighbourhood."""
-    owner = owners(runs)
-    present = np.zeros(runs.starts.size - 1, dtype=np.bool_)
-    present[owner[(runs.first <= owner) & (owner <= runs.last)]] = True
+    owner = owners(ranges)
+    present = np.zeros(ranges.starts.size - 1, dtype=np.bool_)
+    present[owner[(ranges.first <= owner) & (owner <= ranges.last)]] = True
     return present
 
 
-def closed_union(one: Runs, other: Runs) -> Runs:
+def closed_union(one: ArmRanges, other: ArmRanges) -> ArmRanges:
     """Return the union of two neighbourhoods of each arm and the arm itself."""
     arms = one.starts.size - 1
     itself = np.arange(arms)
@@ -123,18 +120,18 @@ def closed_union(one: Runs, other: Runs) -> Runs:
     )
 
 
-def induced(runs: Runs, keep: Bools) -> Runs:
+def induced(ranges: ArmRanges, keep: Booleans) -> ArmRanges:
     """Return the neighbourhoods among the arms of `keep` (K,), which are numbered anew from 0."""
     kept_before = np.zeros(keep.size + 1, dtype=np.int64)
     np.cumsum(keep, out=kept_before[1:])
-    owner = owners(runs)
-    first = kept_before[runs.first]
-    last = kept_before[runs.last + 1] - 1
+    owner = owners(ranges)
+    first = kept_before[ranges.first]
+    last = kept_before[ranges.last + 1] - 1
     stays = keep[owner] & (first <= last)
     return canonical(int(kept_before[-1]), kept_before[owner[stays]], first[stays], last[stays])
 
 
-def _expanded(first: Ints, counts: Ints) -> Ints:
+def _expanded(first: Integers, counts: Integers) -> Integers:
     """Return first[0], first[0] + 1, ... (counts[0] of them), then first[1], ..."""
     offset = np.cumsum(counts) - counts
     return np.repeat(first - offset, counts) + np.arange(int(counts.sum()))

@@ -73,8 +73,8 @@ def require_strong(graph: FeedbackGraph, owner: str) -> None:
 
 
 def _sorted_arms(graph: FeedbackGraph) -> _Arms:
-    revealers = sizes(graph.in_runs)
-    loopless = ~self_loops(graph.out_runs)
+    revealers = sizes(graph.in_ranges)
+    loopless = ~self_loops(graph.out_ranges)
     # A lone arm without self-loop is hidden: "every other arm reveals it" is true of no arms.
     hidden = revealers == 0
     by_all_others = loopless & ~hidden & (revealers == graph.arms - 1)

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossbandit.graphs.neighborhoods import all_members, matrix_of_runs
+from crossbandit.graphs.neighborhoods import all_members, matrix_of_ranges
 from crossbandit.kernels import cliques
 
 if TYPE_CHECKING:
-    from crossbandit.graphs.neighborhoods import Bools, Ints
-    from crossbandit.kernels.runs import Runs
+    from crossbandit.kernels.ranges import ArmRanges
+    from crossbandit.types import Booleans, Integers
 
 _SMALL = 300  # arms up to which the clique search wins at every density
 _DENSE = 0.2  # share of adjacent pairs from which it wins at every size; elsewhere both try
@@ -29,7 +29,9 @@ _ROUNDING = 1e-6  # HiGHS's own tolerance on a bound that would be an integer
 _SLICE = 0.05  # seconds of search between two looks at the clock
 
 
-def improved(closed: Runs, witness: Ints, upper: int, deadline: float) -> tuple[Ints, int]:
+def improved(
+    closed: ArmRanges, witness: Integers, upper: int, deadline: float
+) -> tuple[Integers, int]:
     """Return an independent set and an upper bound: equal in size if found before the deadline.
 
     Args:
@@ -48,7 +50,9 @@ def improved(closed: Runs, witness: Ints, upper: int, deadline: float) -> tuple[
     return witness, upper
 
 
-def _by_programs(closed: Runs, witness: Ints, upper: int, deadline: float) -> tuple[Ints, int]:
+def _by_programs(
+    closed: ArmRanges, witness: Integers, upper: int, deadline: float
+) -> tuple[Integers, int]:
     rows = clique_rows(closed)
     upper = min(upper, relaxed_bound(rows, deadline))
     if witness.size == upper or not _SMALL < rows.shape[1] <= _PROGRAM_ARMS:
@@ -57,9 +61,11 @@ def _by_programs(closed: Runs, witness: Ints, upper: int, deadline: float) -> tu
     return by_integer_program(rows, witness, upper, halfway)
 
 
-def by_clique_search(closed: Runs, witness: Ints, upper: int, deadline: float) -> tuple[Ints, int]:
+def by_clique_search(
+    closed: ArmRanges, witness: Integers, upper: int, deadline: float
+) -> tuple[Integers, int]:
     """Look for a larger clique of the complement than the witness is, until there is none."""
-    apart = ~matrix_of_runs(closed)
+    apart = ~matrix_of_ranges(closed)
     order = _most_neighbors_first(apart)
     search = cliques.begin(apart[np.ix_(order, order)], witness.size)
     steps, over = 1, False
@@ -74,7 +80,7 @@ def by_clique_search(closed: Runs, witness: Ints, upper: int, deadline: float) -
     return witness, record if over else upper
 
 
-def _most_neighbors_first(adjacency: Bools) -> Ints:
+def _most_neighbors_first(adjacency: Booleans) -> Integers:
     """Order the vertices so that each, counting only those up to it, has the fewest neighbours."""
     degree = adjacency.sum(axis=0)
     order = np.empty(degree.size, dtype=np.int64)
@@ -96,7 +102,9 @@ def relaxed_bound(rows: Any, deadline: float) -> int:
     return _rounded_down(-relaxed.fun) if relaxed.status == 0 else arms
 
 
-def by_integer_program(rows: Any, witness: Ints, upper: int, deadline: float) -> tuple[Ints, int]:
+def by_integer_program(
+    rows: Any, witness: Integers, upper: int, deadline: float
+) -> tuple[Integers, int]:
     """Maximise the number of arms, with at most one in each of the cliques that are the rows."""
     from scipy.optimize import Bounds, LinearConstraint, milp
 
@@ -123,7 +131,7 @@ def _rounded_down(bound: float) -> int:
     return int(min(np.floor(bound + _ROUNDING), np.iinfo(np.int64).max))
 
 
-def clique_rows(closed: Runs) -> Any:
+def clique_rows(closed: ArmRanges) -> Any:
     """Return a sparse 0/1 matrix, one clique per row, so that every edge lies in a row."""
     from scipy.sparse import csr_array
 
@@ -135,7 +143,7 @@ def clique_rows(closed: Runs) -> Any:
     )
 
 
-def _edge_clique_cover(closed: Runs) -> list[list[int]]:
+def _edge_clique_cover(closed: ArmRanges) -> list[list[int]]:
     """Cover every edge by a maximal clique, preferring arms whose edges are not yet covered."""
     near: list[set[int]] = [set() for _ in range(closed.starts.size - 1)]
     for arm, other in zip(*(side.tolist() for side in all_members(closed)), strict=True):

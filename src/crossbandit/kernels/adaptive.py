@@ -23,17 +23,10 @@ from crossbandit.kernels.anchors import (
 )
 from crossbandit.kernels.compilation import compiled, inlined
 from crossbandit.kernels.exploration import explore, floor_at
-from crossbandit.kernels.rounds import (
-    Booleans,
-    Floats,
-    Integers,
-    LossBlock,
-    Rounds,
-    add_row,
-    loss_at,
-)
-from crossbandit.kernels.runs import Runs, run_masses
+from crossbandit.kernels.ranges import ArmRanges, range_masses
+from crossbandit.kernels.rounds import LossBlock, Rounds, add_row, loss_at
 from crossbandit.kernels.simplex import context_weights, draw, exponential_weights
+from crossbandit.types import Booleans, Floats, Integers
 
 ROUND, REFERENCE = 0, 1
 COUNT, GAP, LOW, HIGH, BASE_SUM, BASE_WEIGHT = 0, 1, 2, 3, 4, 5
@@ -59,8 +52,8 @@ class AdaptiveParameters(NamedTuple):
 class AdaptiveGraph(NamedTuple):
     """What the adaptive learner needs to know of its graph."""
 
-    in_runs: Runs
-    out_runs: Runs
+    in_ranges: ArmRanges
+    out_ranges: ArmRanges
     shares: Floats  # (K,): the part of the floor that each arm is owed, 1 / K, or 1 without loop
     anchors: Anchors
 
@@ -189,7 +182,7 @@ def play(
     step = 1.0 / (1.0 + recent / parameters.recency)
     for a in range(played.size):
         played[a] += step * (chosen[a] - played[a])
-    run_masses(graph.in_runs, played, state.sums, masses)
+    range_masses(graph.in_ranges, played, state.sums, masses)
     return arm, probability
 
 
@@ -256,14 +249,14 @@ def absorb(
         state.inferred,
         state.chosen,
     )
-    out_runs, anchors = graph.out_runs, graph.anchors
+    out_ranges, anchors = graph.out_ranges, graph.anchors
     eta = learning_rate(state, parameters, numbers[GAP])
     floor = floor_at(parameters.exploration, numbers[COUNT])
     explore(state.softmax, state.masses, graph.shares, available, floor, chosen)
     low, high = numbers[LOW], numbers[HIGH]
     total, mass, plain, count, beyond, others = 0.0, 0.0, 0.0, 0, 0.0, 0
-    for run in range(out_runs.starts[arm], out_runs.starts[arm + 1]):
-        for b in range(out_runs.first[run], out_runs.last[run] + 1):
+    for run in range(out_ranges.starts[arm], out_ranges.starts[arm + 1]):
+        for b in range(out_ranges.first[run], out_ranges.last[run] + 1):
             loss = revealed[b]
             if available.size == 0 or available[b]:
                 low, high = min(low, loss), max(high, loss)
@@ -288,27 +281,27 @@ def absorb(
     numbers[BASE_WEIGHT] += step * (mass - numbers[BASE_WEIGHT])
     age = growth / _growth(state, parameters, state.counters[ROUND] - 1)
     if anchors.order.size == 0:
-        for run in range(out_runs.starts[arm], out_runs.starts[arm + 1]):
-            for b in range(out_runs.first[run], out_runs.last[run] + 1):
+        for run in range(out_ranges.starts[arm], out_ranges.starts[arm + 1]):
+            for b in range(out_ranges.first[run], out_ranges.last[run] + 1):
                 state.bias[0, b] -= growth * weights[b] * base
                 inferred[b] = weights[b] * (revealed[b] - base)
-        numbers[GAP] += age * mixability_gap(chosen, inferred, out_runs, arm, eta * age)
+        numbers[GAP] += age * mixability_gap(chosen, inferred, out_ranges, arm, eta * age)
     else:
-        show(out_runs, arm, state.shown)
+        show(out_ranges, arm, state.shown)
         for b in anchors.roots:
             if state.shown[b]:
                 state.bias[0, b] -= growth * weights[b] * base
                 inferred[b] = weights[b] * (revealed[b] - base)
         anchored_estimates(anchors, state.shown, revealed, weights, inferred)
         lump(anchors, state.shown, chosen, state.lumps)
-        hide(out_runs, arm, state.shown)
-        numbers[GAP] += age * mixability_gap(state.lumps, inferred, out_runs, arm, eta * age)
+        hide(out_ranges, arm, state.shown)
+        numbers[GAP] += age * mixability_gap(state.lumps, inferred, out_ranges, arm, eta * age)
     return growth
 
 
 @inlined
 def mixability_gap(
-    chosen: Floats, estimates: Floats, out_runs: Runs, arm: int, eta: float
+    chosen: Floats, estimates: Floats, out_ranges: ArmRanges, arm: int, eta: float
 ) -> float:
     """Return the mean of the estimates less their exponential mean; unrevealed ones are 0.
 
@@ -318,11 +311,11 @@ def mixability_gap(
         return 0.0
     mean, rest, mass, least = 0.0, 0.0, 0.0, math.inf
     after = 0
-    for run in range(out_runs.starts[arm], out_runs.starts[arm + 1]):
-        for b in range(after, out_runs.first[run]):
+    for run in range(out_ranges.starts[arm], out_ranges.starts[arm + 1]):
+        for b in range(after, out_ranges.first[run]):
             rest += chosen[b]
-        after = out_runs.last[run] + 1
-        for b in range(out_runs.first[run], after):
+        after = out_ranges.last[run] + 1
+        for b in range(out_ranges.first[run], after):
             mean += chosen[b] * estimates[b]
             mass += chosen[b]
             if chosen[b] > 0.0:
@@ -333,8 +326,8 @@ def mixability_gap(
     if rest > 0.0:
         least = min(least, 0.0)
         total = rest * math.exp(eta * least)
-    for run in range(out_runs.starts[arm], out_runs.starts[arm + 1]):
-        for b in range(out_runs.first[run], out_runs.last[run] + 1):
+    for run in range(out_ranges.starts[arm], out_ranges.starts[arm + 1]):
+        for b in range(out_ranges.first[run], out_ranges.last[run] + 1):
             if chosen[b] > _NOTHING * total:  # or else it would not change the sum
                 total += chosen[b] * math.exp(-eta * (estimates[b] - least))
     # Dividing by the sum of probabilities, which is 1 but for rounding, lets equal estimates have
@@ -358,10 +351,10 @@ def absorb_rows(
 ) -> float:
     """Do what `absorb` does for feedback that comes as rows (revealed, columns), early or late."""
     current(state, parameters, graph, first, values, available)
-    out_runs = graph.out_runs
+    out_ranges = graph.out_ranges
     j = 0
-    for run in range(out_runs.starts[arm], out_runs.starts[arm + 1]):
-        for b in range(out_runs.first[run], out_runs.last[run] + 1):
+    for run in range(out_ranges.starts[arm], out_ranges.starts[arm + 1]):
+        for b in range(out_ranges.first[run], out_ranges.last[run] + 1):
             own = min(b, values.shape[0] - 1)
             loss = 0.0
             for v in range(values.shape[1]):
@@ -400,7 +393,7 @@ def simulate(
 ) -> None:
     """Play `rounds`, filling in what was done, and change `state`. uniforms: one a round."""
     _, contexts, losses, arms, incurred = rounds
-    out_runs, anchors = graph.out_runs, graph.anchors
+    out_ranges, anchors = graph.out_ranges, graph.anchors
     for i in range(arms.size):
         first = contexts.first[i]
         values = contexts.table[contexts.entry[i]]
@@ -409,14 +402,14 @@ def simulate(
         arms[i] = arm
         incurred[i] = loss_at(losses, i, arm, first, values)
         floor = floor_at(parameters.exploration, state.numbers[COUNT])
-        for run in range(out_runs.starts[arm], out_runs.starts[arm + 1]):
-            for b in range(out_runs.first[run], out_runs.last[run] + 1):
+        for run in range(out_ranges.starts[arm], out_ranges.starts[arm + 1]):
+            for b in range(out_ranges.first[run], out_ranges.last[run] + 1):
                 state.revealed[b] = loss_at(losses, i, b, first, values)
                 state.weights[b] = 1.0 / (state.masses[b] + floor * graph.shares[b])
         round_ = state.counters[ROUND] - 1
         base = baseline(state)
         growth = absorb(state, parameters, graph, arm, round_, available, state.weights, base)
-        for run in range(out_runs.starts[arm], out_runs.starts[arm + 1]):
-            for b in range(out_runs.first[run], out_runs.last[run] + 1):
+        for run in range(out_ranges.starts[arm], out_ranges.starts[arm + 1]):
+            for b in range(out_ranges.first[run], out_ranges.last[run] + 1):
                 anchor = -1 if anchors.order.size == 0 else anchors.anchor[b]
                 _add(losses, i, b, anchor, state.weights[b] * growth, state.estimates)

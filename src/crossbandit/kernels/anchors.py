@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from crossbandit.kernels.compilation import compiled, inlined
 
 if TYPE_CHECKING:
-    from crossbandit.kernels.rounds import Booleans, Floats, Integers
-    from crossbandit.kernels.runs import Runs
+    from crossbandit.kernels.ranges import ArmRanges
+    from crossbandit.types import Booleans, Floats, Integers
 
 
 class Anchors(NamedTuple):
@@ -41,18 +41,18 @@ def anchored_scores(
 
 
 @inlined
-def show(out_runs: Runs, arm: int, shown: Booleans) -> None:
+def show(out_ranges: ArmRanges, arm: int, shown: Booleans) -> None:
     """Mark the arms that `arm` reveals in `shown` (K,)."""
-    for run in range(out_runs.starts[arm], out_runs.starts[arm + 1]):
-        for b in range(out_runs.first[run], out_runs.last[run] + 1):
+    for run in range(out_ranges.starts[arm], out_ranges.starts[arm + 1]):
+        for b in range(out_ranges.first[run], out_ranges.last[run] + 1):
             shown[b] = True
 
 
 @inlined
-def hide(out_runs: Runs, arm: int, shown: Booleans) -> None:
+def hide(out_ranges: ArmRanges, arm: int, shown: Booleans) -> None:
     """Undo `show`."""
-    for run in range(out_runs.starts[arm], out_runs.starts[arm + 1]):
-        for b in range(out_runs.first[run], out_runs.last[run] + 1):
+    for run in range(out_ranges.starts[arm], out_ranges.starts[arm + 1]):
+        for b in range(out_ranges.first[run], out_ranges.last[run] + 1):
             shown[b] = False
 
 
@@ -88,19 +88,19 @@ def lump(anchors: Anchors, shown: Booleans, masses: Floats, out: Floats) -> None
 
 @compiled
 def anchored_rows(
-    anchors: Anchors, out_runs: Runs, arm: int, rows: Floats, place: Integers, out: Floats
+    anchors: Anchors, out_ranges: ArmRanges, arm: int, rows: Floats, place: Integers, out: Floats
 ) -> None:
     """Set `out` to `rows`, less the row of its anchor for each arm that has one.
 
     rows, out: (revealed, columns), of the arms that `arm` reveals. place: (K,), scratch.
     """
     j = 0
-    for run in range(out_runs.starts[arm], out_runs.starts[arm + 1]):
-        for b in range(out_runs.first[run], out_runs.last[run] + 1):
+    for run in range(out_ranges.starts[arm], out_ranges.starts[arm + 1]):
+        for b in range(out_ranges.first[run], out_ranges.last[run] + 1):
             place[b] = j
             j += 1
-    for run in range(out_runs.starts[arm], out_runs.starts[arm + 1]):
-        for b in range(out_runs.first[run], out_runs.last[run] + 1):
+    for run in range(out_ranges.starts[arm], out_ranges.starts[arm + 1]):
+        for b in range(out_ranges.first[run], out_ranges.last[run] + 1):
             anchor = anchors.anchor[b]
             for m in range(rows.shape[1]):
                 out[place[b], m] = rows[place[b], m]

@@ -1,4 +1,4 @@
-"""The losses of every bid in a stretch of first-price auctions."""
+"""The losses of every bid in a batch of first-price auctions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from crossbandit.kernels.compilation import compiled
 
 if TYPE_CHECKING:
-    from crossbandit.kernels.rounds import Floats
+    from crossbandit.types import Floats
 
 
 @compiled

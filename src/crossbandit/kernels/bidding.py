@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from crossbandit.kernels.compilation import compiled, inlined
 
 if TYPE_CHECKING:
-    from crossbandit.kernels.rounds import Floats, Integers
+    from crossbandit.types import Floats, Integers
 
 AFTER_LOSS, AFTER_WIN, ALWAYS, WON_LOST = range(4)
 

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 from crossbandit.kernels.compilation import compiled
 
 if TYPE_CHECKING:
-    from crossbandit.kernels.rounds import Floats, Integers, LossBlock
+    from crossbandit.kernels.rounds import LossBlock
+    from crossbandit.types import Floats, Integers
 
 
 @compiled
-def fill_readings(estimates: Floats, losses: LossBlock, columns: Integers, out: Floats) -> None:
+def fill_readouts(estimates: Floats, losses: LossBlock, columns: Integers, out: Floats) -> None:
     """Set `out[j, a]` to how the context of `columns[j]` reads the coordinates of arm a.
 
     It reads the copies of `estimates` (copies, K, M) as they are now, then the base and then the

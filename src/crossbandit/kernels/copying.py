@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from crossbandit.kernels.compilation import inlined
 
 if TYPE_CHECKING:
-    from crossbandit.kernels.rounds import Floats
+    from crossbandit.types import Floats
 
 
 @inlined

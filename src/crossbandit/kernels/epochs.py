@@ -12,16 +12,10 @@ from typing import NamedTuple
 
 from crossbandit.kernels.compilation import compiled, inlined
 from crossbandit.kernels.copying import copy_matrix, copy_vector
-from crossbandit.kernels.rounds import (
-    Booleans,
-    Floats,
-    Integers,
-    Rounds,
-    add_row,
-    loss_at,
-)
-from crossbandit.kernels.runs import Runs, run_masses
+from crossbandit.kernels.ranges import ArmRanges, range_masses
+from crossbandit.kernels.rounds import Rounds, add_row, loss_at
 from crossbandit.kernels.simplex import context_weights, draw
+from crossbandit.types import Booleans, Floats, Integers
 
 UNIFORMS_PER_PAIR = 4  # arm of the first round, arm of the second, split, retention
 
@@ -104,7 +98,7 @@ def _policy(
 def play(
     state: EpochState,
     parameters: EpochParameters,
-    in_runs: Runs,
+    in_ranges: ArmRanges,
     loopless: Integers,
     first: int,
     values: Floats,
@@ -121,7 +115,7 @@ def play(
     """
     round_ = state.counters[ROUND]
     if round_ == (state.counters[EPOCH] + 1) * parameters.epoch_length:
-        _enter_epoch(state, parameters, in_runs, loopless)
+        _enter_epoch(state, parameters, in_ranges, loopless)
     epoch = state.counters[EPOCH]
     side = round_ & 1
     snapshot, chosen = state.snapshot, state.chosen
@@ -155,7 +149,7 @@ def play(
 
 @compiled
 def _enter_epoch(
-    state: EpochState, parameters: EpochParameters, in_runs: Runs, loopless: Integers
+    state: EpochState, parameters: EpochParameters, in_ranges: ArmRanges, loopless: Integers
 ) -> None:
     state.counters[EPOCH] += 1
     following = _slot(state.counters[EPOCH] + 1)
@@ -163,7 +157,7 @@ def _enter_epoch(
     copy_vector(state.bias[LIVE], state.bias[following])
     # Masses are linear: one look at the graph serves all L / 2 frequency rounds. what_e is the
     # mean of half the masses, which makes the sum divided by L.
-    run_masses(in_runs, state.frequency, state.sums, state.denominators)
+    range_masses(in_ranges, state.frequency, state.sums, state.denominators)
     for a in range(state.denominators.size):
         what = state.denominators[a] / parameters.epoch_length
         state.denominators[a] = what + 1.5 * parameters.gamma
@@ -209,8 +203,8 @@ def _count(
 def simulate(
     state: EpochState,
     parameters: EpochParameters,
-    in_runs: Runs,
-    out_runs: Runs,
+    in_ranges: ArmRanges,
+    out_ranges: ArmRanges,
     loopless: Integers,
     rounds: Rounds,
     uniforms: Floats,
@@ -229,7 +223,7 @@ def simulate(
         arm, _, loss_side, retained = play(
             state,
             parameters,
-            in_runs,
+            in_ranges,
             loopless,
             first,
             values,
@@ -244,7 +238,7 @@ def simulate(
             continue
         learned = i - 1 + loss_side
         played = arms[learned]
-        for run in range(out_runs.starts[played], out_runs.starts[played + 1]):
-            for b in range(out_runs.first[run], out_runs.last[run] + 1):
+        for run in range(out_ranges.starts[played], out_ranges.starts[played + 1]):
+            for b in range(out_ranges.first[run], out_ranges.last[run] + 1):
                 weight = 2.0 / state.denominators[b]
                 add_row(losses, learned, b, weight, state.estimates[LIVE, b])

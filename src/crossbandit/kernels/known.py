@@ -5,17 +5,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from crossbandit.kernels.compilation import compiled, inlined
-from crossbandit.kernels.rounds import (
-    Booleans,
-    ContextBlock,
-    Floats,
-    Integers,
-    Rounds,
-    add_row,
-    loss_at,
-)
-from crossbandit.kernels.runs import Runs, run_masses
+from crossbandit.kernels.ranges import ArmRanges, range_masses
+from crossbandit.kernels.rounds import ContextBlock, Rounds, add_row, loss_at
 from crossbandit.kernels.simplex import context_weights, draw
+from crossbandit.types import Booleans, Floats, Integers
 
 
 class KnownParameters(NamedTuple):
@@ -57,7 +50,7 @@ def policy(
 def play(
     state: KnownState,
     parameters: KnownParameters,
-    in_runs: Runs,
+    in_ranges: ArmRanges,
     loopless: Integers,
     law: ContextBlock,
     probabilities: Floats,
@@ -76,11 +69,11 @@ def play(
     for a in range(arms):
         mean[a] = 0.0
     for c in range(probabilities.size):
-        reading = law.table[law.entry[c]]
-        policy(state, parameters, law.first[c], reading, law.available[c], chosen)
+        readout = law.table[law.entry[c]]
+        policy(state, parameters, law.first[c], readout, law.available[c], chosen)
         for a in range(arms):
             mean[a] += probabilities[c] * chosen[a]
-    run_masses(in_runs, mean, state.sums, state.denominators)
+    range_masses(in_ranges, mean, state.sums, state.denominators)
     for a in range(arms):
         state.denominators[a] += parameters.gamma
     policy(state, parameters, first, values, available, chosen)
@@ -99,8 +92,8 @@ def play(
 def simulate(
     state: KnownState,
     parameters: KnownParameters,
-    in_runs: Runs,
-    out_runs: Runs,
+    in_ranges: ArmRanges,
+    out_ranges: ArmRanges,
     loopless: Integers,
     law: ContextBlock,
     probabilities: Floats,
@@ -115,7 +108,7 @@ def simulate(
         arm, _ = play(
             state,
             parameters,
-            in_runs,
+            in_ranges,
             loopless,
             law,
             probabilities,
@@ -126,6 +119,6 @@ def simulate(
         )
         arms[i] = arm
         incurred[i] = loss_at(losses, i, arm, first, values)
-        for run in range(out_runs.starts[arm], out_runs.starts[arm + 1]):
-            for b in range(out_runs.first[run], out_runs.last[run] + 1):
+        for run in range(out_ranges.starts[arm], out_ranges.starts[arm + 1]):
+            for b in range(out_ranges.first[run], out_ranges.last[run] + 1):
                 add_row(losses, i, b, 1.0 / state.denominators[b], state.estimates[0, b])

@@ -5,15 +5,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from crossbandit.kernels.compilation import compiled, inlined
-from crossbandit.kernels.rounds import (
-    Booleans,
-    Floats,
-    Integers,
-    Rounds,
-    loss_at,
-)
-from crossbandit.kernels.runs import Runs, run_masses
+from crossbandit.kernels.ranges import ArmRanges, range_masses
+from crossbandit.kernels.rounds import Rounds, loss_at
 from crossbandit.kernels.simplex import draw, exponential_weights
+from crossbandit.types import Booleans, Floats, Integers
 
 
 class PerContextState(NamedTuple):
@@ -30,7 +25,7 @@ class PerContextState(NamedTuple):
 def play(
     state: PerContextState,
     eta: float,
-    in_runs: Runs,
+    in_ranges: ArmRanges,
     context: int,
     available: Booleans,
     uniform: float,
@@ -44,7 +39,7 @@ def play(
     chosen = state.chosen
     exponential_weights(state.estimates[context], available, eta, 0.0, chosen)
     arm = draw(chosen, uniform)
-    run_masses(in_runs, chosen, state.sums, state.observed)
+    range_masses(in_ranges, chosen, state.sums, state.observed)
     for b in range(arms):
         state.observed[b] = max(state.observed[b], chosen[arm])
     state.counters[0] += 1
@@ -55,8 +50,8 @@ def play(
 def simulate(
     state: PerContextState,
     eta: float,
-    in_runs: Runs,
-    out_runs: Runs,
+    in_ranges: ArmRanges,
+    out_ranges: ArmRanges,
     rounds: Rounds,
     uniforms: Floats,
 ) -> None:
@@ -65,10 +60,10 @@ def simulate(
     for i in range(arms.size):
         first = contexts.first[i]
         values = contexts.table[contexts.entry[i]]
-        arm, _ = play(state, eta, in_runs, numbers[i], contexts.available[i], uniforms[i])
+        arm, _ = play(state, eta, in_ranges, numbers[i], contexts.available[i], uniforms[i])
         arms[i] = arm
         incurred[i] = loss_at(losses, i, arm, first, values)
-        for run in range(out_runs.starts[arm], out_runs.starts[arm + 1]):
-            for b in range(out_runs.first[run], out_runs.last[run] + 1):
+        for run in range(out_ranges.starts[arm], out_ranges.starts[arm + 1]):
+            for b in range(out_ranges.first[run], out_ranges.last[run] + 1):
                 loss = loss_at(losses, i, b, first, values)
                 state.estimates[numbers[i], b] += (1.0 / state.observed[b]) * loss

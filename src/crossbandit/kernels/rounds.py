@@ -1,4 +1,4 @@
-"""What happens in a stretch of rounds: the contexts that occur and the losses of every arm.
+"""What happens in a batch of rounds: the contexts that occur and the losses of every arm.
 
 Losses come as *rows*: one row per arm and round, one column per number that a learner keeps of an
 arm. A context reads the row of arm `a` through `first` and `values`:
@@ -18,13 +18,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from crossbandit.kernels.compilation import compiled, inlined
-
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
-Booleans = npt.NDArray[np.bool_]
+from crossbandit.types import Booleans, Floats, Integers
 
 _SHORT = 16  # rows of more numbers than this are worth adding as vectors
 
@@ -52,7 +48,7 @@ class ContextBlock(NamedTuple):
 
 
 class Rounds(NamedTuple):
-    """A stretch of n rounds to be played: what happens in it, and where to write what was done."""
+    """A batch of n rounds to be played: what happens in it, and where to write what was done."""
 
     numbers: Integers  # (n,): the number of each round's context; (0,) where contexts have none
     contexts: ContextBlock
@@ -249,9 +245,9 @@ def add_revealed(
     weights: Floats,
     rows: Floats,
 ) -> None:
-    """Add `weights[b] * rows[j]` to `estimates[b]` for the j-th arm b of the runs, in place.
+    """Add `weights[b] * rows[j]` to `estimates[b]` for the j-th arm b of the ranges, in place.
 
-    estimates: (K, columns). first, last: (runs,). weights: (K,). rows: (revealed, columns).
+    estimates: (K, columns). first, last: (ranges,). weights: (K,). rows: (revealed, columns).
     """
     j = 0
     for run in range(first.size):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from crossbandit.kernels.compilation import inlined
 
 if TYPE_CHECKING:
-    from crossbandit.kernels.rounds import Booleans, Floats
+    from crossbandit.types import Booleans, Floats
 
 
 @inlined

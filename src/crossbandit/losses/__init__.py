@@ -2,6 +2,6 @@
 
 from crossbandit.losses.forms import DenseForm, LossForm
 from crossbandit.losses.linear import LinearForm
-from crossbandit.losses.reading import Reading
+from crossbandit.losses.readout import Readout
 
-__all__ = ["DenseForm", "LinearForm", "LossForm", "Reading"]
+__all__ = ["DenseForm", "LinearForm", "LossForm", "Readout"]

@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from crossbandit.errors import InvalidContextError, InvalidLossesError, InvalidParameterError
-from crossbandit.kernels.rounds import Booleans, ContextBlock, Floats, first_outside
-from crossbandit.losses.reading import Reading
+from crossbandit.kernels.rounds import ContextBlock, first_outside
+from crossbandit.losses.readout import Readout
+from crossbandit.types import Booleans, Floats
 from crossbandit.validation import integer, reject
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from crossbandit.kernels.rounds import Integers
+    from crossbandit.types import Integers
 
 # Sums and products of a user's own may leave [0, 1] by rounding alone.
 ROUNDING = 1e-9
@@ -46,18 +47,18 @@ class LossForm(ABC):
     dtype: npt.DTypeLike = np.float64  # in which a learner keeps its estimates
 
     @abstractmethod
-    def reading(self, context: Any) -> Reading:
+    def readout(self, context: Any) -> Readout:
         """Return how `context` reads a row, or raise InvalidContextError."""
 
     @abstractmethod
     def block(self, contexts: npt.NDArray[Any], available: Booleans | None = None) -> ContextBlock:
-        """Return how a stretch of rounds reads; `contexts` has one entry a round.
+        """Return how a batch of rounds reads; `contexts` has one entry a round.
 
         So has `available` (n, arms); None stands for all arms.
         """
 
     @abstractmethod
-    def check(self, rows: Floats, arms: Sequence[int], reading: Reading) -> None:
+    def check(self, rows: Floats, arms: Sequence[int], readout: Readout) -> None:
         """Raise InvalidLossesError unless `rows` may be the losses of `arms`."""
 
     def listed(self) -> Integers:
@@ -93,18 +94,18 @@ class DenseForm(LossForm):
         self.columns = self.contexts
         self.shape = _AS_IT_IS.shape
 
-    def reading(self, context: Any) -> Reading:
+    def readout(self, context: Any) -> Readout:
         index = self._index(context, self.contexts)
-        return Reading(index, index, _AS_IT_IS)
+        return Readout(index, index, _AS_IT_IS)
 
     def block(self, contexts: npt.NDArray[Any], available: Booleans | None = None) -> ContextBlock:
         first = np.ascontiguousarray(contexts, dtype=np.int64)
         may_play = per_round(available, len(first))
         return ContextBlock(first, np.zeros_like(first), _AS_IT_IS[None], may_play)
 
-    def check(self, rows: Floats, arms: Sequence[int], reading: Reading) -> None:
+    def check(self, rows: Floats, arms: Sequence[int], readout: Readout) -> None:
         # Every context has its own column, in which a loss can be given wherever an arm is asleep.
-        del reading
+        del readout
         bad = first_outside(rows, -ROUNDING, 1.0 + ROUNDING)
         if bad >= 0:
             row, context = divmod(bad, self.columns)

@@ -11,15 +11,14 @@ import numpy as np
 
 from crossbandit.errors import InvalidContextError, InvalidLossesError
 from crossbandit.kernels.rounds import (
-    Booleans,
     ContextBlock,
-    Floats,
     first_beyond_box,
     first_loss_outside,
     first_outside,
 )
 from crossbandit.losses.forms import ROUNDING, LossForm, per_round
-from crossbandit.losses.reading import Context, Reading
+from crossbandit.losses.readout import Context, Readout
+from crossbandit.types import Booleans, Floats
 from crossbandit.validation import array, integer, reject, verbatim
 
 if TYPE_CHECKING:
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from crossbandit.kernels.rounds import Integers
+    from crossbandit.types import Integers
 
 _FLOAT = np.dtype(np.float64)  # made once
 
@@ -65,12 +64,12 @@ class LinearForm(LossForm):
             return self.columns
         return self.table[:, 0] if self.table.shape[1] == 1 else self.table
 
-    def reading(self, context: Any) -> Reading:
+    def readout(self, context: Any) -> Readout:
         if self.table is not None:
             index = self._index(context, self.table.shape[0])
-            return Reading(index, 0, self.table[index])
+            return Readout(index, 0, self.table[index])
         values = _vector(context, self.columns)
-        return Reading(tuple(values.tolist()), 0, values[None])
+        return Readout(tuple(values.tolist()), 0, values[None])
 
     def block(self, contexts: npt.NDArray[Any], available: Booleans | None = None) -> ContextBlock:
         first = np.zeros(len(contexts), dtype=np.int64)
@@ -81,23 +80,23 @@ class LinearForm(LossForm):
         vectors = np.ascontiguousarray(contexts, dtype=np.float64)
         return ContextBlock(first, np.arange(len(contexts)), vectors[:, None], may_play)
 
-    def check(self, rows: Floats, arms: Sequence[int], reading: Reading) -> None:
+    def check(self, rows: Floats, arms: Sequence[int], readout: Readout) -> None:
         """Raise InvalidLossesError unless `rows` may be the losses of `arms`.
 
-        A reading that names its available arms says nothing of those of other contexts, where the
+        A readout that names its available arms says nothing of those of other contexts, where the
         same rows may stand for losses that are nobody's. There, coefficients must be finite.
         """
         low, high = -ROUNDING, 1.0 + ROUNDING
-        bad = self._first_bad_here(rows, arms, reading, low, high)
-        where: Context = reading.context
-        if bad < 0 and self.table is not None and reading.available.size == 0:
+        bad = self._first_bad_here(rows, arms, readout, low, high)
+        where: Context = readout.context
+        if bad < 0 and self.table is not None and readout.available.size == 0:
             bad, where = self.first_bad(rows, np.asarray(arms, dtype=np.int64))
         elif bad < 0:
             bad = first_outside(rows, -_LARGEST, _LARGEST) // self.columns
         if bad < 0:
             return
         with np.errstate(all="ignore"):
-            loss = self.reading(where).losses(rows, arms)[bad]
+            loss = self.readout(where).losses(rows, arms)[bad]
         raise InvalidLossesError(
             "The 'losses' parameter of learn must hold coefficients that make a loss from 0 to 1 "
             f"of each context. Got {rows[bad].tolist()} for arm {arms[bad]}: a loss of {loss} in "
@@ -105,16 +104,16 @@ class LinearForm(LossForm):
         )
 
     def _first_bad_here(
-        self, rows: Floats, arms: Sequence[int], reading: Reading, low: float, high: float
+        self, rows: Floats, arms: Sequence[int], readout: Readout, low: float, high: float
     ) -> int:
-        """Return the first row with a loss outside the limits in the context of `reading`, or -1.
+        """Return the first row with a loss outside the limits in the context of `readout`, or -1.
 
         What an arm would lose where it is not available is nobody's loss.
         """
-        values = reading.values_of(arms)
-        if reading.available.size == 0:
+        values = readout.values_of(arms)
+        if readout.available.size == 0:
             return int(first_loss_outside(rows, values, low, high))
-        played = np.flatnonzero(reading.available[list(arms)])
+        played = np.flatnonzero(readout.available[list(arms)])
         values = values if len(values) == 1 else values[played]
         bad = int(first_loss_outside(rows[played], values, low, high))
         return bad if bad < 0 else int(played[bad])

@@ -13,7 +13,7 @@ from crossbandit.errors import OutOfMemoryError
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from crossbandit.kernels.rounds import Floats
+    from crossbandit.types import Floats
 
 # An operating system promises more memory than it has, and ends whoever takes the promise at its
 # word. This share of what is free may be asked for.

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     import duckdb
     import pandas as pd
 
-    from crossbandit.kernels.rounds import Floats
     from crossbandit.replay.source import Source
+    from crossbandit.types import Floats
 
 SHOWN_FAULTS = 10
 _SHOWN_TEXT = 40

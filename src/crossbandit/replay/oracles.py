@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from crossbandit.environments.auctions import AuctionRules
-    from crossbandit.kernels.rounds import Floats, Integers
     from crossbandit.replay.log import Auctions
+    from crossbandit.types import Floats, Integers
 
 BANDS = 25  # of values, of equal width
 

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from crossbandit.environments.auctions import AuctionRules
-    from crossbandit.kernels.rounds import Floats, Integers
     from crossbandit.replay.log import Fault
+    from crossbandit.types import Floats, Integers
 
 
 class Ledger:

@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from crossbandit.algorithms import Algorithm
-    from crossbandit.kernels.rounds import Floats, Integers
     from crossbandit.replay.log import Log, Survey
     from crossbandit.replay.strategies import Chunk, Strategy
+    from crossbandit.types import Floats, Integers
 
 MAX_BAD = 100
 _LEAST, _MOST = 1e-100, 1e100  # that the highest value may be: sums and quotients stay finite

@@ -29,9 +29,10 @@ from crossbandit.simulation.players import CompiledLearner
 if TYPE_CHECKING:
     from crossbandit.algorithms import Algorithm
     from crossbandit.environments.auctions import AuctionRules
-    from crossbandit.kernels.rounds import ContextBlock, Floats, Integers, LossBlock
+    from crossbandit.kernels.rounds import ContextBlock, LossBlock
     from crossbandit.problem import Problem
     from crossbandit.replay.log import Auctions
+    from crossbandit.types import Floats, Integers
 
 # The kinds of feedback, as compiled steps call them.
 _CODES = {

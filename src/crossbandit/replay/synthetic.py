@@ -19,7 +19,7 @@ from crossbandit.validation import choice, integer, reject
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from crossbandit.kernels.rounds import Floats
+    from crossbandit.types import Floats
 
 HIGHEST_VALUE = 10.0
 _DAYS = 14.0

@@ -99,7 +99,7 @@ def _facts(
     return (
         ("Command", command),
         ("Version", f"Crossbandit {', '.join(versions)}"),
-        ("Runs", f"{len(frame):,}, with {int(frame['horizon'].sum()):,} rounds in all"),
+        ("ArmRanges", f"{len(frame):,}, with {int(frame['horizon'].sum()):,} rounds in all"),
         *_parts(summaries),
     )
 

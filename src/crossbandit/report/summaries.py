@@ -1,4 +1,4 @@
-"""Runs gathered over their seeds: the mean, its confidence interval, the curve over time."""
+"""ArmRanges gathered over their seeds: the mean, its confidence interval, the curve over time."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def simulate_many(
     if not isinstance(algorithm, Algorithm):
         reject("simulate_many", "algorithm", "an Algorithm, such as CrossGraph()", algorithm)
     if not isinstance(environment, Environment):
-        expected = "an Environment: something with problem, context_law and losses"
+        expected = "an Environment: something with problem, context_distribution and losses"
         reject("simulate_many", "environment", expected, environment)
     choice("simulate_many", "record", record, ("full", "thin"))
     try:

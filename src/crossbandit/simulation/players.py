@@ -1,4 +1,4 @@
-"""Two ways to play a stretch of rounds: compiled, and plain through `act` and `learn`."""
+"""Two ways to play a batch of rounds: compiled, and plain through `act` and `learn`."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
     from crossbandit.algorithms import Algorithm, Learner
     from crossbandit.environments import Environment
-    from crossbandit.kernels.rounds import Booleans, Floats, Integers
+    from crossbandit.types import Booleans, Floats, Integers
 
 
 @runtime_checkable
 class CompiledLearner(Protocol):
-    """A learner that can play a stretch of rounds at once."""
+    """A learner that can play a batch of rounds at once."""
 
     algorithm: Algorithm
 
@@ -37,7 +37,7 @@ class CompiledLearner(Protocol):
         """Play the rounds: fill in the arms played and the losses incurred."""
 
 
-class Stretch(NamedTuple):
+class BatchRecord(NamedTuple):
     """What happened in consecutive rounds; one entry a round."""
 
     contexts: npt.NDArray[Any]
@@ -49,17 +49,17 @@ class Stretch(NamedTuple):
 
 def compiled_player(
     environment: BlockEnvironment, learner: CompiledLearner
-) -> Callable[[int, npt.NDArray[Any]], Stretch]:
+) -> Callable[[int, npt.NDArray[Any]], BatchRecord]:
     """Return a function that plays the rounds from `start` on, in the given contexts."""
     form, horizon = environment.problem.form, environment.problem.horizon
     # The comparator of every context pays only if most of them occur.
     listed = form.contexts is not None and horizon is not None and form.contexts <= horizon
 
-    # The last stretch is kept until the next is made. Otherwise its memory would go back to the
+    # The last batch is kept until the next is made. Otherwise its memory would go back to the
     # system and have to be fetched again, which takes as long as a third of the rounds.
     held: list[object] = []
 
-    def play(start: int, contexts: npt.NDArray[Any]) -> Stretch:
+    def play(start: int, contexts: npt.NDArray[Any]) -> BatchRecord:
         available = availability(environment, contexts)
         if available is not None:
             learner.algorithm.require_availability()
@@ -71,46 +71,46 @@ def compiled_player(
         learner.simulate(rounds)
         if available is not None:
             _check_played(learner, available, rounds.arms, start)
-        stretch = _blank(contexts)._replace(arms=rounds.arms, losses=rounds.incurred)
+        batch = _blank(contexts)._replace(arms=rounds.arms, losses=rounds.incurred)
         if listed:
-            stretch.comparator_arms[:] = environment.best_arms[contexts]
+            batch.comparator_arms[:] = environment.best_arms[contexts]
         else:
-            best_arms(environment.totals, block, stretch.comparator_arms)
-        losses_of(stretch.comparator_arms, losses, block, stretch.comparator_losses)
-        return stretch
+            best_arms(environment.totals, block, batch.comparator_arms)
+        losses_of(batch.comparator_arms, losses, block, batch.comparator_losses)
+        return batch
 
     return play
 
 
 def plain_player(
     environment: Environment, learner: Learner, tell: Callable[[int], None]
-) -> Callable[[int, npt.NDArray[Any]], Stretch]:
+) -> Callable[[int, npt.NDArray[Any]], BatchRecord]:
     """Return a function that plays the rounds from `start` on, in the given contexts."""
     form = environment.problem.form
     totals = _totals(environment, tell)
 
-    def play(start: int, contexts: npt.NDArray[Any]) -> Stretch:
-        stretch = _blank(contexts)
+    def play(start: int, contexts: npt.NDArray[Any]) -> BatchRecord:
+        batch = _blank(contexts)
         available = availability(environment, contexts)
-        best_arms(totals, form.block(contexts, available), stretch.comparator_arms)
+        best_arms(totals, form.block(contexts, available), batch.comparator_arms)
         for i, context in enumerate(contexts):
             now = slice(i, i + 1)
             rows = checked_rows(environment, start + i)
             decision = learner.act(context, None if available is None else available[i])
             learner.learn(decision, rows[list(decision.revealed)])
-            stretch.arms[i] = decision.arm
+            batch.arms[i] = decision.arm
             block, losses = form.block(contexts[now]), row_block(rows[None])
-            losses_of(stretch.arms[now], losses, block, stretch.losses[now])
-            best = stretch.comparator_arms[now]
-            losses_of(best, losses, block, stretch.comparator_losses[now])
-        return stretch
+            losses_of(batch.arms[now], losses, block, batch.losses[now])
+            best = batch.comparator_arms[now]
+            losses_of(best, losses, block, batch.comparator_losses[now])
+        return batch
 
     return play
 
 
-def _blank(contexts: npt.NDArray[Any]) -> Stretch:
+def _blank(contexts: npt.NDArray[Any]) -> BatchRecord:
     rounds = len(contexts)
-    return Stretch(
+    return BatchRecord(
         contexts,
         np.empty(rounds, dtype=np.int64),
         np.empty(rounds),

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from crossbandit.errors import CrossbanditError
-from crossbandit.simulation.players import Stretch
+from crossbandit.simulation.players import BatchRecord
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from crossbandit.algorithms import Algorithm
     from crossbandit.environments import Environment
-    from crossbandit.kernels.rounds import Floats, Integers
+    from crossbandit.types import Floats, Integers
 
 THIN_POINTS = 1000
 
@@ -39,7 +39,7 @@ class Run:
     regret: Floats
     loss: float
     comparator_loss: float
-    log: Stretch | None = None
+    log: BatchRecord | None = None
 
     @property
     def final_regret(self) -> float:
@@ -71,7 +71,7 @@ class Run:
         """The comparator's loss in each round."""
         return self._log().comparator_losses
 
-    def _log(self) -> Stretch:
+    def _log(self) -> BatchRecord:
         if self.log is None:
             raise CrossbanditError(
                 "This run kept a thinned regret curve and no single rounds. Simulate with "
@@ -87,9 +87,9 @@ class Run:
 
 
 class Recorder(Protocol):
-    """Takes a run stretch by stretch, and gives it back as a whole."""
+    """Takes a run batch by batch, and gives it back as a whole."""
 
-    def take(self, stretch: Stretch) -> None:
+    def take(self, batch: BatchRecord) -> None:
         """Record the next rounds."""
 
     def finish(
@@ -102,15 +102,15 @@ class FullRecorder:
     """Keeps every round."""
 
     def __init__(self) -> None:
-        self._stretches: list[Stretch] = []
+        self._batches: list[BatchRecord] = []
 
-    def take(self, stretch: Stretch) -> None:
-        self._stretches.append(stretch)
+    def take(self, batch: BatchRecord) -> None:
+        self._batches.append(batch)
 
     def finish(
         self, algorithm: Algorithm, environment: Environment, seed: np.random.SeedSequence
     ) -> Run:
-        log = Stretch(*(np.concatenate(parts) for parts in zip(*self._stretches, strict=True)))
+        log = BatchRecord(*(np.concatenate(parts) for parts in zip(*self._batches, strict=True)))
         return Run(
             algorithm=algorithm,
             environment=environment,
@@ -133,16 +133,14 @@ class ThinRecorder:
         self._played = 0
         self._last = self._loss = self._comparator_loss = 0.0
 
-    def take(self, stretch: Stretch) -> None:
-        stop = self._played + stretch.arms.size
+    def take(self, batch: BatchRecord) -> None:
+        stop = self._played + batch.arms.size
         first, last = np.searchsorted(self._rounds, [self._played, stop], side="right")
-        curve = _going_on(self._last, stretch.losses - stretch.comparator_losses)
+        curve = _going_on(self._last, batch.losses - batch.comparator_losses)
         self._regret.append(curve[self._rounds[first:last] - self._played])
         self._last = float(curve[-1])
-        self._loss = float(_going_on(self._loss, stretch.losses)[-1])
-        self._comparator_loss = float(
-            _going_on(self._comparator_loss, stretch.comparator_losses)[-1]
-        )
+        self._loss = float(_going_on(self._loss, batch.losses)[-1])
+        self._comparator_loss = float(_going_on(self._comparator_loss, batch.comparator_losses)[-1])
         self._played = stop
 
     def finish(
@@ -160,6 +158,6 @@ class ThinRecorder:
 
 
 def _going_on(sum_: float, numbers: Floats) -> Floats:
-    """Return the sums from `sum_` on, one number after the other: wherever stretches end."""
+    """Return the sums from `sum_` on, one number after the other: wherever batches end."""
     sums: Floats = np.cumsum(np.append(sum_, numbers))
     return sums

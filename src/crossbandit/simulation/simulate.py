@@ -9,7 +9,7 @@ import numpy as np
 
 from crossbandit.algorithms import Algorithm
 from crossbandit.environments import BlockEnvironment, Environment
-from crossbandit.environments.environment import horizon_of, longest_stretch
+from crossbandit.environments.environment import horizon_of, longest_batch
 from crossbandit.errors import InvalidContextError, InvalidLossesError, InvalidParameterError
 from crossbandit.kernels.rounds import first_outside
 from crossbandit.losses import LinearForm
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 
     from crossbandit.algorithms import Learner
     from crossbandit.problem import Problem
-    from crossbandit.simulation.players import Stretch
+    from crossbandit.simulation.players import BatchRecord
     from crossbandit.simulation.run import Recorder, Run
 
 # Where the contexts have no list, this many draws stand for their law.
 LAW_SAMPLE = 1000
 
-_FIRST_STRETCH = 256
-_STRETCH_SECONDS = 0.1
+_FIRST_BATCH = 256
+_BATCH_SECONDS = 0.1
 
 
 def simulate(
@@ -66,7 +66,7 @@ def simulate(
     if not isinstance(algorithm, Algorithm):
         reject("simulate", "algorithm", "an Algorithm, such as CrossGraph()", algorithm)
     if not isinstance(environment, Environment):
-        expected = "an Environment: something with problem, context_law and losses"
+        expected = "an Environment: something with problem, context_distribution and losses"
         reject("simulate", "environment", expected, environment)
     choice("simulate", "record", record, ("full", "thin"))
     return play_through(
@@ -100,30 +100,30 @@ def play_through(
     generator = stream(seed, "contexts")
     with progress(algorithm.id, horizon, show=show_progress) as tell:
         play = _player(world, learner, tell, compiled=compiled)
-        for start, stop in timed_stretches(world):
+        for start, stop in timed_batches(world):
             if stopped():
                 raise KeyboardInterrupt
-            stretch = play(start, _contexts(world, generator, stop - start))
-            _check(stretch, start)
-            recorder.take(stretch)
+            batch = play(start, _contexts(world, generator, stop - start))
+            _check(batch, start)
+            recorder.take(batch)
             tell(stop)
     return recorder.finish(algorithm, environment, seed)
 
 
-def timed_stretches(world: Environment) -> Iterator[tuple[int, int]]:
-    """Yield the stretches of a simulation, each about as long as a person waits without noticing.
+def timed_batches(world: Environment) -> Iterator[tuple[int, int]]:
+    """Yield the batches of a simulation, each about as long as a person waits without noticing.
 
     A round takes from a tenth of a microsecond to many milliseconds; so the length follows the
     clock. It does not matter for the result.
     """
-    horizon, length, longest = horizon_of(world), _FIRST_STRETCH, longest_stretch(world)
+    horizon, length, longest = horizon_of(world), _FIRST_BATCH, longest_batch(world)
     start = 0
     while start < horizon:
         length = min(length, longest)
         stop = min(start + length, horizon)
         began = time.monotonic()
         yield start, stop
-        factor = _STRETCH_SECONDS / max(time.monotonic() - began, 1e-9)
+        factor = _BATCH_SECONDS / max(time.monotonic() - began, 1e-9)
         length = 2 * max(1, int(length * min(max(factor, 0.1), 8.0)) // 2)
         start = stop
 
@@ -155,7 +155,7 @@ def _contexts(
     environment: Environment, generator: np.random.Generator, horizon: int
 ) -> npt.NDArray[Any]:
     """Draw the contexts of all rounds; refuse what the problem does not have."""
-    contexts = np.asarray(environment.context_law.draw(generator, horizon))
+    contexts = np.asarray(environment.context_distribution.draw(generator, horizon))
     form = environment.problem.form
     if form.contexts is None:
         expected = f"{horizon} vectors of {form.columns} finite numbers"
@@ -176,17 +176,17 @@ def _contexts(
     return contexts
 
 
-def _check(stretch: Stretch, start: int) -> None:
+def _check(batch: BatchRecord, start: int) -> None:
     """Raise unless every loss that was met lies in [0, 1]."""
-    met = np.stack([stretch.losses, stretch.comparator_losses])
+    met = np.stack([batch.losses, batch.comparator_losses])
     bad = first_outside(met, -ROUNDING, 1.0 + ROUNDING)
     if bad < 0:
         return
-    who, i = divmod(bad, stretch.arms.size)
-    arm = (stretch.arms, stretch.comparator_arms)[who][i]
+    who, i = divmod(bad, batch.arms.size)
+    arm = (batch.arms, batch.comparator_arms)[who][i]
     raise InvalidLossesError(
         f"The environment's losses must lie in [0, 1]. Got {met[who, i]} in round {start + i} for "
-        f"arm {arm} in context {stretch.contexts[i]}. crossbandit.checks.check_environment finds "
+        f"arm {arm} in context {batch.contexts[i]}. crossbandit.checks.check_environment finds "
         "such rounds."
     )
 
@@ -196,7 +196,7 @@ def _problem(
 ) -> Problem:
     if not algorithm.needs_context_distribution:
         return environment.problem
-    law = environment.context_law
+    law = environment.context_distribution
     if law.probabilities is not None:
         return environment.problem.with_distribution(law.probabilities)
     return environment.problem.with_sample(law.draw(stream(seed, "law"), LAW_SAMPLE))
@@ -208,7 +208,7 @@ def _player(
     tell: Callable[[int], None],
     *,
     compiled: bool | None,
-) -> Callable[[int, npt.NDArray[Any]], Stretch]:
+) -> Callable[[int, npt.NDArray[Any]], BatchRecord]:
     if (
         compiled is not False
         and isinstance(environment, BlockEnvironment)

@@ -43,7 +43,7 @@ def _part(value: Any) -> Any:
     name = parameters.pop("name")
     if name in graphs.registered():
         return build_graph(name, **parameters)
-    return environments.build_law(name, **parameters)
+    return environments.build_distribution(name, **parameters)
 
 
 # What was loaded from a file, by the file's stem: the file, those beside it that it imports, and
@@ -102,7 +102,7 @@ def is_own(environment: str, algorithm: str) -> bool:
     ]
     for value in data.values():
         if isinstance(value, dict):
-            known = {**environments.registered_laws(), **graphs.registered()}
+            known = {**environments.registered_distributions(), **graphs.registered()}
             makers.append(known.get(value["name"]))
     return any(not getattr(maker, "__module__", "").startswith("crossbandit.") for maker in makers)
 

@@ -8,7 +8,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from crossbandit import graphs
-from crossbandit.environments.registry import registered_laws
+from crossbandit.environments.registry import registered_distributions
 from crossbandit.errors import CrossbanditError
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def _choices(place: Place, value: Any, annotation: str) -> Iterator[Any]:
 def _nested(place: Place, table: dict[str, Any], annotation: str) -> Iterator[dict[str, Any]]:
     kinds = {
         "FeedbackGraph": ("graph", graphs.registered()),
-        "ContextLaw": ("context law", registered_laws()),
+        "ContextDistribution": ("context law", registered_distributions()),
     }
     for type_name, (what, known) in kinds.items():
         if type_name in annotation:

@@ -108,7 +108,7 @@ def ignore_interrupts() -> None:
 def _keep_freed_memory() -> None:
     """Let the process keep memory that it frees; it will want it again in a millisecond.
 
-    By default, glibc returns the arrays of a stretch of rounds to the system after every stretch.
+    By default, glibc returns the arrays of a batch of rounds to the system after every batch.
     Getting them back costs a third of a long run, and more where several workers ask at once.
     """
     with contextlib.suppress(AttributeError, OSError, TypeError):  # another C library
@@ -166,15 +166,15 @@ def kind(environment: str, algorithm: str) -> tuple[str, str]:
 
 
 class _EnoughError(Exception):
-    """The first stretch of a run has been played."""
+    """The first batch of a run has been played."""
 
 
 def _warm_up(algorithm: Algorithm, environment: Environment, seed: int) -> None:
-    """Play the first stretch of a run, so that loading and compiling do not count as its time."""
-    stretches = iter([False])
+    """Play the first batch of a run, so that loading and compiling do not count as its time."""
+    batches = iter([False])
 
     def stopped() -> bool:
-        for go_on in stretches:
+        for go_on in batches:
             return go_on
         raise _EnoughError
 

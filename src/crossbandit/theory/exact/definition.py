@@ -16,7 +16,7 @@ import numpy as np
 if TYPE_CHECKING:
     from crossbandit.graphs import FeedbackGraph
     from crossbandit.kernels.epochs import EpochParameters
-    from crossbandit.kernels.rounds import Floats
+    from crossbandit.types import Floats
 
 
 class Pair(NamedTuple):

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from crossbandit.algorithms import Decision, Learner
-    from crossbandit.kernels.rounds import Floats
+    from crossbandit.types import Floats
 
 
 class _Script:

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from crossbandit.algorithms import Learner
-    from crossbandit.kernels.rounds import Floats
     from crossbandit.theory.statements import Subject
+    from crossbandit.types import Floats
 
 _MARGIN = 1e-12  # how close to the expected turning point the retention is probed
 _BISECTIONS = 60

@@ -20,7 +20,7 @@ from crossbandit.theory.statements import Effort, Outcome, Subject, statement
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from crossbandit.kernels.rounds import Floats
+    from crossbandit.types import Floats
 
 NU = np.array([0.25, 0.75])
 _ETA = 0.8  # so large that the fallback occurs

@@ -16,8 +16,8 @@ from crossbandit.theory.statements import Effort, Outcome, Subject, statement
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from crossbandit.kernels.rounds import Floats
     from crossbandit.theory.exact.definition import Pair
+    from crossbandit.types import Floats
 
 
 @statement(25, "Section 3.3: lhat and b", "Lemma 11 (proof): mean of the population estimate")

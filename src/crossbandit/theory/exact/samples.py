@@ -22,7 +22,7 @@ from crossbandit.theory.statements import Effort, Outcome, Subject, statement
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from crossbandit.kernels.rounds import Floats
+    from crossbandit.types import Floats
 
 
 class _Seen(NamedTuple):

@@ -12,7 +12,7 @@ from crossbandit.theory.statements import Outcome
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from crossbandit.kernels.rounds import Floats
+    from crossbandit.types import Floats
 
 ROUNDING = 1e-12
 """What is an equality in the paper may differ by this much in floating point."""

@@ -24,7 +24,7 @@ from crossbandit.theory.statements import Effort, Outcome, Subject, statement
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from crossbandit.kernels.rounds import Floats
+    from crossbandit.types import Floats
 
 _NU = np.array([0.25, 0.75])
 _ALGORITHM = CrossGraphKnown(eta=0.8, gamma=0.05, rho=0.2, beta=0.1)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from crossbandit.kernels.rounds import Floats
+    from crossbandit.types import Floats
 
 _SAMPLES = (8, 32, 128, 512)  # n = L / 2
 _STABLE = 4.0  # the C of gamma >= C iota / L

@@ -36,7 +36,7 @@ from crossbandit.theory.statements import Effort, Outcome, Subject, statement
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from crossbandit.kernels.rounds import Floats
+    from crossbandit.types import Floats
 
 _C_BETA = 4.0  # the C_0 of Lemma 15
 

@@ -27,17 +27,13 @@ from crossbandit.theory.statements import Effort, Outcome, Subject, statement
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    import numpy.typing as npt
-
-    from crossbandit.kernels.rounds import Floats
-
-    Bools = npt.NDArray[np.bool_]
+    from crossbandit.types import Booleans, Floats
 
 
 # ------------------------------------------------------------------------------- the two sides
 
 
-def graph_inverse(reveals: Bools, alpha: int, weights: Floats) -> Sides:
+def graph_inverse(reveals: Booleans, alpha: int, weights: Floats) -> Sides:
     """Lemma 4, for positive weights (K,) that sum to at most 1 and are at least epsilon < 1/2.
 
     `reveals` (K, K) has no self-loops: an arm's own weight is counted once.

@@ -16,7 +16,7 @@ from crossbandit.theory.statements import Effort, Outcome
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from crossbandit.kernels.rounds import Floats
+    from crossbandit.types import Floats
 
 _SLACK = 1e-9  # what rounding may add to a ratio
 _BUDGET = {Effort.QUICK: 600, Effort.FULL: 10_000}  # evaluations

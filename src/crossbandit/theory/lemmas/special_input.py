@@ -17,7 +17,7 @@ from crossbandit.theory.statements import Effort, Outcome, Subject, statement
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from crossbandit.kernels.rounds import Floats
+    from crossbandit.types import Floats
 
 
 def away_quadratic(round_: Round) -> Sides:

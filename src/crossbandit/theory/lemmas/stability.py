@@ -30,11 +30,8 @@ from crossbandit.theory.statements import Effort, Outcome, Subject, statement
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    import numpy.typing as npt
+    from crossbandit.types import Booleans, Floats
 
-    from crossbandit.kernels.rounds import Floats
-
-    Bools = npt.NDArray[np.bool_]
 
 ODDS = 4.0  # the C of Lemma 7, times 1 - rho
 
@@ -74,7 +71,7 @@ def cumulative_input(
 
 
 def graph_sum(
-    epoch: StableEpoch, graph: FeedbackGraph, reveals: Bools, m_hat: Floats, p: Floats
+    epoch: StableEpoch, graph: FeedbackGraph, reveals: Booleans, m_hat: Floats, p: Floats
 ) -> Sides:
     """The graph-sum bound over the regular arms, with the constants of Lemmas 4 and 6."""
     loopless = graph.arms_without_self_loop

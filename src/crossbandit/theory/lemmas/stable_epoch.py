@@ -15,7 +15,7 @@ from crossbandit.theory.lemmas.search import Case, Point, Sides, distribution, g
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from crossbandit.kernels.rounds import Floats
+    from crossbandit.types import Floats
 
 LOG_2 = math.log(2)
 C_0 = 0.25

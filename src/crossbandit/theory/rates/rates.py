@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from crossbandit.algorithms import CrossGraph
     from crossbandit.environments import Environment
-    from crossbandit.kernels.rounds import Floats
     from crossbandit.problem import Problem
+    from crossbandit.types import Floats
 
     Rule = Callable[[Problem], CrossGraph]
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from crossbandit.graphs import FeedbackGraph
-    from crossbandit.kernels.rounds import Floats
+    from crossbandit.types import Floats
 
 _ROUNDING = 1e-9
 _SURPRISE = 1e-5  # of a mean difference, were the true one zero

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
     from crossbandit.environments import Environment
     from crossbandit.kernels.epochs import EpochParameters
-    from crossbandit.kernels.rounds import Floats, Integers
     from crossbandit.streams import Seed
+    from crossbandit.types import Floats, Integers
 
 TERMS = ("bias_1", "bias_2", "bias_3", "bias_4", "bias_5", "ftrl")
 SIGNS = {"bias_5": -1.0}

@@ -26,7 +26,7 @@ from crossbandit.theory.statements import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from crossbandit.kernels.rounds import Floats
+    from crossbandit.types import Floats
 
 _SURPRISE = 1e-6  # of the observed failures, were the bound true: below it, the bound is refuted
 

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from crossbandit.algorithms import CrossGraph
     from crossbandit.environments import Environment
     from crossbandit.kernels.epochs import EpochParameters
-    from crossbandit.kernels.rounds import Floats
     from crossbandit.streams import Seed
     from crossbandit.theory.runs.trajectories import Epoch, Pair
+    from crossbandit.types import Floats
 
 _LEAST = 1e-300  # of a weight: what is smaller is nothing, and has no ratio
 

@@ -37,7 +37,7 @@ class GraphBenchmark(BlockEnvironment):
         self._favour = favour
         self._favoured = horizon if favoured is None else favoured
         self.problem = self._linear.problem.with_graph(graph)
-        self.context_law = self._linear.context_law
+        self.context_distribution = self._linear.context_distribution
 
     def block(self, start: int, stop: int) -> LossBlock:
         block = self._linear.block(start, stop)

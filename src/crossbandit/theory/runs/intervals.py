@@ -10,7 +10,7 @@ import numpy as np
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from crossbandit.kernels.rounds import Floats
+    from crossbandit.types import Floats
 
 CONFIDENCE = 0.95
 _RESAMPLES = 2_000

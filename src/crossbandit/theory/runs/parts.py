@@ -10,9 +10,9 @@ from crossbandit.validation import choice
 
 if TYPE_CHECKING:
     from crossbandit.kernels.epochs import EpochParameters
-    from crossbandit.kernels.rounds import Floats
     from crossbandit.theory.runs.trajectories import Pair
     from crossbandit.theory.runs.worlds import World
+    from crossbandit.types import Floats
 
 
 class Parts(NamedTuple):

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
     from crossbandit.algorithms import CrossGraph, Decision, Learner
     from crossbandit.kernels.epochs import EpochParameters
-    from crossbandit.kernels.rounds import Floats
     from crossbandit.streams import Seed
     from crossbandit.theory.runs.worlds import World
+    from crossbandit.types import Floats
 
 TOLERANCE = 1e-9  # of a probability: both sides round differently, and sums are long
 _PANEL = 16  # contexts whose whole policy is compared at the beginning of each epoch
@@ -85,7 +85,7 @@ def replay(algorithm: CrossGraph, world: World, seed: Seed) -> Iterator[Pair]:
     problem = world.environment.problem
     parameters = algorithm.parameters(problem)
     learner = algorithm.start(problem, seed=root)
-    contexts = world.environment.context_law.draw(stream(root, "contexts"), world.horizon)
+    contexts = world.environment.context_distribution.draw(stream(root, "contexts"), world.horizon)
     uniforms = stream(root, "learner").random(2 * world.horizon)  # four per pair of rounds
     state = _State(world, parameters)
     for first in range(0, world.horizon - 1, 2):

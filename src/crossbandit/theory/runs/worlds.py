@@ -13,8 +13,8 @@ from crossbandit.losses import LinearForm
 from crossbandit.validation import reject, verbatim
 
 if TYPE_CHECKING:
-    from crossbandit.kernels.rounds import Floats, Integers
     from crossbandit.losses import LossForm
+    from crossbandit.types import Floats, Integers
 
 
 _KEPT = 2  # rounds: a pair
@@ -54,9 +54,9 @@ class World:
 def world_of(owner: str, environment: Environment) -> World:
     """Look at an environment, which must have a list of contexts."""
     if not isinstance(environment, Environment):
-        expected = "an Environment: something with problem, context_law and losses"
+        expected = "an Environment: something with problem, context_distribution and losses"
         reject(owner, "environment", expected, environment)
-    problem, law = environment.problem, environment.context_law.probabilities
+    problem, law = environment.problem, environment.context_distribution.probabilities
     if law is None or problem.contexts is None:
         expected = "an Environment with a list of contexts, each with its probability"
         reject(owner, "environment", expected, verbatim("contexts without end"))

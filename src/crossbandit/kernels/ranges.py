@@ -1,4 +1,4 @@
-"""Neighbourhoods as runs of consecutive arms, and the mass of each from one prefix sum."""
+"""Neighbourhoods as ranges of consecutive arms, and the mass of each from one prefix sum."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ import numpy.typing as npt
 from crossbandit.kernels.compilation import inlined
 
 
-class Runs(NamedTuple):
-    """The neighbourhoods of K arms; arm `a` owns the runs `starts[a] : starts[a + 1]`.
+class ArmRanges(NamedTuple):
+    """The neighbourhoods of K arms; arm `a` owns the ranges `starts[a] : starts[a + 1]`.
 
-    Run `i` holds the arms `first[i], ..., last[i]`, both included. Within an arm the runs ascend
+    Run `i` holds the arms `first[i], ..., last[i]`, both included. Within an arm the ranges ascend
     and neither overlap nor touch.
     """
 
     starts: npt.NDArray[np.int64]  # (K + 1,)
-    first: npt.NDArray[np.int64]  # (runs,)
-    last: npt.NDArray[np.int64]  # (runs,)
+    first: npt.NDArray[np.int64]  # (ranges,)
+    last: npt.NDArray[np.int64]  # (ranges,)
 
 
 @inlined
-def run_masses(
-    runs: Runs,
+def range_masses(
+    ranges: ArmRanges,
     mass: npt.NDArray[np.float64],
     sums: npt.NDArray[np.float64],
     out: npt.NDArray[np.float64],
 ) -> None:
-    """Set `out[a]` to the mass of arm a's neighbourhood, in time proportional to arms plus runs.
+    """Set `out[a]` to the mass of arm a's neighbourhood, in time proportional to arms plus ranges.
 
     mass, out: (K,). sums: (2, K + 1), scratch. A run that touches an end is read off one
     sum; only a run in the middle is a difference of two, and that never falls below its own two
@@ -47,9 +47,9 @@ def run_masses(
         suffix[arms - 1 - a] = above
     for a in range(arms):
         total = 0.0
-        for i in range(runs.starts[a], runs.starts[a + 1]):
-            first = runs.first[i]
-            last = runs.last[i]
+        for i in range(ranges.starts[a], ranges.starts[a + 1]):
+            first = ranges.first[i]
+            last = ranges.last[i]
             if first == last:
                 total += mass[first]
             elif first == 0:

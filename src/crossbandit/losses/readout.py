@@ -12,7 +12,7 @@ from crossbandit.validation import reject
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from crossbandit.kernels.rounds import Booleans, Floats
+    from crossbandit.types import Booleans, Floats
 
 Context = int | tuple[float, ...]
 
@@ -21,7 +21,7 @@ _ALL_ARMS = np.empty(0, dtype=np.bool_)
 _ALL_ARMS.flags.writeable = False
 
 
-class Reading(NamedTuple):
+class Readout(NamedTuple):
     """A context as the kernels see it: the columns it reads, with which factors, for which arms."""
 
     context: Context
@@ -29,8 +29,8 @@ class Reading(NamedTuple):
     values: Floats  # (arms or 1, width)
     available: Booleans = _ALL_ARMS  # (arms,), or empty if all are
 
-    def restricted(self, available: Any, arms: int) -> Reading:
-        """Return this reading for the arms that are available, or raise InvalidContextError."""
+    def restricted(self, available: Any, arms: int) -> Readout:
+        """Return this readout for the arms that are available, or raise InvalidContextError."""
         try:
             mask = np.asarray(available)
         except ValueError:  # rows of different lengths

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from crossbandit import FeedbackGraph, graphs
-from crossbandit.kernels.rounds import Floats
+from crossbandit.types import Floats
 from tests.reference.graphs import in_mass
 
 GRAPHS = [

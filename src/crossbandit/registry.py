@@ -1,0 +1,80 @@
+"""Things by name, so that a study file can ask for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from difflib import get_close_matches
+from typing import Any, TypeVar
+
+from crossbandit.errors import InvalidParameterError
+
+_Builder = TypeVar("_Builder", bound=Callable[..., Any])
+
+
+class Registry:
+    """Functions or classes by name; each makes one kind of thing from plain numbers and strings.
+
+    Args:
+        kind: What the things are, for messages: "graph", "environment", "algorithm".
+    """
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+        self._builders: dict[str, Callable[..., Any]] = {}
+
+    def register(self, name: str) -> Callable[[_Builder], _Builder]:
+        """Return a decorator that makes a builder known by `name`.
+
+        Args:
+            name: The name under which `build` finds it.
+
+        Raises:
+            InvalidParameterError: Another function or class has this name.
+        """
+
+        def remember(builder: _Builder) -> _Builder:
+            known = self._builders.setdefault(name, builder)
+            if _origin(known) != _origin(builder):
+                raise InvalidParameterError(
+                    f"The name {name!r} belongs to {known.__qualname__}. Give the {self.kind} "
+                    f"{builder.__qualname__} a name of its own."
+                )
+            self._builders[name] = builder  # a module that was loaded again replaces its own
+            return builder
+
+        return remember
+
+    def registered(self) -> dict[str, Callable[..., Any]]:
+        """Return every registered builder by its name."""
+        return dict(self._builders)
+
+    def builder(self, name: object) -> Callable[..., Any]:
+        """Return the builder of this name.
+
+        Args:
+            name: A registered name.
+
+        Raises:
+            InvalidParameterError: There is none; the message lists those that there are.
+        """
+        if not isinstance(name, str) or name not in self._builders:
+            hint = get_close_matches(str(name), self._builders, n=1)
+            raise InvalidParameterError(
+                f"There is no {self.kind} {name!r}. Registered are: "
+                f"{', '.join(sorted(self._builders))}."
+                + (f" Did you mean {hint[0]!r}?" if hint else "")
+            )
+        return self._builders[name]
+
+    def build(self, name: str, **parameters: Any) -> Any:
+        """Return what the builder of this name makes.
+
+        Args:
+            name: A registered name.
+            **parameters: What the builder takes.
+        """
+        return self.builder(name)(**parameters)
+
+
+def _origin(builder: Callable[..., Any]) -> tuple[str, str]:
+    return builder.__module__, builder.__qualname__
