@@ -18,7 +18,9 @@ LINK = re.compile(r"\]\(([^)#]+)[^)]*\)")
 def test_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     # What a page registers goes with it.
-    monkeypatch.setattr("crossbandit.algorithms.algorithm._REGISTRY", dict(registered()))
+    monkeypatch.setattr(
+        "crossbandit.algorithms.algorithm._ALGORITHMS._builders", dict(registered())
+    )
     text = page.read_text(encoding="utf-8")
     blocks = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
     namespace: dict[str, Any] = {"__name__": page.stem}
