@@ -572,20 +572,25 @@ ENVIRONMENTS: dict[str, Refusal] = {
         InvalidParameterError,
         "'context_distribution' parameter of switching must be 4 probabilities. Got an array of",
     ),
+    "switching: a graph for a distribution": (
+        lambda: switching(G, 100, contexts=4, context_distribution=cast("Any", G)),
+        InvalidParameterError,
+        "'context_distribution' parameter of switching must be 4 probabilities. Got Feedback",
+    ),
     "contexts: none": (
         lambda: FiniteContexts(0),
         InvalidParameterError,
-        "'law' .* at least 1. Got 0",
+        "'distribution' .* at least 1. Got 0",
     ),
     "contexts: no probabilities": (
         lambda: FiniteContexts([]),
         InvalidParameterError,
-        r"'law' .* probabilities. Got an array of shape \(0,\)",
+        r"'distribution' .* probabilities. Got an array of shape \(0,\)",
     ),
     "contexts: sum": (
         lambda: FiniteContexts([0.5, 0.4]),
         InvalidParameterError,
-        "'law' .* sum to 1. Got a sum of 0.9",
+        "'distribution' .* sum to 1. Got a sum of 0.9",
     ),
     "zipf: no contexts": (
         lambda: zipf(0),

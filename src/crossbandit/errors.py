@@ -1,4 +1,4 @@
-"""Every error that Crossbandit raises on purpose.
+"""All errors that Crossbandit raises on purpose.
 
 ::
 
@@ -19,7 +19,7 @@
     │   └── BackendError            an engine that is not installed or does not answer
     └── CheckFailedError            a rule that `crossbandit.checks` tests is broken
 
-A bad argument raises before anything has changed: the object that was called is as it was.
+A bad argument raises before anything has changed.
 """
 
 __all__ = [
@@ -43,11 +43,11 @@ __all__ = [
 
 
 class CrossbanditError(Exception):
-    """The root: catch this to catch everything that the package raises on purpose."""
+    """Base class of all errors that the package raises on purpose."""
 
 
 class InvalidInputError(CrossbanditError, ValueError):
-    """A value that was handed in does not fit."""
+    """An argument is not valid."""
 
 
 class InvalidParameterError(InvalidInputError):
@@ -71,7 +71,7 @@ class DecisionError(CrossbanditError):
 
 
 class IndependenceNumberError(CrossbanditError):
-    """The exact independence number is out of reach; bounds are not."""
+    """The exact independence number cannot be computed in time; bounds can."""
 
 
 class OutOfMemoryError(CrossbanditError, MemoryError):

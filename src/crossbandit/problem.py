@@ -23,16 +23,29 @@ _LONGEST = 2**62  # of a horizon: rounds are counted in 64 bits
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Problem:
-    """The graph, the contexts, the form of the losses and, if it is known, the horizon.
+    """What a learner knows beforehand: graph, contexts, form of the losses, and perhaps horizon.
 
-    Give either `contexts`, their number: losses are then dense, one per context; or `features`:
-    losses are then linear in them. `features` is their number (a context is a feature vector) or a
-    table of shape (contexts, features), or (contexts, arms, features) where features differ from
-    arm to arm (a context is the number of an entry). `context_distribution`, one probability per
-    context, is for algorithms that need to know it; where contexts are feature vectors without
-    end, a `context_sample` (vectors, features) takes its place. With dense losses, a `precision` of
-    "float32" halves a learner's memory; each sum of n weighted losses is then off by up to n times
-    6e-8 of itself.
+    Give either `contexts` or `features`. With `contexts`, losses are *dense*: a loss for each
+    context. With `features`, losses are *linear* in the features of a context.
+
+    Args:
+        graph: The feedback graph, of at least 2 arms.
+        contexts: The number of contexts. A context is then a number from 0.
+        features: The number of features; a context is then a feature vector. Or a table of shape
+            (contexts, features), or (contexts, arms, features) if features differ between arms; a
+            context is then the number of a table entry.
+        horizon: The number of rounds, if it is known.
+        precision: "float64", or "float32" for half the memory with dense losses. A sum of n
+            weighted losses then has a relative error of up to n times 6e-8.
+        context_distribution: A probability for each context, for algorithms that need it.
+        context_sample: Feature vectors of shape (vectors, features) that represent the distribution
+            of continuous contexts, for algorithms that need it.
+
+    Attributes:
+        form: How losses are stored and read; set from `contexts` and `features`.
+
+    Raises:
+        InvalidParameterError: A parameter is out of range, or parameters do not fit together.
 
     >>> from crossbandit import graphs
     >>> Problem(graphs.threshold(100), features=2, horizon=10_000)
@@ -65,7 +78,7 @@ class Problem:
             object.__setattr__(self, "horizon", horizon)
         if self.context_distribution is not None:
             if form.contexts is None:
-                got = verbatim("one for feature vectors without end; give context_sample instead")
+                got = verbatim("one for continuous contexts; give context_sample instead")
                 reject("Problem", "context_distribution", "left out, or features be a table", got)
             distribution = probabilities(
                 "Problem", "context_distribution", self.context_distribution, form.contexts
@@ -110,15 +123,27 @@ class Problem:
         return self.graph.arms
 
     def with_distribution(self, distribution: npt.ArrayLike) -> Problem:
-        """Return this problem with a known law of the contexts."""
+        """Return this problem with a known distribution of the contexts.
+
+        Args:
+            distribution: A probability for each context.
+        """
         return self._replace(context_distribution=distribution)
 
     def with_sample(self, vectors: npt.ArrayLike) -> Problem:
-        """Return this problem with feature vectors that stand for the law of the contexts."""
+        """Return this problem with a sample of its continuous contexts.
+
+        Args:
+            vectors: Feature vectors of shape (vectors, features).
+        """
         return self._replace(context_sample=vectors)
 
     def with_graph(self, graph: FeedbackGraph) -> Problem:
-        """Return this problem on another graph."""
+        """Return this problem with another graph.
+
+        Args:
+            graph: A feedback graph.
+        """
         return self._replace(graph=graph)
 
     def _replace(self, **changes: Any) -> Problem:
@@ -144,7 +169,7 @@ class Problem:
         return hash((self.graph, self.contexts, self.form.columns, self.horizon))
 
     def parts(self) -> dict[str, Any]:
-        """Return what `Problem` is made from: the graph in its JSON form, arrays as they are."""
+        """Return the constructor's arguments: the graph in its JSON form, arrays unchanged."""
         linear = isinstance(self.form, LinearForm)
         return {
             "graph": self.graph.to_json(),
@@ -162,7 +187,11 @@ class Problem:
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Problem:
-        """Return the problem that `to_json` wrote."""
+        """Return the problem that `to_json` wrote.
+
+        Args:
+            data: What `to_json` returned.
+        """
         return cls(**{**data, "graph": FeedbackGraph.from_json(data["graph"])})
 
 
@@ -171,7 +200,7 @@ def _plain(value: Any) -> Any:
 
 
 def required_graph(owner: str, graph: object) -> FeedbackGraph:
-    """Return `graph`, or refuse what is not one."""
+    """Return `graph`; raise if it is not a FeedbackGraph."""
     if not isinstance(graph, FeedbackGraph):
         reject(owner, "graph", "a FeedbackGraph", graph)
     return graph

@@ -1,7 +1,7 @@
-"""Randomness by name: every part of an experiment draws from a stream of its own.
+"""Random streams by name: every part of an experiment draws from its own stream.
 
-A stream depends on the seed and on its name alone. So all algorithms of a cell meet the same
-contexts, and adding one changes no other result.
+A stream depends only on the seed and on its name. So all algorithms of a study see the same
+contexts, and adding an algorithm changes no other result.
 """
 
 from __future__ import annotations
@@ -19,8 +19,10 @@ Seed = int | np.random.SeedSequence | np.random.Generator
 def stream(seed: Seed, name: str) -> np.random.Generator:
     """Return the generator that belongs to `name` under `seed`.
 
-    An int or a SeedSequence is left as it is. A Generator is asked for one seed, which advances
-    it: two calls with the same Generator give two different streams.
+    Args:
+        seed: An int, a SeedSequence or a Generator. A Generator is advanced: two calls with the
+            same Generator give two different streams.
+        name: The name of the stream.
 
     >>> stream(7, "contexts").random() == stream(7, "contexts").random()
     True
@@ -33,7 +35,11 @@ def stream(seed: Seed, name: str) -> np.random.Generator:
 
 
 def fixed(seed: Seed) -> np.random.SeedSequence:
-    """Return a seed that may be used for several streams of one experiment."""
+    """Return a seed that can be used for several streams of one experiment.
+
+    Args:
+        seed: An int, a SeedSequence or a Generator. A Generator is advanced.
+    """
     return _sequence(seed)
 
 

@@ -9,7 +9,7 @@ import pytest
 from crossbandit import CrossGraphAdaptive, graphs, simulate
 from crossbandit.environments import FiniteContexts, paper_benchmark, zipf, zipf_benchmark
 from crossbandit.environments.benchmark import PaperBenchmark
-from crossbandit.environments.environment import STRETCH
+from crossbandit.environments.environment import LONGEST_BATCH
 from crossbandit.errors import InvalidParameterError
 from crossbandit.streams import stream
 from crossbandit.types import Booleans
@@ -76,10 +76,10 @@ def test_the_table_depends_on_its_seed_alone() -> None:
 
 
 def test_the_linear_form_has_the_same_losses_and_totals() -> None:
-    environment = paper_benchmark(STRETCH + 11, alpha=4, contexts=30)
+    environment = paper_benchmark(LONGEST_BATCH + 11, alpha=4, contexts=30)
     linear = environment.factored()
     support = linear.problem.form.support()
-    for t in (0, 1, 777, STRETCH, STRETCH + 10):
+    for t in (0, 1, 777, LONGEST_BATCH, LONGEST_BATCH + 10):
         losses = (linear.losses(t) * support.table[support.entry]).sum(axis=2).T
         np.testing.assert_allclose(losses, environment.losses(t), rtol=0, atol=1e-14)
     totals = (linear.totals * support.table[support.entry]).sum(axis=2).T

@@ -12,7 +12,7 @@ from crossbandit.environments import (
     from_table,
     zipf,
 )
-from crossbandit.environments.environment import STRETCH
+from crossbandit.environments.environment import LONGEST_BATCH
 from crossbandit.kernels.rounds import LossBlock
 from tests.cases import environments
 
@@ -76,8 +76,8 @@ def test_totals_are_the_sum_of_all_rounds_also_where_losses_clip(
 
 
 def test_totals_of_more_than_one_batch() -> None:
-    environment = Clipping(2, STRETCH + 3)
-    block = environment.block(0, STRETCH + 3)
+    environment = Clipping(2, LONGEST_BATCH + 3)
+    block = environment.block(0, LONGEST_BATCH + 3)
     rows = (block.base + block.coefficients @ block.features).clip(0, 1)
     np.testing.assert_allclose(environment.totals, rows.sum(axis=0), rtol=1e-11)
 

@@ -200,7 +200,7 @@ def test_out_of_time_is_an_error_that_offers_bounds(
     monkeypatch.setattr(independence, "TIME_LIMIT", 0.0)
     graph = FeedbackGraph(random_undirected(200, density, seed=0))
     number = {0.05: 61, 0.5: 12}[density]
-    with pytest.raises(IndependenceNumberError, match="use independence_bounds") as caught:
+    with pytest.raises(IndependenceNumberError, match="Use independence_bounds") as caught:
         _ = graph.independence_number
     lower, upper = graph.independence_bounds
     assert lower <= number <= upper

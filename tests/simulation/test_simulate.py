@@ -18,7 +18,7 @@ from crossbandit.environments import (
     from_table,
     paper_benchmark,
 )
-from crossbandit.environments.environment import STRETCH
+from crossbandit.environments.environment import LONGEST_BATCH
 from crossbandit.errors import InvalidLossesError, InvalidParameterError
 from crossbandit.kernels.rounds import LossBlock
 from crossbandit.simulation import progress
@@ -77,7 +77,7 @@ def test_losses_that_are_not_linear_have_no_factored_form() -> None:
 
 @every_algorithm
 def test_a_horizon_of_more_than_one_stretch_and_of_odd_length(algorithm: Algorithm) -> None:
-    horizon = 2 * STRETCH + 3
+    horizon = 2 * LONGEST_BATCH + 3
     losses = np.random.default_rng(0).random((horizon, 2, 3)) * [0.5, 0.8, 1.0]
     environment = from_table(losses, graphs.loopless_clique(3), [0.3, 0.7])
     run = simulate(algorithm, environment, seed=1)
@@ -241,7 +241,7 @@ class Interrupted(BlockEnvironment):
     """Somebody presses Ctrl-C in the second batch."""
 
     def __init__(self) -> None:
-        self.problem = Problem(graphs.complete(2), contexts=1, horizon=2 * STRETCH)
+        self.problem = Problem(graphs.complete(2), contexts=1, horizon=2 * LONGEST_BATCH)
         self.context_distribution = FiniteContexts(1)
         self.calls = 0
 

@@ -1,4 +1,4 @@
-"""One file per environment: the losses of every round, and the law of the contexts."""
+"""One file per environment: the losses of every round, and the distribution of the contexts."""
 
 from crossbandit.environments.auctions import first_price
 from crossbandit.environments.benchmark import paper_benchmark, zipf_benchmark

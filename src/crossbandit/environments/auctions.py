@@ -1,4 +1,4 @@
-"""First-price auctions: who wins pays what they bid."""
+"""First-price auctions: the winner pays their own bid."""
 
 from __future__ import annotations
 
@@ -164,9 +164,16 @@ def geometric_bids(count: int, lowest: float, highest: float) -> Floats:
 @register("first-price")
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FirstPrice(BlockEnvironment):
-    """First-price auctions; a context is (1, value), the value uniform in [0, 1].
+    """First-price auctions. A context is (1, value), and values are uniform in [0, 1].
 
-    The highest competing bid is Beta(2, 4), or moves with a slow wave if `prices` is "drifting".
+    Args:
+        horizon: The number of rounds.
+        bids: The number of bids, evenly spread from 0 to 1; or the bids themselves.
+        prices: "stationary": the highest competing bid has the distribution Beta(2, 4).
+            "drifting": its mean moves slowly up and down.
+        feedback: What a bidder is told: "after-loss", "after-win", "always" or "won-lost".
+        at_most_value: Whether bids above the value are unavailable.
+        table_seed: The seed of everything random in the losses, at least 0.
 
     >>> environment = first_price(1_000, bids=11)
     >>> int(environment.available(environment.rules.contexts([0.25])).sum())
@@ -204,7 +211,12 @@ class FirstPrice(BlockEnvironment):
         object.__setattr__(self, "context_distribution", UniformVectors([1, 0], [1, 1]))
 
     def competing_bids(self, start: int, stop: int) -> Floats:
-        """Return the highest competing bid of the rounds start, ..., stop - 1."""
+        """Return the highest competing bids of consecutive rounds.
+
+        Args:
+            start: The first round.
+            stop: The round after the last.
+        """
         # The second smallest of five uniform numbers is Beta(2, 4).
         five = uniforms(self.table_seed, "losses", start, stop, 5)
         noise: Floats = np.partition(five, 1, axis=1)[:, 1]

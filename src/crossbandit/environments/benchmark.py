@@ -147,6 +147,14 @@ def paper_benchmark(
 ) -> PaperBenchmark:
     """Return the paper's benchmark, with the ring given by its independence number or its radius.
 
+    Args:
+        horizon: The number of rounds.
+        alpha: The independence number of the ring; give this or `radius`.
+        radius: The radius of the ring; give this or `alpha`.
+        arms: The number of arms, at least 2.
+        contexts: The number of contexts.
+        table_seed: The seed of the loss table, at least 0.
+
     >>> paper_benchmark(10_000, alpha=4).problem.graph.independence_number
     4
     """
@@ -170,7 +178,16 @@ def zipf_benchmark(
     exponent: float = 1.0,
     table_seed: int = 0,
 ) -> PaperBenchmark:
-    """Return the paper's benchmark with contexts by Zipf's law: few are frequent, most are rare.
+    """Return the paper's benchmark with Zipf's distribution: few contexts are frequent.
+
+    Args:
+        horizon: The number of rounds.
+        alpha: The independence number of the ring; give this or `radius`.
+        radius: The radius of the ring; give this or `alpha`.
+        arms: The number of arms, at least 2.
+        contexts: The number of contexts.
+        exponent: The exponent of Zipf's distribution, at least 0.
+        table_seed: The seed of the loss table, at least 0.
 
     >>> zipf_benchmark(10_000, alpha=4, contexts=3).context_distribution.probabilities.round(3)
     array([0.545, 0.273, 0.182])
@@ -203,7 +220,7 @@ def _radius(owner: str, arms: int, alpha: int) -> int:
     """Return the largest radius at which the paper's ring has this independence number.
 
     On a ring, arms must be radius + 1 apart: arms // (radius + 1) of them fit, and can be turned
-    so as to spare arm 0, which is everybody's neighbour. Only at radius 0 must it be left out.
+    to avoid arm 0, which is a neighbour of every arm. Only at radius 0 must it be left out.
     """
     integer(owner, "arms", arms, at_least=2)
     attained = {arms // (radius + 1): radius for radius in range(1, arms)}

@@ -1,4 +1,4 @@
-"""The law of the contexts: i.i.d. draws, one batch of rounds after the other."""
+"""Distributions of contexts, which are drawn independently, one batch of rounds at a time."""
 
 from __future__ import annotations
 
@@ -18,44 +18,57 @@ if TYPE_CHECKING:
 
 
 class ContextDistribution(Protocol):
-    """Anything that draws contexts.
+    """Protocol of a distribution of contexts.
 
-    Drawing m and then n contexts from a generator must give what drawing m + n gives: then a
-    shorter run is the beginning of a longer one.
+    Drawing m and then n contexts from a generator must give the same contexts as drawing m + n.
+    Then a shorter run is the beginning of a longer one.
     """
 
     def draw(self, generator: np.random.Generator, count: int) -> npt.NDArray[Any]:
-        """Return `count` contexts: integers (count,), or feature vectors (count, features)."""
+        """Return contexts: integers of shape (count,), or feature vectors (count, features).
+
+        Args:
+            generator: The source of randomness, which is advanced.
+            count: How many contexts to draw.
+        """
 
     @property
     def probabilities(self) -> Floats | None:
-        """The probability of each of finitely many contexts; None if there is no such list."""
+        """The probability of each of finitely many contexts; None for continuous contexts."""
 
 
 @dataclass(frozen=True, eq=False)
 class FiniteContexts:
-    """Contexts 0, ..., M - 1, each with its probability: a vector of them, or M if all are alike.
+    """A distribution over the contexts 0, ..., M - 1.
+
+    Args:
+        distribution: The probability of each context; or an integer M, for the uniform
+            distribution over M contexts.
+
+    Attributes:
+        probabilities: The probability of each context.
 
     >>> FiniteContexts([0.5, 0.5, 0.0]).draw(np.random.default_rng(0), 4)
     array([1, 0, 0, 0])
     """
 
-    law: int | npt.ArrayLike
+    distribution: int | npt.ArrayLike
     probabilities: Floats = field(init=False, repr=False)
     _uniform: bool = field(init=False, repr=False, default=False)
     _cumulative: Floats = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        if isinstance(self.law, int | np.integer) and not isinstance(self.law, bool):
-            count = integer("FiniteContexts", "law", self.law, at_least=1)
+        given = self.distribution
+        if isinstance(given, int | np.integer) and not isinstance(given, bool):
+            count = integer("FiniteContexts", "distribution", given, at_least=1)
             weights = np.full(count, 1.0 / count)
             weights.flags.writeable = False
             object.__setattr__(self, "_uniform", True)
         else:
-            weights = probabilities("FiniteContexts", "law", self.law, None)
+            weights = probabilities("FiniteContexts", "distribution", given, None)
         object.__setattr__(self, "probabilities", weights)
         cumulative = np.cumsum(weights)
-        # Where rounding leaves the sum short of 1, the last context that can occur takes the rest.
+        # If rounding leaves the sum below 1, the last possible context takes the rest.
         cumulative[np.flatnonzero(weights)[-1] :] = np.inf
         object.__setattr__(self, "_cumulative", cumulative)
 
@@ -69,7 +82,12 @@ class FiniteContexts:
         return hash((self.probabilities.tobytes(), self._uniform))
 
     def draw(self, generator: np.random.Generator, count: int) -> npt.NDArray[np.int64]:
-        """Return `count` contexts, by one uniform number each."""
+        """Return contexts, drawn with one uniform number each.
+
+        Args:
+            generator: The source of randomness, which is advanced.
+            count: How many contexts to draw.
+        """
         uniforms = generator.random(count)
         if self._uniform:
             return (uniforms * self.probabilities.size).astype(np.int64)
@@ -80,28 +98,36 @@ UNIFORM: Any = None  # the default of a field; `distribution_over` replaces it
 
 
 def distribution_over(
-    owner: str, law: npt.ArrayLike | ContextDistribution | None, contexts: int
+    owner: str, given: npt.ArrayLike | ContextDistribution | None, contexts: int
 ) -> ContextDistribution:
-    """Return `law` over so many contexts: a law, a probability each, or uniform if None.
+    """Return a distribution over `contexts` contexts.
 
-    An error names the parameter 'context_distribution' of `owner`.
+    Args:
+        owner: The class or function whose parameter 'context_distribution' an error names.
+        given: A distribution, a probability for each context, or None for the uniform distribution.
+        contexts: The number of contexts.
 
     >>> distribution_over("switching", [0.9, 0.1], 2)
-    FiniteContexts(law=array([0.9, 0.1]))
+    FiniteContexts(distribution=array([0.9, 0.1]))
     """
-    if law is None:
+    if given is None:
         return FiniteContexts(contexts)
-    if not hasattr(law, "draw"):
-        return FiniteContexts(probabilities(owner, "context_distribution", law, contexts))
-    given = cast("ContextDistribution", law)
-    if given.probabilities is not None:
-        probabilities(owner, "context_distribution", given.probabilities, contexts)
-    return given
+    if not callable(getattr(given, "draw", None)) or not hasattr(given, "probabilities"):
+        values = cast("npt.ArrayLike", given)
+        return FiniteContexts(probabilities(owner, "context_distribution", values, contexts))
+    distribution = cast("ContextDistribution", given)
+    if distribution.probabilities is not None:
+        probabilities(owner, "context_distribution", distribution.probabilities, contexts)
+    return distribution
 
 
 @register_distribution("zipf")
 def zipf(contexts: int, exponent: float = 1.0) -> FiniteContexts:
-    """Return contexts of which number c has probability proportional to 1 / (c + 1)^exponent.
+    """Return Zipf's distribution: context c has probability proportional to 1 / (c + 1)^exponent.
+
+    Args:
+        contexts: The number of contexts, at least 1.
+        exponent: How fast the probabilities decrease, at least 0.
 
     >>> zipf(3).probabilities.round(3)
     array([0.545, 0.273, 0.182])
@@ -114,7 +140,11 @@ def zipf(contexts: int, exponent: float = 1.0) -> FiniteContexts:
 
 @dataclass(frozen=True, eq=False)
 class UniformVectors:
-    """Feature vectors, uniform in the box from `low` to `high`; equal bounds make a constant.
+    """Continuous contexts: feature vectors that are uniform in a box.
+
+    Args:
+        low: The lower bound of each feature.
+        high: The upper bound of each feature. Where both are equal, the feature is constant.
 
     >>> UniformVectors([1, 0], [1, 2]).draw(np.random.default_rng(0), 2).round(2)
     array([[1.  , 0.54],
@@ -140,11 +170,16 @@ class UniformVectors:
 
     @property
     def probabilities(self) -> None:
-        """There is no list of these contexts."""
+        """None: these contexts are continuous."""
         return
 
     def draw(self, generator: np.random.Generator, count: int) -> Floats:
-        """Return `count` feature vectors, by one uniform number a feature."""
+        """Return feature vectors, drawn with one uniform number for each feature.
+
+        Args:
+            generator: The source of randomness, which is advanced.
+            count: How many vectors to draw.
+        """
         low, high = np.asarray(self.low), np.asarray(self.high)
         result: Floats = low + (high - low) * generator.random((count, low.size))
         return result

@@ -1,4 +1,4 @@
-"""What nature does: the protocol, and the form in which the compiled simulation takes it."""
+"""The protocol of an environment, and the form that the compiled simulation needs."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from crossbandit.problem import Problem
     from crossbandit.types import Booleans, Floats, Integers
 
-# Rounds in one batch: long enough that a batch costs little, short enough to be interrupted,
-# and fewer where the losses of a round are so many numbers that they would crowd the memory.
-STRETCH = 8192
+# Rounds in one batch: many enough that the overhead is small, few enough to react to an interrupt.
+# Where the losses of a round take much memory, a batch has fewer rounds.
+LONGEST_BATCH = 8192
 _BATCH_NUMBERS = 2**21
 
 _ROWS = "an array of numbers of shape (rounds, arms, contexts) or (rounds, arms, features)"
@@ -37,24 +37,32 @@ _ROWS = "an array of numbers of shape (rounds, arms, contexts) or (rounds, arms,
 
 @runtime_checkable
 class Environment(Protocol):
-    """Anything with a problem (and in it a horizon), a law of contexts and losses.
+    """Protocol of an environment: a problem with a horizon, a context distribution and losses.
 
-    Losses are oblivious: `losses(t)` must not depend on what was played, and gives the same answer
-    each time. An environment whose contexts put arms out of reach also has a method
-    `available(contexts)`, which returns a boolean for each context and arm.
-    `crossbandit.checks.check_environment` tests an environment of one's own.
+    Losses are oblivious: `losses(t)` must not depend on what was played, and must return the same
+    numbers on every call. If some arms are unavailable in some contexts, the environment also has a
+    method `available(contexts)`, which returns a boolean for each context and arm.
+    `crossbandit.checks.check_environment` tests an environment.
     """
 
     @property
     def problem(self) -> Problem:
-        """What a learner is told beforehand."""
+        """What a learner knows beforehand."""
 
     @property
     def context_distribution(self) -> ContextDistribution:
-        """The law from which contexts are drawn."""
+        """The distribution from which contexts are drawn."""
 
     def losses(self, round_: int) -> Floats:
-        """Return the rows of all arms: (K, contexts) if dense, (K, features) if linear."""
+        """Return the losses of all arms in one round.
+
+        Args:
+            round_: The round, from 0.
+
+        Returns:
+            Losses of shape (K, contexts), or coefficients of shape (K, features) if the problem's
+            losses are linear.
+        """
 
 
 class BlockEnvironment(ABC):
@@ -70,22 +78,38 @@ class BlockEnvironment(ABC):
 
     @abstractmethod
     def block(self, start: int, stop: int) -> LossBlock:
-        """Return the losses of the rounds start, ..., stop - 1."""
+        """Return the losses of consecutive rounds.
+
+        Args:
+            start: The first round.
+            stop: The round after the last.
+        """
 
     def available(self, contexts: npt.NDArray[Any]) -> Booleans | None:
-        """Return which arms may be played in each context (n, K); None if all may in all."""
+        """Return which arms are available in each context.
+
+        Args:
+            contexts: n contexts, as the context distribution draws them.
+
+        Returns:
+            Booleans of shape (n, K), or None if every arm is always available.
+        """
         del contexts
-        return None  # a subclass may say more
+        return None
 
     def losses(self, round_: int) -> Floats:
-        """Return the rows of all arms in one round."""
+        """Return the losses of all arms in one round, as `Environment.losses` does.
+
+        Args:
+            round_: The round, from 0.
+        """
         rows = np.empty((self.problem.arms, self.problem.form.columns))
         write_rows(checked_block(self, round_, round_ + 1), 0, rows)
         return rows
 
     @cached_property
     def totals(self) -> Floats:
-        """Each arm's row, summed over the horizon: what the comparator minimises."""
+        """The sum of each arm's losses over the horizon, which the comparator minimises."""
         totals = np.zeros((self.problem.arms, self.problem.form.columns))
         available = _listed_availability(self)
         for start, stop in batches(self):
@@ -120,7 +144,7 @@ class BlockEnvironment(ABC):
 
 
 def availability(environment: Environment, contexts: npt.NDArray[Any]) -> Booleans | None:
-    """Return which arms may be played in each context (n, K), or refuse what is not that."""
+    """Return the checked `available(contexts)` of an environment; None if it has none."""
     rule = getattr(environment, "available", None)
     available = None if rule is None else rule(contexts)
     if available is None:
@@ -142,7 +166,7 @@ def availability(environment: Environment, contexts: npt.NDArray[Any]) -> Boolea
 
 
 def checked_block(environment: BlockEnvironment, start: int, stop: int) -> LossBlock:
-    """Return the environment's block, or refuse one that compiled code would read past."""
+    """Return the environment's block; raise if its arrays do not have the expected shapes."""
     block = environment.block(start, stop)
     call = f"{type(environment).__name__}.block({start}, {stop})"
     _check_arrays(call, block)
@@ -180,7 +204,7 @@ def _check_arrays(call: str, block: object) -> None:
 
 
 def checked_rows(environment: Environment, round_: int) -> Floats:
-    """Return the environment's rows of a round, or refuse what is none."""
+    """Return the environment's losses of a round; raise unless they are finite and fit."""
     rows = np.ascontiguousarray(environment.losses(round_), dtype=np.float64)
     expected = (environment.problem.arms, environment.problem.form.columns)
     if rows.shape != expected or not np.isfinite(rows).all():
@@ -195,7 +219,7 @@ def checked_rows(environment: Environment, round_: int) -> Floats:
 def _listed_availability(environment: BlockEnvironment) -> Booleans | None:
     """Return which arms may be played in each listed context, where losses there are implied.
 
-    Dense losses are given for each context by itself, and have to be right in all of them.
+    Dense losses are given for each context, and must be in range in all of them.
     """
     form = environment.problem.form
     if not isinstance(form, LinearForm) or form.contexts is None:
@@ -232,10 +256,14 @@ def _check_range(
 
 
 def row_block(rows: npt.ArrayLike) -> LossBlock:
-    """Return a block of given rows, with nothing to add or to limit.
+    """Return a block of losses that are given as one array.
 
-    rows: (rounds, arms, contexts), losses, where losses are dense; (rounds, arms, features),
-    coefficients, where they are linear.
+    Args:
+        rows: Losses of shape (rounds, arms, contexts); or, for a problem with features,
+            coefficients of shape (rounds, arms, features).
+
+    Raises:
+        InvalidLossesError: The array has another number of dimensions, or no numbers.
     """
     try:
         given = np.asarray(rows, dtype=np.float64)
@@ -249,10 +277,10 @@ def row_block(rows: npt.ArrayLike) -> LossBlock:
 
 
 def longest_batch(environment: Environment) -> int:
-    """Return how many rounds may be played at once; an even number, as rounds come in pairs."""
+    """Return the largest number of rounds in a batch. It is even, as rounds come in pairs."""
     problem = environment.problem
     fitting = _BATCH_NUMBERS // (problem.arms * problem.form.shape[1])
-    return 2 * max(1, min(STRETCH, fitting) // 2)
+    return 2 * max(1, min(LONGEST_BATCH, fitting) // 2)
 
 
 def batches(environment: Environment) -> list[tuple[int, int]]:
@@ -267,5 +295,5 @@ def horizon_of(environment: Environment) -> int:
     if horizon is None:
         owner = type(environment).__name__
         got = verbatim("a problem without a horizon")
-        reject(owner, "problem", "a Problem with a horizon: losses end somewhere", got)
+        reject(owner, "problem", "a Problem with a horizon", got)
     return horizon

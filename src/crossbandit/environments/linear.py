@@ -54,10 +54,18 @@ def from_coefficients(
 ) -> LinearTable:
     """Return the environment with losses `coefficients[t, a] @ x` for a context with features x.
 
-    `contexts` is a table of feature vectors, drawn from `context_distribution` (a probability each,
-    or a law; uniform if None); or a law that draws feature vectors. Every loss must lie in [0, 1].
+    Args:
+        coefficients: Numbers of shape (rounds, arms, features). Every loss must be in [0, 1].
+        graph: The feedback graph.
+        contexts: A table of feature vectors, one for each context; or a distribution that draws
+            feature vectors, such as `UniformVectors`.
+        context_distribution: With a table, a distribution or a probability for each context;
+            uniform if None.
 
-    A first-price auction: with features (1, value), a bid b that wins earns value - b.
+    Raises:
+        InvalidLossesError: The coefficients have another shape, or are not finite.
+
+    For example a first-price auction. With features (1, value), a winning bid b earns value - b.
 
     >>> from crossbandit import graphs
     >>> from crossbandit.environments import UniformVectors
@@ -72,7 +80,7 @@ def from_coefficients(
         if context_distribution is not None:
             raise InvalidParameterError(
                 "The 'context_distribution' parameter of from_coefficients goes with a table of "
-                "feature vectors. Got it together with a law, which has its own."
+                "feature vectors. Got it together with a distribution of feature vectors."
             )
         return LinearTable(coefficients, graph, None, cast("ContextDistribution", contexts))
     arms = required_graph("from_coefficients", graph).arms

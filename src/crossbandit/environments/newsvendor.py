@@ -1,4 +1,4 @@
-"""The newsvendor: order before demand is known; leftovers are worth nothing."""
+"""The newsvendor problem: order before the demand is known; unsold units are worth nothing."""
 
 from __future__ import annotations
 
@@ -111,10 +111,18 @@ class NewsvendorRules(AmountRules):
 @register("newsvendor")
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Newsvendor(BlockEnvironment):
-    """A newsvendor who may order 0, ..., `orders` - 1 units.
+    """Orders against random demand. A context is (1, price, cost), uniform in the given ranges.
 
-    A context is (1, price, cost), both uniform in their ranges. The mean of the demand is `demand`,
-    more or less by the share `season` in the course of `period` rounds.
+    Args:
+        horizon: The number of rounds.
+        orders: The number of orders: 0, ..., orders - 1 units; or the orders themselves.
+        feedback: What is seen: "sales" or "demand".
+        demand: The mean demand over a season.
+        season: By which share the mean moves up and down, from 0 to 1.
+        period: The rounds of a season.
+        price_range: The lowest and the highest price.
+        cost_range: The lowest and the highest cost.
+        table_seed: The seed of everything random in the losses, at least 0.
 
     >>> environment = newsvendor(2_000)
     >>> environment.problem
@@ -157,7 +165,12 @@ class Newsvendor(BlockEnvironment):
         object.__setattr__(self, "context_distribution", UniformVectors(low, high))
 
     def demands(self, start: int, stop: int) -> Floats:
-        """Return the demand of the rounds start, ..., stop - 1, in whole units."""
+        """Return the demand of consecutive rounds, in whole units.
+
+        Args:
+            start: The first round.
+            stop: The round after the last.
+        """
         noise = uniforms(self.table_seed, "losses", start, stop, _STAGES)
         wave = np.sin(2 * np.pi * np.arange(start, stop) / self.period)
         mean = self.demand * (1 + self.season * wave)

@@ -1,4 +1,4 @@
-"""Posted prices: a seller names a price, a buyer takes it or leaves it."""
+"""Posted prices: a seller offers a price, and a buyer accepts or refuses it."""
 
 from __future__ import annotations
 
@@ -128,11 +128,22 @@ class SellerRules(AmountRules):
 @register("posted-price")
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PostedPrice(BlockEnvironment):
-    """A seller who may post `prices` prices up to 1; a context tells the cost.
+    """Posted prices for random buyers. A context is the cost of a unit, uniform in a range.
 
-    Costs are uniform in their range. A buyer's willingness to pay is the mean of two uniform
-    numbers, less by a share that moves between 0 and `drift` in the course of `period` rounds.
-    With `at_least_cost`, prices below the cost are not available; no cost may be above all prices.
+    A buyer's willingness to pay is the mean of two uniform numbers, reduced by a share that moves
+    between 0 and `drift`.
+
+    Args:
+        horizon: The number of rounds.
+        prices: The number of prices, evenly spread up to 1; or the prices themselves.
+        reports: When buyers tell what they would have paid: "never", "after-sale",
+            "after-refusal" or "always".
+        drift: The largest reduction of the willingness to pay, from 0 to 1.
+        period: The rounds in which the reduction moves up and down once.
+        cost_range: The lowest and the highest cost.
+        at_least_cost: Whether prices below the cost are unavailable. If so, no cost may be above
+            the highest price.
+        table_seed: The seed of everything random in the losses, at least 0.
 
     >>> environment = posted_price(1_000, reports="after-refusal")
     >>> environment.problem.graph.independence_number
@@ -179,7 +190,12 @@ class PostedPrice(BlockEnvironment):
         )
 
     def willingness(self, start: int, stop: int) -> Floats:
-        """Return what the buyers of the rounds start, ..., stop - 1 would pay at most."""
+        """Return the most that the buyers of consecutive rounds would pay.
+
+        Args:
+            start: The first round.
+            stop: The round after the last.
+        """
         noise = uniforms(self.table_seed, "losses", start, stop, 2).mean(axis=1)
         wave = 1 + np.cos(2 * np.pi * np.arange(start, stop) / self.period)
         willing: Floats = noise * (1 - self.drift / 2 * wave)

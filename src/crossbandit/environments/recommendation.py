@@ -76,15 +76,23 @@ def segment_weights(owner: str, name: str, weights: Any) -> Floats:
 @register("recommendation")
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Recommendation(BlockEnvironment):
-    """Random items; each is liked or not in each aspect, with a probability of its own.
+    """Random items, each liked or not in each aspect with a probability of its own.
 
-    Items whose vectors of probabilities have a cosine of at least `similarity` are shown together.
+    Items whose vectors of probabilities have a cosine of at least `similarity` reveal each other.
     The user of a round belongs to a segment, and each segment weighs the aspects in its own way:
 
         loss of item a in segment c  =  sum_k weight[c, k] * (1 - rating[t, a, k]),
 
-    with ratings from 0 to 1 and weights that sum to 1. So a rating of one user tells what it
-    would have been worth in every segment, and losses are linear in the weights.
+    with ratings from 0 to 1 and weights that sum to 1. So a rating by one user can be evaluated in
+    every segment, and losses are linear in the weights.
+
+    Args:
+        horizon: The number of rounds.
+        items: The number of items, at least 2.
+        segments: The number of segments of users.
+        aspects: The number of aspects in which an item is rated.
+        similarity: The least cosine at which two items reveal each other, from -1 to 1.
+        table_seed: The seed of everything random in the losses, at least 0.
 
     >>> environment = recommendation(1_000, items=20)
     >>> environment.problem
@@ -120,7 +128,12 @@ class Recommendation(BlockEnvironment):
         return stream(self.table_seed, "items").uniform(0.1, 0.9, (self.items, self.aspects))
 
     def ratings(self, start: int, stop: int) -> Floats:
-        """Return the ratings of the rounds start, ..., stop - 1: (n, items, aspects), 0 or 1."""
+        """Return the ratings of consecutive rounds, (n, items, aspects), 0 or 1.
+
+        Args:
+            start: The first round.
+            stop: The round after the last.
+        """
         numbers = self.items * self.aspects
         noise = uniforms(self.table_seed, "losses", start, stop, numbers)
         liked = noise.reshape(-1, self.items, self.aspects) < self.qualities

@@ -27,12 +27,18 @@ if TYPE_CHECKING:
 @register("sleeping")
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Sleeping(BlockEnvironment):
-    """Bernoulli losses of arms that are each awake in about the share `awake` of the sets.
+    """Bernoulli losses of arms that are not always available (sleeping arms).
 
-    Their means are evenly spread from 0.2 to 0.8, in random order. A context is a set of awake
-    arms, one of `sets`. An arm's loss is the same whatever else is awake: linear in one feature,
-    which is 1. So what is learned in one set counts in all, and the comparator plays in each set
-    the best arm that is awake.
+    The means are evenly spread from 0.2 to 0.8, in random order. A context is a set of available
+    arms. An arm's loss does not depend on the set: it is linear in one feature, which is 1. So what
+    is learned in one set counts in all. The comparator plays the best available arm of each set.
+
+    Args:
+        graph: The feedback graph.
+        horizon: The number of rounds.
+        sets: The number of sets, that is, of contexts.
+        awake: The probability that an arm is in a set, above 0 and at most 1.
+        table_seed: The seed of everything random in the losses, at least 0.
 
     >>> from crossbandit import graphs
     >>> environment = sleeping(graphs.singletons(6), 1_000, sets=3, table_seed=1)
@@ -61,7 +67,7 @@ class Sleeping(BlockEnvironment):
 
     @cached_property
     def awake_sets(self) -> npt.NDArray[np.bool_]:
-        """Which arms are awake in each set, (sets, K); at least one is."""
+        """Which arms are available in each set, (sets, K); at least one is."""
         generator = stream(self.table_seed, "awake")
         awake = generator.random((self.sets, self.graph.arms)) < self.awake
         spare = generator.integers(self.graph.arms, size=self.sets)

@@ -1,4 +1,4 @@
-"""A spam filter: a message that is blocked teaches nothing, one that is delivered everything."""
+"""A spam filter: a delivered message reveals whether it was spam, a blocked one does not."""
 
 from __future__ import annotations
 
@@ -45,10 +45,16 @@ def mail_rows(spam: npt.ArrayLike) -> Floats:
 @register("spam")
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Spam(BlockEnvironment):
-    """Messages of which about `share` are spam; arm 0 blocks them, arm 1 delivers them.
+    """Messages, some of them spam. Arm 0 blocks a message, arm 1 delivers it.
 
-    The share moves up and down by `campaigns` in the course of `period` rounds. A context is (harm
-    of spam that is delivered, harm of a good message that is blocked), both uniform in [0, 1].
+    A context is (harm of delivering spam, harm of blocking a good message), both uniform in [0, 1].
+
+    Args:
+        horizon: The number of rounds.
+        share: The mean share of spam, from 0 to 1.
+        campaigns: By how much the share moves up and down, from 0 to 1.
+        period: The rounds in which the share moves up and down once.
+        table_seed: The seed of everything random in the losses, at least 0.
 
     >>> environment = spam(1_000)
     >>> environment.problem.graph.arms_without_self_loop
@@ -74,7 +80,12 @@ class Spam(BlockEnvironment):
         object.__setattr__(self, "context_distribution", UniformVectors([0, 0], [1, 1]))
 
     def junk(self, start: int, stop: int) -> npt.NDArray[np.bool_]:
-        """Return which messages of the rounds start, ..., stop - 1 are spam."""
+        """Return which messages of consecutive rounds are spam.
+
+        Args:
+            start: The first round.
+            stop: The round after the last.
+        """
         noise = uniforms(self.table_seed, "losses", start, stop, 1)[:, 0]
         wave = np.sin(2 * np.pi * np.arange(start, stop) / self.period)
         junk: npt.NDArray[np.bool_] = noise < self.share + self.campaigns * wave

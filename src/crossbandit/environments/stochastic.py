@@ -1,4 +1,4 @@
-"""Losses that are drawn anew in every round, from means that never or seldom change."""
+"""Stochastic losses: drawn in every round, with means that never or rarely change."""
 
 from __future__ import annotations
 
@@ -110,10 +110,18 @@ def stochastic(
     table_seed: int = 0,
     context_distribution: ContextDistribution | None = None,
 ) -> Stochastic:
-    """Return Bernoulli losses of mean 1/2, in each context less by `gap` for its best arm.
+    """Return Bernoulli losses of mean 1/2; the best arm of a context has a mean lower by `gap`.
 
-    The best arms are random, or all the arm `best`. In the first `late` of the rounds, a share,
-    what will be the best arm is the worst: its mean is greater by `gap`.
+    Args:
+        graph: The feedback graph.
+        horizon: The number of rounds.
+        contexts: The number of contexts.
+        gap: The difference of the means, above 0 and at most 0.5.
+        best: The best arm of all contexts; random for each context if None.
+        late: The share of the rounds, at the beginning, in which the later best arm is the worst:
+            its mean is higher by `gap`.
+        table_seed: The seed of everything random in the losses, at least 0.
+        context_distribution: A distribution or a probability for each context; uniform if None.
 
     >>> from crossbandit import graphs
     >>> environment = stochastic(graphs.singletons(4), 1_000, contexts=3, gap=0.2, best=2)

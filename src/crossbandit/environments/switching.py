@@ -1,4 +1,4 @@
-"""An adversary who changes the best arm at rounds that nobody announces."""
+"""An oblivious adversary that changes the best arm at random rounds."""
 
 from __future__ import annotations
 
@@ -29,14 +29,23 @@ _SPREAD = 0.25
 @register("switching")
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Switching(BlockEnvironment):
-    """Decoys, then a champion, then decoys again: best arms change at rounds nobody announces.
+    """Losses whose best arm changes at random rounds.
 
-    Contexts fall into `groups`. Each group has one champion, and its rounds are cut at random
-    places into `switches + 1` phases. In the first phase, and in every second one, a decoy (a new
-    random arm each time) is best, by `gap`, and the champion is worst, by `gap`; in the others the
-    champion is best, by twice the gap. So the best arm of every context changes at every switch,
-    and whoever trusts a phase is wrong in the next. More `switches` and a smaller `gap` make it
-    harder.
+    The contexts form groups. Each group has one *champion*, the best arm over the horizon, and
+    `switches + 1` phases that begin at random rounds. In the first phase, and in every second one,
+    a random other arm is best by `gap`, and the champion is worst by `gap`. In the other phases the
+    champion is best by twice the gap. So the best arm of every context changes at every switch.
+    More switches and a smaller gap make the problem harder.
+
+    Args:
+        graph: The feedback graph, of at least 3 arms.
+        horizon: The number of rounds.
+        contexts: The number of contexts.
+        groups: The number of groups of contexts.
+        switches: How often the best arm changes, less than the horizon.
+        gap: The difference of the best arm to the others, above 0 and at most 0.2.
+        table_seed: The seed of everything random in the losses, at least 0.
+        context_distribution: A distribution or a probability for each context; uniform if None.
 
     >>> from crossbandit import graphs
     >>> environment = switching(graphs.complete(5), 1_000, switches=3)

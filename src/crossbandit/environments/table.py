@@ -1,4 +1,4 @@
-"""Losses given as a table: every round, context and arm."""
+"""Losses given as a table with an entry for each round, context and arm."""
 
 from __future__ import annotations
 
@@ -40,9 +40,15 @@ def from_table(
     graph: FeedbackGraph,
     context_distribution: npt.ArrayLike | ContextDistribution | None = None,
 ) -> LossTable:
-    """Return the environment whose losses are `losses[t, c, a]`, numbers from 0 to 1.
+    """Return the environment with the losses `losses[t, c, a]`.
 
-    Contexts are drawn from `context_distribution`: a probability each, or a law; uniform if None.
+    Args:
+        losses: Numbers from 0 to 1, of shape (rounds, contexts, arms).
+        graph: The feedback graph.
+        context_distribution: A distribution or a probability for each context; uniform if None.
+
+    Raises:
+        InvalidLossesError: The losses have another shape, or a number is outside [0, 1].
 
     >>> from crossbandit import graphs
     >>> losses = np.zeros((100, 2, 3))

@@ -1,4 +1,4 @@
-"""Graphs with a name. None of them makes a K x K matrix unless its edges are arbitrary."""
+"""Builders of common graphs. They store ranges, and make no K x K matrix unless they must."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ from crossbandit.validation import choice, integer, number, reject, verbatim
 
 @register("singletons")
 def singletons(arms: int) -> FeedbackGraph:
-    """Every arm reveals itself and nothing else: the ordinary bandit.
+    """Return the graph in which every arm reveals itself only: the standard bandit.
+
+    Args:
+        arms: The number of arms, at least 1.
 
     >>> singletons(5).independence_number
     5
@@ -28,7 +31,10 @@ def singletons(arms: int) -> FeedbackGraph:
 
 @register("complete")
 def complete(arms: int) -> FeedbackGraph:
-    """Every arm reveals every arm: full information.
+    """Return the graph in which every arm reveals every arm: full information.
+
+    Args:
+        arms: The number of arms, at least 1.
 
     >>> complete(5).independence_number
     1
@@ -40,7 +46,10 @@ def complete(arms: int) -> FeedbackGraph:
 
 @register("loopless-clique")
 def loopless_clique(arms: int) -> FeedbackGraph:
-    """Every arm reveals all others, but not itself.
+    """Return the graph in which every arm reveals all others, but not itself.
+
+    Args:
+        arms: The number of arms, at least 2.
 
     >>> loopless_clique(3).edges()
     [(0, 1), (0, 2), (1, 0), (1, 2), (2, 0), (2, 1)]
@@ -52,7 +61,11 @@ def loopless_clique(arms: int) -> FeedbackGraph:
 
 @register("ring")
 def ring(arms: int, radius: int) -> FeedbackGraph:
-    """Arm a reveals a, a + 1, ..., a + radius, around the circle. A large radius is `complete`.
+    """Return the ring in which arm a reveals a, a + 1, ..., a + radius, modulo the number of arms.
+
+    Args:
+        arms: The number of arms, at least 1.
+        radius: How many arms beside itself an arm reveals. From arms - 1 on, the graph is complete.
 
     >>> ring(5, radius=2).out_neighbors(3)
     array([0, 3, 4])
@@ -62,7 +75,14 @@ def ring(arms: int, radius: int) -> FeedbackGraph:
 
 @register("paper-ring")
 def paper_ring(arms: int, radius: int) -> FeedbackGraph:
-    """The ring of the paper's experiments: arm 0 has no self-loop, and every other arm reveals it.
+    """Return the ring of the paper's experiments.
+
+    It is `ring(arms, radius)` without the self-loop of arm 0, and with an edge to arm 0 from every
+    other arm.
+
+    Args:
+        arms: The number of arms, at least 2.
+        radius: How many arms beside itself an arm reveals.
 
     >>> [paper_ring(9, radius).independence_number for radius in (8, 3, 2, 1, 0)]
     [1, 2, 3, 4, 8]
@@ -76,9 +96,14 @@ def paper_ring(arms: int, radius: int) -> FeedbackGraph:
 
 @register("threshold")
 def threshold(arms: int, reveals: Literal["higher", "lower"] = "higher") -> FeedbackGraph:
-    """Arm a reveals itself and all higher arms, or itself and all lower ones.
+    """Return the graph in which an arm reveals itself and all higher arms, or all lower ones.
 
-    Bids, prices and stocks are of this kind: who wins at one bid would have won at every higher.
+    Bids, prices and orders have this structure. For example, a bid that wins shows that every
+    higher bid would have won.
+
+    Args:
+        arms: The number of arms, at least 1.
+        reveals: "higher" or "lower".
 
     >>> threshold(4).out_neighbors(1), threshold(4, reveals="lower").out_neighbors(1)
     (array([1, 2, 3]), array([0, 1]))
@@ -93,11 +118,11 @@ def threshold(arms: int, reveals: Literal["higher", "lower"] = "higher") -> Feed
 
 @register("similarity")
 def similarity(points: npt.ArrayLike, distance: float) -> FeedbackGraph:
-    """Arms at a Euclidean distance of at most `distance` reveal each other, and each itself.
+    """Return the graph in which arms within a Euclidean distance reveal each other and themselves.
 
     Args:
-        points: (K,) or (K, d), where each arm lies.
-        distance: at least 0.
+        points: The position of each arm, of shape (K,) or (K, d).
+        distance: The largest distance at which two arms reveal each other, at least 0.
 
     >>> similarity([0.0, 1.0, 5.0], distance=2.0).edges()
     [(0, 0), (0, 1), (1, 0), (1, 1), (2, 2)]
@@ -120,16 +145,15 @@ def similarity(points: npt.ArrayLike, distance: float) -> FeedbackGraph:
 def random_strongly_observable(
     arms: int, density: float, seed: int | np.random.SeedSequence | np.random.Generator
 ) -> FeedbackGraph:
-    """Draw a random graph in which every arm is strongly observable.
+    """Return a random graph in which every arm is strongly observable.
 
-    Each ordered pair of distinct arms is an edge with probability `density`, independently. Then
-    each arm tosses a fair coin: either it gets a self-loop, or it gets none and every other arm is
-    made to reveal it.
+    Each ordered pair of distinct arms is an edge with probability `density`, independently. Then,
+    with probability 1/2 each, an arm gets a self-loop, or an edge to it from every other arm.
 
     Args:
-        arms: at least 2.
-        density: from 0 to 1.
-        seed: an int, a SeedSequence or a Generator; a Generator is advanced.
+        arms: The number of arms, at least 2.
+        density: The probability of an edge, from 0 to 1.
+        seed: An int, a SeedSequence or a Generator. A Generator is advanced.
 
     >>> random_strongly_observable(6, density=0.3, seed=1).observability
     'strong'
@@ -146,9 +170,9 @@ def random_strongly_observable(
 
 @register("apple-tasting")
 def apple_tasting() -> FeedbackGraph:
-    """Two arms: arm 1 reveals both, arm 0 reveals nothing.
+    """Return the graph of apple tasting: arm 1 reveals both arms, arm 0 reveals nothing.
 
-    To taste the apple (arm 1) is to learn what it was worth; to pass it on teaches nothing.
+    Tasting an apple (arm 1) shows whether it was good. Rejecting it (arm 0) shows nothing.
 
     >>> apple_tasting().edges(), apple_tasting().observability
     ([(1, 0), (1, 1)], 'strong')
@@ -160,13 +184,13 @@ _Arrays = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int
 
 
 def _of_ranges(arms: int, *ranges: _Arrays) -> FeedbackGraph:
-    """Make a graph from arrays (arm, first, last), of which some ranges may be empty."""
+    """Return the graph of arrays (arm, first, last). Ranges with first > last are dropped."""
     table = np.concatenate([np.stack(group, axis=1) for group in ranges])
     return FeedbackGraph.from_ranges(arms, table[table[:, 1] <= table[:, 2]])
 
 
 def _ring(owner: str, arms: int, radius: int) -> tuple[int, _Arrays, _Arrays]:
-    """Return the ranges before and past the last arm."""
+    """Return the number of arms, the ranges up to the last arm, and those that wrap around."""
     arms = integer(owner, "arms", arms, at_least=1)
     radius = min(integer(owner, "radius", radius, at_least=0), arms - 1)
     a = np.arange(arms)

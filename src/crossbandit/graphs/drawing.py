@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
     from crossbandit.graphs.graph import FeedbackGraph
 
-CIRCLE_ARMS = 40  # more arms than this make a knot of a circle
-_MATRIX_ARMS = 1_000  # more rows than this no screen shows
-_BOUNDED_ARMS = 1_000  # up to here the bounds on the independence number come at once
+CIRCLE_ARMS = 40  # with more arms a circle is not legible
+_MATRIX_ARMS = 1_000  # more rows than a screen has
+_BOUNDED_ARMS = 1_000  # up to here the independence bounds are computed at once
 
 _LOOP = "#0072b2"
 _LOOPLESS = "#d55e00"
@@ -165,7 +165,7 @@ def _legend_below(ax: Axes, handles: list[Line2D], height: float) -> None:
 
 
 def _opacity(lines: int) -> float:
-    """Return how solid each of many crossing lines may be."""
+    """Return the opacity of each of many crossing lines."""
     return max(0.2, min(0.9, 6 / math.sqrt(lines + 1)))
 
 
@@ -183,7 +183,7 @@ def html(graph: FeedbackGraph) -> str:
 
 
 def _facts(graph: FeedbackGraph) -> Iterator[tuple[str, str]]:
-    """Yield what to say in a line, each with a longer hint."""
+    """Yield facts in a few words, each with a longer explanation."""
     yield _counted(graph.arms, "arm"), "how many there are to choose from"
     yield _counted(graph.edge_count, "edge"), "self-loops included"
     words = {"strong": "strongly observable", "weak": "weakly observable", "none": "not observable"}

@@ -1,4 +1,4 @@
-"""The door: matrices, edges, ranges, NetworkX and JSON are checked here and become ranges."""
+"""Checks and conversion of matrices, edges, ranges, NetworkX graphs and JSON into ranges."""
 
 from __future__ import annotations
 

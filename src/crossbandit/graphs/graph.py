@@ -1,4 +1,4 @@
-"""The feedback graph: which arms does playing an arm reveal?"""
+"""The feedback graph: which arms playing an arm reveals."""
 
 from __future__ import annotations
 
@@ -24,16 +24,14 @@ if TYPE_CHECKING:
 class FeedbackGraph:
     """A directed graph on the arms: playing `a` reveals `b` iff `adjacency[a, b]`.
 
-    A graph does not change after it is made. It is kept as ranges of consecutive arms, so a large
-    structured graph is small; `adjacency` is made when asked for.
+    A graph is immutable. It is stored as ranges of consecutive arms, so a large structured graph
+    takes little memory. The matrix `adjacency` is computed on request.
 
     Args:
-        adjacency: a square matrix of booleans, or of 0 and 1.
+        adjacency: A square matrix of booleans, or of 0 and 1.
 
-    Attributes:
-        arms: the number of arms.
-        out_ranges: for each arm, the ranges of arms that it reveals.
-        in_ranges: for each arm, the ranges of arms that reveal it.
+    Raises:
+        InvalidGraphError: The matrix is not square, is empty, or has other entries.
 
     >>> graph = FeedbackGraph([[1, 1, 0], [0, 1, 1], [1, 0, 1]])
     >>> graph
@@ -58,7 +56,14 @@ class FeedbackGraph:
 
     @classmethod
     def from_edges(cls, arms: int, edges: Iterable[Sequence[int]]) -> FeedbackGraph:
-        """Make a graph from edges (a, b): playing a reveals b. Repeated edges count once.
+        """Return the graph with the given edges (a, b): playing a reveals b.
+
+        Args:
+            arms: The number of arms, at least 1.
+            edges: Pairs of arms. Repeated pairs count once.
+
+        Raises:
+            InvalidGraphError: An edge is not a pair of arms from 0 to arms - 1.
 
         >>> FeedbackGraph.from_edges(3, [(0, 0), (0, 1), (0, 2)]).out_neighbors(0)
         array([0, 1, 2])
@@ -67,9 +72,16 @@ class FeedbackGraph:
 
     @classmethod
     def from_ranges(cls, arms: int, ranges: Iterable[Sequence[int]]) -> FeedbackGraph:
-        """Make a graph from ranges (a, first, last): playing a reveals first, ..., last.
+        """Return the graph with the given ranges (a, first, last): a reveals first, ..., last.
 
-        The ranges may come in any order and may overlap. No K x K matrix is made.
+        No K x K matrix is made.
+
+        Args:
+            arms: The number of arms, at least 1.
+            ranges: Triples of arms with first <= last, in any order. They may overlap.
+
+        Raises:
+            InvalidGraphError: A range is not such a triple.
 
         >>> FeedbackGraph.from_ranges(1_000, [(0, 1, 999), (5, 5, 5)])
         FeedbackGraph(arms=1000, edges=1000, observability='none')
@@ -78,15 +90,27 @@ class FeedbackGraph:
 
     @classmethod
     def from_networkx(cls, digraph: Any) -> FeedbackGraph:
-        """Make a graph from a NetworkX DiGraph whose nodes are the integers 0, ..., K - 1.
+        """Return the graph of a NetworkX DiGraph.
 
-        Other nodes are refused rather than numbered silently: which arm is which would be a guess.
+        Args:
+            digraph: A directed graph whose nodes are the integers 0, ..., K - 1. Other nodes are
+                refused, because their numbering as arms would be a guess.
+
+        Raises:
+            InvalidGraphError: It is no directed graph, or has other nodes.
         """
         return cls._of(exchange.ranges_of_networkx(digraph))
 
     @classmethod
     def from_json(cls, data: object) -> FeedbackGraph:
-        """Make a graph from what `to_json` returned."""
+        """Return the graph that `to_json` wrote.
+
+        Args:
+            data: What `to_json` returned.
+
+        Raises:
+            InvalidGraphError: The data has another form.
+        """
         return cls._of(exchange.ranges_of_json(data))
 
     @classmethod
@@ -121,7 +145,7 @@ class FeedbackGraph:
 
     @property
     def adjacency(self) -> npt.NDArray[np.bool_]:
-        """A new read-only K x K matrix: `adjacency[a, b]` says whether a reveals b."""
+        """A new read-only K x K matrix: `adjacency[a, b]` is True if a reveals b."""
         matrix = neighborhoods.matrix_of_ranges(self._out_ranges)
         matrix.flags.writeable = False
         return matrix
@@ -141,11 +165,19 @@ class FeedbackGraph:
         return list(zip(tail.tolist(), head.tolist(), strict=True))
 
     def out_neighbors(self, arm: int) -> npt.NDArray[np.int64]:
-        """Return the arms that playing `arm` reveals, ascending."""
+        """Return the arms that playing `arm` reveals, ascending.
+
+        Args:
+            arm: An arm.
+        """
         return neighborhoods.members(self._out_ranges, self._checked_arm("out_neighbors", arm))
 
     def in_neighbors(self, arm: int) -> npt.NDArray[np.int64]:
-        """Return the arms that reveal `arm`, ascending."""
+        """Return the arms that reveal `arm`, ascending.
+
+        Args:
+            arm: An arm.
+        """
         return neighborhoods.members(self._in_ranges, self._checked_arm("in_neighbors", arm))
 
     def _checked_arm(self, method: str, arm: int) -> int:
@@ -157,11 +189,11 @@ class FeedbackGraph:
     def observation_mass(self, p: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Return for each arm the mass p(N_in(a)) of the arms that reveal it.
 
-        Under the policy p this is the probability to observe the arm. The time is proportional to
-        arms plus ranges.
+        If p is a policy, this is the probability that the arm is observed. The time is proportional
+        to the number of arms plus the number of ranges.
 
         Args:
-            p: (K,), a finite mass of at least 0 for each arm; the sum is free.
+            p: A finite number of at least 0 for each arm, of shape (K,). The sum need not be 1.
         """
         mass = exchange.checked_mass(p, self.arms)
         scratch = np.empty((2, self.arms + 1))
@@ -176,17 +208,17 @@ class FeedbackGraph:
 
     @property
     def observability(self) -> Literal["strong", "weak", "none"]:
-        """How well the graph lets every arm be seen.
+        """Whether every arm can be observed: "strong", "weak" or "none".
 
         An arm is strongly observable if it has a self-loop or every other arm reveals it, weakly
-        observable if only some other arms reveal it, and unobservable if no arm does. A graph is
-        what its worst arm is. `observability_reason` names the arms that decide.
+        observable if only some other arms reveal it, and unobservable if no arm does. The worst arm
+        decides for the graph. `observability_reason` names it.
         """
         return observability.grade(self)
 
     @property
     def observability_reason(self) -> str:
-        """Why `observability` is what it is, naming the arms that decide it.
+        """The reason for `observability`, with the arms that decide it.
 
         >>> FeedbackGraph([[0, 1, 1], [0, 0, 1], [0, 1, 1]]).observability_reason
         'no arm reveals arm 0'
@@ -194,22 +226,29 @@ class FeedbackGraph:
         return observability.reason(self)
 
     def require_strongly_observable(self, owner: str) -> None:
-        """Raise `InvalidGraphError`, naming `owner` and an arm that is not strongly observable."""
+        """Raise unless the graph is strongly observable.
+
+        Args:
+            owner: The class or function that needs it, for the message.
+
+        Raises:
+            InvalidGraphError: An arm is not strongly observable. The message names it.
+        """
         observability.require_strong(self, owner)
 
     @property
     def independence_number(self) -> int:
         """The largest number of arms of which none reveals another. Self-loops do not matter.
 
-        The answer is exact, found once and kept. `crossbandit.graphs.independence` says how far
-        that goes; past it the error is an `IndependenceNumberError` and `independence_bounds`
-        still answers.
+        The number is exact, and computed once. `crossbandit.graphs.independence` states up to which
+        sizes that is possible. Past them an `IndependenceNumberError` is raised; use
+        `independence_bounds` there.
         """
         return len(self.independent_set)
 
     @property
     def independent_set(self) -> tuple[int, ...]:
-        """Arms of which none reveals another, as many as there can be, ascending."""
+        """A largest set of arms of which none reveals another, ascending."""
         from crossbandit.graphs import independence
 
         known = self._independence
@@ -218,18 +257,18 @@ class FeedbackGraph:
         if not known.exact:
             lower, upper = known.bounds
             raise IndependenceNumberError(
-                f"The independence number of {self!r} is out of reach of an exact search of at "
-                f"most {independence.TIME_LIMIT:g} seconds. It is at least {lower} and at most "
-                f"{upper}: use independence_bounds instead."
+                f"The independence number of {self!r} was not found within "
+                f"{independence.TIME_LIMIT:g} seconds. It is at least {lower} and at most {upper}. "
+                "Use independence_bounds instead."
             )
         return known.witness
 
     @property
     def independence_bounds(self) -> IndependenceBounds:
-        """A lower and an upper bound of the independence number, found without a long search.
+        """A lower and an upper bound on the independence number, computed without a long search.
 
-        Both are certain: the first is the size of an independent set, the second that of a cover
-        by cliques, rounded down if the cover is fractional.
+        Both hold for certain. The lower bound is the size of an independent set. The upper bound is
+        the size of a cover by cliques, rounded down if the cover is fractional.
 
         >>> FeedbackGraph([[1, 1, 0], [0, 1, 1], [0, 0, 1]]).independence_bounds
         IndependenceBounds(lower=2, upper=2)
@@ -250,7 +289,7 @@ class FeedbackGraph:
         return digraph
 
     def to_json(self) -> dict[str, Any]:
-        """Return a dictionary for `json.dump`: the arms and the ranges (a, first, last).
+        """Return a dictionary that `json` can write: the arms and the ranges (a, first, last).
 
         >>> FeedbackGraph([[1, 1, 0], [0, 1, 1], [1, 0, 1]]).to_json()
         {'arms': 3, 'ranges': [[0, 0, 1], [1, 1, 2], [2, 0, 0], [2, 2, 2]]}
@@ -262,10 +301,10 @@ class FeedbackGraph:
     def draw(self, ax: Axes | None = None) -> Axes:
         """Draw the graph with Matplotlib and return the axes.
 
-        Few arms stand on a circle; many are shown as an adjacency picture.
+        Up to 40 arms are drawn on a circle. More are drawn as an adjacency matrix.
 
         Args:
-            ax: the axes to draw on; a new figure by default.
+            ax: The axes to draw on; a new figure by default.
         """
         from crossbandit.graphs import drawing
 

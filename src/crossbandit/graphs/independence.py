@@ -1,9 +1,9 @@
-"""The independence number: exact as far as exact goes, certain bounds beyond.
+"""The independence number: exact where possible, and bounds that hold for certain elsewhere.
 
-Two arms are adjacent if either reveals the other. The graph is taken apart first: an arm adjacent
-to all others is in no larger set, and components do not know each other. What is a clique is then
-settled, and so is every piece where a greedy set is as large as a clique cover: rings, thresholds,
-trees and points on a line end here, at any size. The rest is searched.
+Two arms are adjacent if either reveals the other. The graph is first split: an arm adjacent to all
+others is in no larger set, and components are independent of each other. Cliques are then solved,
+and so is every part in which a greedy set is as large as a clique cover: rings, thresholds, trees
+and points on a line, at any size. The other parts are searched.
 
 Exact within TIME_LIMIT, as measured on one core: random graphs of 200 arms at every density, in
 at most six seconds; of 300 arms if at most 2 % or at least 25 % of the pairs are adjacent, of 600
@@ -56,14 +56,14 @@ class Independence(NamedTuple):
 
     @property
     def final(self) -> bool:
-        """Whether another search would say nothing new."""
+        """Whether another search cannot improve the bounds."""
         return self.exact or self.searched
 
 
 class _Piece(NamedTuple):
-    """A connected part in which no arm is adjacent to all others."""
+    """A connected part of the graph in which no arm is adjacent to all others."""
 
-    arms: Integers  # their names in the whole graph, ascending
+    arms: Integers  # their numbers in the whole graph, ascending
     closed: ArmRanges  # of each, its neighbours and itself
 
 
@@ -88,7 +88,7 @@ def solve(graph: FeedbackGraph) -> Independence:
 def _assembled(
     graph: FeedbackGraph, settle: Callable[[ArmRanges], tuple[Integers, int]], *, searched: bool
 ) -> Independence:
-    witness, pieces = _taken_apart(graph)
+    witness, pieces = _split(graph)
     upper = len(witness)
     for piece in pieces:
         found, bound = settle(piece.closed)
@@ -97,8 +97,8 @@ def _assembled(
     return Independence(tuple(sorted(witness)), upper, searched)
 
 
-def _taken_apart(graph: FeedbackGraph) -> tuple[list[int], list[_Piece]]:
-    """Return one arm of every part that is a clique, and the parts that are none."""
+def _split(graph: FeedbackGraph) -> tuple[list[int], list[_Piece]]:
+    """Return one arm of every part that is a clique, and the other parts."""
     settled: list[int] = []
     pieces: list[_Piece] = []
     closed = neighborhoods.closed_union(graph.out_ranges, graph.in_ranges)

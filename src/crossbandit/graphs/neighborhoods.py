@@ -17,7 +17,7 @@ def canonical(arms: int, owner: Integers, first: Integers, last: Integers) -> Ar
 
     owner, first, last: (ranges,); `owner[i]` reveals the arms `first[i], ..., last[i]`.
     """
-    # The rows lie on one line, two places apart, so that no run touches one of the next row.
+    # All rows are put on one number line, two places apart, so that ranges of two rows never touch.
     stride = arms + 2
     order = np.argsort(owner * stride + first, kind="stable")
     owner, first, last = owner[order], first[order], last[order]
@@ -56,8 +56,8 @@ def matrix_of_ranges(ranges: ArmRanges) -> Booleans:
 def transposed(ranges: ArmRanges) -> ArmRanges:
     """Return the in-neighbourhoods of given out-neighbourhoods, or the reverse.
 
-    Arm b's run begins or ends at a where rows a - 1 and a differ in b. Rows differ between the
-    ends of their ranges, except between ends that both have; so no K x K matrix is needed.
+    A range of arm b begins or ends at a where rows a - 1 and a differ in b. Rows differ between the
+    ends of their ranges, except between ends that both have. So no K x K matrix is needed.
     """
     arms = ranges.starts.size - 1
     stride = arms + 1
@@ -77,7 +77,7 @@ def transposed(ranges: ArmRanges) -> ArmRanges:
 
 
 def owners(ranges: ArmRanges) -> Integers:
-    """Return the arm that owns each run."""
+    """Return the arm that owns each range."""
     return np.repeat(np.arange(ranges.starts.size - 1), np.diff(ranges.starts))
 
 

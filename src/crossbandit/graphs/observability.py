@@ -1,4 +1,4 @@
-"""Can every arm be seen, and which arms decide it?"""
+"""Whether every arm can be observed, and which arms decide it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from crossbandit.graphs.graph import FeedbackGraph
 
-_NAMED_ARMS = 3  # a sentence about a large graph stays a sentence
+_NAMED_ARMS = 3  # how many arms a message lists
 
 
 class _Arms(NamedTuple):
@@ -27,7 +27,7 @@ class _Arms(NamedTuple):
 
 
 def grade(graph: FeedbackGraph) -> Literal["strong", "weak", "none"]:
-    """Return what the graph's worst arm is."""
+    """Return the observability of the worst arm."""
     hidden, weak, _ = _sorted_arms(graph)
     if hidden:
         return "none"
@@ -75,7 +75,7 @@ def require_strong(graph: FeedbackGraph, owner: str) -> None:
 def _sorted_arms(graph: FeedbackGraph) -> _Arms:
     revealers = sizes(graph.in_ranges)
     loopless = ~self_loops(graph.out_ranges)
-    # A lone arm without self-loop is hidden: "every other arm reveals it" is true of no arms.
+    # A single arm without self-loop is hidden, although all of its zero other arms reveal it.
     hidden = revealers == 0
     by_all_others = loopless & ~hidden & (revealers == graph.arms - 1)
     weak = loopless & ~hidden & ~by_all_others
