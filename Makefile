@@ -15,6 +15,7 @@ help:
 	@echo "make test         lint, types, import contracts and all tests"
 	@echo "make test ONLY=tests/graphs/test_graph.py::test_x"
 	@echo "                  one test, file or folder, and nothing else"
+	@echo "make proofs       check the machine-checked proofs (needs Coq)"
 	@echo "make bench        measure every performance claim"
 	@echo "make bench-peers  the same against other libraries, installed for that alone"
 	@echo "make format       put the code into its standard form"
@@ -40,6 +41,10 @@ test: $(STAMP)
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/python -m pytest -n $(WORKERS) --maxprocesses 8
 endif
+
+.PHONY: proofs
+proofs:
+	@$(MAKE) --no-print-directory -C proofs check
 
 .PHONY: bench
 bench: $(STAMP)

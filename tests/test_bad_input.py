@@ -5,7 +5,7 @@ Bad feedback to a learner is in algorithms/test_learner.py, bad files in test_ch
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
