@@ -110,7 +110,7 @@ class NewsvendorRules(AmountRules):
 
 @register("newsvendor")
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Newsvendor(BlockEnvironment):
+class NewsvendorEnvironment(BlockEnvironment):
     """A newsvendor who may order 0, ..., `orders` - 1 units.
 
     A context is (1, price, cost), both uniform in their ranges. The mean of the demand is `demand`,
@@ -168,4 +168,4 @@ class Newsvendor(BlockEnvironment):
         return row_block(self.rules.rows(self.demands(start, stop)))
 
 
-newsvendor = Newsvendor
+newsvendor = NewsvendorEnvironment
