@@ -157,7 +157,9 @@ def test_it_wraps_any_registered_environment(monkeypatch: pytest.MonkeyPatch) ->
     assert reward == -losses[1, context]
     np.testing.assert_array_equal(info["losses"][1:], losses[1:])
     assert info["revealed"].tolist() == [0, 1, 1]
-    with pytest.raises(InvalidParameterError, match=r"'name' .* the name of an Environment. Got 10"):
+    with pytest.raises(
+        InvalidParameterError, match=r"'name' .* the name of an Environment. Got 10"
+    ):
         BanditEnv("nothing", horizon=10)
 
 

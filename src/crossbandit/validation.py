@@ -65,7 +65,7 @@ def _shown(got: object) -> str:
     try:
         text = repr(got)
     except ValueError:  # Python does not write integers of more than 4,300 digits
-        return f"a {type(got).__name__} that is too long to show"
+        return f"a value of type {type(got).__name__} that is too long to show"
     return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}..."
 
 

@@ -31,7 +31,7 @@ FORMAT = "crossbandit-learner"
 VERSION = 3
 
 # What version 2 called the members of an archive, and what they are called now. A tuple of names
-# stands for the entries of an array that were given names of their own.
+# stands for the entries of an array that have become arrays of their own.
 MEMBERS_OF_VERSION_2: dict[str, str | tuple[str, ...]] = {
     "tickets.available": "pending.available",
     "tickets.rows": "pending.rows",
@@ -44,6 +44,7 @@ _KEYS = {
     "ids",
     "algorithm",
     "parameters",
+    "round",
     "max_pending",
     "generator",
     "notes",
@@ -97,6 +98,7 @@ def save(
         "ids": [*learner._former_ids, learner.id],
         "algorithm": learner.algorithm.to_json(),
         "parameters": dict(learner._parameters()),
+        "round": learner.round,
         "max_pending": learner.max_pending,
         "generator": learner._generator.bit_generator.state,
         "notes": dict(notes or {}),
@@ -171,8 +173,8 @@ def _restore(header: dict[str, Any], arrays: dict[str, npt.NDArray[Any]], size: 
             raise
         raise ValueError("it claims more estimates than a file of its size can hold") from error
     _fill(learner._state(), arrays)
-    if not 0 <= learner.round <= _LAST_ROUND:
-        raise ValueError(f"its round is {learner.round}")
+    if learner.round != header["round"] or not 0 <= learner.round <= _LAST_ROUND:
+        raise ValueError(f"its round is {header['round']!r}, or {learner.round}")
     roles = learner._tickets().keys()
     learner._restore_tickets(read_pending(header["pending"], learner, roles, arrays))
     learner._generator.bit_generator.state = header["generator"]
@@ -230,11 +232,16 @@ def _upgraded(
     """Return what version 2 wrote as this version would have written it."""
     pending = header.pop("tickets")
     header["pending"] = {"decisions": pending["tickets"], "roles": pending["roles"]}
+    if "state.counters" not in arrays:  # an algorithm that the package does not have
+        raise ValueError("its version did not keep the round of this algorithm")
+    header["round"] = int(arrays["state.counters"][0])
     renamed: dict[str, npt.NDArray[Any]] = {}
     for name, array in arrays.items():
         names = MEMBERS_OF_VERSION_2.get(name, name)
-        entries = {names: array} if isinstance(names, str) else zip(names, array, strict=True)
-        renamed |= {new: np.asarray(entry) for new, entry in dict(entries).items()}
+        if isinstance(names, str):
+            renamed[names] = array
+        else:
+            renamed |= zip(names, array.reshape(len(names), 1), strict=True)
     return header, renamed
 
 

@@ -237,7 +237,8 @@ class FirstPriceBidder(Application):
         if values is None:
             values = np.linspace(*self.value_range, _CURVE_POINTS)
         expected = "values in the bidder's range"
-        worths = np.atleast_1d(as_array("shading_curve", "values", expected, values))
+        given = as_array("shading_curve", "values", expected, values, error=InvalidContextError)
+        worths = np.atleast_1d(given)
         policies = np.empty((worths.size, self.rules.arms))
         for i, value in enumerate(worths):
             policies[i] = self._policy("shading_curve", value, reserve)
