@@ -494,7 +494,7 @@ def member(array: Any) -> bytes:
 
 
 def repacked(
-    content: bytes, compression: int = zipfile.ZIP_STORED, **changed: bytes | None
+    content: bytes, changed: dict[str, bytes], compression: int = zipfile.ZIP_STORED
 ) -> bytes:
     """Return a checkpoint with valid checksums and other bytes in some of its members."""
     buffer = io.BytesIO()
@@ -502,10 +502,9 @@ def repacked(
         zipfile.ZipFile(io.BytesIO(content)) as old,
         zipfile.ZipFile(buffer, "w", compression) as new,
     ):
-        for name in old.namelist():
-            new.writestr(name, changed.pop(name, None) or old.read(name))
-        for name, added in changed.items():
-            new.writestr(name, added or b"")
+        members = {name: old.read(name) for name in old.namelist()}
+        for name, member_content in {**members, **changed}.items():
+            new.writestr(name, member_content)
     return buffer.getvalue()
 
 
@@ -542,21 +541,21 @@ HUGE = b"\x93NUMPY\x01\x00v\x00" + (
 NESTED = np.frombuffer(b"[" * 1_000_000, dtype=np.uint8)
 
 CRAFTED: dict[str, Callable[[bytes], bytes]] = {
-    "deflated": lambda content: repacked(content, zipfile.ZIP_DEFLATED),
-    "LZMA": lambda content: repacked(content, zipfile.ZIP_LZMA),
-    "bzip2": lambda content: repacked(content, zipfile.ZIP_BZIP2),
+    "deflated": lambda content: repacked(content, {}, zipfile.ZIP_DEFLATED),
+    "LZMA": lambda content: repacked(content, {}, zipfile.ZIP_LZMA),
+    "bzip2": lambda content: repacked(content, {}, zipfile.ZIP_BZIP2),
     "a bomb": lambda content: repacked(
-        content, zipfile.ZIP_DEFLATED, **{"state.bias.npy": member(np.zeros(10**7))}
+        content, {"state.bias.npy": member(np.zeros(10**7))}, zipfile.ZIP_DEFLATED
     ),
-    "a shape of 10^13": lambda content: repacked(content, **{"state.bias.npy": HUGE}),
-    "deep JSON": lambda content: repacked(content, **{"header.npy": member(NESTED)}),
-    "an unknown member": lambda content: repacked(content, **{"more.npy": member(np.zeros(3))}),
-    "a member that is no array": lambda content: repacked(content, **{"more.txt": b"text"}),
+    "a shape of 10^13": lambda content: repacked(content, {"state.bias.npy": HUGE}),
+    "deep JSON": lambda content: repacked(content, {"header.npy": member(NESTED)}),
+    "an unknown member": lambda content: repacked(content, {"more.npy": member(np.zeros(3))}),
+    "a member that is no array": lambda content: repacked(content, {"more.txt": b"text"}),
     "an array of text": lambda content: repacked(
-        content, **{"state.bias.npy": member(np.array(["a"]))}
+        content, {"state.bias.npy": member(np.array(["a"]))}
     ),
     "an unknown array of the state": lambda content: repacked(
-        content, **{"state.more.npy": member(np.zeros(3))}
+        content, {"state.more.npy": member(np.zeros(3))}
     ),
     **{
         name: lambda content, change=change: rewritten(content, change)  # type: ignore[misc]
@@ -618,7 +617,7 @@ def test_a_number_that_is_too_large_for_a_float_is_refused(content: bytes, tmp_p
     header = json.loads(np.load(io.BytesIO(content))["header"].tobytes())
     text = json.dumps(header | {"notes": {"x": 12345.5}}).replace("12345.5", "1e999")
     path.write_bytes(
-        repacked(content, **{"header.npy": member(np.frombuffer(text.encode(), dtype=np.uint8))})
+        repacked(content, {"header.npy": member(np.frombuffer(text.encode(), dtype=np.uint8))})
     )
     with pytest.raises(CheckpointError, match="holds 1e999, which is not a finite number"):
         load(path)

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from crossbandit import CrossGraph, Decision, graphs, load
+from crossbandit.algorithms.checkpoints import load_checkpoint, save
 from crossbandit.applications import (
     Action,
     Application,
@@ -45,6 +46,11 @@ PRICES, WILLING = (2.0, 3.0, 5.0), (1.0, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0)
 ITEMS = {"tent": [1, 0], "tarp": [1, 0.2], "stove": [0, 1]}
 SEGMENTS = {"thrifty": [3, 1], "picky": [0, 1]}
 MAILBOXES = {"orders": (1, 20), "info": (5, 2)}
+
+
+def masked(values: Any, mask: Any) -> Any:
+    """Return an array with masked entries."""
+    return np.ma.array(values, mask=np.asarray(mask, dtype=np.bool_))
 
 
 def bidder(**options: Any) -> FirstPriceBidder:
@@ -593,6 +599,34 @@ def test_a_missing_folder_is_named(
         application.save("")
 
 
+WRONG: list[Any] = [None, True, -1, 0, 10**30, 1e300, "x", [], {}, [[1], [2, 3]], [None], {"a": 1}]
+
+
+@every_application
+def test_settings_changed_in_the_file_are_refused_or_possible(
+    make: Callable[..., Any], play: Callable[[Any, int], Any], tmp_path: Path
+) -> None:
+    """Whatever a file says, loading it raises CheckpointError or returns an application."""
+    application = make()
+    play(application, 0)
+    application.save(tmp_path / "file")
+    learner, notes, _ = load_checkpoint(tmp_path / "file")
+    refused = 0
+    for name, wrong in [*product(notes["settings"], WRONG), ("more", 1)]:
+        changed = {**notes, "settings": {**notes["settings"], name: wrong}}
+        save(learner, tmp_path / "file", changed)
+        try:
+            type(application).load(tmp_path / "file")
+        except CheckpointError as error:
+            assert "is inconsistent" in str(error)  # noqa: PT017 - or nothing is raised
+            refused += 1
+    assert refused > 0.8 * len(notes["settings"]) * len(WRONG)
+    for settings in (None, [], "x", 1):
+        save(learner, tmp_path / "file", {**notes, "settings": settings})
+        with pytest.raises(CheckpointError, match="is inconsistent"):
+            type(application).load(tmp_path / "file")
+
+
 def test_a_disk_that_is_full_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(_: int) -> None:
         raise OSError(28, "No space left on device")
@@ -699,9 +733,9 @@ BAD_SETTINGS: list[tuple[Callable[..., Any], dict[str, Any], str]] = [
     (spam_filter, {"mailboxes": {"x": (True, "3")}}, "'mailboxes' .* Got True among them"),
     (spam_filter, {"mailboxes": {"x": (1e-300, 1)}}, "'mailboxes' .* from 1e-100"),
     (spam_filter, {"mailboxes": ["a", "b"]}, "'mailboxes' .* a mapping from names"),
-    (newsvendor, {"orders": np.ma.array([1, 2, 3], mask=[0, 0, 1])}, "Got masked among them"),
-    (recommender, {"items": {**TENT, "x": np.ma.array([1, 2], mask=[0, 1])}}, "masked entries"),
-    (recommender, {"segments": {"x": np.ma.array([1, 2], mask=[0, 1])}}, "masked entries"),
+    (newsvendor, {"orders": masked([1, 2, 3], [0, 0, 1])}, "Got masked among them"),
+    (recommender, {"items": {**TENT, "x": masked([1, 2], [0, 1])}}, "masked entries"),
+    (recommender, {"segments": {"x": masked([1, 2], [0, 1])}}, "masked entries"),
     (bidder, {"bids": 2**62}, "'bids' .* of at least 2 and of at most 1000000. Got 4611686"),
     (bidder, {"bids": 10**30}, "'bids' .* of at least 2 and of at most 1000000. Got 10000"),
     (bidder, {"horizon": 10**30}, "'horizon' parameter of Problem .* at most 9223372036854775807"),
@@ -733,7 +767,7 @@ BAD_CONTEXTS: list[tuple[Callable[..., Any], Callable[[Any], Any], str]] = [
     (bidder, lambda shop: shop.shading_curve([None]), "of shading_curve .* Got None"),
     (
         bidder,
-        lambda shop: shop.shading_curve(np.ma.array([1.0, 2.0], mask=[0, 1])),
+        lambda shop: shop.shading_curve(masked([1.0, 2.0], [0, 1])),
         "'values' parameter of shading_curve .* masked entries",
     ),
     (bidder, lambda shop: shop.bid(2, reserve=-1), "'reserve' parameter of bid .* Got -1"),
@@ -801,7 +835,7 @@ BAD_OUTCOMES: list[tuple[Callable[[], Any], int, dict[str, Any], str]] = [
     (recommender, 2, {"ratings": {"stove": ["1", "2"]}}, r"Got \['1', '2'\] for 'stove'"),
     (recommender, 2, {"ratings": {"stove": [True, True]}}, r"Got \[True, True\] for 'stove'"),
     (recommender, 2, {"ratings": {"stove": [[1], [2, 3]]}}, "'ratings' .* 2 numbers from 1 to 5"),
-    (recommender, 2, {"ratings": {"stove": np.ma.array([1, 2], mask=[0, 1])}}, "masked entries"),
+    (recommender, 2, {"ratings": {"stove": masked([1, 2], [0, 1])}}, "masked entries"),
     (sleeping, 1, {"losses": {"b": np.ma.masked}}, "'losses' .* numbers .* for 'b'"),
     (newsvendor, 2, {"sold": np.ma.masked}, "'sold' .* a finite number .* Got masked"),
     (recommender, 2, {"ratings": {"stove": 3}}, "'ratings' .* 2 numbers from 1 to 5"),

@@ -23,6 +23,16 @@ if TYPE_CHECKING:
 
 _DEFAULT = CrossGraphAdaptive()
 
+# What settings and state that no application has written may raise.
+_IMPOSSIBLE = (
+    ArithmeticError,
+    AttributeError,
+    CrossbanditError,
+    LookupError,
+    TypeError,
+    ValueError,
+)
+
 
 class Application(ABC):
     """A `Learner` behind an interface in the terms of one domain.
@@ -146,7 +156,7 @@ class Application(ABC):
         try:
             application = construct(**notes["settings"], algorithm=learner.algorithm, seed=0)
             application._resume(learner, notes, arrays)  # noqa: SLF001 - its own
-        except (KeyError, TypeError, ValueError, CrossbanditError) as error:
+        except _IMPOSSIBLE as error:
             raise CheckpointError(
                 f"The checkpoint {os.fspath(path)!r} is inconsistent: {error}"
             ) from error
