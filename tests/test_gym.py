@@ -1,4 +1,4 @@
-"""Gymnasium environments: what its own checker asks, and what a learner needs."""
+"""Gymnasium environments pass its checker, and give a learner what it needs."""
 
 import subprocess
 import sys
@@ -29,7 +29,7 @@ def make_env(id_: str, **parameters: Any) -> BanditEnv:
 
 
 @every_id
-def test_gymnasium_has_nothing_to_say_against_it(id_: str) -> None:
+def test_the_checker_of_gymnasium_passes(id_: str) -> None:
     env = make_env(id_)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -39,7 +39,7 @@ def test_gymnasium_has_nothing_to_say_against_it(id_: str) -> None:
 
 @every_id
 def test_a_learner_plays_it_as_a_simulation_does(id_: str) -> None:
-    """By `info` alone, arm for arm; and the rewards are the losses, in money where there is any."""
+    """With `info` alone it plays the same arms; rewards are the losses, in money if there is any."""
     env = make_env(id_, horizon=300)
     run = simulate(CrossGraphAdaptive(), env.environment, seed=1, show_progress=False)
     learner = CrossGraphAdaptive().start(env.environment.problem, seed=1)
@@ -106,7 +106,7 @@ def test_an_episode_ends_with_the_horizon() -> None:
 
 
 @every_id
-def test_vectorised_it_plays_as_it_does_alone(id_: str) -> None:
+def test_vectorised_environments_play_as_single_ones(id_: str) -> None:
     """Two environments at once, past the end of an episode."""
     vector = gymnasium.make_vec(id_, num_envs=2, horizon=4)
     alone = [make_env(id_, horizon=4) for _ in range(2)]
@@ -136,7 +136,7 @@ def test_an_action_that_is_no_arm_is_refused(action: Any) -> None:
 
 
 class Plain:
-    """An environment without blocks, as anybody may write one."""
+    """An environment without blocks, as a user may write one."""
 
     def __init__(self, horizon: int) -> None:
         self.problem = Problem(graphs.threshold(3), contexts=2, horizon=horizon)

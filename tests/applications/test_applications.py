@@ -207,7 +207,7 @@ def test_no_price_is_below_the_cost() -> None:
 
 
 @pytest.mark.parametrize("base", [1e4, 1e8])
-def test_a_seller_of_dear_things_learns(base: float) -> None:
+def test_a_seller_with_high_prices_learns(base: float) -> None:
     """Prices and costs in a narrow band far from 0: every outcome can be settled."""
     rng = np.random.default_rng(0)
     for seed in range(30):
@@ -224,7 +224,7 @@ def test_a_seller_of_dear_things_learns(base: float) -> None:
 
 
 @pytest.mark.parametrize("base", [1e4, 1e8])
-def test_a_newsvendor_of_dear_things_learns(base: float) -> None:
+def test_a_newsvendor_with_high_prices_learns(base: float) -> None:
     shop = newsvendor(price_range=(base + 2, base + 4), cost_range=(base, base + 1))
     rng = np.random.default_rng(0)
     for _ in range(300):
@@ -307,7 +307,7 @@ def test_a_saved_application_resumes_exactly(
 
 
 @every_application
-def test_a_play_travels_as_json(make: Callable[..., Any], play: Callable[[Any, int], Any]) -> None:
+def test_an_action_survives_json(make: Callable[..., Any], play: Callable[[Any, int], Any]) -> None:
     application, rng = make(), np.random.default_rng(0)
     made = play(application, 0)
     back = type(made).from_json(json.loads(json.dumps(made.to_json())))
@@ -413,7 +413,9 @@ def test_a_filter_delivers_by_its_policy() -> None:
 
 
 @every_application
-def test_it_says_what_it_is(make: Callable[..., Any], play: Callable[[Any, int], Any]) -> None:
+def test_its_repr_shows_counts_and_algorithm(
+    make: Callable[..., Any], play: Callable[[Any, int], Any]
+) -> None:
     application = make()
     play(application, 0)
     settle_truly(application, play(application, 1), np.random.default_rng(0))
@@ -642,7 +644,7 @@ def test_a_disk_that_is_full_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 # ------------------------------------------------------------------------------------- bad input
 
-WRONG_PLAYS: list[tuple[Any, str]] = [
+WRONG_ACTIONS: list[tuple[Any, str]] = [
     (
         "text",
         r"'data' .* a dict that to_json returned; read text with json.loads first. Got 'text'",
@@ -656,8 +658,8 @@ WRONG_PLAYS: list[tuple[Any, str]] = [
 
 
 @every_application
-@pytest.mark.parametrize(("data", "message"), WRONG_PLAYS)
-def test_a_play_is_not_made_of_something_else(
+@pytest.mark.parametrize(("data", "message"), WRONG_ACTIONS)
+def test_an_action_is_not_made_of_other_data(
     make: Callable[..., Any], play: Callable[[Any, int], Any], data: Any, message: str
 ) -> None:
     kind = type(play(make(), 0))
@@ -668,7 +670,7 @@ def test_a_play_is_not_made_of_something_else(
 
 
 @every_application
-def test_a_play_is_not_made_of_parts(
+def test_an_action_needs_all_its_parts(
     make: Callable[..., Any], play: Callable[[Any, int], Any]
 ) -> None:
     made = play(make(), 0)
@@ -689,7 +691,7 @@ def test_a_play_is_not_made_of_parts(
 
 
 @every_application
-def test_what_json_made_of_a_play_is_no_play(
+def test_the_json_form_of_an_action_is_not_an_action(
     make: Callable[..., Any], play: Callable[[Any, int], Any]
 ) -> None:
     application = make()
@@ -907,7 +909,7 @@ OUTCOMES: dict[Callable[..., Any], dict[str, Any]] = {
 
 
 @every_application
-def test_only_a_play_of_its_own_can_be_settled(
+def test_only_its_own_actions_can_be_settled(
     make: Callable[..., Any], play: Callable[[Any, int], Any]
 ) -> None:
     application, rng = make(), np.random.default_rng(0)
@@ -923,7 +925,7 @@ def test_only_a_play_of_its_own_can_be_settled(
             application.settle(nothing, **OUTCOMES[make])
 
 
-def test_a_play_of_another_size_of_problem_is_foreign_before_it_is_anything_else() -> None:
+def test_an_action_of_another_problem_is_refused_as_foreign_first() -> None:
     """Its arm may be none of ours, and its outcome a contradiction here."""
     large, bad = (newsvendor(), seller(), sleeping(), recommender()), cast("Any", "bad")
     order = until(3, lambda: large[0].order(4, 2))
