@@ -39,7 +39,7 @@ def test_the_checker_of_gymnasium_passes(id_: str) -> None:
 
 @every_id
 def test_a_learner_plays_it_as_a_simulation_does(id_: str) -> None:
-    """With `info` alone it plays the same arms; rewards are the losses, in money if there is any."""
+    """With `info` alone it plays the same arms; rewards are losses, or money if there is any."""
     env = make_env(id_, horizon=300)
     run = simulate(CrossGraphAdaptive(), env.environment, seed=1, show_progress=False)
     learner = CrossGraphAdaptive().start(env.environment.problem, seed=1)

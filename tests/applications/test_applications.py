@@ -623,6 +623,7 @@ def test_settings_changed_in_the_file_are_refused_or_possible(
             assert "is inconsistent" in str(error)  # noqa: PT017 - or nothing is raised
             refused += 1
     assert refused > 0.8 * len(notes["settings"]) * len(WRONG)
+    settings: Any
     for settings in (None, [], "x", 1):
         save(learner, tmp_path / "file", {**notes, "settings": settings})
         with pytest.raises(CheckpointError, match="is inconsistent"):
