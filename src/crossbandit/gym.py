@@ -105,7 +105,7 @@ class BanditEnv(gymnasium.Env[Any, np.int64]):
         """Start an episode.
 
         Args:
-            seed: The seed of the contexts; None to go on with the generator of the last episode.
+            seed: The seed of the contexts; None to keep the generator of the last episode.
             options: Not used.
 
         Returns:
