@@ -1,4 +1,4 @@
-"""Gymnasium environments: what its own checker asks, and what a learner needs."""
+"""Gymnasium environments pass its checker, and give a learner what it needs."""
 
 import subprocess
 import sys
@@ -21,7 +21,7 @@ from crossbandit.types import Floats
 every_id = pytest.mark.parametrize("id_", ENVIRONMENTS)
 
 
-def made(id_: str, **parameters: Any) -> BanditEnv:
+def make_env(id_: str, **parameters: Any) -> BanditEnv:
     """Return an environment without wrappers."""
     env = gymnasium.make(id_, **parameters).unwrapped
     assert isinstance(env, BanditEnv)
@@ -29,8 +29,8 @@ def made(id_: str, **parameters: Any) -> BanditEnv:
 
 
 @every_id
-def test_gymnasium_has_nothing_to_say_against_it(id_: str) -> None:
-    env = made(id_)
+def test_the_checker_of_gymnasium_passes(id_: str) -> None:
+    env = make_env(id_)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         check_env(env)
@@ -39,8 +39,8 @@ def test_gymnasium_has_nothing_to_say_against_it(id_: str) -> None:
 
 @every_id
 def test_a_learner_plays_it_as_a_simulation_does(id_: str) -> None:
-    """By `info` alone, arm for arm; and the rewards are the losses, in money where there is any."""
-    env = made(id_, horizon=300)
+    """With `info` alone it plays the same arms; rewards are losses, or money if there is any."""
+    env = make_env(id_, horizon=300)
     run = simulate(CrossGraphAdaptive(), env.environment, seed=1, show_progress=False)
     learner = CrossGraphAdaptive().start(env.environment.problem, seed=1)
     env.np_random = stream(1, "contexts")
@@ -64,7 +64,7 @@ def test_a_learner_plays_it_as_a_simulation_does(id_: str) -> None:
 
 @every_id
 def test_contexts_depend_on_the_seed_of_reset(id_: str) -> None:
-    env = made(id_, horizon=50)
+    env = make_env(id_, horizon=50)
     episodes = []
     for seed in (3, 3, 4):
         seen = [env.reset(seed=seed)[0]]
@@ -76,18 +76,18 @@ def test_contexts_depend_on_the_seed_of_reset(id_: str) -> None:
 
 
 def test_observations_are_contexts_without_what_never_changes() -> None:
-    newsvendor = made("crossbandit/Newsvendor-v0", price_range=(2, 5), cost_range=(1, 1))
+    newsvendor = make_env("crossbandit/Newsvendor-v0", price_range=(2, 5), cost_range=(1, 1))
     assert newsvendor.observation_space == spaces.Box(2.0, 5.0, (1,), np.float64)
     observation, info = newsvendor.reset(seed=0)
     assert info["context"].tolist() == [1.0, observation[0], 1.0]
-    sleeping = made("crossbandit/Sleeping-v0")
+    sleeping = make_env("crossbandit/Sleeping-v0")
     observation, info = sleeping.reset(seed=0)
     assert observation.tolist() == info["action_mask"].tolist()
     assert 0 < observation.sum() < 10
 
 
 def test_an_action_that_is_not_available_earns_the_least_and_shows_nothing() -> None:
-    env = made("crossbandit/Sleeping-v0")
+    env = make_env("crossbandit/Sleeping-v0")
     observation, _ = env.reset(seed=0)
     _, reward, _, _, info = env.step(np.int64(observation.argmin()))
     assert reward == -1.0
@@ -96,7 +96,7 @@ def test_an_action_that_is_not_available_earns_the_least_and_shows_nothing() -> 
 
 
 def test_an_episode_ends_with_the_horizon() -> None:
-    env = made("crossbandit/Spam-v0", horizon=2)
+    env = make_env("crossbandit/Spam-v0", horizon=2)
     with pytest.raises(gymnasium.error.ResetNeeded, match="call reset first"):
         env.step(np.int64(0))
     env.reset(seed=0)
@@ -106,10 +106,10 @@ def test_an_episode_ends_with_the_horizon() -> None:
 
 
 @every_id
-def test_vectorised_it_plays_as_it_does_alone(id_: str) -> None:
+def test_vectorised_environments_play_as_single_ones(id_: str) -> None:
     """Two environments at once, past the end of an episode."""
     vector = gymnasium.make_vec(id_, num_envs=2, horizon=4)
-    alone = [made(id_, horizon=4) for _ in range(2)]
+    alone = [make_env(id_, horizon=4) for _ in range(2)]
     _, infos = vector.reset(seed=5)
     single = [env.reset(seed=5 + i)[1] for i, env in enumerate(alone)]
     for _ in range(4):
@@ -128,7 +128,7 @@ def test_vectorised_it_plays_as_it_does_alone(id_: str) -> None:
 
 @pytest.mark.parametrize("action", [-1, 10, 2.7, "1", None, np.array([1])])
 def test_an_action_that_is_no_arm_is_refused(action: Any) -> None:
-    env = made("crossbandit/Sleeping-v0")
+    env = make_env("crossbandit/Sleeping-v0")
     env.reset(seed=0)
     with pytest.raises(gymnasium.error.InvalidAction, match=r"an integer from 0 to 9. Got "):
         env.step(action)
@@ -136,7 +136,7 @@ def test_an_action_that_is_no_arm_is_refused(action: Any) -> None:
 
 
 class Plain:
-    """An environment without blocks, as anybody may write one."""
+    """An environment without blocks, as a user may write one."""
 
     def __init__(self, horizon: int) -> None:
         self.problem = Problem(graphs.threshold(3), contexts=2, horizon=horizon)
@@ -157,7 +157,9 @@ def test_it_wraps_any_registered_environment(monkeypatch: pytest.MonkeyPatch) ->
     assert reward == -losses[1, context]
     np.testing.assert_array_equal(info["losses"][1:], losses[1:])
     assert info["revealed"].tolist() == [0, 1, 1]
-    with pytest.raises(InvalidParameterError, match=r"'name' .* that of an Environment. Got 10"):
+    with pytest.raises(
+        InvalidParameterError, match=r"'name' .* the name of an Environment. Got 10"
+    ):
         BanditEnv("nothing", horizon=10)
 
 

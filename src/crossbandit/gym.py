@@ -1,20 +1,20 @@
-"""Crossbandit's applications as Gymnasium environments; importing this module registers them.
+"""Crossbandit's environments for Gymnasium. Importing this module registers them.
 
     import gymnasium
     import crossbandit.gym
 
     env = gymnasium.make("crossbandit/FirstPrice-v0", horizon=1_000, bids=20)
 
-A step is a round. The observation is the context, the action is the arm, the reward is the money
-earned, or less the loss where there is no money. An episode ends after the horizon.
+A step is a round. The observation is the context and the action is the arm. The reward is the money
+earned, or minus the loss where there is no money. An episode ends after the horizon.
 
-`info` holds what a learner with graph feedback is given besides. About the round to come: `context`
-as `Learner.act` takes it, `action_mask`, 1 for each arm that is available, and its `round`. About
-the round that was played: `revealed`, 1 for each arm whose losses were shown, and `losses`, a row
-for each arm, infinite where nothing was shown. `losses[list(decision.revealed)]` is what
+`info` holds what a learner with graph feedback needs in addition. About the next round: `context`,
+as `Learner.act` takes it; `action_mask`, 1 for each available arm; and `round`, its number. About
+the round just played: `revealed`, 1 for each arm whose losses were revealed; and `losses`, a row
+for each arm, infinite where nothing was revealed. `losses[list(decision.revealed)]` is what
 `Learner.learn` takes. All have the same shape in every round, so environments can be vectorised.
 
-Gymnasium comes with `pip install "crossbandit[gymnasium]"`.
+Install Gymnasium with `pip install "crossbandit[gymnasium]"`.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ if TYPE_CHECKING:
     from crossbandit.kernels.rounds import LossBlock
     from crossbandit.types import Floats
 
-_BATCH = 256  # rounds whose losses are made at once
+_BATCH = 256  # rounds whose losses are computed at once
 
-# What is registered: the environment's name in Crossbandit, and parameters other than its defaults.
+# The registered ids, each with the name of an environment and parameters that replace defaults.
 ENVIRONMENTS: dict[str, dict[str, Any]] = {
     "crossbandit/FirstPrice-v0": {"name": "first-price"},
     "crossbandit/Newsvendor-v0": {"name": "newsvendor"},
@@ -66,12 +66,22 @@ ENVIRONMENTS: dict[str, dict[str, Any]] = {
 
 
 class BanditEnv(gymnasium.Env[Any, np.int64]):
-    """One of Crossbandit's registered environments, as Gymnasium plays it.
+    """A registered environment of Crossbandit as a Gymnasium environment.
 
-    `name` is its registered name, the rest are its parameters; a graph may be a table of its own
-    name and parameters, as in a study file. Losses depend on `table_seed`, contexts on the seed
-    of `reset`. An action that is not available counts as a loss of 1, and reveals nothing; one that
-    is no arm raises gymnasium.error.InvalidAction.
+    Losses depend on `table_seed`, contexts on the seed of `reset`. An action that is not available
+    counts as a loss of 1 and reveals nothing.
+
+    Args:
+        name: The name under which the environment is registered.
+        horizon: The number of rounds of an episode.
+        **parameters: The other parameters of the environment. A graph may be given as a dict with
+            its name and its parameters, as in a study file.
+
+    Attributes:
+        environment: The environment of Crossbandit.
+
+    Raises:
+        InvalidParameterError: There is no such environment, or a parameter is not possible.
     """
 
     metadata: ClassVar[dict[str, Any]] = {"render_modes": []}  # type: ignore[misc]
@@ -81,7 +91,7 @@ class BanditEnv(gymnasium.Env[Any, np.int64]):
             parameters["graph"] = build_graph(**parameters["graph"])
         self.environment: Environment = build(name, horizon=horizon, **parameters)
         if not isinstance(self.environment, Environment):
-            reject("BanditEnv", "name", "that of an Environment", self.environment)
+            reject("BanditEnv", "name", "the name of an Environment", self.environment)
         self.action_space = spaces.Discrete(self.environment.problem.arms)
         self.observation_space = _space(self.environment)
         self._round = 0
@@ -92,14 +102,34 @@ class BanditEnv(gymnasium.Env[Any, np.int64]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
-        """Begin with the first round."""
+        """Start an episode.
+
+        Args:
+            seed: The seed of the contexts; None to keep the generator of the last episode.
+            options: Not used.
+
+        Returns:
+            The observation and the info of the first round.
+        """
         super().reset(seed=seed, options=options)
         self._round = 0
         self._draw()
         return self._observation(), self._info()
 
     def step(self, action: np.int64) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        """Play a round."""
+        """Play a round.
+
+        Args:
+            action: The arm.
+
+        Returns:
+            The observation of the next round, the reward, whether the episode terminated (never),
+            whether it was truncated (after the last round), and the info.
+
+        Raises:
+            gymnasium.error.InvalidAction: The action is not an arm.
+            gymnasium.error.ResetNeeded: The episode has not started, or is over.
+        """
         horizon = horizon_of(self.environment)
         if self._round >= horizon or not self._available.size:
             raise gymnasium.error.ResetNeeded(
@@ -116,15 +146,15 @@ class BanditEnv(gymnasium.Env[Any, np.int64]):
             problem = self.environment.problem
             loss = float(problem.form.readout(self._context[0]).losses(rows[[arm]], [arm])[0])
             revealed[problem.graph.out_neighbors(arm)] = 1
-        rows[revealed == 0] = np.inf  # not NaN, which Gymnasium's checker finds unlike itself
-        shown = {"revealed": revealed, "losses": rows}
+        rows[revealed == 0] = np.inf  # Gymnasium's checker finds that NaN differs from itself
+        feedback = {"revealed": revealed, "losses": rows}
         self._round += 1
         self._draw()
         over = self._round >= horizon
-        return self._observation(), self._reward(loss), False, over, {**self._info(), **shown}
+        return self._observation(), self._reward(loss), False, over, {**self._info(), **feedback}
 
     def _losses(self) -> Floats:
-        """Return the rows of all arms in the round to play."""
+        """Return the rows of all arms in the current round."""
         if not isinstance(self.environment, BlockEnvironment):
             return checked_rows(self.environment, self._round).copy()
         start = self._round - self._round % _BATCH
@@ -161,7 +191,7 @@ class BanditEnv(gymnasium.Env[Any, np.int64]):
 
 
 def _space(environment: Environment) -> spaces.Space[Any]:
-    """Return the contexts as Gymnasium describes them; features that never change are left out."""
+    """Return the space of contexts, without the features that never change."""
     if isinstance(environment, Sleeping):
         return spaces.MultiBinary(environment.problem.arms)
     if environment.problem.contexts is not None:
@@ -171,12 +201,12 @@ def _space(environment: Environment) -> spaces.Space[Any]:
 
 
 def _box(environment: Environment) -> tuple[Floats, Floats]:
-    """Return the bounds of feature vectors, as far as the law of the contexts has any."""
-    law = environment.context_distribution
-    if isinstance(law, UniformVectors):
-        return np.asarray(law.low), np.asarray(law.high)
-    beyond = np.full(environment.problem.form.columns, np.inf)
-    return -beyond, beyond
+    """Return the bounds of feature vectors; infinite if the distribution of contexts has none."""
+    distribution = environment.context_distribution
+    if isinstance(distribution, UniformVectors):
+        return np.asarray(distribution.low), np.asarray(distribution.high)
+    infinite = np.full(environment.problem.form.columns, np.inf)
+    return -infinite, infinite
 
 
 for _id, _parameters in ENVIRONMENTS.items():

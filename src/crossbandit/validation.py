@@ -1,4 +1,4 @@
-"""Checks at the door: one message form, used by every constructor.
+"""Checks of arguments, with one message form for all of them.
 
 The 'eta' parameter of CrossGraph must be a positive number. Got -0.1.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -18,7 +18,11 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-_LEAST = 1e-100  # of a rate: quotients of two, summed over any horizon, stay finite
+MAX_INTEGER = 2**63 - 1  # what compiled code and arrays can count
+MAX_SIZE = 10**8  # of what several arrays are made for, such as arms: a few gigabytes
+
+_SMALLEST_RATE = 1e-100  # quotients of two rates, summed over any horizon, stay finite
+_LONGEST_SHOWN = 500
 
 
 def reject(
@@ -29,9 +33,19 @@ def reject(
     *,
     error: type[InvalidInputError] = InvalidParameterError,
 ) -> NoReturn:
-    """Raise `error` in the package's one message form."""
-    shown = got if isinstance(got, _Verbatim) else repr(got)
-    raise error(f"The {name!r} parameter of {owner} must be {expected}. Got {shown}.")
+    """Raise an error in the package's message form.
+
+    Args:
+        owner: The class or function that has the parameter.
+        name: The parameter.
+        expected: What it must be, to follow the words "must be".
+        got: The value, or a description of it made by `verbatim`.
+        error: The class of the error.
+
+    Raises:
+        InvalidInputError: Always; of the class `error`.
+    """
+    raise error(f"The {name!r} parameter of {owner} must be {expected}. Got {_shown(got)}.")
 
 
 class _Verbatim(str):
@@ -41,17 +55,45 @@ class _Verbatim(str):
 
 
 def verbatim(text: str) -> _Verbatim:
-    """Mark a description of a bad value, to be shown without quotes."""
+    """Return a description of a bad value that `reject` shows without quotes."""
     return _Verbatim(text)
 
 
-def integer(owner: str, name: str, value: object, *, at_least: int) -> int:
-    """Return `value` as an int that is at least `at_least`."""
+def _shown(got: object) -> str:
+    if isinstance(got, _Verbatim):
+        return got
+    try:
+        text = repr(got)
+    except ValueError:  # Python does not write integers of more than 4,300 digits
+        return f"a value of type {type(got).__name__} that is too long to show"
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}..."
+
+
+def integer(
+    owner: str, name: str, value: object, *, at_least: int, at_most: int | None = MAX_INTEGER
+) -> int:
+    """Return `value` as an int within bounds.
+
+    Args:
+        owner: The class or function that has the parameter.
+        name: The parameter.
+        value: Its value. A bool is not an integer.
+        at_least: The lower bound.
+        at_most: The upper bound. Use `MAX_SIZE` for what memory is allocated for, and None for
+            seeds, which may have any size.
+
+    Raises:
+        InvalidParameterError: It is not an integer, or out of bounds.
+    """
     expected = f"an integer of at least {at_least}"
+    if at_most is not None and at_most != MAX_INTEGER:
+        expected += f" and of at most {at_most}"
     if isinstance(value, bool) or not isinstance(value, numbers.Integral):
         reject(owner, name, expected, value)
     if value < at_least:
         reject(owner, name, expected, value)
+    if at_most is not None and int(value) > at_most:
+        reject(owner, name, f"an integer of at least {at_least} and of at most {at_most}", value)
     return int(value)
 
 
@@ -66,7 +108,21 @@ def number(
     below: float = math.inf,
     error: type[InvalidInputError] = InvalidParameterError,
 ) -> float:
-    """Return `value` as a finite float within the given bounds."""
+    """Return `value` as a finite float within bounds.
+
+    Args:
+        owner: The class or function that has the parameter.
+        name: The parameter.
+        value: Its value. A bool is not a number.
+        above: It must be greater than this.
+        at_least: It must not be less than this.
+        at_most: It must not be greater than this.
+        below: It must be less than this.
+        error: The class of the error.
+
+    Raises:
+        InvalidInputError: It is not a finite number, or out of bounds; of the class `error`.
+    """
     bounds = [
         f"{word} {bound:.15g}"
         for word, bound in (
@@ -82,7 +138,7 @@ def number(
         reject(owner, name, expected, value, error=error)
     try:
         result = float(value)
-    except OverflowError:  # an int beyond all floats
+    except OverflowError:  # an int that no float can hold
         result = math.inf
     if not math.isfinite(result) or not (above < result < below and at_least <= result <= at_most):
         reject(owner, name, expected, value, error=error)
@@ -90,10 +146,11 @@ def number(
 
 
 def positive(owner: str, name: str, value: object) -> float:
-    """Return `value` as a positive float that neither over- nor underflows in any product."""
+    """Return `value` as a positive float that neither overflows nor underflows in products."""
     result = number(owner, name, value, above=0)
-    if not _LEAST <= result <= 1 / _LEAST:
-        reject(owner, name, f"a number from {_LEAST:g} to {1 / _LEAST:g}", value)
+    if not _SMALLEST_RATE <= result <= 1 / _SMALLEST_RATE:
+        expected = f"a number from {_SMALLEST_RATE:g} to {1 / _SMALLEST_RATE:g}"
+        reject(owner, name, expected, value)
     return result
 
 
@@ -116,10 +173,60 @@ def boolean(
     *,
     error: type[InvalidInputError] = InvalidParameterError,
 ) -> bool:
-    """Return `value`, which is True or False, as a bool."""
+    """Return `value`, which must be True or False, as a bool."""
     if not isinstance(value, bool | np.bool_):
         reject(owner, name, "True or False", value, error=error)
     return bool(value)
+
+
+def as_array(
+    owner: str,
+    name: str,
+    expected: str,
+    values: object,
+    *,
+    error: type[InvalidInputError] = InvalidParameterError,
+) -> npt.NDArray[Any]:
+    """Return `values` as an array of whatever type they have.
+
+    Args:
+        owner: The class or function that has the parameter.
+        name: The parameter.
+        expected: What it must be, for the message.
+        values: Its value. It is not copied if it is an array.
+        error: The class of the error.
+
+    Raises:
+        InvalidInputError: The rows have different lengths, or entries are masked: NumPy would
+            silently use whatever is behind the mask. Of the class `error`.
+    """
+    if is_masked(values):
+        reject(owner, name, expected, verbatim("masked entries"), error=error)
+    try:
+        return np.asarray(values)
+    except ValueError:
+        reject(owner, name, expected, verbatim("rows of unequal length"), error=error)
+
+
+def is_masked(values: object, levels: int = 4) -> bool:
+    """Return whether an array, or one in (nested) lists or tuples of arrays, has masked entries.
+
+    Args:
+        values: Anything.
+        levels: How many levels of lists to look into.
+
+    >>> is_masked([[1.0, 2.0], np.ma.array([3.0, 4.0], mask=[True, False])])
+    True
+    """
+    if isinstance(values, np.ma.MaskedArray):
+        return bool(np.ma.is_masked(values))
+    if isinstance(values, list | tuple) and levels > 0:
+        return any(
+            is_masked(value, levels - 1)
+            for value in values
+            if isinstance(value, list | tuple | np.ma.MaskedArray)
+        )
+    return False
 
 
 def array(
@@ -131,14 +238,21 @@ def array(
     error: type[InvalidInputError] = InvalidParameterError,
     copy: bool | None = True,
 ) -> npt.NDArray[np.float64]:
-    """Return a contiguous copy of real numbers, of any shape; text and complex numbers are none.
+    """Return `values` as a contiguous array of floats, of any shape.
 
-    With `copy=None`, numbers that have the right form already are returned as they are.
+    Args:
+        owner: The class or function that has the parameter.
+        name: The parameter.
+        expected: What it must be, for the message.
+        values: Its value: real numbers. Text and complex numbers are refused.
+        error: The class of the error.
+        copy: Whether to copy. With None, an array that has the right form is returned itself.
+
+    Raises:
+        InvalidInputError: It is not an array of real numbers, or has masked entries; of the class
+            `error`.
     """
-    try:
-        given = np.asarray(values)
-    except ValueError:
-        reject(owner, name, expected, verbatim("rows of unequal length"), error=error)
+    given = as_array(owner, name, expected, values, error=error)
     if given.dtype.kind not in "biuf":
         kind = {"U": "text", "S": "text", "c": "complex numbers"}.get(given.dtype.kind)
         example = f"{kind}, such as {given.flat[0].item()!r}" if kind and given.size else ""
@@ -154,4 +268,4 @@ def even(owner: str, name: str, value: object) -> int:
         reject(owner, name, expected, value)
     if value < 2 or value % 2 != 0:
         reject(owner, name, expected, value)
-    return int(value)
+    return integer(owner, name, value, at_least=2)

@@ -1,4 +1,4 @@
-"""All applications have one shape; what they learn is true, late or not; bad input is refused."""
+"""All applications have one shape, learn the true losses, and refuse bad input."""
 
 import inspect
 import json
@@ -12,12 +12,15 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from crossbandit import CrossGraph, Decision, graphs
+from crossbandit import CrossGraph, Decision, graphs, load
+from crossbandit.algorithms.checkpoints import load_checkpoint, save
 from crossbandit.applications import (
+    Action,
     Application,
     Bid,
     Choice,
     FirstPriceBidder,
+    MailDecision,
     Newsvendor,
     Offer,
     Order,
@@ -26,9 +29,7 @@ from crossbandit.applications import (
     Shown,
     SleepingArms,
     SpamFilter,
-    Verdict,
 )
-from crossbandit.applications.play import Play
 from crossbandit.environments.newsvendor import SALES_FEEDBACK
 from crossbandit.environments.posted_price import REPORTS
 from crossbandit.errors import (
@@ -45,6 +46,11 @@ PRICES, WILLING = (2.0, 3.0, 5.0), (1.0, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0)
 ITEMS = {"tent": [1, 0], "tarp": [1, 0.2], "stove": [0, 1]}
 SEGMENTS = {"thrifty": [3, 1], "picky": [0, 1]}
 MAILBOXES = {"orders": (1, 20), "info": (5, 2)}
+
+
+def masked(values: Any, mask: Any) -> Any:
+    """Return an array with masked entries."""
+    return np.ma.array(values, mask=np.asarray(mask, dtype=np.bool_))
 
 
 def bidder(**options: Any) -> FirstPriceBidder:
@@ -73,7 +79,7 @@ def spam_filter(**options: Any) -> SpamFilter:
     return SpamFilter(**{"mailboxes": MAILBOXES, "seed": 0, **options})
 
 
-def until(arm: int, play: Callable[[], Play]) -> Any:
+def until(arm: int, play: Callable[[], Action]) -> Any:
     """Return the first play of `arm`."""
     for _ in range(10_000):
         made = play()
@@ -175,14 +181,14 @@ def test_what_the_spam_filter_learns_is_true() -> None:
     harms = np.asarray(guard.learner.problem.features)
     assert harms.tolist() == [[1 / 20, 20 / 20], [5 / 20, 2 / 20]]
     for spam in (True, False):
-        verdict = until(1, lambda: guard.decide("info"))
-        assert verdict.deliver
-        rows = learned(guard, lambda: guard.settle(verdict, spam=spam))  # noqa: B023
+        decision = until(1, lambda: guard.decide("info"))
+        assert decision.deliver
+        rows = learned(guard, lambda: guard.settle(decision, spam=spam))  # noqa: B023
         assert (harms @ rows[1]).tolist() == ([1 / 20, 5 / 20] if spam else [0, 0])
         assert (harms @ rows[0]).tolist() == ([0, 0] if spam else [1, 2 / 20])
-        verdict = until(0, lambda: guard.decide("info"))
-        assert not verdict.deliver
-        assert learned(guard, lambda: guard.settle(verdict, spam=spam)) == {}  # noqa: B023
+        decision = until(0, lambda: guard.decide("info"))
+        assert not decision.deliver
+        assert learned(guard, lambda: guard.settle(decision, spam=spam)) == {}  # noqa: B023
 
 
 def test_no_price_is_below_the_cost() -> None:
@@ -201,7 +207,7 @@ def test_no_price_is_below_the_cost() -> None:
 
 
 @pytest.mark.parametrize("base", [1e4, 1e8])
-def test_a_seller_of_dear_things_learns(base: float) -> None:
+def test_a_seller_with_high_prices_learns(base: float) -> None:
     """Prices and costs in a narrow band far from 0: every outcome can be settled."""
     rng = np.random.default_rng(0)
     for seed in range(30):
@@ -218,7 +224,7 @@ def test_a_seller_of_dear_things_learns(base: float) -> None:
 
 
 @pytest.mark.parametrize("base", [1e4, 1e8])
-def test_a_newsvendor_of_dear_things_learns(base: float) -> None:
+def test_a_newsvendor_with_high_prices_learns(base: float) -> None:
     shop = newsvendor(price_range=(base + 2, base + 4), cost_range=(base, base + 1))
     rng = np.random.default_rng(0)
     for _ in range(300):
@@ -271,7 +277,7 @@ every_application = pytest.mark.parametrize(("make", "play"), PLAYS.values(), id
 
 @every_application
 @pytest.mark.parametrize("algorithm", [None, CrossGraph()], ids=["adaptive", "cross-graph"])
-def test_saved_and_loaded_it_goes_on(
+def test_a_saved_application_resumes_exactly(
     make: Callable[..., Any], play: Callable[[Any, int], Any], algorithm: Any, tmp_path: Path
 ) -> None:
     application = make(algorithm=algorithm, horizon=500)
@@ -301,7 +307,7 @@ def test_saved_and_loaded_it_goes_on(
 
 
 @every_application
-def test_a_play_travels_as_json(make: Callable[..., Any], play: Callable[[Any, int], Any]) -> None:
+def test_an_action_survives_json(make: Callable[..., Any], play: Callable[[Any, int], Any]) -> None:
     application, rng = make(), np.random.default_rng(0)
     made = play(application, 0)
     back = type(made).from_json(json.loads(json.dumps(made.to_json())))
@@ -328,13 +334,13 @@ def test_another_file_is_refused(
 # ------------------------------------------------------------------------------------- one shape
 
 # The method that decides, what it returns, and the property with the arms in the order of `policy`.
-SHAPES: dict[type[Application], tuple[str, type[Play], str | None]] = {
+SHAPES: dict[type[Application], tuple[str, type[Action], str | None]] = {
     FirstPriceBidder: ("bid", Bid, "bids"),
     Newsvendor: ("order", Order, "orders"),
     PostedPriceSeller: ("price", Offer, "prices"),
     SleepingArms: ("choose", Choice, "arms"),
     Recommender: ("show", Shown, "items"),
-    SpamFilter: ("decide", Verdict, None),
+    SpamFilter: ("decide", MailDecision, None),
 }
 
 every_shape = pytest.mark.parametrize("kind", SHAPES)
@@ -381,9 +387,9 @@ def test_a_policy_has_a_probability_for_each_arm(
     application, rng = make(), np.random.default_rng(0)
     decide, _, arms = SHAPES[type(application)]
     for t in range(20):
-        setattr(application, decide, application.policy)  # which takes the same
+        vars(application)[decide] = application.policy  # which takes the same
         policy = play(application, t)
-        delattr(application, decide)
+        del vars(application)[decide]
         assert application.rounds == t
         assert len(policy) == (2 if arms is None else len(getattr(application, arms)))
         assert policy.sum() == pytest.approx(1)
@@ -407,7 +413,9 @@ def test_a_filter_delivers_by_its_policy() -> None:
 
 
 @every_application
-def test_it_says_what_it_is(make: Callable[..., Any], play: Callable[[Any, int], Any]) -> None:
+def test_its_repr_shows_counts_and_algorithm(
+    make: Callable[..., Any], play: Callable[[Any, int], Any]
+) -> None:
     application = make()
     play(application, 0)
     settle_truly(application, play(application, 1), np.random.default_rng(0))
@@ -423,6 +431,141 @@ def test_a_subclass_is_named_in_errors(
     monkeypatch.setitem(make.__globals__, kind.__name__, type("Own", (kind,), {}))
     with pytest.raises(InvalidParameterError, match="'algorithm' parameter of Own must be"):
         make(algorithm=3)
+
+
+# ------------------------------------------------------------------------------- state of its own
+
+
+class BudgetBidder(FirstPriceBidder):
+    """A bidder that counts what it has spent, and which prices it has met."""
+
+    kind = "budget-bidder"
+
+    def __init__(self, *, budget: float, **settings: Any) -> None:
+        self.budget = budget
+        super().__init__(**settings)
+        self._spent = 0.0
+        self._last: str | None = None
+        self._prices = np.zeros((2, 5), dtype=np.int64)
+        self._won = np.zeros(3, dtype=np.bool_)
+
+    @property
+    def left(self) -> float:
+        """What is left of the budget."""
+        return self.budget - self._spent
+
+    def settings(self) -> dict[str, Any]:
+        return {"budget": self.budget, **super().settings()}
+
+    def state(self) -> dict[str, Any]:
+        arrays = {"prices": self._prices, "won": self._won}
+        return {"spent": np.float64(self._spent), "last": self._last, "count": 3, **arrays}
+
+    def restore(self, state: Any) -> None:
+        if not 0 <= state["spent"] <= self.budget:
+            raise ValueError(f"{state['spent']} was spent of a budget of {self.budget}")
+        self._spent, self._last = state["spent"], state["last"]
+        self._prices[...] = state["prices"]
+        self._won[...] = state["won"]
+
+    def spend(self, amount: float) -> None:
+        self._spent += amount
+        self._last = "spent"
+        self._prices[1, int(amount)] += 7
+        self._won[2] = True
+
+
+def budget_bidder(**options: Any) -> BudgetBidder:
+    given = {"bids": (0, 1, 2, 3), "value_range": (0, 4), "seed": 0, "budget": 10.0}
+    return BudgetBidder(**{**given, **options})
+
+
+def test_state_of_its_own_is_saved_and_restored(tmp_path: Path) -> None:
+    own = budget_bidder()
+    own.spend(2.5)
+    bid = own.bid(3)
+    own.save(tmp_path / "file")
+    again = BudgetBidder.load(tmp_path / "file")
+    assert (again.left, again._last, again.pending) == (7.5, "spent", 1)
+    assert again._prices.dtype == np.int64
+    np.testing.assert_array_equal(again._prices, own._prices)
+    np.testing.assert_array_equal(again._won, own._won)
+    again.settle(bid, won=True)
+    again.spend(1.0)
+    again.save(tmp_path / "file")
+    assert BudgetBidder.load(tmp_path / "file").left == 6.5
+    assert own.left == 7.5
+
+
+def test_state_that_does_not_fit_the_settings_is_refused(tmp_path: Path) -> None:
+    own = budget_bidder()
+    own.spend(4.0)
+    vars(own)["budget"] = 3.0
+    own.save(tmp_path / "file")
+    with pytest.raises(CheckpointError, match=r"is inconsistent: 4\.0 was spent of a budget of 3"):
+        BudgetBidder.load(tmp_path / "file")
+
+
+@pytest.mark.parametrize(
+    ("state", "message"),
+    [
+        ({"spent": math.nan}, "cannot write this state: Out of range float"),
+        ({"spent": [1, {"x": math.inf}]}, "cannot write this state: Out of range float"),
+        ({"spent": {1, 2}}, "cannot write this state: .*set is not JSON serializable"),
+        ({"prices": np.array([1.0, math.nan])}, r"the array 'application\.prices' holds nan"),
+        ({"prices": np.array([object()])}, r"'application\.prices' has the type object"),
+        ({"prices": np.array(["a"])}, r"'application\.prices' has the type <U1"),
+        ({"pri/ces": np.zeros(2)}, "is not a name of letters"),
+    ],
+)
+def test_state_that_cannot_be_kept_is_refused(
+    state: dict[str, Any], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = budget_bidder()
+    monkeypatch.setattr(BudgetBidder, "state", lambda _: state)
+    with pytest.raises(CheckpointError, match=rf"BudgetBidder\.save .*{message}"):
+        own.save(tmp_path / "file")
+    assert not (tmp_path / "file").exists()
+
+
+def test_state_of_another_shape_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own, plain = budget_bidder(), bidder()
+    for state in ({}, {"spent": 1.0}, {"spent": np.zeros(2), "last": None, "won": 1, "prices": 2}):
+        monkeypatch.setattr(BudgetBidder, "state", lambda _, state=state: state)
+        own.save(tmp_path / "file")
+        monkeypatch.undo()
+        with pytest.raises(
+            CheckpointError, match=r"it keeps the values .* where .*'spent'.* belong"
+        ):
+            BudgetBidder.load(tmp_path / "file")
+    monkeypatch.setattr(FirstPriceBidder, "state", lambda _: {"spent": 1.0})
+    plain.save(tmp_path / "file")
+    with pytest.raises(CheckpointError, match="FirstPriceBidder keeps no state of its own"):
+        FirstPriceBidder.load(tmp_path / "file")
+
+
+def test_the_learner_alone_can_be_loaded_from_the_file(tmp_path: Path) -> None:
+    own = budget_bidder()
+    own.bid(3)
+    own.save(tmp_path / "file")
+    assert load(tmp_path / "file").round == 1
+
+
+@every_application
+def test_public_attributes_cannot_be_set(
+    make: Callable[..., Any], play: Callable[[Any, int], Any]
+) -> None:
+    application = make()
+    play(application, 0)
+    name = type(application).__name__
+    before = application.settings()
+    public = [key for key in dir(application) if not key.startswith("_")]
+    assert {"learner", "rounds", "settle", "save"} < set(public)
+    for key in [*public, *before, "feedbak"]:
+        with pytest.raises(AttributeError, match=f"'{key}' of a {name} cannot be set: what was "):
+            setattr(application, key, 1)
+    assert application.settings() == before
+    assert application.learner.round == 1
 
 
 # ------------------------------------------------------------------------------------- bad files
@@ -458,6 +601,35 @@ def test_a_missing_folder_is_named(
         application.save("")
 
 
+WRONG: list[Any] = [None, True, -1, 0, 10**30, 1e300, "x", [], {}, [[1], [2, 3]], [None], {"a": 1}]
+
+
+@every_application
+def test_settings_changed_in_the_file_are_refused_or_possible(
+    make: Callable[..., Any], play: Callable[[Any, int], Any], tmp_path: Path
+) -> None:
+    """Whatever a file says, loading it raises CheckpointError or returns an application."""
+    application = make()
+    play(application, 0)
+    application.save(tmp_path / "file")
+    learner, notes, _ = load_checkpoint(tmp_path / "file")
+    refused = 0
+    for name, wrong in [*product(notes["settings"], WRONG), ("more", 1)]:
+        changed = {**notes, "settings": {**notes["settings"], name: wrong}}
+        save(learner, tmp_path / "file", changed)
+        try:
+            type(application).load(tmp_path / "file")
+        except CheckpointError as error:
+            assert "is inconsistent" in str(error)  # noqa: PT017 - or nothing is raised
+            refused += 1
+    assert refused > 0.8 * len(notes["settings"]) * len(WRONG)
+    settings: Any
+    for settings in (None, [], "x", 1):
+        save(learner, tmp_path / "file", {**notes, "settings": settings})
+        with pytest.raises(CheckpointError, match="is inconsistent"):
+            type(application).load(tmp_path / "file")
+
+
 def test_a_disk_that_is_full_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(_: int) -> None:
         raise OSError(28, "No space left on device")
@@ -473,7 +645,7 @@ def test_a_disk_that_is_full_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 # ------------------------------------------------------------------------------------- bad input
 
-WRONG_PLAYS: list[tuple[Any, str]] = [
+WRONG_ACTIONS: list[tuple[Any, str]] = [
     (
         "text",
         r"'data' .* a dict that to_json returned; read text with json.loads first. Got 'text'",
@@ -487,8 +659,8 @@ WRONG_PLAYS: list[tuple[Any, str]] = [
 
 
 @every_application
-@pytest.mark.parametrize(("data", "message"), WRONG_PLAYS)
-def test_a_play_is_not_made_of_something_else(
+@pytest.mark.parametrize(("data", "message"), WRONG_ACTIONS)
+def test_an_action_is_not_made_of_other_data(
     make: Callable[..., Any], play: Callable[[Any, int], Any], data: Any, message: str
 ) -> None:
     kind = type(play(make(), 0))
@@ -499,7 +671,7 @@ def test_a_play_is_not_made_of_something_else(
 
 
 @every_application
-def test_a_play_is_not_made_of_parts(
+def test_an_action_needs_all_its_parts(
     make: Callable[..., Any], play: Callable[[Any, int], Any]
 ) -> None:
     made = play(make(), 0)
@@ -520,7 +692,7 @@ def test_a_play_is_not_made_of_parts(
 
 
 @every_application
-def test_what_json_made_of_a_play_is_no_play(
+def test_the_json_form_of_an_action_is_not_an_action(
     make: Callable[..., Any], play: Callable[[Any, int], Any]
 ) -> None:
     application = make()
@@ -564,6 +736,12 @@ BAD_SETTINGS: list[tuple[Callable[..., Any], dict[str, Any], str]] = [
     (spam_filter, {"mailboxes": {"x": (True, "3")}}, "'mailboxes' .* Got True among them"),
     (spam_filter, {"mailboxes": {"x": (1e-300, 1)}}, "'mailboxes' .* from 1e-100"),
     (spam_filter, {"mailboxes": ["a", "b"]}, "'mailboxes' .* a mapping from names"),
+    (newsvendor, {"orders": masked([1, 2, 3], [0, 0, 1])}, "Got masked among them"),
+    (recommender, {"items": {**TENT, "x": masked([1, 2], [0, 1])}}, "masked entries"),
+    (recommender, {"segments": {"x": masked([1, 2], [0, 1])}}, "masked entries"),
+    (bidder, {"bids": 2**62}, "'bids' .* of at least 2 and of at most 1000000. Got 4611686"),
+    (bidder, {"bids": 10**30}, "'bids' .* of at least 2 and of at most 1000000. Got 10000"),
+    (bidder, {"horizon": 10**30}, "'horizon' parameter of Problem .* at most 9223372036854775807"),
     (newsvendor, {"orders": ["1", "2"]}, "'orders' .* of Newsvendor .* Got '1' among them"),
     (newsvendor, {"price_range": (0, 10**400)}, "'price_range' .* a pair"),
     (newsvendor, {"feedback": "x"}, "'feedback' parameter of Newsvendor"),
@@ -590,6 +768,11 @@ BAD_CONTEXTS: list[tuple[Callable[..., Any], Callable[[Any], Any], str]] = [
     (bidder, lambda shop: shop.bid(math.nan), "'value' parameter of bid .* Got nan"),
     (bidder, lambda shop: shop.policy(5), "'value' parameter of policy .* at most 4. Got 5"),
     (bidder, lambda shop: shop.shading_curve([None]), "of shading_curve .* Got None"),
+    (
+        bidder,
+        lambda shop: shop.shading_curve(masked([1.0, 2.0], [0, 1])),
+        "'values' parameter of shading_curve .* masked entries",
+    ),
     (bidder, lambda shop: shop.bid(2, reserve=-1), "'reserve' parameter of bid .* Got -1"),
     (bidder, lambda shop: shop.policy(2, reserve="1"), "'reserve' .* of policy .* Got '1'"),
     (newsvendor, lambda shop: shop.order(None, 2), "'price' parameter of order .* Got None"),
@@ -655,6 +838,9 @@ BAD_OUTCOMES: list[tuple[Callable[[], Any], int, dict[str, Any], str]] = [
     (recommender, 2, {"ratings": {"stove": ["1", "2"]}}, r"Got \['1', '2'\] for 'stove'"),
     (recommender, 2, {"ratings": {"stove": [True, True]}}, r"Got \[True, True\] for 'stove'"),
     (recommender, 2, {"ratings": {"stove": [[1], [2, 3]]}}, "'ratings' .* 2 numbers from 1 to 5"),
+    (recommender, 2, {"ratings": {"stove": masked([1, 2], [0, 1])}}, "masked entries"),
+    (sleeping, 1, {"losses": {"b": np.ma.masked}}, "'losses' .* numbers .* for 'b'"),
+    (newsvendor, 2, {"sold": np.ma.masked}, "'sold' .* a finite number .* Got masked"),
     (recommender, 2, {"ratings": {"stove": 3}}, "'ratings' .* 2 numbers from 1 to 5"),
     (recommender, 2, {"ratings": {"stove": "good"}}, "'ratings' .* Got 'good'"),
     (recommender, 2, {"ratings": None}, "'ratings' .* a mapping .* Got None"),
@@ -724,7 +910,7 @@ OUTCOMES: dict[Callable[..., Any], dict[str, Any]] = {
 
 
 @every_application
-def test_only_a_play_of_its_own_can_be_settled(
+def test_only_its_own_actions_can_be_settled(
     make: Callable[..., Any], play: Callable[[Any, int], Any]
 ) -> None:
     application, rng = make(), np.random.default_rng(0)
@@ -740,7 +926,7 @@ def test_only_a_play_of_its_own_can_be_settled(
             application.settle(nothing, **OUTCOMES[make])
 
 
-def test_a_play_of_another_size_of_problem_is_foreign_before_it_is_anything_else() -> None:
+def test_an_action_of_another_problem_is_refused_as_foreign_first() -> None:
     """Its arm may be none of ours, and its outcome a contradiction here."""
     large, bad = (newsvendor(), seller(), sleeping(), recommender()), cast("Any", "bad")
     order = until(3, lambda: large[0].order(4, 2))

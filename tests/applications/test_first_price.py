@@ -298,7 +298,7 @@ def test_only_a_bid_can_be_settled(wrong: Any) -> None:
         bidder().settle(wrong, won=False, highest_competing_bid=1.0)
 
 
-def test_a_bid_of_another_bidder_is_foreign_before_it_is_anything_else() -> None:
+def test_a_bid_of_another_bidder_is_refused_as_foreign_first() -> None:
     other = bidder(bids=100, value_range=(0, 100))
     bid = other.bid(90.0)
     outcome: dict[str, Any] = {"won": "maybe", "highest_competing_bid": -1.0}
@@ -416,7 +416,7 @@ def auctions(own: FirstPriceBidder, rounds: int, seed: int = 0) -> list[float]:
 
 
 @pytest.mark.parametrize("algorithm", [None, CrossGraph()])
-def test_saved_and_loaded_it_bids_on(tmp_path: Path, algorithm: Any) -> None:
+def test_a_saved_bidder_resumes_exactly(tmp_path: Path, algorithm: Any) -> None:
     own = bidder(bids=11, horizon=1000, algorithm=algorithm)
     auctions(own, 151)
     waiting = own.bid(7.0)
@@ -432,7 +432,7 @@ def test_saved_and_loaded_it_bids_on(tmp_path: Path, algorithm: Any) -> None:
     assert auctions(own, 100, seed=1) == auctions(again, 100, seed=1)
 
 
-def test_another_file_is_no_bidder(tmp_path: Path) -> None:
+def test_a_file_without_a_bidder_is_refused(tmp_path: Path) -> None:
     own = bidder()
     own.learner.save(tmp_path / "learner")
     with pytest.raises(CheckpointError, match="learner without an application"):

@@ -217,7 +217,7 @@ def test_a_bad_adjacency(adjacency: Any, got: str) -> None:
         ([(0, 2**63)], r"\(0, 9223372036854775808\)|type"),
         ([(0, 1, 2)], r"shape \(1, 3\)"),
         ([0, 1], r"shape \(2,\)"),
-        ([(0, 1), (2,)], "something else"),
+        ([(0, 1), (2,)], "rows of unequal length"),
         ([(0.0, 1.0)], "type float64"),
         ([(True, False)], "type bool"),
         (["ab"], "type <U2"),

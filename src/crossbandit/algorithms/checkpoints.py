@@ -1,25 +1,21 @@
-"""A learner in one file: a NumPy archive of plain arrays and one JSON header, never pickle.
+"""A learner in one file, written atomically and without pickle.
 
-The archive carries a checksum for each member, so damage is noticed. It is written beside its
-destination and moved into place, so a reader finds the old file or the new one, never half of one.
+A file is data that anybody may have written. Loading checks every size before memory is allocated
+for it, every index before it is used, and that every number is finite.
 """
 
 from __future__ import annotations
 
-import io
-import json
 import os
-import secrets
-import zipfile
-import zlib
 from dataclasses import fields, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from crossbandit.algorithms import archive
 from crossbandit.algorithms.algorithm import from_json
-from crossbandit.algorithms.learner import Ticket
+from crossbandit.algorithms.archive import check_finite
+from crossbandit.algorithms.archived_decisions import NAMES, read_pending, write_pending
 from crossbandit.errors import CheckpointError, CrossbanditError, OutOfMemoryError
 from crossbandit.problem import Problem
 
@@ -32,75 +28,160 @@ if TYPE_CHECKING:
     from crossbandit.algorithms.learner import Learner
 
 FORMAT = "crossbandit-learner"
-VERSION = 2
+VERSION = 3
 
-_Object = TypeVar("_Object")
+# What version 2 called the members of an archive, and what they are called now. A tuple of names
+# stands for the entries of an array that have become arrays of their own.
+MEMBERS_OF_VERSION_2: dict[str, str | tuple[str, ...]] = {
+    "tickets.available": "pending.available",
+    "tickets.rows": "pending.rows",
+    "tickets.weights": "pending.weights",
+}
+
+_KEYS = {
+    "format",
+    "version",
+    "ids",
+    "algorithm",
+    "parameters",
+    "round",
+    "max_pending",
+    "generator",
+    "notes",
+    "problem",
+    "pending",
+}
 
 # Parts of a problem that may be large; they go beside the header, not into it.
 _PROBLEM_ARRAYS = ("features", "context_distribution", "context_sample")
+_APPLICATION = "application."
+
+# A file that claims more arms, contexts or features than this has at least a byte for each.
+_SMALL = 10_000
+_LAST_ROUND = 2**62
+
+
+class Checkpoint(NamedTuple):
+    """What a file holds: a learner, and the notes and arrays of the application around it."""
+
+    learner: Learner
+    notes: dict[str, Any]
+    arrays: dict[str, npt.NDArray[Any]]
 
 
 def save(
-    learner: Learner, path: str | os.PathLike[str], notes: Mapping[str, Any] | None = None
+    learner: Learner,
+    path: str | os.PathLike[str],
+    notes: Mapping[str, Any] | None = None,
+    arrays: Mapping[str, npt.NDArray[Any]] | None = None,
+    *,
+    owner: str = "Learner",
 ) -> None:
-    """Write `learner` to `path`, atomically, with notes of its owner that `json` can write."""
+    """Write a learner to a file, atomically.
+
+    Args:
+        learner: The learner. It is not changed.
+        path: The file.
+        notes: What the owner of the learner keeps beside it, in a form that `json` can write.
+        arrays: Arrays that the owner keeps beside it, by name.
+        owner: The class whose `save` was called, for messages.
+
+    Raises:
+        CheckpointError: The state holds NaN, or the file cannot be written. What was there before
+            is unchanged.
+    """
+    members = {f"state.{name}": array for name, array in learner._state().items()}
+    members |= {f"{_APPLICATION}{name}": array for name, array in (arrays or {}).items()}
     header: dict[str, Any] = {
         "format": FORMAT,
         "version": VERSION,
         "ids": [*learner._former_ids, learner.id],
         "algorithm": learner.algorithm.to_json(),
         "parameters": dict(learner._parameters()),
+        "round": learner.round,
         "max_pending": learner.max_pending,
         "generator": learner._generator.bit_generator.state,
         "notes": dict(notes or {}),
     }
-    arrays = {f"state.{name}": array for name, array in learner._state().items()}
-    header["problem"] = _write_problem(learner.problem, arrays)
-    header["tickets"] = _write_tickets(learner._tickets(), arrays)
-    buffer = io.BytesIO()
-    arrays["header"] = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
-    np.savez(buffer, **arrays)  # type: ignore[arg-type]  # the stubs take any name for a flag
-    _replace(Path(path), buffer.getvalue())
+    try:
+        _check_saved(learner, members)
+        header["problem"] = _write_problem(learner.problem, members)
+        header["pending"] = write_pending(learner, learner._tickets(), members)
+    except ValueError as error:
+        raise CheckpointError(
+            f"{owner}.save does not write a broken state: {error}. Nothing was written; go back to "
+            "an earlier checkpoint."
+        ) from error
+    archive.write(path, header, members, owner=owner)
 
 
 def load(path: str | os.PathLike[str]) -> Learner:
-    """Return the learner that `Learner.save` wrote; it plays on as if it had never stopped.
+    """Return the learner that `Learner.save` wrote; it resumes exactly.
 
-    Decisions that were out when it was saved may be learned from. Those that the first learner made
-    later are not this one's, although their rounds will come again: the restored learner has an id
-    of its own. An algorithm of one's own must be registered, as it was when the learner was saved.
+    Decisions that were pending when it was saved may be learned from. Decisions that the first
+    learner made later belong to that learner, although the restored one plays the same rounds
+    again: it has an id of its own. An algorithm of one's own must be registered, as it was when the
+    learner was saved.
+
+    Args:
+        path: The file.
+
+    Returns:
+        The learner.
+
+    Raises:
+        FileNotFoundError: There is no such file.
+        CheckpointError: The file cannot be read, is damaged, is not a checkpoint, or was written by
+            a version that this one cannot read.
     """
-    return load_with_notes(path)[0]
+    return load_checkpoint(path).learner
 
 
-def load_with_notes(path: str | os.PathLike[str]) -> tuple[Learner, dict[str, Any]]:
-    """Return the learner that `save` wrote, and the notes beside it."""
-    arrays = _read(Path(path))
-    header = _header(path, arrays)
+def load_checkpoint(path: str | os.PathLike[str]) -> Checkpoint:
+    """Return the learner that `save` wrote, with what its owner keeps beside it.
+
+    Args:
+        path: The file.
+
+    Raises:
+        FileNotFoundError: There is no such file.
+        CheckpointError: As for `load`.
+    """
+    header, arrays, size = archive.read(path)
+    _check_version(path, header)
     try:
-        problem = _read_problem(header["problem"], arrays)
-        learner = _restart(from_json(header["algorithm"]), header["parameters"], problem)
-        _fill(learner._state(), arrays)
-        learner._restore_tickets(_read_tickets(header["tickets"], learner, arrays))
-        learner._generator.bit_generator.state = header["generator"]
-        learner._former_ids = [str(former) for former in header["ids"]]
-        learner.max_pending = int(header["max_pending"])
-        notes = dict(header["notes"])
-    except OutOfMemoryError:
+        if header["version"] == 2:
+            header, arrays = _upgraded(header, arrays)
+        return _restore(header, arrays, size)
+    except OutOfMemoryError:  # the file is right, and this machine is too small
         raise
-    except (
-        AttributeError,
-        KeyError,
-        IndexError,
-        OverflowError,
-        TypeError,
-        ValueError,
-        CrossbanditError,
-    ) as error:
-        raise CheckpointError(
-            f"The checkpoint {os.fspath(path)!r} does not hold together: {error}"
-        ) from error
-    return learner, notes
+    except (AttributeError, LookupError, ArithmeticError, TypeError, ValueError) as error:
+        raise _inconsistent(path, error) from error
+    except (CrossbanditError, RecursionError) as error:
+        raise _inconsistent(path, error) from error
+
+
+def _restore(header: dict[str, Any], arrays: dict[str, npt.NDArray[Any]], size: int) -> Checkpoint:
+    """Return a new learner with the state in the file."""
+    if set(header) != _KEYS:
+        raise ValueError(f"its header has the entries {sorted(header)[:20]}")
+    problem = _read_problem(header["problem"], arrays, max(_SMALL, size))
+    try:
+        learner = _restart(from_json(header["algorithm"]), header["parameters"], problem)
+    except OutOfMemoryError as error:
+        if problem.arms * problem.form.columns <= size:
+            raise
+        raise ValueError("it claims more estimates than a file of its size can hold") from error
+    _fill(learner._state(), arrays)
+    if learner.round != header["round"] or not 0 <= learner.round <= _LAST_ROUND:
+        raise ValueError(f"its round is {header['round']!r}, or {learner.round}")
+    roles = learner._tickets().keys()
+    learner._restore_tickets(read_pending(header["pending"], learner, roles, arrays))
+    learner._generator.bit_generator.state = header["generator"]
+    learner._former_ids = [str(former) for former in header["ids"]]
+    learner.max_pending = header["max_pending"]
+    learner.check_state()
+    return Checkpoint(learner, dict(header["notes"]), _application_arrays(learner, arrays))
 
 
 def _restart(algorithm: Algorithm, parameters: dict[str, Any], problem: Problem) -> Learner:
@@ -112,73 +193,92 @@ def _restart(algorithm: Algorithm, parameters: dict[str, Any], problem: Problem)
     return learner
 
 
-def _replace(path: Path, content: bytes) -> None:
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    try:
-        with temporary.open("xb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+def _application_arrays(
+    learner: Learner, arrays: Mapping[str, npt.NDArray[Any]]
+) -> dict[str, npt.NDArray[Any]]:
+    """Return the application's arrays, or refuse members that nothing asks for."""
+    known = {f"state.{name}" for name in learner._state()}
+    known |= {f"problem.{name}" for name in _PROBLEM_ARRAYS}
+    known |= set(NAMES)
+    rest = {name: array for name, array in arrays.items() if name not in known}
+    for name, array in rest.items():
+        if not name.startswith(_APPLICATION):
+            raise ValueError(f"it has an unknown member, {name!r}")
+        check_finite(name, array)
+    return {name.removeprefix(_APPLICATION): array for name, array in rest.items()}
 
 
-def _read(path: Path) -> dict[str, npt.NDArray[Any]]:
-    content = path.read_bytes()
-    try:
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            # A member is read to its end before anything is made of it: that checks its checksum.
-            return {
-                name.removesuffix(".npy"): _array(archive.read(name)) for name in archive.namelist()
-            }
-    except (ValueError, OSError, EOFError, KeyError, zlib.error, zipfile.BadZipFile) as error:
-        raise _damaged(path, error) from error
-    except (NotImplementedError, RuntimeError) as error:  # an unknown kind of zip, or encrypted
-        raise _damaged(path, error) from error
+# --------------------------------------------------------------------------------------- versions
 
 
-def _array(content: bytes) -> npt.NDArray[Any]:
-    array: npt.NDArray[Any] = np.lib.format.read_array(io.BytesIO(content), allow_pickle=False)
-    return array
-
-
-def _damaged(path: Path, error: Exception) -> CheckpointError:
-    return CheckpointError(
-        f"The file {os.fspath(path)!r} is not a checkpoint, or is damaged: {error}. Go back to an "
-        "earlier one, or start a new learner."
-    )
-
-
-def _header(path: str | os.PathLike[str], arrays: dict[str, npt.NDArray[Any]]) -> dict[str, Any]:
-    try:
-        header = json.loads(arrays["header"].tobytes())
-        version = header["version"] if header["format"] == FORMAT else None
-    except (KeyError, ValueError, TypeError) as error:
-        raise _damaged(Path(path), error) from error
+def _check_version(path: str | os.PathLike[str], header: dict[str, Any]) -> None:
+    version = header.get("version") if header.get("format") == FORMAT else None
     if not isinstance(version, int) or version < 1:
-        raise _damaged(Path(path), ValueError("it was not written by Learner.save"))
-    if version != VERSION:
+        raise archive.damaged(path, ValueError("it was not written by Learner.save"))
+    if version not in (2, VERSION):
         writer, remedy = "a newer", "that version, or a newer one"
         if version < VERSION:
             writer, remedy = "an earlier", "that version, or start a new learner"
         raise CheckpointError(
             f"The checkpoint {os.fspath(path)!r} was written by {writer} version of Crossbandit: "
-            f"it has format {version}, and this one reads format {VERSION}. Load it with {remedy}."
+            f"it has format {version}, and this one reads formats 2 to {VERSION}. Load it with "
+            f"{remedy}."
         )
-    return dict(header)
 
 
-def _write_problem(problem: Problem, arrays: dict[str, npt.NDArray[Any]]) -> dict[str, Any]:
+def _upgraded(
+    header: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]
+) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+    """Return what version 2 wrote as this version would have written it."""
+    pending = header.pop("tickets")
+    header["pending"] = {"decisions": pending["tickets"], "roles": pending["roles"]}
+    if "state.counters" not in arrays:  # an algorithm that the package does not have
+        raise ValueError("its version did not keep the round of this algorithm")
+    header["round"] = int(arrays["state.counters"][0])
+    renamed: dict[str, npt.NDArray[Any]] = {}
+    for name, array in arrays.items():
+        names = MEMBERS_OF_VERSION_2.get(name, name)
+        if isinstance(names, str):
+            renamed[names] = array
+        else:
+            renamed |= zip(names, array.reshape(len(names), 1), strict=True)
+    return header, renamed
+
+
+def _inconsistent(path: str | os.PathLike[str], error: Exception) -> CheckpointError:
+    return CheckpointError(f"The checkpoint {os.fspath(path)!r} is inconsistent: {error}")
+
+
+# ------------------------------------------------------------------------------ state and problem
+
+
+def _check_saved(learner: Learner, members: Mapping[str, npt.NDArray[Any]]) -> None:
+    """Raise ValueError, with the name of the array, if a number is not finite."""
+    try:
+        for name, array in members.items():
+            check_finite(name, array)
+    except ValueError:
+        # Infinities that a learner starts with, such as the least loss of none, may be kept.
+        start = _restart(learner.algorithm, dict(learner._parameters()), learner.problem)
+        initial = {f"state.{name}": array for name, array in start._state().items()}
+        for name, array in members.items():
+            check_finite(name, array, initial.get(name))
+
+
+def _write_problem(problem: Problem, members: dict[str, npt.NDArray[Any]]) -> dict[str, Any]:
     data = problem.parts()
     for name in _PROBLEM_ARRAYS:
         if isinstance(data[name], np.ndarray):
-            arrays[f"problem.{name}"] = data.pop(name)
+            members[f"problem.{name}"] = data.pop(name)
     return data
 
 
-def _read_problem(data: dict[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> Problem:
+def _read_problem(
+    data: dict[str, Any], arrays: Mapping[str, npt.NDArray[Any]], largest: int
+) -> Problem:
+    for name, size in (("arms", data["graph"]["arms"]), *data.items()):
+        if name in ("arms", "contexts", "features") and isinstance(size, int) and size > largest:
+            raise ValueError(f"it claims {size} {name}, more than a file of its size can hold")
     beside = {
         name: arrays[f"problem.{name}"] for name in _PROBLEM_ARRAYS if f"problem.{name}" in arrays
     }
@@ -193,79 +293,5 @@ def _fill(state: Mapping[str, npt.NDArray[Any]], arrays: Mapping[str, npt.NDArra
                 f"{name} has shape {stored.shape} and type {stored.dtype} where "
                 f"{array.shape} and {array.dtype} belong"
             )
+        check_finite(f"state.{name}", stored, array)
         array[...] = stored
-
-
-def _write_tickets(
-    roles: Mapping[str, list[Ticket]], arrays: dict[str, npt.NDArray[Any]]
-) -> dict[str, Any]:
-    """Write each ticket once, and each vector of weights once, however many share it."""
-    tickets = _distinct([ticket for role in roles.values() for ticket in role])
-    weights = _distinct([ticket.weights for ticket in tickets if ticket.weights is not None])
-    rows = [ticket.rows for ticket in tickets if ticket.rows is not None]
-    masks = [ticket.readout.available for ticket in tickets if ticket.readout.available.size]
-    if masks:
-        arrays["tickets.available"] = np.stack(masks)
-    if weights:
-        arrays["tickets.weights"] = np.stack(weights)
-    if rows:
-        arrays["tickets.rows"] = np.concatenate(rows)
-    number = {id(ticket): i for i, ticket in enumerate(tickets)}
-    weights_of = {id(vector): i for i, vector in enumerate(weights)}
-    return {
-        "tickets": [
-            [
-                ticket.round,
-                ticket.readout.context,
-                ticket.arm,
-                ticket.learner,
-                weights_of.get(id(ticket.weights)),
-                None if ticket.rows is None else len(ticket.rows),
-                ticket.baseline,
-                ticket.readout.available.size > 0,
-            ]
-            for ticket in tickets
-        ],
-        "roles": {name: [number[id(ticket)] for ticket in role] for name, role in roles.items()},
-    }
-
-
-def _read_tickets(
-    data: dict[str, Any], learner: Learner, arrays: Mapping[str, npt.NDArray[Any]]
-) -> dict[str, list[Ticket]]:
-    problem = learner.problem
-    all_weights = _table("tickets.weights", problem.arms, arrays)
-    all_rows = _table("tickets.rows", problem.form.columns, arrays)
-    masks = iter(_table("tickets.available", problem.arms, arrays, np.bool_))
-    tickets, used = [], 0
-    for round_, context, arm, made_by, weights, count, baseline, restricted in data["tickets"]:
-        readout = problem.form.readout(context)
-        if restricted:
-            readout = readout.restricted(next(masks), problem.arms)
-        ticket = Ticket(round_, readout, arm, made_by)
-        ticket.baseline = None if baseline is None else float(baseline)
-        if weights is not None:
-            ticket.weights = all_weights[weights]
-        if count is not None:
-            ticket.rows = all_rows[used : used + count]
-            used += count
-            if len(ticket.rows) != len(learner.reveals(arm)):
-                raise ValueError(f"round {round_} has losses of {len(ticket.rows)} arms")
-        tickets.append(ticket)
-    return {name: [tickets[i] for i in numbers] for name, numbers in data["roles"].items()}
-
-
-def _table(
-    name: str,
-    columns: int,
-    arrays: Mapping[str, npt.NDArray[Any]],
-    dtype: npt.DTypeLike = np.float64,
-) -> npt.NDArray[Any]:
-    table = arrays.get(name, np.empty((0, columns), dtype))
-    if table.ndim != 2 or table.shape[1] != columns or table.dtype != dtype:
-        raise ValueError(f"{name} has shape {table.shape} and type {table.dtype}")
-    return table
-
-
-def _distinct(objects: list[_Object]) -> list[_Object]:
-    return list({id(thing): thing for thing in objects}.values())

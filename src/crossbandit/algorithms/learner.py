@@ -197,6 +197,9 @@ class Learner(ABC):
     def _state(self) -> Mapping[str, npt.NDArray[Any]]:
         """Return the arrays that hold everything learned, by name; `load` fills them in place."""
 
+    def check_state(self) -> None:  # noqa: B027 - a state without indices needs no check
+        """Raise ValueError if loaded state holds an index that is out of range."""
+
     def _parameters(self) -> Mapping[str, Any]:
         """Return the parameters that a tuning rule has set, by name; for a checkpoint."""
         return {}

@@ -1,5 +1,6 @@
-"""Domain words over a learner: one file per application."""
+"""Learners behind interfaces in the terms of a domain, one file each."""
 
+from crossbandit.applications.action import Action
 from crossbandit.applications.application import Application
 from crossbandit.applications.first_price import Bid, FirstPriceBidder
 from crossbandit.applications.newsvendor import Newsvendor, Order
@@ -7,14 +8,16 @@ from crossbandit.applications.recommender import Recommender, Shown
 from crossbandit.applications.seller import Offer, PostedPriceSeller
 from crossbandit.applications.shading import ShadingCurve
 from crossbandit.applications.sleeping import Choice, SleepingArms
-from crossbandit.applications.spam_filter import SpamFilter, Verdict
+from crossbandit.applications.spam_filter import MailDecision, SpamFilter
 from crossbandit.environments.auctions import geometric_bids
 
 __all__ = [
+    "Action",
     "Application",
     "Bid",
     "Choice",
     "FirstPriceBidder",
+    "MailDecision",
     "Newsvendor",
     "Offer",
     "Order",
@@ -24,6 +27,5 @@ __all__ = [
     "Shown",
     "SleepingArms",
     "SpamFilter",
-    "Verdict",
     "geometric_bids",
 ]

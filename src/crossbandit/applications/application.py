@@ -1,39 +1,55 @@
-"""What all applications share: a learner inside, and one file for both."""
+"""What all applications share: a learner, state of their own, and one file for both."""
 
 from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+import numpy as np
+
 from crossbandit.algorithms import Algorithm, CrossGraphAdaptive
-from crossbandit.algorithms.checkpoints import load_with_notes, save
+from crossbandit.algorithms.checkpoints import load_checkpoint, save
 from crossbandit.errors import CheckpointError, CrossbanditError
 from crossbandit.validation import reject
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from crossbandit.algorithms import Learner
     from crossbandit.problem import Problem
     from crossbandit.streams import Seed
 
+_DEFAULT = CrossGraphAdaptive()
 
-_USUAL = CrossGraphAdaptive()
+# What settings and state that no application has written may raise.
+_IMPOSSIBLE = (
+    ArithmeticError,
+    AttributeError,
+    CrossbanditError,
+    LookupError,
+    TypeError,
+    ValueError,
+)
 
 
 class Application(ABC):
-    """Domain words over a `Learner`.
+    """A `Learner` behind an interface in the terms of one domain.
 
-    All applications have one shape. The constructor takes everything by name: the arms, the
-    contexts, what is seen, and then `horizon`, `algorithm` and `seed`. A method that is named after
-    what is decided takes the context and returns a `Play`; `policy` takes the same and returns the
-    probability of each arm; `settle` takes the play, and its outcome by name.
+    All applications have the same shape. The constructor takes everything by keyword: the arms, the
+    contexts, what is observed, and then `horizon`, `algorithm` and `seed`. One method takes the
+    context and returns an action, such as a `Bid`. `policy` takes the same arguments and returns
+    the probability of each arm. `settle` takes the action, and its outcome by keyword.
 
-    A subclass names its `kind`, starts its `learner`, and returns from `settings` the arguments
-    with which `__init__` would make it again, as `json` can write them.
+    A subclass sets `kind`, a name for its files, and `learner`, last in its constructor. From then
+    on its public attributes cannot be set. `settings` returns the arguments of the constructor. A
+    subclass that changes while it runs, beyond what its learner learns, keeps that in private
+    attributes, returns it from `state` and takes it back in `restore`.
+
+    Attributes:
+        kind: The name of the application in its files.
+        learner: The learner that makes the decisions.
     """
 
     kind: ClassVar[str]
@@ -41,7 +57,32 @@ class Application(ABC):
 
     @abstractmethod
     def settings(self) -> dict[str, Any]:
-        """Return the arguments of the constructor, but for the algorithm and the seed."""
+        """Return the arguments of the constructor, without the algorithm and the seed.
+
+        Returns:
+            The arguments by name, in a form that `json` can write.
+        """
+
+    def state(self) -> Mapping[str, Any]:
+        """Return what this application keeps beside its learner and its settings.
+
+        Returns:
+            Values by name. Each is a string, a finite number, True, False or None, or an array of
+            numbers or booleans. Most applications keep nothing.
+        """
+        return {}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Take back what `state` returned before it was saved.
+
+        Args:
+            state: The same names as `state` returns now, arrays where it returns arrays.
+
+        Raises:
+            ValueError: The values are not possible for the settings.
+        """
+        if state:
+            raise ValueError(f"{type(self).__name__} keeps no state of its own")
 
     def __repr__(self) -> str:
         return (
@@ -49,83 +90,126 @@ class Application(ABC):
             f"{self.learner.algorithm.id})"
         )
 
+    if not TYPE_CHECKING:  # a type checker would allow every attribute
+
+        def __setattr__(self, name: str, value: object) -> None:
+            own = getattr(type(self), name, None)
+            settable = isinstance(own, property) and own.fset is not None
+            if "learner" in vars(self) and not name.startswith("_") and not settable:
+                raise AttributeError(
+                    f"{name!r} of a {type(self).__name__} cannot be set: what was learned holds "
+                    f"for the settings it has. Make a new {type(self).__name__}."
+                )
+            super().__setattr__(name, value)
+
     @property
     def rounds(self) -> int:
-        """How many decisions have been made."""
+        """The number of decisions made."""
         return self.learner.round
 
     @property
     def pending(self) -> int:
-        """How many decisions wait for their feedback; the oldest expire by and by."""
+        """The number of decisions without an outcome so far. The oldest ones expire."""
         return self.learner.pending
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write everything to one file, atomically; `load` goes on from there.
+        """Write everything to one file, atomically. `load` resumes from it.
 
-        A file that cannot be written raises CheckpointError; one that was there before is kept.
+        A file that is there keeps its permissions; a symbolic link is followed.
+
+        Args:
+            path: The file. Its folder must exist.
+
+        Raises:
+            CheckpointError: The file cannot be written, or the state holds NaN. What was there
+                before is unchanged.
         """
-        notes = {"application": self.kind, "settings": self.settings()}
-        try:
-            save(self.learner, path, notes)
-        except (OSError, ValueError) as error:  # a ValueError if the name can be no file's
-            owner, file = f"{type(self).__name__}.save", os.fspath(path)
-            raise CheckpointError(f"{owner} cannot write {file!r}: {_why(path, error)}") from error
+        state = self.state()
+        arrays = {name: value for name, value in state.items() if isinstance(value, np.ndarray)}
+        values = {
+            name: value.item() if isinstance(value, np.generic) else value
+            for name, value in state.items()
+            if name not in arrays
+        }
+        notes = {"application": self.kind, "settings": self.settings(), "state": values}
+        save(self.learner, path, notes, arrays, owner=type(self).__name__)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Return what `save` wrote; it decides on as if it had never stopped."""
-        learner, notes = load_with_notes(path)
-        make: Callable[..., Self] = cls
+        """Return what `save` wrote. It resumes exactly, with all pending decisions.
+
+        Args:
+            path: The file.
+
+        Raises:
+            FileNotFoundError: There is no such file.
+            CheckpointError: The file is damaged, or was not written by this class.
+        """
+        learner, notes, arrays = load_checkpoint(path)
         if notes.get("application") != cls.kind:
             found = notes.get("application") or "learner without an application"
             raise CheckpointError(
                 f"{cls.__name__}.load needs a file that {cls.__name__}.save wrote. "
                 f"Got one of a {found}."
             )
+        construct: Callable[..., Self] = cls
         try:
-            application = make(**notes["settings"], algorithm=learner.algorithm, seed=0)
-        except (KeyError, TypeError, CrossbanditError) as error:
+            application = construct(**notes["settings"], algorithm=learner.algorithm, seed=0)
+            application._resume(learner, notes, arrays)  # noqa: SLF001 - its own
+        except _IMPOSSIBLE as error:
             raise CheckpointError(
-                f"The settings in the checkpoint {os.fspath(path)!r} do not hold together: {error}"
+                f"The checkpoint {os.fspath(path)!r} is inconsistent: {error}"
             ) from error
-        if application.learner.problem != learner.problem:
-            raise CheckpointError(
-                f"The checkpoint {os.fspath(path)!r} does not hold together: its settings describe "
-                "another problem than its learner's."
-            )
-        application.learner = learner
         return application
 
+    def _resume(
+        self, learner: Learner, notes: Mapping[str, Any], arrays: Mapping[str, Any]
+    ) -> None:
+        """Take over a learner and a state, or raise ValueError if they do not fit the settings."""
+        if self.learner.problem != learner.problem:
+            raise ValueError("its settings describe another problem than its learner's")
+        vars(self)["learner"] = learner
+        now, values = self.state(), notes.get("state", {})
+        if "state" not in notes and not arrays:  # an earlier version, which kept no state
+            return
+        kept = {name for name, value in now.items() if isinstance(value, np.ndarray)}
+        if set(arrays) != kept or set(values) != set(now) - kept:
+            names = sorted([*arrays, *values])[:20]
+            raise ValueError(f"it keeps the values {names} where {sorted(now)} belong")
+        self.restore({**values, **arrays})
 
-def _why(path: str | os.PathLike[str], error: OSError | ValueError) -> str:
-    """Return why a file cannot be written, and what to do."""
-    folder = Path(os.fsdecode(path)).parent
-    if not folder.is_dir():
-        return f"there is no folder {os.fspath(folder)!r}. Make it first."
-    cause = error.strerror if isinstance(error, OSError) and error.strerror else error
-    return f"{cause}. Save to another file."
 
-
-def anchored_as(usual: Algorithm, algorithm: Algorithm) -> Algorithm:
-    """Return `algorithm`; if it leaves open whether to use anchors, as `usual` has it."""
+def anchored_as(default: Algorithm, algorithm: Algorithm) -> Algorithm:
+    """Return `algorithm`; if it leaves open whether to use anchors, with the default's choice."""
     if (
         isinstance(algorithm, CrossGraphAdaptive)
-        and isinstance(usual, CrossGraphAdaptive)
+        and isinstance(default, CrossGraphAdaptive)
         and algorithm.anchored is None
     ):
-        return replace(algorithm, anchored=usual.anchored)
+        return replace(algorithm, anchored=default.anchored)
     return algorithm
 
 
-def started(
+def start_learner(
     owner: str,
     algorithm: Algorithm | None,
     problem: Problem,
     seed: Seed,
-    usual: Algorithm = _USUAL,
+    default: Algorithm = _DEFAULT,
 ) -> Learner:
-    """Return a learner for an application; where none is asked for, the `usual` one."""
-    algorithm = usual if algorithm is None else anchored_as(usual, algorithm)
+    """Start the learner of an application.
+
+    Args:
+        owner: The class of the application, for messages.
+        algorithm: The algorithm that the user asked for, or None.
+        problem: What the application has to decide.
+        seed: The seed of the learner.
+        default: The algorithm where none was asked for.
+
+    Raises:
+        InvalidParameterError: `algorithm` is not an Algorithm, or does not fit the problem.
+    """
+    algorithm = default if algorithm is None else anchored_as(default, algorithm)
     if not isinstance(algorithm, Algorithm):
         reject(owner, "algorithm", "None, or an Algorithm such as CrossGraph()", algorithm)
     return algorithm.start(problem, seed=seed)

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from crossbandit.algorithms import CrossGraphAdaptive
-from crossbandit.applications.application import Application, started
-from crossbandit.applications.play import Play, made, played
+from crossbandit.applications.action import Action, pending_decision, require_action
+from crossbandit.applications.application import Application, start_learner
 from crossbandit.applications.shading import ShadingCurve
 from crossbandit.environments.amounts import span
 from crossbandit.environments.auctions import FEEDBACK, AuctionRules
 from crossbandit.errors import InvalidContextError, InvalidLossesError
 from crossbandit.problem import Problem
-from crossbandit.validation import boolean, choice, number
+from crossbandit.validation import as_array, boolean, choice, number
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -29,11 +29,14 @@ _CURVE_POINTS = 101
 
 
 @dataclass(frozen=True)
-class Bid(Play):
-    """One bid: place `amount`, keep the bid until its auction is over, then hand it to `settle`.
+class Bid(Action):
+    """One bid. Place it, keep it until its auction is over, then pass it to `settle`.
 
-    It is None where no bid may be made: none of the bids is at most the value and at least the
-    auction's `reserve`, if that was known.
+    Attributes:
+        amount: The money to bid. None if no bid may be made, because every bid is above the value
+            or below the reserve price.
+        value: What winning is worth.
+        reserve: The reserve price of the auction, if it was known.
     """
 
     amount: float | None
@@ -45,34 +48,47 @@ class Bid(Play):
 
 
 def usual_algorithm(feedback: str) -> CrossGraphAdaptive:
-    """Return the learner of a bidder: the parameter-free one, with anchors where they help.
+    """Return the default algorithm of a bidder: parameter-free, with anchors where they help.
 
-    Told after a loss, a bid shows the next higher bid, and the two mostly win and lose together.
+    With feedback after a loss, a bid reveals the next higher bid, and the two mostly win and lose
+    together.
+
+    Args:
+        feedback: One of the kinds of `crossbandit.environments.auctions.FEEDBACK`.
     """
     return CrossGraphAdaptive(anchored=feedback == "after-loss")
 
 
 class FirstPriceBidder(Application):
-    """Learns what to bid for a thing of known value, where the highest bid wins and pays.
+    """Learns what to bid for something of known value, where the highest bid wins and pays.
 
-    `bids` is a grid of amounts, their number (then they are spread evenly from 0 to the highest
-    value), or `geometric_bids(...)`. `value_range` bounds the values to come; money may be in any
-    unit. `feedback` is what is told of the highest competing bid once an auction is over:
+    `feedback` says who is told the highest competing bid once an auction is over:
 
-    - "after-loss": told to losers only. A win shows that higher bids would have won as well, a loss
-      shows everything; so each bid reveals itself and all higher bids.
-    - "after-win": told to the winner only. Each bid reveals itself and all lower bids.
-    - "always": told to everyone. Each bid reveals all bids.
-    - "won-lost": never told. A win then shows the higher bids and a loss the lower ones: what a bid
-      reveals depends on the outcome, which no feedback graph can say. The bidder learns from the
-      bid itself alone, which is sound whatever happens, and slow. Ask for the competing bid.
+    - "after-loss": the losers. A win shows that higher bids would have won as well, a loss shows
+      everything. So each bid reveals itself and all higher bids.
+    - "after-win": the winner. Each bid reveals itself and all lower bids.
+    - "always": everyone. Each bid reveals all bids.
+    - "won-lost": nobody. A win then shows the higher bids and a loss the lower ones. What a bid
+      reveals depends on the outcome, which a feedback graph cannot express. The bidder learns only
+      from the bid itself, which is always correct, and slow.
 
-    A bid below `reserve` never wins; an auction may have a reserve of its own, which is known when
-    bidding (see `bid`) or afterwards (see `settle`). An equal competing bid is beaten if `ties` is
-    "win". With `at_most_value`, no bid is above the value.
+    An auction may have a reserve price of its own. Give it to `bid` if it is known before bidding,
+    and to `settle` otherwise.
 
-    `algorithm` is the parameter-free learner unless given (`usual_algorithm`); others may need the
-    `horizon`, which is the number of auctions to come.
+    Args:
+        bids: The amounts that may be bid; or their number, to spread them evenly from 0 to the
+            highest value. `geometric_bids` makes a grid that is finer for small amounts.
+        value_range: The lowest and the highest value to come, in any unit of money.
+        feedback: Who is told the highest competing bid, as above.
+        reserve: The reserve price. A lower bid never wins.
+        ties: "win" if a bid beats an equal competing bid, otherwise "lose".
+        at_most_value: Whether to refrain from bids above the value.
+        horizon: The number of auctions to come. The default algorithm does not need it.
+        algorithm: The algorithm; None for the parameter-free default, `usual_algorithm`.
+        seed: The seed of the bidder's random choices.
+
+    Raises:
+        InvalidParameterError: A setting is not possible.
 
     >>> bidder = FirstPriceBidder(bids=11, value_range=(0, 10), seed=1)
     >>> for value, price in np.random.default_rng(0).uniform(0, [10, 6], size=(2_000, 2)):
@@ -110,11 +126,11 @@ class FirstPriceBidder(Application):
             owner=owner,
         )
         problem = Problem(self.rules.graph(feedback), features=2, horizon=horizon)
-        self.learner = started(owner, algorithm, problem, seed, usual_algorithm(feedback))
+        self.learner = start_learner(owner, algorithm, problem, seed, usual_algorithm(feedback))
 
     @property
     def bids(self) -> Floats:
-        """The bids that may be made, ascending; in the order of `policy`."""
+        """The amounts that may be bid, ascending, in the order of `policy`."""
         return self.rules.amounts
 
     def settings(self) -> dict[str, Any]:
@@ -129,11 +145,17 @@ class FirstPriceBidder(Application):
         }
 
     def bid(self, value: float, *, reserve: float | None = None) -> Bid:
-        """Choose a bid for something that is worth `value` if it is won.
+        """Choose a bid.
 
-        `reserve` is this auction's own reserve price, if it is known; at least the bidder's. No
-        bid is then below it. It counts as a part of the context: what this auction shows holds for
-        auctions with any other reserve, on the condition that others would have bid the same.
+        Args:
+            value: What winning is worth.
+            reserve: The reserve price of this auction, if it is known; at least the bidder's. No
+                bid is below it. It is a part of the context: what this auction shows is used for
+                auctions with other reserve prices, assuming that others would have bid the same.
+
+        Raises:
+            InvalidContextError: The value is outside the range, or the reserve price is below the
+                bidder's.
         """
         worth, floor, available = self._auction("bid", value, reserve)
         if available is not None and not available.any():
@@ -149,24 +171,32 @@ class FirstPriceBidder(Application):
         highest_competing_bid: float | None = None,
         reserve: float | None = None,
     ) -> None:
-        """Learn from the outcome of a bid's auction.
+        """Learn from the outcome of an auction.
 
-        Auctions may be settled late and in any order. One whose outcome was lost by chance may be
-        left. Where the competing bid is often missing although it should be told, leaving those
-        auctions would mislead the bidder, as the others are not left: use feedback "won-lost".
+        Auctions may be settled late and in any order. An outcome may be missing by chance: whether
+        it is missing must depend neither on the outcome nor on the bid. If the competing bid is
+        often missing although it should be told, use the feedback "won-lost". To settle only the
+        auctions in which it is known would mislead the bidder.
 
-        `highest_competing_bid` is needed where the bidder's feedback says that it is told, and is
-        not looked at otherwise, but for contradictions. Where nobody else bid, it is 0. Tell it as
-        it was, not the reserve price where that is higher.
+        Args:
+            bid: The bid.
+            won: Whether it won.
+            highest_competing_bid: Required where `feedback` says that it is told. Elsewhere it is
+                only checked for contradictions. It is 0 if nobody else bid. Give the competing bid
+                itself, even if the reserve price was higher.
+            reserve: The reserve price of this auction, if it was not known when bidding. It takes
+                the place of the bidder's, and counts like a competing bid.
 
-        `reserve` is this auction's own reserve price, in place of the bidder's, where it was not
-        known when the bid was made. It then counts like a competing bid.
+        Raises:
+            DecisionError: The bid is not one of this bidder's, or was settled before.
+            InvalidLossesError: The outcome is incomplete or contradicts itself. Nothing is learned,
+                and the bid can still be settled.
         """
-        if made(bid, Bid).decision is None:
+        if require_action(bid, Bid).decision is None:
             if boolean("settle", "won", won, error=InvalidLossesError):
                 raise InvalidLossesError("No bid was made, so it cannot have won.")
             return
-        decision = played(bid, Bid, self.learner)
+        decision = pending_decision(bid, Bid, self.learner)
         amount = float(self.bids[decision.arm])
         rules = self.rules if reserve is None else self._rules(bid, reserve)
         has_won = boolean("settle", "won", won, error=InvalidLossesError)
@@ -175,19 +205,40 @@ class FirstPriceBidder(Application):
         self.learner.learn(decision, rows[list(decision.revealed)])
 
     def policy(self, value: float, *, reserve: float | None = None) -> Floats:
-        """Return the probability with which each bid would be made now; all 0 if none may be."""
+        """Return the probability with which each bid would be made now.
+
+        Args:
+            value: What winning is worth.
+            reserve: The reserve price of the auction, if it is known.
+
+        Returns:
+            A probability for each of `bids`; all 0 if no bid may be made.
+
+        Raises:
+            InvalidContextError: As for `bid`.
+        """
         return self._policy("policy", value, reserve)
 
     def shading_curve(
         self, values: npt.ArrayLike | None = None, *, reserve: float | None = None
     ) -> ShadingCurve:
-        """Return what would be bid now for each of `values`, evenly spread if None.
+        """Return what would be bid now at each of several values.
 
-        Where no bid may be made, it is NaN.
+        Args:
+            values: The values; by default 101 of them, evenly spread over the range.
+            reserve: The reserve price of the auctions, if it is known.
+
+        Returns:
+            The curve. It is NaN where no bid may be made.
+
+        Raises:
+            InvalidContextError: As for `bid`.
         """
         if values is None:
             values = np.linspace(*self.value_range, _CURVE_POINTS)
-        worths = np.atleast_1d(np.asarray(values))
+        expected = "values in the bidder's range"
+        given = as_array("shading_curve", "values", expected, values, error=InvalidContextError)
+        worths = np.atleast_1d(given)
         policies = np.empty((worths.size, self.rules.arms))
         for i, value in enumerate(worths):
             policies[i] = self._policy("shading_curve", value, reserve)
@@ -203,7 +254,7 @@ class FirstPriceBidder(Application):
     def _auction(
         self, owner: str, value: object, reserve: object
     ) -> tuple[float, float | None, Booleans | None]:
-        """Return the value and the reserve of an auction, and which bids may be made in it."""
+        """Return the value and the reserve price of an auction, and which bids may be made."""
         low, high = self.value_range
         worth = number(owner, "value", value, at_least=low, at_most=high, error=InvalidContextError)
         affordable = self.rules.available([worth])
@@ -216,7 +267,7 @@ class FirstPriceBidder(Application):
         return worth, floor, reaching if available is None else reaching & available
 
     def _rules(self, bid: Bid, reserve: object) -> AuctionRules:
-        """Return the rules of an auction whose reserve is told when it is settled."""
+        """Return the rules of an auction whose reserve price is given when it is settled."""
         told = number("settle", "reserve", reserve, at_least=0, error=InvalidLossesError)
         if bid.reserve is None:
             return replace(self.rules, reserve=told)
@@ -228,7 +279,7 @@ class FirstPriceBidder(Application):
         return self.rules
 
     def _price(self, rules: AuctionRules, amount: float, told: float | None, *, won: bool) -> float:
-        """Return a price that makes all revealed bids win or lose as they did, or would have."""
+        """Return a competing bid for which all revealed bids win or lose as they would have."""
         if won and amount < rules.reserve:
             raise _contradiction(amount, f"it is below the reserve price, {rules.reserve:.15g}")
         if told is None:

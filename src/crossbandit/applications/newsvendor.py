@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from crossbandit.algorithms import CrossGraphAdaptive
-from crossbandit.applications.application import Application, started
-from crossbandit.applications.play import Play, played
+from crossbandit.applications.action import Action, pending_decision
+from crossbandit.applications.application import Application, start_learner
 from crossbandit.environments.newsvendor import SALES_FEEDBACK, NewsvendorRules
 from crossbandit.errors import InvalidContextError, InvalidLossesError
 from crossbandit.problem import Problem
@@ -22,8 +22,14 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Order(Play):
-    """One order: buy `quantity`, and hand the order to `settle` once it is known what was sold."""
+class Order(Action):
+    """One order. Place it, and pass it to `settle` when the sales are known.
+
+    Attributes:
+        quantity: The units to order.
+        price: The price of a unit.
+        cost: The cost of a unit.
+    """
 
     quantity: float
     price: float
@@ -31,19 +37,26 @@ class Order(Play):
 
 
 class Newsvendor(Application):
-    """Learns how much to order at the price and the cost of the day; leftovers are worth nothing.
+    """Learns how much to order at the price and the cost of the day. Leftovers are worth nothing.
 
-    `orders` are the quantities that may be ordered. `price_range` and `cost_range` bound what is to
-    come, each as (lowest, highest); money may be in any unit. Where a leftover is worth s, order at
-    the price and the cost less s. `feedback` is what is seen:
+    If a leftover is worth s, subtract s from prices and costs. `feedback` says what is observed:
 
-    - "sales": how much was sold. A smaller order would have sold the same, or all of it; so each
-      order reveals itself and all smaller orders. What a larger one would have sold is not known
-      once everything is sold.
-    - "demand": how much would have been sold, too. Each order reveals all orders.
+    - "sales": how much was sold. A smaller order would have sold the same, or all of it. So each
+      order reveals itself and all smaller orders. Whether a larger one would have sold more is
+      unknown once everything is sold.
+    - "demand": also how much would have been sold. Each order reveals all orders.
 
-    `algorithm` is the parameter-free learner unless given; others may need the `horizon`, which is
-    the number of orders to come.
+    Args:
+        orders: The quantities that may be ordered.
+        price_range: The lowest and the highest price to come, in any unit of money.
+        cost_range: The lowest and the highest cost to come.
+        feedback: What is observed, as above.
+        horizon: The number of orders to come. The default algorithm does not need it.
+        algorithm: The algorithm; None for the parameter-free default.
+        seed: The seed of the random choices.
+
+    Raises:
+        InvalidParameterError: A setting is not possible.
 
     >>> import numpy as np
     >>> newsvendor = Newsvendor(orders=range(31), price_range=(2, 4), cost_range=(1, 2), seed=1)
@@ -75,13 +88,13 @@ class Newsvendor(Application):
         )
         self.feedback = choice(owner, "feedback", feedback, SALES_FEEDBACK)
         problem = Problem(self.rules.graph(feedback), features=3, horizon=horizon)
-        # Neighbouring amounts go together: see docs/explanation/the-adaptive-learner.md.
-        usual = CrossGraphAdaptive(anchored=feedback == "sales")
-        self.learner = started(owner, algorithm, problem, seed, usual)
+        # Neighbouring amounts earn alike: see docs/explanation/the-adaptive-learner.md.
+        default = CrossGraphAdaptive(anchored=feedback == "sales")
+        self.learner = start_learner(owner, algorithm, problem, seed, default)
 
     @property
     def orders(self) -> Floats:
-        """The quantities that may be ordered, ascending; in the order of `policy`."""
+        """The quantities that may be ordered, ascending, in the order of `policy`."""
         return self.rules.amounts
 
     def settings(self) -> dict[str, Any]:
@@ -94,22 +107,39 @@ class Newsvendor(Application):
         }
 
     def order(self, price: float, cost: float) -> Order:
-        """Choose how much to order, where a unit costs `cost` and is sold for `price`."""
+        """Choose how much to order.
+
+        Args:
+            price: The price at which a unit is sold.
+            cost: The cost at which a unit is bought.
+
+        Raises:
+            InvalidContextError: The price or the cost is outside its range.
+        """
         context = self._context("order", price, cost)
         decision = self.learner.act(context)
         return Order(decision, float(self.orders[decision.arm]), *context[1:])
 
     def settle(self, order: Order, *, sold: float, demand: float | None = None) -> None:
-        """Learn from what was sold of an order.
+        """Learn from the sales of an order.
 
-        Orders may be settled late and in any order. One whose outcome was lost by chance may be
-        left. Where the demand of sold-out days is often missing, leaving those days would mislead
-        the newsvendor, as the others are not left: use feedback "sales".
+        Orders may be settled late and in any order. An outcome may be missing by chance: whether it
+        is missing must depend neither on the demand nor on the quantity. If the demand of sold-out
+        days is often missing, use the feedback "sales". To leave out those days would mislead the
+        newsvendor.
 
-        `demand` is needed where the feedback is "demand" and everything was sold; elsewhere it is
-        only checked against `sold`.
+        Args:
+            order: The order.
+            sold: How much was sold.
+            demand: How much would have been sold. Required if `feedback` is "demand" and everything
+                was sold; elsewhere it is only checked against `sold`.
+
+        Raises:
+            DecisionError: The order is not one of this newsvendor's, or was settled before.
+            InvalidLossesError: The outcome is incomplete or contradicts itself. Nothing is learned,
+                and the order can still be settled.
         """
-        decision = played(order, Order, self.learner)
+        decision = pending_decision(order, Order, self.learner)
         quantity = float(self.orders[decision.arm])
         sales = number(
             "settle", "sold", sold, at_least=0, at_most=quantity, error=InvalidLossesError
@@ -119,7 +149,18 @@ class Newsvendor(Application):
         self.learner.learn(decision, rows[list(decision.revealed)])
 
     def policy(self, price: float, cost: float) -> Floats:
-        """Return the probability with which each quantity would be ordered now."""
+        """Return the probability with which each quantity would be ordered now.
+
+        Args:
+            price: The price at which a unit is sold.
+            cost: The cost at which a unit is bought.
+
+        Returns:
+            A probability for each of `orders`.
+
+        Raises:
+            InvalidContextError: The price or the cost is outside its range.
+        """
         return self.learner.policy(self._context("policy", price, cost))
 
     def _context(self, owner: str, price: object, cost: object) -> tuple[float, float, float]:
@@ -130,7 +171,7 @@ class Newsvendor(Application):
         return 1.0, paid, spent
 
     def _demand(self, quantity: float, sold: float, told: float | None) -> float:
-        """Return a demand at which all revealed orders sell what they did, or would have."""
+        """Return a demand at which all revealed orders sell what they would have sold."""
         if told is None:
             if self.feedback == "demand" and sold == quantity:
                 raise InvalidLossesError(

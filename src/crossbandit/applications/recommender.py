@@ -7,14 +7,19 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from crossbandit.applications.application import Application, started
-from crossbandit.applications.names import Names, by_name, for_each, graph_of
-from crossbandit.applications.play import Play, played
+from crossbandit.applications.action import Action, pending_decision
+from crossbandit.applications.application import Application, start_learner
+from crossbandit.applications.labels import (
+    Labels,
+    labeled_graph,
+    require_mapping,
+    require_outcomes,
+)
 from crossbandit.environments.amounts import bounds
 from crossbandit.environments.recommendation import segment_weights, similar_items
 from crossbandit.errors import InvalidContextError, InvalidLossesError
 from crossbandit.problem import Problem
-from crossbandit.validation import number, reject, verbatim
+from crossbandit.validation import as_array, number, reject, verbatim
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,8 +33,14 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Shown(Play):
-    """One recommendation: show `item` and the items `beside` it, and hand it to `settle` later."""
+class Shown(Action):
+    """One recommendation. Show its items, and pass it to `settle` when they are rated.
+
+    Attributes:
+        item: The name of the recommended item.
+        beside: The names of the similar items to show with it.
+        segment: The name of the user's segment.
+    """
 
     item: str
     beside: tuple[str, ...]
@@ -39,18 +50,24 @@ class Shown(Play):
 class Recommender(Application):
     """Learns which item to show to a user of a segment.
 
-    `items` has a vector for each item, by name; items whose vectors have a cosine of at least
-    `similarity` are shown beside each other and rated together. Where a `graph` of the items is
-    given, it says so instead. `segments` has, by name, the weights that a segment gives to the
-    aspects in which items are rated: price, quality, ...
-    The worth of an item to a segment is the weighted mean of its ratings; so a rating counts in
-    every segment, with that segment's weights. `rating_range` bounds all ratings.
+    Items are rated in several aspects, such as price and quality. The worth of an item to a segment
+    is the weighted mean of its ratings. So a rating counts in every segment, with the weights of
+    that segment. A rating must not depend on the segment of the user who gives it. If it does, as
+    with matters of taste, make a recommender for each segment.
 
-    What is rated must not depend on the segment of who rates. Where it does, as with tastes, make a
-    recommender for each segment.
+    Args:
+        items: A vector for each item, by name.
+        segments: The weights that each segment gives to the aspects, by name.
+        similarity: Items whose vectors have at least this cosine are shown and rated together.
+        rating_range: The lowest and the highest rating.
+        graph: Which items are shown together, instead of those with similar vectors; items are
+            numbered in the order of their names.
+        horizon: The number of recommendations to come. The default algorithm does not need it.
+        algorithm: The algorithm; None for the parameter-free default.
+        seed: The seed of the random choices.
 
-    `algorithm` is the parameter-free learner unless given; others may need the `horizon`, which is
-    the number of recommendations to come.
+    Raises:
+        InvalidParameterError: A setting is not possible.
 
     >>> recommender = Recommender(
     ...     items={"tent": [1, 0], "tarp": [1, 0.2], "stove": [0, 1]},
@@ -84,17 +101,17 @@ class Recommender(Application):
         seed: Seed,
     ) -> None:
         owner = type(self).__name__
-        items = by_name(owner, "items", items)
-        segments = by_name(owner, "segments", segments)
-        self._items = Names(owner, "items", items, at_least=2)
-        self._segments = Names(owner, "segments", segments, at_least=1)
+        items = require_mapping(owner, "items", items)
+        segments = require_mapping(owner, "segments", segments)
+        self._items = Labels(owner, "items", items, at_least=2)
+        self._segments = Labels(owner, "segments", segments, at_least=1)
         self.rating_range = bounds(owner, "rating_range", rating_range)
         least = number(owner, "similarity", similarity, at_least=-1, at_most=1)
         if graph is None:
             vectors = list(items.values())
             shown = similar_items(vectors, least, owner=owner, name="items")
         else:
-            shown = graph_of(owner, graph, self._items)
+            shown = labeled_graph(owner, graph, self._items)
         shares = segment_weights(owner, "segments", list(segments.values()))
         self._given = {
             "items": {name: _plain(vector) for name, vector in items.items()},
@@ -102,7 +119,7 @@ class Recommender(Application):
             "similarity": least,
         }
         problem = Problem(shown, features=shares, horizon=horizon)
-        self.learner = started(owner, algorithm, problem, seed)
+        self.learner = start_learner(owner, algorithm, problem, seed)
 
     @property
     def items(self) -> list[str]:
@@ -123,41 +140,64 @@ class Recommender(Application):
         }
 
     def show(self, segment: str) -> Shown:
-        """Choose an item for a user of `segment`."""
+        """Choose an item.
+
+        Args:
+            segment: The name of the user's segment.
+
+        Raises:
+            InvalidContextError: There is no such segment.
+        """
         decision = self.learner.act(self._segment("show", segment))
         items = self.items
         beside = tuple(items[b] for b in decision.revealed if b != decision.arm)
         return Shown(decision, items[decision.arm], beside, segment)
 
     def settle(self, shown: Shown, *, ratings: Mapping[str, npt.ArrayLike]) -> None:
-        """Learn from the ratings of all items that were shown, by their names.
+        """Learn from the ratings of all items that were shown.
 
-        A rating has one number for each aspect.
-        Recommendations may be settled late and in any order. One whose ratings were lost by chance
-        may be left; where it depends on the ratings whether they are given, leaving them would
-        mislead the recommender.
+        Recommendations may be settled late and in any order. Ratings may be missing by chance:
+        whether they are missing must depend neither on the ratings nor on the items.
+
+        Args:
+            shown: The recommendation.
+            ratings: A number for each aspect, for each item that was shown, by name.
+
+        Raises:
+            DecisionError: The recommendation is not one of this object's, or was settled before.
+            InvalidLossesError: A rating is missing, or is outside the range. Nothing is learned,
+                and the recommendation can still be settled.
         """
-        decision = played(shown, Shown, self.learner)
+        decision = pending_decision(shown, Shown, self.learner)
         items = [self.items[b] for b in decision.revealed]
-        given = for_each("ratings", ratings, items)
+        given = require_outcomes("ratings", ratings, items)
         self.learner.learn(decision, [self._row(item, given[item]) for item in items])
 
     def policy(self, segment: str) -> Floats:
-        """Return the probability with which each item would be shown now."""
+        """Return the probability with which each item would be shown now.
+
+        Args:
+            segment: The name of the user's segment.
+
+        Returns:
+            A probability for each of `items`.
+
+        Raises:
+            InvalidContextError: There is no such segment.
+        """
         return self.learner.policy(self._segment("policy", segment))
 
     def _segment(self, owner: str, segment: object) -> int:
-        return self._segments.number(owner, "segment", segment, InvalidContextError)
+        return self._segments.index(owner, "segment", segment, InvalidContextError)
 
     def _row(self, item: str, rating: npt.ArrayLike) -> Floats:
-        """Return what is missing to the best rating in each aspect, in parts of the range."""
+        """Return how far a rating is below the best one in each aspect, scaled to [0, 1]."""
         low, high = self.rating_range
         aspects = self.learner.problem.form.columns
         expected = f"{aspects} numbers from {low:.15g} to {high:.15g} for each item"
-        try:
-            given = np.atleast_1d(np.asarray(rating))
-        except ValueError:  # rows of different lengths
-            given = np.empty(0)
+        given = np.atleast_1d(
+            as_array("settle", "ratings", expected, rating, error=InvalidLossesError)
+        )
         numeric = given.dtype.kind in "iuf" and given.shape == (aspects,)
         if not numeric or not ((given >= low) & (given <= high)).all():
             got = verbatim(f"{rating!r} for {item!r}")

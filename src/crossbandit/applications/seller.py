@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from crossbandit.algorithms import CrossGraphAdaptive
-from crossbandit.applications.application import Application, started
-from crossbandit.applications.play import Play, made, played
+from crossbandit.applications.action import Action, pending_decision, require_action
+from crossbandit.applications.application import Application, start_learner
 from crossbandit.environments.posted_price import REPORTS, SellerRules
 from crossbandit.errors import InvalidContextError, InvalidLossesError
 from crossbandit.problem import Problem
@@ -25,10 +25,12 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Offer(Play):
-    """One offer: ask for `price`, and hand the offer to `settle` once the buyer has answered.
+class Offer(Action):
+    """One offer. Ask for its price, and pass it to `settle` when the buyer has answered.
 
-    It is None where nothing may be asked: all prices are below the cost.
+    Attributes:
+        price: The price to ask. None if all prices are below the cost.
+        cost: The cost of a unit.
     """
 
     price: float | None
@@ -36,22 +38,29 @@ class Offer(Play):
 
 
 class PostedPriceSeller(Application):
-    """Learns which price to ask at the cost of the day; a buyer takes it or leaves it.
+    """Learns which price to ask at the cost of the day. A buyer accepts or refuses.
 
-    `prices` may be asked, `cost_range` bounds the costs to come as (lowest, highest); money may be
-    in any unit. `reports` says when buyers tell how much they would have paid at most:
+    `reports` says when buyers tell the most that they would have paid:
 
-    - "never": a sale then shows that lower prices sell, a refusal that higher ones do not: what a
-      price reveals depends on the outcome, which no feedback graph can say. The seller learns
-      from the price itself alone, which is sound whatever happens, and slow. Ask the buyers.
-    - "after-sale": those who have bought tell. Each price reveals itself and all higher prices.
-    - "after-refusal": those who refuse tell. Each price reveals itself and all lower prices.
-    - "always": all tell. Each price reveals all prices.
+    - "never": a sale then shows that lower prices sell, a refusal that higher ones do not. What a
+      price reveals depends on the outcome, which a feedback graph cannot express. The seller learns
+      only from the price itself, which is always correct, and slow.
+    - "after-sale": buyers who have bought tell. Each price reveals itself and all higher prices.
+    - "after-refusal": buyers who refuse tell. Each price reveals itself and all lower prices.
+    - "always": all buyers tell. Each price reveals all prices.
 
-    With `at_least_cost`, no price is below the cost; where all prices are, no offer is made.
+    Args:
+        prices: The prices that may be asked, in any unit of money.
+        cost_range: The lowest and the highest cost to come.
+        reports: When buyers tell what they would have paid, as above.
+        at_least_cost: Whether to refrain from prices below the cost. Then no offer is made if all
+            prices are below it.
+        horizon: The number of offers to come. The default algorithm does not need it.
+        algorithm: The algorithm; None for the parameter-free default.
+        seed: The seed of the random choices.
 
-    `algorithm` is the parameter-free learner unless given; others may need the `horizon`, which is
-    the number of offers to come.
+    Raises:
+        InvalidParameterError: A setting is not possible.
 
     >>> seller = PostedPriceSeller(
     ...     prices=range(1, 11), cost_range=(0, 5), reports="after-refusal", seed=1
@@ -86,13 +95,13 @@ class PostedPriceSeller(Application):
         )
         self.reports = choice(owner, "reports", reports, REPORTS)
         problem = Problem(self.rules.graph(reports), features=2, horizon=horizon)
-        # Neighbouring amounts go together: see docs/explanation/the-adaptive-learner.md.
-        usual = CrossGraphAdaptive(anchored=reports == "after-refusal")
-        self.learner = started(owner, algorithm, problem, seed, usual)
+        # Neighbouring amounts earn alike: see docs/explanation/the-adaptive-learner.md.
+        default = CrossGraphAdaptive(anchored=reports == "after-refusal")
+        self.learner = start_learner(owner, algorithm, problem, seed, default)
 
     @property
     def prices(self) -> Floats:
-        """The prices that may be asked, ascending; in the order of `policy`."""
+        """The prices that may be asked, ascending, in the order of `policy`."""
         return self.rules.amounts
 
     def settings(self) -> dict[str, Any]:
@@ -105,7 +114,14 @@ class PostedPriceSeller(Application):
         }
 
     def price(self, cost: float) -> Offer:
-        """Choose a price for something that costs `cost`."""
+        """Choose a price.
+
+        Args:
+            cost: The cost of a unit.
+
+        Raises:
+            InvalidContextError: The cost is outside its range.
+        """
         spent, available = self._cost("price", cost)
         if available is not None and not available.any():
             return Offer(None, None, spent)
@@ -113,20 +129,29 @@ class PostedPriceSeller(Application):
         return Offer(decision, float(self.prices[decision.arm]), spent)
 
     def settle(self, offer: Offer, *, sold: bool, willingness: float | None = None) -> None:
-        """Learn from a buyer's answer.
+        """Learn from the answer of a buyer.
 
-        Offers may be settled late and in any order. One whose outcome was lost by chance may be
-        left. Where some of those buyers stay silent who should tell, leaving their offers would
-        mislead the seller, as the outcomes of the others are not left: use reports "never".
+        Offers may be settled late and in any order. An answer may be missing by chance: whether it
+        is missing must depend neither on the buyer nor on the price. If some buyers do not tell
+        although they should, use the reports "never". To leave out their offers would mislead the
+        seller.
 
-        `willingness`, the most that the buyer would have paid, is needed where the seller's reports
-        say that it is told; elsewhere it is only checked against `sold`.
+        Args:
+            offer: The offer.
+            sold: Whether the buyer accepted.
+            willingness: The most that the buyer would have paid. Required where `reports` says that
+                it is told; elsewhere it is only checked against `sold`.
+
+        Raises:
+            DecisionError: The offer is not one of this seller's, or was settled before.
+            InvalidLossesError: The outcome is incomplete or contradicts itself. Nothing is learned,
+                and the offer can still be settled.
         """
-        if made(offer, Offer).decision is None:
+        if require_action(offer, Offer).decision is None:
             if boolean("settle", "sold", sold, error=InvalidLossesError):
                 raise InvalidLossesError("No offer was made, so it cannot have been sold.")
             return
-        decision = played(offer, Offer, self.learner)
+        decision = pending_decision(offer, Offer, self.learner)
         has_sold = boolean("settle", "sold", sold, error=InvalidLossesError)
         asked = float(self.prices[decision.arm])
         willing = self._willingness(asked, willingness, sold=has_sold)
@@ -134,7 +159,17 @@ class PostedPriceSeller(Application):
         self.learner.learn(decision, rows[list(decision.revealed)])
 
     def policy(self, cost: float) -> Floats:
-        """Return the probability with which each price would be asked now; all 0 if none may be."""
+        """Return the probability with which each price would be asked now.
+
+        Args:
+            cost: The cost of a unit.
+
+        Returns:
+            A probability for each of `prices`; all 0 if no offer may be made.
+
+        Raises:
+            InvalidContextError: The cost is outside its range.
+        """
         spent, available = self._cost("policy", cost)
         if available is not None and not available.any():
             return np.zeros(self.prices.size)
@@ -147,7 +182,7 @@ class PostedPriceSeller(Application):
         return spent, None if available is None else available[0]
 
     def _willingness(self, asked: float, told: float | None, *, sold: bool) -> float:
-        """Return a willingness at which all revealed prices sell as they did, or would have."""
+        """Return a willingness at which all revealed prices sell as they would have sold."""
         if told is None:
             if self.reports in ("always", "after-sale" if sold else "after-refusal"):
                 raise InvalidLossesError(

@@ -1,4 +1,4 @@
-"""The bid for each value: as data, and as a picture."""
+"""The bid at each value, as data and as a figure."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+
+from crossbandit.files import replacing
 
 if TYPE_CHECKING:
     import os
@@ -21,11 +23,16 @@ _INK, _COLOR = "#767676", "#0072B2"
 
 @dataclass(frozen=True, eq=False)
 class ShadingCurve:
-    """What a bidder bids now, for each of `values`.
+    """What a bidder would bid now at each of several values.
 
-    A learner draws its bids. `bids` has the median of what it would draw, `low` and `high` the
-    bounds that hold it in eight cases out of ten: where they are far apart, it is not sure yet. All
-    three are NaN at values for which no bid may be made.
+    A bidder draws its bids at random. Where `low` and `high` are far apart, it is not sure yet. The
+    bids are NaN at values at which no bid may be made.
+
+    Attributes:
+        values: The values.
+        bids: The median bid at each value.
+        low: The bid below which one bid in ten lies.
+        high: The bid above which one bid in ten lies.
     """
 
     values: Floats
@@ -35,7 +42,13 @@ class ShadingCurve:
 
     @classmethod
     def of(cls, values: Floats, amounts: Floats, policies: Floats) -> ShadingCurve:
-        """Return the curve of distributions `policies` (values, bids) over ascending `amounts`."""
+        """Return the curve of given distributions.
+
+        Args:
+            values: (values,).
+            amounts: (bids,), ascending.
+            policies: (values, bids), the probability of each bid at each value.
+        """
         cumulative = np.cumsum(policies, axis=1)
         silent = np.isnan(policies).any(axis=1)
         low, middle, high = (
@@ -45,7 +58,14 @@ class ShadingCurve:
         return cls(values, middle, low, high)
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the curve, with its uncertainty, beside bidding the whole value."""
+        """Draw the curve with its uncertainty, and a line for bidding the whole value.
+
+        Args:
+            ax: The axes to draw on; by default those of a new figure.
+
+        Returns:
+            The axes.
+        """
         if ax is None:
             from matplotlib import pyplot as plt
 
@@ -69,17 +89,28 @@ class ShadingCurve:
         return ax
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the picture to a file; its ending says in which format."""
+        """Write the figure to a file, atomically.
+
+        Args:
+            path: The file. Its suffix, such as ".svg" or ".png", sets the format.
+
+        Raises:
+            OSError: The file cannot be written.
+        """
         from matplotlib.figure import Figure
 
         figure = Figure(figsize=(5.2, 3.6), layout="constrained")
         self.plot(figure.add_subplot())
         dates = {".pdf": {"CreationDate": None}, ".svg": {"Date": None}}  # same curve, same file
-        figure.savefig(path, dpi=150, metadata=dates.get(Path(path).suffix.lower()))
+        suffix = Path(path).suffix.lower()
+        with replacing(path) as temporary:
+            figure.savefig(
+                temporary, dpi=150, format=suffix[1:] or "png", metadata=dates.get(suffix)
+            )
 
 
 def _position(cumulative: Floats, share: float) -> Integers:
-    """Return where each row (values, bids) first reaches `share`, but for rounding."""
+    """Return where each row (values, bids) first reaches `share`, up to rounding."""
     reached = (cumulative < share - 1e-12).sum(axis=1)
     last: Integers = np.minimum(reached, cumulative.shape[1] - 1)
     return last

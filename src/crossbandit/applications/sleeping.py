@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from crossbandit.applications.application import Application, started
-from crossbandit.applications.names import Names, for_each, graph_of
-from crossbandit.applications.play import Play, played
+from crossbandit.applications.action import Action, pending_decision
+from crossbandit.applications.application import Application, start_learner
+from crossbandit.applications.labels import Labels, labeled_graph, require_outcomes
 from crossbandit.environments.amounts import bounds
 from crossbandit.errors import InvalidContextError, InvalidLossesError
 from crossbandit.graphs import singletons
@@ -29,10 +29,12 @@ _CONTEXT = (1.0,)  # an arm's loss is the same whatever else is available
 
 
 @dataclass(frozen=True)
-class Choice(Play):
-    """One choice: use `arm`, and hand the choice to `settle` once its losses are known.
+class Choice(Action):
+    """One choice. Use its arm, and pass it to `settle` when its losses are known.
 
-    `revealed` are the arms whose losses are then asked for.
+    Attributes:
+        arm: The name of the chosen arm.
+        revealed: The names of the arms whose losses `settle` needs.
     """
 
     arm: str
@@ -42,13 +44,20 @@ class Choice(Play):
 class SleepingArms(Application):
     """Learns which of the arms that are available now loses least.
 
-    `arms` are their names. `loss_range` bounds their losses as (lowest, highest), in any unit. An
-    arm's loss in a round must not depend on which others are available; then what is learned
-    with one set of arms holds with every other. `graph` says which arms' losses a choice shows,
-    available or not; each shows itself alone unless it is given.
+    The loss of an arm in a round must not depend on which other arms are available. Then what is
+    learned with one set of arms holds with every other.
 
-    `algorithm` is the parameter-free learner unless given; others may need the `horizon`, which is
-    the number of choices to come.
+    Args:
+        arms: The names of the arms.
+        loss_range: The lowest and the highest loss, in any unit.
+        graph: Which losses a choice reveals, available or not; arms are numbered in the order of
+            their names. By default a choice reveals only its own loss.
+        horizon: The number of choices to come. The default algorithm does not need it.
+        algorithm: The algorithm; None for the parameter-free default.
+        seed: The seed of the random choices.
+
+    Raises:
+        InvalidParameterError: A setting is not possible.
 
     >>> couriers = SleepingArms(arms=["van", "bike", "taxi"], loss_range=(0, 60), seed=1)
     >>> minutes = {"van": 40, "bike": 25, "taxi": 30}
@@ -73,12 +82,12 @@ class SleepingArms(Application):
         seed: Seed,
     ) -> None:
         owner = type(self).__name__
-        self._arms = Names(owner, "arms", arms, at_least=2)
+        self._arms = Labels(owner, "arms", arms, at_least=2)
         self.loss_range = bounds(owner, "loss_range", loss_range)
         alone = singletons(len(self._arms))
-        shown = alone if graph is None else graph_of(owner, graph, self._arms)
+        shown = alone if graph is None else labeled_graph(owner, graph, self._arms)
         problem = Problem(shown, features=1, horizon=horizon)
-        self.learner = started(owner, algorithm, problem, seed)
+        self.learner = start_learner(owner, algorithm, problem, seed)
 
     @property
     def arms(self) -> list[str]:
@@ -94,28 +103,54 @@ class SleepingArms(Application):
         }
 
     def choose(self, available: Iterable[str] | None = None) -> Choice:
-        """Choose one of the available arms; all are if None."""
+        """Choose one of the available arms.
+
+        Args:
+            available: The names of the available arms; by default all.
+
+        Raises:
+            InvalidContextError: It is empty, or names something else.
+        """
         decision = self.learner.act(_CONTEXT, self._mask("choose", available))
         arms = self.arms
         return Choice(decision, arms[decision.arm], tuple(arms[b] for b in decision.revealed))
 
     def settle(self, choice: Choice, *, losses: Mapping[str, float]) -> None:
-        """Learn from the losses of the arms that a choice has revealed, by their names.
+        """Learn from the losses that a choice revealed.
 
-        Choices may be settled late and in any order. One whose losses were lost by chance may be
-        left; where it depends on the losses whether they are told, leaving them would mislead.
+        Choices may be settled late and in any order. Losses may be missing by chance: whether they
+        are missing must depend neither on the losses nor on the arm.
+
+        Args:
+            choice: The choice.
+            losses: The loss of each arm in `choice.revealed`, by name.
+
+        Raises:
+            DecisionError: The choice is not one of this object's, or was settled before.
+            InvalidLossesError: A loss is missing, or is outside the range. Nothing is learned, and
+                the choice can still be settled.
         """
-        decision = played(choice, Choice, self.learner)
+        decision = pending_decision(choice, Choice, self.learner)
         arms = [self.arms[b] for b in decision.revealed]
-        given = for_each("losses", losses, arms)
+        given = require_outcomes("losses", losses, arms)
         self.learner.learn(decision, [[self._share(arm, given[arm])] for arm in arms])
 
     def policy(self, available: Iterable[str] | None = None) -> Floats:
-        """Return the probability with which each arm would be chosen now."""
+        """Return the probability with which each arm would be chosen now.
+
+        Args:
+            available: The names of the available arms; by default all.
+
+        Returns:
+            A probability for each of `arms`.
+
+        Raises:
+            InvalidContextError: As for `choose`.
+        """
         return self.learner.policy(_CONTEXT, self._mask("policy", available))
 
     def _share(self, arm: str, loss: Any) -> float:
-        """Return a loss in parts of the range."""
+        """Return a loss, scaled to [0, 1]."""
         low, high = self.loss_range
         number = isinstance(loss, numbers.Real) and not isinstance(loss, bool)
         if not number or not low <= loss <= high:
@@ -133,7 +168,7 @@ class SleepingArms(Application):
             reject(owner, "available", "names of arms", available, error=InvalidContextError)
         mask = np.zeros(len(self._arms), dtype=np.bool_)
         for name in names:
-            mask[self._arms.number(owner, "available", name, InvalidContextError)] = True
+            mask[self._arms.index(owner, "available", name, InvalidContextError)] = True
         if not mask.any():
             reject(owner, "available", "at least one arm", available, error=InvalidContextError)
         return mask

@@ -1,4 +1,4 @@
-"""A spam filter: deliver a message and learn what it was, or block it and learn nothing."""
+"""A spam filter: a delivered message shows what it was, a blocked one shows nothing."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from crossbandit.applications.application import Application, started
-from crossbandit.applications.names import Names, by_name
-from crossbandit.applications.play import Play, played
+from crossbandit.applications.action import Action, pending_decision
+from crossbandit.applications.application import Application, start_learner
+from crossbandit.applications.labels import Labels, require_mapping
 from crossbandit.environments.amounts import pair
 from crossbandit.environments.spam import DELIVER, mail_rows
 from crossbandit.errors import InvalidContextError, InvalidLossesError
@@ -26,33 +26,44 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Verdict(Play):
-    """What to do with one message; hand it to `settle` once its reader has spoken."""
+class MailDecision(Action):
+    """What to do with one message. Pass it to `settle` when its reader has answered.
+
+    Attributes:
+        deliver: Whether to deliver the message; otherwise block it.
+        mailbox: The name of the mailbox.
+    """
 
     deliver: bool
     mailbox: str
 
 
 class SpamFilter(Application):
-    """Learns whether messages of one kind are to be delivered.
+    """Learns whether to deliver messages of one kind.
 
-    `mailboxes` has, by name, the harm that is done there by spam that is delivered, and by a good
-    message that is blocked; both in any unit, say minutes. A message that is delivered shows what
-    it was, which counts in every mailbox. A message that is blocked shows nothing: to block is an
-    arm without self-loop, and the filter now and then delivers a message to learn what comes.
+    A message that is delivered shows what it was, which counts in every mailbox. A message that is
+    blocked shows nothing: blocking is an arm without self-loop, and the filter delivers a message
+    now and then to learn about the others.
 
-    All messages are taken to be alike but for their mailbox. Where senders differ in how much spam
+    All messages are taken to be alike except for their mailbox. If senders differ in how much spam
     they send, make a filter for each kind of sender.
 
-    `algorithm` is the parameter-free learner unless given; others may need the `horizon`, which is
-    the number of messages to come.
+    Args:
+        mailboxes: For each mailbox, by name, the harm of delivering spam and the harm of blocking a
+            good message; both in the same unit, such as minutes.
+        horizon: The number of messages to come. The default algorithm does not need it.
+        algorithm: The algorithm; None for the parameter-free default.
+        seed: The seed of the random choices.
+
+    Raises:
+        InvalidParameterError: A setting is not possible.
 
     >>> mailboxes = {"orders": (1, 20), "info": (5, 2)}  # minutes lost by spam, by lost mail
     >>> spam_filter = SpamFilter(mailboxes=mailboxes, seed=1)
     >>> for spam in np.random.default_rng(0).random(2_000) < 0.5:
     ...     for mailbox in mailboxes:
-    ...         verdict = spam_filter.decide(mailbox)
-    ...         spam_filter.settle(verdict, spam=spam if verdict.deliver else None)
+    ...         decision = spam_filter.decide(mailbox)
+    ...         spam_filter.settle(decision, spam=spam if decision.deliver else None)
     >>> spam_filter.delivers("orders") > 0.9, spam_filter.delivers("info") < 0.1
     (True, True)
     """
@@ -68,15 +79,15 @@ class SpamFilter(Application):
         seed: Seed,
     ) -> None:
         owner = type(self).__name__
-        mailboxes = by_name(owner, "mailboxes", mailboxes)
-        self._mailboxes = Names(owner, "mailboxes", mailboxes, at_least=1)
-        meaning = "the harm of spam, and of a lost message"
+        mailboxes = require_mapping(owner, "mailboxes", mailboxes)
+        self._mailboxes = Labels(owner, "mailboxes", mailboxes, at_least=1)
+        meaning = "the harm of delivering spam, and of blocking a good message"
         self._harms = {
             name: pair(owner, "mailboxes", harms, meaning) for name, harms in mailboxes.items()
         }
         table = np.array(list(self._harms.values()))
         problem = Problem(apple_tasting(), features=table / table.max(), horizon=horizon)
-        self.learner = started(owner, algorithm, problem, seed)
+        self.learner = start_learner(owner, algorithm, problem, seed)
 
     @property
     def mailboxes(self) -> list[str]:
@@ -87,39 +98,70 @@ class SpamFilter(Application):
         mailboxes = {name: list(harms) for name, harms in self._harms.items()}
         return {"mailboxes": mailboxes, "horizon": self.learner.problem.horizon}
 
-    def decide(self, mailbox: str) -> Verdict:
-        """Decide about a message to `mailbox`."""
-        decision = self.learner.act(self._mailbox("decide", mailbox))
-        return Verdict(decision, decision.arm == DELIVER, mailbox)
+    def decide(self, mailbox: str) -> MailDecision:
+        """Decide about a message.
 
-    def settle(self, verdict: Verdict, *, spam: bool | None = None) -> None:
-        """Learn whether a delivered message was spam; late, and in any order.
+        Args:
+            mailbox: The name of the mailbox to which it was sent.
 
-        A delivered message may be left if chance alone decides which one is. Where readers report
-        spam but not good messages, whatever is not reported must be settled as good: leaving it
-        would teach the filter that all is spam.
-
-        A blocked message is settled without `spam`. What is known of it by other ways does not
-        count: the filter's weights rest on blocked messages being unseen.
+        Raises:
+            InvalidContextError: There is no such mailbox.
         """
-        decision = played(verdict, Verdict, self.learner)
-        if decision.arm == DELIVER:
+        decision = self.learner.act(self._mailbox("decide", mailbox))
+        return MailDecision(decision, decision.arm == DELIVER, mailbox)
+
+    def settle(self, decision: MailDecision, *, spam: bool | None = None) -> None:
+        """Learn whether a delivered message was spam.
+
+        Messages may be settled late and in any order. An answer may be missing by chance: whether
+        it is missing must not depend on the message. If readers report spam but not good messages,
+        settle whatever is not reported as good. To leave it out would teach the filter that all
+        messages are spam.
+
+        A blocked message is settled without `spam`. What is known about it from other sources is
+        not used: the weights of the filter assume that blocked messages are not seen.
+
+        Args:
+            decision: What `decide` returned.
+            spam: Whether the message was spam. Required if it was delivered.
+
+        Raises:
+            DecisionError: The decision is not one of this filter's, or was settled before.
+            InvalidLossesError: `spam` is missing, or is not True or False. Nothing is learned, and
+                the message can still be settled.
+        """
+        made = pending_decision(decision, MailDecision, self.learner)
+        if made.arm == DELIVER:
             if not isinstance(spam, bool | np.bool_):
                 expected = "True or False for a message that was delivered"
                 reject("settle", "spam", expected, spam, error=InvalidLossesError)
-            self.learner.learn(decision, mail_rows([spam])[0])
+            self.learner.learn(made, mail_rows([spam])[0])
             return
         if spam is not None:
             boolean("settle", "spam", spam, error=InvalidLossesError)
-        self.learner.learn(decision, [])
+        self.learner.learn(made, [])
 
     def policy(self, mailbox: str) -> Floats:
-        """Return the probabilities with which a message would be blocked and delivered now."""
+        """Return the probabilities with which a message would be blocked and delivered now.
+
+        Args:
+            mailbox: The name of the mailbox.
+
+        Raises:
+            InvalidContextError: There is no such mailbox.
+        """
         return self.learner.policy(self._mailbox("policy", mailbox))
 
     def delivers(self, mailbox: str) -> float:
-        """Return the probability with which a message to `mailbox` would be delivered now."""
+        """Return the probability with which a message would be delivered now.
+
+        Args:
+            mailbox: The name of the mailbox.
+
+        Raises:
+            InvalidContextError: There is no such mailbox.
+        """
         return float(self.learner.policy(self._mailbox("delivers", mailbox))[DELIVER])
 
     def _mailbox(self, owner: str, mailbox: object) -> int:
-        return self._mailboxes.number(owner, "mailbox", mailbox, InvalidContextError)
+        return self._mailboxes.index(owner, "mailbox", mailbox, InvalidContextError)

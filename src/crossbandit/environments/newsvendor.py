@@ -110,7 +110,7 @@ class NewsvendorRules(AmountRules):
 
 @register("newsvendor")
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Newsvendor(BlockEnvironment):
+class NewsvendorEnvironment(BlockEnvironment):
     """Orders against random demand. A context is (1, price, cost), uniform in the given ranges.
 
     Args:
@@ -181,4 +181,4 @@ class Newsvendor(BlockEnvironment):
         return row_block(self.rules.rows(self.demands(start, stop)))
 
 
-newsvendor = Newsvendor
+newsvendor = NewsvendorEnvironment

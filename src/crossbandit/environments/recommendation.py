@@ -15,7 +15,7 @@ from crossbandit.environments.registry import register
 from crossbandit.graphs import FeedbackGraph
 from crossbandit.problem import Problem
 from crossbandit.streams import stream
-from crossbandit.validation import integer, number, reject, verbatim
+from crossbandit.validation import array, integer, number, reject, verbatim
 
 if TYPE_CHECKING:
     from crossbandit.kernels.rounds import LossBlock
@@ -39,10 +39,7 @@ def similar_items(
     """
     number(owner, "similarity", similarity, at_least=-1, at_most=1)
     expected = "finite vectors of shape (items, dimensions), none of them zero"
-    try:
-        table = np.array(vectors, dtype=np.float64)
-    except (TypeError, ValueError):
-        reject(owner, name, expected, vectors)
+    table = array(owner, name, expected, vectors)
     if table.ndim != 2 or 0 in table.shape:
         reject(owner, name, expected, verbatim(f"an array of shape {table.shape}"))
     lengths = np.linalg.norm(table, axis=1, keepdims=True)
@@ -58,10 +55,7 @@ def similar_items(
 def segment_weights(owner: str, name: str, weights: Any) -> Floats:
     """Return `weights` (segments, aspects), each row as shares of 1."""
     expected = "an array of shape (segments, aspects) of weights of at least 0, not all 0 in a row"
-    try:
-        table = np.array(weights, dtype=np.float64)
-    except (TypeError, ValueError):
-        reject(owner, name, expected, weights)
+    table = array(owner, name, expected, weights)
     if table.ndim != 2 or 0 in table.shape:
         reject(owner, name, expected, verbatim(f"an array of shape {table.shape}"))
     sums = table.sum(axis=1, keepdims=True)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from crossbandit.errors import InvalidGraphError
 from crossbandit.graphs.neighborhoods import canonical
 from crossbandit.types import Booleans, Integers
-from crossbandit.validation import array, integer, reject, verbatim
+from crossbandit.validation import array, as_array, integer, reject, verbatim
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -22,10 +22,7 @@ def checked_adjacency(adjacency: npt.ArrayLike) -> Booleans:
     """Return a square matrix of truth values as a boolean array."""
     owner, name = "FeedbackGraph", "adjacency"
     expected = "a square matrix of booleans (or of 0 and 1) with at least one arm"
-    try:
-        matrix = np.asarray(adjacency)
-    except ValueError:
-        reject(owner, name, expected, verbatim("rows of unequal length"), error=InvalidGraphError)
+    matrix = as_array(owner, name, expected, adjacency, error=InvalidGraphError)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or matrix.size == 0:
         got = verbatim(f"an array of shape {matrix.shape}")
         reject(owner, name, expected, got, error=InvalidGraphError)
@@ -126,8 +123,9 @@ def _checked_table(
     """Return rows of arms as an integer array (rows, width)."""
     expected = f"{what} of arms from 0 to {arms - 1}"
     try:
-        table = rows if isinstance(rows, np.ndarray) else np.array(list(rows))
-    except (TypeError, ValueError):
+        listed = rows if isinstance(rows, np.ndarray) else list(rows)
+        table = as_array(owner, name, expected, listed, error=InvalidGraphError)
+    except TypeError:
         reject(owner, name, expected, verbatim("something else"), error=InvalidGraphError)
     if table.size == 0:
         return np.zeros((0, width), dtype=np.int64)

@@ -107,7 +107,7 @@ def content_key(environment: str, algorithm: str, seed: int) -> str:
 
 def checked_seed(value: object) -> int:
     """Return a seed that fits into the results file."""
-    seed = integer("a study", "seeds", value, at_least=0)
+    seed = integer("a study", "seeds", value, at_least=0, at_most=None)
     if seed >= 2**63:
         raise InvalidParameterError(f"A seed of a study must be below 2^63. Got {seed}.")
     return seed

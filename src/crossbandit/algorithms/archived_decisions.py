@@ -1,0 +1,154 @@
+"""Pending decisions as the arrays and the JSON of a checkpoint."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from crossbandit.algorithms.archive import check_finite
+from crossbandit.algorithms.learner import Ticket
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    import numpy.typing as npt
+
+    from crossbandit.algorithms.learner import Learner
+
+NAMES = ("pending.available", "pending.rows", "pending.weights")
+
+_Object = TypeVar("_Object")
+
+
+def write_pending(
+    learner: Learner,
+    roles: Mapping[str, list[Ticket]],
+    members: dict[str, npt.NDArray[Any]],
+) -> dict[str, Any]:
+    """Write each pending decision once, and each vector of weights once, however many share it.
+
+    Args:
+        learner: The learner that made them.
+        roles: The pending decisions, by the role that they have for the learner.
+        members: The arrays of the checkpoint, to which those of the decisions are added.
+
+    Returns:
+        The rest, in a form that `json` can write.
+
+    Raises:
+        ValueError: A number is not finite.
+    """
+    pending = _distinct([decision for role in roles.values() for decision in role])
+    weights = _distinct([decision.weights for decision in pending if decision.weights is not None])
+    rows = [decision.rows for decision in pending if decision.rows is not None]
+    masks = [d.readout.available for d in pending if d.readout.available.size]
+    for decision in pending:
+        _check_weights(learner, decision)
+    for name, parts in (("available", masks), ("weights", weights)):
+        if parts:
+            members[f"pending.{name}"] = np.stack(parts)
+    if rows:
+        members["pending.rows"] = np.concatenate(rows)
+        check_finite("pending.rows", members["pending.rows"])
+    position = {id(decision): i for i, decision in enumerate(pending)}
+    weights_position = {id(vector): i for i, vector in enumerate(weights)}
+    return {
+        "decisions": [
+            [
+                decision.round,
+                decision.readout.context,
+                decision.arm,
+                decision.learner,
+                weights_position.get(id(decision.weights)),
+                None if decision.rows is None else len(decision.rows),
+                decision.baseline,
+                decision.readout.available.size > 0,
+            ]
+            for decision in pending
+        ],
+        "roles": {name: [position[id(d)] for d in role] for name, role in roles.items()},
+    }
+
+
+def read_pending(
+    data: dict[str, Any],
+    learner: Learner,
+    roles: Collection[str],
+    arrays: Mapping[str, npt.NDArray[Any]],
+) -> dict[str, list[Ticket]]:
+    """Return what `write_pending` wrote.
+
+    Args:
+        data: What it returned.
+        learner: The new learner, with its state filled in.
+        roles: The roles that pending decisions have for it.
+        arrays: The arrays of the checkpoint.
+
+    Raises:
+        ValueError: An index is out of range, or a number is not finite.
+    """
+    problem = learner.problem
+    all_weights = _table("pending.weights", problem.arms, arrays)
+    all_rows = _table("pending.rows", problem.form.columns, arrays)
+    check_finite("pending.rows", all_rows)
+    masks = _table("pending.available", problem.arms, arrays, np.bool_)
+    pending, used, masks_used = [], 0, 0
+    for round_, context, arm, made_by, weights, count, baseline, restricted in data["decisions"]:
+        _check_index("round", round_, learner.round)
+        _check_index("arm", arm, problem.arms)
+        readout = problem.form.readout(tuple(context) if isinstance(context, list) else context)
+        if restricted:
+            readout = readout.restricted(masks[masks_used], problem.arms)
+            masks_used += 1
+        decision = Ticket(round_, readout, arm, str(made_by))
+        decision.baseline = None if baseline is None else float(baseline)
+        if weights is not None:
+            _check_index("weights", weights, len(all_weights))
+            decision.weights = all_weights[weights]
+            _check_weights(learner, decision)
+        if count is not None:
+            _check_index("row", count, len(all_rows) - used + 1)
+            decision.rows = all_rows[used : used + count]
+            used += count
+            if count != len(learner.reveals(arm)):
+                raise ValueError(f"round {round_} has losses of {count} arms")
+        pending.append(decision)
+    if (used, masks_used) != (len(all_rows), len(masks)):
+        raise ValueError("it has rows or masks that belong to no pending decision")
+    if set(data["roles"]) != set(roles):
+        raise ValueError(f"its pending decisions have the roles {sorted(data['roles'])[:20]}")
+    for positions in data["roles"].values():
+        for position in positions:
+            _check_index("decision", position, len(pending))
+    return {name: [pending[i] for i in positions] for name, positions in data["roles"].items()}
+
+
+def _check_index(name: str, value: object, size: int) -> None:
+    if type(value) is not int or not 0 <= value < size:
+        raise ValueError(f"a pending decision has the {name} {value!r} of {size}")
+
+
+def _check_weights(learner: Learner, decision: Ticket) -> None:
+    """Raise ValueError unless the weights of revealed arms are finite; no others are used."""
+    weights = decision.weights
+    if weights is None or np.isfinite(weights).all():
+        return
+    if not np.isfinite(weights[list(learner.reveals(decision.arm))]).all():
+        raise ValueError(f"the weights of round {decision.round} are not finite")
+
+
+def _table(
+    name: str,
+    columns: int,
+    arrays: Mapping[str, npt.NDArray[Any]],
+    dtype: npt.DTypeLike = np.float64,
+) -> npt.NDArray[Any]:
+    table = arrays.get(name, np.empty((0, columns), dtype))
+    if table.ndim != 2 or table.shape[1] != columns or table.dtype != dtype:
+        raise ValueError(f"{name} has shape {table.shape} and type {table.dtype}")
+    return table
+
+
+def _distinct(objects: list[_Object]) -> list[_Object]:
+    return list({id(thing): thing for thing in objects}.values())
