@@ -1,25 +1,25 @@
-"""ArmRanges gathered over their seeds: the mean, its confidence interval, the curve over time."""
+"""Runs gathered over their seeds: the mean, its confidence interval, the curve over time."""
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from crossbandit.errors import InvalidInputError
+from crossbandit.report.statistics import half_width, half_widths
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     import pandas as pd
 
-Floats = npt.NDArray[np.float64]
+    from crossbandit.types import Floats
 
-CONFIDENCE = 0.95
 PAPER_ERRORS = 1.96  # standard errors in the paper's half-widths, whatever the number of seeds
 _ENVIRONMENT, _ALGORITHM = "environment.", "algorithm."
 _NEEDED = (
@@ -38,7 +38,13 @@ _NEEDED = (
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """Mean regret after the recorded rounds, with its half-widths by Student's law."""
+    """Mean regret after the recorded rounds.
+
+    Attributes:
+        rounds: The numbers of rounds.
+        mean: The mean regret after each of them.
+        half_widths: The half-widths of its intervals by Student's t; NaN for a single seed.
+    """
 
     rounds: Floats
     mean: Floats
@@ -47,10 +53,20 @@ class Curve:
 
 @dataclass(frozen=True, eq=False)
 class Summary:
-    """The runs of one algorithm on one environment, one per seed.
+    """The runs of one algorithm in one environment, one per seed.
 
-    `as_paper` says whether the half-width is to stand beside one of the paper's, and is 1.96
-    standard errors as they are; otherwise it is by Student's law.
+    Attributes:
+        part: The part of the study.
+        environment: The name of the environment.
+        setting: The parameters of the environment, with the horizon.
+        algorithm: The name of the algorithm: its label in the study file, or else its id.
+        parameters: The parameters of the algorithm, as the study file gives them.
+        tuned: The parameters with which it ran, if the results hold them.
+        seeds: The seeds, in increasing order.
+        finals: The final regrets, in the same order.
+        curve: The regret over time.
+        as_paper: Whether the half-width is compared with the paper's. It is then 1.96 standard
+            errors, as the paper has it; otherwise it is by Student's t.
     """
 
     part: str
@@ -58,6 +74,7 @@ class Summary:
     setting: Mapping[str, Any]
     algorithm: str
     parameters: Mapping[str, Any]
+    tuned: Mapping[str, Any]
     seeds: tuple[int, ...]
     finals: Floats
     curve: Curve
@@ -70,47 +87,24 @@ class Summary:
 
     @cached_property
     def half_width(self) -> float:
-        """The half-width of its 95 % confidence interval; not a number for a single seed."""
-        return half_width(self.finals, as_paper=self.as_paper)
-
-
-def half_width(finals: Sequence[float] | Floats, *, as_paper: bool = False) -> float:
-    """Return the half-width of the 95 % confidence interval of the mean of `finals`.
-
-    It is by Student's law, which allows for few seeds; with `as_paper`, 1.96 standard errors. Each
-    final regret is already the difference between two losses under one seed.
-
-    >>> half_width([1.0, 2.0, 3.0])
-    2.4841...
-    >>> half_width([1.0, 2.0, 3.0], as_paper=True)
-    1.1316...
-    >>> half_width([1.0])
-    nan
-    """
-    if len(finals) < 2:
-        return math.nan
-    errors = PAPER_ERRORS if as_paper else _quantile(len(finals))
-    return float(errors * np.std(finals, ddof=1) / math.sqrt(len(finals)))
-
-
-def _quantile(seeds: int) -> float:
-    """Return how many standard errors Student's law allows on either side of a mean."""
-    from scipy.special import stdtrit
-
-    return float(stdtrit(seeds - 1, (1 + CONFIDENCE) / 2))
-
-
-def slope(x: Sequence[float], y: Sequence[float]) -> float:
-    """Return the slope of the least-squares line through (log x, log y).
-
-    >>> round(slope([1, 4, 16], [3, 6, 12]), 12)
-    0.5
-    """
-    return float(np.polyfit(np.log(x), np.log(y), 1)[0])
+        """The half-width of its 95 % confidence interval; NaN for a single seed."""
+        if not self.as_paper or len(self.finals) < 2:
+            return half_width(self.finals)
+        return float(PAPER_ERRORS * np.std(self.finals, ddof=1) / math.sqrt(len(self.finals)))
 
 
 def summarize(frame: pd.DataFrame) -> list[Summary]:
-    """Gather a frame with one row per run; the order is that of the first runs."""
+    """Gather runs by part, environment, algorithm and horizon, in the order of the first runs.
+
+    Args:
+        frame: One row per run, as `crossbandit.studies.load` returns them.
+
+    Returns:
+        The summaries.
+
+    Raises:
+        InvalidInputError: If the frame is empty or lacks a column.
+    """
     missing = [name for name in _NEEDED if name not in frame.columns]
     if missing:
         raise InvalidInputError(
@@ -135,6 +129,7 @@ def _summary(runs: pd.DataFrame) -> Summary:
         },
         algorithm=str(first["algorithm_name"]),
         parameters=_parameters(first, _ALGORITHM),
+        tuned=_tuned(first.get("parameters")),
         seeds=tuple(int(seed) for seed in runs["seed"]),
         finals=np.asarray(runs["final_regret"], dtype=np.float64),
         curve=_curve(runs),
@@ -142,14 +137,14 @@ def _summary(runs: pd.DataFrame) -> Summary:
 
 
 def _parameters(run: pd.Series[Any], prefix: str) -> dict[str, Any]:
-    """Return the parameters that this run has; a column that only others have is empty here."""
+    """Return the parameters of this run; columns of other environments are empty here."""
     columns = [str(name) for name in run.index if str(name).startswith(prefix)]
     values = {name.removeprefix(prefix): _plain(run[name]) for name in columns}
     return {name: value for name, value in values.items() if value is not None}
 
 
 def _plain(value: Any) -> Any:
-    """Undo what a column of a data frame does to a value: whole floats, not-a-numbers."""
+    """Return a value as the study file has it: a column may have made an int a float."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float):
@@ -164,8 +159,10 @@ def _plain(value: Any) -> Any:
 def _curve(runs: pd.DataFrame) -> Curve:
     curves = np.array([np.asarray(curve, dtype=np.float64) for curve in runs["curve_regret"]])
     rounds = np.asarray(runs["curve_rounds"].iloc[0], dtype=np.float64)
-    if len(curves) < 2:
-        half_widths = np.full(rounds.size, math.nan)
-    else:
-        half_widths = _quantile(len(curves)) * curves.std(axis=0, ddof=1) / math.sqrt(len(curves))
-    return Curve(rounds, curves.mean(axis=0), half_widths)
+    return Curve(rounds, curves.mean(axis=0), half_widths(curves))
+
+
+def _tuned(column: object) -> dict[str, Any]:
+    """Return the parameters that the algorithm ran with; empty for results that have none."""
+    found = json.loads(column) if isinstance(column, str) else column
+    return dict(found) if isinstance(found, dict) else {}

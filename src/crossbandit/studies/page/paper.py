@@ -1,4 +1,4 @@
-"""What the paper published: both tables, the slopes, the seeds.
+"""What the paper published: both tables, the slopes and the seeds.
 
 Source: "Nearly Tight Bounds for Cross-Learning Contextual Bandits with Graphical Feedback", section
 "Experiments and Formalization" and appendix "Extended Experiments and Reproducibility", tables
@@ -18,13 +18,8 @@ TITLE = "Nearly Tight Bounds for Cross-Learning Contextual Bandits with Graphica
 
 OURS, CONTEXT, GRAPH, EXP3 = "cross-graph", "sz-context", "obpc-graph", "obpc-exp3"
 
-# The paper's methods in the order of its columns, with their names; the first it calls "Ours".
-METHODS = {
-    OURS: "CrossGraph",
-    CONTEXT: "SZ-Context",
-    GRAPH: "OBPC-Graph",
-    EXP3: "OBPC-Exp3",
-}
+# The algorithms in the order of the paper's columns. The paper calls the first one "Ours".
+METHODS = (OURS, CONTEXT, GRAPH, EXP3)
 
 # The paper does not name a seed for its loss table. This one was fixed before anything was run.
 TABLE_SEED = 0
@@ -32,7 +27,12 @@ BENCHMARK = {"name": "paper-benchmark", "arms": 9, "contexts": 1000, "table_seed
 
 
 class Published(NamedTuple):
-    """An entry of a table: a mean final regret and the half-width of its interval."""
+    """An entry of a table.
+
+    Attributes:
+        regret: The mean final regret.
+        half_width: The half-width of its 95 % confidence interval.
+    """
 
     regret: float
     half_width: float
@@ -40,7 +40,18 @@ class Published(NamedTuple):
 
 @dataclass(frozen=True)
 class PublishedSweep:
-    """One table: a parameter varies, everything else is fixed."""
+    """One table: one parameter varies, everything else is fixed.
+
+    Attributes:
+        part: The part of the study with these runs.
+        title: The title of the table.
+        variable: The name of the parameter.
+        symbol: Its symbol.
+        name: Its name on an axis.
+        fixed: The other parameters that matter, with their values.
+        seeds: The seeds of the paper.
+        entries: The published numbers by value and algorithm.
+    """
 
     part: str
     title: str
@@ -53,7 +64,7 @@ class PublishedSweep:
 
     @property
     def values(self) -> tuple[int, ...]:
-        """The values of the parameter that varies, in increasing order."""
+        """The values of the parameter, in increasing order."""
         return tuple(self.entries)
 
 
@@ -99,7 +110,13 @@ SWEEPS = (HORIZON, ALPHA)
 
 
 class Slope(NamedTuple):
-    """A fitted log-log slope, and the range in which a reproduction has to end up."""
+    """A fitted log-log slope.
+
+    Attributes:
+        published: The slope in the paper.
+        low: The lowest slope that a reproduction may have.
+        high: The highest slope that it may have.
+    """
 
     published: float
     low: float
@@ -108,5 +125,5 @@ class Slope(NamedTuple):
 
 SLOPE_IN_HORIZON = Slope(0.53, 0.50, 0.58)
 SLOPE_IN_ALPHA = Slope(0.45, 0.40, 0.50)
-# The paper names no range for this one: it is given the width of the range above it.
+# The paper names no range for this slope. It gets one of the same width as the first.
 CONTEXT_SLOPE_IN_HORIZON = Slope(0.57, 0.53, 0.61)

@@ -1,23 +1,30 @@
-"""How the entries vary over other loss tables than the one that was fixed."""
+"""How the paper's entries vary over other loss tables."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from crossbandit.report import paper
-from crossbandit.report.sweeps import paper_method
+from crossbandit.studies.page import paper
+from crossbandit.studies.page.sweeps import paper_method
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from crossbandit.report.summaries import Summary
-    from crossbandit.report.sweeps import Entry, Sweep
+    from crossbandit.studies.page.summaries import Summary
+    from crossbandit.studies.page.sweeps import Entry, Sweep
 
 
 @dataclass(frozen=True)
 class Spread:
-    """One entry, and the same under other loss tables: (table seed, mean over `seeds` runs)."""
+    """One entry, and the same entry under other loss tables.
+
+    Attributes:
+        sweep: The sweep of the entry.
+        entry: The entry.
+        others: Pairs of a table's seed and the mean regret under that table.
+        seeds: The number of runs in each mean, at least.
+    """
 
     sweep: Sweep
     entry: Entry

@@ -1,8 +1,7 @@
-"""The paper's claims, each with a verdict: what was expected, what was measured, met or not.
+"""The paper's claims: what was expected, what was measured, and whether the claim is met.
 
-A claim is judged on what is there, and one that lacks what it needs is not judged; neither is
-hidden. An entry is compared with the paper's only if it has all the seeds of the paper; order and
-growth are judged from three seeds on.
+A claim without the runs that it needs is not judged, and says so. An entry is compared with the
+paper's only if it has all the seeds of the paper. Order and growth are judged from three seeds on.
 """
 
 from __future__ import annotations
@@ -13,14 +12,14 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from crossbandit.report import paper
-from crossbandit.report.summaries import slope
-from crossbandit.report.tables import number, percent
+from crossbandit.report.statistics import slope
+from crossbandit.report.text import number, percent
+from crossbandit.studies.page import paper
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from crossbandit.report.sweeps import Entry, Sweep
+    from crossbandit.studies.page.sweeps import Entry, Sweep
 
 # An entry may differ by this share, or by the sum of the two half-widths where that is more.
 ENTRY_TOLERANCE = 0.04
@@ -31,12 +30,9 @@ FLAT_TOLERANCE = 1e-6
 
 FEWEST_SEEDS = 3
 
-OURS = paper.METHODS[paper.OURS]
-CONTEXT = paper.METHODS[paper.CONTEXT]
-
 
 class Status(StrEnum):
-    """Whether a claim held up."""
+    """Whether a claim is met."""
 
     MET = "met"
     NOT_MET = "not met"
@@ -44,8 +40,15 @@ class Status(StrEnum):
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """One claim and what became of it."""
+class Claim:
+    """One claim of the paper.
+
+    Attributes:
+        name: The claim.
+        expected: When it is met.
+        measured: What was measured, or why it is not judged.
+        status: Whether it is met.
+    """
 
     name: str
     expected: str
@@ -53,8 +56,8 @@ class Verdict:
     status: Status
 
 
-def judge(sweeps: Sequence[Sweep]) -> list[Verdict]:
-    """Return a verdict for every claim of the paper."""
+def judge(sweeps: Sequence[Sweep]) -> list[Claim]:
+    """Return every claim of the paper, judged on the paper's sweeps."""
     by_part = {sweep.id: sweep for sweep in sweeps}
     horizon, alpha = by_part.get(paper.HORIZON.part), by_part.get(paper.ALPHA.part)
     return [
@@ -70,7 +73,7 @@ def judge(sweeps: Sequence[Sweep]) -> list[Verdict]:
 
 
 def allowed(entry: Entry) -> float:
-    """Return by how much an entry may differ from the paper's, as a share of the paper's."""
+    """Return how far an entry may be from the paper's, as a share of the paper's."""
     if entry.published is None:
         return math.nan
     widths = entry.summary.half_width + entry.published.half_width
@@ -78,7 +81,7 @@ def allowed(entry: Entry) -> float:
 
 
 def is_within(entry: Entry) -> bool:
-    """Return whether an entry is as close to the paper's as it has to be."""
+    """Return whether an entry is close enough to the paper's."""
     return abs(entry.difference) <= allowed(entry)
 
 
@@ -101,11 +104,11 @@ def _enough(sweep: Sweep | None, method: str) -> dict[float, Entry]:
     return column(sweep, method, fewest_seeds=FEWEST_SEEDS)
 
 
-def _entries(sweeps: Sequence[Sweep]) -> Verdict:
+def _entries(sweeps: Sequence[Sweep]) -> Claim:
     judged = [
         (sweep, entry)
         for sweep in sweeps
-        for method in paper.METHODS.values()
+        for method in paper.METHODS
         for entry in column(sweep, method, fewest_seeds=_all_seeds(sweep)).values()
     ]
     total = sum(len(row) for sweep in paper.SWEEPS for row in sweep.entries.values())
@@ -119,7 +122,7 @@ def _entries(sweeps: Sequence[Sweep]) -> Verdict:
         count += f" (of {total} in the paper)"
     sweep, worst = max(outside or judged, key=lambda pair: abs(pair[1].difference))
     place = f"{worst.method} at {sweep.symbol} = {worst.setting.label}"
-    return Verdict(
+    return Claim(
         name,
         expected,
         f"{count}; furthest: {place}, {percent(worst.difference)}",
@@ -127,22 +130,22 @@ def _entries(sweeps: Sequence[Sweep]) -> Verdict:
     )
 
 
-def _lowest(sweeps: Sequence[Sweep]) -> Verdict:
+def _lowest(sweeps: Sequence[Sweep]) -> Claim:
     lost: list[str] = []
     used: list[Entry] = []
     points = 0
     for sweep in sweeps:
-        columns = {method: _enough(sweep, method) for method in paper.METHODS.values()}
+        columns = {method: _enough(sweep, method) for method in paper.METHODS}
         used += [entry for entries in columns.values() for entry in entries.values()]
-        for value, ours in columns[OURS].items():
-            others = [columns[method].get(value) for method in columns if method != OURS]
+        for value, ours in columns[paper.OURS].items():
+            others = [columns[method].get(value) for method in columns if method != paper.OURS]
             if any(other is None for other in others):
                 continue
             points += 1
             if any(other and other.summary.regret <= ours.summary.regret for other in others):
                 lost.append(f"{sweep.symbol} = {ours.setting.label}")
     total = sum(len(sweep.entries) for sweep in paper.SWEEPS)
-    name = f"{OURS} has the lowest regret at every point"
+    name = f"{paper.OURS} has the lowest regret at every point"
     expected = f"lowest of the four at all {total} points"
     if points == 0:
         return _not_judged(name, expected, "no point has all methods and seeds")
@@ -151,27 +154,27 @@ def _lowest(sweeps: Sequence[Sweep]) -> Verdict:
         measured += f" (of {total} in the paper)"
     if lost:
         measured += f"; not at {', '.join(lost)}"
-    return Verdict(name, expected, measured + _fewer(used), _status(met=not lost))
+    return Claim(name, expected, measured + _fewer(used), _status(met=not lost))
 
 
 def _slope(
     sweep: Sweep | None, published: paper.PublishedSweep, method: str, bar: paper.Slope
-) -> Verdict:
-    label, symbol = paper.METHODS[method], published.symbol
-    name = f"{label}: log-log slope in {symbol}"
+) -> Claim:
+    symbol = published.symbol
+    name = f"{method}: log-log slope in {symbol}"
     expected = f"{bar.low:.2f} to {bar.high:.2f} (paper {bar.published:.2f})"
-    entries = _enough(sweep, label)
+    entries = _enough(sweep, method)
     if missing := _missing(entries, published):
         return _not_judged(name, expected, missing)
     fitted = slope(list(entries), [entry.summary.regret for entry in entries.values()])
     measured = f"{fitted:.3f}{_fewer(entries.values())}"
-    return Verdict(name, expected, measured, _status(met=bar.low <= fitted <= bar.high))
+    return Claim(name, expected, measured, _status(met=bar.low <= fitted <= bar.high))
 
 
-def _flat(sweep: Sweep | None) -> Verdict:
-    name = f"{CONTEXT} is flat across α"
+def _flat(sweep: Sweep | None) -> Claim:
+    name = f"{paper.CONTEXT} is flat across α"
     expected = "the same regret on every graph"
-    entries = _enough(sweep, CONTEXT)
+    entries = _enough(sweep, paper.CONTEXT)
     if missing := _missing(entries, paper.ALPHA):
         return _not_judged(name, expected, missing)
     regrets = [entry.summary.regret for entry in entries.values()]
@@ -179,21 +182,21 @@ def _flat(sweep: Sweep | None) -> Verdict:
     flat = high - low <= FLAT_TOLERANCE * abs(high)
     measured = f"{number(low)} on every graph" if flat else f"{number(low)} to {number(high)}"
     measured += _fewer(entries.values())
-    return Verdict(name, expected, measured, _status(met=flat))
+    return Claim(name, expected, measured, _status(met=flat))
 
 
-def _growth(sweep: Sweep | None) -> Verdict:
+def _growth(sweep: Sweep | None) -> Claim:
     first, last = paper.ALPHA.values[0], paper.ALPHA.values[-1]
-    name = f"{OURS} grows from α = {first} to α = {last}"
+    name = f"{paper.OURS} grows from α = {first} to α = {last}"
     was = [paper.ALPHA.entries[value][paper.OURS].regret for value in (first, last)]
     factor = was[1] / was[0]
     expected = f"by {factor:.2f} ± 8 % ({number(was[0])} to {number(was[1])})"
-    entries = _enough(sweep, OURS)
+    entries = _enough(sweep, paper.OURS)
     if first not in entries or last not in entries:
         return _not_judged(name, expected, "an endpoint lacks runs")
     now = [entries[value].summary.regret for value in (first, last)]
     measured = now[1] / now[0]
-    return Verdict(
+    return Claim(
         name,
         expected,
         f"by {measured:.2f} ({number(now[0])} to {number(now[1])}){_fewer(entries.values())}",
@@ -201,13 +204,13 @@ def _growth(sweep: Sweep | None) -> Verdict:
     )
 
 
-def _narrowing(sweep: Sweep | None) -> Verdict:
-    name = f"The gap to {CONTEXT} narrows as graphs get sparser"
+def _narrowing(sweep: Sweep | None) -> Claim:
+    name = f"The gap to {paper.CONTEXT} narrows as graphs get sparser"
     published = [
         row[paper.CONTEXT].regret / row[paper.OURS].regret for row in paper.ALPHA.entries.values()
     ]
     expected = f"their quotient falls with every α ({published[0]:.2f} to {published[-1]:.2f})"
-    ours, theirs = _enough(sweep, OURS), _enough(sweep, CONTEXT)
+    ours, theirs = _enough(sweep, paper.OURS), _enough(sweep, paper.CONTEXT)
     if missing := _missing(ours, paper.ALPHA) or _missing(theirs, paper.ALPHA):
         return _not_judged(name, expected, missing)
     ratios = [
@@ -215,7 +218,7 @@ def _narrowing(sweep: Sweep | None) -> Verdict:
     ]
     falls = all(left > right for left, right in pairwise(ratios))
     measured = ", ".join(f"{ratio:.2f}" for ratio in ratios) + _fewer(ours.values())
-    return Verdict(name, expected, measured, _status(met=falls))
+    return Claim(name, expected, measured, _status(met=falls))
 
 
 def _all_seeds(sweep: Sweep) -> int:
@@ -237,5 +240,5 @@ def _status(*, met: bool) -> Status:
     return Status.MET if met else Status.NOT_MET
 
 
-def _not_judged(name: str, expected: str, why: str) -> Verdict:
-    return Verdict(name, expected, why, Status.NOT_JUDGED)
+def _not_judged(name: str, expected: str, why: str) -> Claim:
+    return Claim(name, expected, why, Status.NOT_JUDGED)
