@@ -133,6 +133,7 @@ def page(result: Replay, *, log: str, command: str) -> str:
             for kind, heading in KINDS.items()
             if (inside := [line for line in lines if line.kind == kind])
         ],
+        has_intervals=any(line.half_width for line in lines),
         has_own=any(line.kind == "own" for line in lines),
         comparator=BestPolicy.name,
         left_out=left_out(result),

@@ -167,11 +167,11 @@ def csv_text(head: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
     >>> csv_text(["name", "x"], [["=cmd", -1.5]])
     "name,x\\n'=cmd,-1.5\\n"
     """
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
+    text = io.StringIO(newline="")
+    writer = csv.writer(text)  # its line ends are "\r\n", so that it quotes a cell with "\r"
     writer.writerow(map(_csv_cell, head))
     writer.writerows([_csv_cell(cell) for cell in row] for row in rows)
-    return text.getvalue()
+    return text.getvalue().replace("\r\n", "\n")
 
 
 def frame_csv(frame: pd.DataFrame) -> str:

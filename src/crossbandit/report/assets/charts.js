@@ -71,7 +71,8 @@ function drawFramed(host, chart, logs, read) {
     if (chart.shape === "stacked" && !one.reference) drawLayers(group, chart, one, kept, drawn);
     else if (chart.shape === "marks") drawMarks(group, chart, one, kept, drawn);
     else drawLine(group, chart, one, kept, drawn);
-    ends.push({ y: py(one.y[kept.at(-1)]), label: one.name, className: one.reference ? "" : color(indexOf(chart, one)) });
+    // A line that ends elsewhere has no end beside which its name could stand.
+    if (xs(chart, one)[kept.at(-1)] === chart.places.at(-1)) ends.push({ y: py(one.y[kept.at(-1)]), label: one.name, className: one.reference ? "" : color(indexOf(chart, one)) });
   }
   if (drawn.named) endLabels(picture, box, ends);
   const places = chart.places.filter((place) => place >= x.low);

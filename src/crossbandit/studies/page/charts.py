@@ -61,7 +61,8 @@ def _square_root(sweep: Sweep) -> list[Series]:
     if sweep.published is None or not sweep.is_logarithmic or len(column) < 2:
         return []
     start, stop = column[0].setting.value, column[-1].setting.value
-    x = tuple(start * (stop / start) ** (i / _STEPS) for i in range(_STEPS + 1))
+    x = tuple(start * (stop / start) ** (i / _STEPS) for i in range(_STEPS))
+    x = (*x, stop)  # exactly, so that the line ends where the others do
     y = tuple(column[0].summary.regret * math.sqrt(place / start) for place in x)
     return [Series(name=REFERENCE, x=x, y=y, reference=True)]
 

@@ -60,13 +60,13 @@ def compare(sweep: Sweep) -> list[Comparison]:
         (setting, second, first)
         for setting in sweep.settings
         for first, second in combinations(sweep.row(setting), 2)
+        if set(first.summary.seeds) & set(second.summary.seeds)
     ]
     tests = [paired_test(*_common([entry, other])) for _, entry, other in pairs]
     adjusted = holm([test.p_value for test in tests])
     return [
         Comparison(setting, entry.method, other.method, test, p)
         for (setting, entry, other), test, p in zip(pairs, tests, adjusted, strict=True)
-        if test.pairs
     ]
 
 

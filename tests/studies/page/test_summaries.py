@@ -1,31 +1,11 @@
-import math
-
-import numpy as np
 import pandas as pd
 import pytest
 
 from crossbandit.errors import InvalidInputError
-from crossbandit.report import compose, paper
-from crossbandit.report.summaries import half_width, slope, summarize
-from tests.report.frames import HALF_WIDTH, OFFSETS, as_published, row
-
-
-def test_half_width_by_hand() -> None:
-    # Mean 3, squared deviations 4 + 0 + 4, variance 8 / 2 = 4, standard error 2 / sqrt(3);
-    # 4.302653 is Student's quantile for three seeds.
-    assert half_width([1.0, 3.0, 5.0]) == pytest.approx(4.302653 * 2 / math.sqrt(3))
-    assert half_width([1.0, 3.0, 5.0], as_paper=True) == pytest.approx(1.96 * 2 / math.sqrt(3))
-    assert half_width(OFFSETS, as_paper=True) == pytest.approx(HALF_WIDTH)
-    assert math.isnan(half_width([1.0]))
-
-
-@pytest.mark.parametrize("seeds", [2, 3, 5])
-def test_intervals_of_few_seeds_cover_as_often_as_they_say(seeds: int) -> None:
-    # 20,000 intervals of 95 %: 5 standard errors of the share are 0.0077. Chance of a false alarm:
-    # 6e-7. With 1.96 standard errors, the shares would be 0.70, 0.81 and 0.88.
-    samples = np.random.default_rng(5).normal(size=(20_000, seeds))
-    covered = np.mean([abs(sample.mean()) <= half_width(sample) for sample in samples])
-    assert covered == pytest.approx(0.95, abs=0.0077)
+from crossbandit.report.statistics import slope
+from crossbandit.studies.page import compose, paper
+from crossbandit.studies.page.summaries import summarize
+from tests.studies.page.frames import HALF_WIDTH, as_published, row
 
 
 def test_the_papers_entries_and_no_others_have_its_half_widths() -> None:
@@ -86,3 +66,10 @@ def test_published_slopes_follow_from_published_tables() -> None:
         round(fitted(paper.HORIZON, paper.CONTEXT), 2) == paper.CONTEXT_SLOPE_IN_HORIZON.published
     )
     assert sum(len(row) for sweep in paper.SWEEPS for row in sweep.entries.values()) == 40
+
+
+def test_tuned_parameters_are_read_where_results_have_them() -> None:
+    frame = as_published()
+    assert summarize(frame)[0].tuned == {}
+    frame["parameters"] = '{"eta": 0.25, "epoch": 40}'
+    assert summarize(frame)[0].tuned == {"eta": 0.25, "epoch": 40}

@@ -1,33 +1,33 @@
 import pytest
 
-from crossbandit.report import Status, Verdict, compose, paper
-from tests.report.frames import Change, as_published, changed, unchanged
+from crossbandit.studies.page import Claim, Status, compose, paper
+from tests.studies.page.frames import Change, as_published, changed, unchanged
 
 NAMES = (
     "Every table entry is the paper's",
-    "CrossGraph has the lowest regret at every point",
-    "CrossGraph: log-log slope in T",
-    "CrossGraph: log-log slope in α",
-    "SZ-Context: log-log slope in T",
-    "SZ-Context is flat across α",
-    "CrossGraph grows from α = 1 to α = 8",
-    "The gap to SZ-Context narrows as graphs get sparser",
+    "cross-graph has the lowest regret at every point",
+    "cross-graph: log-log slope in T",
+    "cross-graph: log-log slope in α",
+    "sz-context: log-log slope in T",
+    "sz-context is flat across α",
+    "cross-graph grows from α = 1 to α = 8",
+    "The gap to sz-context narrows as graphs get sparser",
 )
 
 
-def verdicts(change: Change = unchanged, *, seeds: int = 10) -> dict[str, Verdict]:
+def claims(change: Change = unchanged, *, seeds: int = 10) -> dict[str, Claim]:
     frame = as_published(change, seeds=seeds)
-    return {verdict.name: verdict for verdict in compose(frame, command="").verdicts}
+    return {claim.name: claim for claim in compose(frame, command="").claims}
 
 
 def failed(change: Change) -> list[str]:
-    return [name for name, verdict in verdicts(change).items() if verdict.status is Status.NOT_MET]
+    return [name for name, claim in claims(change).items() if claim.status is Status.NOT_MET]
 
 
 def test_the_papers_own_numbers_meet_every_claim() -> None:
-    found = verdicts()
+    found = claims()
     assert tuple(found) == NAMES
-    assert {verdict.status for verdict in found.values()} == {Status.MET}
+    assert {claim.status for claim in found.values()} == {Status.MET}
     assert found[NAMES[0]].measured.startswith("40 of 40 entries")
     assert found[NAMES[6]].measured == "by 2.59 (267.61 to 694.40)"
     assert compose(as_published(), command="").met
@@ -60,13 +60,13 @@ def test_an_entry_may_differ_by_both_half_widths_where_that_is_more() -> None:
     spread = frame.loc[chosen, "final_regret"] - 202.87
     for shift, status in ((17.5, Status.MET), (20.0, Status.NOT_MET)):
         frame.loc[chosen, "final_regret"] = 202.87 + 8 * spread + shift  # half-width 11.9 + 6.36
-        verdict = compose(frame, command="").verdicts[0]
-        assert verdict.status is status, verdict
+        claim = compose(frame, command="").claims[0]
+        assert claim.status is status, claim
 
 
 def test_the_worst_entry_is_named() -> None:
-    verdict = verdicts(changed("graph", 3, paper.GRAPH, 2500.0))[NAMES[0]]
-    assert verdict.measured == "39 of 40 entries; furthest: OBPC-Graph at α = 3, +8.4 %"
+    claim = claims(changed("graph", 3, paper.GRAPH, 2500.0))[NAMES[0]]
+    assert claim.measured == "39 of 40 entries; furthest: obpc-graph at α = 3, +8.4 %"
 
 
 @pytest.mark.parametrize(
@@ -92,10 +92,10 @@ def test_growth_may_differ_by_eight_percent(sign: int) -> None:
 
 
 def test_lowest_means_lower_than_all_others() -> None:
-    equal = verdicts(changed("horizon", 4_000, paper.CONTEXT, 299.76))[NAMES[1]]
+    equal = claims(changed("horizon", 4_000, paper.CONTEXT, 299.76))[NAMES[1]]
     assert equal.status is Status.NOT_MET
     assert equal.measured == "lowest at 9 of 10 points; not at T = 4,000"
-    higher = verdicts(changed("horizon", 4_000, paper.CONTEXT, 299.77))[NAMES[1]]
+    higher = claims(changed("horizon", 4_000, paper.CONTEXT, 299.77))[NAMES[1]]
     assert higher.status is Status.MET
 
 
@@ -117,28 +117,28 @@ def test_seeds_that_the_paper_did_not_use_do_not_count(seeds: int, claims: set[s
     frame = as_published(seeds=seeds)
     last = [sweep.seeds[seeds - 1] for sweep in paper.SWEEPS]
     frame.loc[frame["seed"].isin(last), "seed"] += 1000
-    found = compose(frame, command="").verdicts
+    found = compose(frame, command="").claims
     assert {one.name for one in found if one.status is Status.NOT_JUDGED} == claims
 
 
 def test_what_cannot_be_judged_says_so() -> None:
-    few = verdicts(seeds=3)
+    few = claims(seeds=3)
     assert few[NAMES[0]].status is Status.NOT_JUDGED
     assert few[NAMES[2]].status is Status.MET
     assert few[NAMES[2]].measured.endswith(", 3 seeds")
-    fewer = verdicts(seeds=2)
-    assert {verdict.status for verdict in fewer.values()} == {Status.NOT_JUDGED}
+    fewer = claims(seeds=2)
+    assert {claim.status for claim in fewer.values()} == {Status.NOT_JUDGED}
 
 
 def test_a_missing_point_is_not_judged_and_not_hidden() -> None:
     frame = as_published()
     frame = frame[(frame["part"] != "graph") | (frame["environment.alpha"] != 8)]
     report = compose(frame, command="")
-    status = {verdict.name: verdict.status for verdict in report.verdicts}
+    status = {claim.name: claim.status for claim in report.claims}
     assert status[NAMES[0]] is Status.MET
     assert status[NAMES[3]] is status[NAMES[5]] is status[NAMES[6]] is Status.NOT_JUDGED
-    assert "36 of 36 entries (of 40 in the paper)" in report.verdicts[0].measured
-    assert "9 of 9 points (of 10 in the paper)" in report.verdicts[1].measured
+    assert "36 of 36 entries (of 40 in the paper)" in report.claims[0].measured
+    assert "9 of 9 points (of 10 in the paper)" in report.claims[1].measured
     assert report.met
 
 
@@ -147,8 +147,8 @@ def test_a_method_with_parameters_by_hand_is_not_the_papers() -> None:
     ours = frame["algorithm_name"] == paper.OURS
     frame.loc[ours, "algorithm.eta"] = 0.5
     report = compose(frame, command="")
-    assert report.verdicts[2].status is Status.NOT_JUDGED
-    assert report.sweeps[0].column("CrossGraph")[0].published is None
+    assert report.claims[2].status is Status.NOT_JUDGED
+    assert report.sweeps[0].column("cross-graph")[0].published is None
 
 
 def test_runs_that_two_studies_share_count_once() -> None:

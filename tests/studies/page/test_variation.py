@@ -3,9 +3,9 @@
 import pandas as pd
 import pytest
 
-from crossbandit.report import compose, paper
-from crossbandit.report.variation import Spread
-from tests.report.frames import as_published, row
+from crossbandit.studies.page import compose, paper
+from crossbandit.studies.page.variation import Spread
+from tests.studies.page.frames import as_published, row
 
 
 def first_spread(frame: pd.DataFrame) -> Spread:
