@@ -1,173 +1,145 @@
-"""The report on a replay, from frames made by hand."""
+"""The report on a replay."""
 
-import math
+import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from crossbandit.report.replay import ReplayReport, markdown, write_replay
-from crossbandit.report.replay_page import replay_page
-from crossbandit.report.tables import MISSING
-from tests.report.test_page import Reader, data
+from crossbandit.replay import Replay, make_log, replay
+from crossbandit.replay.page import WRITTEN, money_digits, page, rows, table_text, write
+from crossbandit.replay.page_charts import bids_chart, charted, regret_chart, surplus_chart
+from crossbandit.report.text import MISSING
+from tests.studies.page.test_page import Reader, data
 
-STRATEGIES = [
-    ("learner <1>", "learner", 900.0, 12.5),
-    ("best response", "fitted", 950.0, math.nan),
-    ("shading 0.50", "fixed", 700.0, math.nan),
-    ("shading 0.60", "fixed", 1100.0, math.nan),
-    ("truthful", "fixed", -1e-9, math.nan),
-    ("best fixed policy", "oracle", 1000.0, math.nan),
-    ("perfect knowledge", "oracle", 5000.0, math.nan),
-]
+ORACLES = ["best fixed policy", "best policy per band"]
 
 
-@pytest.fixture
-def report() -> ReplayReport:
-    table = pd.DataFrame(
-        {
-            "strategy": name,
-            "kind": kind,
-            "surplus": surplus,
-            "half_width": half,
-            "regret": 1000.0 - surplus,
-            "spend": 2000.0,
-            "win_rate": 0.0 if name == "truthful" else 0.25,
-            "average_price": 0.0 if name == "truthful" else 12.345,
-            "runs": 1 if math.isnan(half) else 3,
-            "note": "a note" if kind == "oracle" else "",
-        }
-        for name, kind, surplus, half in STRATEGIES
-    )
-    curves = pd.DataFrame(
-        {"strategy": name, "auction": auction, "surplus": surplus * auction / 9, "half_width": half}
-        for name, _, surplus, half in STRATEGIES
-        for auction in (3, 6, 9)
-    )
-    bids = pd.DataFrame(
-        {
-            "strategy": name,
-            "value": value,
-            "bid": np.nan if name == "perfect knowledge" else value / 2,
-        }
-        for name, *_ in STRATEGIES
-        for value in (0.0, 5.0, 10.0)
-    )
-    return ReplayReport(
-        title="log.csv, replayed",
-        lead="Nine auctions.",
-        table=table,
-        curves=curves,
-        bids=bids,
-        notes=("A note & more.",),
-        faults=((3, "no value"),),
-        left_out="1 of 10 lines was left out:",
-        facts=(("Command", "crossbandit replay log.csv"),),
-        comparator="best fixed policy",
-        beyond_charts="perfect knowledge",
-        first_to_go="best response, all told",
-    )
+@pytest.fixture(scope="module")
+def result(tmp_path_factory: pytest.TempPathFactory) -> Replay:
+    log = make_log(tmp_path_factory.mktemp("log") / "log.csv", 1_000, seed=1)
+    return replay(log, seeds=2, bids=20, algorithms=["cross-graph"], fractions=[0.3, 0.6])
 
 
-def test_charts_show_the_best_fraction_and_what_does_not_flatten_them(report: ReplayReport) -> None:
-    assert report.charted == (
-        "learner <1>",
+def of(result: Replay, **changes: object) -> str:
+    return page(replace(result, **changes), log="<log>.csv", command="crossbandit replay log.csv")
+
+
+def renamed(result: Replay, *names: str, kind: str) -> Replay:
+    """Return a replay with copies of the first strategy under other names."""
+    copies = tuple(replace(result.outcomes[0], strategy=name, kind=kind) for name in names)
+    return replace(result, outcomes=(*copies, *result.outcomes))
+
+
+def test_charts_show_the_best_fraction_and_what_does_not_flatten_them(result: Replay) -> None:
+    names = [one.strategy for one in charted(result)]
+    assert names == [
+        "cross-graph",
         "best response",
+        "best response, all told",
         "shading 0.60",
-        "best fixed policy",
+        *ORACLES,
+    ]
+    found = data(of(result))
+    assert found["names"] == names
+    assert [chart["y"] for chart in found["charts"]["over-time"]] == ["regret", "surplus"]
+
+
+def test_regret_is_counted_from_the_best_fixed_policy(result: Replay) -> None:
+    digits = money_digits(result)
+    regret, surplus = regret_chart(result, digits), surplus_chart(result, digits)
+    best = surplus.series[regret.series.index(next(s for s in regret.series if not any(s.y)))]
+    assert best.name == "best fixed policy"
+    for one, other in zip(regret.series, surplus.series, strict=True):
+        np.testing.assert_allclose(np.add(one.y, other.y), best.y)
+    frame = result.table().set_index("strategy")
+    assert regret.series[0].y[-1] == pytest.approx(frame.loc["cross-graph", "regret"])
+    assert surplus.series[0].half_widths is not None
+    assert surplus.series[0].half_widths[-1] == pytest.approx(
+        frame.loc["cross-graph", "half_width"]
     )
-    found = data(replay_page(report))
-    assert found["methods"] == list(report.charted)
-    assert found["comparator"] == 3
-    assert found["auctions"] == [3, 6, 9]
-    assert found["series"][0] == {"method": 0, "mean": [300, 600, 900], "half": [12.5] * 3}
-    assert found["series"][2]["half"] is None
-    assert found["bids"][3]["mean"] == [0, 2.5, 5]
+    assert "missing to the best fixed policy." in Reader(of(result)).text
 
 
-def test_regret_is_counted_from_the_comparator(report: ReplayReport) -> None:
-    other = ReplayReport(**{**vars(report), "comparator": "best response"})
-    text = replay_page(other)
-    assert data(text)["comparator"] == 1
-    assert "missing to the best response;" in Reader(text).text
-
-
-def with_own_bids(report: ReplayReport) -> ReplayReport:
-    frames = {}
-    for name in ("table", "curves", "bids"):
-        frame = getattr(report, name)
-        row = frame[frame["strategy"] == "best response"].copy()
-        row["strategy"] = "the log's own bids"
-        if name == "table":
-            row["kind"] = "own"
-        if name == "bids":
-            row["bid"] = np.nan
-        frames[name] = pd.concat([frame, row], ignore_index=True)
-    return ReplayReport(**{**vars(report), **frames})
-
-
-def test_own_bids_have_a_group_and_a_line_over_time_but_none_by_value(
-    report: ReplayReport,
-) -> None:
-    own = with_own_bids(report)
-    place = own.charted.index("the log's own bids")
-    text = replay_page(own)
-    found = data(text)
-    assert place in [one["method"] for one in found["series"]]
-    assert place not in [one["method"] for one in found["bids"]]
+def test_own_bids_have_a_group_and_a_line_over_time_but_none_by_value(result: Replay) -> None:
+    own = renamed(result, "the log's own bids", kind="own")
+    first = replace(own.outcomes[0], bids=np.full(result.values.size, np.nan))
+    own = replace(own, outcomes=(first, *own.outcomes[1:]))
+    assert charted(own)[0] is first
+    assert "the log's own bids" not in [one.name for one in bids_chart(own).series]
+    text = of(own)
     assert "What was bid is not shown." in text
-    assert "What was bid" in Reader(text).text
-    assert "What was bid" not in replay_page(report)
+    assert "What was bid" not in of(result)
 
 
-def test_no_more_lines_than_colours(report: ReplayReport) -> None:
-    table = report.table
-    many = [f"learner {i}" for i in range(4)]
-    rows = [table[table["strategy"] == "learner <1>"].assign(strategy=name) for name in many]
-    told = table[table["strategy"] == "best response"].assign(strategy="best response, all told")
-    seven = ReplayReport(**{**vars(report), "table": pd.concat([*rows[:2], told, table])})
-    assert "best response, all told" in seven.charted
-    eight = ReplayReport(**{**vars(report), "table": pd.concat([*rows, told, table])})
-    assert "best response, all told" not in eight.charted
+def test_no_more_lines_than_colours(result: Replay) -> None:
+    told = "best response, all told"
+    seven = renamed(result, "learner 1", kind="learner")
+    assert told in [one.strategy for one in charted(seven)]
+    eight = renamed(result, "learner 1", "learner 2", kind="learner")
+    assert told not in [one.strategy for one in charted(eight)]
 
 
-def test_the_page_loads_nothing_and_says_everything(report: ReplayReport) -> None:
-    text = replay_page(report)
+def test_the_page_loads_nothing_and_says_everything(result: Replay) -> None:
+    text = of(renamed(result, "learner <1>", kind="learner"), notes=("A note & more.",))
     reader = Reader(text)
     assert [link for link in reader.loads if not link.startswith(("#", "data:"))] == []
-    assert "{{" not in text
-    assert {"over-time", "bids", "what", "theme"} <= set(reader.ids)
-    for shown in (
-        "learner <1>",
-        "900.0 ± 12.5",
-        "A note & more.",
-        "no value",
-        "1 of 10 lines",
-        "−4,000.0",
-        "25.0",
-    ):
+    assert {"over-time", "bids", "theme"} <= set(reader.ids)
+    for row in rows(result):
+        for shown in (row.strategy, row.surplus, row.regret, row.won):
+            assert shown in reader.text, shown
+    for shown in ("learner <1>", "A note & more.", "<log>.csv, replayed"):
         assert shown in reader.text, shown
     assert "<1>" not in text
+    assert "the same numbers with the same NumPy, Numba and processor" in reader.text
 
 
-def test_amounts_have_five_digits_and_no_minus_nothing(report: ReplayReport) -> None:
-    assert report.digits == 1
-    assert report.sum_of_money(-1e-9) == "0.0"
-    assert report.sum_of_money(-12.34, 0.5) == "−12.3 ± 0.5"
-    small = ReplayReport(**{**vars(report), "table": report.table.assign(surplus=0.012345)})
-    assert small.sum_of_money(0.012345) == "0.012345"
+def test_bad_lines_are_listed(tmp_path: Path, result: Replay) -> None:
+    lines = ["value,highest_competing_bid", *["1,0.5", "2,0.25"] * 20, "x,1"]
+    (tmp_path / "log.csv").write_text("\n".join(lines) + "\n")
+    bad = replay(tmp_path / "log.csv", seeds=1, bids=5, algorithms=["cross-graph"])
+    shown = Reader(of(bad)).text
+    assert "1 of 41 lines was left out:" in shown
+    assert re.search(r"Line What is wrong 42 ", shown)
+    assert "Bad lines" not in Reader(of(result)).text
 
 
-def test_markdown_has_a_row_per_strategy(report: ReplayReport) -> None:
-    text = markdown(report)
+def test_amounts_have_five_digits(result: Replay) -> None:
+    assert money_digits(result) == 5 - 1 - int(np.log10(result.table()["surplus"].max()))
+    small = [replace(one, surplus=one.surplus * 0 + 0.012345) for one in result.outcomes]
+    first = rows(replace(result, outcomes=tuple(small)))[0]
+    assert first.surplus == "0.012345"
+
+
+def test_markdown_has_a_row_per_strategy(result: Replay) -> None:
+    text = table_text(replace(result, notes=("A note & more.",)), log="log.csv")
     assert "- A note & more." in text
-    assert "| learner <1> | 900.0 ± 12.5 | 100.0 | 2,000.0 | 25.0 % | 12.35 |  |" in text
-    assert f"| truthful | 0.0 | 1,000.0 | 2,000.0 | 0.0 % | {MISSING} |  |" in text
-    assert text.count("\n|") == len(STRATEGIES) + 2
+    assert text.count("\n|") == len(result.outcomes) + 2
+    first = rows(result)[0]
+    assert f"| cross-graph | {first.surplus} ± {first.half_width} | {first.regret} |" in text
+    nothing = replace(result.outcomes[0], strategy="none", wins=np.zeros(2), spend=np.zeros(2))
+    without = replace(result, outcomes=(nothing, *result.outcomes))
+    assert rows(without)[0].paid == MISSING
 
 
-def test_the_same_report_gives_the_same_bytes(report: ReplayReport, tmp_path: Path) -> None:
-    first, again = (write_replay(report, tmp_path / name) for name in "ab")
+def test_the_same_replay_gives_the_same_bytes(result: Replay, tmp_path: Path) -> None:
+    first, again = (write(result, tmp_path / name, log="l.csv", command="c") for name in "ab")
+    assert [path.name for path in first] == list(WRITTEN)
     assert [path.read_bytes() for path in first] == [path.read_bytes() for path in again]
     assert first[5].read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_link_in_the_folder_is_not_followed(result: Replay, tmp_path: Path) -> None:
+    (tmp_path / "victim").write_text("precious")
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "index.html").symlink_to(tmp_path / "victim")
+    write(result, tmp_path / "out", log="l.csv", command="c")
+    assert (tmp_path / "victim").read_text() == "precious"
+
+
+def test_a_strategy_is_no_formula(result: Replay, tmp_path: Path) -> None:
+    evil = renamed(result, "=cmd()", kind="learner")
+    write(evil, tmp_path, log="l.csv", command="c")
+    assert pd.read_csv(tmp_path / "table.csv")["strategy"][0] == "'=cmd()"

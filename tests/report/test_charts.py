@@ -106,7 +106,7 @@ def test_a_series_looks_the_same_in_all_panels() -> None:
     assert len(colors) == 1
 
 
-def test_an_unknown_backend_for_screens_does_no_harm(tmp_path: Path) -> None:
+def test_an_unknown_backend_for_screens_does_no_harm() -> None:
     script = (
         "from crossbandit.report import draw_figure, figure_files\n"
         "from tests.report.test_charts import LINES\n"

@@ -16,7 +16,9 @@ CHART = Chart(
 
 @pytest.fixture(scope="module")
 def text() -> str:
-    return render("crossbandit.report", "page.html", title=EVIL, charts={"a": [CHART]}, names=[EVIL])
+    return render(
+        "crossbandit.report", "page.html", title=EVIL, charts={"a": [CHART]}, names=[EVIL]
+    )
 
 
 def test_text_is_escaped(text: str) -> None:

@@ -53,7 +53,7 @@ def test_pairs_that_never_or_always_differ() -> None:
 
 def test_pairing_removes_what_both_share() -> None:
     common = np.array([0.0, 100.0, 200.0, 300.0])
-    test = paired_test(common + [1.0, 2.0, 1.0, 2.0], common)
+    test = paired_test(common + np.array([1.0, 2.0, 1.0, 2.0]), common)
     assert test.difference == 1.5
     assert test.p_value < 0.02
 

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from crossbandit.report.evidence import evidence_page, write_evidence
 from crossbandit.theory import Figure, Outcome, Series, Shape
+from crossbandit.theory.page import page as verify_page
+from crossbandit.theory.page import write
 
 FIGURE = Figure(
     title="Regret over T",
@@ -35,7 +36,7 @@ def outcome(statement: str, **changes: object) -> Outcome:
     return Outcome(**{**values, **changes})  # type: ignore[arg-type]
 
 
-EVIDENCE = [
+OUTCOMES = [
     outcome("Lemma 1 (A & B)", figure=FIGURE),
     outcome("Lemma 2", passed=False, note="It's <false>"),
     outcome("Lemma 3", as_written=False, figure=LAYERS),
@@ -46,7 +47,7 @@ FACTS = [("Command", "crossbandit verify")]
 
 @pytest.fixture
 def page() -> str:
-    return evidence_page(EVIDENCE, FACTS)
+    return verify_page(OUTCOMES, FACTS)
 
 
 def test_the_lead_counts_what_was_judged(page: str) -> None:
@@ -64,20 +65,18 @@ def test_every_line_has_its_verdict_and_is_escaped(page: str) -> None:
     ]
     assert "Lemma 1 (A &amp; B)" in rows[0]
     assert "1,234 instances" in rows[0]
-    assert "It&rsquo;s &lt;false&gt;" in rows[1]
+    assert "It\N{RIGHT SINGLE QUOTATION MARK}s &lt;false&gt;" in rows[1]
 
 
 def test_every_figure_has_a_place_and_its_data(page: str) -> None:
     data = page.partition('<script id="data" type="application/json">')[2]
-    charts = json.loads(data.partition("</script>")[0])["charts"]
-    assert [chart["stacked"] for chart in charts] == [False, True]
-    assert charts[0]["series"][0] == {
-        "name": "measured",
-        "x": [1, 10],
-        "y": [2, None],
-        "half": [0.5, 0.5],
-        "reference": False,
-    }
+    places = json.loads(data.partition("</script>")[0])["charts"]
+    assert list(places) == ["chart-0", "chart-1"]
+    charts = [charts[0] for charts in places.values()]
+    assert [chart["shape"] for chart in charts] == ["lines", "stacked"]
+    assert charts[0]["places"] == [1, 10]
+    measured = charts[0]["series"][0]
+    assert (measured["y"], measured["half"]) == ([2, None], [0.5, 0.5])
     assert charts[0]["series"][1]["name"] == "</script><b>"
     assert charts[0]["series"][1]["y"][0] == 0.333333
     for i in range(2):
@@ -86,11 +85,11 @@ def test_every_figure_has_a_place_and_its_data(page: str) -> None:
 
 
 def test_without_figures_there_is_no_section_for_them() -> None:
-    assert "<h2>Figures</h2>" not in evidence_page(EVIDENCE[1:2], FACTS)
+    assert "<h2>Figures</h2>" not in verify_page(OUTCOMES[1:2], FACTS)
 
 
 def test_files_are_written_the_same_each_time(tmp_path: Path) -> None:
-    first, second = (write_evidence(EVIDENCE, tmp_path / name, FACTS) for name in "ab")
+    first, second = (write(OUTCOMES, tmp_path / name, FACTS) for name in "ab")
     assert [path.name for path in first] == ["index.html", "statements.csv"]
     assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
     with first[1].open(encoding="utf-8", newline="") as file:

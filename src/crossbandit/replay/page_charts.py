@@ -41,7 +41,9 @@ def charted(result: Replay) -> tuple[Outcome, ...]:
 
 def regret_chart(result: Replay, digits: int) -> Chart:
     """Return what each strategy lacks, over time, to the best fixed policy."""
-    best = next(one for one in result.outcomes if one.strategy == BestPolicy.name).curve.mean(axis=0)
+    best = next(one for one in result.outcomes if one.strategy == BestPolicy.name).curve.mean(
+        axis=0
+    )
     return _over_time(result, "regret", digits, lambda mean: best - mean)
 
 
@@ -50,9 +52,7 @@ def surplus_chart(result: Replay, digits: int) -> Chart:
     return _over_time(result, "surplus", digits, lambda mean: mean)
 
 
-def _over_time(
-    result: Replay, what: str, digits: int, value: Callable[[Floats], Floats]
-) -> Chart:
+def _over_time(result: Replay, what: str, digits: int, value: Callable[[Floats], Floats]) -> Chart:
     return Chart(
         title=f"{what.capitalize()} over time",
         x_label="auction",

@@ -70,7 +70,7 @@ def render(
 
 
 def script_json(data: object) -> str:
-    """Return data as JSON that cannot end the script element it stands in.
+    r"""Return data as JSON that cannot end the script element it stands in.
 
     Args:
         data: Lists, dictionaries, texts, and numbers that are finite.
@@ -79,7 +79,7 @@ def script_json(data: object) -> str:
         The JSON text.
 
     >>> script_json({"a": "</script>"})
-    '{"a":"\\\\u003c/script>"}'
+    '{"a":"\\u003c/script>"}'
     """
     found = json.dumps(data, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     return found.replace("<", "\\u003c")
@@ -112,7 +112,7 @@ def _environment(package: str) -> Environment:
 
 def _words(sentence: str) -> str:
     """Return text for people: with the apostrophe of a book. Jinja escapes it afterwards."""
-    return re.sub(r"(?<=\w)'", "\N{RIGHT SINGLE QUOTATION MARK}", sentence)
+    return re.sub(r"(?<=\w)'(?=\w)", "\N{RIGHT SINGLE QUOTATION MARK}", sentence)
 
 
 def _data_link(content: str) -> str:

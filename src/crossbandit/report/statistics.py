@@ -185,7 +185,9 @@ def holm(p_values: Sequence[float]) -> list[float]:
     >>> [round(p, 3) for p in holm([0.01, 0.04, 0.03])]
     [0.03, 0.06, 0.06]
     """
-    order = sorted((i for i, p in enumerate(p_values) if not math.isnan(p)), key=p_values.__getitem__)
+    order = sorted(
+        (i for i, p in enumerate(p_values) if not math.isnan(p)), key=p_values.__getitem__
+    )
     adjusted = list(p_values)
     highest = 0.0
     for rank, i in enumerate(order):

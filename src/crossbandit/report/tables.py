@@ -60,7 +60,9 @@ def markdown(table: Table) -> str:
         _bar(rules),
     ]
     for i, row in enumerate(table.rows):
-        cells = [f"**{_md(text)}**" if (i, j) in table.best else _md(text) for j, text in enumerate(row)]
+        cells = [
+            f"**{_md(text)}**" if (i, j) in table.best else _md(text) for j, text in enumerate(row)
+        ]
         lines.append(_bar(cells))
     return "\n".join([*lines, ""])
 
@@ -101,7 +103,10 @@ def latex(table: Table) -> str:
     for i, row in enumerate(table.rows):
         if i > 0 and i in table.groups:
             lines.append(r"\addlinespace")
-        cells = [rf"\textbf{{{_tex(text)}}}" if (i, j) in table.best else _tex(text) for j, text in enumerate(row)]
+        cells = [
+            rf"\textbf{{{_tex(text)}}}" if (i, j) in table.best else _tex(text)
+            for j, text in enumerate(row)
+        ]
         if table.numeric:  # the comma of a number separates thousands; that of a name is a comma
             cells[0] = cells[0].replace(",", r"\,")
         lines.append(_tex_row(cells))
@@ -152,7 +157,7 @@ def _tex_symbol(symbol: str) -> str:
 
 
 def csv_text(head: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
-    """Return rows as CSV. Numbers are exact, NaN and None are empty.
+    r"""Return rows as CSV. Numbers are exact, NaN and None are empty.
 
     A spreadsheet takes text that begins with `=`, `+`, `-` or `@` for a formula, so such text gets
     an apostrophe before it. Numbers stay numbers.
@@ -165,7 +170,7 @@ def csv_text(head: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
         The text, with one line per row.
 
     >>> csv_text(["name", "x"], [["=cmd", -1.5]])
-    "name,x\\n'=cmd,-1.5\\n"
+    "name,x\n'=cmd,-1.5\n"
     """
     text = io.StringIO(newline="")
     writer = csv.writer(text)  # its line ends are "\r\n", so that it quotes a cell with "\r"

@@ -12,8 +12,8 @@ from enum import Enum
 from typing import TYPE_CHECKING, TypeAlias
 
 from crossbandit.algorithms import CrossGraph
-from crossbandit.report import Chart as Figure
-from crossbandit.report import Series, Shape
+from crossbandit.report import Chart as Figure  # noqa: TC001 - `crossbandit.theory` exports it
+from crossbandit.report import Series, Shape  # noqa: F401 - likewise
 
 if TYPE_CHECKING:
     from crossbandit.errors import CheckFailedError

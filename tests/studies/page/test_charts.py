@@ -1,5 +1,3 @@
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -55,7 +53,7 @@ def test_any_study_has_a_figure() -> None:
 
 
 @pytest.mark.parametrize("label", [r"$\foo$", r"$ \eta^{2}_"])
-def test_a_label_is_not_mathematics(label: str, tmp_path: Path) -> None:
+def test_a_label_is_not_mathematics(label: str) -> None:
     by_number, by_name = labelled(label, part=label), labelled(label, setting=label, part=label)
     for sweep in (by_number, by_name):
         for chart in (sweep_chart(sweep), curve_chart(sweep, sweep.settings[0])):

@@ -1,5 +1,7 @@
 """How any study is laid out, and what its algorithms are called."""
 
+from typing import Any
+
 import pandas as pd
 import pytest
 
@@ -8,7 +10,7 @@ from crossbandit.studies.page.sweeps import Sweep
 from tests.studies.page.frames import as_published, row
 
 
-def laid_out(*settings: dict[str, object]) -> tuple[Sweep, ...]:
+def laid_out(*settings: dict[str, Any]) -> tuple[Sweep, ...]:
     frame = pd.DataFrame([row("p", setting, "a", 0, 1.0) for setting in settings])
     return compose(frame, command="").sweeps
 
@@ -69,7 +71,12 @@ def test_every_point_of_a_grid_is_shown_once() -> None:
 @pytest.mark.parametrize("etas", [(0.1,), (0.1, 0.2)])
 def test_algorithms_are_called_as_in_the_study_file(etas: tuple[float, ...]) -> None:
     rows = [
-        {**row("p", {"horizon": 9}, "cross-graph", 0, 1.0), "algorithm.eta": eta, "algorithm": eta, "cell": eta}
+        {
+            **row("p", {"horizon": 9}, "cross-graph", 0, 1.0),
+            "algorithm.eta": eta,
+            "algorithm": eta,
+            "cell": eta,
+        }
         for eta in etas
     ]
     rows.append({**row("p", {"horizon": 9}, "mine", 0, 1.0)})

@@ -78,7 +78,6 @@ def test_it_is_complete_and_well_formed(text: str) -> None:
         "spread-0",
         "spread-1",
         "curves",
-        
         "theme",
         "live",
     ):
@@ -151,7 +150,11 @@ def test_any_study_has_a_page() -> None:
     assert "Claims of the paper" not in shown
     assert "Difference" not in shown
     assert "horizon = 100" in shown
-    assert "alpha = 1, arms = 2" in shown or "arms = 2, alpha = 1" in shown or "(arms=2, alpha=1)" in shown
+    assert (
+        "alpha = 1, arms = 2" in shown
+        or "arms = 2, alpha = 1" in shown
+        or "(arms=2, alpha=1)" in shown
+    )
     charts = data(text)["charts"]
     assert [charts[f"sweep-{i}"][0]["shape"] for i in range(2)] == ["lines", "rows"]
     assert charts["curves"][2]["series"][0]["half"] is None

@@ -29,7 +29,9 @@ def study_sweeps(summaries: Sequence[Summary]) -> list[Sweep]:
     """Lay out the parts of a study, in their order."""
     parts = dict.fromkeys(summary.part for summary in summaries)
     return [
-        sweep for part in parts for sweep in _part_sweeps(part, [s for s in summaries if s.part == part])
+        sweep
+        for part in parts
+        for sweep in _part_sweeps(part, [s for s in summaries if s.part == part])
     ]
 
 
@@ -70,7 +72,9 @@ def _panels(summaries: Sequence[Summary], axis: str) -> dict[str, list[Summary]]
     names = [name for name in varying([s.setting for s in summaries]) if name != axis]
     panels: dict[str, list[Summary]] = {}
     for summary in summaries:
-        shown = [f"{_spaced(n)} = {as_text(summary.setting[n])}" for n in names if n in summary.setting]
+        shown = [
+            f"{_spaced(n)} = {as_text(summary.setting[n])}" for n in names if n in summary.setting
+        ]
         panels.setdefault(", ".join(shown), []).append(summary)
     return panels
 

@@ -49,10 +49,11 @@ def warnings(frame: pd.DataFrame) -> tuple[str, ...]:
     if not mixed:
         return ()
     what = ", ".join(_NAMES.get(name, "Crossbandit") for name in mixed)
-    return (
-        f"The runs of this study were not all made with the same software and processor. They "
-        f"differ in: {what}. Differences between cells may be differences between these.",
+    sentence = (
+        "The runs of this study were not all made with the same software and processor. They "
+        f"differ in: {what}. Differences between cells may be differences between these."
     )
+    return (sentence,)
 
 
 def _values(frame: pd.DataFrame) -> dict[str, list[str]]:
@@ -124,9 +125,11 @@ def tuned_parameters(sweeps: Sequence[Sweep]) -> list[tuple[str, str, str]]:
     Entries of results that do not hold their parameters are left out.
     """
     return [
-        (f"{sweep.id}, {sweep.place(setting)}" if len(sweeps) > 1 else sweep.place(setting),
-         entry.method,
-         ", ".join(f"{name} = {_short(value)}" for name, value in entry.summary.tuned.items()))
+        (
+            f"{sweep.id}, {sweep.place(setting)}" if len(sweeps) > 1 else sweep.place(setting),
+            entry.method,
+            ", ".join(f"{name} = {_short(value)}" for name, value in entry.summary.tuned.items()),
+        )
         for sweep in sweeps
         for setting in sweep.settings
         for entry in sweep.row(setting)

@@ -69,7 +69,9 @@ def sweep_table(sweep: Sweep, form: Form, *, where: str = "±") -> Table:
 def _rows(sweep: Sweep, setting: Setting, form: Form) -> list[tuple[str, ...]]:
     """Return the rows of one setting; what the paper says follows what was measured."""
     entries = [sweep.entries.get((setting, method)) for method in sweep.methods]
-    here = [_cell(entry, lambda e: form(e.summary.regret, e.summary.half_width)) for entry in entries]
+    here = [
+        _cell(entry, lambda e: form(e.summary.regret, e.summary.half_width)) for entry in entries
+    ]
     if sweep.published is None:
         return [(setting.label, *here)]
     theirs = [_cell(e, lambda e: form(*e.published) if e.published else MISSING) for e in entries]
@@ -169,9 +171,7 @@ def _csv_setting(sweep: Sweep, setting: Setting) -> object:
     return int(setting.value) if setting.value.is_integer() else setting.value
 
 
-def comparisons_csv(
-    compared: Mapping[str, Sequence[Comparison]], sweeps: Sequence[Sweep]
-) -> str:
+def comparisons_csv(compared: Mapping[str, Sequence[Comparison]], sweeps: Sequence[Sweep]) -> str:
     """Return the paired tests between all methods as CSV, one per line, unrounded."""
     head = ("table", "setting", "method", "reference", "pairs", "difference", "half_width")
     return csv_text(
