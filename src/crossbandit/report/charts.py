@@ -67,6 +67,7 @@ class Chart:
         percent: Whether values are shares, shown in percent.
         digits: The number of decimals of values; None shows four significant digits.
         detail_labels: The names of the further texts of the series.
+        group: Charts of one group share the axis of their values; "" for an axis of its own.
     """
 
     title: str
@@ -84,6 +85,7 @@ class Chart:
     percent: bool = False
     digits: int | None = None
     detail_labels: tuple[str, ...] = ()
+    group: str = ""
 
     @property
     def places(self) -> tuple[float, ...]:
@@ -112,6 +114,7 @@ class Chart:
             "percent": self.percent,
             "digits": self.digits,
             "details": list(self.detail_labels),
+            "group": self.group,
             "places": _rounded(places),
             "series": [_series(one, places) for one in self.series],
         }

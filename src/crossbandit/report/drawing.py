@@ -33,8 +33,8 @@ def style(i: int) -> Style:
     return COLORS[place], MARKERS[(place + turn) % len(MARKERS)]
 
 
-def draw_chart(axes: Axes, chart: Chart, styles: Mapping[str, Style], *, named: bool) -> None:
-    """Draw a chart; with `named`, its series have their names beside them or in a legend."""
+def draw_chart(axes: Axes, chart: Chart, styles: Mapping[str, Style]) -> None:
+    """Draw a chart without the names of its series."""
     axes.set_title(chart.title, loc="left", fontsize=9.5, pad=10)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
@@ -45,8 +45,20 @@ def draw_chart(axes: Axes, chart: Chart, styles: Mapping[str, Style], *, named: 
         Shape.MARKS: _draw_marks,
     }[chart.shape]
     draw(axes, chart, styles)
-    if not named:
-        return
+
+
+def share_values(panels: Sequence[Axes]) -> None:
+    """Give several panels the same axis of values."""
+    limits = [axes.get_ylim() for axes in panels]
+    low, high = min(low for low, _ in limits), max(high for _, high in limits)
+    for axes in panels:
+        axes.set_ylim(low, high)
+        if axes.get_yscale() == "log":
+            axes.set_yticks(round_numbers(low, high))
+
+
+def name_series(axes: Axes, chart: Chart, styles: Mapping[str, Style]) -> None:
+    """Write the names of the series beside the ends of their lines, or in a legend."""
     if chart.shape is Shape.LINES:
         _label_ends(axes, chart, styles)
     else:

@@ -7,7 +7,15 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from crossbandit.report.charts import Shape
-from crossbandit.report.drawing import INK, MUTED, add_legend, draw_chart, style
+from crossbandit.report.drawing import (
+    INK,
+    MUTED,
+    add_legend,
+    draw_chart,
+    name_series,
+    share_values,
+    style,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -80,7 +88,12 @@ def draw_figure(
         figure = Figure(figsize=(width, height * down), layout="constrained")
         for i, chart in enumerate(charts):
             axes = figure.add_subplot(down, across, i + 1)
-            draw_chart(axes, chart, styles, named=not shared_legend)
+            draw_chart(axes, chart, styles)
+        for group in {chart.group for chart in charts} - {""}:
+            share_values([a for a, c in zip(figure.axes, charts, strict=True) if c.group == group])
+        for axes, chart in zip(figure.axes, charts, strict=True):
+            if not shared_legend:
+                name_series(axes, chart, styles)
         if shared_legend:
             add_legend(figure, charts, styles)
     return figure

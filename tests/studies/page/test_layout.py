@@ -5,7 +5,9 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from crossbandit.report import draw_figure
 from crossbandit.studies.page import compose, paper
+from crossbandit.studies.page.charts import sweep_chart
 from crossbandit.studies.page.sweeps import Sweep
 from tests.studies.page.frames import as_published, row
 
@@ -42,6 +44,19 @@ def test_a_third_parameter_makes_more_panels() -> None:
     sweeps = laid_out(*grid)
     assert len(sweeps) == 4
     assert all(len(sweep.settings) == 3 for sweep in sweeps)
+
+
+def test_panels_share_their_axes() -> None:
+    grid = [{"horizon": t, "alpha": alpha} for t in (200, 100) for alpha in (1, 4)]
+    rows = [row("p", one, "a", s, 5.0 * int(one["alpha"]) + s) for one in grid for s in (0, 1)]
+    frame = pd.DataFrame(rows)
+    first, second = draw_figure([sweep_chart(s) for s in compose(frame, command="").sweeps]).axes
+    assert first.get_ylim() == second.get_ylim()
+    assert first.get_yscale() == second.get_yscale() == "linear"
+    frame["final_regret"] += 100
+    first, second = draw_figure([sweep_chart(s) for s in compose(frame, command="").sweeps]).axes
+    assert first.get_ylim() == second.get_ylim()
+    assert first.get_yscale() == second.get_yscale() == "log"
 
 
 def test_what_is_no_grid_is_a_list() -> None:

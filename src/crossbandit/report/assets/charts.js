@@ -38,11 +38,14 @@ function framedChart(host, chart, logs) {
   const log = chart.canSwitch ? logs : null;
   const xLog = log ?? chart.xLog, yLog = log ?? chart.yLog;
   const x = axis(chart, host, xLog), edges = stack(chart, series);
-  const values = series.flatMap((one, k) => one.y.flatMap((y, i) => {
-    if (y === null || xs(chart, one)[i] < x.low) return [];
-    const ends = yLog && chart.bands ? [y, y + half(one, i)] : [y - half(one, i), y + half(one, i)];
-    return [...(chart.shape === "stacked" ? edges[k][i] : ends), ...(one.others?.[i] ?? [])];
-  }));
+  // Charts of one group have one axis of values.
+  const alike = chart.group ? Object.values(data.charts).map((views) => views[0]).filter((other) => other.group === chart.group) : [chart];
+  const values = alike.flatMap((other) => other.series.filter(isShown).flatMap((one) => one.y.flatMap((y, i) => {
+    if (y === null || xs(other, one)[i] < x.low) return [];
+    const ends = yLog && other.bands ? [y, y + half(one, i)] : [y - half(one, i), y + half(one, i)];
+    return [...ends, ...(one.others?.[i] ?? [])];
+  })));
+  if (chart.shape === "stacked") values.push(...edges.flat(2));
   if (chart.tolerance !== null) values.push(1.1 * chart.tolerance, -1.1 * chart.tolerance);
   const named = chart.shape === "lines" && data.names.length > 0 && isRoomy(host);
   const drawn = frame(host, {

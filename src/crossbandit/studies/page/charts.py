@@ -46,6 +46,7 @@ def sweep_chart(sweep: Sweep) -> Chart:
         ticks=tuple(s.value for s in sweep.settings) if sweep.numeric else None,
         digits=2,
         detail_labels=() if sweep.published is None else ("paper", "difference"),
+        group=sweep.group,
     )
 
 

@@ -6,6 +6,7 @@ others becomes a panel. Environments that form no such grid stand one below the 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from crossbandit.studies.page.labels import (
@@ -40,9 +41,14 @@ def _part_sweeps(part: str, summaries: Sequence[Summary]) -> Iterator[Sweep]:
     if axis is None:
         yield _sweep(part, "", summaries, None)
         return
-    panels = _panels(summaries, axis)
-    for name, inside in panels.items():
-        yield _sweep(part, name, inside, axis)
+    sweeps = [_sweep(part, name, inside, axis) for name, inside in _panels(summaries, axis).items()]
+    if len(sweeps) == 1:
+        yield from sweeps
+        return
+    # Panels are for comparing: they have the same axes.
+    allows_log = all(sweep.is_logarithmic for sweep in sweeps)
+    for sweep in sweeps:
+        yield replace(sweep, group=part or "panels", allows_log=allows_log)
 
 
 def _axis(summaries: Sequence[Summary]) -> str | None:

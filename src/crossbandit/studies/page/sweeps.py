@@ -72,6 +72,8 @@ class Sweep:
         methods: The methods, in order.
         entries: The entries by setting and method.
         published: The table of the paper, if this is one.
+        group: The part whose other panels share the axis of regret; "" for an axis of its own.
+        allows_log: Whether those panels can all have logarithmic axes.
     """
 
     id: str
@@ -83,12 +85,15 @@ class Sweep:
     methods: tuple[str, ...]
     entries: Mapping[tuple[Setting, str], Entry]
     published: paper.PublishedSweep | None = None
+    group: str = ""
+    allows_log: bool = True
 
     @property
     def is_logarithmic(self) -> bool:
         """Whether all numbers, and the lower ends of all intervals, have a logarithm."""
         return (
-            self.numeric
+            self.allows_log
+            and self.numeric
             and len(self.settings) > 1
             and all(setting.value > 0 for setting in self.settings)
             and self.is_positive

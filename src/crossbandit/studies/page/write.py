@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from crossbandit.studies.page.content import Report
 
 PAGE = "index.html"
+_MOST_OPEN = 100  # comparisons that the page shows unasked
 _OF_THE_REPORT = (PAGE, "tables.*", "comparisons.csv", "exponents.csv", "regret.*", "curves*.pdf")
 _OF_A_STUDY = ("results.*", "runs.*", "study.toml")
 WRITTEN = (*_OF_THE_REPORT, "loss-tables.*", *_OF_A_STUDY)
@@ -107,6 +108,7 @@ def page(report: Report) -> str:
         paper=paper,
         tolerance=ENTRY_TOLERANCE,
         caption=tables.caption,
+        few_comparisons=sum(map(len, report.comparisons.values())) <= _MOST_OPEN,
         is_within=is_within,
         tuned=tuned_parameters(report.sweeps),
         tables_csv=tables.to_csv(report.sweeps),
