@@ -229,13 +229,14 @@ def test_a_failure_shows_where_it_was_raised() -> None:
                 "algorithm_name": "a",
                 "seed": 3,
                 "error": "KeyError: 'x'",
+                "location": "mine.py, line 7",
                 "traceback": 'File "<mine>.py", line 7',
             }
         ]
     )
     frame = pd.DataFrame([row("p", {"horizon": 10}, "a", 0, 1.0)])
     text = page(compose(frame, command="x", failures=failures))
-    assert "e, a, seed 3: KeyError: 'x'" in Reader(text).text
+    assert "e, a, seed 3: KeyError: 'x' (mine.py, line 7)" in Reader(text).text
     assert "File &#34;&lt;mine&gt;.py&#34;, line 7" in text
 
 

@@ -161,7 +161,7 @@ function describe(chart, series, place, label, roomy) {
   });
   if (chart.shape !== "stacked") rows.sort((a, b) => b.y - a.y);
   const details = roomy ? chart.details : chart.details.slice(-1);
-  return { title: chart.xNames ? label : `${chart.x} ${label}`, head: [chart.y, ...details], rows };
+  return { title: chart.shape === "rows" ? label : `${chart.x} ${label}`, head: [chart.y, ...details], rows };
 }
 
 // The names of the series that the page does not name elsewhere.

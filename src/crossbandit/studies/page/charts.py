@@ -71,7 +71,7 @@ def _square_root(sweep: Sweep) -> list[Series]:
 def curve_chart(sweep: Sweep, setting: Setting) -> Chart:
     """Return the regret over time in one setting."""
     return Chart(
-        title=sweep.place(setting),
+        title=sweep.full_place(setting),
         x_label="round",
         y_label="regret",
         series=tuple(
@@ -87,6 +87,10 @@ def curve_chart(sweep: Sweep, setting: Setting) -> Chart:
         bands=True,
         digits=1,
     )
+
+
+def _range(shares: Sequence[float]) -> str:
+    return " to ".join(dict.fromkeys((percent(min(shares)), percent(max(shares)))))
 
 
 def spread_chart(sweep: Sweep, spreads: Sequence[Spread]) -> Chart:
@@ -106,7 +110,7 @@ def spread_chart(sweep: Sweep, spreads: Sequence[Spread]) -> Chart:
                 x=tuple(places[spread.entry.setting] for spread in mine),
                 y=tuple(spread.entry.difference for spread in mine),
                 others=others,
-                details=tuple((f"{percent(min(o))} to {percent(max(o))}",) for o in others),
+                details=tuple((_range(values),) for values in others),
             )
         )
     return Chart(

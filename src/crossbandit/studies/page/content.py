@@ -27,7 +27,7 @@ class Failure:
 
     Attributes:
         cell: Its environment, algorithm and seed.
-        error: The error.
+        error: The error, with the file and line if they are known.
         traceback: Where it was raised, if that is known.
     """
 
@@ -117,11 +117,11 @@ def _failed(failures: pd.DataFrame) -> tuple[Failure, ...]:
     failures = failures.drop_duplicates(["part", "cell"])
     return tuple(
         Failure(
-            f"{row.environment_name}, {row.algorithm_name}, seed {row.seed}",
-            str(row.error),
-            str(getattr(row, "traceback", None) or ""),
+            cell=f"{row['environment_name']}, {row['algorithm_name']}, seed {row['seed']}",
+            error=str(row["error"]) + (f" ({row['location']})" if row.get("location") else ""),
+            traceback=str(row.get("traceback") or ""),
         )
-        for row in failures.itertuples()
+        for _, row in failures.iterrows()
     )
 
 

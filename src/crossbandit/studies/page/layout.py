@@ -114,4 +114,5 @@ def _sweep(part: str, panel: str, summaries: Sequence[Summary], axis: str | None
         settings=tuple(settings.values()),
         methods=tuple(dict.fromkeys(labels.values())),
         entries=entries,
+        panel=panel,
     )

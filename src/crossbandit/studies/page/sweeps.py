@@ -72,6 +72,7 @@ class Sweep:
         methods: The methods, in order.
         entries: The entries by setting and method.
         published: The table of the paper, if this is one.
+        panel: What tells this panel from the others of its part; "" for the only one.
         group: The part whose other panels share the axis of regret; "" for an axis of its own.
         allows_log: Whether those panels can all have logarithmic axes.
     """
@@ -85,6 +86,7 @@ class Sweep:
     methods: tuple[str, ...]
     entries: Mapping[tuple[Setting, str], Entry]
     published: paper.PublishedSweep | None = None
+    panel: str = ""
     group: str = ""
     allows_log: bool = True
 
@@ -107,6 +109,10 @@ class Sweep:
     def place(self, setting: Setting) -> str:
         """Return a setting with the name of what varies."""
         return f"{self.symbol} = {setting.label}" if self.numeric else setting.label
+
+    def full_place(self, setting: Setting) -> str:
+        """Return a setting with the name of what varies, and the panel."""
+        return ", ".join(filter(None, (self.place(setting), self.panel)))
 
     def row(self, setting: Setting) -> list[Entry]:
         """Return the entries of one setting, in the order of the methods."""
