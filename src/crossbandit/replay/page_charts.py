@@ -28,7 +28,7 @@ def charted(result: Replay) -> tuple[Outcome, ...]:
     the best response that is told everything is left out.
     """
     fixed = [one for one in result.outcomes if one.kind == "fixed"]
-    best = max(fixed, key=lambda one: one.mean_surplus)
+    best = max(fixed, key=lambda one: one.mean_surplus, default=None)
     shown = [
         one
         for one in result.outcomes
