@@ -106,7 +106,7 @@ def test_every_room_is_there_when_it_is_named() -> None:
         "import crossbandit\n"
         "print(crossbandit.checks.check_algorithm.__name__, crossbandit.studies.load.__name__,\n"
         "      crossbandit.theory.decompose.__name__, crossbandit.replay.replay.__name__,\n"
-        "      crossbandit.applications.Newsvendor.__name__, crossbandit.report.write.__name__)\n"
+        "      crossbandit.applications.Newsvendor.__name__, crossbandit.report.render.__name__)\n"
         "crossbandit.theories\n"
     )
     result = subprocess.run(
@@ -118,7 +118,7 @@ def test_every_room_is_there_when_it_is_named() -> None:
         "decompose",
         "replay",
         "Newsvendor",
-        "write",
+        "render",
     ]
     expected = "AttributeError: module 'crossbandit' has no attribute 'theories'"
     assert result.stderr.splitlines()[-1].startswith(expected)

@@ -11,7 +11,7 @@ from crossbandit.cli.app import app
 from crossbandit.cli.replay import parsed_bids, parsed_fractions
 from crossbandit.errors import InvalidParameterError, LogError, ResultsError, StudyError
 from crossbandit.replay import make_log, replay
-from crossbandit.report.replay import WRITTEN
+from crossbandit.replay.page import WRITTEN
 
 
 def run(*options: object, columns: int = 80) -> Result:
@@ -159,7 +159,7 @@ def test_own_bids_and_reserves_are_in_all_files(tmp_path: Path) -> None:
         text = (tmp_path / "o" / name).read_text(encoding="utf-8")
         assert "the log's own bids" in text.replace("&#x27;", "'"), name
     page = (tmp_path / "o" / "index.html").read_text(encoding="utf-8")
-    assert "reserve of each auction in column &#x27;floor&#x27;, at least 0.5, equal" in page
+    assert "reserve of each auction in column &#39;floor&#39;, at least 0.5, equal" in page
 
 
 def test_notes_are_printed_letter_by_letter(tmp_path: Path) -> None:

@@ -24,6 +24,8 @@ KINDS = {
     "tables.md",
     "tables.csv",
     "tables.tex",
+    "comparisons.csv",
+    "exponents.csv",
     "regret.png",
     "regret.pdf",
     "regret.svg",
@@ -48,9 +50,9 @@ def test_any_study(folder: Path) -> None:
     assert "Open" in report(folder)
     assert {path.name for path in folder.iterdir()} >= KINDS
     page = (folder / "index.html").read_text(encoding="utf-8")
-    for words in ("<h1>rings</h1>", "alpha = 4", "CrossGraph eta=0.01", "CrossGraph eta=0.1"):
+    for words in ("<h1>rings</h1>", "alpha = 4", "cross-graph (eta=0.01)", "cross-graph (eta=0.1)"):
         assert words in page
-    assert "Verdicts" not in page
+    assert "Claims of the paper" not in page
     assert str(folder) not in page
 
 
@@ -105,3 +107,15 @@ def test_a_folder_of_somebody_elses_is_left_alone(folder: Path, tmp_path: Path) 
     assert isinstance(result.exception, CrossbanditError)
     assert "holds something else than a study's results: 'notes.txt'" in str(result.exception)
     assert (site / "index.html").read_text(encoding="utf-8") == "mine"
+
+
+def test_a_link_beside_the_results_is_not_followed(folder: Path, tmp_path: Path) -> None:
+    study = tmp_path / "study"
+    study.mkdir()
+    shutil.copy(folder / "results.duckdb", study)
+    for name in KINDS:
+        (tmp_path / f"victim-{name}").write_text("precious")
+        (study / name).symlink_to(tmp_path / f"victim-{name}")
+    report(study)
+    assert {(tmp_path / f"victim-{name}").read_text() for name in KINDS} == {"precious"}
+    assert not any((study / name).is_symlink() for name in KINDS)

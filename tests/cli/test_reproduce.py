@@ -9,12 +9,14 @@ from crossbandit import studies
 from crossbandit.algorithms import algorithm
 from crossbandit.cli.app import app
 from crossbandit.errors import CrossbanditError
-from crossbandit.report import paper
+from crossbandit.studies.page import paper
 
 WRITTEN = {
     "results.duckdb",
     "runs.csv",
     "index.html",
+    "comparisons.csv",
+    "exponents.csv",
     *(f"tables.{kind}" for kind in ("md", "csv", "tex")),
     *(f"{name}.{kind}" for name in ("regret", "loss-tables") for kind in ("png", "pdf", "svg")),
 }
@@ -55,7 +57,7 @@ def test_quick_from_nothing_to_the_page(first: tuple[Path, Result]) -> None:
     assert result.exit_code == 0, result.output
     assert {path.name for path in folder.iterdir()} >= WRITTEN
     assert f"Open {folder / 'index.html'}" in result.output
-    for line in ("CrossGraph: log-log slope in T", "SZ-Context is flat across α"):
+    for line in ("cross-graph: log-log slope in T", "sz-context is flat across α"):
         assert line in result.output
     assert result.output.count("│ met ") == 7
     assert result.output.count("│ not judged ") == 1  # entries need all seeds

@@ -20,7 +20,7 @@ def test_statements_are_checked_and_written(tmp_path: Path) -> None:
     assert "1 of 1 checks passed." in result.output
     assert f"Open {tmp_path / 'index.html'}" in result.output
     page = (tmp_path / "index.html").read_text(encoding="utf-8")
-    assert "crossbandit verify --quick --only &quot;Lemma 5&quot;" in page
+    assert "crossbandit verify --quick --only &#34;Lemma 5&#34;" in page
     assert (tmp_path / "statements.csv").read_text(encoding="utf-8").count("\n") == 2
 
 

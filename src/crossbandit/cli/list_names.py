@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,6 +14,10 @@ from crossbandit.cli.terminal import Modules  # noqa: TC001 - Typer looks at ann
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+
+# A point, unless an abbreviation or an initial comes before it, with a new sentence after it.
+_SENTENCE_END = re.compile(r"(?<!\bal)(?<!\be\.g)(?<!\bi\.e)(?<!\bcf)(?<!\b[A-Z])\. (?=[^a-z(])")
 
 
 class Kind(StrEnum):
@@ -52,5 +57,6 @@ def _parameters(builder: Callable[..., Any]) -> str:
 
 
 def _first_sentence(builder: Callable[..., Any]) -> str:
-    paragraph = inspect.cleandoc(builder.__doc__ or "").partition("\n\n")[0].replace("\n", " ")
-    return paragraph.partition(". ")[0].rstrip(".") + "."
+    """Return the first sentence of a docstring; the point of an abbreviation does not end it."""
+    paragraph = " ".join(inspect.cleandoc(builder.__doc__ or "").partition("\n\n")[0].split())
+    return _SENTENCE_END.split(paragraph, maxsplit=1)[0].rstrip(".") + "."

@@ -16,7 +16,6 @@ from crossbandit.errors import InvalidParameterError
 
 if TYPE_CHECKING:
     from crossbandit.replay import Replay
-    from crossbandit.report.replay import ReplayReport
 
 _GEOMETRIC = "geometric:"
 _ELSEWHERE = {"log", "out", "quiet", "jobs"}  # what a command repeats in another place, or need not
@@ -100,8 +99,8 @@ def replay(
     """
     from crossbandit import replay as replays
     from crossbandit.replay.lineup import FRACTIONS
-    from crossbandit.report.folders import check_folder
-    from crossbandit.report.replay import WRITTEN, write_replay
+    from crossbandit.replay.page import WRITTEN, write
+    from crossbandit.report import check_folder
     from crossbandit.studies import load_modules
 
     load_modules(module or [])
@@ -130,10 +129,9 @@ def replay(
             jobs=jobs,
             show_progress=False if quiet else None,
         )
-    report = reported(result, log.name, _command(context, log.name))
-    paths = write_replay(report, folder)
+    paths = write(result, folder, log=log.name, command=_command(context, log.name))
     if not quiet:
-        _print(report, paths)
+        _print(result, paths)
 
 
 def parsed_bids(text: str) -> Any:
@@ -185,77 +183,26 @@ def _command(context: typer.Context, log: str) -> str:
     return shlex.join(words)
 
 
-def reported(result: Replay, log: str, command: str) -> ReplayReport:
-    """Return what there is to say of a replay."""
-    import crossbandit
-    from crossbandit.environments.auctions import FEEDBACK
-    from crossbandit.replay.lineup import ALL_TOLD
-    from crossbandit.replay.oracles import BestPolicy, PerfectKnowledge
-    from crossbandit.report.replay import ReplayReport
+def _print(result: Replay, paths: list[Path]) -> None:
+    from crossbandit.replay.page import left_out
 
-    rules = result.rules
-    bids = rules.amounts
-    bad = f", {result.bad:,} bad lines left out" if result.bad else ""
-    first, last = result.seeds[0], result.seeds[-1]
-    return ReplayReport(
-        title=f"{log}, replayed",
-        lead=f"What each strategy would have earned in {result.auctions:,} first-price auctions.",
-        table=result.table(),
-        curves=result.curves(),
-        bids=result.bid_curves(),
-        notes=result.notes,
-        faults=tuple((fault.line, fault.reason) for fault in result.faults),
-        left_out=_left_out(result),
-        facts=(
-            ("Command", command),
-            ("Version", f"Crossbandit {crossbandit.__version__}"),
-            ("Log", f"{result.auctions:,} auctions{bad}"),
-            ("Feedback", f"{result.feedback}: {FEEDBACK[result.feedback]}"),
-            ("Bids", f"{bids.size} from {bids[0]:g} to {bids[-1]:g}"),
-            (
-                "Rules",
-                f"reserve {_reserve(result)}, equal bids {rules.ties}, no bid above value",
-            ),
-            ("Seeds", str(first) if first == last else f"{first} to {last}"),
-        ),
-        comparator=BestPolicy.name,
-        beyond_charts=PerfectKnowledge.name,
-        first_to_go=ALL_TOLD,
-    )
-
-
-def _reserve(result: Replay) -> str:
-    amount = f"{result.rules.reserve:g}"
-    if result.reserve_column is None:
-        return amount
-    least = f", at least {amount}" if result.rules.reserve else ""
-    return f"of each auction in column {result.reserve_column}{least}"
-
-
-def _left_out(result: Replay) -> str:
-    """Introduce the bad lines that are shown: a quotation mark may make many lines one fault."""
-    were = "was" if result.bad == 1 else "were"
-    said = f"{result.bad:,} of {result.auctions + result.bad:,} lines {were} left out"
-    shown = sum(fault.lines for fault in result.faults)
-    return f"{said}:" if shown == result.bad else f"{said}. The first ten:"
-
-
-def _print(report: ReplayReport, paths: list[Path]) -> None:
-    for note in report.notes:
+    for note in result.notes:
         say(note)
-    if report.faults:
-        say(report.left_out)
-    for line, reason in report.faults:
-        say(f"  line {line}: {reason}")
-    Console().print(_table(report))
+    if result.faults:
+        say(left_out(result))
+    for fault in result.faults:
+        say(f"  line {fault.line}: {fault.reason}")
+    Console().print(_table(result))
     say_paths(paths)
 
 
-def _table(report: ReplayReport) -> Table:
+def _table(result: Replay) -> Table:
     from rich.box import SIMPLE_HEAD
 
+    from crossbandit.replay.page import rows, summary
+
     table = Table(
-        title=report.lead,
+        title=summary(result),
         title_justify="left",
         title_style="bold",
         box=SIMPLE_HEAD,
@@ -267,19 +214,14 @@ def _table(report: ReplayReport) -> Table:
     table.add_column("strategy")
     for heading in ("surplus", "regret", "spend", "won", "paid"):
         table.add_column(heading, justify="right", no_wrap=True)
-    kind = report.table["kind"].iloc[0]
-    for _, row in report.table.iterrows():
-        if row["kind"] != kind:
+    kind = ""
+    for row in rows(result):
+        if kind and row.kind != kind:
             table.add_section()
-            kind = row["kind"]
-        best = row["strategy"] in report.charted and kind == "fixed"
+        kind = row.kind
         table.add_row(
-            row["strategy"] + (" (best)" if best else ""),
-            report.sum_of_money(row["surplus"], row["half_width"]),
-            report.sum_of_money(row["regret"]),
-            report.sum_of_money(row["spend"]),
-            f"{100 * row['win_rate']:.1f} %",
-            report.price(row),
+            row.strategy + (" (best)" if row.is_best else ""),
+            *(row.surplus_interval, row.regret, row.spend, row.won, row.paid),
             style="bold" if kind == "learner" else None,
         )
     return table

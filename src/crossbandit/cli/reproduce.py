@@ -1,4 +1,4 @@
-"""`crossbandit reproduce`: the paper's tables and figure."""
+"""`crossbandit reproduce`: the paper's tables and figures."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from crossbandit.report import Report, Verdict
+    from crossbandit.studies.page import Claim, Report
 
 _STYLES = {"met": "green", "not met": "bold red", "not judged": "yellow"}
 _CURVES = ["curve_rounds", "curve_regret"]
@@ -30,7 +30,7 @@ def reproduce(
         bool,
         typer.Option(
             "--quick",
-            help="A small part of it: three seeds instead of ten, and results in results/quick.",
+            help="Run three seeds instead of ten; the results are in results/quick.",
         ),
     ] = False,
     jobs: Jobs = None,
@@ -42,18 +42,19 @@ def reproduce(
     ] = None,
     add: Annotated[
         list[str] | None,
-        typer.Option(metavar="ALGORITHM", help="Run one more algorithm; may be repeated."),
+        typer.Option(metavar="ALGORITHM", help="Run one more algorithm; can be repeated."),
     ] = None,
     module: Modules = None,
     quiet: Annotated[
-        bool, typer.Option("--quiet", help="Say nothing but errors, warnings and failed claims.")
+        bool, typer.Option("--quiet", help="Print only errors, warnings and failed claims.")
     ] = False,
 ) -> None:
-    """Run the paper's evaluation and judge it: page, tables, figures, a verdict per claim.
+    """Run the paper's evaluation and judge its claims; write a page, tables and figures.
 
     Ends with status 1 if a claim is not met or a run failed.
     """
-    from crossbandit import report, studies
+    from crossbandit import studies
+    from crossbandit.studies.page import compose, write
 
     name = "quick" if quick else "paper"
     folder = Path("results") / name if out is None else out
@@ -63,9 +64,11 @@ def reproduce(
         outcome = studies.run(study, folder, jobs=jobs, progress=progress)
     frame = studies.load(folder)
     command = _command(quick=quick, add=add or [], module=module or [])
-    result = report.compose(frame, command=command, failures=studies.failures(folder))
-    paths = [folder / "results.duckdb", _write_runs(frame, folder), *report.write(result, folder)]
+    result = compose(frame, command=command, failures=studies.failures(folder))
+    paths = [folder / "results.duckdb", _write_runs(frame, folder), *write(result, folder)]
     _print(result, paths, quiet=quiet)
+    for sentence in result.warnings:
+        notify(sentence, "Warning:", "bold yellow")
     if outcome.failed:
         _print_failed(folder, outcome.failed)
     if outcome.failed or not result.met:
@@ -73,7 +76,7 @@ def reproduce(
 
 
 def _command(*, quick: bool, add: Sequence[str], module: Sequence[str]) -> str:
-    """Return the command without what only says where and how fast."""
+    """Return the command without the options that do not change the results."""
     files = [word for name in module for word in ("--module", Path(name).name)]
     extra = [*files, *(word for name in add for word in ("--add", name))]
     return shlex.join(["crossbandit", "reproduce", *(["--quick"] if quick else []), *extra])
@@ -81,15 +84,16 @@ def _command(*, quick: bool, add: Sequence[str], module: Sequence[str]) -> str:
 
 def _write_runs(frame: pd.DataFrame, folder: Path) -> Path:
     """Write one line per run; the curves stay in the results file."""
-    path = folder / "runs.csv"
-    frame.drop(columns=_CURVES).to_csv(path, index=False, lineterminator="\n")
+    from crossbandit.report import frame_csv, write_files
+
+    (path,) = write_files(folder, {"runs.csv": frame_csv(frame.drop(columns=_CURVES))})
     return path
 
 
 def _print(result: Report, paths: Sequence[Path], *, quiet: bool) -> None:
     console = Console()
     if not quiet or not result.met:
-        console.print(verdict_table(result.verdicts))
+        console.print(claims_table(result.claims))
     if not quiet:
         say_paths(paths)
 
@@ -104,14 +108,13 @@ def _print_failed(folder: Path, count: int) -> None:
     )
 
 
-def verdict_table(verdicts: Sequence[Verdict]) -> Table:
-    """Return the verdicts as a table for the terminal."""
-    table = Table(title="The paper's claims", title_justify="left", title_style="bold")
+def claims_table(claims: Sequence[Claim]) -> Table:
+    """Return the claims of the paper as a table for the terminal."""
+    table = Table(title="Claims of the paper", title_justify="left", title_style="bold")
     for heading in ("claim", "expected", "measured"):
         table.add_column(heading)
-    table.add_column("verdict", no_wrap=True)
-    for verdict in verdicts:
-        style = _STYLES[verdict.status]
-        status = f"[{style}]{verdict.status}[/]"
-        table.add_row(verdict.name, verdict.expected, verdict.measured, status)
+    table.add_column("result", no_wrap=True)
+    for claim in claims:
+        style = _STYLES[claim.status]
+        table.add_row(claim.name, claim.expected, claim.measured, f"[{style}]{claim.status}[/]")
     return table

@@ -46,8 +46,8 @@ def verify(
     Ends with status 1 if a check fails.
     """
     from crossbandit import theory
-    from crossbandit.report.evidence import WRITTEN, write_evidence
-    from crossbandit.report.folders import check_folder
+    from crossbandit.report import check_folder
+    from crossbandit.theory.page import WRITTEN, write
 
     if rate and only:
         raise InvalidParameterError(
@@ -63,7 +63,7 @@ def verify(
             jobs=jobs,
             progress=_telling(status),
         )
-    paths = write_evidence(outcomes, out, _facts(quick=quick, only=only, rate=rate))
+    paths = write(outcomes, out, _facts(quick=quick, only=only, rate=rate))
     _print(outcomes, paths, quiet=quiet)
     if not all(outcome.passed for outcome in outcomes):
         raise typer.Exit(1)
@@ -86,7 +86,7 @@ def _facts(*, quick: bool, only: str, rate: bool) -> Iterator[tuple[str, str]]:
 
 
 def _print(outcomes: Sequence[Outcome], paths: Sequence[Path], *, quiet: bool) -> None:
-    from crossbandit.report.evidence import tally
+    from crossbandit.theory.page import tally
 
     console = Console()
     shown = [outcome for outcome in outcomes if not (quiet and outcome.passed)]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crossbandit.replay.oracles import BestPolicy
+from crossbandit.report.statistics import half_width, half_widths
 from crossbandit.validation import reject
 
 if TYPE_CHECKING:
@@ -64,22 +65,7 @@ class Outcome:
     @property
     def half_width(self) -> float:
         """Of the 95 % confidence interval of the mean surplus; not a number for one entry."""
-        return float(half_widths(self.surplus[:, None])[0])
-
-
-def half_widths(samples: Floats) -> Floats:
-    """Return half-widths of 95 % intervals, by Student's law, of the means of columns (n, m).
-
-    >>> half_widths(np.array([[1.0], [2.0], [3.0]])).round(3)
-    array([2.484])
-    """
-    count = len(samples)
-    if count < 2:
-        return np.full(samples.shape[1], np.nan)
-    from scipy.stats import t
-
-    widths: Floats = t.ppf(0.975, count - 1) * samples.std(axis=0, ddof=1) / np.sqrt(count)
-    return widths
+        return half_width(self.surplus)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -1,7 +1,26 @@
-"""Tables, figures and the page; reads results, never runs anything."""
+"""A toolkit for reports: statistics, tables, charts, figures and pages.
 
-from crossbandit.report.claims import Status, Verdict
-from crossbandit.report.content import Report, compose
-from crossbandit.report.write import write
+It knows none of its users. Each of them lays out its own page with these parts.
+"""
 
-__all__ = ["Report", "Status", "Verdict", "compose", "write"]
+from crossbandit.report.charts import Chart, Series, Shape
+from crossbandit.report.figures import draw_figure, figure_files
+from crossbandit.report.folders import check_folder, write_files
+from crossbandit.report.pages import render
+from crossbandit.report.tables import Table, csv_text, frame_csv, latex, markdown
+
+__all__ = [
+    "Chart",
+    "Series",
+    "Shape",
+    "Table",
+    "check_folder",
+    "csv_text",
+    "draw_figure",
+    "figure_files",
+    "frame_csv",
+    "latex",
+    "markdown",
+    "render",
+    "write_files",
+]

@@ -1,111 +1,144 @@
-"""What the page's charts are drawn from, as JSON."""
+"""Charts as data: the page draws them from JSON, and `figures` draws them for print."""
 
 from __future__ import annotations
 
-import json
 import math
+from dataclasses import dataclass
+from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-from crossbandit.report.claims import ENTRY_TOLERANCE
-
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
-    from crossbandit.report.content import Report
-    from crossbandit.report.sweeps import Entry, Setting, Sweep
-    from crossbandit.report.variation import Spread
-
-_DIGITS = 6
+_DIGITS = 6  # more than a screen can show
 
 
-def chart_data(report: Report) -> str:
-    """Return JSON that may stand inside a script element."""
-    data = _data(report)
-    text = json.dumps(data, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-    return text.replace("<", "\\u003c")
+class Shape(Enum):
+    """How the series of a chart are drawn."""
+
+    LINES = "lines"
+    STACKED = "stacked"  # bars in layers, negative values below zero
+    ROWS = "rows"  # one row per place, values from left to right
+    MARKS = "marks"  # symbols side by side at each place, without a line
 
 
-def _data(report: Report) -> dict[str, Any]:
-    methods = report.methods
+@dataclass(frozen=True, kw_only=True)
+class Series:
+    """One line, layer or set of symbols.
+
+    Attributes:
+        name: Its label. Series of one name have one colour on all charts of a page.
+        x: The places.
+        y: The values; NaN where there is none.
+        half_widths: The half-widths of the intervals of `y`; NaN where there is none.
+        reference: Whether this is a bound or a slope to compare with. It is drawn dashed and grey.
+        dashed: Whether the line is dashed in its own colour.
+        others: Further values at each place, drawn as short dashes.
+        details: Further texts at each place, shown beside the value.
+    """
+
+    name: str
+    x: tuple[float, ...]
+    y: tuple[float, ...]
+    half_widths: tuple[float, ...] | None = None
+    reference: bool = False
+    dashed: bool = False
+    others: tuple[tuple[float, ...], ...] | None = None
+    details: tuple[tuple[str, ...], ...] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chart:
+    """One panel.
+
+    Attributes:
+        title: What it shows. The page writes it above the chart.
+        x_label: The name of the horizontal axis; that of the places for `Shape.ROWS`.
+        y_label: The name of the values.
+        series: What is drawn; the first lies on top.
+        shape: How it is drawn.
+        x_log: Whether places are on a logarithmic axis.
+        y_log: Whether values are on a logarithmic axis.
+        can_switch: Whether the reader may switch between logarithmic and linear axes.
+        x_names: Names to show instead of numbers; the places are then 0, 1, 2 and so on.
+        ticks: The places to label on the horizontal axis; None chooses round numbers.
+        bands: Whether half-widths are shaded bands. Otherwise they are bars.
+        tolerance: Values between minus and plus this are shaded.
+        percent: Whether values are shares, shown in percent.
+        digits: The number of decimals of values; None shows four significant digits.
+        detail_labels: The names of the further texts of the series.
+        group: Charts of one group share the axis of their values; "" for an axis of its own.
+    """
+
+    title: str
+    x_label: str
+    y_label: str
+    series: tuple[Series, ...]
+    shape: Shape = Shape.LINES
+    x_log: bool = False
+    y_log: bool = False
+    can_switch: bool = False
+    x_names: tuple[str, ...] | None = None
+    ticks: tuple[float, ...] | None = None
+    bands: bool = False
+    tolerance: float | None = None
+    percent: bool = False
+    digits: int | None = None
+    detail_labels: tuple[str, ...] = ()
+    group: str = ""
+
+    @property
+    def places(self) -> tuple[float, ...]:
+        """The places of all series that are no reference, in increasing order."""
+        return tuple(sorted({x for one in self.series if not one.reference for x in one.x}))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what the page's script draws.
+
+        Returns:
+            Lists, numbers and texts. Numbers have six digits, and those not finite are None.
+        """
+        places = self.places
+        return {
+            "title": self.title,
+            "x": self.x_label,
+            "y": self.y_label,
+            "shape": self.shape.value,
+            "xLog": self.x_log,
+            "yLog": self.y_log,
+            "canSwitch": self.can_switch,
+            "xNames": None if self.x_names is None else list(self.x_names),
+            "ticks": None if self.ticks is None else _rounded(self.ticks),
+            "bands": self.bands,
+            "tolerance": self.tolerance,
+            "percent": self.percent,
+            "digits": self.digits,
+            "details": list(self.detail_labels),
+            "group": self.group,
+            "places": _rounded(places),
+            "series": [_series(one, places) for one in self.series],
+        }
+
+
+def _series(one: Series, places: tuple[float, ...]) -> dict[str, Any]:
+    """Return a series; places that are those of the chart are left out, for they are many."""
     return {
-        "methods": list(methods),
-        "sweeps": [_sweep_data(sweep, methods) for sweep in report.sweeps],
-        "curves": [
-            _curve_data(sweep, setting, methods)
-            for sweep in report.sweeps
-            for setting in sweep.settings
-        ],
-        "spreads": [_spread_data(report, spread) for spread in report.spreads],
-        "tolerance": ENTRY_TOLERANCE,
+        "name": one.name,
+        "x": None if tuple(one.x) == places else _rounded(one.x),
+        "y": _rounded(one.y),
+        "half": _half_widths(one),
+        "reference": one.reference,
+        "dashed": one.dashed,
+        "others": None if one.others is None else [_rounded(values) for values in one.others],
+        "details": None if one.details is None else [list(texts) for texts in one.details],
     }
 
 
-def _sweep_data(sweep: Sweep, methods: Sequence[str]) -> dict[str, Any]:
-    return {
-        "symbol": sweep.symbol,
-        "axis": sweep.axis,
-        "numeric": sweep.numeric,
-        "log": sweep.is_logarithmic,
-        "reference": sweep.has_reference,
-        "settings": [
-            {"label": setting.label, "value": setting.value} for setting in sweep.settings
-        ],
-        "methods": [methods.index(method) for method in sweep.methods],
-        "entries": [
-            _entry_data(i, entry, methods)
-            for i, setting in enumerate(sweep.settings)
-            for entry in sweep.row(setting)
-        ],
-    }
-
-
-def _entry_data(setting: int, entry: Entry, methods: Sequence[str]) -> dict[str, Any]:
-    return {
-        "setting": setting,
-        "method": methods.index(entry.method),
-        "regret": _round(entry.summary.regret),
-        "half": _round(entry.summary.half_width),
-        "paper": None if entry.published is None else entry.published.regret,
-        "difference": _round(entry.difference),
-    }
-
-
-def _curve_data(sweep: Sweep, setting: Setting, methods: Sequence[str]) -> dict[str, Any]:
-    row = sweep.row(setting)
-    return {
-        "rounds": [int(number) for number in row[0].summary.curve.rounds],
-        "series": [
-            {
-                "method": methods.index(entry.method),
-                "mean": _rounded(entry.summary.curve.mean),
-                "half": _half_widths(entry),
-            }
-            for entry in row
-        ],
-    }
-
-
-def _half_widths(entry: Entry) -> list[float | None] | None:
-    """Return the half-widths of a curve; None for a single seed, which has no band."""
-    return _rounded(entry.summary.curve.half_widths) if len(entry.summary.seeds) > 1 else None
-
-
-def _spread_data(report: Report, spread: Spread) -> dict[str, Any]:
-    return {
-        "sweep": report.sweeps.index(spread.sweep),
-        "setting": spread.sweep.settings.index(spread.entry.setting),
-        "method": report.methods.index(spread.entry.method),
-        "here": _round(spread.entry.difference),
-        "others": [
-            [table, _round(spread.against_paper(regret))] for table, regret in spread.others
-        ],
-    }
+def _half_widths(one: Series) -> list[float | None] | None:
+    if one.half_widths is None or not any(map(math.isfinite, one.half_widths)):
+        return None
+    return _rounded(one.half_widths)
 
 
 def _rounded(values: Iterable[float]) -> list[float | None]:
-    return [_round(float(value)) for value in values]
-
-
-def _round(value: float) -> float | None:
-    """Return a number with six digits, more than a screen can show; None for not a number."""
-    return None if math.isnan(value) else float(f"{value:.{_DIGITS}g}")
+    return [float(f"{x:.{_DIGITS}g}") if math.isfinite(x) else None for x in map(float, values)]

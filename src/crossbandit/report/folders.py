@@ -1,7 +1,8 @@
-"""Where reports are written: a new folder, or one that holds an earlier report of the same kind."""
+"""Where reports are written, and how: never through a link, never half a file."""
 
 from __future__ import annotations
 
+import os
 import tempfile
 from fnmatch import fnmatch
 from typing import TYPE_CHECKING
@@ -9,16 +10,20 @@ from typing import TYPE_CHECKING
 from crossbandit.errors import ResultsError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Mapping
     from pathlib import Path
 
 
 def check_folder(folder: Path, written: Collection[str], what: str) -> None:
-    """Make a folder, or raise ResultsError if it holds other files than are written into it.
+    """Make sure that a report can be written into a folder, before anything is computed for it.
 
-    `written` are their names, or patterns of them.
-    `what` names the kind of report, as in "a replay". A folder that cannot be written is found out
-    here, before there is anything to lose.
+    Args:
+        folder: The folder. It is made if it does not exist.
+        written: The names of the files that may be in it already, or patterns of names.
+        what: The kind of report, as in "a replay".
+
+    Raises:
+        ResultsError: If the folder holds any other file, or cannot be written.
     """
     if folder.exists() and not folder.is_dir():
         raise ResultsError(f"{folder} is not a folder. Choose another one with --out.")
@@ -37,3 +42,45 @@ def check_folder(folder: Path, written: Collection[str], what: str) -> None:
             f"The folder {str(folder)!r} cannot be written: {error.strerror}. Choose another one "
             "with --out."
         ) from error
+
+
+def write_files(folder: Path, contents: Mapping[str, str | bytes]) -> list[Path]:
+    """Write files into a folder, each at once and whole.
+
+    A symbolic link of the same name is replaced. What it points to stays as it is.
+
+    Args:
+        folder: The folder. It is made if it does not exist.
+        contents: The files by name. Text is written as UTF-8.
+
+    Returns:
+        The paths, in the same order.
+
+    Raises:
+        ResultsError: If a file cannot be written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, content in contents.items():
+            data = content.encode("utf-8") if isinstance(content, str) else content
+            _replace(folder / name, data)
+    except OSError as error:
+        raise ResultsError(
+            f"The report cannot be written into {str(folder)!r}: {error.strerror}."
+        ) from error
+    return [folder / name for name in contents]
+
+
+def _replace(path: Path, data: bytes) -> None:
+    """Write a new file beside `path`, then give it the name."""
+    mask = os.umask(0)
+    os.umask(mask)
+    handle, fresh = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        os.chmod(fresh, 0o666 & ~mask)  # noqa: PTH101 - as any new file
+        os.replace(fresh, path)  # noqa: PTH105 - `fresh` is a string
+    except BaseException:
+        os.unlink(fresh)  # noqa: PTH108
+        raise

@@ -1,113 +1,125 @@
-"""The tables, as Markdown, CSV and LaTeX; each entry beside the paper's, where it has one."""
+"""Tables of text, as Markdown, LaTeX and CSV."""
 
 from __future__ import annotations
 
 import csv
 import io
-import math
 import re
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from crossbandit.report.text import MISSING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Iterable, Sequence
 
-    from crossbandit.report.sweeps import Entry, Setting, Sweep
-
-COLUMNS = (
-    "table",
-    "setting",
-    "method",
-    "seeds",
-    "regret",
-    "half_width",
-    "interval",
-    "paper_regret",
-    "paper_half_width",
-    "relative_difference",
-)
-MISSING = "\N{EN DASH}"
-STUDENT = "95 % confidence interval by Student's law"
-AS_PAPER = "95 % confidence interval at 1.96 standard errors, as in the paper"
+    import pandas as pd
 
 
-def markdown(sweeps: Sequence[Sweep]) -> str:
-    """Return the tables of all sweeps as one Markdown document."""
-    return "\n".join(_markdown(sweep) for sweep in sweeps)
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """A table for a document.
+
+    Attributes:
+        title: Its heading.
+        caption: What its numbers are.
+        head: The names of the columns.
+        rows: The cells, row by row.
+        groups: The indices of rows that begin a group. LaTeX leaves some space before them.
+        labels: How many columns on the left are names; all others hold numbers.
+        numeric: Whether the first column holds numbers too.
+        best: The places (row, column) of the cells to mark.
+        label: The name for references in LaTeX.
+    """
+
+    title: str
+    caption: str
+    head: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    groups: frozenset[int] = frozenset()
+    labels: int = 1
+    numeric: bool = False
+    best: frozenset[tuple[int, int]] = frozenset()
+    label: str = ""
 
 
-def _markdown(sweep: Sweep) -> str:
-    columns = len(sweep.methods)
-    head, rule = [sweep.symbol], ["--:" if sweep.numeric else ":--"]
-    if sweep.published is not None:
-        head, rule = [*head, ""], [*rule, ":--"]
+def markdown(table: Table) -> str:
+    """Return a table with its title and caption as Markdown.
+
+    Args:
+        table: The table.
+
+    Returns:
+        Text that ends with a line break.
+    """
+    names = ["--:" if table.numeric else ":--", *[":--"] * (table.labels - 1)]
+    rules = [*names, *["--:"] * (len(table.head) - table.labels)]
     lines = [
-        f"## {_md(sweep.title)}",
-        "",
-        _md(caption(sweep)),
-        "",
-        _bar([*map(_md, [*head, *sweep.methods])]),
-        _bar([*rule, *["--:"] * columns]),
+        *(f"## {_md(table.title)}", "", _md(table.caption), ""),
+        _bar(map(_md, table.head)),
+        _bar(rules),
     ]
-    for setting in sweep.settings:
-        for names, cells in _rows(sweep, setting, plus_minus):
-            lines.append(_bar([*map(_md, names), *cells]))
+    for i, row in enumerate(table.rows):
+        cells = [
+            f"**{_md(text)}**" if (i, j) in table.best else _md(text) for j, text in enumerate(row)
+        ]
+        lines.append(_bar(cells))
     return "\n".join([*lines, ""])
 
 
-def _bar(cells: Sequence[str]) -> str:
+def _bar(cells: Iterable[str]) -> str:
     return "| " + " | ".join(cells) + " |"
 
 
 def _md(text: str) -> str:
-    """Escape what Markdown would read as form; underscores inside a word are none."""
+    """Escape what Markdown would read as formatting; an underscore inside a word is none."""
     text = re.sub(r"[\\`*<>|$~\[\]]", r"\\\g<0>", " ".join(text.split()))
     return re.sub(r"(?<![^\W_])_|_(?![^\W_])", r"\\_", text)
 
 
-def caption(sweep: Sweep, *, where: str = "±") -> str:
-    """Return what the numbers of a table are, over which seeds, and how many are missing.
+def latex(table: Table) -> str:
+    r"""Return a table as LaTeX, with a caption, a label and the marked cells in bold.
 
-    `where` says what marks a half-width.
+    Args:
+        table: The table.
+
+    Returns:
+        Text that ends with a line break. It needs the booktabs package.
     """
-    said = f"Mean over {seeds_text(sweep)}"
-    if any(len(entry.summary.seeds) > 1 for entry in sweep.entries.values()):
-        said += f", {where} the half-width of its {interval(sweep)}"
-    missing = missing_text(sweep)
-    return f"{said}. {missing}" if missing else f"{said}."
-
-
-def interval(sweep: Sweep) -> str:
-    """Return in words which intervals a sweep has."""
-    return STUDENT if sweep.published is None else AS_PAPER
-
-
-def latex(sweep: Sweep) -> str:
-    """Return one sweep as a LaTeX table in the paper's form; it needs the booktabs package."""
-    columns = ("r" if sweep.numeric else "l") + "r" * len(sweep.methods)
-    head = [_tex_symbol(sweep.symbol)]
-    words = caption(sweep, where="in parentheses")
-    if sweep.published is not None:
-        columns, head = columns[0] + "l" + columns[1:], [*head, ""]
+    columns = ("r" if table.numeric else "l") + "l" * (table.labels - 1)
+    columns += "r" * (len(table.head) - table.labels)
     lines = [
         r"% Needs \usepackage{booktabs}.",
         r"\begin{table}",
-        rf"\caption{{{_tex(f'{sweep.title}. {words}')}}}",
+        rf"\caption{{{_tex(f'{table.title}. {table.caption}')}}}",
+        rf"\label{{tab:{slug(table.label or table.title)}}}",
         r"\centering",
         r"\footnotesize",
         rf"\begin{{tabular}}{{{columns}}}",
         r"\toprule",
-        _tex_row([*head, *map(_tex, sweep.methods)]),
+        _tex_row([_tex_symbol(table.head[0]), *map(_tex, table.head[1:])]),
         r"\midrule",
     ]
-    for i, setting in enumerate(sweep.settings):
-        if i > 0 and sweep.published is not None:
+    for i, row in enumerate(table.rows):
+        if i > 0 and i in table.groups:
             lines.append(r"\addlinespace")
-        for names, cells in _rows(sweep, setting, parentheses):
-            first, *rest = map(_tex, names)
-            # The comma of a label is a comma; that of a number parts thousands.
-            first = first.replace(",", r"\,") if sweep.numeric else first
-            lines.append(_tex_row([first, *rest, *map(_tex, cells)]))
+        cells = [
+            rf"\textbf{{{_tex(text)}}}" if (i, j) in table.best else _tex(text)
+            for j, text in enumerate(row)
+        ]
+        if table.numeric:  # the comma of a number separates thousands; that of a name is a comma
+            cells[0] = cells[0].replace(",", r"\,")
+        lines.append(_tex_row(cells))
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", r"\end{table}", ""])
+
+
+def slug(text: str) -> str:
+    """Return text as a name of lower-case letters, digits and hyphens.
+
+    >>> slug("Over / time")
+    'over-time'
+    """
+    return re.sub(r"[^A-Za-z0-9]+", "-", text).strip("-").lower() or "table"
 
 
 def _tex_row(cells: Sequence[str]) -> str:
@@ -116,7 +128,7 @@ def _tex_row(cells: Sequence[str]) -> str:
 
 _GREEK = {"α": "alpha", "β": "beta", "γ": "gamma", "δ": "delta", "ε": "epsilon", "η": "eta"}
 _GREEK |= {"θ": "theta", "λ": "lambda", "μ": "mu", "ρ": "rho", "σ": "sigma", "τ": "tau"}
-# A bracket or a star that begins a row would belong to the end of the row above it.
+# A bracket or a star at the beginning of a row would belong to the end of the row above it.
 _SPECIAL = (
     {char: f"\\{char}" for char in "%&_#${}"}
     | {char: f"{{{char}}}" for char in "[]*"}
@@ -141,128 +153,49 @@ def _tex(text: str) -> str:
 
 def _tex_symbol(symbol: str) -> str:
     """Return one letter as mathematics, and more than one as words."""
-    if len(symbol) == 1 and symbol.isascii():
-        return rf"\({symbol}\)"
-    return _tex(symbol)
+    return rf"\({symbol}\)" if len(symbol) == 1 and symbol.isascii() else _tex(symbol)
 
 
-def _rows(
-    sweep: Sweep, setting: Setting, form: Callable[[float, float], str]
-) -> list[tuple[list[str], list[str]]]:
-    """Return the rows of one setting: the names on their left, and the entries.
+def csv_text(head: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
+    r"""Return rows as CSV. Numbers are exact, NaN and None are empty.
 
-    Where there is a paper, what it says stands below what was measured, and a name tells which is
-    which.
+    A spreadsheet takes text that begins with `=`, `+`, `-` or `@` for a formula, so such text gets
+    an apostrophe before it. Numbers stay numbers.
+
+    Args:
+        head: The names of the columns.
+        rows: The cells, row by row.
+
+    Returns:
+        The text, with one line per row.
+
+    >>> csv_text(["name", "x"], [["=cmd", -1.5]])
+    "name,x\n'=cmd,-1.5\n"
     """
-    entries = [sweep.entry(setting, method) for method in sweep.methods]
-    here = [_cell(entry, lambda e: _here(e, form)) for entry in entries]
-    if sweep.published is None:
-        return [([setting.label], here)]
-    theirs = [_cell(entry, lambda e: _published(e, form)) for entry in entries]
-    differences = [_cell(entry, lambda e: percent(e.difference)) for entry in entries]
-    return [
-        ([setting.label, "here"], here),
-        (["", "paper"], theirs),
-        (["", "difference"], differences),
-    ]
+    text = io.StringIO(newline="")
+    writer = csv.writer(text)  # its line ends are "\r\n", so that it quotes a cell with "\r"
+    writer.writerow(map(_csv_cell, head))
+    writer.writerows([_csv_cell(cell) for cell in row] for row in rows)
+    return text.getvalue().replace("\r\n", "\n")
 
 
-def _cell(entry: Entry | None, text: Callable[[Entry], str]) -> str:
-    return MISSING if entry is None else text(entry)
+def frame_csv(frame: pd.DataFrame) -> str:
+    """Return a data frame as CSV, without its index, safe for spreadsheets.
+
+    Args:
+        frame: The data.
+
+    Returns:
+        The text, as `csv_text` writes it.
+    """
+    return csv_text(frame.columns, frame.itertuples(index=False, name=None))
 
 
-def _here(entry: Entry, form: Callable[[float, float], str]) -> str:
-    return form(entry.summary.regret, entry.summary.half_width)
-
-
-def _published(entry: Entry, form: Callable[[float, float], str]) -> str:
-    return MISSING if entry.published is None else form(*entry.published)
-
-
-def plus_minus(regret: float, half_width: float) -> str:
-    """Return a mean and its half-width, as 12.34 ± 0.56."""
-    return number(regret) if math.isnan(half_width) else f"{number(regret)} ± {half_width:,.2f}"
-
-
-def parentheses(regret: float, half_width: float) -> str:
-    """Return a mean and its half-width in the paper's form, as 12.34 (0.56)."""
-    shown = f"{regret:.2f}".replace("-", "−")
-    return shown if math.isnan(half_width) else f"{shown} ({half_width:.2f})"
-
-
-def number(value: float) -> str:
-    """Return a number as the tables show it."""
-    return f"{value:,.2f}".replace("-", "−")
-
-
-def percent(share: float) -> str:
-    """Return a relative difference as the tables show it."""
-    if math.isnan(share):
-        return MISSING
-    shown = f"{100 * share:+.1f}".replace("-", "−")
-    return "0.0 %" if shown in {"+0.0", "−0.0"} else f"{shown} %"
-
-
-def seeds_text(sweep: Sweep) -> str:
-    """Return over which seeds the entries are, in words; columns that differ are named."""
-    columns: dict[str, list[str]] = {}
-    for method in sweep.methods:
-        seeds = [entry.summary.seeds for entry in sweep.column(method)]
-        columns.setdefault(_column_seeds(seeds), []).append(method)
-    most = max(columns, key=lambda seeds: len(columns[seeds]))
-    others = [
-        f"{', '.join(methods)}: {seeds}" for seeds, methods in columns.items() if seeds != most
-    ]
-    return f"{most} ({'; '.join(others)})" if others else most
-
-
-def _column_seeds(entries: Sequence[tuple[int, ...]]) -> str:
-    """Return in words the seeds of the entries of one column."""
-    if len(set(entries)) > 1:
-        fewest, most = min(map(len, entries)), max(map(len, entries))
-        if fewest < most:
-            return f"{fewest} to {most} seeds"
-        return f"{most} {'seed' if most == 1 else 'seeds'}, not the same everywhere"
-    seeds = entries[0]
-    if len(seeds) == 1:
-        return f"seed {seeds[0]}"
-    if seeds == tuple(range(seeds[0], seeds[-1] + 1)):
-        return f"seeds {seeds[0]} to {seeds[-1]}"
-    return f"{len(seeds)} seeds"
-
-
-def missing_text(sweep: Sweep) -> str:
-    """Return how many cells are missing from the grid, as a sentence; empty where none is."""
-    seeds = {seed for entry in sweep.entries.values() for seed in entry.summary.seeds}
-    total = len(sweep.settings) * len(sweep.methods) * len(seeds)
-    missing = total - sum(len(entry.summary.seeds) for entry in sweep.entries.values())
-    if not missing:
+def _csv_cell(cell: Any) -> Any:
+    if isinstance(cell, str):
+        return f"'{cell}" if cell.startswith(("=", "+", "-", "@", "\t", "\r")) else cell
+    if cell is None or type(cell).__name__ in {"NAType", "NaTType"}:
         return ""
-    verb = "is" if missing == 1 else "are"
-    return f"Of {total:,} cells, {missing:,} {verb} missing: failed, or not run."
-
-
-def to_csv(sweeps: Sequence[Sweep]) -> str:
-    """Return all entries as CSV, one per line, unrounded."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    for sweep in sweeps:
-        for setting in sweep.settings:
-            writer.writerows(_csv_row(sweep, entry) for entry in sweep.row(setting))
-    return text.getvalue()
-
-
-def _csv_row(sweep: Sweep, entry: Entry) -> list[str]:
-    summary = entry.summary
-    setting = f"{entry.setting.value:.15g}" if sweep.numeric else entry.setting.label
-    row = [sweep.id, setting, entry.method, str(len(summary.seeds))]
-    row += [repr(summary.regret), _exact(summary.half_width)]
-    row.append("1.96 standard errors" if summary.as_paper else "Student")
-    if entry.published is None:
-        return [*row, "", "", ""]
-    return [*row, *map(repr, entry.published), _exact(entry.difference)]
-
-
-def _exact(value: float) -> str:
-    return "" if math.isnan(value) else repr(value)
+    if hasattr(cell, "item"):  # a NumPy scalar
+        cell = cell.item()
+    return "" if isinstance(cell, float) and cell != cell else cell  # noqa: PLR0124 - NaN

@@ -12,6 +12,8 @@ from enum import Enum
 from typing import TYPE_CHECKING, TypeAlias
 
 from crossbandit.algorithms import CrossGraph
+from crossbandit.report import Chart as Figure  # noqa: TC001 - `crossbandit.theory` exports it
+from crossbandit.report import Series, Shape  # noqa: F401 - likewise
 
 if TYPE_CHECKING:
     from crossbandit.errors import CheckFailedError
@@ -25,38 +27,6 @@ class Effort(Enum):
 
     QUICK = "quick"
     FULL = "full"
-
-
-class Shape(Enum):
-    """How the series of a figure are drawn."""
-
-    LINES = "lines"
-    STACKED = "stacked"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Series:
-    """One line or layer of a figure."""
-
-    name: str
-    x: tuple[float, ...]
-    y: tuple[float, ...]
-    half_widths: tuple[float, ...] | None = None
-    reference: bool = False  # a bound or a slope to compare with: drawn dashed
-
-
-@dataclass(frozen=True, kw_only=True)
-class Figure:
-    """What the page draws beside an outcome."""
-
-    title: str
-    x_label: str
-    y_label: str
-    series: tuple[Series, ...]
-    shape: Shape = Shape.LINES
-    x_log: bool = False
-    y_log: bool = False
-    x_names: tuple[str, ...] | None = None  # instead of numbers; x is then 0, 1, 2, ...
 
 
 @dataclass(frozen=True, kw_only=True)

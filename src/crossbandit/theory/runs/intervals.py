@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+
+from crossbandit.report.statistics import CONFIDENCE, half_width, slope
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from crossbandit.types import Floats
 
-CONFIDENCE = 0.95
 _RESAMPLES = 2_000
 
 
@@ -34,23 +34,8 @@ def mean_interval(values: npt.ArrayLike) -> tuple[float, float]:
     >>> mean, round(half_width, 3)
     (2.0, 2.484)
     """
-    from scipy.stats import t
-
     sample = np.asarray(values, dtype=np.float64)
-    if sample.size < 2:
-        return float(sample.mean()), math.nan
-    quantile = float(t.ppf(0.5 + CONFIDENCE / 2, sample.size - 1))
-    half_width = quantile * sample.std(ddof=1) / math.sqrt(sample.size)
-    return float(sample.mean()), float(half_width)
-
-
-def slope(x: npt.ArrayLike, y: npt.ArrayLike) -> float:
-    """Return the slope of the least-squares line through (log x, log y).
-
-    >>> round(slope([1, 4, 16], [3, 6, 12]), 12)
-    0.5
-    """
-    return float(np.log(y) @ _slope_weights(x))
+    return float(sample.mean()), half_width(sample)
 
 
 def slope_interval(x: npt.ArrayLike, samples: Floats, seed: int = 0) -> Interval:
@@ -62,7 +47,8 @@ def slope_interval(x: npt.ArrayLike, samples: Floats, seed: int = 0) -> Interval
     >>> slope_interval([1, 4, 16], np.array([[2.9, 3.1], [5.8, 6.2], [11.6, 12.4]])).low
     0.5
     """
-    weights = _slope_weights(x)
+    logs = np.log(x) - np.log(x).mean()
+    weights = logs / (logs @ logs)
     count = samples.shape[1]
     draws = np.random.default_rng(seed).integers(count, size=(_RESAMPLES, count))
     slopes = weights @ np.log(samples[:, draws].mean(axis=2))
@@ -70,11 +56,3 @@ def slope_interval(x: npt.ArrayLike, samples: Floats, seed: int = 0) -> Interval
     low, high = np.quantile(slopes, [tail, 1 - tail])
     numbers = (slope(x, samples.mean(axis=1)), float(low), float(high))
     return Interval(*(round(number, 12) for number in numbers))
-
-
-def _slope_weights(x: npt.ArrayLike) -> Floats:
-    """Return the weights of log y in the least-squares slope over log x."""
-    logs = np.log(x)
-    centred = logs - logs.mean()
-    result: Floats = centred / (centred @ centred)
-    return result

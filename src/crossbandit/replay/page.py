@@ -1,0 +1,233 @@
+"""A replay as files: the page, the tables, the curves and the figure."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import crossbandit
+from crossbandit.environments.auctions import FEEDBACK
+from crossbandit.replay.oracles import BestPolicy
+from crossbandit.replay.page_charts import bids_chart, charted, regret_chart, surplus_chart
+from crossbandit.report import (
+    Table,
+    check_folder,
+    draw_figure,
+    figure_files,
+    frame_csv,
+    markdown,
+    render,
+    write_files,
+)
+from crossbandit.report.text import MISSING, number
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pandas as pd
+
+    from crossbandit.replay.outcomes import Replay
+
+KINDS = {
+    "learner": "Learners",
+    "own": "What was bid",
+    "fitted": "Best responses to past prices",
+    "fixed": "Fixed fractions of the value",
+    "oracle": "Oracles: what could have been earned",
+}
+_FIGURES = tuple(f"replay.{kind}" for kind in ("png", "pdf", "svg"))
+WRITTEN = ("index.html", "table.md", "table.csv", "curves.csv", "bids.csv", *_FIGURES)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table, as text.
+
+    Attributes:
+        strategy: The name of the strategy.
+        kind: Its kind, a key of `KINDS`.
+        note: A remark, perhaps empty.
+        surplus: What it earned.
+        half_width: The half-width of the interval of the surplus, or nothing.
+        regret: What it lacks to the best fixed policy.
+        spend: What it paid.
+        won: The share of auctions that it won.
+        paid: The average payment for a win.
+        is_best: Whether it is the best of the fixed fractions.
+    """
+
+    strategy: str
+    kind: str
+    note: str
+    surplus: str
+    half_width: str
+    regret: str
+    spend: str
+    won: str
+    paid: str
+    is_best: bool
+
+    @property
+    def surplus_interval(self) -> str:
+        """The surplus with its half-width."""
+        return f"{self.surplus} ± {self.half_width}" if self.half_width else self.surplus
+
+
+def write(result: Replay, folder: Path, *, log: str, command: str) -> list[Path]:
+    """Write a replay into a folder.
+
+    Args:
+        result: The replay.
+        folder: A new folder, or that of an earlier replay.
+        log: The name of the log.
+        command: The command that makes this replay.
+
+    Returns:
+        The paths, in the order of `WRITTEN`.
+
+    Raises:
+        ResultsError: If the folder holds other files, or cannot be written.
+    """
+    check_folder(folder, WRITTEN, "a replay")
+    digits = money_digits(result)
+    charts = (surplus_chart(result, digits), regret_chart(result, digits), bids_chart(result))
+    texts = (
+        page(result, log=log, command=command),
+        table_text(result, log=log),
+        *map(frame_csv, (result.table(), result.curves(), result.bid_curves())),
+    )
+    drawn = draw_figure(charts, columns=3, shared_legend=True)
+    return write_files(
+        folder, dict(zip(WRITTEN, texts, strict=False)) | figure_files(drawn, "replay")
+    )
+
+
+def page(result: Replay, *, log: str, command: str) -> str:
+    """Return the page of a replay.
+
+    Args:
+        result: The replay.
+        log: The name of the log.
+        command: The command that makes this replay.
+
+    Returns:
+        HTML. The same replay gives the same text.
+    """
+    digits = money_digits(result)
+    lines = rows(result)
+    return render(
+        "crossbandit.replay",
+        "replay.html",
+        title=title(log),
+        kind="replay",
+        names=[one.strategy for one in charted(result)],
+        charts={
+            "over-time": [regret_chart(result, digits), surplus_chart(result, digits)],
+            "bids": [bids_chart(result)],
+        },
+        result=result,
+        summary=summary(result),
+        groups=[
+            (heading, inside)
+            for kind, heading in KINDS.items()
+            if (inside := [line for line in lines if line.kind == kind])
+        ],
+        has_intervals=any(line.half_width for line in lines),
+        has_own=any(line.kind == "own" for line in lines),
+        comparator=BestPolicy.name,
+        left_out=left_out(result),
+        facts=_facts(result, command),
+        table_csv=frame_csv(result.table()),
+    )
+
+
+def title(log: str) -> str:
+    """Return the heading of a replay."""
+    return f"{log}, replayed"
+
+
+def summary(result: Replay) -> str:
+    """Return what a replay shows, in one sentence."""
+    return f"What each strategy would have earned in {result.auctions:,} first-price auctions."
+
+
+def rows(result: Replay) -> list[Row]:
+    """Return the lines of the table, in the order of the replay."""
+    frame = result.table()
+    digits = money_digits(result)
+    price_digits = _digits(float(frame["average_price"].max()), 4)
+    best = {one.strategy for one in charted(result) if one.kind == "fixed"}
+    return [_row(row, digits, price_digits, best) for _, row in frame.iterrows()]
+
+
+def _row(row: pd.Series[float], digits: int, price_digits: int, best: set[str]) -> Row:
+    half = float(row["half_width"])
+    return Row(
+        strategy=str(row["strategy"]),
+        kind=str(row["kind"]),
+        note=str(row["note"]),
+        surplus=number(row["surplus"], digits),
+        half_width="" if math.isnan(half) else number(half, digits),
+        regret=number(row["regret"], digits),
+        spend=number(row["spend"], digits),
+        won=f"{100 * row['win_rate']:.1f} %",
+        paid=number(row["average_price"], price_digits) if row["win_rate"] > 0 else MISSING,
+        is_best=row["strategy"] in best,
+    )
+
+
+def money_digits(result: Replay) -> int:
+    """Return with how many decimals the largest sum of money has five digits."""
+    return _digits(max(abs(one.mean_surplus) for one in result.outcomes), 5)
+
+
+def _digits(largest: float, digits: int) -> int:
+    return max(0, min(6, digits - 1 - math.floor(math.log10(largest)))) if largest > 0 else 2
+
+
+def table_text(result: Replay, *, log: str) -> str:
+    """Return the table and the notes as Markdown."""
+    table = Table(
+        title=title(log),
+        caption=summary(result),
+        head=("strategy", "surplus", "regret", "spend", "won", "paid", ""),
+        rows=tuple(
+            (r.strategy, r.surplus_interval, r.regret, r.spend, r.won, r.paid, r.note)
+            for r in rows(result)
+        ),
+    )
+    notes = "".join(f"- {note}\n" for note in result.notes)
+    return f"{markdown(table)}\n{notes}"
+
+
+def left_out(result: Replay) -> str:
+    """Introduce the list of bad lines. A stray quotation mark may make many lines one fault."""
+    were = "was" if result.bad == 1 else "were"
+    said = f"{result.bad:,} of {result.auctions + result.bad:,} lines {were} left out"
+    shown = sum(fault.lines for fault in result.faults)
+    return f"{said}:" if shown == result.bad else f"{said}. The first ten:"
+
+
+def _facts(result: Replay, command: str) -> list[tuple[str, str]]:
+    """Return how a replay was made: pairs of a name and a value."""
+    rules, seeds = result.rules, result.seeds
+    bids = rules.amounts
+    bad = f", {result.bad:,} bad lines left out" if result.bad else ""
+    return [
+        ("Command", command),
+        ("Version", f"Crossbandit {crossbandit.__version__}"),
+        ("Log", f"{result.auctions:,} auctions{bad}"),
+        ("Feedback", f"{result.feedback}: {FEEDBACK[result.feedback]}"),
+        ("Bids", f"{bids.size} from {bids[0]:g} to {bids[-1]:g}"),
+        ("Rules", f"reserve {_reserve(result)}, equal bids {rules.ties}, no bid above value"),
+        ("Seeds", str(seeds[0]) if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]}"),
+    ]
+
+
+def _reserve(result: Replay) -> str:
+    amount = f"{result.rules.reserve:g}"
+    if result.reserve_column is None:
+        return amount
+    least = f", at least {amount}" if result.rules.reserve else ""
+    return f"of each auction in column {result.reserve_column}{least}"

@@ -1,0 +1,124 @@
+"""Pages: one HTML file each, with its style, its script and its data inside. It loads nothing.
+
+A user of this module brings a template that extends `page.html` and a chart for each place that
+the template has. All text is escaped by Jinja.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from crossbandit.report import text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from jinja2 import Environment
+
+    from crossbandit.report.charts import Chart
+
+_SCRIPTS = ("drawing.js", "charts.js", "controls.js")
+KEYS = "Point at a chart, or focus it and use the arrow keys, to read the values."
+
+
+def render(
+    package: str,
+    template: str,
+    *,
+    title: str,
+    charts: Mapping[str, Sequence[Chart]],
+    names: Sequence[str] = (),
+    **values: Any,
+) -> str:
+    """Return a page as text.
+
+    Args:
+        package: The package whose folder `templates` holds the template.
+        template: The name of the template. It extends `page.html`.
+        title: The heading of the page.
+        charts: The charts by the place on the page that they belong to. Where there are several
+            for one place, the template has a control to choose between them.
+        names: The series that a reader can show and hide, in the order of their colours. Series
+            that are not among them have a legend below their chart.
+        values: What else the template uses.
+
+    Returns:
+        HTML. The same arguments give the same text.
+    """
+    data = {
+        "names": list(names),
+        "charts": {place: [chart.to_json() for chart in some] for place, some in charts.items()},
+    }
+    return (
+        _environment(package)
+        .get_template(template)
+        .render(
+            title=title,
+            names=names,
+            charts=charts,
+            keys=KEYS,
+            css=_asset("page.css"),
+            script="\n\n".join(map(_asset, _SCRIPTS)),
+            data=script_json(data),
+            **values,
+        )
+    )
+
+
+def script_json(data: object) -> str:
+    r"""Return data as JSON that cannot end the script element it stands in.
+
+    Args:
+        data: Lists, dictionaries, texts, and numbers that are finite.
+
+    Returns:
+        The JSON text.
+
+    >>> script_json({"a": "</script>"})
+    '{"a":"\\u003c/script>"}'
+    """
+    found = json.dumps(data, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return found.replace("<", "\\u003c")
+
+
+def _environment(package: str) -> Environment:
+    from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
+
+    own = PackageLoader("crossbandit.report")
+    loader = own if package == "crossbandit.report" else ChoiceLoader([PackageLoader(package), own])
+    environment = Environment(
+        loader=loader,
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters |= {
+        "number": text.number,
+        "percent": text.percent,
+        "p_value": text.p_value,
+        "count": text.count,
+        "words": _words,
+        "data_link": _data_link,
+    }
+    environment.globals["missing"] = text.MISSING
+    return environment
+
+
+def _words(sentence: str) -> str:
+    """Return text for people: with the apostrophe of a book. Jinja escapes it afterwards."""
+    return re.sub(r"(?<=\w)'(?=\w)", "\N{RIGHT SINGLE QUOTATION MARK}", sentence)
+
+
+def _data_link(content: str) -> str:
+    """Return an address that holds a CSV file."""
+    return f"data:text/csv;charset=utf-8,{quote(content)}"
+
+
+def _asset(name: str) -> str:
+    return (files("crossbandit.report") / "assets" / name).read_text(encoding="utf-8").strip()

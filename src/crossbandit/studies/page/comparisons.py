@@ -1,0 +1,93 @@
+"""How sure the differences between methods are, and how regret grows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from crossbandit.report.statistics import holm, paired_test, slope_interval
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from crossbandit.report.statistics import Estimate, PairedTest
+    from crossbandit.studies.page.sweeps import Entry, Setting, Sweep
+    from crossbandit.types import Floats
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two methods in one setting, compared seed by seed.
+
+    Attributes:
+        setting: The setting.
+        method: One method.
+        reference: The other method; differences are `method` minus `reference`.
+        test: The paired test over the seeds that both have.
+        adjusted: Its p-value, adjusted by Holm's method for all comparisons of the sweep.
+    """
+
+    setting: Setting
+    method: str
+    reference: str
+    test: PairedTest
+    adjusted: float
+
+
+@dataclass(frozen=True)
+class Exponent:
+    """The power of the axis that fits the mean final regret of a method.
+
+    Attributes:
+        method: The method.
+        points: The number of settings.
+        seeds: The number of seeds that all settings have.
+        estimate: The log-log slope, with its interval over the seeds.
+    """
+
+    method: str
+    points: int
+    seeds: int
+    estimate: Estimate
+
+
+def compare(sweep: Sweep) -> list[Comparison]:
+    """Compare all pairs of methods in every setting; those against the first method come first."""
+    pairs = [
+        (setting, second, first)
+        for setting in sweep.settings
+        for first, second in combinations(sweep.row(setting), 2)
+        if set(first.summary.seeds) & set(second.summary.seeds)
+    ]
+    tests = [paired_test(*_common([entry, other])) for _, entry, other in pairs]
+    adjusted = holm([test.p_value for test in tests])
+    return [
+        Comparison(setting, entry.method, other.method, test, p)
+        for (setting, entry, other), test, p in zip(pairs, tests, adjusted, strict=True)
+    ]
+
+
+def exponents(sweep: Sweep) -> list[Exponent]:
+    """Return how the regret of every method grows along the axis, where that has a logarithm."""
+    if not sweep.numeric or any(setting.value <= 0 for setting in sweep.settings):
+        return []
+    found = []
+    for method in sweep.methods:
+        column = sweep.column(method)
+        samples = _common(column)
+        if len(column) < 2 or not samples.size or samples.mean(axis=1).min() <= 0:
+            continue
+        x = [entry.setting.value for entry in column]
+        estimate = slope_interval(x, samples)
+        found.append(Exponent(method, len(column), samples.shape[1], estimate))
+    return found
+
+
+def _common(entries: Sequence[Entry]) -> Floats:
+    """Return the final regrets (entries, seeds) under the seeds that all entries have."""
+    by_seed = [dict(zip(e.summary.seeds, e.summary.finals, strict=True)) for e in entries]
+    seeds = sorted(set.intersection(*map(set, by_seed))) if by_seed else []
+    return np.array([[finals[seed] for seed in seeds] for finals in by_seed], dtype=np.float64)

@@ -1,0 +1,141 @@
+"""What the runs were made with, and what a reader has to know about that."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from crossbandit.report.text import count, ranges
+from crossbandit.studies.page.labels import as_text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pandas as pd
+
+    from crossbandit.studies.page.summaries import Summary
+    from crossbandit.studies.page.sweeps import Sweep
+
+Facts = tuple[tuple[str, str], ...]
+
+_NAMES = {
+    "commit": "Commit",
+    "python": "Python",
+    "numpy": "NumPy",
+    "numba": "Numba",
+    "processor": "Processor",
+}
+_UNKNOWN = "unknown"
+_PER_SEED = "seed"  # the table_seed of an environment that draws a table for every seed
+_SHOWN = 4  # values of a fact that the page lists
+
+
+def facts(frame: pd.DataFrame, summaries: Sequence[Summary], command: str) -> Facts:
+    """Return what was run, with what, and on which grid."""
+    found = _values(frame)
+    return (
+        ("Command", command),
+        ("Version", f"Crossbandit {_listed(found.pop('crossbandit'))}"),
+        *((_NAMES.get(name, name), _listed(values)) for name, values in found.items()),
+        ("Runs", f"{len(frame):,}, with {int(frame['horizon'].sum()):,} rounds in all"),
+        *_parts(summaries),
+        *_loss_tables(summaries),
+    )
+
+
+def warnings(frame: pd.DataFrame) -> tuple[str, ...]:
+    """Return a sentence if the runs were not all made with the same versions and processor."""
+    mixed = {name: values for name, values in _values(frame).items() if len(values) > 1}
+    if not mixed:
+        return ()
+    what = ", ".join(_NAMES.get(name, "Crossbandit") for name in mixed)
+    sentence = (
+        "The runs of this study were not all made with the same software and processor. They "
+        f"differ in: {what}. Differences between cells may be differences between these."
+    )
+    return (sentence,)
+
+
+def _values(frame: pd.DataFrame) -> dict[str, list[str]]:
+    """Return the values of every fact about the runs, those of the version first."""
+    cells = [_parsed(text) for text in _column(frame, "provenance")]
+    versions = [str(version) for version in frame["version"]]
+    names = dict.fromkeys(name for cell in cells for name in cell)
+    return {
+        "crossbandit": list(dict.fromkeys(versions)),
+        **{
+            name: list(dict.fromkeys(str(cell.get(name) or _UNKNOWN) for cell in cells))
+            for name in sorted(names, key=[*_NAMES, *names].index)
+            if name != "crossbandit"
+        },
+    }
+
+
+def _column(frame: pd.DataFrame, name: str) -> list[Any]:
+    return list(frame[name]) if name in frame.columns else []
+
+
+def _parsed(text: object) -> dict[str, Any]:
+    found = json.loads(text) if isinstance(text, str) else text
+    return found if isinstance(found, dict) else {}
+
+
+def _listed(values: Sequence[str]) -> str:
+    more = len(values) - _SHOWN
+    return ", ".join(values[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
+
+
+def _parts(summaries: Sequence[Summary]) -> list[tuple[str, str]]:
+    """Return one fact per part: its environments, algorithms and seeds."""
+    found = []
+    for part in dict.fromkeys(summary.part for summary in summaries):
+        inside = [summary for summary in summaries if summary.part == part]
+        settings = {str((s.environment, sorted(s.setting.items()))) for s in inside}
+        methods = {str((s.algorithm, sorted(s.parameters.items()))) for s in inside}
+        seeds = sorted({seed for summary in inside for seed in summary.seeds})
+        counts = [count(len(settings), "environment"), count(len(methods), "algorithm")]
+        text = f"{' × '.join(counts)} × {count(len(seeds), 'seed')}: {ranges(seeds)}"
+        found.append((f"Part {part}" if part else "Grid", text))
+    return found
+
+
+def _loss_tables(summaries: Sequence[Summary]) -> list[tuple[str, str]]:
+    """Return whether all seeds share one table of losses, for the environments that have tables."""
+    kinds: dict[bool, list[str]] = {}
+    for summary in summaries:
+        if "table_seed" in summary.setting:
+            per_seed = summary.setting["table_seed"] == _PER_SEED
+            kinds.setdefault(per_seed, []).append(summary.environment)
+    if not kinds:
+        return []
+    texts = {
+        True: "a new table of losses for every seed, so that intervals cover the draw of the table",
+        False: "one table of losses for all seeds, so that intervals do not cover the draw of the "
+        "table",
+    }
+    if len(kinds) == 1:
+        return [("Loss tables", texts[next(iter(kinds))].capitalize() + ".")]
+    said = [f"{', '.join(dict.fromkeys(names))}: {texts[kind]}" for kind, names in kinds.items()]
+    return [("Loss tables", "; ".join(said) + ".")]
+
+
+def tuned_parameters(sweeps: Sequence[Sweep]) -> list[tuple[str, str, str]]:
+    """Return the parameters that every entry ran with: place, method, parameters.
+
+    Entries of results that do not hold their parameters are left out.
+    """
+    return [
+        (
+            f"{sweep.id}, {sweep.place(setting)}" if len(sweeps) > 1 else sweep.place(setting),
+            entry.method,
+            ", ".join(f"{name} = {_short(value)}" for name, value in entry.summary.tuned.items()),
+        )
+        for sweep in sweeps
+        for setting in sweep.settings
+        for entry in sweep.row(setting)
+        if entry.summary.tuned
+    ]
+
+
+def _short(value: object) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else as_text(value)

@@ -1,0 +1,186 @@
+"""Summaries laid out for reading: settings down, methods across."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from crossbandit.studies.page import paper
+from crossbandit.studies.page.labels import method_key, method_labels
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from crossbandit.studies.page.summaries import Summary
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One environment of a sweep.
+
+    Attributes:
+        label: Its name.
+        value: Its place on the axis.
+    """
+
+    label: str
+    value: float
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What one method did in one setting.
+
+    Attributes:
+        setting: The setting.
+        method: The label of the method.
+        summary: Its runs.
+        published: What the paper has for it, if anything.
+    """
+
+    setting: Setting
+    method: str
+    summary: Summary
+    published: paper.Published | None = None
+
+    @property
+    def low(self) -> float:
+        """The lower end of the interval; the regret itself where there is none."""
+        half_width = self.summary.half_width
+        return self.summary.regret - (0.0 if math.isnan(half_width) else half_width)
+
+    @property
+    def difference(self) -> float:
+        """The relative difference from the paper; NaN where the paper has no number."""
+        if self.published is None:
+            return math.nan
+        return self.summary.regret / self.published.regret - 1.0
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """One table and one panel of the figure. Entries that were not run are absent.
+
+    Attributes:
+        id: A name that no other sweep of the report has.
+        title: The heading.
+        symbol: The name of what varies, before its value.
+        axis: The name of what varies, on an axis.
+        numeric: Whether the settings are numbers on an axis. Otherwise they are names.
+        settings: The settings, in order.
+        methods: The methods, in order.
+        entries: The entries by setting and method.
+        published: The table of the paper, if this is one.
+        panel: What tells this panel from the others of its part; "" for the only one.
+        group: The part whose other panels share the axis of regret; "" for an axis of its own.
+        allows_log: Whether those panels can all have logarithmic axes.
+    """
+
+    id: str
+    title: str
+    symbol: str
+    axis: str
+    numeric: bool
+    settings: tuple[Setting, ...]
+    methods: tuple[str, ...]
+    entries: Mapping[tuple[Setting, str], Entry]
+    published: paper.PublishedSweep | None = None
+    panel: str = ""
+    group: str = ""
+    allows_log: bool = True
+
+    @property
+    def is_logarithmic(self) -> bool:
+        """Whether all numbers, and the lower ends of all intervals, have a logarithm."""
+        return (
+            self.allows_log
+            and self.numeric
+            and len(self.settings) > 1
+            and all(setting.value > 0 for setting in self.settings)
+            and self.is_positive
+        )
+
+    @property
+    def is_positive(self) -> bool:
+        """Whether all intervals lie above zero."""
+        return all(entry.low > 0 for entry in self.entries.values())
+
+    def place(self, setting: Setting) -> str:
+        """Return a setting with the name of what varies."""
+        return f"{self.symbol} = {setting.label}" if self.numeric else setting.label
+
+    def full_place(self, setting: Setting) -> str:
+        """Return a setting with the name of what varies, and the panel."""
+        return ", ".join(filter(None, (self.place(setting), self.panel)))
+
+    def row(self, setting: Setting) -> list[Entry]:
+        """Return the entries of one setting, in the order of the methods."""
+        found = (self.entries.get((setting, method)) for method in self.methods)
+        return [entry for entry in found if entry is not None]
+
+    def column(self, method: str) -> list[Entry]:
+        """Return the entries of one method, in the order of the settings."""
+        found = (self.entries.get((setting, method)) for setting in self.settings)
+        return [entry for entry in found if entry is not None]
+
+    def best(self, setting: Setting) -> float:
+        """Return the lowest mean regret in a setting."""
+        return min(entry.summary.regret for entry in self.row(setting))
+
+
+def paper_sweep(published: paper.PublishedSweep, summaries: Sequence[Summary]) -> Sweep:
+    """Lay out one of the paper's sweeps.
+
+    Methods and points that the paper does not have are shown too, without a number beside them.
+    All have half-widths like the paper's.
+    """
+    part = [replace(s, as_paper=True) for s in summaries if belongs_to(published, s)]
+    labels = method_labels(part)
+    values = sorted({summary.setting[published.variable] for summary in part})
+    settings = {value: Setting(f"{value:,}", float(value)) for value in values}
+    papers: dict[str, None] = {}
+    others: dict[str, None] = {}
+    entries: dict[tuple[Setting, str], Entry] = {}
+    for summary in sorted(part, key=_paper_order):
+        value, method = summary.setting[published.variable], paper_method(summary)
+        label = labels[method_key(summary)] if method is None else method
+        number = published.entries.get(value, {}).get(method or "")
+        entries[settings[value], label] = Entry(settings[value], label, summary, number)
+        (others if method is None else papers)[label] = None
+    return Sweep(
+        id=published.part,
+        title=published.title,
+        symbol=published.symbol,
+        axis=published.name,
+        numeric=True,
+        settings=tuple(settings.values()),
+        methods=tuple({**papers, **others}),
+        entries=entries,
+        published=published,
+    )
+
+
+def _paper_order(summary: Summary) -> int:
+    """Return the column of the paper's table; methods of others keep their order after them."""
+    method = paper_method(summary)
+    return len(paper.METHODS) if method is None else paper.METHODS.index(method)
+
+
+def belongs_to(published: paper.PublishedSweep, summary: Summary) -> bool:
+    """Return whether this is a point of the paper's sweep, or continues it."""
+    setting = {**paper.BENCHMARK, "name": summary.environment, **summary.setting}
+    wanted = {**paper.BENCHMARK, **published.fixed}
+    return (
+        summary.part == published.part
+        and isinstance(setting.get(published.variable), int)
+        and all(setting.get(name) == value for name, value in wanted.items())
+    )
+
+
+def paper_method(summary: Summary) -> str | None:
+    """Return which of the paper's methods this is; None if it has another tuning than the paper."""
+    by_hand = {name for name, value in summary.parameters.items() if value != "experiment"}
+    if summary.algorithm not in paper.METHODS or by_hand - {"id", "name"}:
+        return None
+    return summary.algorithm

@@ -1,0 +1,89 @@
+"""The page of `crossbandit verify`: a line per statement of the paper, and the charts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from crossbandit.report import check_folder, csv_text, render, write_files
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    from crossbandit.theory.statements import Outcome
+
+WRITTEN = ("index.html", "statements.csv")
+_COLUMNS = ("statement", "checked", "instances", "worst", "passed", "judged", "as_written", "note")
+
+
+def write(
+    outcomes: Sequence[Outcome], folder: Path, facts: Iterable[tuple[str, str]]
+) -> list[Path]:
+    """Write the page, and the same lines as CSV.
+
+    Args:
+        outcomes: What the checks found, in the order of the paper.
+        folder: A new folder, or that of an earlier page.
+        facts: How the page was made: pairs of a name and a value.
+
+    Returns:
+        The paths, in the order of `WRITTEN`.
+
+    Raises:
+        ResultsError: If the folder holds other files, or cannot be written.
+    """
+    check_folder(folder, WRITTEN, "an earlier verify")
+    rows = ([getattr(outcome, name) for name in _COLUMNS] for outcome in outcomes)
+    texts = (page(outcomes, facts), csv_text(_COLUMNS, rows))
+    return write_files(folder, dict(zip(WRITTEN, texts, strict=True)))
+
+
+def page(outcomes: Sequence[Outcome], facts: Iterable[tuple[str, str]]) -> str:
+    """Return the page.
+
+    Args:
+        outcomes: What the checks found, in the order of the paper.
+        facts: How the page was made: pairs of a name and a value.
+
+    Returns:
+        HTML. The same arguments give the same text.
+    """
+    charts = [outcome.figure for outcome in outcomes if outcome.figure is not None]
+    return render(
+        "crossbandit.theory",
+        "verify.html",
+        title="The paper's statements, executed",
+        kind="verification",
+        charts={f"chart-{i}": [chart] for i, chart in enumerate(charts)},
+        tally=tally(outcomes),
+        lines=[(outcome, *_verdict(outcome)) for outcome in outcomes],
+        facts=list(facts),
+    )
+
+
+def tally(outcomes: Sequence[Outcome]) -> str:
+    """Return how many checks passed, failed and were corrected, in a sentence.
+
+    Args:
+        outcomes: What the checks found.
+
+    Returns:
+        The sentence.
+    """
+    judged = [outcome.passed for outcome in outcomes if outcome.judged]
+    said = f"{sum(judged)} of {len(judged)} checks passed"
+    if not all(judged):
+        said += f", {judged.count(False)} failed"
+    corrected = sum(not outcome.as_written for outcome in outcomes)
+    if corrected:
+        said += f"; {corrected} {'holds' if corrected == 1 else 'hold'} in a corrected form only"
+    return f"{said}."
+
+
+def _verdict(outcome: Outcome) -> tuple[str, str]:
+    """Return the style of a verdict, and its word."""
+    if not outcome.judged:
+        return "not-judged", "measured"
+    if not outcome.passed:
+        return "not-met", "failed"
+    return ("met", "passed") if outcome.as_written else ("not-judged", "corrected")

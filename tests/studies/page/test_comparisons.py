@@ -1,0 +1,77 @@
+"""Paired tests between methods, and exponents with intervals."""
+
+import csv
+import io
+import math
+
+import pandas as pd
+import pytest
+
+from crossbandit.report.statistics import paired_test
+from crossbandit.studies.page import compose, tables
+from tests.studies.page.frames import row
+
+
+def frame(regrets: dict[str, dict[int, dict[int, float]]]) -> pd.DataFrame:
+    """Return a study from regrets by algorithm, horizon and seed."""
+    return pd.DataFrame(
+        row("p", {"horizon": horizon}, name, seed, regret)
+        for name, by_horizon in regrets.items()
+        for horizon, by_seed in by_horizon.items()
+        for seed, regret in by_seed.items()
+    )
+
+
+def test_methods_are_compared_on_the_seeds_that_both_have() -> None:
+    first = {0: 10.0, 1: 20.0, 2: 30.0}
+    second = {1: 21.0, 2: 33.0, 3: 99.0}
+    report = compose(frame({"a": {5: first}, "b": {5: second}}), command="")
+    (one,) = report.comparisons["p"]
+    assert (one.method, one.reference) == ("b", "a")
+    assert one.test == paired_test([21.0, 33.0], [20.0, 30.0])
+    assert one.adjusted == one.test.p_value
+
+
+def test_all_pairs_are_compared_and_adjusted_together() -> None:
+    regrets = {name: {5: {0: i, 1: 2 * i, 2: i}} for i, name in enumerate("abc", 1)}
+    report = compose(frame(regrets), command="")  # type: ignore[arg-type]
+    compared = report.comparisons["p"]
+    assert [(one.method, one.reference) for one in compared] == [("b", "a"), ("c", "a"), ("c", "b")]
+    smallest = min(compared, key=lambda one: one.test.p_value)
+    assert smallest.adjusted == pytest.approx(min(1, 3 * smallest.test.p_value))
+    text = tables.comparisons_csv(report.comparisons, report.sweeps)
+    rows = list(csv.DictReader(io.StringIO(text)))
+    assert [float(r["difference"]) for r in rows] == [one.test.difference for one in compared]
+    assert [float(r["p_value_holm"]) for r in rows] == [one.adjusted for one in compared]
+
+
+def test_seeds_that_do_not_meet_are_not_compared() -> None:
+    report = compose(frame({"a": {5: {0: 1.0}}, "b": {5: {1: 1.0}}}), command="")
+    assert report.comparisons["p"] == []
+
+
+def test_a_single_seed_has_a_difference_and_no_p_value() -> None:
+    report = compose(frame({"a": {5: {0: 1.0}}, "b": {5: {0: 3.0}}}), command="")
+    (one,) = report.comparisons["p"]
+    assert one.test.difference == 2.0
+    assert math.isnan(one.adjusted)
+
+
+def test_exponents_are_of_powers() -> None:
+    regrets = {
+        "root": {t: {s: (1 + s / 10) * t**0.5 for s in range(3)} for t in (100, 400, 900)},
+        "line": {t: {s: (1 + s / 10) * t for s in range(3)} for t in (100, 400, 900)},
+    }
+    found = compose(frame(regrets), command="").exponents["p"]
+    assert [(one.method, one.points, one.seeds) for one in found] == [
+        ("root", 3, 3),
+        ("line", 3, 3),
+    ]
+    assert [one.estimate.value for one in found] == pytest.approx([0.5, 1.0])
+    assert [one.estimate.half_width for one in found] == pytest.approx([0, 0], abs=1e-12)
+
+
+def test_regret_that_is_not_positive_has_no_exponent() -> None:
+    regrets = {"a": {1: {0: -1.0}, 2: {0: 1.0}}, "b": {1: {0: 1.0}, 2: {0: 2.0}}}
+    (one,) = compose(frame(regrets), command="").exponents["p"]
+    assert one.method == "b"
