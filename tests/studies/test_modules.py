@@ -10,10 +10,10 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from crossbandit import studies
+from crossbandit import modules, studies
 from crossbandit.algorithms import algorithm, registered
 from crossbandit.errors import StudyError, StudyFileError
-from crossbandit.studies import ChangedModulesWarning, Study, build, store
+from crossbandit.studies import ChangedModulesWarning, Study, database
 
 OWN = '''
 """An algorithm that plays like obpc-exp3."""
@@ -53,16 +53,16 @@ environments = [{{ name = "paper-benchmark", radius = 1, arms = 5, contexts = 7 
 def loaded() -> Iterator[None]:
     """Let no file of a test be known to the next."""
     yield
-    for name in build._NAMES:
+    for name in modules._OWN:
         sys.modules.pop(name, None)
-    build._NAMES.clear()
+    modules._OWN.clear()
 
 
-def write(folder: Path, *, eta: str = "0.1", modules: str = '"own.py"') -> Path:
+def write(folder: Path, *, eta: str = "0.1", names: str = '"own.py"') -> Path:
     folder.mkdir(exist_ok=True)
     (folder / "own.py").write_text(OWN.format(helper="helper"))
     (folder / "helper.py").write_text(f"ETA = {eta}\n")
-    (folder / "own.toml").write_text(STUDY.format(modules=modules))
+    (folder / "own.toml").write_text(STUDY.format(modules=names))
     return folder / "own.toml"
 
 
@@ -76,9 +76,9 @@ def rate() -> float:
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_module_may_import_the_file_beside_it(jobs: int, tmp_path: Path) -> None:
     before = list(sys.path)
-    outcome = studies.run(Study.from_toml(write(tmp_path)), tmp_path / "out", jobs=jobs)
+    summary = studies.run(Study.from_toml(write(tmp_path)), tmp_path / "out", jobs=jobs)
     assert sys.path == before
-    assert (outcome.computed, outcome.failed) == (6, 0)
+    assert (summary.computed, summary.failed) == (6, 0)
 
 
 def test_a_module_may_import_the_package_beside_it(tmp_path: Path) -> None:
@@ -89,7 +89,7 @@ def test_a_module_may_import_the_package_beside_it(tmp_path: Path) -> None:
     (tmp_path / "own.py").write_text(OWN.format(helper="rates.slow"))
     study = Study.from_toml(path)
     assert rate() == 0.25
-    assert set(build.source_hashes(study.modules)) == {
+    assert set(modules.source_hashes(study.modules)) == {
         "own.py",
         "rates/__init__.py",
         "rates/slow.py",
@@ -113,22 +113,22 @@ def test_files_of_one_name_in_two_folders(tmp_path: Path) -> None:
         assert rate() == expected
 
 
-@pytest.mark.parametrize("modules", ['"own.py", "more.py"', '"more.py", "own.py"'])
-def test_a_module_may_be_named_and_imported(modules: str, tmp_path: Path) -> None:
-    path = write(tmp_path, modules=modules)
+@pytest.mark.parametrize("names", ['"own.py", "more.py"', '"more.py", "own.py"'])
+def test_a_module_may_be_named_and_imported(names: str, tmp_path: Path) -> None:
+    path = write(tmp_path, names=names)
     (tmp_path / "more.py").write_text("from own import Own\n")
     assert len(Study.from_toml(path).cells) == 6
 
 
 def test_a_file_does_not_take_the_place_of_an_installed_module(tmp_path: Path) -> None:
-    path = write(tmp_path, modules='"random.py"')
+    path = write(tmp_path, names='"random.py"')
     (tmp_path / "own.py").rename(tmp_path / "random.py")
     assert len(Study.from_toml(path).cells) == 6
     assert importlib.import_module("random") is random
 
 
 def test_modules_of_other_names(tmp_path: Path) -> None:
-    path = write(tmp_path, modules='"my-own.v2.py"')
+    path = write(tmp_path, names='"my-own.v2.py"')
     (tmp_path / "own.py").rename(tmp_path / "my-own.v2.py")
     assert len(Study.from_toml(path).cells) == 6
 
@@ -161,11 +161,11 @@ def test_a_changed_module_is_said(tmp_path: Path) -> None:
     with (tmp_path / "own.py").open("a") as file:
         file.write("\n# another rule\n")
     # Only the cells with an algorithm of one's own: the others are what they were.
-    message = r"^own\.py has changed since 3 of these cells were computed\. They are kept .*--out"
+    message = r"^own\.py has changed since 3 of these cells were computed\. The cells are kept .*--out"
     for _ in range(2):  # as long as it is so
         with pytest.warns(ChangedModulesWarning, match=message):
-            outcome = studies.run(Study.from_toml(path), tmp_path / "out", jobs=1)
-        assert (outcome.computed, outcome.kept) == (0, 6)
+            summary = studies.run(Study.from_toml(path), tmp_path / "out", jobs=1)
+        assert (summary.computed, summary.kept) == (0, 6)
     write(tmp_path)
     assert quietly(path) == 0
 
@@ -214,9 +214,9 @@ def test_an_importable_module_is_looked_at_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.syspath_prepend(tmp_path)
-    path = write(tmp_path, modules='"own"')
+    path = write(tmp_path, names='"own"')
     study = Study.from_toml(path)
-    assert set(build.source_hashes(study.modules)) == {"own.py"}
+    assert set(modules.source_hashes(study.modules)) == {"own.py"}
     for name in ("own", "helper"):
         monkeypatch.delitem(sys.modules, name)
 
@@ -224,7 +224,7 @@ def test_an_importable_module_is_looked_at_too(
 def test_results_from_before_files_were_noted(tmp_path: Path) -> None:
     path = write(tmp_path)
     assert quietly(path) == 6
-    with duckdb.connect(tmp_path / "out" / store.FILE_NAME) as connection:
+    with duckdb.connect(tmp_path / "out" / database.FILE_NAME) as connection:
         connection.execute("DROP TABLE sources")
     write(tmp_path, eta="0.125")
     assert quietly(path) == 0

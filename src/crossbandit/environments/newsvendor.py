@@ -108,7 +108,7 @@ class NewsvendorRules(AmountRules):
         return earned
 
 
-@register("newsvendor")
+@register("newsvendor", random_losses=True)
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Newsvendor(BlockEnvironment):
     """A newsvendor who may order 0, ..., `orders` - 1 units.

@@ -125,7 +125,7 @@ class SellerRules(AmountRules):
         return earned
 
 
-@register("posted-price")
+@register("posted-price", random_losses=True)
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PostedPrice(BlockEnvironment):
     """A seller who may post `prices` prices up to 1; a context tells the cost.

@@ -42,7 +42,7 @@ def mail_rows(spam: npt.ArrayLike) -> Floats:
     return rows
 
 
-@register("spam")
+@register("spam", random_losses=True)
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Spam(BlockEnvironment):
     """Messages of which about `share` are spam; arm 0 blocks them, arm 1 delivers them.
