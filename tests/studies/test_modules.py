@@ -2,6 +2,7 @@
 
 import importlib
 import random
+import subprocess
 import sys
 import warnings
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from crossbandit import modules, studies
 from crossbandit.algorithms import algorithm, registered
 from crossbandit.errors import StudyError, StudyFileError
 from crossbandit.studies import ChangedModulesWarning, Study, database
+from tests.studies.helpers import crossbandit
 
 OWN = '''
 """An algorithm that plays like obpc-exp3."""
@@ -142,6 +144,144 @@ def test_a_module_that_fails_leaves_nothing_behind(tmp_path: Path) -> None:
     assert sys.path == before
     with pytest.raises(StudyError, match="There is no Python file"):
         studies.load_modules([tmp_path / "nowhere.py"])
+
+
+COMPILED = '''
+"""An algorithm whose step is compiled, with a named tuple for its state."""
+
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numba
+import numpy as np
+
+from crossbandit.algorithms import Algorithm, PerContextExp3, register
+
+
+class Totals(NamedTuple):
+    numbers: np.ndarray
+
+
+@numba.njit(cache=True)
+def step(state, x):
+    for i in range(state.numbers.size):
+        state.numbers[i] += x
+    return state.numbers.sum()
+
+
+@register
+@dataclass(frozen=True, kw_only=True)
+class Compiled(Algorithm):
+    """Plays like obpc-exp3."""
+
+    id: ClassVar[str] = "own"
+
+    def start(self, problem, *, seed):
+        step(Totals(np.zeros(3)), 1.0)
+        print("compiled", sum(step.stats.cache_misses.values()), flush=True)
+        return PerContextExp3().start(problem, seed=seed)
+'''
+
+
+def test_a_compiled_algorithm_is_compiled_once_and_beside_other_modules(tmp_path: Path) -> None:
+    """Studies that name it beside another file use the cache, and a script uses it as well."""
+    path = write(tmp_path, names='"own.py", "envs.py"')
+    (tmp_path / "own.py").write_text(COMPILED)
+    (tmp_path / "envs.py").write_text("X = 1\n")
+    out = tmp_path / "out"
+    results = [crossbandit("run", path, "--out", out / str(run), "--jobs", 1) for run in range(2)]
+    for result in results:
+        assert result.returncode == 0, result.stderr
+        assert "6 cells computed" in result.stdout
+    assert "compiled 1" in results[0].stdout
+    assert "compiled 1" not in results[1].stdout
+    assert "compiled 0" in results[1].stdout
+    script = (
+        "import own, numpy\n"
+        "own.step(own.Totals(numpy.zeros(3)), 1.0)\n"
+        "print(sum(own.step.stats.cache_misses.values()))\n"
+    )
+    command = [sys.executable, "-c", script]
+    result_of_script = subprocess.run(
+        command, cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert result_of_script.stdout == "0\n"
+
+
+def test_a_second_file_leaves_the_first_loaded(tmp_path: Path) -> None:
+    Study.from_toml(write(tmp_path / "one"))
+    own, helper = sys.modules["own"], sys.modules["helper"]
+    (tmp_path / "two").mkdir()
+    (tmp_path / "two" / "more.py").write_text("X = 1\n")
+    modules.load_modules([tmp_path / "one" / "own.py", tmp_path / "two" / "more.py"])
+    assert sys.modules["own"] is own
+    assert sys.modules["helper"] is helper
+    assert sys.modules["more"].X == 1
+
+
+def test_two_files_of_one_name_in_one_study(tmp_path: Path) -> None:
+    write(tmp_path / "one")
+    write(tmp_path / "two")
+    with pytest.raises(StudyError, match="have the same name. Rename one of them"):
+        modules.load_modules([tmp_path / "one" / "own.py", tmp_path / "two" / "own.py"])
+
+
+@pytest.mark.parametrize("status", ["0", "1", "'bye'"])
+def test_a_module_that_exits_is_an_error(status: str, tmp_path: Path) -> None:
+    path = write(tmp_path)
+    (tmp_path / "own.py").write_text(f"import sys\nsys.exit({status})\n")
+    message = rf"line 4, key 'study\.modules'.*cannot be loaded: it called sys\.exit\({status}\)"
+    with pytest.raises(StudyFileError, match=message):
+        Study.from_toml(path)
+
+
+def test_modules_are_announced_before_they_run(tmp_path: Path) -> None:
+    told: list[str] = []
+    path = write(tmp_path)
+    (tmp_path / "own.py").write_text("raise OSError")
+    with pytest.raises(StudyFileError):
+        Study.from_toml(path, announce=told.append)
+    assert told == [str(tmp_path / "own.py")]
+
+
+def test_loading_modules_does_not_load_studies() -> None:
+    script = "import sys, crossbandit.modules; print('crossbandit.studies' in sys.modules)"
+    command = [sys.executable, "-c", script]
+    result = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert result.stdout == "False\n"
+
+
+NOTEBOOK = """
+import sys
+from dataclasses import dataclass
+from typing import ClassVar
+from crossbandit import studies
+from crossbandit.algorithms import PerContextExp3, register
+from crossbandit.errors import StudyError
+
+@register
+@dataclass(frozen=True, kw_only=True)
+class Own(PerContextExp3):
+    id: ClassVar[str] = "own"
+
+study = studies.Study.from_toml(sys.argv[1])
+print(studies.run(study, sys.argv[2], jobs=1).computed)
+try:
+    studies.run(study, sys.argv[3], jobs=2)
+except StudyError as error:
+    print(error)
+"""
+
+
+def test_a_class_of_a_notebook_cannot_reach_workers_and_that_is_said(tmp_path: Path) -> None:
+    path = write(tmp_path, names="")
+    command = [sys.executable, "-c", NOTEBOOK, path, tmp_path / "a", tmp_path / "b"]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    computed, said = result.stdout.splitlines()
+    assert computed == "6"
+    assert said.startswith("Own ('own') is defined in a notebook or in the script that runs.")
+    assert "jobs=1" in said
 
 
 # --------------------------------------------------------------------------------------- changes

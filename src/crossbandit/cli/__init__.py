@@ -5,12 +5,17 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from types import FrameType
 
 INTERRUPTED = 130  # the status by which a shell reports that Ctrl-C has ended a command
 
 
 def main() -> None:
     """Run the command line. Ctrl-C ends it with one line and the status 130, at any time."""
+    signal.signal(signal.SIGINT, _interrupt)
     try:
         from crossbandit.cli.app import run_command  # takes about a second
 
@@ -19,6 +24,19 @@ def main() -> None:
         end_interrupted("Stopped.")
     finally:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the command is done; Python cleans up
+
+
+def _interrupt(_: int, frame: FrameType | None) -> None:
+    """Raise KeyboardInterrupt, unless a module is being loaded: then end the process.
+
+    Some extension modules abort the process with a message of their own if the code that loads
+    them raises an exception.
+    """
+    while frame is not None:
+        if frame.f_code.co_filename.startswith("<frozen importlib"):
+            end_interrupted("Stopped.")
+        frame = frame.f_back
+    raise KeyboardInterrupt
 
 
 def end_interrupted(sentence: str) -> None:
