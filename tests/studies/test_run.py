@@ -1,3 +1,4 @@
+import errno
 import os
 import random
 import shutil
@@ -20,6 +21,7 @@ from crossbandit.studies import (
     FailedCellsWarning,
     Study,
     StudyProgress,
+    StudyWarning,
     database,
     display,
     execute,
@@ -195,13 +197,14 @@ def size(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.iterdir()) if folder.exists() else 0
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
-def test_a_study_survives_kill_9_at_any_moment(jobs: int, tmp_path: Path) -> None:
+def test_a_study_with_workers_survives_kill_9(tmp_path: Path) -> None:
+    """With workers, and from the command line; `test_kills` has many more kills."""
+    jobs = 2
     path = mischief(tmp_path, '{ id = "slow", seconds = 0.02 }, "obpc-exp3"', seeds="0..149")
     out = tmp_path / "out"
     moments = random.Random(jobs)  # noqa: S311 - not for secrets
     kept: dict[tuple[str, str], object] = {}
-    for attempt in range(4 if jobs == 1 else 3):
+    for attempt in range(3):
         process = start("run", path, "--out", out, "--jobs", jobs)
         before = size(out)
         while attempt > 0 and size(out) <= before:  # the first dies before it has begun
@@ -445,6 +448,19 @@ def test_quiet_is_quiet() -> None:
 
 
 # ------------------------------------------------------------------------------------ arguments
+
+
+def test_a_system_without_shared_memory_runs_in_one_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read_only(*_: object) -> None:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr("multiprocessing.synchronize.SemLock.__init__", read_only)
+    with pytest.warns(StudyWarning, match=r"is /dev/shm writable\?.* one process"):
+        summary = studies.run(small(), tmp_path, jobs=2)
+    assert summary.computed == 12
+    assert studies.run(small(), tmp_path / "one", jobs=1).computed == 12  # without a warning
 
 
 def test_bad_arguments_are_refused(tmp_path: Path) -> None:

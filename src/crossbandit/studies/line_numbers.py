@@ -122,6 +122,8 @@ class _Scanner:
             bare = self._skip(_BARE_KEY)
             keys.append(bare or tomllib.loads(f"key = {self._skip(_STRING)}")["key"])
             self._skip(_SPACE)
+            if len(keys) > _MOST_LEVELS:
+                raise RecursionError
             if not self._text.startswith(".", self._at):
                 return keys
             self._at += 1

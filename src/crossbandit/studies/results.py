@@ -133,7 +133,10 @@ def _later_columns(connection: Any, table: str, names: Iterable[str]) -> str:
 def _fetch(connection: Any, query: str) -> pd.DataFrame:
     rows = connection.execute(query).fetchall()
     names = [column[0] for column in connection.description]
-    return pd.DataFrame(rows, columns=names)
+    frame = pd.DataFrame(rows, columns=names)
+    for name in _OPTIONAL.intersection(names):
+        frame[name] = frame[name].astype(object).where(frame[name].notna(), None)
+    return frame
 
 
 def _check_cells(frame: pd.DataFrame) -> None:
