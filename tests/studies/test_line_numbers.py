@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from crossbandit.studies.library import _text
-from crossbandit.studies.line_numbers import KeyPath, first_excess, line_numbers
+from crossbandit.studies.line_numbers import KeyPath, line_numbers
 
 NASTY = """
 # [not.a.table]

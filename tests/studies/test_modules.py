@@ -222,7 +222,7 @@ def test_a_second_file_leaves_the_first_loaded(tmp_path: Path) -> None:
 def test_two_files_of_one_name_in_one_study(tmp_path: Path) -> None:
     write(tmp_path / "one")
     write(tmp_path / "two")
-    with pytest.raises(StudyError, match="have the same name. Rename one of them"):
+    with pytest.raises(StudyError, match="have the same name"):
         modules.load_modules([tmp_path / "one" / "own.py", tmp_path / "two" / "own.py"])
 
 
@@ -275,7 +275,8 @@ except StudyError as error:
 
 def test_a_class_of_a_notebook_cannot_reach_workers_and_that_is_said(tmp_path: Path) -> None:
     path = write(tmp_path, names="")
-    command = [sys.executable, "-c", NOTEBOOK, path, tmp_path / "a", tmp_path / "b"]
+    folders = [str(tmp_path / "a"), str(tmp_path / "b")]
+    command = [sys.executable, "-c", NOTEBOOK, str(path), *folders]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
     computed, said = result.stdout.splitlines()
@@ -301,7 +302,7 @@ def test_a_changed_module_is_said(tmp_path: Path) -> None:
     with (tmp_path / "own.py").open("a") as file:
         file.write("\n# another rule\n")
     # Only the cells with an algorithm of one's own: the others are what they were.
-    message = r"^own\.py has changed since 3 of these cells were computed\. The cells are kept .*--out"
+    message = r"^own\.py has changed since 3 of these cells were computed\. .* kept .*--out"
     for _ in range(2):  # as long as it is so
         with pytest.warns(ChangedModulesWarning, match=message):
             summary = studies.run(Study.from_toml(path), tmp_path / "out", jobs=1)

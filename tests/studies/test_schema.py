@@ -197,6 +197,8 @@ eta = [0.1,
        0.2]
 """
 
+MANY = [i / 1000 for i in range(1, 1000)]
+
 MISTAKES = [
     ("[study]", "[stuby]", 1, "stuby", "Did you mean 'study'?"),
     ('name = "s"', 'nam = "s"', 2, "study.nam", "Did you mean 'name'?"),
@@ -257,8 +259,7 @@ MISTAKES = [
     ("0.2]", "0.1]", 18, "part.algorithms", "the same as entry 1"),
     (
         'id = "cross-graph"',
-        f'id = "cross-graph"\ngamma = {[i / 1000 for i in range(1, 1000)]}\n'
-        f"rho = {[i / 1000 for i in range(1, 1000)]}\nbeta = {list(range(1, 20))}",
+        f'id = "cross-graph"\ngamma = {MANY}\nrho = {MANY}\nbeta = {list(range(1, 20))}',
         18,
         "part.algorithms",
         "more than 10,000,000 combinations",
