@@ -84,6 +84,10 @@ def test_workers_end_with_a_parent_that_is_killed(tmp_path: Path) -> None:
     path = mischief(tmp_path, '{ id = "slow", seconds = 30.0 }', seeds="0..9")
     process = start("run", path, "--out", tmp_path / "out", "--jobs", 2)
     children = _wait_for(lambda: [c for c in _children(process.pid) if "loky" in _command(c)])
+    for child in children:  # Ctrl-C cannot interrupt them while they load their modules
+        status = Path(f"/proc/{child}/status").read_text()
+        blocked = int(re.search(r"SigBlk:\s*(\w+)", status)[1], 16)  # type: ignore[index]
+        assert blocked & 1 << (signal.SIGINT - 1)
     time.sleep(1.0)
     process.kill()
     began = time.monotonic()

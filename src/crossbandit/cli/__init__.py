@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from types import FrameType
 
+STOPPED = "Stopped."
 INTERRUPTED = 130  # the status by which a shell reports that Ctrl-C has ended a command
 
 
@@ -21,36 +22,21 @@ def main() -> None:
 
         run_command()
     except KeyboardInterrupt:
-        end_interrupted("Stopped.")
+        print(STOPPED, file=sys.stderr)
+        sys.exit(INTERRUPTED)
     finally:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the command is done; Python cleans up
 
 
 def _interrupt(_: int, frame: FrameType | None) -> None:
-    """Raise KeyboardInterrupt, unless a module is being loaded: then end the process.
+    """Raise KeyboardInterrupt, unless a module is being loaded: then end the process at once.
 
     Some extension modules abort the process with a message of their own if the code that loads
     them raises an exception.
     """
     while frame is not None:
         if frame.f_code.co_filename.startswith("<frozen importlib"):
-            end_interrupted("Stopped.")
+            print(STOPPED, file=sys.stderr, flush=True)
+            os._exit(INTERRUPTED)
         frame = frame.f_back
     raise KeyboardInterrupt
-
-
-def end_interrupted(sentence: str) -> None:
-    """End the process after Ctrl-C: print one line, and exit with the status 130.
-
-    The process ends at once. A second Ctrl-C would interrupt the usual clean-up of Python with a
-    traceback. There is nothing to lose: results are stored, and workers end with this process.
-
-    Args:
-        sentence: The line; empty if it has been printed already.
-    """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    if sentence:
-        print(sentence, file=sys.stderr)
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(INTERRUPTED)

@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 import crossbandit
-from crossbandit.cli import INTERRUPTED, end_interrupted
 from crossbandit.cli.export import export
 from crossbandit.cli.list_names import list_names
 from crossbandit.cli.make_log import make_log
@@ -70,10 +69,9 @@ def run_command() -> None:
         _print_error(f"There is not enough memory for this. {error}")
         sys.exit(1)
     except SystemExit as end:
-        if end.code == INTERRUPTED:
-            # Typer turns Ctrl-C into a silent end, unless a command has said something.
-            silent = isinstance(getattr(end.__context__, "__cause__", None), KeyboardInterrupt)
-            end_interrupted("Stopped." if silent else "")
+        # Typer turns Ctrl-C into a silent end.
+        if isinstance(getattr(end.__context__, "__cause__", None), KeyboardInterrupt):
+            raise KeyboardInterrupt from None
         raise
 
 

@@ -54,6 +54,8 @@ class Pool:
                 pre_dispatch=ahead or 2 * self.workers,
                 max_nbytes=None,
             )
+        if self.settings.get("backend") == "loky":
+            _start_resource_trackers()
         with interrupts_blocked():  # workers start here
             results: Iterator[list[CellResult | CellFailure]] = parallel(
                 delayed(run_batch)(batch) for batch in batches
@@ -100,6 +102,16 @@ def _local(jobs: int | None) -> Pool:
         "initargs": (os.getpid(),),
     }
     return Pool(jobs or cpu_count(), settings, (BrokenProcessPool,))
+
+
+def _start_resource_trackers() -> None:
+    """Start the helper processes of workers now: starting one unblocks the signals of a thread."""
+    from multiprocessing import resource_tracker
+
+    from joblib.externals.loky.backend import resource_tracker as loky_tracker
+
+    resource_tracker.ensure_running()
+    loky_tracker.ensure_running()
 
 
 def _has_semaphores() -> bool:

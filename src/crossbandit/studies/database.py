@@ -120,6 +120,10 @@ def clear_errors(path: Path, action: str) -> Iterator[None]:
     """Turn an error of DuckDB into a sentence on the file, and on what to do."""
     try:
         yield
+    except RuntimeError as error:
+        if "Query interrupted" in str(error):  # this is how DuckDB reports Ctrl-C
+            raise KeyboardInterrupt from error
+        raise
     except duckdb.Error as error:
         text = f"{path} cannot be {action}: {_first_line(error)}{_advice(error)}"
         raise ResultsError(text) from error
