@@ -32,6 +32,7 @@ Modules = Annotated[
 # What stands for characters that a terminal cannot show.
 _PLAIN = {
     "−": "-",
+    "±": "+/-",
     "–": "-",  # noqa: RUF001
     "—": "-",
     "×": "x",
