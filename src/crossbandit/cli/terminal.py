@@ -29,6 +29,7 @@ Modules = Annotated[
     ),
 ]
 
+
 # What stands for characters that a terminal cannot show.
 _PLAIN = {
     "−": "-",
