@@ -54,8 +54,8 @@ def cells_per_second(backend: str = "local", jobs: int = 2) -> float:
 def _seconds(study: studies.Study, *, jobs: int, backend: str = "local") -> float:
     with tempfile.TemporaryDirectory() as folder:
         began = time.perf_counter()
-        outcome = studies.run(study, Path(folder), jobs=jobs, backend=backend)
+        summary = studies.run(study, Path(folder), jobs=jobs, backend=backend)
         seconds = time.perf_counter() - began
-    if outcome.computed != len(study.cells):
-        raise RuntimeError(f"Only {outcome.computed} of {len(study.cells)} cells were computed.")
+    if summary.computed != len(study.cells):
+        raise RuntimeError(f"Only {summary.computed} of {len(study.cells)} cells were computed.")
     return seconds

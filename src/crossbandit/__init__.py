@@ -8,32 +8,34 @@ Playing an arm reveals the losses of its neighbours in a feedback graph, in ever
 >>> run.final_regret < 300
 True
 
-What an embedded learner does not need is loaded when it is first named: `crossbandit.applications`,
+Every name is loaded when it is first used, and so are the packages `crossbandit.applications`,
 `checks`, `gym`, `replay`, `report`, `studies` and `theory`.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from crossbandit import environments, errors, graphs
-from crossbandit.algorithms import (
-    Algorithm,
-    CrossGraph,
-    CrossGraphAdaptive,
-    CrossGraphKnown,
-    Decision,
-    Learner,
-    PerContextExp3,
-    PerContextGraph,
-    SchneiderZimmert,
-    load,
-    tuning,
-)
-from crossbandit.environments import Environment
-from crossbandit.errors import CrossbanditError
-from crossbandit.graphs import FeedbackGraph
-from crossbandit.problem import Problem
-from crossbandit.simulation import Run, simulate, simulate_many
+if TYPE_CHECKING:
+    from crossbandit import environments, errors, graphs
+    from crossbandit.algorithms import (
+        Algorithm,
+        CrossGraph,
+        CrossGraphAdaptive,
+        CrossGraphKnown,
+        Decision,
+        Learner,
+        PerContextExp3,
+        PerContextGraph,
+        SchneiderZimmert,
+        load,
+        tuning,
+    )
+    from crossbandit.environments import Environment
+    from crossbandit.errors import CrossbanditError
+    from crossbandit.graphs import FeedbackGraph
+    from crossbandit.problem import Problem
+    from crossbandit.simulation import Run, simulate_many
+    from crossbandit.simulation.simulate import simulate
 
 __version__ = "0.1.0"
 
@@ -61,12 +63,46 @@ __all__ = [
     "tuning",
 ]
 
-_ON_DEMAND = ("applications", "checks", "gym", "replay", "report", "studies", "theory")
+_PACKAGES = (
+    "algorithms",
+    "applications",
+    "checks",
+    "environments",
+    "errors",
+    "graphs",
+    "gym",
+    "replay",
+    "report",
+    "simulation",
+    "studies",
+    "theory",
+)
+# The modules that have the other names.
+_HOMES = {
+    "Environment": "environments",
+    "CrossbanditError": "errors",
+    "FeedbackGraph": "graphs",
+    "Problem": "problem",
+    "Run": "simulation",
+    "simulate": "simulation",
+    "simulate_many": "simulation",
+}
 
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> object:
-        """Load a room that an embedded learner does not need, when it is first named."""
-        if name in _ON_DEMAND:
+        """Load a name when it is first used.
+
+        So the command line can handle Ctrl-C before anything heavy is loaded, and a worker process
+        can watch its parent.
+        """
+        if name in _PACKAGES:
             return import_module(f"crossbandit.{name}")
-        raise AttributeError(f"module 'crossbandit' has no attribute {name!r}")
+        if name not in __all__:
+            raise AttributeError(f"module 'crossbandit' has no attribute {name!r}")
+        home = import_module(f"crossbandit.{_HOMES.get(name, 'algorithms')}")
+        globals()[name] = value = getattr(home, name)
+        return value
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__, *_PACKAGES})

@@ -1,16 +1,22 @@
 """How the command begins and how it fails, whatever the command."""
 
+import os
+import re
+import signal
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
 import crossbandit
-from crossbandit import cli
-from crossbandit.cli.app import app
+from crossbandit.cli.app import app, run_command
 from crossbandit.cli.run import _study
+from tests.studies.helpers import SMALL, mischief, start
 
 
 def test_the_package_runs_as_a_module() -> None:
@@ -27,20 +33,107 @@ def test_a_mistake_is_a_sentence_and_no_traceback() -> None:
     assert "Traceback" not in result.stderr
 
 
-def test_an_interrupt_while_loading_is_quiet(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    class Interrupting:
-        def find_spec(self, name: str, *_: object) -> None:
-            if name == "crossbandit.cli.app":
-                raise KeyboardInterrupt
+INTERRUPTED_IMPORT = """
+import sys
 
-    monkeypatch.delitem(sys.modules, "crossbandit.cli.app", raising=False)
-    monkeypatch.setattr(sys, "meta_path", [Interrupting(), *sys.meta_path])
-    with pytest.raises(SystemExit) as ended:
-        cli.main()
-    assert ended.value.code == 130
-    assert capsys.readouterr().err == ""
+class Interrupting:
+    def find_spec(self, name, *_):
+        if name == module:
+            raise KeyboardInterrupt
+
+module = sys.argv.pop(1)
+sys.meta_path.insert(0, Interrupting())
+from crossbandit.cli import main
+main()
+"""
+
+
+# Everything that takes long to load is loaded after the command can handle Ctrl-C.
+@pytest.mark.parametrize("module", ["numpy", "numba", "crossbandit.cli.app", "duckdb", "joblib"])
+def test_an_interrupt_while_loading_is_one_line(module: str, tmp_path: Path) -> None:
+    (tmp_path / "small.toml").write_text(SMALL)
+    arguments = ["run", str(tmp_path / "small.toml"), "--out", str(tmp_path / "out"), "--jobs", "2"]
+    result = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED_IMPORT, module, *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == 130, result.stderr
+    assert re.fullmatch(r"(0 of 12 cells\n)?Stopped\.[^\n]*\n", result.stderr)
+
+
+def test_ctrl_c_at_any_time_is_one_line_and_the_status_130(tmp_path: Path) -> None:
+    path = mischief(tmp_path, '{ id = "slow", seconds = 0.1 }', seeds="0..199")
+    for delay in (0.3, 0.8, 1.4, 2.2):
+        arguments = [sys.executable, "-m", "crossbandit", "run", str(path), "--quiet"]
+        process = subprocess.Popen(
+            [*arguments, "--out", str(tmp_path / "out"), "--jobs", "2"],
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        time.sleep(delay)
+        os.killpg(process.pid, signal.SIGINT)  # to the workers as well, as a terminal does
+        _, errors = process.communicate(timeout=60)
+        assert process.returncode == 130, errors
+        assert re.fullmatch(r"Stopped\.[^\n]*\n", errors)
+
+
+def test_workers_end_with_a_parent_that_is_killed(tmp_path: Path) -> None:
+    path = mischief(tmp_path, '{ id = "slow", seconds = 30.0 }', seeds="0..9")
+    process = start("run", path, "--out", tmp_path / "out", "--jobs", 2)
+    children = _wait_for(lambda: [c for c in _children(process.pid) if "loky" in _command(c)])
+    for child in children:  # Ctrl-C cannot interrupt them while they load their modules
+        status = Path(f"/proc/{child}/status").read_text()
+        blocked = int(re.search(r"SigBlk:\s*(\w+)", status)[1], 16)  # type: ignore[index]
+        assert blocked & 1 << (signal.SIGINT - 1)
+    time.sleep(1.0)
+    process.kill()
+    began = time.monotonic()
+    process.communicate(timeout=30)
+    _wait_for(lambda: not any("loky" in _command(child) for child in children))
+    assert time.monotonic() - began < 5.0
+
+
+def _wait_for(condition: Callable[[], Any]) -> Any:
+    end = time.monotonic() + 30
+    while time.monotonic() < end:
+        found = condition()
+        if found:
+            return found
+        time.sleep(0.05)
+    raise TimeoutError
+
+
+def _children(pid: int) -> list[int]:
+    children = Path(f"/proc/{pid}/task/{pid}/children")
+    return [int(child) for child in children.read_text().split()]
+
+
+def _command(pid: int) -> str:
+    """Return the command of a process; empty if it has ended."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text()
+    except OSError:
+        return ""
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252"])
+def test_output_that_is_not_utf_8(encoding: str) -> None:
+    script = (
+        "from crossbandit.cli.terminal import allow_any_encoding, notify, say\n"
+        "allow_any_encoding()\n"
+        "say('\\u22121.5 \\u03b1 \\u4e2d'); notify('\\u2212')\n"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", script],
+        capture_output=True,
+        encoding=encoding,
+        check=True,
+        env={**os.environ, "PYTHONIOENCODING": encoding},
+    )
+    assert (result.stdout, result.stderr) == ("-1.5 alpha ?\n", "-\n")
 
 
 @pytest.mark.parametrize("name", ["runs [old]", "x[/y]", "a:x:b"])
@@ -60,7 +153,7 @@ def test_a_folder_with_the_name_of_a_shipped_study_does_not_hide_it(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "quick").mkdir()
-    assert _study("quick").name == "quick"
+    assert _study("quick", quiet=True).name == "quick"
 
 
 def test_too_little_memory_is_a_sentence(
@@ -71,7 +164,7 @@ def test_too_little_memory_is_a_sentence(
 
     monkeypatch.setattr("crossbandit.cli.app.app", full)
     with pytest.raises(SystemExit) as ended:
-        cli.main()
+        run_command()
     assert ended.value.code == 1
     expected = "Error: There is not enough memory for this. Unable to allocate 8 EiB\n"
     assert capsys.readouterr().err == expected

@@ -71,7 +71,8 @@ def test_a_results_file_by_itself_gives_the_same_page(folder: Path, tmp_path: Pa
 
 def test_cells_that_failed_are_named(tmp_path: Path) -> None:
     path = mischief(tmp_path, '"raising"')
-    studies.run(studies.Study.from_toml(path), tmp_path / "out", jobs=1)
+    with pytest.warns(studies.FailedCellsWarning):
+        studies.run(studies.Study.from_toml(path), tmp_path / "out", jobs=1)
     line = "paper-benchmark, raising, seed 6: RuntimeError: boom"
     result = CliRunner().invoke(app, ["report", str(tmp_path / "out")])
     assert result.exit_code == 0, result.output

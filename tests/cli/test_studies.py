@@ -110,8 +110,10 @@ def test_run_load_export(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert "results/small/results.parquet" in call("export", "results/small", "--to", "parquet")
     table = duckdb.from_parquet("results/small/results.parquet")
     assert table.columns == list(frame.columns)
-    assert table.fetchall()[3][:14] == tuple(frame.iloc[3])[:14]
-    assert table.fetchall()[3][15] == frame["curve_regret"][3]
+    row = dict(zip(table.columns, table.fetchall()[3], strict=True))
+    for name in ("cell", "algorithm", "seed", "final_regret", "provenance", "parameters.eta"):
+        assert row[name] == frame[name][3]
+    assert row["curve_regret"] == frame["curve_regret"][3]
     call("export", "results/small/results.duckdb", "--to", "csv", "--out", "here.csv")
     with Path("here.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
@@ -138,7 +140,10 @@ def test_output_of_a_process(tmp_path: Path) -> None:
     assert result.stdout.startswith("9 cells computed in ")
     assert "1 failed" in result.stdout
     assert "Failed: raising on paper-benchmark, seed 6" in result.stderr
-    assert "RuntimeError: boom" in result.stderr
+    source = tmp_path / "mischief.py"
+    assert f"This study runs the code of {source}\n" in result.stderr
+    line = 1 + source.read_text().splitlines().index('            raise RuntimeError("boom")')
+    assert f"RuntimeError: boom ({source}, line {line}, in start)\n" in result.stderr
     assert "10 of 10 cells, 1 failed" in result.stderr
     quiet = crossbandit("run", path, "--out", tmp_path / "out", "--jobs", 1, "--quiet")
     assert quiet.returncode == 1

@@ -2,11 +2,11 @@
 
 import pytest
 
+from crossbandit import modules
 from crossbandit.algorithms import algorithm
-from crossbandit.studies import build
 
 
 @pytest.fixture(autouse=True)
 def registry(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(algorithm._ALGORITHMS, "_builders", algorithm.registered())
-    monkeypatch.setattr(build, "_LOADED", {})
+    monkeypatch.setattr(modules, "_LOADED", {})

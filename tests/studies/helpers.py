@@ -119,13 +119,15 @@ def start(*arguments: object) -> subprocess.Popen[str]:
     )
     assert process.stderr is not None
     line = process.stderr.readline()
+    while "runs the code" in line:
+        line = process.stderr.readline()
     assert " of " in line, line + process.stderr.read()
     return process
 
 
 def content(source: Path) -> dict[tuple[str, str], dict[str, Any]]:
     """Return everything that must not depend on where and when a cell was computed."""
-    frame = studies.load(source).drop(columns=["seconds"])
+    frame = studies.load(source).drop(columns=["seconds", "provenance"])
     rows = frame.astype(object).where(frame.notna(), None).to_dict("records")
     return {(row["part"], row["cell"]): row for row in rows}
 

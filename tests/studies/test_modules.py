@@ -2,6 +2,7 @@
 
 import importlib
 import random
+import subprocess
 import sys
 import warnings
 from collections.abc import Iterator
@@ -10,10 +11,11 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from crossbandit import studies
+from crossbandit import modules, studies
 from crossbandit.algorithms import algorithm, registered
 from crossbandit.errors import StudyError, StudyFileError
-from crossbandit.studies import ChangedModulesWarning, Study, build, store
+from crossbandit.studies import ChangedModulesWarning, Study, database
+from tests.studies.helpers import crossbandit
 
 OWN = '''
 """An algorithm that plays like obpc-exp3."""
@@ -53,16 +55,16 @@ environments = [{{ name = "paper-benchmark", radius = 1, arms = 5, contexts = 7 
 def loaded() -> Iterator[None]:
     """Let no file of a test be known to the next."""
     yield
-    for name in build._NAMES:
+    for name in modules._OWN:
         sys.modules.pop(name, None)
-    build._NAMES.clear()
+    modules._OWN.clear()
 
 
-def write(folder: Path, *, eta: str = "0.1", modules: str = '"own.py"') -> Path:
+def write(folder: Path, *, eta: str = "0.1", names: str = '"own.py"') -> Path:
     folder.mkdir(exist_ok=True)
     (folder / "own.py").write_text(OWN.format(helper="helper"))
     (folder / "helper.py").write_text(f"ETA = {eta}\n")
-    (folder / "own.toml").write_text(STUDY.format(modules=modules))
+    (folder / "own.toml").write_text(STUDY.format(modules=names))
     return folder / "own.toml"
 
 
@@ -76,9 +78,9 @@ def rate() -> float:
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_module_may_import_the_file_beside_it(jobs: int, tmp_path: Path) -> None:
     before = list(sys.path)
-    outcome = studies.run(Study.from_toml(write(tmp_path)), tmp_path / "out", jobs=jobs)
+    summary = studies.run(Study.from_toml(write(tmp_path)), tmp_path / "out", jobs=jobs)
     assert sys.path == before
-    assert (outcome.computed, outcome.failed) == (6, 0)
+    assert (summary.computed, summary.failed) == (6, 0)
 
 
 def test_a_module_may_import_the_package_beside_it(tmp_path: Path) -> None:
@@ -89,7 +91,7 @@ def test_a_module_may_import_the_package_beside_it(tmp_path: Path) -> None:
     (tmp_path / "own.py").write_text(OWN.format(helper="rates.slow"))
     study = Study.from_toml(path)
     assert rate() == 0.25
-    assert set(build.source_hashes(study.modules)) == {
+    assert set(modules.source_hashes(study.modules)) == {
         "own.py",
         "rates/__init__.py",
         "rates/slow.py",
@@ -113,22 +115,22 @@ def test_files_of_one_name_in_two_folders(tmp_path: Path) -> None:
         assert rate() == expected
 
 
-@pytest.mark.parametrize("modules", ['"own.py", "more.py"', '"more.py", "own.py"'])
-def test_a_module_may_be_named_and_imported(modules: str, tmp_path: Path) -> None:
-    path = write(tmp_path, modules=modules)
+@pytest.mark.parametrize("names", ['"own.py", "more.py"', '"more.py", "own.py"'])
+def test_a_module_may_be_named_and_imported(names: str, tmp_path: Path) -> None:
+    path = write(tmp_path, names=names)
     (tmp_path / "more.py").write_text("from own import Own\n")
     assert len(Study.from_toml(path).cells) == 6
 
 
 def test_a_file_does_not_take_the_place_of_an_installed_module(tmp_path: Path) -> None:
-    path = write(tmp_path, modules='"random.py"')
+    path = write(tmp_path, names='"random.py"')
     (tmp_path / "own.py").rename(tmp_path / "random.py")
     assert len(Study.from_toml(path).cells) == 6
     assert importlib.import_module("random") is random
 
 
 def test_modules_of_other_names(tmp_path: Path) -> None:
-    path = write(tmp_path, modules='"my-own.v2.py"')
+    path = write(tmp_path, names='"my-own.v2.py"')
     (tmp_path / "own.py").rename(tmp_path / "my-own.v2.py")
     assert len(Study.from_toml(path).cells) == 6
 
@@ -142,6 +144,145 @@ def test_a_module_that_fails_leaves_nothing_behind(tmp_path: Path) -> None:
     assert sys.path == before
     with pytest.raises(StudyError, match="There is no Python file"):
         studies.load_modules([tmp_path / "nowhere.py"])
+
+
+COMPILED = '''
+"""An algorithm whose step is compiled, with a named tuple for its state."""
+
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numba
+import numpy as np
+
+from crossbandit.algorithms import Algorithm, PerContextExp3, register
+
+
+class Totals(NamedTuple):
+    numbers: np.ndarray
+
+
+@numba.njit(cache=True)
+def step(state, x):
+    for i in range(state.numbers.size):
+        state.numbers[i] += x
+    return state.numbers.sum()
+
+
+@register
+@dataclass(frozen=True, kw_only=True)
+class Compiled(Algorithm):
+    """Plays like obpc-exp3."""
+
+    id: ClassVar[str] = "own"
+
+    def start(self, problem, *, seed):
+        step(Totals(np.zeros(3)), 1.0)
+        print("compiled", sum(step.stats.cache_misses.values()), flush=True)
+        return PerContextExp3().start(problem, seed=seed)
+'''
+
+
+def test_a_compiled_algorithm_is_compiled_once_and_beside_other_modules(tmp_path: Path) -> None:
+    """Studies that name it beside another file use the cache, and a script uses it as well."""
+    path = write(tmp_path, names='"own.py", "envs.py"')
+    (tmp_path / "own.py").write_text(COMPILED)
+    (tmp_path / "envs.py").write_text("X = 1\n")
+    out = tmp_path / "out"
+    results = [crossbandit("run", path, "--out", out / str(run), "--jobs", 1) for run in range(2)]
+    for result in results:
+        assert result.returncode == 0, result.stderr
+        assert "6 cells computed" in result.stdout
+    assert "compiled 1" in results[0].stdout
+    assert "compiled 1" not in results[1].stdout
+    assert "compiled 0" in results[1].stdout
+    script = (
+        "import own, numpy\n"
+        "own.step(own.Totals(numpy.zeros(3)), 1.0)\n"
+        "print(sum(own.step.stats.cache_misses.values()))\n"
+    )
+    command = [sys.executable, "-c", script]
+    result_of_script = subprocess.run(
+        command, cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert result_of_script.stdout == "0\n"
+
+
+def test_a_second_file_leaves_the_first_loaded(tmp_path: Path) -> None:
+    Study.from_toml(write(tmp_path / "one"))
+    own, helper = sys.modules["own"], sys.modules["helper"]
+    (tmp_path / "two").mkdir()
+    (tmp_path / "two" / "more.py").write_text("X = 1\n")
+    modules.load_modules([tmp_path / "one" / "own.py", tmp_path / "two" / "more.py"])
+    assert sys.modules["own"] is own
+    assert sys.modules["helper"] is helper
+    assert sys.modules["more"].X == 1
+
+
+def test_two_files_of_one_name_in_one_study(tmp_path: Path) -> None:
+    write(tmp_path / "one")
+    write(tmp_path / "two")
+    with pytest.raises(StudyError, match="have the same name"):
+        modules.load_modules([tmp_path / "one" / "own.py", tmp_path / "two" / "own.py"])
+
+
+@pytest.mark.parametrize("status", ["0", "1", "'bye'"])
+def test_a_module_that_exits_is_an_error(status: str, tmp_path: Path) -> None:
+    path = write(tmp_path)
+    (tmp_path / "own.py").write_text(f"import sys\nsys.exit({status})\n")
+    message = rf"line 4, key 'study\.modules'.*cannot be loaded: it called sys\.exit\({status}\)"
+    with pytest.raises(StudyFileError, match=message):
+        Study.from_toml(path)
+
+
+def test_modules_are_announced_before_they_run(tmp_path: Path) -> None:
+    told: list[str] = []
+    path = write(tmp_path)
+    (tmp_path / "own.py").write_text("raise OSError")
+    with pytest.raises(StudyFileError):
+        Study.from_toml(path, announce=told.append)
+    assert told == [str(tmp_path / "own.py")]
+
+
+def test_loading_modules_does_not_load_studies() -> None:
+    script = "import sys, crossbandit.modules; print('crossbandit.studies' in sys.modules)"
+    command = [sys.executable, "-c", script]
+    result = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert result.stdout == "False\n"
+
+
+NOTEBOOK = """
+import sys
+from dataclasses import dataclass
+from typing import ClassVar
+from crossbandit import studies
+from crossbandit.algorithms import PerContextExp3, register
+from crossbandit.errors import StudyError
+
+@register
+@dataclass(frozen=True, kw_only=True)
+class Own(PerContextExp3):
+    id: ClassVar[str] = "own"
+
+study = studies.Study.from_toml(sys.argv[1])
+print(studies.run(study, sys.argv[2], jobs=1).computed)
+try:
+    studies.run(study, sys.argv[3], jobs=2)
+except StudyError as error:
+    print(error)
+"""
+
+
+def test_a_class_of_a_notebook_cannot_reach_workers_and_that_is_said(tmp_path: Path) -> None:
+    path = write(tmp_path, names="")
+    folders = [str(tmp_path / "a"), str(tmp_path / "b")]
+    command = [sys.executable, "-c", NOTEBOOK, str(path), *folders]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    computed, said = result.stdout.splitlines()
+    assert computed == "6"
+    assert said.startswith("Own ('own') is defined in a notebook or in the script that runs.")
+    assert "jobs=1" in said
 
 
 # --------------------------------------------------------------------------------------- changes
@@ -161,11 +302,11 @@ def test_a_changed_module_is_said(tmp_path: Path) -> None:
     with (tmp_path / "own.py").open("a") as file:
         file.write("\n# another rule\n")
     # Only the cells with an algorithm of one's own: the others are what they were.
-    message = r"^own\.py has changed since 3 of these cells were computed\. They are kept .*--out"
+    message = r"^own\.py has changed since 3 of these cells were computed\. .* kept .*--out"
     for _ in range(2):  # as long as it is so
         with pytest.warns(ChangedModulesWarning, match=message):
-            outcome = studies.run(Study.from_toml(path), tmp_path / "out", jobs=1)
-        assert (outcome.computed, outcome.kept) == (0, 6)
+            summary = studies.run(Study.from_toml(path), tmp_path / "out", jobs=1)
+        assert (summary.computed, summary.kept) == (0, 6)
     write(tmp_path)
     assert quietly(path) == 0
 
@@ -214,9 +355,9 @@ def test_an_importable_module_is_looked_at_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.syspath_prepend(tmp_path)
-    path = write(tmp_path, modules='"own"')
+    path = write(tmp_path, names='"own"')
     study = Study.from_toml(path)
-    assert set(build.source_hashes(study.modules)) == {"own.py"}
+    assert set(modules.source_hashes(study.modules)) == {"own.py"}
     for name in ("own", "helper"):
         monkeypatch.delitem(sys.modules, name)
 
@@ -224,7 +365,7 @@ def test_an_importable_module_is_looked_at_too(
 def test_results_from_before_files_were_noted(tmp_path: Path) -> None:
     path = write(tmp_path)
     assert quietly(path) == 6
-    with duckdb.connect(tmp_path / "out" / store.FILE_NAME) as connection:
+    with duckdb.connect(tmp_path / "out" / database.FILE_NAME) as connection:
         connection.execute("DROP TABLE sources")
     write(tmp_path, eta="0.125")
     assert quietly(path) == 0

@@ -1,3 +1,4 @@
+import errno
 import os
 import random
 import shutil
@@ -16,8 +17,16 @@ from crossbandit.environments import paper_benchmark
 from crossbandit.errors import InvalidParameterError, ResultsError
 from crossbandit.problem import Problem
 from crossbandit.streams import Seed
-from crossbandit.studies import Progress, Study, display, execute, store, worker
-from crossbandit.studies.worker import Failed
+from crossbandit.studies import (
+    FailedCellsWarning,
+    Study,
+    StudyProgress,
+    StudyWarning,
+    database,
+    display,
+    execute,
+    worker,
+)
 from tests.studies.helpers import SMALL, content, crossbandit, mischief, small, start
 
 
@@ -76,8 +85,8 @@ def test_a_longer_study_extends_a_shorter_one(
 ) -> None:
     studies.run(small(), tmp_path, jobs=1)
     before = studies.load(tmp_path).set_index("cell")
-    outcome = studies.run(Study.from_toml(SMALL.replace(old, new)), tmp_path, jobs=1)
-    assert (outcome.computed, outcome.kept) == (added, 12)
+    summary = studies.run(Study.from_toml(SMALL.replace(old, new)), tmp_path, jobs=1)
+    assert (summary.computed, summary.kept) == (added, 12)
     after = studies.load(tmp_path).set_index("cell")
     assert len(after) == 12 + added
     assert after.loc[before.index].equals(before)  # the seconds too: nothing was run again
@@ -90,8 +99,8 @@ def test_a_label_may_change_and_a_cell_may_be_in_two_parts(tmp_path: Path) -> No
     assert set(studies.load(tmp_path)["algorithm_name"]) == {"cross-graph", "Exp3"}
     assert len(studies.load(tmp_path)) == 12
     twice = SMALL + SMALL.partition("[[part]]")[2].join(["[[part]]", ""]).replace('"one"', '"two"')
-    outcome = studies.run(Study.from_toml(twice), tmp_path, jobs=1)
-    assert (outcome.computed, outcome.kept) == (0, 12)
+    summary = studies.run(Study.from_toml(twice), tmp_path, jobs=1)
+    assert (summary.computed, summary.kept) == (0, 12)
     frame = studies.load(tmp_path)
     assert frame.groupby("part").size().to_dict() == {"one": 12, "two": 12}
 
@@ -105,7 +114,7 @@ def test_processes_give_the_same_bits_as_one(tmp_path: Path) -> None:
 def test_a_results_file_can_be_carried_away(tmp_path: Path) -> None:
     studies.run(small(), tmp_path / "here", jobs=1)
     copy = tmp_path / "elsewhere.duckdb"
-    shutil.copy(tmp_path / "here" / store.FILE_NAME, copy)
+    shutil.copy(tmp_path / "here" / database.FILE_NAME, copy)
     assert studies.load(copy).equals(studies.load(tmp_path / "here"))
 
 
@@ -142,13 +151,15 @@ def test_a_failing_cell_does_not_stop_the_others(tmp_path: Path) -> None:
     flag = tmp_path / "mended"
     path = mischief(tmp_path, f'{{ id = "raising", mended = "{flag}" }}, "obpc-exp3"')
     study = Study.from_toml(path)
-    outcome = studies.run(study, tmp_path / "out", jobs=1)
-    assert (outcome.computed, outcome.failed) == (19, 1)
+    with pytest.warns(FailedCellsWarning, match=r"1 of 20 cells failed\. The first: RuntimeError"):
+        summary = studies.run(study, tmp_path / "out", jobs=1)
+    assert (summary.computed, summary.failed) == (19, 1)
     failures = studies.failures(tmp_path / "out")
     assert failures[["algorithm_name", "seed", "error"]].values.tolist() == [
         ["raising", 6, "RuntimeError: boom"]
     ]
-    again = studies.run(study, tmp_path / "out", jobs=1)
+    with pytest.warns(FailedCellsWarning, match="1 of 1 cells failed"):
+        again = studies.run(study, tmp_path / "out", jobs=1)
     assert (again.computed, again.kept, again.failed) == (0, 19, 1)
     assert len(studies.failures(tmp_path / "out")) == 1
     flag.touch()
@@ -161,16 +172,18 @@ def test_a_failing_cell_does_not_stop_the_others(tmp_path: Path) -> None:
 def test_a_worker_that_dies_costs_only_a_repetition(tmp_path: Path) -> None:
     (tmp_path / "deaths").mkdir()
     rules = f'{{ id = "deadly", folder = "{tmp_path / "deaths"}" }}, "obpc-exp3"'
-    outcome = studies.run(Study.from_toml(mischief(tmp_path, rules)), tmp_path / "out", jobs=2)
-    assert (outcome.computed, outcome.failed) == (20, 0)
+    summary = studies.run(Study.from_toml(mischief(tmp_path, rules)), tmp_path / "out", jobs=2)
+    assert (summary.computed, summary.failed) == (20, 0)
     assert len(list((tmp_path / "deaths").iterdir())) == 1
 
 
 def test_a_cell_that_kills_its_worker_is_given_up(tmp_path: Path) -> None:
     (tmp_path / "deaths").mkdir()
     rules = f'{{ id = "deadly", folder = "{tmp_path / "deaths"}", times = 99 }}, "obpc-exp3"'
-    outcome = studies.run(Study.from_toml(mischief(tmp_path, rules)), tmp_path / "out", jobs=2)
-    assert (outcome.computed, outcome.failed) == (19, 1)
+    study = Study.from_toml(mischief(tmp_path, rules))
+    with pytest.warns(FailedCellsWarning, match="died 3 times"):
+        summary = studies.run(study, tmp_path / "out", jobs=2)
+    assert (summary.computed, summary.failed) == (19, 1)
     failures = studies.failures(tmp_path / "out")
     assert failures["seed"].tolist() == [6]
     assert "died 3 times" in failures["error"].iloc[0]
@@ -184,13 +197,14 @@ def size(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.iterdir()) if folder.exists() else 0
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
-def test_a_study_survives_kill_9_at_any_moment(jobs: int, tmp_path: Path) -> None:
+def test_a_study_with_workers_survives_kill_9(tmp_path: Path) -> None:
+    """With workers, and from the command line; `test_kills` has many more kills."""
+    jobs = 2
     path = mischief(tmp_path, '{ id = "slow", seconds = 0.02 }, "obpc-exp3"', seeds="0..149")
     out = tmp_path / "out"
     moments = random.Random(jobs)  # noqa: S311 - not for secrets
     kept: dict[tuple[str, str], object] = {}
-    for attempt in range(4 if jobs == 1 else 3):
+    for attempt in range(3):
         process = start("run", path, "--out", out, "--jobs", jobs)
         before = size(out)
         while attempt > 0 and size(out) <= before:  # the first dies before it has begun
@@ -263,26 +277,26 @@ def test_a_full_disk_is_said_and_the_file_stays_intact(limit: int, tmp_path: Pat
     assert "cannot be written" in result.stdout
     assert "intact: make room, and run the same command again" in result.stdout
     assert "damaged" not in result.stdout
-    outcome = studies.run(Study.from_toml(text), tmp_path / "out", jobs=1)
-    assert outcome.kept >= 3
-    assert outcome.kept + outcome.computed == 600
+    summary = studies.run(Study.from_toml(text), tmp_path / "out", jobs=1)
+    assert summary.kept >= 3
+    assert summary.kept + summary.computed == 600
     studies.run(Study.from_toml(text), tmp_path / "whole", jobs=1)
     assert content(tmp_path / "out") == content(tmp_path / "whole")
 
 
 def test_a_folder_that_cannot_be_made_or_written(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(ResultsError, match="cannot be made: Not a directory"):
+    with pytest.raises(ResultsError, match="cannot be created: Not a directory"):
         studies.run(small(), tmp_path / "file" / "out", jobs=1)
     with pytest.raises(ResultsError, match="cannot be opened"):
         studies.run(small(), "/proc/self", jobs=1)
-    (tmp_path / "out" / store.FILE_NAME).mkdir(parents=True)
+    (tmp_path / "out" / database.FILE_NAME).mkdir(parents=True)
     with pytest.raises(ResultsError, match="cannot be opened"):
         studies.run(small(), tmp_path / "out", jobs=1)
 
 
 def test_what_is_no_results_file_is_left_alone(tmp_path: Path) -> None:
-    path = tmp_path / store.FILE_NAME
+    path = tmp_path / database.FILE_NAME
     path.write_text("dear diary")
     with pytest.raises(ResultsError, match="not a valid DuckDB database"):
         studies.run(small(), tmp_path, jobs=1)
@@ -296,7 +310,7 @@ def test_what_is_no_results_file_is_left_alone(tmp_path: Path) -> None:
 def test_results_of_another_kind_or_format_are_refused(tmp_path: Path) -> None:
     import duckdb
 
-    path = tmp_path / store.FILE_NAME
+    path = tmp_path / database.FILE_NAME
     with duckdb.connect(path) as connection:
         connection.execute("CREATE TABLE diary (entry VARCHAR)")
     with pytest.raises(ResultsError, match="holds no results of Crossbandit"):
@@ -312,7 +326,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     """What a results file of the tiny study holds."""
     folder = tmp_path_factory.mktemp("whole")
     studies.run(small(), folder, jobs=1)
-    return (folder / store.FILE_NAME).read_bytes()
+    return (folder / database.FILE_NAME).read_bytes()
 
 
 @pytest.mark.parametrize("share", [0.1, 0.3, 0.5, 0.7, 0.9, 0.99])
@@ -320,7 +334,7 @@ def test_a_results_file_cut_short_is_called_damaged(
     share: float, whole: bytes, tmp_path: Path
 ) -> None:
     part = whole[: int(share * len(whole))]
-    (tmp_path / store.FILE_NAME).write_bytes(part)
+    (tmp_path / database.FILE_NAME).write_bytes(part)
     message = r"Could not read enough bytes .* The file may be damaged: restore it from a copy"
     for use in (
         lambda: studies.load(tmp_path),
@@ -331,7 +345,7 @@ def test_a_results_file_cut_short_is_called_damaged(
         with pytest.raises(ResultsError, match=message) as raised:
             use()
         assert "intact" not in str(raised.value)
-    assert (tmp_path / store.FILE_NAME).read_bytes() == part
+    assert (tmp_path / database.FILE_NAME).read_bytes() == part
 
 
 @pytest.mark.parametrize("table", ["cells", "members", "failures"])
@@ -340,8 +354,8 @@ def test_a_results_file_that_lacks_a_table_is_called_damaged(
 ) -> None:
     import duckdb
 
-    (tmp_path / store.FILE_NAME).write_bytes(whole)
-    with duckdb.connect(tmp_path / store.FILE_NAME) as connection:
+    (tmp_path / database.FILE_NAME).write_bytes(whole)
+    with duckdb.connect(tmp_path / database.FILE_NAME) as connection:
         connection.execute(f"DROP TABLE {table}")
     message = f"Table with name {table} does not exist! The file may be damaged"
     read = studies.failures if table == "failures" else studies.load
@@ -357,17 +371,19 @@ def test_a_failing_read_of_the_format_is_no_other_kind_of_file(tmp_path: Path) -
             raise duckdb.IOException("IO Error: Input/output error")
 
     with pytest.raises(ResultsError, match=r"Input/output error\. The file may be damaged"):
-        store._check_format(tmp_path, Failing())
+        database._check(tmp_path, Failing())
 
 
 # ------------------------------------------------------------------------------------ progress
 
 
 def test_progress_counts_up(tmp_path: Path) -> None:
-    told: list[Progress] = []
+    told: list[StudyProgress] = []
     studies.run(small(), tmp_path, jobs=1, progress=told.append)
-    assert told[0] == Progress(kept=0, total=12, total_rounds=960)
-    assert told[-1][:6] == (0, 12, 12, 0, 960, 960)
+    assert told[0] == StudyProgress(kept=0, total=12, total_rounds=960)
+    last = told[-1]
+    assert (last.kept, last.total, last.computed, last.failed) == (0, 12, 12, 0)
+    assert (last.rounds, last.total_rounds) == (960, 960)
     assert [state.done for state in told] == sorted(state.done for state in told)
 
 
@@ -383,7 +399,7 @@ def test_the_clock_starts_anew_when_something_had_to_be_compiled(
     told = []
     for seconds, rule in [(1000, "a"), (10, "a"), (1000, "b"), (10, "b"), (10, "a")]:
         now += seconds
-        count.add([Failed("", environment, f'{{"id":"{rule}"}}', 0, "", "")], 1)
+        count.add([worker.failure(worker.Task("", environment, f'{{"id":"{rule}"}}', 0), "")], 1)
         told.append(count.progress().seconds_left)
     assert told == [None, 10 * 98, None, 10 * 96, 10 * 95]
 
@@ -413,14 +429,14 @@ def test_seconds_are_without_loading_and_compiling(
 
 
 def test_progress_in_words() -> None:
-    state = Progress(3, 10, 4, 1, 50, 100, rate=2.5, seconds_left=7200.0)
+    state = StudyProgress(3, 10, 4, 1, 50, 100, rate=2.5, seconds_left=7200.0)
     assert display_summary(state) == (
         "5 of 10 cells, 3 kept from before, 1 failed, 2.5 cells a second, 2.0 h left"
     )
-    assert display_summary(Progress(0, 10)) == "0 of 10 cells"
+    assert display_summary(StudyProgress(0, 10)) == "0 of 10 cells"
 
 
-def display_summary(state: Progress) -> str:
+def display_summary(state: StudyProgress) -> str:
     from crossbandit.studies.display import summary
 
     return summary(state)
@@ -434,10 +450,23 @@ def test_quiet_is_quiet() -> None:
 # ------------------------------------------------------------------------------------ arguments
 
 
+def test_a_system_without_shared_memory_runs_in_one_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read_only(*_: object) -> None:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr("multiprocessing.synchronize.SemLock.__init__", read_only)
+    with pytest.warns(StudyWarning, match=r"is /dev/shm writable\?.* one process"):
+        summary = studies.run(small(), tmp_path, jobs=2)
+    assert summary.computed == 12
+    assert studies.run(small(), tmp_path / "one", jobs=1).computed == 12  # without a warning
+
+
 def test_bad_arguments_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidParameterError, match="'backend' parameter"):
         studies.run(small(), tmp_path, backend="cloud")
     with pytest.raises(InvalidParameterError, match="'jobs' parameter"):
         studies.run(small(), tmp_path, jobs=0)
-    with pytest.raises(InvalidParameterError, match="goes with the backends ray and dask"):
+    with pytest.raises(InvalidParameterError, match="must be None with the local backend"):
         studies.run(small(), tmp_path, address="tcp://x:1")

@@ -1,10 +1,16 @@
+import inspect
 import json
 import re
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from crossbandit import environments, graphs, simulate, studies
+from crossbandit.algorithms import from_json
+from crossbandit.environments import registered
+from crossbandit.environments.registry import has_random_losses
 from crossbandit.errors import StudyFileError
 from crossbandit.studies import Study, schema, shipped, shipped_names, template
 from tests.studies.helpers import SMALL, mischief, small
@@ -191,15 +197,17 @@ eta = [0.1,
        0.2]
 """
 
+MANY = [i / 1000 for i in range(1, 1000)]
+
 MISTAKES = [
     ("[study]", "[stuby]", 1, "stuby", "Did you mean 'study'?"),
     ('name = "s"', 'nam = "s"', 2, "study.nam", "Did you mean 'name'?"),
     ('name = "s"', "name = 1", 2, "study.name", "must be a text"),
-    ('name = "s"', 'name = "../s"', 2, "study.name", "leave out '/'"),
-    ('name = "s"', "name = 'a\\s'", 2, "study.name", "leave out '\\\\'"),
-    ('name = "s"', 'name = "a\\u0000"', 2, "study.name", "leave out '\\x00'"),
-    ('name = "s"', 'name = ".."', 2, "study.name", "is no name of a folder in results"),
-    ('name = "s"', 'name = "."', 2, "study.name", "is no name of a folder in results"),
+    ('name = "s"', 'name = "../s"', 2, "study.name", "without '/'"),
+    ('name = "s"', "name = 'a\\s'", 2, "study.name", "without '\\\\'"),
+    ('name = "s"', 'name = "a\\u0000"', 2, "study.name", "without '\\x00'"),
+    ('name = "s"', 'name = ".."', 2, "study.name", "must be the name of a folder in results"),
+    ('name = "s"', 'name = "."', 2, "study.name", "must be the name of a folder in results"),
     ('name = "s"', 'name = "s"\nmodules = 3', 3, "study.modules", "list of modules"),
     ('name = "s"', 'name = "s"\nmodules = ["no_such"]', 3, "study.modules", "no_such"),
     ("seeds =", "seed =", 6, "part.seed", "Did you mean 'seeds'?"),
@@ -210,6 +218,8 @@ MISTAKES = [
     ("[1, 2]", '"1-2"', 6, "part.seeds", '"200..209"'),
     ("[1, 2]", '"5..2"', 6, "part.seeds", '"200..209"'),
     ("[1, 2]", "[1, 99999999999999999999]", 6, "part.seeds", "2^63"),
+    ("[1, 2]", '"0..9223372036854775806"', 6, "part.seeds", "at most 10,000,000 seeds"),
+    ("[1, 2]", f'"0..{10**30}"', 6, "part.seeds", "must be seeds, or a range"),
     ("[50, 60]", "[50, 0]", 7, "part.horizon", "integer of at least 1"),
     ("[50, 60]", f"[50, {2**62 + 1}]", 7, "part.horizon", "an integer of at most 2^62. Got 4611"),
     ("[50, 60]", "50.5", 7, "part.horizon", "integer"),
@@ -225,9 +235,15 @@ MISTAKES = [
     ("alpha = 4", "alpha = 4\nhorizon = 3", 12, "part.environments.horizon", "leave one out"),
     ("alpha = 4", 'alpha = 4\nlabel = "{alhpa}"', 12, "part.environments.label", "'alpha'?"),
     ("alpha = 4", "alpha = 4\ncontexts = 1_000_000_000_000_000", 9, "part.environments", "PiB"),
+    ("alpha = 4", f"alpha = 4\ncontexts = {2**62}", 9, "part.environments", ""),
+    ("alpha = 4", f"alpha = 4\ncontexts = {2**63}", 12, "part.environments.contexts", "64 bits"),
+    ("alpha = 4", f"alpha = 4\ncontexts = {10**30}", 12, "part.environments.contexts", "64 bits"),
+    ("alpha = 4", "alpha = 4\ncontexts = 1" + 399 * "0", 12, "part.environments.contexts", "64"),
+    ("gap = 0.1", "gap = 1" + 399 * "0", 16, "part.environments.gap", "64 bits"),
+    ("gap = 0.1", f"contexts = {2**62}", 13, "part.environments", ""),
     ("gap = 0.1", "contexts = 1_000_000_000_000_000", 13, "part.environments", "into memory"),
     ('"ring"', '"rnig"', 15, "part.environments.graph.name", "Did you mean 'ring'?"),
-    ("radius = 1", "raduis = 1", 15, "part.environments.graph.radius", "missing"),
+    ("radius = 1", "raduis = 1", 15, "part.environments.graph.raduis", "Did you mean 'radius'?"),
     ("radius = 1", "radius = 1, x = 2", 15, "part.environments.graph.x", "parameter of ring"),
     ("gap = 0.1", "gap = 3", 16, "part.environments.gap", "at most 0.2"),
     ('"cross-graph"', '"crossgraph"', 19, "part.algorithms.id", "Did you mean 'cross-graph'?"),
@@ -241,6 +257,14 @@ MISTAKES = [
     ("eta =", "etta =", 20, "part.algorithms.etta", "Did you mean 'eta'?"),
     ("0.2]", "-0.2]", 20, "part.algorithms.eta", "above 0"),
     ("0.2]", "0.1]", 18, "part.algorithms", "the same as entry 1"),
+    (
+        'id = "cross-graph"',
+        f'id = "cross-graph"\ngamma = {MANY}\nrho = {MANY}\nbeta = {list(range(1, 20))}',
+        18,
+        "part.algorithms",
+        "more than 10,000,000 combinations",
+    ),
+    ("[1, 2]", '"0..1299999"', 4, "part", "are more than 10,000,000 cells"),
     ("0.2]", "0.2]\n[[part]]", 22, "part.seeds", "missing"),
 ]
 
@@ -274,6 +298,91 @@ def test_a_mistake_is_named_by_line_and_key(
 def test_a_file_of_the_wrong_shape(text: str, message: str) -> None:
     with pytest.raises(StudyFileError, match=re.compile(message, re.DOTALL)):
         Study.from_toml(text)
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("9" * 5000, "line 7: a number of more than 400 digits"),
+        ("[" * 1000 + "]" * 1000, "line 7: nested more than 50 levels deep"),
+        ("[" * 100_000, "line 7: nested more than 50 levels deep"),
+        ("{a = " * 1000 + "1" + "}" * 1000, "line 7: nested more than 50 levels deep"),
+        ("1\n" + ".".join("a" * 5000) + " = 1", "nested too deeply"),
+    ],
+)
+def test_excess_is_named_by_its_line(value: str, message: str) -> None:
+    with pytest.raises(StudyFileError, match=message):
+        Study.from_toml(GOOD.replace("horizon = [50, 60]", f"horizon = {value}"))
+
+
+def test_brackets_in_texts_and_comments_are_not_nesting() -> None:
+    brackets = "[" * 100
+    text = GOOD.replace('name = "p"', f'name = "p{brackets}"  # {brackets}')
+    assert len(Study.from_toml(text).cells) == 16
+
+
+# ------------------------------------------------------------------------------- tables of losses
+
+PAPER_KEYS = "35c19ae4b0e5a0fe7d392f7a12660b42ae1babaaae57551e8bf60f8b994ef419"
+ADAPTIVE_KEYS = "e7989e0d36a549d78add1c81d8c5db12bebf36c978d817f1ef3960a47b69f9f2"
+STOCHASTIC = """
+[study]
+name = "s"
+[[part]]
+seeds = "0..3"
+horizon = 200
+algorithms = ["obpc-exp3", "cross-graph"]
+environments = [{ name = "stochastic", graph = { name = "singletons", arms = 3 } }]
+"""
+
+
+def test_losses_that_are_random_by_nature_are_drawn_for_each_seed() -> None:
+    needed = {"graph": '{ name = "singletons", arms = 3 }', "alpha": "4"}
+    for name, builder in registered().items():
+        parameters = inspect.signature(builder).parameters
+        if "table_seed" in parameters:
+            given = "".join(f", {key} = {needed[key]}" for key in needed.keys() & parameters)
+            entry = f'environments = [{{ name = "{name}"{given} }}]'
+            study = Study.from_toml(PART + f'algorithms = ["sz-context"]\n{entry}')
+            expected = "seed" if has_random_losses(name) else 0
+            assert described(study, "environment", "table_seed") == [(expected,)]
+    assert not has_random_losses("paper-benchmark")
+    assert has_random_losses("stochastic")
+
+
+def test_each_seed_has_the_table_of_its_own(tmp_path: Path) -> None:
+    studies.run(Study.from_toml(STOCHASTIC), tmp_path, jobs=1)
+    frame = studies.load(tmp_path)
+    assert set(frame["environment.table_seed"]) == {"seed"}
+    assert len(frame["environment"].unique()) == 1  # a report gathers them
+    for row in frame.itertuples():
+        graph = graphs.singletons(3)
+        environment = environments.stochastic(graph, 200, table_seed=row.seed)
+        run = simulate(from_json(json.loads(row.algorithm)), environment, seed=row.seed)
+        assert row.final_regret == run.final_regret
+    # All algorithms meet the same losses under a seed, and other losses under another.
+    comparators = frame.groupby("seed")["comparator_loss"].nunique()
+    assert set(comparators) == {1}
+    assert frame["comparator_loss"].nunique() > 1
+
+
+def test_a_table_for_all_seeds_may_be_asked_for() -> None:
+    fixed = STOCHASTIC.replace('"stochastic",', '"stochastic", table_seed = 0,')
+    study, other = Study.from_toml(fixed), Study.from_toml(STOCHASTIC)
+    assert described(study, "environment", "table_seed") == [(0,)]
+    assert not {cell.key for cell in study.cells} & {cell.key for cell in other.cells}
+    per_seed = GOOD.replace("alpha = 4", 'alpha = 4\ntable_seed = "seed"')
+    assert ("seed",) in described(Study.from_toml(per_seed), "environment", "table_seed")
+    with pytest.raises(StudyFileError, match=r"key 'part\.environments\.table_seed'.*integer"):
+        Study.from_toml(GOOD.replace("alpha = 4", 'alpha = 4\ntable_seed = "sead"'))
+
+
+def test_the_addresses_of_the_papers_cells_have_not_changed() -> None:
+    """The hash of all keys, as they were before a table could be drawn for each seed."""
+    keys = "".join(sorted(cell.key for cell in shipped("paper").cells))
+    assert sha256(keys.encode()).hexdigest() == PAPER_KEYS
+    adaptive = "".join(sorted(cell.key for cell in shipped("adaptive").cells))
+    assert sha256(adaptive.encode()).hexdigest() == ADAPTIVE_KEYS
 
 
 def test_a_missing_file_and_one_that_is_no_text(tmp_path: Path) -> None:

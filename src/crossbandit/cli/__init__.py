@@ -2,16 +2,41 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
+from typing import TYPE_CHECKING
 
-_INTERRUPTED = 130  # what a shell says of a command that Ctrl-C has ended
+if TYPE_CHECKING:
+    from types import FrameType
+
+STOPPED = "Stopped."
+INTERRUPTED = 130  # the status by which a shell reports that Ctrl-C has ended a command
 
 
 def main() -> None:
-    """Run the command line."""
+    """Run the command line. Ctrl-C ends it with one line and the status 130, at any time."""
+    signal.signal(signal.SIGINT, _interrupt)
     try:
-        # Loading takes about a second, in which somebody may already have thought better of it.
-        from crossbandit.cli.app import run_command
+        from crossbandit.cli.app import run_command  # takes about a second
+
+        run_command()
     except KeyboardInterrupt:
-        sys.exit(_INTERRUPTED)
-    run_command()
+        print(STOPPED, file=sys.stderr)
+        sys.exit(INTERRUPTED)
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the command is done; Python cleans up
+
+
+def _interrupt(_: int, frame: FrameType | None) -> None:
+    """Raise KeyboardInterrupt, unless a module is being loaded: then end the process at once.
+
+    Some extension modules abort the process with a message of their own if the code that loads
+    them raises an exception.
+    """
+    while frame is not None:
+        if frame.f_code.co_filename.startswith("<frozen importlib"):
+            print(STOPPED, file=sys.stderr, flush=True)
+            os._exit(INTERRUPTED)
+        frame = frame.f_back
+    raise KeyboardInterrupt

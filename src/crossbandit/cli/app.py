@@ -1,4 +1,4 @@
-"""The `crossbandit` command: its list of commands, and how it fails."""
+"""The `crossbandit` command: its list of commands, and how errors are printed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from crossbandit.cli.replay import replay
 from crossbandit.cli.report import report
 from crossbandit.cli.reproduce import reproduce
 from crossbandit.cli.run import run
-from crossbandit.cli.terminal import notify
+from crossbandit.cli.terminal import allow_any_encoding, notify
 from crossbandit.cli.verify import verify
 
 app = typer.Typer(
@@ -55,19 +55,25 @@ def _options(
 
 
 def run_command() -> None:
-    """Run the command line; a mistake of the user's is a sentence, not a traceback."""
+    """Run the command line. Errors that a user can correct are printed without a traceback."""
+    allow_any_encoding()
     try:
         app()
     except crossbandit.CrossbanditError as error:
-        _complain(error)
+        _print_error(error)
         sys.exit(2)
     except OSError as error:
-        _complain(error)
+        _print_error(error)
         sys.exit(1)
     except MemoryError as error:
-        _complain(f"There is not enough memory for this. {error}")
+        _print_error(f"There is not enough memory for this. {error}")
         sys.exit(1)
+    except SystemExit as end:
+        # Typer turns Ctrl-C into a silent end.
+        if isinstance(getattr(end.__context__, "__cause__", None), KeyboardInterrupt):
+            raise KeyboardInterrupt from None
+        raise
 
 
-def _complain(error: object) -> None:
+def _print_error(error: object) -> None:
     notify(str(error), "Error:", "bold red")

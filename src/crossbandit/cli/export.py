@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from crossbandit.cli.terminal import say
+
 
 class Format(StrEnum):
     """The kind of file to write."""
@@ -18,15 +20,18 @@ class Format(StrEnum):
 
 def export(
     source: Annotated[
-        Path, typer.Argument(metavar="DIR", help="A study's folder, or a results file.")
+        Path, typer.Argument(metavar="DIR", help="The folder of a study, or a results file.")
     ],
     to: Annotated[Format, typer.Option(help="The kind of file to write.")],
     out: Annotated[
-        Path | None, typer.Option(help="The file. \\[default: results.KIND in the folder]")
+        Path | None, typer.Option(help="The file to write. \\[default: results.KIND in the folder]")
     ] = None,
 ) -> None:
-    """Write the results of a study, one row per cell, as Parquet or CSV."""
+    """Write the results of a study as Parquet or CSV, one row per cell.
+
+    Cells that failed go to a second file, with "failures" in its name.
+    """
     from crossbandit import studies
 
     path = studies.export(source, to=to.value, out=out)
-    typer.echo(f"Wrote {path}.")
+    say(f"Wrote {path}.")

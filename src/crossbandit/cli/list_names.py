@@ -11,6 +11,7 @@ import typer
 
 from crossbandit import algorithms, environments, graphs
 from crossbandit.cli.terminal import Modules  # noqa: TC001 - Typer looks at annotations
+from crossbandit.modules import load_modules
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,8 +35,6 @@ def list_names(
 ) -> None:
     """List what a study file can name, one line each: name, parameters, meaning."""
     if module:
-        from crossbandit.studies import load_modules  # DuckDB and pandas take long to load
-
         load_modules(module)
     known: dict[str, Callable[..., Any]] = {
         Kind.algorithms: dict[str, Any](algorithms.registered()),

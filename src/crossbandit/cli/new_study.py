@@ -7,13 +7,14 @@ from typing import Annotated
 
 import typer
 
+from crossbandit.cli.terminal import say
 from crossbandit.errors import StudyFileError
 
 
 def new_study(
     path: Annotated[Path, typer.Argument(help="The file to write, such as my-study.toml.")],
 ) -> None:
-    """Write a commented study file to start from; an existing file is left alone."""
+    """Write a commented study file to start from. An existing file is not changed."""
     from crossbandit.studies import template
 
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -22,4 +23,4 @@ def new_study(
             file.write(template())
     except FileExistsError as error:
         raise StudyFileError(f"{path} exists already. Choose another name.") from error
-    typer.echo(f"Wrote {path}. Edit it, then: crossbandit run {path}")
+    say(f"Wrote {path}. Edit it, then: crossbandit run {path}")

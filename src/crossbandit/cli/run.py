@@ -16,9 +16,9 @@ from crossbandit.cli.terminal import Jobs, notify, say, stopping
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from crossbandit.studies import Outcome, Study
+    from crossbandit.studies import RunSummary, Study
 
-STOPPED = "Stopped. Finished cells are kept; to go on, run the same command again."
+STOPPED = "Stopped. Finished cells are stored; run the same command again to continue."
 _SHOWN_FAILURES = 10
 
 
@@ -34,7 +34,9 @@ def run(
     study: Annotated[
         str,
         typer.Argument(
-            metavar="STUDY.toml", help="A study file, or a shipped one: paper, quick, adaptive."
+            metavar="STUDY.toml",
+            help="A study file, or the name of a shipped study: paper, quick, adaptive. The code "
+            "of the files under its 'modules' is run.",
         ),
     ],
     out: Annotated[
@@ -42,83 +44,87 @@ def run(
     ] = None,
     jobs: Jobs = None,
     backend: Annotated[Backend, typer.Option(help="Where cells are run.")] = Backend.local,
-    address: Annotated[
-        str | None, typer.Option(help="Where a Ray or Dask cluster answers.")
-    ] = None,
+    address: Annotated[str | None, typer.Option(help="Address of a Ray or Dask cluster.")] = None,
     quiet: Annotated[
-        bool, typer.Option("--quiet", help="Say nothing but errors and warnings.")
+        bool, typer.Option("--quiet", help="Print nothing but errors and warnings.")
     ] = False,
 ) -> None:
-    """Run a study: only what is missing is computed, and nothing finished is ever lost."""
-    from crossbandit import studies  # DuckDB and pandas take long to load
+    """Run a study. Cells that are already in the results are not computed again."""
+    with stopping(STOPPED):
+        from crossbandit import studies  # DuckDB and pandas take long to load
 
-    plan = _study(study)
-    folder = Path("results") / plan.name if out is None else out
-    with stopping(STOPPED), plain_warnings(), studies.display(quiet=quiet) as progress:
-        outcome = studies.run(
-            plan, folder, jobs=jobs, backend=backend, address=address, progress=progress
-        )
+        plan = _study(study, quiet=quiet)
+        folder = Path("results") / plan.name if out is None else out
+        with plain_warnings(), studies.display(quiet=quiet) as progress:
+            summary = studies.run(
+                plan, folder, jobs=jobs, backend=backend, address=address, progress=progress
+            )
     if not quiet:
-        _print_outcome(outcome, folder)
-    if outcome.failed:
-        _print_failures(folder, outcome.failed)
+        _print_summary(summary, folder)
+    if summary.failed:
+        _print_failures(folder, summary.failed)
         raise typer.Exit(1)
 
 
-def _study(name: str) -> Study:
+def _study(name: str, *, quiet: bool) -> Study:
     from crossbandit import studies
 
     if not Path(name).is_file() and name in studies.shipped_names():
         return studies.shipped(name)
-    return studies.Study.from_toml(Path(name))
+    return studies.Study.from_toml(Path(name), announce=None if quiet else _announce)
+
+
+def _announce(module: str) -> None:
+    notify(f"This study runs the code of {module}")
 
 
 @contextmanager
 def plain_warnings() -> Iterator[None]:
-    """Make a warning of a study's a sentence on the standard error, also when quiet."""
-    from crossbandit.studies import ChangedModulesWarning
+    """Print warnings of a study as sentences on the standard error, also when quiet.
+
+    Failed cells are left out: the command prints them itself.
+    """
+    from crossbandit.studies import FailedCellsWarning, StudyWarning
 
     others = warnings.showwarning
 
     def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
-        if not issubclass(category, ChangedModulesWarning):
+        if not issubclass(category, StudyWarning):
             others(message, category, *place, **more)
             return
         notify(str(message), "Warning:", "bold yellow")
 
     with warnings.catch_warnings():
-        warnings.simplefilter("always", ChangedModulesWarning)
+        warnings.simplefilter("always", StudyWarning)
+        warnings.simplefilter("ignore", FailedCellsWarning)
         warnings.showwarning = show
         yield
 
 
-def _print_outcome(outcome: Outcome, folder: Path) -> None:
-    """Say what was done, and what to do next."""
-    say(_sentence(outcome, folder))
-    if outcome.computed or outcome.kept:
+def _print_summary(summary: RunSummary, folder: Path) -> None:
+    """Print what was done, and what to do next."""
+    kept = f", {summary.kept} kept from before" if summary.kept else ""
+    failed = f", {summary.failed} failed" if summary.failed else ""
+    say(
+        f"{summary.computed} cells computed in {summary.seconds:.1f} s{kept}{failed}. "
+        f"Results are in {folder}."
+    )
+    if summary.computed or summary.kept:
         say(f"Next: {shlex.join(['crossbandit', 'report', str(folder)])}")
 
 
-def _sentence(outcome: Outcome, folder: Path) -> str:
-    kept = f", {outcome.kept} kept from before" if outcome.kept else ""
-    failed = f", {outcome.failed} failed" if outcome.failed else ""
-    return (
-        f"{outcome.computed} cells computed in {outcome.seconds:.1f} s{kept}{failed}. "
-        f"Results are in {folder}."
-    )
-
-
 def _print_failures(folder: Path, count: int) -> None:
-    """Say which cells failed; on the standard error, so also when quiet."""
+    """Print which cells failed, on the standard error: also when quiet."""
     from crossbandit import studies
 
     rows = studies.failures(folder).head(_SHOWN_FAILURES)
     for row in rows.itertuples():
-        where = f"{row.algorithm_name} on {row.environment_name}, seed {row.seed}"
-        notify(f"Failed: {where} (part {row.part}): {row.error}")
+        cell = f"{row.algorithm_name} on {row.environment_name}, seed {row.seed}"
+        place = f" ({row.location})" if row.location else ""
+        notify(f"Failed: {cell} (part {row.part}): {row.error}{place}")
     if count > len(rows):
         notify(f"... and {count - len(rows)} more")
     notify(
-        "Running the study again tries these cells again. All of them, with every parameter: "
-        f"crossbandit.studies.failures({str(folder)!r})"
+        "Running the study again tries these cells again. All of them, with every parameter and "
+        f"traceback: crossbandit.studies.failures({str(folder)!r})"
     )

@@ -163,7 +163,7 @@ def geometric_bids(count: int, lowest: float, highest: float) -> Floats:
     return np.concatenate([[0.0], np.geomspace(lowest, highest, count - 1)])
 
 
-@register("first-price")
+@register("first-price", random_losses=True)
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FirstPrice(BlockEnvironment):
     """First-price auctions. A context is (1, value), and values are uniform in [0, 1].

@@ -108,7 +108,7 @@ class NewsvendorRules(AmountRules):
         return earned
 
 
-@register("newsvendor")
+@register("newsvendor", random_losses=True)
 @dataclass(frozen=True, kw_only=True, eq=False)
 class NewsvendorEnvironment(BlockEnvironment):
     """Orders against random demand. A context is (1, price, cost), uniform in the given ranges.

@@ -125,7 +125,7 @@ class SellerRules(AmountRules):
         return earned
 
 
-@register("posted-price")
+@register("posted-price", random_losses=True)
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PostedPrice(BlockEnvironment):
     """Posted prices for random buyers. A context is the cost of a unit, uniform in a range.

@@ -67,7 +67,7 @@ def segment_weights(owner: str, name: str, weights: Any) -> Floats:
     return result
 
 
-@register("recommendation")
+@register("recommendation", random_losses=True)
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Recommendation(BlockEnvironment):
     """Random items, each liked or not in each aspect with a probability of its own.

@@ -2,10 +2,42 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any, TypeVar
+
 from crossbandit.registry import Registry
 
 _ENVIRONMENTS = Registry("environment")
-register = _ENVIRONMENTS.register
+_RANDOM_LOSSES: set[str] = set()
+_Builder = TypeVar("_Builder", bound=Callable[..., Any])
+
+
+def register(name: str, *, random_losses: bool = False) -> Callable[[_Builder], _Builder]:
+    """Return a decorator that makes an environment known by `name`.
+
+    Args:
+        name: The name under which a study file finds it.
+        random_losses: Whether the losses are random by nature, and drawn from a parameter
+            `table_seed`. In a study, such an environment draws other losses under each seed unless
+            its `table_seed` is given. Otherwise, all seeds share the losses of the default.
+
+    Raises:
+        InvalidParameterError: Another function or class has this name.
+    """
+    if random_losses:
+        _RANDOM_LOSSES.add(name)
+    return _ENVIRONMENTS.register(name)
+
+
+def has_random_losses(name: str) -> bool:
+    """Return whether the environment was registered with `random_losses`.
+
+    Args:
+        name: A registered name.
+    """
+    return name in _RANDOM_LOSSES
+
+
 registered = _ENVIRONMENTS.registered
 build = _ENVIRONMENTS.build
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from crossbandit.types import Floats
 
 
-@register("sleeping")
+@register("sleeping", random_losses=True)
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Sleeping(BlockEnvironment):
     """Bernoulli losses of arms that are not always available (sleeping arms).

@@ -42,7 +42,7 @@ def mail_rows(spam: npt.ArrayLike) -> Floats:
     return rows
 
 
-@register("spam")
+@register("spam", random_losses=True)
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Spam(BlockEnvironment):
     """Messages, some of them spam. Arm 0 blocks a message, arm 1 delivers it.

@@ -98,7 +98,7 @@ class Stochastic(BlockEnvironment):
         return row_block(rows)
 
 
-@register("stochastic")
+@register("stochastic", random_losses=True)
 def stochastic(
     graph: FeedbackGraph,
     horizon: int,

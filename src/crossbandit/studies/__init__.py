@@ -1,23 +1,34 @@
-"""Plan a grid of runs, execute it anywhere, keep its results.
+"""Plan a grid of runs, run it on any number of machines, and store its results.
 
 study = Study.from_toml("study.toml")
-outcome = run(study, "results/study")
+summary = run(study, "results/study")
 frame = load("results/study")
 """
 
-from crossbandit.studies.build import load_modules
+from crossbandit.modules import load_modules
 from crossbandit.studies.display import display
-from crossbandit.studies.execute import ChangedModulesWarning, Outcome, Progress, run
+from crossbandit.studies.execute import RunSummary, StudyProgress, run
 from crossbandit.studies.library import shipped, shipped_names, template
 from crossbandit.studies.plan import Cell, Study
+from crossbandit.studies.provenance import differences
 from crossbandit.studies.results import export, failures, load
+from crossbandit.studies.warning_types import (
+    ChangedModulesWarning,
+    FailedCellsWarning,
+    MixedProvenanceWarning,
+    StudyWarning,
+)
 
 __all__ = [
     "Cell",
     "ChangedModulesWarning",
-    "Outcome",
-    "Progress",
+    "FailedCellsWarning",
+    "MixedProvenanceWarning",
+    "RunSummary",
     "Study",
+    "StudyProgress",
+    "StudyWarning",
+    "differences",
     "display",
     "export",
     "failures",

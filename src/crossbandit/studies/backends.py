@@ -1,21 +1,25 @@
-"""Where batches are run: in this process, in processes beside it, or on a Ray or Dask cluster.
+"""Where batches are run: in this process, in worker processes, or on a Ray or Dask cluster.
 
-All but the first go through joblib. A `Pool` maps batches to results in whatever order they are
-done, and raises one of its `died` errors when a worker was lost.
+All but the first use joblib. A `Pool` maps batches to results in the order in which they are done,
+and raises one of its `died` errors when a worker was lost.
 """
 
 from __future__ import annotations
 
 import logging
+import multiprocessing
 import os
 import socket
+import warnings
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from crossbandit.errors import BackendError, InvalidParameterError
-from crossbandit.studies.worker import Batch, Failed, Finished, follow, ignore_interrupts, run_batch
+from crossbandit.processes import end_with_parent, ignore_interrupts, interrupts_blocked
+from crossbandit.studies.warning_types import StudyWarning
+from crossbandit.studies.worker import Batch, CellFailure, CellResult, run_batch
 from crossbandit.validation import choice, integer
 
 if TYPE_CHECKING:
@@ -28,7 +32,7 @@ _CONNECT_SECONDS = 20
 
 @dataclass(frozen=True)
 class Pool:
-    """An engine with its workers. `workers` is 1 only for the planner's own process."""
+    """A number of workers and how to reach them. One worker means this process itself."""
 
     workers: int
     settings: dict[str, Any] = field(default_factory=dict)
@@ -36,8 +40,8 @@ class Pool:
 
     def map(
         self, batches: Iterable[Batch], *, ahead: int | None = None
-    ) -> Iterator[list[Finished | Failed]]:
-        """Yield the results of each batch as it is done; `ahead` batches are out at most."""
+    ) -> Iterator[list[CellResult | CellFailure]]:
+        """Yield the results of each batch as it is done; at most `ahead` are sent in advance."""
         if self.workers == 1:
             return map(run_batch, batches)
         from joblib import Parallel, delayed, parallel_config
@@ -50,23 +54,26 @@ class Pool:
                 pre_dispatch=ahead or 2 * self.workers,
                 max_nbytes=None,
             )
-        results: Iterator[list[Finished | Failed]] = parallel(
-            delayed(run_batch)(batch) for batch in batches
-        )
+        if self.settings.get("backend") == "loky":
+            _start_resource_trackers()
+        with interrupts_blocked():  # workers start here
+            results: Iterator[list[CellResult | CellFailure]] = parallel(
+                delayed(run_batch)(batch) for batch in batches
+            )
         return results
 
 
 @contextmanager
-def opened(backend: str, jobs: int | None, address: str | None) -> Iterator[Pool]:
-    """Yield a pool, and close in the end what was opened for it."""
+def open_pool(backend: str, jobs: int | None, address: str | None) -> Iterator[Pool]:
+    """Yield a pool, and close what was opened for it in the end."""
     choice("run", "backend", backend, BACKENDS)
     if jobs is not None:
         integer("run", "jobs", jobs, at_least=1)
     if backend == "local":
         if address is not None:
             raise InvalidParameterError(
-                "The 'address' parameter of run goes with the backends ray and dask: it is where "
-                f"a cluster answers. Got {address!r} for the local one."
+                "The 'address' parameter of run must be None with the local backend: it is the "
+                f"address of a Ray or Dask cluster. Got {address!r}."
             )
         yield _local(jobs)
         return
@@ -75,16 +82,46 @@ def opened(backend: str, jobs: int | None, address: str | None) -> Iterator[Pool
 
 
 def _local(jobs: int | None) -> Pool:
+    if jobs != 1 and not _has_semaphores():
+        warnings.warn(
+            "This system does not allow worker processes to share memory (is /dev/shm writable?). "
+            "All cells run in one process.",
+            StudyWarning,
+            stacklevel=5,
+        )
+        jobs = 1
+    if jobs == 1:
+        return Pool(1)
     from joblib import cpu_count
 
-    # A cell is one thread's work: with as many processes as cores, more threads would only fight.
+    # A cell uses one thread. There are as many processes as cores, so more would not help.
     settings = {
         "backend": "loky",
         "inner_max_num_threads": 1,
-        "initializer": follow,
+        "initializer": end_with_parent,
         "initargs": (os.getpid(),),
     }
     return Pool(jobs or cpu_count(), settings, (BrokenProcessPool,))
+
+
+def _start_resource_trackers() -> None:
+    """Start the helper processes of workers now: starting one unblocks the signals of a thread."""
+    from multiprocessing import resource_tracker
+
+    from joblib.externals.loky.backend import resource_tracker as loky_tracker
+
+    resource_tracker.ensure_running()
+    loky_tracker.ensure_running()
+
+
+def _has_semaphores() -> bool:
+    """Return whether this system has what processes need to wait for each other."""
+    methods = multiprocessing.get_all_start_methods()
+    try:  # with "fork", it needs no process to remove it later
+        multiprocessing.get_context("fork" if "fork" in methods else None).Semaphore()
+    except (ImportError, OSError):
+        return False
+    return True
 
 
 # ------------------------------------------------------------------------------------------ Ray
@@ -100,16 +137,16 @@ def _ray(jobs: int | None, address: str | None) -> Iterator[Pool]:
     from joblib import register_parallel_backend
 
     class StreamingRay(RayBackend):  # type: ignore[misc]
-        """Ray's pool calls back as results come in; joblib only has to be told so."""
+        """The backend of Ray, which can return results as they arrive; joblib does not know."""
 
         supports_return_generator = True
 
     register_parallel_backend("crossbandit-ray", StreamingRay)
     ours = not ray.is_initialized()
     if ours:
-        _knock(address)
+        _check_address(address)
         where: dict[str, Any] = (
-            # "local": a cluster that happens to run on this machine is not ours to join.
+            # "local": do not join a cluster that happens to run on this machine.
             {
                 "address": "local",
                 "num_cpus": max(jobs, 2) if jobs else None,
@@ -122,8 +159,8 @@ def _ray(jobs: int | None, address: str | None) -> Iterator[Pool]:
             ray.init(log_to_driver=False, logging_level=logging.ERROR, **where)
         except (ConnectionError, RuntimeError, ValueError, TimeoutError) as error:
             raise BackendError(
-                f"No Ray cluster lets us in at {address or 'this machine'}: {error}. Does this "
-                "machine have the cluster's authentication token, if it asks for one?"
+                f"The Ray cluster at {address or 'this machine'} refuses the connection: {error}. "
+                "If it needs an authentication token, does this machine have it?"
             ) from error
     try:
         cores = int(ray.cluster_resources().get("CPU", 0))
@@ -134,10 +171,10 @@ def _ray(jobs: int | None, address: str | None) -> Iterator[Pool]:
             ray.shutdown()
 
 
-def _knock(address: str | None) -> None:
-    """Find out quickly whether anybody is there: Ray itself would try for many minutes."""
+def _check_address(address: str | None) -> None:
+    """Find out quickly whether something answers: Ray itself would try for many minutes."""
     host, _, port = (address or "").removeprefix("ray://").rpartition(":")
-    if not port.isdecimal():  # none, or "auto": Ray knows where
+    if not port.isdecimal():  # none, or "auto": Ray finds it
         return
     try:
         socket.create_connection((host, int(port)), timeout=_CONNECT_SECONDS).close()
@@ -182,7 +219,10 @@ def _dask_pool(client: Any, jobs: int | None) -> Pool:
     from joblib._dask import DaskDistributedBackend
 
     class ReportingDask(DaskDistributedBackend):  # type: ignore[misc]
-        """Dask's backend, made to report a batch whose workers died: joblib's waits for ever."""
+        """The backend of Dask, made to report a batch whose workers died.
+
+        The one that joblib has waits for such a batch for ever.
+        """
 
         def submit(self, func: Any, callback: Any = None) -> Any:
             future = super().submit(func, callback)
@@ -200,7 +240,7 @@ def _dask_pool(client: Any, jobs: int | None) -> Pool:
             return super().retrieve_result_callback(out)
 
         def effective_n_jobs(self, n_jobs: int) -> int:
-            # While only one worker is up, joblib would run batches in the planner's process.
+            # While there is only one worker, joblib would run batches in this process.
             return max(2, int(super().effective_n_jobs(n_jobs)))
 
     register_parallel_backend("crossbandit-dask", ReportingDask)
@@ -212,14 +252,14 @@ def _dask_pool(client: Any, jobs: int | None) -> Pool:
 
 @dataclass(frozen=True)
 class _Lost:
-    """In place of a result: why there will be none."""
+    """Why there will be no result; it takes the place of one."""
 
     error: BaseException
 
 
 @contextmanager
 def _quiet(name: str) -> Iterator[None]:
-    """Keep a library's notes on workers that come and go out of the progress display."""
+    """Keep messages of a library on its workers out of the progress display."""
     logger = logging.getLogger(name)
     before = logger.level
     logger.setLevel(logging.CRITICAL)
@@ -242,6 +282,6 @@ def _workers(engine: str, jobs: int | None, cores: int) -> int:
 
 def _missing(extra: str, error: ImportError) -> BackendError:
     return BackendError(
-        f"The {extra} backend needs what is not installed ({error.name}). "
+        f"The {extra} backend needs a package that is not installed ({error.name}). "
         f"Install it with: pip install 'crossbandit[{extra}]'"
     )

@@ -1,4 +1,4 @@
-"""How far a study is: a live line on a terminal, plain lines elsewhere, nothing if quiet."""
+"""The progress of a study: a live line on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -11,17 +11,24 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from crossbandit.studies.execute import Progress
+    from crossbandit.studies.execute import StudyProgress
 
-# Between two plain lines.
-_SECONDS = 5.0
+_SECONDS_BETWEEN_LINES = 5.0
 
 
 @contextmanager
 def display(
     *, quiet: bool = False, console: Console | None = None
-) -> Iterator[Callable[[Progress], None] | None]:
-    """Yield what `run` wants as its `progress`; it writes to the standard error."""
+) -> Iterator[Callable[[StudyProgress], None] | None]:
+    """Show the progress of a study on the standard error.
+
+    Args:
+        quiet: Whether to show nothing.
+        console: The console to use instead.
+
+    Yields:
+        A function for the `progress` parameter of `run`; None if quiet.
+    """
     if quiet:
         yield None
         return
@@ -36,8 +43,8 @@ def display(
         yield tell
 
 
-def summary(progress: Progress) -> str:
-    """Return the state in words: cells, rate, time left."""
+def summary(progress: StudyProgress) -> str:
+    """Return the progress in words: cells, rate, time left."""
     words = [f"{progress.done} of {progress.total} cells"]
     if progress.kept:
         words.append(f"{progress.kept} kept from before")
@@ -50,28 +57,27 @@ def summary(progress: Progress) -> str:
     return ", ".join(words)
 
 
-def _lines(console: Console) -> Callable[[Progress], None]:
-    last = -_SECONDS
+def _lines(console: Console) -> Callable[[StudyProgress], None]:
+    last = -_SECONDS_BETWEEN_LINES
 
-    def tell(progress: Progress) -> None:
+    def tell(progress: StudyProgress) -> None:
         nonlocal last
         now = time.monotonic()
-        if now - last >= _SECONDS or progress.done == progress.total:
+        if now - last >= _SECONDS_BETWEEN_LINES or progress.done == progress.total:
             last = now
             console.print(summary(progress), highlight=False, soft_wrap=True)
 
     return tell
 
 
-def _live(console: Console) -> tuple[Any, Callable[[Progress], None]]:
-    from rich.progress import BarColumn, TextColumn
-    from rich.progress import Progress as Bar
+def _live(console: Console) -> tuple[Any, Callable[[StudyProgress], None]]:
+    from rich.progress import BarColumn, Progress, TextColumn
 
     columns = (BarColumn(), TextColumn("{task.description}"))
-    bar = Bar(*columns, console=console, transient=True)
+    bar = Progress(*columns, console=console, transient=True)
     task = bar.add_task("starting", total=None)
 
-    def tell(progress: Progress) -> None:
+    def tell(progress: StudyProgress) -> None:
         total = progress.total_rounds or 1
         bar.update(task, total=total, completed=progress.rounds, description=summary(progress))
 

@@ -1,18 +1,26 @@
-"""Run what is missing of a study, and keep each result as it comes in."""
+"""Run what is missing of a study, and store each result as it arrives."""
 
 from __future__ import annotations
 
+import json
 import time
 import warnings
-from collections import Counter, deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-import crossbandit
+from crossbandit.errors import StudyError
+from crossbandit.modules import source_hashes
 from crossbandit.studies import backends
-from crossbandit.studies.build import source_hashes
+from crossbandit.studies.build import draws_table_per_seed, own_builders
+from crossbandit.studies.provenance import differences
+from crossbandit.studies.queue import Queue
 from crossbandit.studies.store import writable
-from crossbandit.studies.worker import Batch, Failed, Finished, Task, kind
+from crossbandit.studies.warning_types import (
+    ChangedModulesWarning,
+    FailedCellsWarning,
+    MixedProvenanceWarning,
+)
+from crossbandit.studies.worker import CellFailure, CellResult, kind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -21,25 +29,19 @@ if TYPE_CHECKING:
     from crossbandit.studies.backends import Pool
     from crossbandit.studies.plan import Cell, Study
 
-# A batch should take this long: much longer than to send it and to keep its results (some 20 ms),
-# short enough that little is lost when everything stops. Many workers get longer batches, so that
-# the one process that writes is not asked more than some 30 times a second.
-_BATCH_SECONDS = 1.0
-_BATCH_SECONDS_PER_WORKER = 0.03
-_MOST_CELLS = 500
 
-# A cell whose worker died this often is given up, the last time having run alone.
-_DEATHS = 3
+class StudyProgress(NamedTuple):
+    """The progress of a study.
 
-
-class ChangedModulesWarning(UserWarning):
-    """Cells are kept from before, and a module that they were computed with has changed."""
-
-
-class Progress(NamedTuple):
-    """How far a study is. `kept` cells had been finished before and are not in the other counts.
-
-    `rate`, in cells a second, and `seconds_left` are None until there is something to go by.
+    Attributes:
+        kept: Cells that were finished before. They are not in the other counts.
+        total: Cells to compute.
+        computed: Cells that have been computed.
+        failed: Cells that have failed.
+        rounds: Rounds of the cells that are done.
+        total_rounds: Rounds of all cells to compute.
+        rate: Cells per second; None until it can be estimated.
+        seconds_left: The estimated time to the end; None until it can be estimated.
     """
 
     kept: int
@@ -53,13 +55,20 @@ class Progress(NamedTuple):
 
     @property
     def done(self) -> int:
-        """Cells that are through, with or without success."""
+        """Cells that are done, with or without success."""
         return self.computed + self.failed
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What a run of a study did: cells computed now, kept from before, and failed."""
+class RunSummary:
+    """What a call of `run` did.
+
+    Attributes:
+        computed: Cells that were computed.
+        kept: Cells that were finished before.
+        failed: Cells that failed.
+        seconds: The time that the call took.
+    """
 
     computed: int
     kept: int
@@ -74,60 +83,130 @@ def run(
     jobs: int | None = None,
     backend: str = "local",
     address: str | None = None,
-    progress: Callable[[Progress], None] | None = None,
-) -> Outcome:
-    """Compute the cells of `study` that `directory` does not hold yet, and keep them there.
+    progress: Callable[[StudyProgress], None] | None = None,
+) -> RunSummary:
+    """Compute the cells of a study that a folder does not hold yet, and store them there.
 
-    Interrupted, killed or out of disk space, it has kept every finished cell: the same call goes
-    on from there. A cell that fails is recorded (see `failures`), does not stop the others, and is
-    tried again by the next call. Cells that were computed before one of the study's own modules
-    changed are kept as they are, with a `ChangedModulesWarning`.
+    If the call is interrupted or killed, or the disk is full, every finished cell is stored, and
+    the same call continues from there. A cell that fails is recorded with its traceback (see
+    `failures`), does not stop the others, and is tried again by the next call.
 
     Args:
-        study: what to compute.
-        directory: the folder of the results file; made if need be.
-        jobs: how many workers; all cores if None. With one, cells run in this process.
+        study: What to compute.
+        directory: The folder of the results file. It is created if it does not exist.
+        jobs: The number of workers; None for one per core. With one, cells run in this process.
         backend: "local", "ray" or "dask".
-        address: where a Ray or Dask cluster answers; a local one is started if None.
-        progress: called with a `Progress` at the start and after each batch.
+        address: The address of a Ray or Dask cluster; None to start one on this machine.
+        progress: Called with a `StudyProgress` at the start and after each batch of cells.
+
+    Returns:
+        How many cells were computed, kept and failed.
+
+    Raises:
+        StudyError: The study uses a class that worker processes cannot load.
+        ResultsError: The results file is damaged, in use, or cannot be written.
+        BackendError: The backend is not installed, or does not answer.
+
+    Warns:
+        ChangedModulesWarning: A module of the study has changed since cells were computed with it.
+            These cells are kept as they are.
+        MixedProvenanceWarning: The cells of the study were computed with different versions of
+            Crossbandit, Python, NumPy or Numba, or on different processors.
+        FailedCellsWarning: Cells failed.
     """
     began = time.monotonic()
     tell = (lambda _: None) if progress is None else progress
     sources = source_hashes(study.modules)
+    failures: list[CellFailure] = []
     with writable(directory) as store:
         store.enroll(study)
         finished = store.finished()
         cells = list({cell.key: cell for cell in study.cells}.values())
-        changed = store.changed({cell.key for cell in cells}, sources)
+        keys = {cell.key for cell in cells}
+        changed = store.changed(keys, sources)
         if changed:
-            warnings.warn(_warning(changed), ChangedModulesWarning, stacklevel=2)
-        queue = _Queue([cell for cell in cells if cell.key not in finished], study.modules)
+            warnings.warn(_changed_text(changed), ChangedModulesWarning, stacklevel=2)
+        missing = [cell for cell in cells if cell.key not in finished]
+        queue = Queue(_shared_tables_together(missing), study.modules)
         count = _Count(len(cells) - queue.total, queue.total, queue.total_rounds)
         tell(count.progress())
         if queue.total:
-            with backends.opened(backend, jobs, address) as pool:
+            with backends.open_pool(backend, jobs, address) as pool:
+                if pool.workers > 1:
+                    _check_loadable(missing)
                 for results in _execute(pool, queue):
                     store.add(results, sources)
+                    failures += [one for one in results if isinstance(one, CellFailure)]
                     count.add(results, queue.finish(results))
                     tell(count.progress())
-    return Outcome(count.computed, count.kept, count.failed, time.monotonic() - began)
+        different = differences(store.provenances(keys))
+    if different:
+        warnings.warn(_mixed_text(different), MixedProvenanceWarning, stacklevel=2)
+    if failures:
+        text = _failed_text(failures, queue.total, str(directory))
+        warnings.warn(text, FailedCellsWarning, stacklevel=2)
+    return RunSummary(count.computed, count.kept, count.failed, time.monotonic() - began)
 
 
-def _warning(changed: Mapping[str, int]) -> str:
+def _shared_tables_together(cells: Sequence[Cell]) -> list[Cell]:
+    """Return the cells in an order in which those with the same losses follow each other."""
+    order: dict[str, int] = {}
+    for cell in cells:
+        order.setdefault(cell.environment, len(order))
+    per_seed = {text for text in order if draws_table_per_seed(json.loads(text))}
+    return sorted(
+        cells,
+        key=lambda cell: (
+            order[cell.environment],
+            cell.seed if cell.environment in per_seed else 0,
+        ),
+    )
+
+
+def _check_loadable(cells: Iterable[Cell]) -> None:
+    """Raise if worker processes could not load a class or function that a cell uses."""
+    for environment, algorithm in {(cell.environment, cell.algorithm) for cell in cells}:
+        for name, builder in own_builders(environment, algorithm):
+            if builder.__module__ == "__main__":
+                raise StudyError(
+                    f"{builder.__qualname__} ({name!r}) is defined in a notebook or in the script "
+                    "that runs. Worker processes cannot load it from there. Move it to a Python "
+                    "file and name the file under the study's modules, or run with jobs=1."
+                )
+
+
+def _changed_text(changed: Mapping[str, int]) -> str:
     files = " and ".join(sorted(changed))
     have, cells = "has" if len(changed) == 1 else "have", max(changed.values())
     return (
-        f"{files} {have} changed since {cells} of these cells were computed. They are kept as they "
-        "were. To compute them anew, give what has changed another id or name, or use another "
+        f"{files} {have} changed since {cells} of these cells were computed. The cells are kept as "
+        "they are. To compute them again, give what has changed another id or name, or use another "
         "folder (--out)."
     )
 
 
-class _Count:
-    """What is done, and at which pace.
+def _mixed_text(different: Mapping[str, Sequence[str]]) -> str:
+    facts = "; ".join(f"{name}: {', '.join(values)}" for name, values in different.items())
+    return (
+        f"The cells of this study were not all computed with the same versions and processor "
+        f"({facts}). The column 'provenance' of the results has those of each cell."
+    )
 
-    The clock starts anew with the first result of an environment and an algorithm together: before
-    it, workers start, and load and compile what they need.
+
+def _failed_text(failures: Sequence[CellFailure], total: int, directory: str) -> str:
+    first = failures[0]
+    place = f" ({first.location})" if first.location else ""
+    return (
+        f"{len(failures)} of {total} cells failed. The first: {first.error}{place}. All of them, "
+        f"with tracebacks: crossbandit.studies.failures({directory!r})"
+    )
+
+
+class _Count:
+    """How many cells are done, and at which rate.
+
+    The clock starts again with the first result of an environment and an algorithm together:
+    before it, workers start, and load and compile what they need.
     """
 
     def __init__(self, kept: int, total: int, total_rounds: int) -> None:
@@ -139,8 +218,8 @@ class _Count:
         self._first: tuple[float, int, int] | None = None
         self._known: set[tuple[str, str]] = set()
 
-    def add(self, results: Sequence[Finished | Failed], rounds: int) -> None:
-        failed = sum(isinstance(result, Failed) for result in results)
+    def add(self, results: Sequence[CellResult | CellFailure], rounds: int) -> None:
+        failed = sum(isinstance(result, CellFailure) for result in results)
         self.failed += failed
         self.computed += len(results) - failed
         self._rounds += rounds
@@ -149,9 +228,15 @@ class _Count:
             self._known |= kinds
             self._first = (time.monotonic(), self.computed + self.failed, self._rounds)
 
-    def progress(self) -> Progress:
-        counts = (self.kept, self._total, self.computed, self.failed)
-        state = Progress(*counts, self._rounds, self._total_rounds)
+    def progress(self) -> StudyProgress:
+        state = StudyProgress(
+            kept=self.kept,
+            total=self._total,
+            computed=self.computed,
+            failed=self.failed,
+            rounds=self._rounds,
+            total_rounds=self._total_rounds,
+        )
         if self._first is None:
             return state
         since, cells, rounds = self._first
@@ -162,98 +247,20 @@ class _Count:
         return state._replace(rate=(state.done - cells) / seconds, seconds_left=left)
 
 
-class _Queue:
-    """The cells that wait, and those that are out with a worker."""
+def _execute(pool: Pool, queue: Queue) -> Iterator[Sequence[CellResult | CellFailure]]:
+    """Yield results until no cell is waiting, whatever happens to the workers.
 
-    def __init__(self, cells: Sequence[Cell], modules: tuple[str, ...]) -> None:
-        self.total = len(cells)
-        self.total_rounds = sum(cell.horizon for cell in cells)
-        self._modules = modules
-        self._waiting = deque(cells)
-        self._out: dict[str, Cell] = {}
-        self._deaths: Counter[str] = Counter()
-        self._pace: dict[str, float] = {}  # seconds per round, by algorithm
-
-    def __bool__(self) -> bool:
-        return bool(self._waiting)
-
-    def batches(self, workers: int) -> Iterator[Batch]:
-        """Yield what waits, in batches of about the same time."""
-        longest = max(_BATCH_SECONDS, _BATCH_SECONDS_PER_WORKER * workers)
-        fair = max(1, len(self._waiting) // (4 * workers))  # leave something for every worker
-        while self._waiting:
-            cells = [self._waiting.popleft()]
-            spent = self._expected(cells[0])
-            while self._waiting and len(cells) < min(fair, _MOST_CELLS):
-                spent += self._expected(self._waiting[0])
-                if spent > longest:
-                    break
-                cells.append(self._waiting.popleft())
-            yield self._sent(cells)
-
-    def _expected(self, cell: Cell) -> float:
-        if self._deaths[cell.key]:
-            return float("inf")  # in a batch of its own
-        slowest = max(self._pace.values(), default=float("inf"))
-        return self._pace.get(cell.algorithm, slowest) * cell.horizon
-
-    def alone(self) -> Iterator[Batch]:
-        """Yield, one by one, the cells that would be given up at the next death."""
-        suspects = [cell for cell in self._waiting if self._deaths[cell.key] == _DEATHS - 1]
-        for cell in suspects:
-            self._waiting.remove(cell)
-            yield self._sent([cell])
-
-    def _sent(self, cells: list[Cell]) -> Batch:
-        self._out.update((cell.key, cell) for cell in cells)
-        tasks = [Task(cell.key, cell.environment, cell.algorithm, cell.seed) for cell in cells]
-        return Batch(tasks, self._modules)
-
-    def finish(self, results: Iterable[Finished | Failed]) -> int:
-        """Take the cells off the list, note their pace, and return how many rounds they were."""
-        rounds = 0
-        for result in results:
-            cell = self._out.pop(result.cell, None)
-            if cell is not None:
-                rounds += cell.horizon
-            if isinstance(result, Finished):
-                self._pace[result.algorithm] = result.seconds / result.horizon
-        return rounds
-
-    def bury(self, error: BaseException) -> list[Failed]:
-        """After a worker died, let its cells wait again; return those that are given up."""
-        given_up = []
-        for cell in self._out.values():
-            self._deaths[cell.key] += 1
-            if self._deaths[cell.key] < _DEATHS:
-                self._waiting.append(cell)
-                continue
-            text = f"The worker died {_DEATHS} times while it ran this cell: {_brief(error)}"
-            content = (cell.key, cell.environment, cell.algorithm, cell.seed)
-            given_up.append(Failed(*content, text, crossbandit.__version__))
-        # Those that are given up stay out until `finish`.
-        self._out = {failed.cell: self._out[failed.cell] for failed in given_up}
-        return given_up
-
-
-def _execute(pool: Pool, queue: _Queue) -> Iterator[Sequence[Finished | Failed]]:
-    """Yield results until nothing waits, whatever happens to the workers.
-
-    When a worker dies, nobody says which cell killed it: all that were out come under suspicion,
-    and are sent again one by one. Those that meet a second death run alone from then on, so only a
-    cell that kills by itself is given up.
+    When a worker dies, it is unknown which cell ended it. All cells that were with a worker are
+    sent again one by one. Those that meet a second death run alone from then on, so a cell is
+    given up only if it ends its worker by itself.
     """
     while queue:
         for batch in queue.alone():
             try:
                 yield from pool.map([batch], ahead=1)
             except pool.died as error:
-                yield queue.bury(error)
+                yield queue.return_lost(error)
         try:
             yield from pool.map(queue.batches(pool.workers))
         except pool.died as error:
-            yield queue.bury(error)
-
-
-def _brief(error: BaseException) -> str:
-    return str(error).strip().partition("\n")[0] or type(error).__name__
+            yield queue.return_lost(error)

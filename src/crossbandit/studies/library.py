@@ -9,7 +9,7 @@ from crossbandit.studies.plan import Study
 
 
 def shipped_names() -> list[str]:
-    """Return the names of the shipped studies."""
+    """Return the names of the studies that come with the package."""
     folder = resources.files("crossbandit.studies") / "shipped"
     return sorted(
         entry.name.removesuffix(".toml")
@@ -19,10 +19,14 @@ def shipped_names() -> list[str]:
 
 
 def shipped(name: str) -> Study:
-    """Return a shipped study.
+    """Return a study that comes with the package.
 
-    "paper" is the paper's evaluation, "quick" a small part of it, and "adaptive" everything on
-    which the adaptive learner has a bar.
+    Args:
+        name: "paper" for the evaluation in the paper, "quick" for a small part of it, or "adaptive"
+            for the evaluation of the adaptive learner.
+
+    Raises:
+        StudyFileError: There is no such study.
 
     >>> shipped("quick")
     Study('quick', 168 cells)

@@ -1,4 +1,4 @@
-"""What a study is: a list of cells, each known by its content."""
+"""What a study is: a list of cells, each identified by its content."""
 
 from __future__ import annotations
 
@@ -12,19 +12,26 @@ from crossbandit.errors import InvalidParameterError
 from crossbandit.validation import integer
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
-# Part of every cell's content: raise it when the same configuration comes to mean another run.
+# Part of the content of every cell. It is raised when the same configuration means another run.
 FORMAT = 1
 
 
 class Cell(NamedTuple):
-    """One run to be: an environment, an algorithm and a seed, and where in the study it stands.
+    """One run of a study: an environment, an algorithm and a seed.
 
-    `environment` and `algorithm` are canonical JSON with every parameter, defaults included. `key`
-    is their address, and the seed's: the same content has the same key in every study and on every
-    machine. Names and part are for people, and do not count.
+    Attributes:
+        key: The address of the cell: a hash of the environment, the algorithm and the seed. The
+            same content has the same key in every study and on every machine.
+        part: The part of the study in which the cell stands.
+        environment: The environment as canonical JSON with every parameter, defaults included.
+        algorithm: The algorithm, likewise.
+        environment_name: The name of the environment in tables. Names do not change the key.
+        algorithm_name: The name of the algorithm in tables.
+        seed: The seed.
+        horizon: The number of rounds.
     """
 
     key: str
@@ -39,7 +46,12 @@ class Cell(NamedTuple):
 
 @dataclass(frozen=True)
 class Study:
-    """A name and its cells; `modules` are loaded beforehand, wherever a cell is run.
+    """A grid of runs.
+
+    Args:
+        name: The name of the study.
+        cells: Its cells.
+        modules: Python files and modules that a process loads before it runs a cell.
 
     >>> study = Study.from_toml('''
     ... [study]
@@ -59,14 +71,32 @@ class Study:
     modules: tuple[str, ...] = ()
 
     @classmethod
-    def from_toml(cls, source: str | Path) -> Study:
-        """Read a study file: a Path, the name of a file, or the text itself (several lines)."""
+    def from_toml(
+        cls, source: str | Path, *, announce: Callable[[str], None] | None = None
+    ) -> Study:
+        """Read a study file. The files and modules under its `modules` are loaded: their code runs.
+
+        Args:
+            source: A path, the name of a file, or the text itself (several lines).
+            announce: Called with each of the study's modules before its code is run.
+
+        Returns:
+            The study.
+
+        Raises:
+            StudyFileError: The file cannot be read or has a mistake. The message names the line and
+                the key.
+        """
         from crossbandit.studies.schema import read
 
-        return read(source)
+        return read(source, announce)
 
     def with_algorithms(self, *algorithms: Algorithm | str) -> Study:
-        """Return this study with more algorithms (or their ids) in every part."""
+        """Return this study with more algorithms in every part.
+
+        Args:
+            *algorithms: Algorithms, or ids of algorithms, which then have their defaults.
+        """
         settings = {
             (cell.part, cell.environment, cell.environment_name, cell.seed, cell.horizon): None
             for cell in self.cells
@@ -76,10 +106,18 @@ class Study:
         for algorithm in map(_algorithm, algorithms):
             text = canonical(algorithm.to_json())
             for part, environment, environment_name, seed, horizon in settings:
-                key = content_key(environment, text, seed)
-                names = (environment_name, algorithm.id)
-                if (part, key) not in known:
-                    cells.append(Cell(key, part, environment, text, *names, seed, horizon))
+                cell = Cell(
+                    key=content_key(environment, text, seed),
+                    part=part,
+                    environment=environment,
+                    algorithm=text,
+                    environment_name=environment_name,
+                    algorithm_name=algorithm.id,
+                    seed=seed,
+                    horizon=horizon,
+                )
+                if (part, cell.key) not in known:
+                    cells.append(cell)
         return Study(self.name, tuple(cells), self.modules)
 
     def __repr__(self) -> str:
@@ -87,7 +125,7 @@ class Study:
 
 
 def canonical(data: dict[str, Any]) -> str:
-    """Return the one JSON text of this content, whatever the order of its keys.
+    """Return the JSON text of this content; the order of its keys makes no difference.
 
     >>> canonical({"b": 1, "a": [2.0, None]})
     '{"a":[2.0,null],"b":1}'

@@ -3,75 +3,172 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import tempfile
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 import duckdb
 import pandas as pd
 
 from crossbandit.errors import ResultsError
+from crossbandit.studies.database import columns
 from crossbandit.studies.store import readable
+from crossbandit.text import csv_safe
 from crossbandit.validation import choice
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 _CELLS = """
 SELECT study, part, cell, environment, algorithm, environment_name, algorithm_name, seed, horizon,
-       final_regret, loss, comparator_loss, seconds, version{curves}
+       final_regret, loss, comparator_loss, seconds, version{later}{curves}
 FROM members JOIN cells USING (cell)
 ORDER BY study, position
 """
 _FAILURES = """
 SELECT study, part, cell, environment_name, algorithm_name, environment, algorithm, seed,
-       error, version, failed_at
+       error, version{later}, failed_at
 FROM (SELECT *, row_number() OVER (PARTITION BY cell ORDER BY failed_at DESC, rowid DESC) AS age
       FROM failures)
 JOIN members USING (cell)
 WHERE age = 1 AND cell NOT IN (SELECT cell FROM cells)
 ORDER BY study, position
 """
+_NUMBERS = ("final_regret", "loss", "comparator_loss", "seconds")
+_OPTIONAL = {"provenance", "parameters", "location", "traceback"}
 
 
 def load(source: str | Path, *, curves: bool = True) -> pd.DataFrame:
     """Return one row per finished cell of every part, in the order of the study file.
 
-    `source` is a study's folder, or a results file by itself. Every parameter has a column of its
-    own: `environment.alpha`, `environment.graph.radius`, `algorithm.eta`. Without `curves`, there
-    are no columns `curve_rounds` and `curve_regret`, which take nearly all of the memory.
+    Every parameter has a column of its own: `environment.alpha`, `environment.graph.radius`,
+    `algorithm.eta`. The columns `parameters.eta` and so on have the values that were used: those
+    that were given, and those that the tuning rule chose.
+
+    Args:
+        source: The folder of a study, or a results file.
+        curves: Whether to load the columns `curve_rounds` and `curve_regret`, which take nearly
+            all of the memory.
+
+    Returns:
+        The cells. `provenance` and `parameters` are JSON objects, or missing in files of older
+        versions.
+
+    Raises:
+        ResultsError: There are no results, or they are damaged or not plain results.
     """
-    query = _CELLS.format(curves=", curve_rounds, curve_regret" if curves else "")
-    with readable(source) as connection:
-        rows = connection.execute(query).fetchall()
-        names = [column[0] for column in connection.description]
-    frame = pd.DataFrame(rows, columns=names)
-    for side in ("environment", "algorithm"):
-        for name, values in _parameters(side, frame[side]).items():
-            frame[name] = values
+    with readable(source) as (path, connection):
+        later = _later_columns(connection, "cells", ("provenance", "parameters"))
+        query = _CELLS.format(later=later, curves=", curve_rounds, curve_regret" if curves else "")
+        frame = _fetch(connection, query)
+    try:
+        _check_cells(frame)
+        for side in ("environment", "algorithm", "parameters"):
+            for name, values in _parameter_columns(side, frame[side]).items():
+                frame[name] = values
+    except ValueError as error:
+        raise ResultsError(f"{path} is damaged: {error}. Restore it from a copy.") from error
     return frame
 
 
 def failures(source: str | Path) -> pd.DataFrame:
-    """Return one row per cell that failed and has not been finished since, with its last error."""
-    with readable(source) as connection:
-        rows = connection.execute(_FAILURES).fetchall()
-        names = [column[0] for column in connection.description]
-    return pd.DataFrame(rows, columns=names)
+    """Return one row per cell that failed and has not been finished since, with its last error.
+
+    Args:
+        source: The folder of a study, or a results file.
+
+    Returns:
+        The cells. `error` is the error, `location` the file and line that raised it and
+        `traceback` the whole traceback.
+
+    Raises:
+        ResultsError: There are no results, or they are damaged or not plain results.
+    """
+    with readable(source) as (_, connection):
+        names = ("location", "traceback", "provenance")
+        later = _later_columns(connection, "failures", names)
+        return _fetch(connection, _FAILURES.format(later=later))
 
 
 def export(
     source: str | Path, *, to: Literal["parquet", "csv"], out: str | Path | None = None
 ) -> Path:
-    """Write what `load` returns into a Parquet or CSV file, and return its path.
+    """Write what `load` returns into a Parquet or CSV file.
 
-    A file of that name is replaced, once the new one is complete. In CSV, curves are lists in
-    brackets.
+    An existing file is replaced once the new one is complete. If cells have failed, what `failures`
+    returns is written to a second file, whose name has "failures" in it. In CSV, curves are lists
+    in brackets, and a text that a spreadsheet would take for a formula begins with an apostrophe.
+
+    Args:
+        source: The folder of a study, or a results file.
+        to: "parquet" or "csv".
+        out: The file; None for `results.parquet` or `results.csv` in the folder of the study.
+
+    Returns:
+        The path of the file.
+
+    Raises:
+        ResultsError: There are no results, they are damaged, or the file cannot be written.
     """
     choice("export", "to", to, ("parquet", "csv"))
-    frame = _uniform(load(source))
+    frame, failed = load(source), failures(source)
     source = Path(source)
     folder = source if source.is_dir() else source.parent
     path = folder / f"results.{to}" if out is None else Path(out)
-    options = "FORMAT PARQUET, COMPRESSION ZSTD" if to == "parquet" else "FORMAT CSV, HEADER"
+    _write(frame, path, to)
+    if len(failed):
+        stem = "failures" if out is None else f"{path.stem}-failures"
+        _write(failed, path.with_name(f"{stem}.{to}"), to)
+    return path
+
+
+def _later_columns(connection: Any, table: str, names: Iterable[str]) -> str:
+    """Return columns for a query, with NULL for those that an old file does not have."""
+    present = columns(connection, table)
+    return "".join(f", {name if name in present else f'NULL AS {name}'}" for name in names)
+
+
+def _fetch(connection: Any, query: str) -> pd.DataFrame:
+    rows = connection.execute(query).fetchall()
+    names = [column[0] for column in connection.description]
+    frame = pd.DataFrame(rows, columns=names)
+    for name in _OPTIONAL.intersection(names):
+        frame[name] = frame[name].astype(object).where(frame[name].notna(), None)
+    return frame
+
+
+def _check_cells(frame: pd.DataFrame) -> None:
+    """Raise a ValueError unless every number is finite and every curve complete."""
+    required = [name for name in frame.columns if name not in _OPTIONAL]
+    missing = frame[required].isna().any()
+    if missing.any():
+        raise ValueError(f"a cell has no {missing.idxmax()}")
+    for name in _NUMBERS:
+        for value in frame[name]:
+            if not math.isfinite(value):
+                raise ValueError(f"a cell has the {name} {value}")
+    if (frame["seed"] < 0).any() or (frame["horizon"] < 1).any():
+        raise ValueError("a cell has a negative seed, or no rounds")
+    if "curve_regret" not in frame:
+        return
+    for rounds, regret in zip(frame["curve_rounds"], frame["curve_regret"], strict=True):
+        if not rounds or len(rounds) != len(regret):
+            raise ValueError(f"a curve has {len(rounds)} rounds and {len(regret)} values")
+        if None in rounds or None in regret or not all(map(math.isfinite, regret)):
+            raise ValueError("a curve has a value that is not a finite number")
+
+
+def _write(frame: pd.DataFrame, path: Path, to: str) -> None:
+    """Write a frame into a file, which appears once it is complete."""
+    frame = _uniform(frame)
+    options = "FORMAT PARQUET, COMPRESSION ZSTD"
+    if to == "csv":
+        options = "FORMAT CSV, HEADER"
+        for name in frame.columns:
+            if frame[name].map(lambda value: isinstance(value, str)).any():
+                frame[name] = frame[name].map(csv_safe)
     try:
         with tempfile.TemporaryDirectory(dir=path.parent) as scratch:
             fresh = Path(scratch) / path.name
@@ -83,16 +180,30 @@ def export(
     except (OSError, duckdb.Error) as error:
         reason = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else error
         raise ResultsError(f"{path} cannot be written: {reason}.") from error
-    return path
 
 
-def _parameters(side: str, texts: pd.Series) -> dict[str, pd.Series]:
+def _parameter_columns(side: str, texts: pd.Series) -> dict[str, pd.Series]:
     """Return a column for each parameter; a JSON text that recurs is read once."""
-    flat = {text: dict(_flat(side, json.loads(text))) for text in texts.unique()}
-    columns = dict.fromkeys(name for parameters in flat.values() for name in parameters)
-    return {
-        name: _column([flat[text].get(name) for text in texts], texts.index) for name in columns
-    }
+    flat = {text: dict(_flat(side, _object(side, text))) for text in texts.unique()}
+    names = dict.fromkeys(name for parameters in flat.values() for name in parameters)
+    return {name: _column([flat[text].get(name) for text in texts], texts.index) for name in names}
+
+
+def _object(side: str, text: str | None) -> dict[str, Any]:
+    """Return a JSON object, or raise a ValueError that says what there is instead."""
+    if text is None:
+        return {}
+
+    def no_number(constant: str) -> NoReturn:
+        raise ValueError(f"{constant} is not a finite number")
+
+    try:
+        data = json.loads(text, parse_constant=no_number)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"the {side} of a cell is not valid JSON ({error})") from error
+    if not isinstance(data, dict):
+        raise ValueError(f"the {side} of a cell is not a JSON object")  # noqa: TRY004
+    return data
 
 
 def _flat(prefix: str, data: dict[str, Any]) -> list[tuple[str, Any]]:
@@ -111,6 +222,8 @@ def _flat(prefix: str, data: dict[str, Any]) -> list[tuple[str, Any]]:
 def _column(values: list[Any], index: pd.Index) -> pd.Series:
     """Return a column whose integers stay integers, also where some are missing."""
     kinds = {type(value) for value in values}
+    if int in kinds and any(abs(value) >= 2**63 for value in values if type(value) is int):
+        return pd.Series(values, index=index, dtype="object")
     if kinds == {int, type(None)}:
         return pd.Series(values, index=index, dtype="Int64")
     if len(kinds) == 1 and kinds <= {int, float, bool, str}:
@@ -125,6 +238,7 @@ def _uniform(frame: pd.DataFrame) -> pd.DataFrame:
     frame = frame.copy()
     for name in frame.columns:
         kinds = {type(value) for value in frame[name] if value is not None}
-        if frame[name].dtype == object and len(kinds) > 1:
+        big = int in kinds and frame[name].dtype == object
+        if frame[name].dtype == object and (len(kinds) > 1 or big):
             frame[name] = [None if v is None else json.dumps(v) for v in frame[name]]
     return frame

@@ -1,4 +1,4 @@
-"""Study files: TOML in, a `Study` out, or an error that names the line and the key."""
+"""Study files: from TOML to a `Study`, or to an error that names the line and the key."""
 
 from __future__ import annotations
 
@@ -10,11 +10,19 @@ from typing import TYPE_CHECKING, Any
 
 from crossbandit import algorithms, environments
 from crossbandit.environments.environment import horizon_of
+from crossbandit.environments.registry import has_random_losses
 from crossbandit.errors import CrossbanditError, StudyError, StudyFileError
-from crossbandit.studies import positions
-from crossbandit.studies.build import build_algorithm, build_environment, load_modules
-from crossbandit.studies.grid import built, combinations, label_of, registered_name
-from crossbandit.studies.places import Place
+from crossbandit.modules import load_modules
+from crossbandit.studies.build import TABLE_PER_SEED, build_algorithm, build_environment
+from crossbandit.studies.grid import (
+    MOST_CELLS,
+    build_or_fail,
+    combinations,
+    label_of,
+    registered_name,
+)
+from crossbandit.studies.line_numbers import first_excess, line_numbers
+from crossbandit.studies.location import Location, shown
 from crossbandit.studies.plan import Cell, Study, canonical, checked_seed, content_key
 
 if TYPE_CHECKING:
@@ -23,39 +31,57 @@ if TYPE_CHECKING:
     from crossbandit.algorithms import Algorithm
     from crossbandit.environments import Environment
 
-_RANGE = re.compile(r"\s*(\d+)\s*\.\.\s*(\d+)\s*")
+_RANGE = re.compile(r"\s*(\d{1,20})\s*\.\.\s*(\d{1,20})\s*")
 
 
-def read(source: str | Path) -> Study:
-    """Return the study of a file, or of a text of several lines."""
+def read(source: str | Path, announce: Callable[[str], None] | None = None) -> Study:
+    """Return the study of a file, or of a text of several lines.
+
+    Args:
+        source: A path, the name of a file, or a text.
+        announce: Called with each module of the study before its code is run.
+    """
     if isinstance(source, str) and "\n" in source:
-        return parse(source, "study", Path())
+        return _parse(source, "study", Path(), announce)
     path = Path(source)
     try:
-        text = path.read_text(encoding="utf-8-sig")  # editors on Windows begin with a mark
+        text = path.read_text(encoding="utf-8-sig")  # editors on Windows write a byte order mark
     except FileNotFoundError as error:
         raise StudyFileError(f"There is no study file {str(path)!r}.") from error
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:
         raise StudyFileError(f"The study file {str(path)!r} cannot be read: {error}") from error
-    return parse(text, path.name, path.parent)
+    return _parse(text, path.name, path.parent, announce)
 
 
-def parse(text: str, source: str, folder: Path) -> Study:
-    """Return the study that `text` describes; `folder` is where its modules are looked for."""
+def _parse(text: str, source: str, folder: Path, announce: Callable[[str], None] | None) -> Study:
+    """Return the study that `text` describes; the paths of modules are relative to `folder`."""
+    excess = first_excess(text)
+    if excess is not None:
+        raise StudyFileError(f"{source}, line {excess[0]}: {excess[1]}.")
     try:
         document = tomllib.loads(text)
+        root = Location(source, line_numbers(text), ())
+        return _study(root, document, folder, announce)
     except tomllib.TOMLDecodeError as error:
         raise StudyFileError(f"{source} is not valid TOML: {error}.") from error
-    root = Place(source, positions.line_numbers(text), ())
+    except RecursionError as error:
+        raise StudyFileError(f"{source} is nested too deeply.") from error
+
+
+def _study(
+    root: Location,
+    document: dict[str, Any],
+    folder: Path,
+    announce: Callable[[str], None] | None,
+) -> Study:
     root.check_keys(document, ("study", "part"))
-    head, place = root.table(document, "study"), root.at("study")
-    place.check_keys(head, ("name", "modules"))
-    name = _study_name(place, head)
-    modules = _modules(place, head, folder)
-    parts = root.tables(document, "part")
+    head, location = root.table(document, "study"), root.at("study")
+    location.check_keys(head, ("name", "modules"))
+    name = _study_name(location, head)
+    modules = _modules(location, head, folder, announce)
     cells: list[Cell] = []
     names: list[str] = []
-    for index, part in enumerate(parts):
+    for index, part in enumerate(root.tables(document, "part")):
         part_name, part_cells = _part(root.at("part", index), part)
         if part_name in names:
             root.at("part", index, "name").fail(f"there is a part {part_name!r} already.")
@@ -65,7 +91,7 @@ def parse(text: str, source: str, folder: Path) -> Study:
 
 
 @dataclass(frozen=True)
-class _Named:
+class _Entry:
     """One environment or algorithm of a part, as canonical JSON and with its name."""
 
     name: str
@@ -73,101 +99,120 @@ class _Named:
     horizon: int = 0
 
 
-def _study_name(place: Place, head: Mapping[str, Any]) -> str:
-    """Return the name of the study, which is also that of its folder in results."""
-    name = place.text(head, "name")
+def _study_name(location: Location, head: Mapping[str, Any]) -> str:
+    """Return the name of the study, which is also the name of its folder in results."""
+    name = location.text(head, "name")
     for character in "/\\\0":
         if character in name:
-            place.at("name").fail(f"results go to a folder of this name: leave out {character!r}.")
+            location.at("name").fail(
+                f"must be the name of a folder in results, without {character!r}."
+            )
     if name in {".", ".."}:
-        place.at("name").fail(f"{name!r} is no name of a folder in results. Give another one.")
+        location.at("name").fail(f"must be the name of a folder in results. Got {name!r}.")
     return name
 
 
-def _modules(place: Place, head: Mapping[str, Any], folder: Path) -> tuple[str, ...]:
+def _modules(
+    location: Location,
+    head: Mapping[str, Any],
+    folder: Path,
+    announce: Callable[[str], None] | None,
+) -> tuple[str, ...]:
     value = head.get("modules", [])
     if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
-        place.at("modules").fail(f"must be a list of modules or Python files. Got {value!r}.")
-    modules: list[str] = []
-    for index, name in enumerate(value):
-        try:
-            modules.extend(load_modules([folder / name if name.endswith(".py") else name]))
-        except StudyError as error:
-            place.at("modules", index).fail(str(error))
-    return tuple(modules)
+        location.at("modules").fail(
+            f"must be a list of modules or Python files. Got {shown(value)}."
+        )
+    names = [folder / name if name.endswith(".py") else name for name in value]
+    try:
+        return load_modules(names, announce=announce)
+    except (StudyError, ValueError) as error:
+        location.at("modules").fail(str(error))
 
 
-def _part(place: Place, part: dict[str, Any]) -> tuple[str, list[Cell]]:
-    place.check_keys(part, ("name", "seeds", "horizon", "environments", "algorithms"))
-    name = place.text(part, "name", default="main")
-    seeds = _seeds(place, part)
-    worlds = _entries(place, part, "environments", _environments)
-    rules = _entries(place, part, "algorithms", _algorithms)
+def _part(location: Location, part: dict[str, Any]) -> tuple[str, list[Cell]]:
+    location.check_keys(part, ("name", "seeds", "horizon", "environments", "algorithms"))
+    name = location.text(part, "name", default="main")
+    seeds = _seeds(location, part)
+
+    def environments_of(here: Location, table: dict[str, Any]) -> Iterator[_Entry]:
+        return _environments(here, table, part, seeds[0])
+
+    entries = _entries(location, part, "environments", environments_of)
+    rules = _entries(location, part, "algorithms", _algorithms)
+    if len(entries) * len(rules) * len(seeds) > MOST_CELLS:
+        location.fail(
+            f"{len(entries):,} environments, {len(rules):,} algorithms and {len(seeds):,} seeds "
+            f"are more than {MOST_CELLS:,} cells."
+        )
     return name, [
         Cell(
-            content_key(world.text, rule.text, seed),
-            name,
-            world.text,
-            rule.text,
-            world.name,
-            rule.name,
-            seed,
-            world.horizon,
+            key=content_key(environment.text, rule.text, seed),
+            part=name,
+            environment=environment.text,
+            algorithm=rule.text,
+            environment_name=environment.name,
+            algorithm_name=rule.name,
+            seed=seed,
+            horizon=environment.horizon,
         )
-        for world in worlds
+        for environment in entries
         for rule in rules
         for seed in seeds
     ]
 
 
-def _seeds(place: Place, part: Mapping[str, Any]) -> list[int]:
+def _seeds(location: Location, part: Mapping[str, Any]) -> list[int]:
     if "seeds" not in part:
-        place.at("seeds").fail('missing: a list of seeds, or a range such as "200..209".')
-    value, place = part["seeds"], place.at("seeds")
+        location.at("seeds").fail('missing: a list of seeds, or a range such as "200..209".')
+    value, location = part["seeds"], location.at("seeds")
     items = value if isinstance(value, list) else [value]
     seeds: dict[int, None] = {}
     for index, item in enumerate(items):
-        here = place.at(index) if isinstance(value, list) else place
-        for seed in _seed_range(here, item):
+        here = location.at(index) if isinstance(value, list) else location
+        span = _seed_range(here, item)
+        if span.stop - span.start > MOST_CELLS:  # len() stops at 2^63
+            here.fail(f"must be at most {MOST_CELLS:,} seeds. Got {shown(item)}.")
+        for seed in span:
             if seed in seeds:
                 here.fail(f"the seed {seed} is there already.")
             seeds[seed] = None
     if not seeds:
-        place.fail("no seeds.")
+        location.fail("no seeds.")
     return list(seeds)
 
 
-def _seed_range(place: Place, item: Any) -> range:
+def _seed_range(location: Location, item: Any) -> range:
     first = last = item
     if isinstance(item, str):
         found = _RANGE.fullmatch(item)
         if found is None or int(found[1]) > int(found[2]):
-            place.fail(f'must be seeds, or a range such as "200..209". Got {item!r}.')
+            location.fail(f'must be seeds, or a range such as "200..209". Got {shown(item)}.')
         first, last = int(found[1]), int(found[2])
     try:
         return range(checked_seed(first), checked_seed(last) + 1)
     except CrossbanditError as error:
-        place.fail(str(error))
+        location.fail(str(error))
 
 
 def _entries(
-    place: Place,
+    location: Location,
     part: Mapping[str, Any],
     key: str,
-    expand: Callable[[Place, dict[str, Any], Mapping[str, Any]], Iterator[_Named]],
-) -> list[_Named]:
+    expand: Callable[[Location, dict[str, Any]], Iterator[_Entry]],
+) -> list[_Entry]:
     """Return all environments, or all algorithms, of a part; a bare name is short for a table."""
     value = part.get(key, [])
     if not isinstance(value, list) or not value:
-        place.at(key).fail(f"must be at least one of [[part.{key}]], or a list of names.")
+        location.at(key).fail(f"must be at least one of [[part.{key}]], or a list of names.")
     found: dict[str, int] = {}
-    entries: list[_Named] = []
+    entries: list[_Entry] = []
     for index, item in enumerate(value):
-        here = place.at(key, index)
+        here = location.at(key, index)
         table = {"name": item} if isinstance(item, str) else item
         if not isinstance(table, dict):
-            here.fail(f"must be a name, or a table with a name. Got {item!r}.")
-        for entry in expand(here, table, part):
+            here.fail(f"must be a name, or a table with a name. Got {shown(item)}.")
+        for entry in expand(here, table):
             if entry.text in found:
                 here.fail(f"the same as entry {found[entry.text] + 1} of the list: {entry.text}")
             found[entry.text] = index
@@ -175,38 +220,44 @@ def _entries(
     return entries
 
 
-def _environments(place: Place, table: dict[str, Any], part: Mapping[str, Any]) -> Iterator[_Named]:
+def _environments(
+    location: Location, table: dict[str, Any], part: Mapping[str, Any], seed: int
+) -> Iterator[_Entry]:
     known = environments.registered()
-    name = registered_name(place, table, "name", "environment", known)
+    name = registered_name(location, table, "name", "environment", known)
     parameters = {key: value for key, value in table.items() if key not in {"name", "label"}}
+    elsewhere = {}
     if "horizon" in part:
         if "horizon" in parameters:
-            place.at("horizon").fail("given here and in the part: leave one out.")
+            location.at("horizon").fail("given here and in the part: leave one out.")
         parameters["horizon"] = part["horizon"]
-    elsewhere = {"horizon": Place(place.source, place.lines, (*place.path[:2], "horizon"))}
-    places = elsewhere if "horizon" in part else {}
-    for data in combinations(place, name, known[name], parameters, places):
-        environment: Environment = built(place, places, data, build_environment)
-        label = label_of(place, table, data)
+        path = (*location.path[:2], "horizon")
+        elsewhere["horizon"] = Location(location.source, location.lines, path)
+    if has_random_losses(name):
+        parameters.setdefault("table_seed", TABLE_PER_SEED)
+    for data in combinations(location, name, known[name], parameters, elsewhere):
+        environment: Environment = build_or_fail(
+            location, elsewhere, data, lambda data: build_environment(data, seed)
+        )
+        label = label_of(location, table, data)
         try:
             horizon = horizon_of(environment)
         except CrossbanditError as error:
-            place.fail(str(error))
-        yield _Named(label, canonical(data), horizon)
+            location.fail(str(error))
+        yield _Entry(label, canonical(data), horizon)
 
 
-def _algorithms(place: Place, table: dict[str, Any], part: Mapping[str, Any]) -> Iterator[_Named]:
-    del part
+def _algorithms(location: Location, table: dict[str, Any]) -> Iterator[_Entry]:
     known = algorithms.registered()
     if "id" in table and "name" in table:
-        place.at("name").fail(
-            "means the same as 'id', which is there too: leave one out. A 'label' is free."
+        location.at("name").fail(
+            "means the same as 'id', which is also given: leave one out. A 'label' is free."
         )
     key = "id" if "id" in table else "name"
-    id_ = registered_name(place, table, key, "algorithm", known)
+    id_ = registered_name(location, table, key, "algorithm", known)
     parameters = {key: value for key, value in table.items() if key not in {"name", "id", "label"}}
-    for data in combinations(place, id_, known[id_], parameters, {}):
+    for data in combinations(location, id_, known[id_], parameters, {}):
         data["id"] = data.pop("name")
-        algorithm: Algorithm = built(place, {}, data, build_algorithm)
+        algorithm: Algorithm = build_or_fail(location, {}, data, build_algorithm)
         full = algorithm.to_json()
-        yield _Named(label_of(place, table, full), canonical(full))
+        yield _Entry(label_of(location, table, full), canonical(full))

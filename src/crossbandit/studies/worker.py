@@ -1,51 +1,49 @@
-"""What a worker does: run a batch of cells and return plain numbers."""
+"""What a worker does: run a batch of cells and return plain numbers and texts."""
 
 from __future__ import annotations
 
 import contextlib
-import ctypes
+import inspect
 import json
-import os
-import signal
-import threading
+import math
 import time
 import traceback
+from collections.abc import Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 import crossbandit
 from crossbandit.environments.environment import horizon_of
+from crossbandit.modules import load_modules
 from crossbandit.simulation import simulate
 from crossbandit.simulation.simulate import play_through
 from crossbandit.streams import fixed
-from crossbandit.studies.build import build_algorithm, build_environment, load_modules
+from crossbandit.studies.build import build_algorithm, build_environment, draws_table_per_seed
+from crossbandit.studies.provenance import provenance
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy.typing as npt
-
     from crossbandit.algorithms import Algorithm
     from crossbandit.environments import Environment
+    from crossbandit.types import Integers
 
 CURVE_POINTS = 200
 
 # Beyond this horizon a run is recorded thinned: its memory then does not grow with its rounds.
 _FULL_ROUNDS = 200_000
 
-_WATCH_SECONDS = 0.5
-
-_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # glibc's names and numbers
-
+_PACKAGE = str(Path(crossbandit.__file__).parent)
 
 # What this process has loaded and compiled: environments and algorithms, by their names.
 _WARM: set[tuple[str, str]] = set()
 
 
 class Task(NamedTuple):
-    """A cell, as far as a worker needs it."""
+    """The part of a cell that a worker needs."""
 
     key: str
     environment: str
@@ -53,8 +51,8 @@ class Task(NamedTuple):
     seed: int
 
 
-class Finished(NamedTuple):
-    """What is kept of a run."""
+class CellResult(NamedTuple):
+    """What is stored of a run; `provenance` and `parameters` are JSON objects."""
 
     cell: str
     environment: str
@@ -68,10 +66,12 @@ class Finished(NamedTuple):
     version: str
     curve_rounds: list[int]
     curve_regret: list[float]
+    provenance: str
+    parameters: str
 
 
-class Failed(NamedTuple):
-    """Why there is no run."""
+class CellFailure(NamedTuple):
+    """Why there is no run: the error, the line of code that raised it, and the traceback."""
 
     cell: str
     environment: str
@@ -79,61 +79,62 @@ class Failed(NamedTuple):
     seed: int
     error: str
     version: str
+    location: str = ""
+    traceback: str = ""
+    provenance: str = ""
 
 
 class Batch(NamedTuple):
-    """Cells for one worker at once."""
+    """Cells that a worker runs at once."""
 
     tasks: Sequence[Task]
     modules: tuple[str, ...]
 
 
-def run_batch(batch: Batch) -> list[Finished | Failed]:
+def run_batch(batch: Batch) -> list[CellResult | CellFailure]:
     """Run the cells one after the other; a cell that fails does not stop the next."""
     return [_run(task, batch.modules) for task in batch.tasks]
 
 
-def follow(planner: int) -> None:
-    """Make this process end with the one that started it: at its order, or when it is killed."""
-    ignore_interrupts()
-    _keep_freed_memory()
-    threading.Thread(target=_end_after, args=(planner,), daemon=True).start()
+def failure(task: Task, error: str, *, location: str = "", traceback: str = "") -> CellFailure:
+    """Return the record of a cell that failed in this process, or that this process gives up."""
+    return CellFailure(
+        cell=task.key,
+        environment=task.environment,
+        algorithm=task.algorithm,
+        seed=task.seed,
+        error=error,
+        version=crossbandit.__version__,
+        location=location,
+        traceback=traceback,
+        provenance=provenance(),
+    )
 
 
-def ignore_interrupts() -> None:
-    """Leave Ctrl-C, which reaches every process of a terminal, to the planner."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-
-def _keep_freed_memory() -> None:
-    """Let the process keep memory that it frees; it will want it again in a millisecond.
-
-    By default, glibc returns the arrays of a batch of rounds to the system after every batch.
-    Getting them back costs a third of a long run, and more where several workers ask at once.
-    """
-    with contextlib.suppress(AttributeError, OSError, TypeError):  # another C library
-        tune = ctypes.CDLL(None).mallopt
-        for option in (_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD):
-            tune(option, 2**30)
-
-
-def _end_after(planner: int) -> None:
-    while os.getppid() == planner:
-        time.sleep(_WATCH_SECONDS)
-    os._exit(1)
-
-
-def _run(task: Task, modules: tuple[str, ...]) -> Finished | Failed:
+def _run(task: Task, modules: tuple[str, ...]) -> CellResult | CellFailure:
     try:
         load_modules(modules)
-        return _simulated(task)
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever it is, it is reported
-        text = "".join(traceback.format_exception_only(error)).strip()
-        return Failed(*task, text, crossbandit.__version__)
+        return _simulate(task)
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - any error is reported
+        return failure(
+            task,
+            "".join(traceback.format_exception_only(error)).strip(),
+            location=_location(error),
+            traceback="".join(traceback.format_exception(error)),
+        )
 
 
-def _simulated(task: Task) -> Finished:
-    environment = _environment(task.environment)
+def _location(error: BaseException) -> str:
+    """Return the file and line that raised an error: the last outside of this package, if any."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if not frame.filename.startswith(_PACKAGE)]
+    frame = (own or frames)[-1]
+    return f"{frame.filename}, line {frame.lineno}, in {frame.name}"
+
+
+def _simulate(task: Task) -> CellResult:
+    data = json.loads(task.environment)
+    environment = _environment(task.environment, task.seed if draws_table_per_seed(data) else 0)
     algorithm = build_algorithm(json.loads(task.algorithm))
     horizon = horizon_of(environment)
     record = "full" if horizon <= _FULL_ROUNDS else "thin"
@@ -146,8 +147,11 @@ def _simulated(task: Task) -> Finished:
     if not np.isfinite(run.final_regret):
         raise ArithmeticError(f"the regret is {run.final_regret}")
     points = curve_points(run.rounds.size)
-    return Finished(
-        *task,
+    return CellResult(
+        cell=task.key,
+        environment=task.environment,
+        algorithm=task.algorithm,
+        seed=task.seed,
         horizon=horizon,
         final_regret=run.final_regret,
         loss=run.loss,
@@ -156,7 +160,42 @@ def _simulated(task: Task) -> Finished:
         version=crossbandit.__version__,
         curve_rounds=run.rounds[points].tolist(),
         curve_regret=run.regret[points].tolist(),
+        provenance=provenance(),
+        parameters=json.dumps(chosen_parameters(algorithm, environment)),
     )
+
+
+def chosen_parameters(algorithm: Algorithm, environment: Environment) -> dict[str, Any]:
+    """Return the parameters of a run: those that were given, and those that a rule chose.
+
+    A rule is a method `parameters(problem)` that returns a named tuple or a mapping, or a method
+    `learning_rate(problem)`.
+
+    >>> from crossbandit import PerContextExp3, environments
+    >>> environment = environments.paper_benchmark(1_000, alpha=4)
+    >>> chosen_parameters(PerContextExp3(), environment)["eta"]
+    0.698...
+    """
+    given = {name: value for name, value in algorithm.to_json().items() if value is not None}
+    del given["id"]
+    for method in ("parameters", "learning_rate"):
+        rule = getattr(algorithm, method, None)
+        if inspect.ismethod(rule) and list(inspect.signature(rule).parameters) == ["problem"]:
+            chosen = rule(environment.problem)
+            if method == "learning_rate":
+                chosen = {"eta": chosen}
+            chosen = chosen._asdict() if hasattr(chosen, "_asdict") else chosen
+            if isinstance(chosen, Mapping):
+                given.update(chosen)
+    return {name: _plain(value) for name, value in given.items()}
+
+
+def _plain(value: Any) -> Any:
+    """Return a value that JSON has."""
+    value = value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value if isinstance(value, bool | int | float | str | None) else repr(value)
 
 
 @lru_cache(maxsize=10_000)
@@ -178,7 +217,7 @@ def _warm_up(algorithm: Algorithm, environment: Environment, seed: int) -> None:
             return go_on
         raise _EnoughError
 
-    # Whatever is wrong with the cell, its run will say so.
+    # If something is wrong with the cell, its run will report it.
     with contextlib.suppress(Exception, SystemExit):
         play_through(
             algorithm,
@@ -193,13 +232,13 @@ def _warm_up(algorithm: Algorithm, environment: Environment, seed: int) -> None:
 
 
 @lru_cache(maxsize=2)
-def _environment(text: str) -> Environment:
-    """Return the environment; cells that follow each other share it, and what it keeps."""
-    return build_environment(json.loads(text))
+def _environment(text: str, seed: int) -> Environment:
+    """Return the environment; cells that follow each other share it, and what it has computed."""
+    return build_environment(json.loads(text), seed)
 
 
-def curve_points(recorded: int) -> npt.NDArray[np.int64]:
-    """Return which points of a curve are kept: evenly spread, the last among them.
+def curve_points(recorded: int) -> Integers:
+    """Return which points of a curve are kept: evenly spread, with the last among them.
 
     >>> curve_points(3), curve_points(1_000)[[0, 1, -1]]
     (array([0, 1, 2]), array([  4,   9, 999]))

@@ -3,8 +3,8 @@ from typing import Any
 
 import pytest
 
-from crossbandit.studies import positions
 from crossbandit.studies.library import _text
+from crossbandit.studies.line_numbers import KeyPath, line_numbers
 
 NASTY = """
 # [not.a.table]
@@ -41,7 +41,7 @@ z = 3
 """
 
 
-def paths(value: Any, path: positions.Path = ()) -> set[positions.Path]:
+def paths(value: Any, path: KeyPath = ()) -> set[KeyPath]:
     found = {path}
     if isinstance(value, dict):
         for key, inner in value.items():
@@ -58,7 +58,7 @@ def paths(value: Any, path: positions.Path = ()) -> set[positions.Path]:
     ids=["nasty", "crlf", "template", "paper"],
 )
 def test_every_key_has_a_line(text: str) -> None:
-    assert set(positions.line_numbers(text)) == paths(tomllib.loads(text))
+    assert set(line_numbers(text)) == paths(tomllib.loads(text))
 
 
 @pytest.mark.parametrize(
@@ -77,6 +77,6 @@ def test_every_key_has_a_line(text: str) -> None:
         (("array", 1), "[[array]]"),
     ],
 )
-def test_the_line_is_right(path: positions.Path, beginning: str) -> None:
-    line = positions.line_numbers(NASTY)[path]
+def test_the_line_is_right(path: KeyPath, beginning: str) -> None:
+    line = line_numbers(NASTY)[path]
     assert NASTY.splitlines()[line - 1].startswith(beginning)

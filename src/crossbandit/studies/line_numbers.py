@@ -1,7 +1,7 @@
-"""Where in a TOML text a key stands: the standard parser does not say.
+"""The line of each key of a TOML text, which the standard parser does not give.
 
 The text has been parsed before and is known to be valid TOML, so the scanner only follows its
-structure and never judges it.
+structure. Before that, `first_excess` finds what the parser cannot take.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 import tomllib
 from bisect import bisect_right
 
-Path = tuple[str | int, ...]
+KeyPath = tuple[str | int, ...]
 
 _BLANK = re.compile(r"(?:[ \t\r\n,]|#[^\n]*)*")
 _SPACE = re.compile(r"[ \t]*")
@@ -24,8 +24,17 @@ _STRING = re.compile(
 )
 _OTHER_VALUE = re.compile(r"[^,\]}#\n]+")
 
+# Python's own limits are about 500 levels and 4,300 digits.
+_MOST_LEVELS = 50
+_MOST_DIGITS = 400
+_TOKEN = re.compile(
+    rf"(?:#[^\n]*|{_STRING.pattern})|(?P<open>[\[{{])|(?P<close>[\]}}])"
+    rf"|(?P<digits>[0-9_]{{{_MOST_DIGITS + 1},}})",
+    re.DOTALL,
+)
 
-def line_numbers(text: str) -> dict[Path, int]:
+
+def line_numbers(text: str) -> dict[KeyPath, int]:
     r"""Return the line, from 1, of every key, table and list item, by its path.
 
     >>> line_numbers("[a]\nb = [1,\n 2]\n[[c]]\nd.e = 0")[("c", 0, "d", "e")]
@@ -34,16 +43,34 @@ def line_numbers(text: str) -> dict[Path, int]:
     return _Scanner(text).document()
 
 
+def first_excess(text: str) -> tuple[int, str] | None:
+    r"""Return the line and the description of what is nested too deeply or has too many digits.
+
+    >>> first_excess("a = 1\nb = " + 60 * "[" + 60 * "]")
+    (2, 'nested more than 50 levels deep')
+    """
+    level, problem = 0, ""
+    for token in _TOKEN.finditer(text):
+        level += {"open": 1, "close": -1}.get(token.lastgroup or "", 0)
+        if level > _MOST_LEVELS:
+            problem = f"nested more than {_MOST_LEVELS} levels deep"
+        elif token.lastgroup == "digits":
+            problem = f"a number of more than {_MOST_DIGITS} digits"
+        if problem:
+            return text.count("\n", 0, token.start()) + 1, problem
+    return None
+
+
 class _Scanner:
     def __init__(self, text: str) -> None:
         self._text = text
         self._at = 0
         self._newlines = [match.start() for match in re.finditer("\n", text)]
-        self._lines: dict[Path, int] = {(): 1}
-        self._last: dict[Path, int] = {}  # of each array of tables, the index of its last table
+        self._lines: dict[KeyPath, int] = {(): 1}
+        self._last: dict[KeyPath, int] = {}  # of each array of tables, the index of its last table
 
-    def document(self) -> dict[Path, int]:
-        table: Path = ()
+    def document(self) -> dict[KeyPath, int]:
+        table: KeyPath = ()
         while self._more():
             if self._text[self._at] == "[":
                 table = self._header()
@@ -65,17 +92,17 @@ class _Scanner:
     def _line(self) -> int:
         return bisect_right(self._newlines, self._at - 1) + 1
 
-    def _note(self, path: Path, line: int) -> None:
+    def _note(self, path: KeyPath, line: int) -> None:
         for length in range(1, len(path) + 1):
             self._lines.setdefault(path[:length], line)
 
-    def _header(self) -> Path:
+    def _header(self) -> KeyPath:
         line = self._line()
         array = self._text.startswith("[[", self._at)
         self._at += 1 + array
         *parents, last = self._key()
         self._at += 1 + array
-        path: Path = ()
+        path: KeyPath = ()
         for key in parents:
             path = self._newest((*path, key))
         path = (*path, last)
@@ -85,7 +112,7 @@ class _Scanner:
         self._note(path, line)
         return path
 
-    def _newest(self, path: Path) -> Path:
+    def _newest(self, path: KeyPath) -> KeyPath:
         return (*path, self._last[path]) if path in self._last else path
 
     def _key(self) -> list[str]:
@@ -95,11 +122,13 @@ class _Scanner:
             bare = self._skip(_BARE_KEY)
             keys.append(bare or tomllib.loads(f"key = {self._skip(_STRING)}")["key"])
             self._skip(_SPACE)
+            if len(keys) > _MOST_LEVELS:
+                raise RecursionError
             if not self._text.startswith(".", self._at):
                 return keys
             self._at += 1
 
-    def _pair(self, table: Path) -> None:
+    def _pair(self, table: KeyPath) -> None:
         line = self._line()
         path = (*table, *self._key())
         self._note(path, line)
@@ -107,7 +136,7 @@ class _Scanner:
         self._skip(_SPACE)
         self._value(path)
 
-    def _value(self, path: Path) -> None:
+    def _value(self, path: KeyPath) -> None:
         first = self._text[self._at]
         if first == "[":
             self._list(path)
@@ -118,7 +147,7 @@ class _Scanner:
         else:
             self._skip(_OTHER_VALUE)
 
-    def _list(self, path: Path) -> None:
+    def _list(self, path: KeyPath) -> None:
         self._at += 1
         index = 0
         while self._more() and self._text[self._at] != "]":
@@ -127,7 +156,7 @@ class _Scanner:
             index += 1
         self._at += 1
 
-    def _inline_table(self, path: Path) -> None:
+    def _inline_table(self, path: KeyPath) -> None:
         self._at += 1
         while self._more() and self._text[self._at] != "}":
             self._pair(path)

@@ -1,0 +1,218 @@
+"""Opening a results file: its tables, what it may contain, and clear errors.
+
+A results file may come from a stranger. So it is opened without access to other files or to the
+network, and it may contain tables of known types and nothing else: a view or a macro would be code.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+
+from crossbandit.errors import ResultsError
+from crossbandit.studies.plan import FORMAT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+FILE_NAME = "results.duckdb"
+
+_TEXT, _COUNT, _NUMBER = "VARCHAR NOT NULL", "BIGINT NOT NULL", "DOUBLE NOT NULL"
+_CELL = {"cell": _TEXT, "environment": _TEXT, "algorithm": _TEXT, "seed": _COUNT}
+_TABLES: Mapping[str, Mapping[str, str]] = {
+    "about": {"format": "INTEGER NOT NULL"},
+    "cells": {
+        **_CELL,
+        "cell": "VARCHAR PRIMARY KEY",
+        "horizon": _COUNT,
+        "final_regret": _NUMBER,
+        "loss": _NUMBER,
+        "comparator_loss": _NUMBER,
+        "seconds": _NUMBER,
+        "version": _TEXT,
+        "curve_rounds": "BIGINT[] NOT NULL",
+        "curve_regret": "DOUBLE[] NOT NULL",
+    },
+    "members": {
+        "study": _TEXT,
+        "part": _TEXT,
+        "cell": _TEXT,
+        "environment_name": _TEXT,
+        "algorithm_name": _TEXT,
+        "position": _COUNT,
+    },
+    "failures": {
+        **_CELL,
+        "error": _TEXT,
+        "version": _TEXT,
+        "failed_at": "TIMESTAMP NOT NULL",
+    },
+}
+# These came later. A file that lacks them gets them when it is next written to.
+_LATER: Mapping[str, Mapping[str, str]] = {
+    "cells": {"provenance": "VARCHAR", "parameters": "VARCHAR"},
+    "failures": {"location": "VARCHAR", "traceback": "VARCHAR", "provenance": "VARCHAR"},
+    "sources": {"cell": _TEXT, "file": _TEXT, "sha256": _TEXT},
+}
+
+# What the system says when a disk, a quota or a file is full. DuckDB gives only this text.
+_FULL = tuple(os.strerror(code) for code in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG))
+# What DuckDB says of a DuckDB file that it cannot open.
+_DAMAGED = re.compile(r"enough bytes|corrupt|checksum|replaying WAL", re.IGNORECASE)
+
+_CONFIG: dict[str, str | bool | int | float | list[str]] = {
+    "threads": 1,
+    "python_enable_replacements": False,  # a missing table is not looked for among variables
+    "enable_external_access": False,
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+    "lock_configuration": True,
+}
+
+
+def connect(path: Path, *, read_only: bool) -> Any:
+    """Return a connection to a results file that contains what a results file may contain.
+
+    Raises:
+        ResultsError: The file is in use, damaged, of another kind or format, or contains more than
+            tables.
+    """
+    try:
+        connection = duckdb.connect(path, read_only=read_only, config=_CONFIG)
+    except duckdb.Error as error:
+        raise _cannot_open(path, error) from error
+    try:
+        if not read_only:
+            _create(path, connection)
+        _check(path, connection)
+    except BaseException:
+        close(connection)
+        raise
+    return connection
+
+
+def close(connection: Any) -> None:
+    """Close a connection. What was committed is safe even if this fails."""
+    try:
+        connection.close()
+    except duckdb.Error:
+        return  # the rest is in the log beside the file, and is read from there
+
+
+def columns(connection: Any, table: str) -> dict[str, str]:
+    """Return the types of the columns of a table, by their names."""
+    rows = connection.execute(
+        "SELECT column_name, data_type FROM duckdb_columns() "
+        "WHERE table_name = ? AND NOT internal ORDER BY column_index",
+        [table],
+    ).fetchall()
+    return dict(rows)
+
+
+@contextmanager
+def clear_errors(path: Path, action: str) -> Iterator[None]:
+    """Turn an error of DuckDB into a sentence on the file, and on what to do."""
+    try:
+        yield
+    except RuntimeError as error:
+        if "Query interrupted" in str(error):  # this is how DuckDB reports Ctrl-C
+            raise KeyboardInterrupt from error
+        raise
+    except duckdb.Error as error:
+        text = f"{path} cannot be {action}: {_first_line(error)}{_advice(error)}"
+        raise ResultsError(text) from error
+
+
+def _cannot_open(path: Path, error: duckdb.Error) -> ResultsError:
+    text = str(error)
+    if "lock" in text and "set lock" in text:
+        holder = re.search(r"PID (\d+)", text)
+        who = f"process {holder[1]}" if holder else "another process"
+        return ResultsError(
+            f"{path} is in use by {who}. Wait until it has finished, or choose another folder."
+        )
+    advice = _advice(error) if _DAMAGED.search(text) else ""
+    return ResultsError(f"{path} cannot be opened: {_first_line(error)}{advice}")
+
+
+def _create(path: Path, connection: Any) -> None:
+    """Create the tables of a new file, and what later versions have added to an old one."""
+    with clear_errors(path, "written"):
+        if not connection.execute("SELECT table_name FROM duckdb_tables()").fetchall():
+            connection.begin()
+            for table, types in _TABLES.items():
+                definition = ", ".join(f"{name} {type_}" for name, type_ in types.items())
+                connection.execute(f"CREATE TABLE {table} ({definition})")
+            connection.execute("INSERT INTO about VALUES (?)", [FORMAT])
+            connection.commit()
+    _check(path, connection)
+    with clear_errors(path, "written"):
+        for table, types in _LATER.items():
+            if table not in _TABLES:
+                definition = ", ".join(f"{name} {type_}" for name, type_ in types.items())
+                connection.execute(f"CREATE TABLE IF NOT EXISTS {table} ({definition})")
+                continue
+            for name in types.keys() - columns(connection, table).keys():
+                connection.execute(f"ALTER TABLE {table} ADD COLUMN {name} {types[name]}")
+
+
+def _check(path: Path, connection: Any) -> None:
+    """Raise unless the file has this format, and the tables of this format with their types."""
+    with clear_errors(path, "read"):
+        code = connection.execute(
+            "SELECT view_name FROM duckdb_views() WHERE NOT internal UNION ALL "
+            "SELECT function_name FROM duckdb_functions() WHERE NOT internal"
+        ).fetchall()
+        if code:
+            raise ResultsError(
+                f"{path} is not a plain results file: it contains the view or macro "
+                f"{code[0][0]!r}, which would run code of its author. Use a file that contains "
+                "tables only."
+            )
+        try:
+            found = connection.execute("SELECT format FROM about").fetchall()
+        except (duckdb.CatalogException, duckdb.BinderException) as error:
+            raise ResultsError(f"{path} holds no results of Crossbandit.") from error
+        if found != [(FORMAT,)]:
+            raise ResultsError(
+                f"{path} was written in another format, {found}. This version of Crossbandit reads "
+                f"format {FORMAT}."
+            )
+        for table, types in {**_TABLES, "sources": _LATER["sources"]}.items():
+            _check_table(path, connection, table, {**types, **_LATER.get(table, {})})
+
+
+def _check_table(path: Path, connection: Any, table: str, types: Mapping[str, str]) -> None:
+    present = columns(connection, table)
+    later = _LATER.get(table, {})
+    for name, definition in types.items():
+        wanted = definition.partition(" ")[0]
+        if present.get(name, wanted) != wanted:
+            raise ResultsError(
+                f"{path} is not a plain results file: the column {name!r} of its table {table!r} "
+                f"must be of type {wanted}. Got {present[name]}."
+            )
+        if present and name not in present and name not in later:
+            raise ResultsError(
+                f"{path} is not a plain results file: its table {table!r} has no column {name!r}."
+            )
+
+
+def _advice(error: duckdb.Error) -> str:
+    """Return what to do. Nothing is called intact unless it is known to be."""
+    if any(reason in str(error) for reason in _FULL):
+        return " What was stored before is intact: make room, and run the same command again."
+    if isinstance(error, duckdb.OutOfMemoryException):
+        return ""
+    return " The file may be damaged: restore it from a copy, or choose another folder."
+
+
+def _first_line(error: Exception) -> str:
+    line = str(error).splitlines()[0].strip()
+    return line if line.endswith((".", "!")) else line + "."
