@@ -1,4 +1,4 @@
-"""The `crossbandit` command: its list of commands, and how it fails."""
+"""The `crossbandit` command: its list of commands, and how errors are printed."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 import crossbandit
+from crossbandit.cli import INTERRUPTED, end_interrupted
 from crossbandit.cli.export import export
 from crossbandit.cli.list_names import list_names
 from crossbandit.cli.make_log import make_log
@@ -16,7 +17,7 @@ from crossbandit.cli.replay import replay
 from crossbandit.cli.report import report
 from crossbandit.cli.reproduce import reproduce
 from crossbandit.cli.run import run
-from crossbandit.cli.terminal import notify
+from crossbandit.cli.terminal import allow_any_encoding, notify
 from crossbandit.cli.verify import verify
 
 app = typer.Typer(
@@ -55,19 +56,26 @@ def _options(
 
 
 def run_command() -> None:
-    """Run the command line; a mistake of the user's is a sentence, not a traceback."""
+    """Run the command line. Errors that a user can correct are printed without a traceback."""
+    allow_any_encoding()
     try:
         app()
     except crossbandit.CrossbanditError as error:
-        _complain(error)
+        _print_error(error)
         sys.exit(2)
     except OSError as error:
-        _complain(error)
+        _print_error(error)
         sys.exit(1)
     except MemoryError as error:
-        _complain(f"There is not enough memory for this. {error}")
+        _print_error(f"There is not enough memory for this. {error}")
         sys.exit(1)
+    except SystemExit as end:
+        if end.code == INTERRUPTED:
+            # Typer turns Ctrl-C into a silent end, unless a command has said something.
+            silent = isinstance(getattr(end.__context__, "__cause__", None), KeyboardInterrupt)
+            end_interrupted("Stopped." if silent else "")
+        raise
 
 
-def _complain(error: object) -> None:
+def _print_error(error: object) -> None:
     notify(str(error), "Error:", "bold red")

@@ -1,19 +1,22 @@
-"""How commands speak, and what options and endings they share."""
+"""What all commands share: printing, options, and the end after Ctrl-C."""
 
 from __future__ import annotations
 
+import codecs
+import sys
 from contextlib import contextmanager
+from io import TextIOWrapper
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 from rich.text import Text
 
+from crossbandit.cli import INTERRUPTED
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
-
-INTERRUPTED = 130  # what a shell says of a command that Ctrl-C has ended
 
 Jobs = Annotated[int | None, typer.Option(min=1, help="Number of workers. \\[default: all cores]")]
 Modules = Annotated[
@@ -21,24 +24,37 @@ Modules = Annotated[
     typer.Option(
         "--module",
         metavar="FILE.py",
-        help="A file, or an importable module, that registers more of them; may be repeated.",
+        help="A Python file or module that registers more of them. Its code is run. May be "
+        "repeated.",
     ),
 ]
 
+# What stands for characters that a terminal cannot show.
+_PLAIN = {
+    "−": "-",
+    "±": "+/-",
+    "–": "-",  # noqa: RUF001
+    "—": "-",
+    "×": "x",
+    "…": "...",
+    "α": "alpha",
+    "’": "'",  # noqa: RUF001
+}
+
 
 def say(text: str) -> None:
-    """Print what was asked for, as it is: a path is no markup, and ":x:" no picture."""
+    """Print a result. The text is printed as it is: "[x]" is not markup, ":x:" not an emoji."""
     Console().print(Text(text), soft_wrap=True)
 
 
 def notify(text: str, heading: str = "", style: str = "") -> None:
-    """Print what is said besides, on the standard error, likewise."""
+    """Print a message on the standard error, as it is."""
     sentence = Text.assemble((f"{heading} ", style), text) if heading else Text(text)
     Console(stderr=True).print(sentence, soft_wrap=True)
 
 
 def say_paths(paths: Sequence[Path]) -> None:
-    """Say what was written, the page last: that is what to open."""
+    """Print which files were written, and which page to open."""
     page = next(path for path in paths if path.suffix == ".html")
     names = ", ".join(path.name for path in paths if path != page)
     say(f"Wrote to {page.parent}: {names}.")
@@ -53,3 +69,18 @@ def stopping(sentence: str) -> Iterator[None]:
     except KeyboardInterrupt:
         notify(sentence)
         raise typer.Exit(INTERRUPTED) from None
+
+
+def allow_any_encoding() -> None:
+    """Let text be printed that the encoding of the output does not have, by plain characters."""
+    codecs.register_error("crossbandit-plain", _plain_characters)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="crossbandit-plain")
+
+
+def _plain_characters(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    characters = error.object[error.start : error.end]
+    return "".join(_PLAIN.get(character, "?") for character in characters), error.end

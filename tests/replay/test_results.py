@@ -4,15 +4,17 @@ import numpy as np
 import pytest
 
 from crossbandit.environments.auctions import AuctionRules
-from crossbandit.replay.outcomes import Outcome, Replay
+from crossbandit.replay.results import Replay, StrategyResult
 
 
-def outcome(strategy: str, kind: str, surplus: list[float], **changes: list[float]) -> Outcome:
+def outcome(
+    strategy: str, kind: str, surplus: list[float], **changes: list[float]
+) -> StrategyResult:
     """Return what a strategy earned; half of it after half of the auctions."""
     total = np.array(surplus)
     arrays = {"spend": np.zeros(total.size), "wins": np.zeros(total.size)}
     arrays |= {name: np.array(values) for name, values in changes.items()}
-    return Outcome(
+    return StrategyResult(
         strategy=strategy,
         kind=kind,
         note="",
