@@ -1,5 +1,6 @@
 import csv
 import gzip
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from crossbandit.errors import InvalidParameterError, LogError
+from crossbandit.replay import AuctionLog, Fault, make_log
 from crossbandit.replay.lines import line_numbers
-from crossbandit.replay import AuctionLog, Fault
 from crossbandit.replay.source import recognize
 from crossbandit.replay.survey import steps_back_in_time, survey_log
 
@@ -81,7 +82,7 @@ COMMAS = """value;competing_bid;own
 
 
 def test_commas_in_numbers_are_named(tmp_path: Path) -> None:
-    survey = survey_log(AuctionLog(written(tmp_path, columns={"bid": "own"}, COMMAS)))
+    survey = survey_log(AuctionLog(written(tmp_path, COMMAS), columns={"bid": "own"}))
     assert survey.faults == (
         Fault(2, "the value is written with a comma: '1,5'"),
         Fault(3, "the value is written with a comma: '1.234,50'"),
@@ -129,7 +130,7 @@ def test_separators_are_found(tmp_path: Path, separator: str) -> None:
 FOUR = [(2.0, 1.5, 1.0, 0.0), (3.0, 2.0, 2.5, 0.5), (4.0, 0.0, 3.0, 2.0)]
 
 
-def fours(tmp_path: Path, kind: str) -> Path | pd.DataFrame:
+def fours(tmp_path: Path, kind: str) -> Any:
     frame = pd.DataFrame([("x", *row) for row in FOUR], columns=["note", "v", "p", "b", "r"])
     match kind:
         case "frame":
@@ -167,7 +168,7 @@ def test_own_bids_and_reserves_are_cut_into_chunks_like_the_rest() -> None:
 
 def test_a_missing_bid_or_reserve_is_a_bad_line(tmp_path: Path) -> None:
     text = "value,competing_bid,b,r\n1,1,,1\n1,1,1\n1,1,-1,1\n1,1,1,x\n1,1,1,1\n"
-    log = AuctionLog(written(tmp_path, columns={"bid": "b", "reserve": "r"}, text))
+    log = AuctionLog(written(tmp_path, text), columns={"bid": "b", "reserve": "r"})
     assert survey_log(log).faults == (
         Fault(2, "no own bid"),
         Fault(3, "no reserve"),
@@ -352,9 +353,111 @@ def test_records_are_those_of_the_csv_module(tmp_path: Path, record: str) -> Non
 
 
 def test_compressed_text(tmp_path: Path) -> None:
-    log = open_log(written(tmp_path, gzip.compress(BAD_LINES.encode()), "log.csv.gz"))
+    log = AuctionLog(written(tmp_path, gzip.compress(BAD_LINES.encode()), "log.csv.gz"))
     assert len(auctions(log)) == 5
     assert survey_log(log).faults[0].line == 4
+
+
+def test_one_trailing_separator_is_no_extra_field_and_more_are(tmp_path: Path) -> None:
+    lines = "3.5,0.6\n3.5,0.6,\n3.5,0.6,,99\n3.5,0.6,,\n3.5,0.6,,,,,9\n3.5,0.6,9\n1,2\n"
+    log = AuctionLog(written(tmp_path, "value,competing_bid\n" + lines))
+    survey = survey_log(log)
+    assert auctions(log) == [(3.5, 0.6), (3.5, 0.6), (1, 2)]
+    assert [fault.line for fault in survey.faults] == [4, 5, 6, 7]
+    assert {fault.reason for fault in survey.faults} == {
+        "more columns than the first line has: '0.6'"
+    }
+
+
+LONG = b"value,competing_bid\n" + b"".join(b"%d,%d\n" % (i, i * 7_919) for i in range(30_000))
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        30,  # the beginning: zlib cannot go on
+        -50_000,  # the middle: other numbers come out
+        -6,  # the checksum
+        -2,  # the length
+    ],
+)
+def test_a_damaged_gzip_file_is_refused(tmp_path: Path, place: int) -> None:
+    packed = bytearray(gzip.compress(LONG, mtime=0))
+    packed[place] ^= 0x55
+    with pytest.raises(LogError, match=r"log\.csv is a damaged gzip file: "):
+        AuctionLog(written(tmp_path, bytes(packed)))
+
+
+@pytest.mark.parametrize("kept", [0.5, -4])
+def test_a_gzip_file_that_was_cut_off_is_refused(tmp_path: Path, kept: float) -> None:
+    packed = gzip.compress(LONG, mtime=0)
+    cut = packed[: int(kept * len(packed)) if kept > 0 else int(kept)]
+    with pytest.raises(LogError, match="is a damaged gzip file: Compressed file ended"):
+        AuctionLog(written(tmp_path, cut))
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_the_name_of_a_folder_is_no_column(tmp_path: Path, suffix: str) -> None:
+    folder = tmp_path / "value=7" / "market_price=1"
+    path = make_log(folder / f"log.{suffix}", 50, laws="known")
+    other = make_log(tmp_path / f"log.{suffix}", 50, laws="known")
+    assert auctions(AuctionLog(path)) == auctions(AuctionLog(other))
+    assert AuctionLog(path).source.columns.names == AuctionLog(other).source.columns.names
+
+
+def test_nothing_is_spilled_into_the_working_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spill = tmp_path / "spill"
+    spill.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(spill))
+    monkeypatch.chdir(tmp_path)
+    with recognize(written(tmp_path, GOOD)).connect() as connection:
+        (folder,) = connection.execute("SELECT current_setting('temp_directory')").fetchall()[0]
+        assert Path(folder).parent == spill
+        # More than fits into memory: DuckDB has to write it somewhere.
+        connection.execute("SET memory_limit = '16MB'")
+        query = "SELECT max(r) FROM (SELECT row_number() OVER (ORDER BY hash(i)) r, i FROM range("
+        assert connection.execute(query + "800_000) t(i))").fetchall() == [(800_000,)]
+    assert list(spill.iterdir()) == []
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["log.csv", "spill"]
+
+
+def test_an_interrupted_query_is_an_interrupt(tmp_path: Path) -> None:
+    def interrupted() -> None:
+        with recognize(written(tmp_path, GOOD)).connect() as connection:
+            threading.Timer(0.2, connection.interrupt).start()
+            connection.execute("SELECT sum(hash(i)) FROM range(100_000_000_000) t(i)").fetchall()
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+
+
+@pytest.mark.parametrize("kind", ["text", "parquet", "frame"])
+def test_case_spaces_and_hyphens_do_not_matter_in_names(tmp_path: Path, kind: str) -> None:
+    names = {"note": "Note", "v": "Our Value", "p": "Min-Bid", "b": "BID", "r": "Floor"}
+    frame = fours(tmp_path, "frame").rename(columns=names)
+    data: Path | pd.DataFrame = tmp_path / kind
+    match kind:
+        case "frame":
+            data = frame
+        case "parquet":
+            with duckdb.connect() as connection:
+                connection.from_df(frame).write_parquet(str(data))
+        case _:
+            frame.to_csv(data, index=False)
+    columns = {"value": "our_value", "price": "MIN BID", "bid": "bid", "reserve": "FLOOR"}
+    (chunk,) = AuctionLog(data, columns=columns).chunks(64)
+    np.testing.assert_array_equal(np.column_stack(list(chunk)), FOUR)  # type: ignore[arg-type]
+
+
+def test_a_name_in_its_own_case_comes_before_others(tmp_path: Path) -> None:
+    path = written(tmp_path, "P,p,value\n1,2,3\n")
+    assert auctions(AuctionLog(path, columns={"price": "p"})) == [(3, 2)]
+    assert auctions(AuctionLog(path, columns={"price": "P"})) == [(3, 1)]
+    path = written(tmp_path, "Pp,pP,value\n1,2,3\n")
+    with pytest.raises(LogError, match=r"more than one column 'pp'.*column: 1 or 2\."):
+        AuctionLog(path, columns={"price": "PP"})
 
 
 def test_parquet_with_any_kind_of_number(tmp_path: Path) -> None:
@@ -425,8 +528,8 @@ def test_whatever_stands_in_other_columns(
         ("value,competing_bid\n", "only a header"),
         (b"\x00\x01\x02" * 50, "neither text nor Parquet"),
         (b"PAR1 and nothing else", "cannot be read"),
-        (b"\x1f\x8b and nothing else", "cannot be read"),
-        (gzip.compress(GOOD.encode(), mtime=0)[:-9], "cannot be read"),
+        (b"\x1f\x8b and nothing else", "damaged gzip"),
+        (gzip.compress(GOOD.encode(), mtime=0)[:-9], "damaged gzip"),
         ("worth,competing_bid\n1,2\n", "Which column of .* holds the value"),
         ("value,price\n1,2\n", "Which column of .* holds the highest competing bid"),
         ("value,bid\n1,2\n", "Which column of .* holds the highest competing bid"),

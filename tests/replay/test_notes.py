@@ -6,7 +6,7 @@ import pytest
 
 from crossbandit.environments.auctions import AuctionRules
 from crossbandit.replay import AuctionLog, StrategyResult
-from crossbandit.replay.notes import find_notes, find_warnings
+from crossbandit.replay.notes import find_notes
 from crossbandit.replay.oracles import collect_hindsight
 from crossbandit.replay.survey import survey_log
 

@@ -285,6 +285,86 @@ def test_an_algorithm_that_cannot_is_left_out_or_refused(log: Path) -> None:
         replay(log, strategies=["cross-grapf"])
 
 
+def own_log(prices: Any, bids: Any) -> AuctionLog:
+    frame = pd.DataFrame({"value": 2.0, "market_price": prices, "own": bids})
+    return AuctionLog(frame, columns={"bid": "own"})
+
+
+def test_an_own_bid_of_0_never_wins() -> None:
+    """A price of 0 says that nobody else bid, a bid of 0 that you did not bid either."""
+    log = own_log([0.0, 0.0, 0.5, 1.5] * 10, [0.0, 1.0, 1.0, 1.0] * 10)
+    for ties in ("win", "lose"):
+        result = replay(log, rules=ReplayRules(ties=ties, bids=9), seeds=1)
+        assert result.outcome("the log's own bids").wins[0] == 20
+        assert result.outcome("the log's own bids").mean_surplus == 20
+        assert result.outcome("best fixed policy").bids[0] == 0  # at a value of 0
+        # Prices 0, 0, 0.5 and 1.5 are beaten by 0.25, 0.25, 0.5 and 1.5 of the grid.
+        assert result.outcome("perfect knowledge").mean_surplus == pytest.approx(60)
+        best = result.outcome("best fixed policy")
+        assert best.spend[0] / best.wins[0] > 0
+
+
+@pytest.mark.parametrize(
+    ("price", "dropped", "less"), [(1.5, "won", "seems to earn less"), (0.5, "lost", "earn more")]
+)
+def test_a_log_without_the_auctions_won_or_lost_is_warned_of(
+    price: float, dropped: str, less: str
+) -> None:
+    rng = np.random.default_rng(0)
+    prices = price + rng.uniform(-0.3, 0.3, 200)
+    bids = np.where(np.arange(200) < 150, 1.0, 0.0)  # in a quarter of them, no bid was made
+    with pytest.warns(LogWarning, match=f"If the auctions that you {dropped} were dropped"):
+        result = replay(own_log(prices, bids), seeds=1)
+    wins = 0 if dropped == "won" else 150
+    (warning,) = result.warnings
+    assert result.notes[0] == warning
+    assert f"Your own bids win {wins} of the 150 auctions in which you bid." in warning
+    assert less in warning
+    note = result.outcome("the log's own bids").note
+    assert note.endswith(f"are the auctions that you {dropped} missing?")
+
+
+@pytest.mark.parametrize("wins", [1, 149])
+def test_one_auction_of_the_other_kind_makes_a_log_whole(wins: int) -> None:
+    prices = np.where(np.arange(150) < wins, 0.5, 1.5)
+    result = replay(own_log(prices, 1.0), seeds=1)
+    assert result.warnings == ()
+    assert result.outcome("the log's own bids").note == "as they were made"
+
+
+@pytest.mark.parametrize(
+    ("factor", "example"),
+    [
+        (100, "cents and whole units"),
+        (1_000, "an amount for a thousand impressions and for one"),
+        (1_000_000, "millionths (micros) and whole units"),
+        (0.01, "cents and whole units"),
+        (1e-6, "millionths (micros) and whole units"),
+    ],
+)
+def test_amounts_in_different_units_are_diagnosed_as_such(
+    log: Path, factor: float, example: str
+) -> None:
+    frame = pd.read_csv(log).head(500)
+    frame["value"] *= factor
+    with pytest.warns(LogWarning, match="in different units") as caught:
+        result = replay(frame, rules=ReplayRules(bids=20), seeds=1)
+    assert len(caught) == 1
+    first, second = ("values", "highest competing bids")[:: 1 if factor > 1 else -1]
+    about = f"The {first} are about {max(factor, 1 / factor):,.0f} times the {second}: half of"
+    assert about in result.warnings[0]
+    assert f"different units, for example {example}?" in result.warnings[0]
+    assert "swapped" not in " ".join(result.notes)
+
+
+@pytest.mark.parametrize("factor", [1.0, 0.1, 10.0])
+def test_other_ratios_are_no_unit(log: Path, factor: float) -> None:
+    frame = pd.read_csv(log).head(500)
+    frame["value"] *= factor
+    notes = replay(frame, rules=ReplayRules(bids=20), seeds=1).notes
+    assert "different units" not in " ".join(notes)
+
+
 def test_its_form_in_a_console_is_short(result: Replay) -> None:
     playing = result.table().query("kind != 'oracle'")
     best = playing.loc[playing["surplus"].idxmax(), "strategy"]

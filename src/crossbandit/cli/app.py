@@ -1,4 +1,4 @@
-"""The `crossbandit` command: its list of commands, and how errors are printed."""
+"""The `crossbandit` command: its list of commands, and how it fails."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 import crossbandit
-from crossbandit.cli import INTERRUPTED, end_interrupted
 from crossbandit.cli.export import export
 from crossbandit.cli.list_names import list_names
 from crossbandit.cli.make_log import make_log
@@ -56,26 +55,20 @@ def _options(
 
 
 def run_command() -> None:
-    """Run the command line. Errors that a user can correct are printed without a traceback."""
+    """Run the command line; a mistake of the user's is a sentence, not a traceback."""
     allow_any_encoding()
     try:
         app()
     except crossbandit.CrossbanditError as error:
-        _print_error(error)
+        _complain(error)
         sys.exit(2)
     except OSError as error:
-        _print_error(error)
+        _complain(error)
         sys.exit(1)
     except MemoryError as error:
-        _print_error(f"There is not enough memory for this. {error}")
+        _complain(f"There is not enough memory for this. {error}")
         sys.exit(1)
-    except SystemExit as end:
-        if end.code == INTERRUPTED:
-            # Typer turns Ctrl-C into a silent end, unless a command has said something.
-            silent = isinstance(getattr(end.__context__, "__cause__", None), KeyboardInterrupt)
-            end_interrupted("Stopped." if silent else "")
-        raise
 
 
-def _print_error(error: object) -> None:
+def _complain(error: object) -> None:
     notify(str(error), "Error:", "bold red")

@@ -160,6 +160,7 @@ def replay(
                 jobs=jobs,
                 show_progress=False if quiet else None,
             )
+    with stopping(f"Stopped. The results in {out} may be incomplete."):
         report = reported(result, log.name, _command(context, log.name))
         paths = write_replay(report, out)
         if not quiet:

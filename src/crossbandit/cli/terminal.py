@@ -1,4 +1,4 @@
-"""What all commands share: printing, options, and the end after Ctrl-C."""
+"""How commands speak, and what options and endings they share."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from crossbandit.cli import INTERRUPTED
-
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
+
+INTERRUPTED = 130  # what a shell says of a command that Ctrl-C has ended
 
 Jobs = Annotated[int | None, typer.Option(min=1, help="Number of workers. \\[default: all cores]")]
 Modules = Annotated[
@@ -24,10 +24,10 @@ Modules = Annotated[
     typer.Option(
         "--module",
         metavar="FILE.py",
-        help="A Python file or module that registers more of them. Its code is run. May be "
-        "repeated.",
+        help="A file, or an importable module, that registers more of them; may be repeated.",
     ),
 ]
+
 
 # What stands for characters that a terminal cannot show.
 _PLAIN = {
@@ -43,18 +43,18 @@ _PLAIN = {
 
 
 def say(text: str) -> None:
-    """Print a result. The text is printed as it is: "[x]" is not markup, ":x:" not an emoji."""
+    """Print what was asked for, as it is: a path is no markup, and ":x:" no picture."""
     Console().print(Text(text), soft_wrap=True)
 
 
 def notify(text: str, heading: str = "", style: str = "") -> None:
-    """Print a message on the standard error, as it is."""
+    """Print what is said besides, on the standard error, likewise."""
     sentence = Text.assemble((f"{heading} ", style), text) if heading else Text(text)
     Console(stderr=True).print(sentence, soft_wrap=True)
 
 
 def say_paths(paths: Sequence[Path]) -> None:
-    """Print which files were written, and which page to open."""
+    """Say what was written, the page last: that is what to open."""
     page = next(path for path in paths if path.suffix == ".html")
     names = ", ".join(path.name for path in paths if path != page)
     say(f"Wrote to {page.parent}: {names}.")

@@ -65,9 +65,7 @@ def _expand(wanted: Sequence[object]) -> Iterator[object]:
         yield from members or (one,)
 
 
-def _build(
-    one: object, usual: Algorithm, setting: Setting, seeds: Sequence[int]
-) -> Sequence[Strategy]:
+def _build(one: object, usual: Algorithm, setting: Setting, seeds: Sequence[int]) -> list[Strategy]:
     """Return a strategy; for a learner, one per seed."""
     if isinstance(one, Strategy):
         return [one]

@@ -81,9 +81,9 @@ class AuctionLog:
         InvalidParameterError: Another argument is invalid.
 
     >>> import pandas as pd
-    >>> frame = pd.DataFrame({"worth": [3.0, 2.0], "market_price": [1.0, 2.5]})
-    >>> AuctionLog(frame, columns={"value": "Worth"}).description
-    "The value is column 'worth', the highest competing bid column 'market_price' (guessed by name)."
+    >>> frame = pd.DataFrame({"worth": [3.0, 2.0], "price": [1.0, 2.5]})
+    >>> AuctionLog(frame, columns={"value": "Worth", "price": 2}).description
+    "The value is column 'worth', the highest competing bid column 'price'."
     """
 
     data: str | os.PathLike[str] | pd.DataFrame = field(repr=False)
@@ -101,9 +101,10 @@ class AuctionLog:
         if self.limit is not None:
             integer(owner, "limit", self.limit, at_least=1)
         integer(owner, "max_bad", self.max_bad, at_least=0)
-        if not isinstance(self.columns, Mapping) or not set(self.columns) <= set(ROLES):
+        columns: object = self.columns
+        if not isinstance(columns, Mapping) or not set(columns) <= set(ROLES):
             expected = f"a mapping from some of {', '.join(map(repr, ROLES))} to columns"
-            reject(owner, "columns", expected, self.columns)
+            reject(owner, "columns", expected, columns)
         object.__setattr__(self, "source", recognize(self.data))
         object.__setattr__(self, "places", self._find_columns())
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import repeat
@@ -142,7 +143,7 @@ def replay(
 
 def _seeds(seeds: int | Sequence[int]) -> tuple[int, ...]:
     """Return the seeds of the learners."""
-    if isinstance(seeds, str) or not hasattr(seeds, "__iter__"):
+    if not isinstance(seeds, Iterable):
         return tuple(range(integer("replay", "seeds", seeds, at_least=1)))
     numbers = tuple(integer("replay", "seeds", seed, at_least=0) for seed in seeds)
     if not numbers or len(set(numbers)) < len(numbers):

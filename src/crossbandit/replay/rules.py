@@ -13,6 +13,8 @@ from crossbandit.validation import choice, number
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from crossbandit.types import Floats
+
 
 @dataclass(frozen=True, kw_only=True)
 class ReplayRules:
@@ -34,7 +36,7 @@ class ReplayRules:
     """
 
     feedback: str = "after-loss"
-    bids: int | Sequence[float] = 100
+    bids: int | Sequence[float] | Floats = 100
     reserve: float = 0.0
     ties: str = "win"
 

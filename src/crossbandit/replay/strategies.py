@@ -1,4 +1,4 @@
-"""Strategies that bid in a replay: learners, best responses to the past, fixed rules, the log itself.
+"""Strategies that bid in a replay: learners, best responses, fixed rules, the log itself.
 
 A strategy is asked for its bids one chunk at a time, and uses from the chunk only what it would
 have been told: a learner what its feedback graph reveals, a best response what its own bids reveal.

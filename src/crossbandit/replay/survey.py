@@ -71,19 +71,23 @@ def survey_log(log: AuctionLog) -> Survey:
         FROM ({log.checked_sql()})
     """
     with log.source.connect() as connection:
-        auctions, bad, *numbers, own_bids, reasons, zero, own_bid, ratios = connection.execute(
-            query
-        ).fetchall()[0]
+        row = connection.execute(query).fetchall()[0]
+        auctions, bad, *amounts, own_bids, reasons, zero, own_bid, ratios = row
         rejected = rejected_records(log, connection)
         faults = first_faults(log, connection, rejected) if bad or rejected else ()
     bad += len(rejected) + sum(fault.lines - 1 for fault in faults)
     if not auctions and not bad:
         raise LogError(f"{log.source.path} has no auctions, only a header.")
     ratio, shared = max((ratios or {0: 0}).items(), key=itemgetter(1))
+    value, price, median, positive_value, positive_price = (amount or 0.0 for amount in amounts)
     return Survey(
-        auctions,
-        bad,
-        *(number or 0.0 for number in numbers),
+        auctions=auctions,
+        bad=bad,
+        highest_value=value,
+        highest_price=price,
+        median_value=median,
+        median_positive_value=positive_value,
+        median_positive_price=positive_price,
         own_bids=own_bids,
         faults=faults,
         reasons=dict(sorted((reasons or {}).items(), key=itemgetter(1), reverse=True)),
