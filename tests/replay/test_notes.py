@@ -68,4 +68,4 @@ def test_a_coarse_grid_has_few_bids_of_many_below_the_median(
     said = notes(
         outcome("somebody", "fitted", 1.0), bids=bids, values=(median,) * 9 + (bids - 1.0,)
     )
-    assert (f"The highest value is {bids - 1}; half of all values are below" in said) == told
+    assert (f"The highest value is {bids - 1}; half of the values are below" in said) == told

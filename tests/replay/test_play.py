@@ -384,7 +384,7 @@ def test_one_very_high_value_is_told(tmp_path: Path) -> None:
     lines = "".join(f"{value},1\n" for value in (6, 8, 10) * 50)
     assert "highest value" not in noted(path, lines)
     notes = noted(path, lines + "100000,1\n")
-    assert "The highest value is 100,000; half of all values are below 8" in notes
+    assert "The highest value is 100,000; half of the values are below 8" in notes
     assert "and only 1 of 100 bids is. For a finer grid where most values are: " in notes
     assert "--highest-value" not in notes
     assert "--bids geometric:100:0.08:100000 (bids=geometric_bids(100, 0.08, 100000) in" in notes

@@ -125,7 +125,7 @@ def _paid_prices(survey: Survey) -> Iterator[str]:
 
 def _other_unit(survey: Survey) -> Iterator[str]:
     """Warn if values and prices seem to be in different units."""
-    value, price = survey.median_positive_value, survey.median_positive_price
+    value, price = survey.median_value, survey.median_price
     if not value or not price or survey.auctions < 2:
         return
     ratio = max(value / price, price / value)
@@ -202,7 +202,7 @@ def _coarse_grid(survey: Survey, rules: AuctionRules) -> Iterator[str]:
     if 0 < below < min(_FEW, rules.arms / 10):
         low, high = _short(survey.median_value / 100, 1), _short(rules.highest_value, 3)
         yield (
-            f"The highest value is {rules.highest_value:,.10g}; half of all values are below "
+            f"The highest value is {rules.highest_value:,.10g}; half of the values are below "
             f"{survey.median_value:,.3g}, and only {below} of {rules.arms} bids "
             f"{'is' if below == 1 else 'are'}. For a finer grid where most values are: --bids "
             f"geometric:{rules.arms}:{low}:{high} "

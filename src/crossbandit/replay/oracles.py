@@ -37,7 +37,7 @@ def collect_hindsight(chunks: Iterable[Auctions], rules: AuctionRules) -> Hindsi
     """Read a whole log into small tables.
 
     In a band, an auction counts for the bids from the lowest that wins to the highest that is at
-    most the value. It is entered at the first of them and taken out after the last; running sums
+    most the value. It is added at the first of them and subtracted after the last. Running sums
     over the bids then give all counts and sums of values.
     """
     shape = (BANDS, rules.arms + 1)
@@ -47,15 +47,14 @@ def collect_hindsight(chunks: Iterable[Auctions], rules: AuctionRules) -> Hindsi
     counts, sums = np.zeros(size), np.zeros(size)
     for chunk in chunks:
         values, first = chunk.values, cells_of(prices_to_beat(chunk, rules), rules)
-        after = np.searchsorted(rules.amounts, values, "right")
+        after = np.maximum(np.searchsorted(rules.amounts, values, "right"), first)
         bands = _bands(values, rules)
         cells += np.bincount(first, minlength=cells.size)
         auctions += np.bincount(bands, minlength=BANDS)
-        inside = first < after
-        values, bands = values[inside], bands[inside] * shape[1]
-        for places, sign in ((bands + first[inside], 1.0), (bands + after[inside], -1.0)):
+        for bids, sign in ((first, 1.0), (after, -1.0)):
+            places = shape[1] * bands + bids
             counts += sign * np.bincount(places, minlength=size)
-            sums += sign * np.bincount(places, values, minlength=size)
+            sums += np.bincount(places, sign * values, minlength=size)
     won, worth = (table.reshape(shape).cumsum(axis=1)[:, :-1] for table in (counts, sums))
     earned = np.where(won > 0, worth - rules.amounts * won, 0.0)  # no rounding errors of 0
     return Hindsight(cells.cumsum()[:-1], auctions, earned)

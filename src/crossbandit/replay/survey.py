@@ -32,9 +32,8 @@ class Survey(NamedTuple):
     bad: int
     highest_value: float
     highest_price: float
-    median_value: float  # approximate, like the other medians
-    median_positive_value: float
-    median_positive_price: float
+    median_value: float  # of those above 0, approximately
+    median_price: float  # likewise
     own_bids: int  # auctions with an own bid above 0
     faults: tuple[Fault, ...]  # the first ten
     reasons: dict[str, int]  # number of bad rows for each reason, the most frequent first
@@ -59,7 +58,6 @@ def survey_log(log: AuctionLog) -> Survey:
     query = f"""
         SELECT count(*) FILTER ({good}), count(fault),
             max(value_) FILTER ({good}), max(price_) FILTER ({good}),
-            approx_quantile(value_, 0.5) FILTER ({good}),
             approx_quantile(value_, 0.5) FILTER ({good} AND value_ > 0),
             approx_quantile(price_, 0.5) FILTER ({good} AND price_ > 0),
             count(*) FILTER ({good} AND {"bid_ > 0" if has_bids else "false"}),
@@ -79,15 +77,14 @@ def survey_log(log: AuctionLog) -> Survey:
     if not auctions and not bad:
         raise LogError(f"{log.source.path} has no auctions, only a header.")
     ratio, shared = max((ratios or {0: 0}).items(), key=itemgetter(1))
-    value, price, median, positive_value, positive_price = (amount or 0.0 for amount in amounts)
+    value, price, median_value, median_price = (amount or 0.0 for amount in amounts)
     return Survey(
         auctions=auctions,
         bad=bad,
         highest_value=value,
         highest_price=price,
-        median_value=median,
-        median_positive_value=positive_value,
-        median_positive_price=positive_price,
+        median_value=median_value,
+        median_price=median_price,
         own_bids=own_bids,
         faults=faults,
         reasons=dict(sorted((reasons or {}).items(), key=itemgetter(1), reverse=True)),
