@@ -277,7 +277,7 @@ def test_a_best_response_told_after_a_loss_is_a_flat_kaplan_meier() -> None:
     rules = AuctionRules(bids=grid, highest_value=8)
     for low in (0.0, 6.0):  # a wide and a narrow class of values
         values = rng.uniform(low, 8, 300)
-        prices = (1 + rng.binomial(6, 0.4, 300)).astype(np.float64)  # on the grid: nothing is rounded
+        prices = (1 + rng.binomial(6, 0.4, 300)).astype(np.float64)
         found = BestResponse(rules, "after-loss", "", "").bids(
             chunk(rules, Auctions(values, prices))
         )
