@@ -608,6 +608,10 @@ def test_strategies_are_objects_or_names(log: Path) -> None:
     assert half.surplus.tolist() == shading.surplus.tolist()
     with pytest.raises(InvalidParameterError, match="strategies with different names"):
         replay(short, strategies=[Half(), Half()])
+    odd = Half()
+    odd.kind = "odd"
+    with pytest.raises(InvalidParameterError, match="'kind' parameter of Half must be one of"):
+        replay(short, strategies=[odd])
 
 
 def test_a_log_that_changes_meanwhile_is_noticed(

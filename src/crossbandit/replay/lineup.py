@@ -9,8 +9,8 @@ from crossbandit.algorithms import Algorithm, CrossGraph, from_json, registered
 from crossbandit.applications.application import anchored_as
 from crossbandit.applications.first_price import usual_algorithm
 from crossbandit.errors import InvalidInputError, InvalidParameterError
-from crossbandit.replay.strategies import BestResponse, LearnerStrategy, Shading, Strategy
-from crossbandit.validation import reject
+from crossbandit.replay.strategies import KINDS, BestResponse, LearnerStrategy, Shading, Strategy
+from crossbandit.validation import choice, reject
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -68,6 +68,7 @@ def _expand(wanted: Sequence[object]) -> Iterator[object]:
 def _build(one: object, usual: Algorithm, setting: Setting, seeds: Sequence[int]) -> list[Strategy]:
     """Return a strategy; for a learner, one per seed."""
     if isinstance(one, Strategy):
+        choice(type(one).__name__, "kind", one.kind, KINDS)
         return [one]
     if one == TOLD and setting.feedback != "always":
         note = "to past prices, as far as told"

@@ -21,7 +21,7 @@ from crossbandit.replay.notes import LogWarning, find_notes, find_warnings, most
 from crossbandit.replay.oracles import BandPolicy, BestPolicy, PerfectKnowledge, collect_hindsight
 from crossbandit.replay.results import Ledger, Replay, StrategyResult
 from crossbandit.replay.rules import ReplayRules
-from crossbandit.replay.strategies import OwnBids, Setting, Shading, make_chunk
+from crossbandit.replay.strategies import KINDS, OwnBids, Setting, Shading, make_chunk
 from crossbandit.replay.survey import survey_log
 from crossbandit.simulation.progress import progress
 from crossbandit.validation import integer, reject
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from crossbandit.replay.strategies import Chunk, Strategy
     from crossbandit.types import Floats, Integers
 
-_KINDS = ("learner", "own", "fitted", "fixed", "oracle")  # the order of the table
 _POINTS = 500
 _VALUES = 101
 _ENTRIES = 2**18  # size of the table of losses of a chunk, auctions times bids
@@ -113,7 +112,7 @@ def replay(
     points = _points(survey.auctions)
     runs = [
         StrategyRun(player, Ledger(points))
-        for player in sorted(players, key=lambda player: _KINDS.index(player.kind))
+        for player in sorted(players, key=lambda player: KINDS.index(player.kind))
     ]
     with progress("auctions", survey.auctions, show=show_progress) as tell:
         _play(runs, log, setting, size, jobs, tell)

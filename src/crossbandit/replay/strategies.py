@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from crossbandit.replay.log import Auctions
     from crossbandit.types import Floats, Integers
 
+KINDS = ("learner", "own", "fitted", "fixed", "oracle")  # of strategies, in the order of tables
+
 # The kinds of feedback, as the kernels number them.
 _CODES = {
     "after-loss": AFTER_LOSS,
