@@ -16,7 +16,7 @@ import numpy as np
 
 from benchmarks.measure import Result, medians
 from crossbandit.kernels.compilation import compiled
-from crossbandit.replay import make_log, replay
+from crossbandit.replay import AuctionLog, ReplayRules, make_log, replay
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,6 +27,8 @@ BIDS = 100
 AUCTIONS = 1_000_000
 HORIZONS = tuple(10_000 * 2**i for i in range(7))
 SEEDS = 5
+LEARNER = "cross-graph-adaptive"
+OTHERS = ("best responses", "fractions")
 
 
 def results() -> Iterator[Result]:
@@ -39,9 +41,10 @@ def results() -> Iterator[Result]:
 
 def _time(folder: Path) -> Iterator[Result]:
     log = make_log(folder / "log.csv", AUCTIONS)
+    rules = ReplayRules(bids=BIDS)
     learner, command, bare = medians(
-        lambda: replay(log, algorithms=["cross-graph-adaptive"], seeds=1, bids=BIDS),
-        lambda: replay(log, bids=BIDS),
+        lambda: replay(log, rules=rules, strategies=[LEARNER, *OTHERS], seeds=1),
+        lambda: replay(log, rules=rules),
         lambda: _read_and_softmax(log),
         repetitions=3,
     )
@@ -96,7 +99,8 @@ def _peak_memory(log: Path) -> float:
 
 def report_peak(log: str) -> None:
     """Replay a log with few bids and print the peak memory of this process."""
-    replay(log, algorithms=["cross-graph-adaptive"], seeds=1, bids=3, fractions=[0.5])
+    strategies = [LEARNER, "best responses", "shading 0.5", "truthful"]
+    replay(log, rules=ReplayRules(bids=3), strategies=strategies, seeds=1)
     print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
 
 
@@ -104,7 +108,8 @@ def _slope(folder: Path) -> Result:
     log = make_log(folder / "known.parquet", HORIZONS[-1], laws="known")
     regrets = []
     for horizon in HORIZONS:
-        result = replay(log, algorithms=["cross-graph"], limit=horizon, seeds=SEEDS)
+        short = AuctionLog(log, limit=horizon)
+        result = replay(short, strategies=["cross-graph", *OTHERS], seeds=SEEDS)
         regrets.append(result.table()["regret"][0])
     slope = float(np.polyfit(np.log(HORIZONS), np.log(regrets), 1)[0])
     return Result(

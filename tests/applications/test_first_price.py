@@ -83,8 +83,8 @@ def test_what_is_learned_is_true_in_every_auction(
 
 
 def beats(bid: float, price: float, ties: str) -> bool:
-    """Return whether a bid beats the others; a price of 0 says that there are none."""
-    return price == 0 or bid > price or (bid == price and ties == "win")
+    """Return whether a bid beats the others; a bid of 0 is no bid."""
+    return bid > 0 and (bid > price or (bid == price and ties == "win"))
 
 
 def revealed_by(arm: int, feedback: str) -> list[int]:
@@ -124,12 +124,16 @@ def test_a_value_of_nothing() -> None:
 
 
 @pytest.mark.parametrize("ties", ["win", "lose"])
-def test_a_bid_of_nothing_wins_where_nobody_else_bids(ties: str) -> None:
+def test_a_bid_of_0_never_wins(ties: str) -> None:
     own = bidder(ties=ties, feedback="always")
-    _, rows = learned(own, place(own, 0), won=True, highest_competing_bid=0)
-    np.testing.assert_allclose(rows @ [1, 0.5], 1 - (4 - np.array(BIDS)) / HIGHEST, atol=1e-12)
-    with pytest.raises(InvalidLossesError, match="cannot have lost against"):
-        own.settle(place(own, 0), won=False, highest_competing_bid=0)
+    _, rows = learned(own, place(own, 0), won=False, highest_competing_bid=0)
+    earned = np.append(0, 4 - np.array(BIDS[1:]))
+    np.testing.assert_allclose(rows @ [1, 0.5], 1 - earned / HIGHEST, atol=1e-12)
+    with pytest.raises(InvalidLossesError, match="a bid of 0 means not to bid"):
+        own.settle(place(own, 0), won=True, highest_competing_bid=0)
+    quiet = bidder(ties=ties, feedback="won-lost")
+    with pytest.raises(InvalidLossesError, match="a bid of 0 means not to bid"):
+        quiet.settle(place(quiet, 0), won=True)
     strict = bidder(ties=ties, feedback="always", reserve=1.0)
     _, rows = learned(strict, place(strict, 0), won=False, highest_competing_bid=0)
     assert (rows[:, 1] < 0).tolist() == [False, True, True, True, True]

@@ -1,4 +1,7 @@
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -8,9 +11,9 @@ from typer.testing import CliRunner, Result
 
 from crossbandit.algorithms import registered
 from crossbandit.cli.app import app
-from crossbandit.cli.replay import parsed_bids, parsed_fractions
+from crossbandit.cli.replay import parse_bids, parse_fractions
 from crossbandit.errors import InvalidParameterError, LogError, ResultsError, StudyError
-from crossbandit.replay import make_log, replay
+from crossbandit.replay import AuctionLog, ReplayRules, Shading, make_log, replay
 from crossbandit.replay.page import WRITTEN
 
 
@@ -36,7 +39,7 @@ def test_from_a_log_to_the_page(first: tuple[Path, Result]) -> None:
     assert {path.name for path in folder.iterdir()} == set(WRITTEN)
     assert "(guessed by name)" in result.output.replace("\n", " ")
     assert f"Open {folder / 'index.html'}" in result.output
-    table = result.output.partition("What each strategy")[2].partition("Wrote to")[0]
+    table = result.output.partition("What each strategy")[2].partition("Difference to")[0]
     assert max(map(len, table.splitlines())) <= 80
     for strategy in ("cross-graph-adaptive", "best response", "truthful", "best fixed policy"):
         assert re.search(rf"^ ?{strategy} .*%", table, re.MULTILINE), strategy
@@ -44,7 +47,7 @@ def test_from_a_log_to_the_page(first: tuple[Path, Result]) -> None:
 
 
 def test_the_files_hold_what_the_function_returns(first: tuple[Path, Result], log: Path) -> None:
-    result = replay(log, seeds=2, bids=20)
+    result = replay(log, rules=ReplayRules(bids=20), seeds=2)
     for name, frame in (
         ("table", result.table()),
         ("curves", result.curves()),
@@ -75,21 +78,16 @@ def test_options_reach_the_replay(log: Path, tmp_path: Path) -> None:
     options = ["--feedback", "won-lost", "--algorithm", "sz-context", "--ties", "lose"]
     more = ["--reserve", "1", "--highest-value", "12", "--limit", "800", "--seed", "3"]
     more += ["--fractions", "0.3,0.625"]
-    columns = ["--value-column", "value", "--price-column", "3", "--bids", "geometric:9:0.1:6"]
+    columns = ["--value-column", "VALUE", "--price-column", "3", "--bids", "geometric:9:0.1:6"]
     result = run(log, *options, *more, *columns, "--seeds", 1, "--jobs", 1, "--out", tmp_path / "o")
     assert result.exit_code == 0, result.output
+    bids = np.append(0, np.geomspace(0.1, 6, 8))
+    fractions = [Shading(fraction) for fraction in (0.3, 0.625, 1)]
     expected = replay(
-        log,
-        feedback="won-lost",
-        algorithms=["sz-context"],
-        ties="lose",
-        reserve=1,
-        highest_value=12,
-        limit=800,
-        seed=3,
-        fractions=[0.3, 0.625],
-        seeds=1,
-        bids=np.append(0, np.geomspace(0.1, 6, 8)),
+        AuctionLog(log, highest_value=12, limit=800),
+        rules=ReplayRules(feedback="won-lost", ties="lose", reserve=1, bids=bids),
+        strategies=["sz-context", "best responses", *fractions],
+        seeds=[3],
     )
     written = pd.read_csv(tmp_path / "o" / "table.csv")
     np.testing.assert_allclose(written["surplus"], expected.table()["surplus"])
@@ -206,28 +204,111 @@ def test_a_foreign_folder_is_left_alone(log: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["", "x", "1.5", "0,x", "geometric:3", "geometric:a:1:2"])
 def test_bids_that_mean_nothing_are_refused(text: str) -> None:
     with pytest.raises(InvalidParameterError, match="--bids must be a number of bids"):
-        parsed_bids(text)
+        parse_bids(text)
 
 
 @pytest.mark.parametrize("text", ["", "x", "0.5;0.6"])
 def test_fractions_that_mean_nothing_are_refused(text: str) -> None:
     with pytest.raises(InvalidParameterError, match="--fractions must be a list"):
-        parsed_fractions(text)
+        parse_fractions(text)
 
 
 def test_bids_are_numbers_lists_or_ratios() -> None:
-    assert parsed_bids("30") == 30
-    assert parsed_bids("0,0.5, 1") == [0, 0.5, 1]
-    np.testing.assert_allclose(parsed_bids("geometric:4:1:4"), [0, 1, 2, 4])
+    assert parse_bids("30") == 30
+    assert parse_bids("0,0.5, 1") == [0, 0.5, 1]
+    np.testing.assert_allclose(parse_bids("geometric:4:1:4"), [0, 1, 2, 4])
     with pytest.raises(InvalidParameterError, match="'highest' parameter"):
-        parsed_bids("geometric:4:5:4")
+        parse_bids("geometric:4:5:4")
 
 
-def test_ctrl_c_writes_nothing(log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(*_: object, **__: object) -> None:
-        raise KeyboardInterrupt
+def test_every_pair_with_the_first_strategy_is_compared(first: tuple[Path, Result]) -> None:
+    table = first[1].output.partition("Difference to cross-graph-adaptive, in the same")[2]
+    assert max(map(len, table.splitlines()[:10])) <= 80
+    for strategy in ("cross-graph", "best response", r"shading 0\.\d\d \(best\)"):
+        number = r"−?[\d,.]+"
+        row = rf"^ ?{strategy} +{number} +{number} to {number} +[+−][\d.]+ %"
+        assert re.search(row, table, re.MULTILINE), strategy
+    assert "perfect knowledge" not in table
 
-    monkeypatch.setattr("crossbandit.replay.replay", interrupted)
-    result = run(log, "--out", tmp_path / "o")
-    assert result.exit_code == 130
-    assert list((tmp_path / "o").iterdir()) == []
+
+def test_a_log_without_the_auctions_won_is_warned_of(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    lines = (f"{2 + i % 7 / 10},{1.5 + i % 5 / 10},1.3\n" for i in range(200))
+    path.write_text("value,market_price,our_bid\n" + "".join(lines))
+    result = run(path, "--bid-column", "OUR_BID", "--seeds", 1, "--out", tmp_path / "o")
+    assert result.exit_code == 0, result.output
+    said = " ".join(result.stderr.split())
+    assert "Warning: Your own bids win 0 of the 200 auctions in which you bid. If the" in said
+    assert re.search(r"the log's own bids \(!\) .* 0\.0 %", result.stdout)
+    assert "(!) nearly all lost: are the" in result.stdout
+    page = (tmp_path / "o" / "index.html").read_text(encoding="utf-8")
+    for text in ("Your own bids win 0 of the 200 auctions", "nearly all lost: are the auctions"):
+        assert text in page
+
+
+def test_help_says_what_each_column_is() -> None:
+    text = " ".join(run("--help", columns=200).output.split())
+    assert "Column with the highest competing bid: a name or a 1-based index." in text
+
+
+def command(*options: object) -> list[str]:
+    return [sys.executable, "-m", "crossbandit", "replay", *map(str, options)]
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_output_may_have_any_encoding(log: Path, tmp_path: Path, encoding: str) -> None:
+    done = subprocess.run(
+        command(log, "--limit", 300, "--seeds", 2, "--bids", 9, "--out", tmp_path / "o"),
+        env={**os.environ, "PYTHONIOENCODING": encoding},
+        capture_output=True,
+        check=False,
+    )
+    output = done.stdout.decode(encoding)
+    assert done.returncode == 0, done.stderr
+    assert "?" not in output
+    assert re.search(r"perfect knowledge[ |]+[\d,.]+ (\+/-|±) [\d,.]+[ |]+-[\d,.]+", output)
+
+
+def test_a_working_folder_may_be_read_only(log: Path, tmp_path: Path) -> None:
+    here = tmp_path / "here"
+    here.mkdir()
+    here.chmod(0o555)
+    options = ("--limit", 300, "--seeds", 1, "--bids", 9, "--out", tmp_path / "o", "--quiet")
+    subprocess.run(command(log, *options), cwd=here, check=True)
+    assert list(here.iterdir()) == []
+
+
+def interrupt(log: Path, out: Path, *, after: str) -> tuple[int, str]:
+    """Press Ctrl-C in a replay as soon as the function `after` is called; return how it ends."""
+    module, _, name = after.rpartition(".")
+    script = (
+        f"import os, signal, threading, {module} as module\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        f"inner = module.{name}\n"
+        "def press(*arguments, **options):\n"
+        "    threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT)).start()\n"
+        "    while True:\n"
+        "        inner(*arguments, **options)\n"
+        f"module.{name} = press\n"
+        "from crossbandit.cli import main\n"
+        f"import sys; sys.argv = ['crossbandit', 'replay', {str(log)!r}, '--out', {str(out)!r}]\n"
+        "main()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False
+    )
+    return done.returncode, done.stderr.replace(f"Reading {log} ...\n", "")
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        "crossbandit.replay.play.survey_log",
+        "crossbandit.replay.play.collect_hindsight",
+        "crossbandit.replay.play._play",
+    ],
+)
+def test_ctrl_c_is_one_line_and_writes_nothing(log: Path, tmp_path: Path, after: str) -> None:
+    ended = interrupt(log, tmp_path / "o", after=after)
+    assert ended == (130, "Stopped. Nothing was written.\n")
+    assert not list((tmp_path / "o").iterdir()) if (tmp_path / "o").exists() else True

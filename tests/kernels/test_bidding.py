@@ -29,8 +29,9 @@ histories = st.lists(
 
 
 def observed(feedback: int, history: list[tuple[int, int]]) -> Observations:
-    """Enter a history as `Observations` says, with a little of everything to begin with."""
-    told, hidden = np.full(BIDS + 1, 0.01), np.full(BIDS + 1, 0.01 * (feedback == WON_LOST))
+    """Enter a history as `Observations` says; a little of everything comes first where it must."""
+    start = 0.0 if feedback == AFTER_LOSS else 0.01
+    told, hidden = np.full(BIDS + 1, start), np.full(BIDS + 1, 0.01 * (feedback == WON_LOST))
     for bid, cell in history:
         won = cell <= bid
         if feedback == WON_LOST:
@@ -56,7 +57,8 @@ def kaplan_meier(feedback: int, seen: Observations) -> list[float]:
         if feedback == AFTER_LOSS:  # not above k: in none of the cells above, one by one
             for j in range(BIDS, k, -1):
                 at_risk = seen.told[: j + 1].sum() + seen.hidden[:j].sum()
-                product *= 1 - seen.told[j] / at_risk
+                if at_risk > seen.told[j]:  # otherwise nothing is known below: flat
+                    product *= 1 - seen.told[j] / at_risk
             chances.append(product)
         else:
             for j in range(k + 1):
@@ -116,10 +118,12 @@ def test_the_best_bid_is_the_lowest_of_equals_and_at_most_the_value() -> None:
     values = np.array([0.0, 0.5, 1.0, 2.5, 3.0, 9.0])
     for chances in itertools.product([0.0, 0.5, 1.0], repeat=4):
         out = np.empty(values.size, dtype=np.int64)
-        best_bids(values, bids, np.array(chances), out)
-        for value, found in zip(values, out, strict=True):
-            earned = [(value - b) * p for b, p in zip(bids, chances, strict=True) if b <= value]
-            assert found == earned.index(max(earned))
+        for first in (0, 1, 2):
+            best_bids(values, bids, np.array(chances), first, out)
+            wins = [p if k >= first else 0.0 for k, p in enumerate(chances)]
+            for value, found in zip(values, out, strict=True):
+                earned = [(value - b) * p for b, p in zip(bids, wins, strict=True) if b <= value]
+                assert found == earned.index(max(earned))
 
 
 @pytest.mark.parametrize("feedback", [AFTER_LOSS, AFTER_WIN, ALWAYS, WON_LOST])
@@ -130,11 +134,12 @@ def test_a_response_uses_the_past_alone_a_step_at_a_time(feedback: int) -> None:
     seen = observed(feedback, [])
     chances = estimated(feedback, seen)
     out = np.empty(60, dtype=np.int64)
-    respond(values, cells, bids, feedback, seen, chances, np.empty((3, bids.size)), out)
+    respond(values, cells, bids, 1, feedback, seen, chances, np.empty((3, bids.size)), out)
 
     history: list[tuple[int, int]] = []
     for value, cell, bid in zip(values, cells.tolist(), out.tolist(), strict=True):
         one = np.empty(1, dtype=np.int64)
-        best_bids(np.array([value]), bids, estimated(feedback, observed(feedback, history)), one)
+        chances = estimated(feedback, observed(feedback, history))
+        best_bids(np.array([value]), bids, chances, 1, one)
         assert bid == one[0]
         history.append((bid, cell))

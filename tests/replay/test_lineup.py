@@ -5,10 +5,9 @@ import pytest
 
 from crossbandit.environments.auctions import AuctionRules
 from crossbandit.problem import Problem
-from crossbandit.replay.lineup import ALL_TOLD, others
+from crossbandit.replay.lineup import ALL_TOLD, BEST_RESPONSES, build_strategies
 from crossbandit.replay.log import Auctions
-from crossbandit.replay.oracles import look_back
-from crossbandit.replay.strategies import BestResponse, chunk_of
+from crossbandit.replay.strategies import BestResponse, Setting, make_chunk
 
 
 @pytest.mark.parametrize("feedback", ["after-loss", "after-win", "won-lost"])
@@ -16,8 +15,9 @@ def test_all_told_is_told_every_price_whatever_the_feedback(feedback: str) -> No
     rng = np.random.default_rng(7)
     log = Auctions(rng.uniform(0, 10, 400), np.round(10 * rng.beta(2, 4, 400), 1))
     rules = AuctionRules(bids=21, highest_value=10)
-    chunk = chunk_of(log, rules, Problem(rules.graph(feedback), features=2, horizon=400))
-    found = others(rules, feedback, [0.5], look_back([log], rules), own=False)
+    problem = Problem(rules.graph(feedback), features=2, horizon=400)
+    chunk = make_chunk(log, rules, problem)
+    found, _ = build_strategies([BEST_RESPONSES], Setting(rules, feedback, problem), [0])
     bids = {one.name: one.bids(chunk) for one in found}
     for name, told in ((ALL_TOLD, "always"), ("best response", feedback)):
         np.testing.assert_array_equal(bids[name], BestResponse(rules, told, "", "").bids(chunk))

@@ -5,31 +5,33 @@ import pandas as pd
 import pytest
 
 from crossbandit.environments.auctions import AuctionRules
-from crossbandit.replay.log import open_log
-from crossbandit.replay.notes import notes_on
-from crossbandit.replay.oracles import look_back
-from crossbandit.replay.outcomes import Outcome
+from crossbandit.replay import AuctionLog, StrategyResult
+from crossbandit.replay.notes import find_notes
+from crossbandit.replay.oracles import collect_hindsight
+from crossbandit.replay.survey import survey_log
 
 
-def outcome(strategy: str, kind: str, *surplus: float) -> Outcome:
+def outcome(strategy: str, kind: str, *surplus: float) -> StrategyResult:
     nothing = np.zeros(len(surplus))
     curve = np.array(surplus)[:, None]
-    return Outcome(strategy, kind, "", np.array(surplus), nothing, nothing, curve, nothing)
+    return StrategyResult(strategy, kind, "", np.array(surplus), nothing, nothing, curve, nothing)
 
 
-def notes(playing: Outcome, *, bids: int = 11, values: tuple[float, ...] = (6.0, 10.0)) -> str:
+def notes(
+    playing: StrategyResult, *, bids: int = 11, values: tuple[float, ...] = (6.0, 10.0)
+) -> str:
     """Return what is said if the best fixed policy earned 10 and perfect knowledge 20."""
     prices = np.linspace(1, 3, len(values))
     frame = pd.DataFrame({"value": values, "market_price": prices})
-    log = open_log(frame)
-    survey = log.survey()
+    log = AuctionLog(frame)
+    survey = survey_log(log)
     rules = AuctionRules(bids=bids, highest_value=survey.highest_value)
     oracles = (
         outcome("best fixed policy", "oracle", 10.0),
         outcome("perfect knowledge", "oracle", 20.0),
     )
-    hindsight = look_back(log.chunks(64), rules)
-    return " ".join(notes_on(log, survey, rules, hindsight, (playing, *oracles)))
+    hindsight = collect_hindsight(log.chunks(64), rules)
+    return " ".join(find_notes(log, survey, rules, hindsight, (playing, *oracles)))
 
 
 @pytest.mark.parametrize(
@@ -66,4 +68,4 @@ def test_a_coarse_grid_has_few_bids_of_many_below_the_median(
     said = notes(
         outcome("somebody", "fitted", 1.0), bids=bids, values=(median,) * 9 + (bids - 1.0,)
     )
-    assert (f"The highest value is {bids - 1}; half of all values are below" in said) == told
+    assert (f"The highest value is {bids - 1}; half of the values are below" in said) == told

@@ -3,12 +3,13 @@
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from crossbandit.replay import Replay, make_log, replay
+from crossbandit.replay import Replay, ReplayRules, Shading, make_log, replay
 from crossbandit.replay.page import WRITTEN, money_digits, page, rows, table_text, write
 from crossbandit.replay.page_charts import bids_chart, charted, regret_chart, surplus_chart
 from crossbandit.report.text import MISSING
@@ -20,10 +21,15 @@ ORACLES = ["best fixed policy", "best policy per band"]
 @pytest.fixture(scope="module")
 def result(tmp_path_factory: pytest.TempPathFactory) -> Replay:
     log = make_log(tmp_path_factory.mktemp("log") / "log.csv", 1_000, seed=1)
-    return replay(log, seeds=2, bids=20, algorithms=["cross-graph"], fractions=[0.3, 0.6])
+    return replay(
+        log,
+        rules=ReplayRules(bids=20),
+        strategies=["cross-graph", "best responses", Shading(0.3), Shading(0.6)],
+        seeds=2,
+    )
 
 
-def of(result: Replay, **changes: object) -> str:
+def of(result: Replay, **changes: Any) -> str:
     return page(replace(result, **changes), log="<log>.csv", command="crossbandit replay log.csv")
 
 
@@ -99,7 +105,8 @@ def test_the_page_loads_nothing_and_says_everything(result: Replay) -> None:
 def test_bad_lines_are_listed(tmp_path: Path, result: Replay) -> None:
     lines = ["value,highest_competing_bid", *["1,0.5", "2,0.25"] * 20, "x,1"]
     (tmp_path / "log.csv").write_text("\n".join(lines) + "\n")
-    bad = replay(tmp_path / "log.csv", seeds=1, bids=5, algorithms=["cross-graph"])
+    rules = ReplayRules(bids=5)
+    bad = replay(tmp_path / "log.csv", rules=rules, strategies=["cross-graph"], seeds=1)
     shown = Reader(of(bad)).text
     assert "1 of 41 lines was left out:" in shown
     assert re.search(r"Line What is wrong 42 ", shown)

@@ -8,8 +8,8 @@ import pytest
 from scipy import stats
 
 from crossbandit.errors import InvalidParameterError, LogError
-from crossbandit.replay import make_log
-from crossbandit.replay.log import open_log
+from crossbandit.replay import AuctionLog, make_log
+from crossbandit.replay.survey import survey_log
 
 
 @pytest.fixture(scope="module")
@@ -31,13 +31,15 @@ def test_the_same_arguments_give_the_same_bytes(tmp_path: Path, name: str) -> No
 
 def test_both_formats_hold_the_same_log(tmp_path: Path) -> None:
     text, parquet = (make_log(tmp_path / f"log{end}", 5_000) for end in (".csv", ".parquet"))
-    for one, other in zip(open_log(text).chunks(512), open_log(parquet).chunks(512), strict=True):
+    for one, other in zip(
+        AuctionLog(text).chunks(512), AuctionLog(parquet).chunks(512), strict=True
+    ):
         np.testing.assert_array_equal(one.values, other.values)
         np.testing.assert_array_equal(one.prices, other.prices)
 
 
 def test_it_replays_without_a_word(tmp_path: Path) -> None:
-    survey = open_log(make_log(tmp_path / "log.csv", 3_000)).survey()
+    survey = survey_log(AuctionLog(make_log(tmp_path / "log.csv", 3_000)))
     assert (survey.auctions, survey.bad) == (3_000, 0)
     assert survey.highest_value <= 10
 
@@ -85,7 +87,7 @@ def test_a_folder_is_not_replaced(tmp_path: Path) -> None:
 
 FULL = """
 import resource, sys
-from crossbandit.replay import make_log
+from crossbandit.replay import AuctionLog, make_log
 from crossbandit.errors import LogError
 resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, 300_000))
 try:

@@ -280,6 +280,8 @@ class FirstPriceBidder(Application):
 
     def _price(self, rules: AuctionRules, amount: float, told: float | None, *, won: bool) -> float:
         """Return a competing bid for which all revealed bids win or lose as they would have."""
+        if won and amount == 0:
+            raise _contradiction(amount, "a bid of 0 means not to bid, so it cannot have won")
         if won and amount < rules.reserve:
             raise _contradiction(amount, f"it is below the reserve price, {rules.reserve:.15g}")
         if told is None:

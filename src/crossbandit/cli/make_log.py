@@ -8,9 +8,11 @@ from typing import Annotated
 
 import typer
 
+from crossbandit.cli.terminal import stopping
+
 
 class Laws(StrEnum):
-    """Where the auctions come from."""
+    """The distribution of the auctions."""
 
     realistic = "realistic"
     known = "known"
@@ -29,11 +31,12 @@ def make_log(
         ),
     ] = Laws.realistic,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing but errors.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")] = False,
 ) -> None:
     """Write a synthetic log of first-price auctions: timestamp, value, highest_competing_bid."""
-    from crossbandit import replay
+    with stopping("Stopped. Nothing was written."):
+        from crossbandit import replay
 
-    replay.make_log(path, auctions, seed=seed, laws=laws.value, overwrite=force)
-    if not quiet:
-        typer.echo(f"Wrote {auctions:,} auctions to {path}. Next: crossbandit replay {path}")
+        replay.make_log(path, auctions, seed=seed, laws=laws.value, overwrite=force)
+        if not quiet:
+            typer.echo(f"Wrote {auctions:,} auctions to {path}. Next: crossbandit replay {path}")

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import shlex
+import warnings
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
-from crossbandit.cli.terminal import Modules, notify, say, say_paths, stopping
+from crossbandit.cli.terminal import Modules, notify, stopping
 from crossbandit.errors import InvalidParameterError
 
 if TYPE_CHECKING:
-    from crossbandit.replay import Replay
+    from crossbandit.replay import Shading
+    from crossbandit.types import Floats
 
 _GEOMETRIC = "geometric:"
-_ELSEWHERE = {"log", "out", "quiet", "jobs"}  # what a command repeats in another place, or need not
+_NOT_REPEATED = {"log", "out", "quiet", "jobs"}  # options that do not change the numbers
+_COLUMN = "a name or a 1-based index."
 
 
 class Feedback(StrEnum):
@@ -31,7 +32,7 @@ class Feedback(StrEnum):
 
 
 class Ties(StrEnum):
-    """What becomes of a bid that equals the highest competing bid."""
+    """What happens to a bid that equals the highest competing bid."""
 
     win = "win"
     lose = "lose"
@@ -47,97 +48,126 @@ def replay(
         list[str] | None,
         typer.Option(
             metavar="ID",
-            help="A learner; may be repeated. Usually cross-graph-adaptive and cross-graph.",
+            help="A learner; may be repeated. \\[default: cross-graph-adaptive, cross-graph]",
         ),
     ] = None,
     module: Modules = None,
     bids: Annotated[
         str,
         typer.Option(
-            metavar="BIDS", help="A number of bids, a list 0,0.5,1, or geometric:COUNT:LOW:HIGH."
+            metavar="BIDS",
+            help="The grid of bids: a number, a list 0,0.5,1, or geometric:COUNT:LOW:HIGH.",
         ),
     ] = "100",
     reserve: Annotated[float, typer.Option(min=0, help="The lowest bid that can win.")] = 0.0,
-    ties: Annotated[Ties, typer.Option(help="What an equal bid does.")] = Ties.win,
+    ties: Annotated[
+        Ties, typer.Option(help="What a bid does that equals the highest competing bid.")
+    ] = Ties.win,
     highest_value: Annotated[
-        float | None, typer.Option(help="Bounds the values; usually the highest in the log.")
+        float | None,
+        typer.Option(help="A bound of the values. \\[default: the highest value of the log]"),
     ] = None,
     value_column: Annotated[
         str | None,
-        typer.Option(metavar="COLUMN", help="Name, or number from 1; guessed if left out."),
+        typer.Option(
+            metavar="COLUMN", help=f"Column with the value: {_COLUMN} \\[default: by usual names]"
+        ),
     ] = None,
     price_column: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Of the highest competing bid; likewise.")
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help=f"Column with the highest competing bid: {_COLUMN} \\[default: by usual names]",
+        ),
     ] = None,
     bid_column: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Of what you bid: a row for your own bids.")
+        str | None,
+        typer.Option(
+            metavar="COLUMN", help=f"Column with your own bids, to compare with: {_COLUMN}"
+        ),
     ] = None,
     reserve_column: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Of a reserve for each auction.")
+        str | None,
+        typer.Option(metavar="COLUMN", help=f"Column with a reserve per auction: {_COLUMN}"),
     ] = None,
     fractions: Annotated[
         str | None,
-        typer.Option(metavar="LIST", help="Of the value, as in 0.3,0.5; usually 0.1 to 0.95."),
+        typer.Option(
+            metavar="LIST",
+            help="Fixed fractions of the value to bid, as in 0.3,0.5. \\[default: 0.1 to 0.95]",
+        ),
     ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="Number of runs of each learner.")] = 5,
     seed: Annotated[int, typer.Option(min=0, help="The seed of the first run.")] = 0,
-    limit: Annotated[int | None, typer.Option(min=1, help="Read only so many lines.")] = None,
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="Number of lines to read. \\[default: all]")
+    ] = None,
     max_bad: Annotated[
-        int, typer.Option(min=0, help="Stop if more lines than this are bad.")
+        int, typer.Option(min=0, help="Number of bad lines to leave out before stopping.")
     ] = 100,
     jobs: Annotated[
-        int | None, typer.Option(min=1, help="Number of threads; usually one per core.")
+        int | None, typer.Option(min=1, help="Number of threads. \\[default: one per core]")
     ] = None,
-    out: Annotated[
-        Path | None, typer.Option(help="Folder of the results; usually results/replay.")
-    ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing but errors.")] = False,
+    out: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("results/replay"),
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")] = False,
 ) -> None:
-    """Play a log of first-price auctions again: what would each strategy have earned?
+    """Replay a log of first-price auctions: what would each strategy have earned?
 
     Learners are told of each auction only what their own bid would have revealed.
     """
-    from crossbandit import replay as replays
-    from crossbandit.replay.lineup import FRACTIONS
-    from crossbandit.replay.page import WRITTEN, write
-    from crossbandit.report import check_folder
-    from crossbandit.studies import load_modules
-
-    load_modules(module or [])
-    folder = Path("results/replay") if out is None else out
-    check_folder(folder, WRITTEN, "a replay")
-    if not quiet:
-        notify(f"Reading {log} ...")
     with stopping("Stopped. Nothing was written."):
-        result = replays.replay(
-            log,
-            algorithms=algorithm,
-            feedback=feedback.value,
-            bids=parsed_bids(bids),
-            reserve=reserve,
-            ties=ties.value,
-            highest_value=highest_value,
-            value_column=value_column,
-            price_column=price_column,
-            bid_column=bid_column,
-            reserve_column=reserve_column,
-            fractions=FRACTIONS if fractions is None else parsed_fractions(fractions),
-            seeds=seeds,
-            seed=seed,
-            limit=limit,
-            max_bad=max_bad,
-            jobs=jobs,
-            show_progress=False if quiet else None,
-        )
-    paths = write(result, folder, log=log.name, command=_command(context, log.name))
-    if not quiet:
-        _print(result, paths)
+        from crossbandit.cli.replay_output import print_replay
+        from crossbandit.modules import load_modules
+        from crossbandit.replay import AuctionLog, LogWarning, ReplayRules
+        from crossbandit.replay import replay as replay_log
+        from crossbandit.replay.page import WRITTEN, write
+        from crossbandit.report import check_folder
+
+        load_modules(module or [])
+        check_folder(out, WRITTEN, "a replay")
+        if not quiet:
+            notify(f"Reading {log} ...")
+        columns = {
+            "value": value_column,
+            "price": price_column,
+            "bid": bid_column,
+            "reserve": reserve_column,
+        }
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", LogWarning)  # printed with the notes below
+            result = replay_log(
+                AuctionLog(
+                    log,
+                    columns={role: column for role, column in columns.items() if column},
+                    highest_value=highest_value,
+                    limit=limit,
+                    max_bad=max_bad,
+                ),
+                rules=ReplayRules(
+                    feedback=feedback.value,
+                    bids=parse_bids(bids),
+                    reserve=reserve,
+                    ties=ties.value,
+                ),
+                strategies=[
+                    *(algorithm or ["learners"]),
+                    "best responses",
+                    *(parse_fractions(fractions) if fractions is not None else ["fractions"]),
+                ],
+                seeds=range(seed, seed + seeds),
+                jobs=jobs,
+                show_progress=False if quiet else None,
+            )
+    with stopping(f"Stopped. The results in {out} may be incomplete."):
+        paths = write(result, out, log=log.name, command=_command(context, log.name))
+        if not quiet:
+            print_replay(result, paths)
 
 
-def parsed_bids(text: str) -> Any:
-    """Return what `--bids` says: a number of bids, or the bids themselves.
+def parse_bids(text: str) -> int | list[float] | Floats:
+    """Return the number of bids, or the bids, that `--bids` gives.
 
-    >>> parsed_bids("0,0.5,2")
+    >>> parse_bids("0,0.5,2")
     [0.0, 0.5, 2.0]
     """
     from crossbandit.environments.auctions import geometric_bids
@@ -154,74 +184,33 @@ def parsed_bids(text: str) -> Any:
         raise InvalidParameterError(f"--bids must be {expected}. Got {text!r}.") from None
 
 
-def parsed_fractions(text: str) -> list[float]:
-    """Return the numbers that `--fractions` lists.
+def parse_fractions(text: str) -> list[Shading]:
+    """Return the strategies that `--fractions` lists, and the truthful one.
 
-    >>> parsed_fractions("0.25,0.5")
-    [0.25, 0.5]
+    >>> [strategy.name for strategy in parse_fractions("0.5,0.25")]
+    ['shading 0.25', 'shading 0.50', 'truthful']
     """
+    from crossbandit.replay import Shading
+
     try:
-        return [float(fraction) for fraction in text.split(",")]
+        fractions = [float(fraction) for fraction in text.split(",")]
     except ValueError:
         raise InvalidParameterError(
             f"--fractions must be a list of numbers such as 0.3,0.5,0.7. Got {text!r}."
         ) from None
+    return [Shading(fraction) for fraction in (*sorted(set(fractions)), 1.0)]
 
 
 def _command(context: typer.Context, log: str) -> str:
-    """Return the command without what only says where and how fast."""
+    """Return the command without paths and options that do not change the numbers."""
     words = ["crossbandit", "replay", log]
     for parameter in context.command.params:
         name = str(parameter.name)
         source = context.get_parameter_source(name)
-        if name in _ELSEWHERE or source is None or source.name != "COMMANDLINE":
+        if name in _NOT_REPEATED or source is None or source.name != "COMMANDLINE":
             continue
         value = context.params[name]
         for one in value if isinstance(value, list | tuple) else [value]:
             shown = Path(one).name if name == "module" else str(one)
             words += [parameter.opts[0], shown]
     return shlex.join(words)
-
-
-def _print(result: Replay, paths: list[Path]) -> None:
-    from crossbandit.replay.page import left_out
-
-    for note in result.notes:
-        say(note)
-    if result.faults:
-        say(left_out(result))
-    for fault in result.faults:
-        say(f"  line {fault.line}: {fault.reason}")
-    Console().print(_table(result))
-    say_paths(paths)
-
-
-def _table(result: Replay) -> Table:
-    from rich.box import SIMPLE_HEAD
-
-    from crossbandit.replay.page import rows, summary
-
-    table = Table(
-        title=summary(result),
-        title_justify="left",
-        title_style="bold",
-        box=SIMPLE_HEAD,
-        padding=(0, 1, 0, 0),
-        pad_edge=False,
-        caption="± is a 95 % interval over seeds; paid is the average price of a win.",
-        caption_justify="left",
-    )
-    table.add_column("strategy")
-    for heading in ("surplus", "regret", "spend", "won", "paid"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    kind = ""
-    for row in rows(result):
-        if kind and row.kind != kind:
-            table.add_section()
-        kind = row.kind
-        table.add_row(
-            row.strategy + (" (best)" if row.is_best else ""),
-            *(row.surplus_interval, row.regret, row.spend, row.won, row.paid),
-            style="bold" if kind == "learner" else None,
-        )
-    return table

@@ -41,9 +41,9 @@ class AuctionRules(AmountRules):
     """The bids that may be made, and what each of them earns; money in any unit.
 
     A bid wins if it is at least `reserve` and beats the highest competing bid, the *price*; an
-    equal bid wins or loses as `ties` says. A price of 0 means that nobody else has bid, so there is
-    no tie with it: every bid of at least the reserve wins, a bid of 0 too. The winner earns
-    value - bid, the others nothing. With `at_most_value`, bids above the value are not available.
+    equal bid wins or loses as `ties` says. A price of 0 means that nobody else has bid. A bid of 0
+    means not to bid: it never wins, not even against a price of 0. The winner earns value - bid,
+    the others nothing. With `at_most_value`, bids above the value are not available.
 
     >>> rules = AuctionRules(bids=[0, 1, 2, 3], highest_value=4)
     >>> rules.surplus(values=[4.0, 4.0], bids=[2.0, 1.0], prices=[1.5, 1.5])
@@ -123,8 +123,8 @@ class AuctionRules(AmountRules):
     def wins(self, bids: npt.ArrayLike, prices: npt.ArrayLike) -> Booleans:
         """Return which of the bids win against the prices."""
         bids, prices = np.asarray(bids), np.asarray(prices)
-        beats = bids >= prices if self.ties == "win" else (bids > prices) | (prices <= 0)
-        won: Booleans = beats & (bids >= self.reserve)
+        beats = bids >= prices if self.ties == "win" else bids > prices
+        won: Booleans = beats & (bids >= self.reserve) & (bids > 0)
         return won
 
     def surplus(self, values: npt.ArrayLike, bids: npt.ArrayLike, prices: npt.ArrayLike) -> Floats:

@@ -23,15 +23,14 @@ def write_auctions(
 ) -> None:
     """Set `out` (n, K, 2) to the rows of the bids (K,), ascending, against the prices (n,).
 
-    A bid b that wins earns value - b, and one that loses earns nothing. Its loss is what is missing
-    to the highest value, in parts of `scale`; linear in the features (1, value / highest_value).
-    A price of 0 is nobody's bid: there is no tie with it.
+    A bid b that wins earns value - b, and one that loses earns nothing. The loss of a bid is the
+    highest value minus what it earns, divided by `scale`. It is linear in the features
+    (1, value / highest_value). A bid of 0 never wins, not even against a price of 0.
     """
     for i in range(prices.size):
         for a in range(bids.size):
-            equal_wins = ties_win or prices[i] <= 0.0
-            beats = bids[a] >= prices[i] if equal_wins else bids[a] > prices[i]
-            if beats and bids[a] >= reserve:
+            beats = bids[a] >= prices[i] if ties_win else bids[a] > prices[i]
+            if beats and bids[a] >= reserve and bids[a] > 0.0:
                 out[i, a, 0] = (highest_value + bids[a]) / scale
                 out[i, a, 1] = -highest_value / scale
             else:

@@ -1,8 +1,8 @@
-"""Bidding the best response to an estimated law of the price, learned from censored feedback.
+"""Bid the best response to an estimated distribution of the price, learned from censored feedback.
 
-Prices are seen on the grid of the bids: the *cell* of a price is the number of the lowest bid that
-wins against it, or K if none does. So bid k wins iff the cell is at most k, and the law of the
-price is `chances[k]`, the probability of that.
+Prices are counted on the grid of the bids. The *cell* of a price is the index of the lowest bid
+that wins against it, or K if no bid does. Bid k wins if and only if the cell is at most k, so the
+distribution of the price is `chances[k]`, the probability that bid k wins.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ AFTER_LOSS, AFTER_WIN, ALWAYS, WON_LOST = range(4)
 
 
 class Observations(NamedTuple):
-    """What was seen of prices so far, as numbers of auctions per cell; all (K + 1,).
+    """Number of past auctions by cell; both arrays are (K + 1,).
 
-    Where the price was told, the auction counts in `told`, in its cell. Where it was not, it counts
-    in `hidden`, under the bid that was made. Where prices are never told, wins count in `told` and
-    losses in `hidden`, both under the bid.
+    An auction whose price was told counts in `told`, at the cell of the price. An auction whose
+    price was not told counts in `hidden`, at the bid that was made. Where prices are never told,
+    wins count in `told` and losses in `hidden`, both at the bid.
     """
 
     told: Floats
@@ -30,14 +30,15 @@ class Observations(NamedTuple):
 
 
 @inlined
-def best_bid(value: float, bids: Floats, chances: Floats) -> int:
-    """Return the bid up to `value` that earns most on average; the lowest of equals.
+def best_bid(value: float, bids: Floats, chances: Floats, first: int) -> int:
+    """Return the index of the bid up to `value` that earns most on average; the lowest of equals.
 
-    bids, chances: (K,), ascending; the lowest bid is always available.
+    bids, chances: (K,), ascending. Bids before `first` never win: a bid of 0, and bids below the
+    reserve. If no bid can earn anything, the lowest bid is made.
     """
     best = 0
-    most = (value - bids[0]) * chances[0]
-    for k in range(1, bids.size):
+    most = 0.0
+    for k in range(first, bids.size):
         if bids[k] > value:
             break
         earned = (value - bids[k]) * chances[k]
@@ -48,10 +49,10 @@ def best_bid(value: float, bids: Floats, chances: Floats) -> int:
 
 
 @compiled
-def best_bids(values: Floats, bids: Floats, chances: Floats, out: Integers) -> None:
-    """Set `out[i]` to the best bid at `values[i]`. values, out: (n,). bids, chances: (K,)."""
+def best_bids(values: Floats, bids: Floats, chances: Floats, first: int, out: Integers) -> None:
+    """Set `out[i]` to the index of the best bid at `values[i]`. values, out: (n,). bids: (K,)."""
     for i in range(values.size):
-        out[i] = best_bid(values[i], bids, chances)
+        out[i] = best_bid(values[i], bids, chances, first)
 
 
 @compiled
@@ -59,19 +60,20 @@ def respond(
     values: Floats,
     cells: Integers,
     bids: Floats,
+    first: int,
     feedback: int,
     seen: Observations,
     chances: Floats,
     blocks: Floats,
     out: Integers,
 ) -> None:
-    """Bid in n auctions, each time the best response to what the earlier ones have shown.
+    """Set `out[i]` to the best response in auction i to the feedback of all earlier auctions.
 
-    values, cells, out: (n,). bids: (K,). `seen` and `chances` (K,) are brought up to date.
-    blocks: (3, K), scratch.
+    values, cells, out: (n,). bids: (K,). `seen` and `chances` (K,) are updated in place.
+    blocks: (3, K), scratch space.
     """
     for i in range(values.size):
-        out[i] = best_bid(values[i], bids, chances)
+        out[i] = best_bid(values[i], bids, chances, first)
         _observe(feedback, out[i], cells[i], seen)
         estimate(feedback, seen, blocks, chances)
 
@@ -92,9 +94,10 @@ def _observe(feedback: int, bid: int, cell: int, seen: Observations) -> None:
 
 @compiled
 def estimate(feedback: int, seen: Observations, blocks: Floats, chances: Floats) -> None:
-    """Set `chances` (K,) to the likeliest law of the price. blocks: (3, K), overwritten.
+    """Set `chances` (K,) to the estimated distribution of the price. blocks: (3, K), scratch space.
 
-    Product-limit estimates where one side of prices is told, monotone regression where none is.
+    The estimate is a product-limit (Kaplan-Meier) estimate where some prices are told, and a
+    monotone regression of the win rates where none is.
     """
     if feedback == WON_LOST:
         _pool(seen, blocks, chances)
@@ -106,10 +109,13 @@ def estimate(feedback: int, seen: Observations, blocks: Floats, chances: Floats)
 
 @inlined
 def _from_above(seen: Observations, chances: Floats) -> None:
-    """Multiply up the chances not to be in a cell, given to be in it or below; from the top.
+    """Multiply the conditional probabilities of not being in a cell, from the highest cell down.
 
-    A price in the cell of the bid is a win and would not have been told: who bid there is not at
-    risk.
+    An auction that was won at bid j has a price in cell j or below. Had its price been in cell j,
+    it would not have been told, so the auction is not at risk there.
+
+    Nothing is known below the lowest told price if no bid below it has won. The estimate is then
+    constant from that price down. This makes low bids attractive until they have been tried.
     """
     at_risk = 0.0
     for j in range(seen.told.size):
@@ -117,14 +123,15 @@ def _from_above(seen: Observations, chances: Floats) -> None:
     chance = 1.0
     for j in range(chances.size, 0, -1):
         at_risk -= seen.hidden[j]
-        chance *= max(0.0, 1.0 - seen.told[j] / at_risk)
+        if seen.told[j] < at_risk:
+            chance *= 1.0 - seen.told[j] / at_risk
         chances[j - 1] = chance
         at_risk -= seen.told[j]
 
 
 @inlined
 def _from_below(seen: Observations, chances: Floats) -> None:
-    """Multiply up the chances not to be in a cell, given to be in it or above; from the bottom."""
+    """Multiply the conditional probabilities of not being in a cell, from the lowest cell up."""
     at_risk = 0.0
     for j in range(seen.told.size):
         at_risk += seen.told[j] + seen.hidden[j]
@@ -137,7 +144,10 @@ def _from_below(seen: Observations, chances: Floats) -> None:
 
 @inlined
 def _pool(seen: Observations, blocks: Floats, chances: Floats) -> None:
-    """Set `chances` to the rising sequence nearest to the win rates: pool adjacent violators."""
+    """Set `chances` to the nondecreasing sequence closest to the win rates.
+
+    Pools adjacent violators.
+    """
     wins, counts, ends = blocks[0], blocks[1], blocks[2]
     last = -1
     for k in range(chances.size):

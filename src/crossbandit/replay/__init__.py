@@ -1,8 +1,24 @@
-"""What would this have earned? A log of first-price auctions, played again by many strategies."""
+"""Replay a log of first-price auctions: what would each strategy have earned?"""
 
-from crossbandit.replay.log import Fault
-from crossbandit.replay.outcomes import Outcome, Replay
+from crossbandit.replay.faults import Fault
+from crossbandit.replay.log import AuctionLog
+from crossbandit.replay.notes import LogWarning
 from crossbandit.replay.play import replay
+from crossbandit.replay.results import Replay, StrategyResult
+from crossbandit.replay.rules import ReplayRules
+from crossbandit.replay.strategies import Chunk, Shading, Strategy
 from crossbandit.replay.synthetic import make_log
 
-__all__ = ["Fault", "Outcome", "Replay", "make_log", "replay"]
+__all__ = [
+    "AuctionLog",
+    "Chunk",
+    "Fault",
+    "LogWarning",
+    "Replay",
+    "ReplayRules",
+    "Shading",
+    "Strategy",
+    "StrategyResult",
+    "make_log",
+    "replay",
+]

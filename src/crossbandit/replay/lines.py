@@ -1,7 +1,7 @@
-"""On which line of a text file a row stands.
+"""Find the line numbers of rows in a text file.
 
-DuckDB numbers rows, and a reader of its messages wants lines: blank lines and quoted line ends
-make the difference. Only the first bad lines are looked up.
+DuckDB numbers rows, and messages show lines. Blank lines and quoted line ends make the difference.
+Only the first bad lines are looked up.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ def line_numbers(
 ) -> tuple[dict[int, range], dict[int, range]]:
     """Return the lines of rows and of rejected records, by their numbers; all count from 1.
 
-    Every line is a record, unless it goes on in the next one, quoted. Rows are the records that
-    are neither skipped, nor blank, nor rejected. Where quotation marks are so odd that DuckDB
-    reads other records, the last rows may be missing.
+    A record is one line, or several if a quoted field contains line ends. Rows are the records that
+    are not skipped, blank or rejected. Where DuckDB reads unusual quotation marks differently, the
+    last rows may be missing from the answer.
     """
     of_rows: dict[int, range] = {}
     of_rejected: dict[int, range] = {}
@@ -45,18 +45,18 @@ def line_numbers(
 
 
 def _records(source: Source) -> Iterator[tuple[range, bool]]:
-    """Yield the lines of each record, and whether it holds anything."""
-    opened = gzip.open if source.compressed else open
+    """Yield the lines of each record, and whether it is not blank."""
+    open_text = gzip.open if source.compressed else open
     quoted = source.separator != WHITE_SPACE
-    # In Latin-1 every byte is a letter: nothing stops the counting.
-    with opened(source.path, "rt", encoding="latin-1", newline="") as file:
+    # In Latin-1 every byte is a character, so decoding cannot fail.
+    with open_text(source.path, "rt", encoding="latin-1", newline="") as file:
         for _ in range(source.skipped):
             file.readline()
         first = source.skipped + 1
         inside = False
         number = source.skipped
         for number, line in enumerate(file, first):
-            inside = quoted and _goes_on(line, source.separator, inside=inside)
+            inside = quoted and _ends_quoted(line, source.separator, inside=inside)
             if not inside:
                 yield range(first, number + 1), number > first or bool(line.strip("\r\n"))
                 first = number + 1
@@ -64,11 +64,11 @@ def _records(source: Source) -> Iterator[tuple[range, bool]]:
             yield range(first, number + 1), True
 
 
-def _goes_on(line: str, separator: str, *, inside: bool) -> bool:
-    """Return whether a line ends within quotation marks; `inside` says whether it begins so.
+def _ends_quoted(line: str, separator: str, *, inside: bool) -> bool:
+    """Return whether a line ends inside quotation marks; `inside` says whether it starts there.
 
-    A mark opens only as the first letter of a field, and two marks within others stand for one.
-    The module `csv` knows this too, but gives up at fields of 131,072 letters.
+    A quotation mark opens a field only as its first character, and two marks inside a field stand
+    for one. The module `csv` follows the same rules, but fails at fields of 131,072 characters.
     """
     if '"' not in line:
         return inside

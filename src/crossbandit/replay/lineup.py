@@ -1,74 +1,136 @@
-"""Who takes part in a replay: learners by algorithm and seed, and what to compare them with."""
+"""Turn the wanted strategies of a replay, objects or names, into strategies that can bid."""
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from crossbandit.algorithms import Algorithm, CrossGraph, from_json, registered
 from crossbandit.applications.application import anchored_as
 from crossbandit.applications.first_price import usual_algorithm
-from crossbandit.errors import InvalidInputError
-from crossbandit.replay.oracles import BandPolicy, BestPolicy, PerfectKnowledge
-from crossbandit.replay.strategies import BestResponse, OwnBids, Playing, Shading, Strategy
-from crossbandit.validation import number
+from crossbandit.errors import InvalidInputError, InvalidParameterError
+from crossbandit.replay.strategies import KINDS, BestResponse, LearnerStrategy, Shading, Strategy
+from crossbandit.validation import choice, reject
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from crossbandit.environments.auctions import AuctionRules
-    from crossbandit.problem import Problem
-    from crossbandit.replay.oracles import Hindsight
+    from crossbandit.replay.strategies import Setting
 
-ALL_TOLD = "best response, all told"
-FRACTIONS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
+LEARNERS, BEST_RESPONSES, FRACTIONS = "learners", "best responses", "fractions"
+USUAL = (LEARNERS, BEST_RESPONSES, FRACTIONS)
+TOLD, ALL_TOLD, TRUTHFUL = "best response", "best response, all told", "truthful"
+USUAL_FRACTIONS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
+_SHADING = "shading "
+_GROUPS = {
+    BEST_RESPONSES: (TOLD, ALL_TOLD),
+    FRACTIONS: (*(f"{_SHADING}{fraction}" for fraction in USUAL_FRACTIONS), TRUTHFUL),
+}
 
 
-def learners(
-    wanted: Sequence[str | Algorithm] | None,
-    problem: Problem,
-    rules: AuctionRules,
-    feedback: str,
-    seeds: Sequence[int],
+def build_strategies(
+    wanted: Sequence[str | Algorithm | Strategy], setting: Setting, seeds: Sequence[int]
 ) -> tuple[list[Strategy], list[str]]:
-    """Return a learner per algorithm and seed, and what to say of algorithms that are left out.
+    """Return the strategies, one per seed for a learner, and notes on learners left out.
 
-    An algorithm that was asked for by name and cannot play this log raises. The adaptive learner
-    plays as a `FirstPriceBidder` would have it, unless it is given with its parameters.
+    A learner that was asked for and cannot play the log raises; one of the usual learners is left
+    out. The adaptive learner plays like a `FirstPriceBidder`, unless it is given with parameters.
     """
-    found: list[Strategy] = []
+    found: dict[str, list[Strategy]] = {}
     notes = []
-    usual = usual_algorithm(feedback)
-    named = (usual, CrossGraph()) if wanted is None else wanted
-    for algorithm in dict.fromkeys(_made(one, usual) for one in named):
-        name = name_of(algorithm, usual)
-        try:
-            found += [Playing(name, algorithm, problem, rules, seed) for seed in seeds]
-        except InvalidInputError as error:
-            if wanted is not None:
-                able = ", ".join(_able(usual, problem, rules)) or "none"
-                raise type(error)(
-                    f"{name} cannot play this log. {error} Algorithms that can: {able}."
-                ) from error
-            notes.append(f"{name} cannot play this log and is left out. {error}")
-    return found, notes
+    usual = usual_algorithm(setting.feedback)
+    for one in _expand(wanted):
+        if one == LEARNERS:
+            for algorithm in (usual, CrossGraph()):
+                name = name_of(algorithm, usual)
+                try:
+                    found.setdefault(name, _learners(name, algorithm, setting, seeds))
+                except InvalidInputError as error:
+                    notes.append(f"{name} cannot play this log and is left out. {error}")
+            continue
+        strategies = _build(one, usual, setting, seeds)
+        name = strategies[0].name
+        if name in found and isinstance(one, Strategy) and not isinstance(one, Shading):
+            reject("replay", "strategies", "strategies with different names", name)
+        found.setdefault(name, strategies)
+    return [strategy for group in found.values() for strategy in group], notes
 
 
-def _able(usual: Algorithm, problem: Problem, rules: AuctionRules) -> Iterator[str]:
+def _expand(wanted: Sequence[object]) -> Iterator[object]:
+    """Yield the wanted strategies, with the members of a group in place of its name."""
+    if isinstance(wanted, str) or not wanted:
+        reject("replay", "strategies", "a list of at least one strategy", wanted)
+    for one in wanted:
+        members = _GROUPS.get(one) if isinstance(one, str) else None
+        yield from members or (one,)
+
+
+def _build(one: object, usual: Algorithm, setting: Setting, seeds: Sequence[int]) -> list[Strategy]:
+    """Return a strategy; for a learner, one per seed."""
+    if isinstance(one, Strategy):
+        choice(type(one).__name__, "kind", one.kind, KINDS)
+        return [one]
+    if one == TOLD and setting.feedback != "always":
+        note = "to past prices, as far as told"
+        return [BestResponse(setting.rules, setting.feedback, TOLD, note)]
+    if one in {TOLD, ALL_TOLD}:
+        return [BestResponse(setting.rules, "always", ALL_TOLD, "to all past prices")]
+    if one == TRUTHFUL:
+        return [Shading(1.0)]
+    if isinstance(one, str) and one.startswith(_SHADING):
+        return [Shading(_fraction(one))]
+    algorithm = one if isinstance(one, Algorithm) else _named(one)
+    algorithm = anchored_as(usual, algorithm)
+    name = name_of(algorithm, usual)
+    try:
+        return _learners(name, algorithm, setting, seeds)
+    except InvalidInputError as error:
+        able = ", ".join(_able(usual, setting)) or "none"
+        raise type(error)(
+            f"{name} cannot play this log. {error} Algorithms that can: {able}."
+        ) from error
+
+
+def _learners(
+    name: str, algorithm: Algorithm, setting: Setting, seeds: Sequence[int]
+) -> list[Strategy]:
+    return [LearnerStrategy(name, algorithm, setting, seed) for seed in seeds]
+
+
+def _fraction(name: str) -> float:
+    try:
+        return float(name.removeprefix(_SHADING))
+    except ValueError:
+        raise InvalidParameterError(
+            f"A fixed fraction is named like 'shading 0.5'. Got {name!r}."
+        ) from None
+
+
+def _named(name: object) -> Algorithm:
+    ids = list(registered())
+    if isinstance(name, str) and name in ids:
+        return from_json({"id": name})
+    names = [*ids, *USUAL, TOLD, ALL_TOLD, TRUTHFUL]
+    near = get_close_matches(str(name), names, n=2)
+    hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
+    raise InvalidParameterError(
+        "The 'strategies' parameter of replay must list strategies, algorithms, or names among "
+        f"{', '.join(map(repr, names))} and 'shading 0.5'. Got {name!r}.{hint}"
+    )
+
+
+def _able(usual: Algorithm, setting: Setting) -> Iterator[str]:
     """Yield the ids of the algorithms that can play."""
     for id_ in registered():
         try:
-            Playing(id_, _made(id_, usual), problem, rules, 0)
+            _learners(id_, anchored_as(usual, from_json({"id": id_})), setting, [0])
         except InvalidInputError:
             continue
         yield id_
 
 
-def _made(one: str | Algorithm, usual: Algorithm) -> Algorithm:
-    return anchored_as(usual, one if isinstance(one, Algorithm) else from_json({"id": one}))
-
-
 def name_of(algorithm: Algorithm, usual: Algorithm) -> str:
-    """Return the id of an algorithm, with the parameters that are not as usual.
+    """Return the id of an algorithm, with the parameters that differ from the usual ones.
 
     >>> from crossbandit import CrossGraphAdaptive
     >>> name_of(CrossGraphAdaptive(half_life=1000), CrossGraphAdaptive())
@@ -77,27 +139,3 @@ def name_of(algorithm: Algorithm, usual: Algorithm) -> str:
     same = usual.to_json() if usual.id == algorithm.id else type(algorithm)().to_json()
     own = [f"{name}={value}" for name, value in algorithm.to_json().items() if value != same[name]]
     return f"{algorithm.id} ({', '.join(own)})" if own else algorithm.id
-
-
-def others(
-    rules: AuctionRules,
-    feedback: str,
-    fractions: Sequence[float],
-    hindsight: Hindsight,
-    *,
-    own: bool,
-) -> list[Strategy]:
-    """Return the strategies that draw nothing; the bids of the log among them if it has `own`."""
-    for fraction in fractions:
-        number("replay", "fractions", fraction, above=0, below=1)
-    told = BestResponse(rules, feedback, "best response", "to past prices, as far as told")
-    full = BestResponse(rules, "always", ALL_TOLD, "to all past prices")
-    return [
-        *([OwnBids()] if own else []),
-        *([full] if feedback == "always" else [told, full]),
-        *(Shading(fraction) for fraction in sorted(set(fractions))),
-        Shading(1.0),
-        BestPolicy(rules, hindsight),
-        BandPolicy(rules, hindsight),
-        PerfectKnowledge(rules),
-    ]

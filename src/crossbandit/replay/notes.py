@@ -2,86 +2,118 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crossbandit.replay.log import NO_PRICE, TIMED_LINES
+from crossbandit.replay.faults import NO_PRICE
 from crossbandit.replay.oracles import BestPolicy, PerfectKnowledge
+from crossbandit.replay.strategies import OwnBids
+from crossbandit.replay.survey import TIMED_LINES, steps_back_in_time
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from crossbandit.environments.auctions import AuctionRules
-    from crossbandit.replay.log import Log, Survey
+    from crossbandit.replay.log import AuctionLog
     from crossbandit.replay.oracles import Hindsight
-    from crossbandit.replay.outcomes import Outcome
+    from crossbandit.replay.results import StrategyResult
+    from crossbandit.replay.survey import Survey
 
-_FEW = 10  # bids for half of the auctions: too coarse, if they are also few of all bids
+_FEW = 10  # bids below the median value: too coarse, if they are also few of all bids
 _MANY_LEFT_OUT = 0.01  # of all lines
 _MANY_ALIKE = 0.05  # of the auctions
-_ENOUGH_ALIKE = 20  # of them, at least
+_ENOUGH = 20  # auctions, before anything is concluded from them
+_NEARLY_NONE = 0.001  # of the own bids
+_OTHER_UNIT = 30.0  # ratio of the medians of values and prices
+_UNITS = {
+    100.0: "cents and whole units",
+    1_000.0: "an amount for a thousand impressions and for one",
+    1_000_000.0: "millionths (micros) and whole units",
+}
 _WHY_MORE = (
     "That policy judges each value by all competing bids of the log. More is possible where "
-    "competing bids go with the value, or where a bid between those of the grid is better."
+    "competing bids depend on the value, or where a bid between those of the grid is better."
 )
 
 
-def notes_on(
-    log: Log,
+class LogWarning(UserWarning):
+    """A log looks as if its replay gives wrong numbers."""
+
+
+def find_warnings(
+    log: AuctionLog, survey: Survey, rules: AuctionRules, outcomes: Sequence[StrategyResult]
+) -> Iterator[str]:
+    """Yield reasons why the numbers of a replay are probably wrong."""
+    yield from _one_sided(survey, outcomes)
+    unit = list(_other_unit(survey))
+    yield from unit
+    if not unit:
+        yield from _swapped(log, rules, outcomes)
+
+
+def find_notes(
+    log: AuctionLog,
     survey: Survey,
     rules: AuctionRules,
     hindsight: Hindsight,
-    outcomes: Sequence[Outcome],
+    outcomes: Sequence[StrategyResult],
 ) -> Iterator[str]:
     """Yield what is odd about the log, the grid of bids, and who earned most."""
     yield from _out_of_order(log)
     yield from _left_out(survey)
     yield from _no_rivals(survey)
+    yield from _paid_prices(survey)
     yield from _coarse_grid(survey, rules)
-    has_reserve = rules.reserve > 0 or "reserve" in log.places
-    yield from _nothing_to_win(rules, hindsight, outcomes, has_reserve=has_reserve)
+    yield from _low_grid(rules, hindsight, outcomes)
     yield from _surprise(outcomes)
 
 
-def _out_of_order(log: Log) -> Iterator[str]:
-    """Say if the lines do not follow each other in time, as far as that is looked at."""
-    if count := log.steps_back():
-        times = "once" if count == 1 else f"{count:,} times"
-        yield (
-            f"Column 'timestamp' goes back in time {times} in the first {TIMED_LINES:,} lines. A "
-            "replay plays a log in the order of its lines: sort it by time."
-        )
+def mostly(won: float, bids: int) -> str:
+    """Return "lost" or "won" if nearly all of enough own bids did that, otherwise nothing.
+
+    >>> mostly(0, 500), mostly(200, 500), mostly(500, 500), mostly(0, 3)
+    ('lost', '', 'won', '')
+    """
+    if bids < _ENOUGH:
+        return ""
+    if won < _NEARLY_NONE * bids:
+        return "lost"
+    return "won" if won > (1 - _NEARLY_NONE) * bids else ""
 
 
-def _left_out(survey: Survey) -> Iterator[str]:
-    """Say if so many lines are bad that what is left may be another log."""
-    if survey.bad <= _MANY_LEFT_OUT * survey.lines:
+def _one_sided(survey: Survey, outcomes: Sequence[StrategyResult]) -> Iterator[str]:
+    """Warn if the auctions that were won, or those that were lost, are missing from the log."""
+    own = next((one for one in outcomes if one.strategy == OwnBids.name), None)
+    if own is None:
         return
-    said = f"{_percent(survey.bad, survey.lines)} of the lines were left out"
-    if survey.main_reason == NO_PRICE:
-        yield (
-            f"{said}, most of them because they have no highest competing bid. If it is missing "
-            "where you won, the numbers are wrong: what is left are the auctions that you lost."
-        )
-    else:
-        why = f", most of them for one reason: {survey.main_reason}" if survey.main_reason else ""
-        yield f"{said}{why}. The numbers are right only if these lines are like the others."
+    won = int(own.wins[0])
+    counts = f"Your own bids win {won:,} of the {survey.own_bids:,} auctions in which you bid."
+    match mostly(won, survey.own_bids):
+        case "lost":
+            yield (
+                f"{counts} If the auctions that you won were dropped, the numbers are wrong: "
+                "the auctions with low competing bids are missing, and every strategy seems to "
+                "earn less. A replay needs the auctions that you won, with the highest bid of the "
+                "others."
+            )
+        case "won":
+            yield (
+                f"{counts} If the auctions that you lost were dropped, the numbers are wrong: "
+                "the auctions with high competing bids are missing, and every strategy seems to "
+                "earn more. A replay needs the auctions that you lost."
+            )
 
 
-def _no_rivals(survey: Survey) -> Iterator[str]:
-    """Say if prices look like something else than the highest bid of the others."""
-    doubts = survey.doubts
-    least = max(_MANY_ALIKE * survey.auctions, _ENOUGH_ALIKE)
-    if doubts.nothing > least:
-        yield (
-            f"In {_percent(doubts.nothing, survey.auctions)} of the auctions the highest competing "
-            "bid is 0: nobody else has bid. Where it is only not known, leave it empty."
-        )
-    if doubts.own_bid > least:
-        alike, share = "your own bid", doubts.own_bid
-    elif doubts.one_ratio > least:
-        alike, share = f"{doubts.ratio:.3f} of the value", doubts.one_ratio
+def _paid_prices(survey: Survey) -> Iterator[str]:
+    """Say if prices look like what was bid or paid."""
+    signs = survey.signs
+    least = max(_MANY_ALIKE * survey.auctions, _ENOUGH)
+    if signs.own_bid > least:
+        alike, share = "your own bid", signs.own_bid
+    elif signs.one_ratio > least:
+        alike, share = f"{signs.ratio:.3f} of the value", signs.one_ratio
     else:
         return
     yield (
@@ -91,20 +123,88 @@ def _no_rivals(survey: Survey) -> Iterator[str]:
     )
 
 
+def _other_unit(survey: Survey) -> Iterator[str]:
+    """Warn if values and prices seem to be in different units."""
+    value, price = survey.median_value, survey.median_price
+    if not value or not price or survey.auctions < 2:
+        return
+    ratio = max(value / price, price / value)
+    if ratio < _OTHER_UNIT:
+        return
+    factor = min(_UNITS, key=lambda unit: abs(math.log(unit / ratio)))
+    usual = abs(math.log10(factor / ratio)) <= 0.5
+    about = factor if usual else float(f"{ratio:.1g}")
+    example = f", for example {_UNITS[factor]}" if usual else ""
+    high, low = ("values", "highest competing bids")[:: 1 if value > price else -1]
+    yield (
+        f"The {high} are about {about:,.0f} times the {low}: half of the values are below "
+        f"{value:,.3g}, half of the highest competing bids below {price:,.3g}. Are they in "
+        f"different units{example}? Then the numbers are wrong: convert one of the two columns."
+    )
+
+
+def _swapped(
+    log: AuctionLog, rules: AuctionRules, outcomes: Sequence[StrategyResult]
+) -> Iterator[str]:
+    """Warn if no bid at all could have earned anything."""
+    if _named(outcomes, PerfectKnowledge.name).mean_surplus == 0:
+        has_reserve = rules.reserve > 0 or "reserve" in log.places
+        what = "highest competing bid" + (" or the reserve" if has_reserve else "")
+        yield (
+            f"Nothing could be earned: in every auction the {what} is at or above the value. Are "
+            "the columns swapped?"
+        )
+
+
+def _out_of_order(log: AuctionLog) -> Iterator[str]:
+    """Say if the lines are not in the order of time."""
+    if count := steps_back_in_time(log):
+        times = "once" if count == 1 else f"{count:,} times"
+        yield (
+            f"Column 'timestamp' goes back in time {times} in the first {TIMED_LINES:,} lines. A "
+            "replay follows the order of the lines: sort the log by time."
+        )
+
+
+def _left_out(survey: Survey) -> Iterator[str]:
+    """Say if many lines are bad."""
+    if survey.bad <= _MANY_LEFT_OUT * survey.lines:
+        return
+    left_out = f"{_percent(survey.bad, survey.lines)} of the lines were left out"
+    if survey.main_reason == NO_PRICE:
+        yield (
+            f"{left_out}, most of them because they have no highest competing bid. If it is "
+            "missing where you won, the numbers are wrong: only the auctions that you lost are "
+            "left."
+        )
+    else:
+        why = f", most of them for one reason: {survey.main_reason}" if survey.main_reason else ""
+        yield f"{left_out}{why}. The numbers are right only if these lines are like the others."
+
+
+def _no_rivals(survey: Survey) -> Iterator[str]:
+    """Say if many prices are 0."""
+    if survey.signs.zero > max(_MANY_ALIKE * survey.auctions, _ENOUGH):
+        yield (
+            f"In {_percent(survey.signs.zero, survey.auctions)} of the auctions the highest "
+            "competing bid is 0: nobody else has bid. Where it is unknown, leave it empty."
+        )
+
+
 def _percent(part: int, whole: int) -> str:
     share = 100 * part / whole
     return f"{share:.0f} %" if share >= 10 else f"{share:.1f} %"
 
 
 def _coarse_grid(survey: Survey, rules: AuctionRules) -> Iterator[str]:
-    """Say if one very high value has drawn the bids away from the others."""
+    """Say if a few very high values leave too few bids for the others."""
     below = int(np.count_nonzero(rules.amounts < survey.median_value))
     if 0 < below < min(_FEW, rules.arms / 10):
         low, high = _short(survey.median_value / 100, 1), _short(rules.highest_value, 3)
         yield (
-            f"The highest value is {rules.highest_value:,.10g}; half of all values are below "
+            f"The highest value is {rules.highest_value:,.10g}; half of the values are below "
             f"{survey.median_value:,.3g}, and only {below} of {rules.arms} bids "
-            f"{'is' if below == 1 else 'are'}. Finer where most values are: --bids "
+            f"{'is' if below == 1 else 'are'}. For a finer grid where most values are: --bids "
             f"geometric:{rules.arms}:{low}:{high} "
             f"(bids=geometric_bids({rules.arms}, {low}, {high}) in Python)."
         )
@@ -114,25 +214,19 @@ def _short(amount: float, digits: int) -> str:
     return f"{float(f'{amount:.{digits}g}'):.15g}"
 
 
-def _nothing_to_win(
-    rules: AuctionRules, hindsight: Hindsight, outcomes: Sequence[Outcome], *, has_reserve: bool
+def _low_grid(
+    rules: AuctionRules, hindsight: Hindsight, outcomes: Sequence[StrategyResult]
 ) -> Iterator[str]:
-    """Say if no bid at all, or no bid of the grid, could have earned anything."""
-    if _named(outcomes, PerfectKnowledge.name).mean_surplus == 0:
-        hurdle = "highest competing bid" + (" or the reserve" if has_reserve else "")
-        yield (
-            f"Nothing could be earned: in every auction the {hurdle} is at or above the value. Are "
-            "the columns swapped?"
-        )
-    elif hindsight.counts[:, :-1].sum() == 0:
+    """Say if no bid of the grid could have won where something could have been earned."""
+    if hindsight.wins[-1] == 0 and _named(outcomes, PerfectKnowledge.name).mean_surplus > 0:
         yield (
             f"The highest bid, {rules.amounts[-1]:,.10g}, would have won no auction of the log. "
             "Give higher bids with --bids (bids in Python)."
         )
 
 
-def _surprise(outcomes: Sequence[Outcome]) -> Iterator[str]:
-    """Say why somebody earned more than the best fixed policy, if somebody did."""
+def _surprise(outcomes: Sequence[StrategyResult]) -> Iterator[str]:
+    """Explain why a strategy earned more than the best fixed policy, if one did."""
     best = _named(outcomes, BestPolicy.name).mean_surplus
     others = [one for one in outcomes if one.kind != "oracle"]
     first = max(others, key=lambda one: one.mean_surplus)
@@ -140,5 +234,5 @@ def _surprise(outcomes: Sequence[Outcome]) -> Iterator[str]:
         yield f"{first.strategy} earned more than the {BestPolicy.name}. {_WHY_MORE}"
 
 
-def _named(outcomes: Sequence[Outcome], strategy: str) -> Outcome:
+def _named(outcomes: Sequence[StrategyResult], strategy: str) -> StrategyResult:
     return next(one for one in outcomes if one.strategy == strategy)

@@ -1,4 +1,4 @@
-"""Strategies that know the whole log beforehand: what there was to be earned."""
+"""Strategies that know the whole log beforehand: they show how much could be earned."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from crossbandit.replay.strategies import Chunk, Strategy, best_on_grid, cells_of, hurdles
+from crossbandit.replay.strategies import Chunk, Strategy, best_on_grid, cells_of, prices_to_beat
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -15,26 +15,49 @@ if TYPE_CHECKING:
     from crossbandit.replay.log import Auctions
     from crossbandit.types import Floats, Integers
 
-BANDS = 25  # of values, of equal width
+BANDS = 25  # of values, all equally wide
 
 
 class Hindsight(NamedTuple):
-    """The auctions of a log by band of value and cell of price; both (BANDS, K + 1)."""
+    """What the oracles need to know of a whole log.
 
-    counts: Floats
-    values: Floats  # sums of the values
+    Attributes:
+        wins: (K,). The number of auctions that each bid would have won, at any value.
+        auctions: (BANDS,). The number of auctions in each band of values.
+        earned: (BANDS, K). The surplus of each bid in the auctions of a band whose value is at
+            least the bid. Where the value is lower, the band policy bids the value and earns 0.
+    """
+
+    wins: Floats
+    auctions: Floats
+    earned: Floats
 
 
-def look_back(chunks: Iterable[Auctions], rules: AuctionRules) -> Hindsight:
-    """Read a whole log into two small tables."""
+def collect_hindsight(chunks: Iterable[Auctions], rules: AuctionRules) -> Hindsight:
+    """Read a whole log into small tables.
+
+    In a band, an auction counts for the bids from the lowest that wins to the highest that is at
+    most the value. It is added at the first of them and subtracted after the last. Running sums
+    over the bids then give all counts and sums of values.
+    """
     shape = (BANDS, rules.arms + 1)
-    counts, sums = np.zeros(shape), np.zeros(shape)
-    for auctions in chunks:
-        values, cells = auctions.values, cells_of(hurdles(auctions, rules), rules)
-        places = _bands(values, rules) * shape[1] + cells
-        counts += np.bincount(places, minlength=counts.size).reshape(shape)
-        sums += np.bincount(places, values, minlength=counts.size).reshape(shape)
-    return Hindsight(counts, sums)
+    size = BANDS * (rules.arms + 1)
+    cells = np.zeros(rules.arms + 1)
+    auctions = np.zeros(BANDS)
+    counts, sums = np.zeros(size), np.zeros(size)
+    for chunk in chunks:
+        values, first = chunk.values, cells_of(prices_to_beat(chunk, rules), rules)
+        after = np.maximum(np.searchsorted(rules.amounts, values, "right"), first)
+        bands = _bands(values, rules)
+        cells += np.bincount(first, minlength=cells.size)
+        auctions += np.bincount(bands, minlength=BANDS)
+        for bids, sign in ((first, 1.0), (after, -1.0)):
+            places = shape[1] * bands + bids
+            counts += sign * np.bincount(places, minlength=size)
+            sums += np.bincount(places, sign * values, minlength=size)
+    won, worth = (table.reshape(shape).cumsum(axis=1)[:, :-1] for table in (counts, sums))
+    earned = np.where(won > 0, worth - rules.amounts * won, 0.0)  # no rounding errors of 0
+    return Hindsight(cells.cumsum()[:-1], auctions, earned)
 
 
 def _bands(values: Floats, rules: AuctionRules) -> Integers:
@@ -45,7 +68,7 @@ def _bands(values: Floats, rules: AuctionRules) -> Integers:
 class BestPolicy(Strategy):
     """At each value, the bid that would have earned most there in all auctions of the log.
 
-    Regret is counted from it: it is the comparator of the paper's theorem.
+    Regret is measured against it: it is the comparator of the paper's theorem.
     """
 
     kind = "oracle"
@@ -54,7 +77,7 @@ class BestPolicy(Strategy):
 
     def __init__(self, rules: AuctionRules, hindsight: Hindsight) -> None:
         self._rules = rules
-        self._wins = hindsight.counts.sum(axis=0).cumsum()[:-1]
+        self._wins = hindsight.wins
 
     def bids(self, chunk: Chunk) -> Floats:
         return self.curve(chunk.values)
@@ -66,8 +89,9 @@ class BestPolicy(Strategy):
 class BandPolicy(Strategy):
     """For each band of values, the bid that earned most in that band's own auctions.
 
-    Unlike the best fixed policy, it makes use of prices that go with values. With few auctions per
-    band it is fitted to chance as well; a band without any knows nothing better than that policy.
+    It bids the value where that is lower. Unlike the best fixed policy, it uses that prices may
+    depend on values. With few auctions per band it is fitted to chance as well. In a band without
+    auctions it bids like the best fixed policy.
     """
 
     kind = "oracle"
@@ -76,10 +100,8 @@ class BandPolicy(Strategy):
 
     def __init__(self, rules: AuctionRules, hindsight: Hindsight) -> None:
         self._rules = rules
-        won, worth = hindsight.counts.cumsum(axis=1), hindsight.values.cumsum(axis=1)
-        earned = worth[:, :-1] - rules.amounts * won[:, :-1]
-        self._table = rules.amounts[earned.argmax(axis=1)]
-        self._empty = won[:, -1] == 0
+        self._table = rules.amounts[hindsight.earned.argmax(axis=1)]
+        self._empty = hindsight.auctions == 0
         self._elsewhere = BestPolicy(rules, hindsight)
 
     def bids(self, chunk: Chunk) -> Floats:
@@ -94,9 +116,10 @@ class BandPolicy(Strategy):
 
 
 class PerfectKnowledge(Strategy):
-    """Bid the price itself, or the reserve, wherever the value is worth it; on no grid.
+    """Bid the price itself, or the reserve, wherever the value is at least that; on no grid.
 
-    Nobody can earn more. A tie that would lose is beaten by the least possible amount.
+    Nobody can earn more. A tie that would lose, and a price of 0, are beaten by the smallest
+    possible amount.
     """
 
     kind = "oracle"
@@ -109,8 +132,8 @@ class PerfectKnowledge(Strategy):
     def bids(self, chunk: Chunk) -> Floats:
         prices = chunk.prices
         enough = prices if self._rules.ties == "win" else np.nextafter(prices, np.inf)
-        enough = np.maximum(enough, self._rules.reserve)
+        enough = np.maximum(enough, max(self._rules.reserve, np.nextafter(0.0, 1.0)))
         return np.where(enough <= chunk.values, enough, 0.0)
 
     def curve(self, values: Floats) -> Floats:
-        return np.full(values.size, np.nan)  # it bids prices, not values
+        return np.full(values.size, np.nan)  # it bids by price, not by value

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from crossbandit.replay.outcomes import Replay
+    from crossbandit.replay.results import Replay
 
 KINDS = {
     "learner": "Learners",
@@ -49,7 +49,7 @@ class Row:
         kind: Its kind, a key of `KINDS`.
         note: A remark, perhaps empty.
         surplus: What it earned.
-        half_width: The half-width of the interval of the surplus, or nothing.
+        half_width: The half-width of its interval over time and seeds, or nothing.
         regret: What it lacks to the best fixed policy.
         spend: What it paid.
         won: The share of auctions that it won.
@@ -72,6 +72,27 @@ class Row:
     def surplus_interval(self) -> str:
         """The surplus with its half-width."""
         return f"{self.surplus} ± {self.half_width}" if self.half_width else self.surplus
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One line of the comparison, as text.
+
+    Attributes:
+        strategy: The name of the strategy.
+        is_best: Whether it is the best of the fixed fractions.
+        difference: What it earned more than the strategy that it is compared with.
+        interval: The bounds of the 95 % interval of the difference, or nothing.
+        percent: The difference in percent, or nothing.
+        clear: Whether 0 is outside the interval.
+    """
+
+    strategy: str
+    is_best: bool
+    difference: str
+    interval: str
+    percent: str
+    clear: bool
 
 
 def write(result: Replay, folder: Path, *, log: str, command: str) -> list[Path]:
@@ -98,9 +119,8 @@ def write(result: Replay, folder: Path, *, log: str, command: str) -> list[Path]
         *map(frame_csv, (result.table(), result.curves(), result.bid_curves())),
     )
     drawn = draw_figure(charts, columns=3, shared_legend=True)
-    return write_files(
-        folder, dict(zip(WRITTEN, texts, strict=False)) | figure_files(drawn, "replay")
-    )
+    files = {**dict(zip(WRITTEN, texts, strict=False)), **figure_files(drawn, "replay")}
+    return write_files(folder, files)
 
 
 def page(result: Replay, *, log: str, command: str) -> str:
@@ -134,6 +154,8 @@ def page(result: Replay, *, log: str, command: str) -> str:
             if (inside := [line for line in lines if line.kind == kind])
         ],
         has_intervals=any(line.half_width for line in lines),
+        first=result.outcomes[0].strategy,
+        differences=differences(result),
         has_own=any(line.kind == "own" for line in lines),
         comparator=BestPolicy.name,
         left_out=left_out(result),
@@ -162,7 +184,7 @@ def rows(result: Replay) -> list[Row]:
 
 
 def _row(row: pd.Series[float], digits: int, price_digits: int, best: set[str]) -> Row:
-    half = float(row["half_width"])
+    half = float(row["high"] - row["low"]) / 2
     return Row(
         strategy=str(row["strategy"]),
         kind=str(row["kind"]),
@@ -175,6 +197,32 @@ def _row(row: pd.Series[float], digits: int, price_digits: int, best: set[str]) 
         paid=number(row["average_price"], price_digits) if row["win_rate"] > 0 else MISSING,
         is_best=row["strategy"] in best,
     )
+
+
+def differences(result: Replay) -> list[Difference]:
+    """Return how the strategies that the charts show differ from the first, oracles aside."""
+    digits = money_digits(result)
+    shown = {one.strategy: one for one in charted(result)[1:] if one.kind != "oracle"}
+    surplus = abs(result.outcomes[0].mean_surplus)
+    found = []
+    for _, row in result.compare().iterrows():
+        if row["strategy"] not in shown:
+            continue
+        low, high = float(row["low"]), float(row["high"])
+        share = 100 * row["difference"] / surplus if surplus else math.nan
+        found.append(
+            Difference(
+                strategy=str(row["strategy"]),
+                is_best=shown[row["strategy"]].kind == "fixed",
+                difference=number(row["difference"], digits),
+                interval=""
+                if math.isnan(low)
+                else f"{number(low, digits)} to {number(high, digits)}",
+                percent="" if math.isnan(share) else f"{share:+.1f} %".replace("-", "−"),
+                clear=bool(row["clear"]),
+            )
+        )
+    return found
 
 
 def money_digits(result: Replay) -> int:

@@ -14,13 +14,13 @@ from crossbandit.report.statistics import half_widths
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from crossbandit.replay.outcomes import Outcome, Replay
+    from crossbandit.replay.results import Replay, StrategyResult
     from crossbandit.types import Floats
 
 _MOST_LINES = 7  # there are as many colours
 
 
-def charted(result: Replay) -> tuple[Outcome, ...]:
+def charted(result: Replay) -> tuple[StrategyResult, ...]:
     """Return the strategies that the charts show.
 
     Of the fixed fractions this is only the one that earned most. Perfect knowledge earns so much

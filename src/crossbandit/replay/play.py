@@ -1,46 +1,47 @@
-"""Play a log again: one reading serves all strategies and all seeds."""
+"""Replay a log: one reading serves all strategies and all seeds."""
 
 from __future__ import annotations
 
 import os
+import warnings
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import repeat
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from crossbandit.environments.auctions import FEEDBACK, AuctionRules, bid_grid
 from crossbandit.errors import LogError
 from crossbandit.problem import Problem
-from crossbandit.replay.lineup import FRACTIONS, learners, others
-from crossbandit.replay.log import MORE_COLUMNS, NO_PRICE, SHOWN_FAULTS, WITH_COMMA, open_log
-from crossbandit.replay.notes import notes_on
-from crossbandit.replay.oracles import look_back
-from crossbandit.replay.outcomes import Ledger, Outcome, Replay
-from crossbandit.replay.strategies import chunk_of
+from crossbandit.replay.faults import check_survey
+from crossbandit.replay.lineup import USUAL, build_strategies
+from crossbandit.replay.log import AuctionLog
+from crossbandit.replay.notes import LogWarning, find_notes, find_warnings, mostly
+from crossbandit.replay.oracles import BandPolicy, BestPolicy, PerfectKnowledge, collect_hindsight
+from crossbandit.replay.results import Ledger, Replay, StrategyResult
+from crossbandit.replay.rules import ReplayRules
+from crossbandit.replay.strategies import KINDS, OwnBids, Setting, Shading, make_chunk
+from crossbandit.replay.survey import survey_log
 from crossbandit.simulation.progress import progress
-from crossbandit.validation import choice, integer, number
+from crossbandit.validation import integer, reject
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from pathlib import Path
 
     import pandas as pd
 
     from crossbandit.algorithms import Algorithm
-    from crossbandit.replay.log import Log, Survey
+    from crossbandit.replay.oracles import Hindsight
     from crossbandit.replay.strategies import Chunk, Strategy
     from crossbandit.types import Floats, Integers
 
-MAX_BAD = 100
-_LEAST, _MOST = 1e-100, 1e100  # that the highest value may be: sums and quotients stay finite
 _POINTS = 500
 _VALUES = 101
-_ENTRIES = 2**18  # of the table of losses of a chunk, auctions times bids
+_ENTRIES = 2**18  # size of the table of losses of a chunk, auctions times bids
 
 
-class Entrant(NamedTuple):
+class StrategyRun(NamedTuple):
     """A strategy that bids, and what it has earned."""
 
     strategy: Strategy
@@ -48,208 +49,178 @@ class Entrant(NamedTuple):
 
 
 def replay(
-    log: str | Path | pd.DataFrame,
+    log: AuctionLog | str | os.PathLike[str] | pd.DataFrame,
     *,
-    algorithms: Sequence[str | Algorithm] | None = None,
-    feedback: str = "after-loss",
-    bids: Any = 100,
-    reserve: float = 0.0,
-    ties: str = "win",
-    highest_value: float | None = None,
-    value_column: str | int | None = None,
-    price_column: str | int | None = None,
-    bid_column: str | int | None = None,
-    reserve_column: str | int | None = None,
-    fractions: Sequence[float] = FRACTIONS,
-    seeds: int = 5,
-    seed: int = 0,
-    limit: int | None = None,
-    max_bad: int = MAX_BAD,
+    rules: ReplayRules | None = None,
+    strategies: Sequence[str | Algorithm | Strategy] = USUAL,
+    seeds: int | Sequence[int] = 5,
     jobs: int | None = None,
     show_progress: bool | None = None,
 ) -> Replay:
     """Return what learners and other strategies would have earned on a log.
 
-    `log` is a CSV or Parquet file, or a DataFrame, with a value and a highest competing bid per
-    auction; the latter is the highest bid of the others, also where you won. Learners, of which
-    there is one per algorithm and seed, are told of each auction what their own bid reveals under
-    `feedback`. `bids` is a number of bids from 0 to the highest value, or the bids themselves.
-    `highest_value` is what bounds the values; None takes it from the log. `fractions` are what
-    bidders who shade by a fixed fraction bid of the value.
+    A learner is told of each auction only what its own bid would have revealed. The memory used
+    does not grow with the log.
 
-    `bid_column` holds what you bid: these bids take part as well. `reserve_column` holds a reserve
-    for each auction: no lower bid wins it, nor one below `reserve`.
+    Args:
+        log: The log. A path or a DataFrame stands for `AuctionLog(log)`.
+        rules: The feedback, the grid of bids and who wins; None for `ReplayRules()`.
+        strategies: Who takes part: ids of algorithms, algorithms, strategies such as
+            `Shading(0.5)`, or names. "learners" are the usual learners that can play this log.
+            "best responses" are "best response" and "best response, all told". "fractions" are
+            "shading 0.1" to "shading 0.95" and "truthful". The oracles always take part, and so
+            do the log's own bids if it has them.
+        seeds: The number of runs of each learner, with the seeds 0, 1, ..., or the seeds.
+        jobs: The number of threads; None for one per core.
+        show_progress: Whether to show a progress bar; None shows it on a terminal.
 
-    The memory taken does not grow with the file.
+    Returns:
+        The surplus, spend and wins of every strategy, over time.
+
+    Raises:
+        LogError: The log is missing, unreadable or has too many bad lines.
+        InvalidParameterError: An argument is invalid.
+        InvalidInputError: An algorithm that was asked for cannot play this log.
+
+    Warns:
+        LogWarning: The numbers are probably wrong, for example because auctions are missing.
+
+    >>> import pandas as pd
+    >>> log = pd.DataFrame({"value": [3.0, 2.0, 3.0], "market_price": [1.0, 2.5, 2.0]})
+    >>> result = replay(log, strategies=["truthful", Shading(0.5)], rules=ReplayRules(bids=7))
+    >>> result.outcome("shading 0.50").mean_surplus
+    1.5
     """
-    _check(feedback, seeds, seed, limit, max_bad, jobs)
-    file = open_log(
-        log,
-        value_column=value_column,
-        price_column=price_column,
-        bid_column=bid_column,
-        reserve_column=reserve_column,
-        highest_value=_optional("highest_value", highest_value),
-        limit=limit,
-    )
-    survey = _surveyed(file, max_bad)
-    top = survey.highest_value if highest_value is None else highest_value
-    grid = np.union1d([0.0], bid_grid("replay", bids, top))  # 0 stands for not bidding
-    rules = AuctionRules(bids=grid, highest_value=top, reserve=reserve, ties=ties)
-    problem = Problem(rules.graph(feedback), features=2, horizon=survey.auctions)
-    numbers = tuple(range(seed, seed + seeds))
-    playing, notes = learners(algorithms, problem, rules, feedback, numbers)
-    size = max(64, _ENTRIES // rules.arms // 2 * 2)  # even: learners may play rounds in pairs
-    hindsight = look_back(file.chunks(size), rules)
-    playing += others(rules, feedback, fractions, hindsight, own="bid" in file.places)
+    numbers = _seeds(seeds)
+    if jobs is not None:
+        integer("replay", "jobs", jobs, at_least=1)
+    log = log if isinstance(log, AuctionLog) else AuctionLog(log)
+    rules = ReplayRules() if rules is None else rules
+    if not isinstance(rules, ReplayRules):
+        reject("replay", "rules", "a ReplayRules", rules)
+    survey = survey_log(log)
+    check_survey(log, survey)
+    top = survey.highest_value if log.highest_value is None else log.highest_value
+    auction_rules = rules.auction_rules(top)
+    graph = auction_rules.graph(rules.feedback)
+    problem = Problem(graph, features=2, horizon=survey.auctions)
+    setting = Setting(auction_rules, rules.feedback, problem)
+    players, notes = build_strategies(strategies, setting, numbers)
+    size = max(64, _ENTRIES // auction_rules.arms // 2 * 2)  # even: some learners pair rounds
+    hindsight = collect_hindsight(log.chunks(size), auction_rules)
+    players += _always_present(log, setting, hindsight)
     points = _points(survey.auctions)
-    entrants = [Entrant(strategy, Ledger(points)) for strategy in playing]
+    runs = [
+        StrategyRun(player, Ledger(points))
+        for player in sorted(players, key=lambda player: KINDS.index(player.kind))
+    ]
     with progress("auctions", survey.auctions, show=show_progress) as tell:
-        _play(entrants, file, rules, problem, size, jobs, tell)
-    if entrants[0].ledger.auctions != survey.auctions:
-        raise LogError(f"{file.source.path} has changed while it was read. Try again.")
+        _play(runs, log, setting, size, jobs, tell)
+    if runs[0].ledger.auctions != survey.auctions:
+        raise LogError(f"{log.source.path} has changed while it was read. Try again.")
     values = np.linspace(0.0, top, _VALUES)
-    outcomes = _outcomes(entrants, values)
+    outcomes = _outcomes(runs, values, survey.own_bids)
+    doubts = tuple(find_warnings(log, survey, auction_rules, outcomes))
+    for doubt in doubts:
+        warnings.warn(doubt, LogWarning, stacklevel=2)
+    notes += find_notes(log, survey, auction_rules, hindsight, outcomes)
     return Replay(
         auctions=survey.auctions,
         bad=survey.bad,
         faults=survey.faults,
-        notes=(file.columns, *notes, *notes_on(file, survey, rules, hindsight, outcomes)),
-        rules=rules,
-        feedback=feedback,
+        notes=(*doubts, log.description, *notes),
+        rules=auction_rules,
+        feedback=rules.feedback,
         seeds=numbers,
         points=points,
         values=values,
         outcomes=outcomes,
-        reserve_column=file.label("reserve"),
+        reserve_column=log.label("reserve"),
+        warnings=doubts,
     )
 
 
-def _check(
-    feedback: str, seeds: int, seed: int, limit: int | None, max_bad: int, jobs: int | None
-) -> None:
-    choice("replay", "feedback", feedback, FEEDBACK)
-    integer("replay", "seeds", seeds, at_least=1)
-    integer("replay", "seed", seed, at_least=0)
-    integer("replay", "max_bad", max_bad, at_least=0)
-    for name, value in (("limit", limit), ("jobs", jobs)):
-        if value is not None:
-            integer("replay", name, value, at_least=1)
+def _seeds(seeds: int | Sequence[int]) -> tuple[int, ...]:
+    """Return the seeds of the learners."""
+    if not isinstance(seeds, Iterable):
+        return tuple(range(integer("replay", "seeds", seeds, at_least=1)))
+    numbers = tuple(integer("replay", "seeds", seed, at_least=0) for seed in seeds)
+    if not numbers or len(set(numbers)) < len(numbers):
+        reject("replay", "seeds", "a number, or a list of different seeds", seeds)
+    return numbers
 
 
-def _optional(name: str, value: float | None) -> float | None:
-    return None if value is None else number("replay", name, value, at_least=_LEAST, at_most=_MOST)
-
-
-def _surveyed(file: Log, max_bad: int) -> Survey:
-    """Read the log once, and stop here if it is too faulty or too short."""
-    survey = file.survey()
-    if survey.bad > max_bad:
-        raise LogError(f"{_too_faulty(file, survey, max_bad)}\n{file.columns}")
-    if survey.auctions < 2:
-        raise LogError(_too_short(file, survey))
-    if survey.highest_value == 0:
-        raise LogError(f"All values in {file.source.path} are 0. {file.columns}")
-    if file.highest_value is None and not _LEAST <= survey.highest_value <= _MOST:
-        raise LogError(
-            f"The highest value in {file.source.path} is {survey.highest_value:g}. It must be "
-            f"from {_LEAST:g} to {_MOST:g}: give the amounts in another unit. {file.columns}"
-        )
-    return survey
-
-
-def _too_short(file: Log, survey: Survey) -> str:
-    lines = "1 good line" if survey.auctions == 1 else "0 good lines"
-    said = f"{file.source.path} holds {lines}. A replay needs at least 2 auctions."
-    if not survey.bad:
-        return said
-    which = "The bad lines" if survey.bad <= SHOWN_FAULTS else "The first bad lines"
-    return f"{said}{_advice(file, survey)} {which}:\n{_shown(survey)}\n{file.columns}"
-
-
-def _too_faulty(file: Log, survey: Survey, max_bad: int) -> str:
-    """Say what is wrong with a log; where most bad lines have one cause, say what that means."""
-    path, cause = file.source.path, survey.main_reason
-    if cause == NO_PRICE:
-        return (
-            f"{survey.reasons[cause]:,} of the {survey.lines:,} lines of {path} have no highest "
-            "competing bid. If it is missing where you won, this log cannot be replayed: what is "
-            "left are the auctions that you lost, and they would give a wrong answer. A replay "
-            "needs the highest bid of the others in all auctions. (Only if it is missing by mere "
-            "chance, let more lines pass with --max-bad, max_bad=... in Python.) The first of "
-            f"them:\n{_shown(survey)}"
-        )
-    return (
-        f"{path} has {survey.bad:,} bad lines, and at most {max_bad:,} are let pass (--max-bad, "
-        f"max_bad=... in Python).{_advice(file, survey)} The first of them:\n{_shown(survey)}"
-    )
-
-
-def _shown(survey: Survey) -> str:
-    return "\n".join(f"  line {fault.line}: {fault.reason}" for fault in survey.faults)
-
-
-def _advice(file: Log, survey: Survey) -> str:
-    """Return what to do about the commonest fault, if that is known."""
-    if survey.main_reason.endswith(WITH_COMMA):
-        return " Write decimals with a point, 1.5 and not 1,5, and nothing between thousands."
-    if survey.main_reason == MORE_COLUMNS and file.source.separator == ",":
-        return " Are there decimal commas? Write 1.5, not 1,5."
-    return ""
+def _always_present(log: AuctionLog, setting: Setting, hindsight: Hindsight) -> list[Strategy]:
+    """Return the strategies that always take part: the log's own bids and the oracles."""
+    rules = setting.rules
+    own: list[Strategy] = [OwnBids()] if "bid" in log.places else []
+    oracles = [BestPolicy(rules, hindsight), BandPolicy(rules, hindsight), PerfectKnowledge(rules)]
+    return [*own, *oracles]
 
 
 def _points(auctions: int) -> Integers:
-    """Return after which auctions the surplus is noted: evenly, the last among them."""
+    """Return the auctions after which the surplus is recorded: evenly spaced, up to the last."""
     count = min(_POINTS, auctions)
     return np.arange(1, count + 1) * auctions // count
 
 
 def _play(
-    entrants: Sequence[Entrant],
-    file: Log,
-    rules: AuctionRules,
-    problem: Problem,
+    runs: Sequence[StrategyRun],
+    log: AuctionLog,
+    setting: Setting,
     size: int,
     jobs: int | None,
     tell: Callable[[int], None],
 ) -> None:
-    """Let every entrant bid in every auction; a chunk is read once and shared by all of them.
+    """Let every strategy bid in every auction; a chunk is read once for all of them.
 
-    Compiled steps let other threads run, so entrants take turns on all cores, and the next chunk is
-    read meanwhile.
+    Compiled code releases the interpreter, so strategies run in threads on all cores, and the next
+    chunk is read at the same time.
     """
-    chunks = (chunk_of(auctions, rules, problem) for auctions in file.chunks(size))
+    rules, problem = setting.rules, setting.problem
+    chunks = (make_chunk(auctions, rules, problem) for auctions in log.chunks(size))
     with ThreadPoolExecutor(1) as reader, ThreadPoolExecutor(jobs or os.cpu_count()) as threads:
         chunk = next(chunks, None)
         while chunk is not None:
             following = reader.submit(next, chunks, None)
-            list(threads.map(_settle, entrants, repeat(chunk), repeat(rules)))
-            tell(entrants[0].ledger.auctions)
+            list(threads.map(_settle, runs, repeat(chunk), repeat(setting)))
+            tell(runs[0].ledger.auctions)
             chunk = following.result()
 
 
-def _settle(entrant: Entrant, chunk: Chunk, rules: AuctionRules) -> None:
-    bids = entrant.strategy.bids(chunk)
-    entrant.ledger.add(chunk.values - bids, bids, rules.wins(bids, chunk.prices))
+def _settle(run: StrategyRun, chunk: Chunk, setting: Setting) -> None:
+    bids = run.strategy.bids(chunk)
+    run.ledger.add(chunk.values - bids, bids, setting.rules.wins(bids, chunk.prices))
 
 
-def _outcomes(entrants: Sequence[Entrant], values: Floats) -> tuple[Outcome, ...]:
-    """Gather the entrants of each strategy; the best of the fixed fractions is told so."""
-    by_name: dict[str, list[Entrant]] = {}
-    for entrant in entrants:
-        by_name.setdefault(entrant.strategy.name, []).append(entrant)
-    outcomes = [_outcome(group, values) for group in by_name.values()]
-    shading = [outcome for outcome in outcomes if outcome.strategy.startswith("shading")]
-    best = max(shading, key=lambda outcome: outcome.mean_surplus, default=None)
+def _outcomes(
+    runs: Sequence[StrategyRun], values: Floats, own_bids: int
+) -> tuple[StrategyResult, ...]:
+    """Return one result per strategy, with notes that depend on the numbers."""
+    by_name: dict[str, list[StrategyRun]] = {}
+    for run in runs:
+        by_name.setdefault(run.strategy.name, []).append(run)
+    results = {name: _result(group, values) for name, group in by_name.items()}
+    shading = [
+        run.strategy.name
+        for run in runs
+        if isinstance(run.strategy, Shading) and run.strategy.fraction < 1
+    ]
+    notes = {}
+    if shading:
+        best = max(shading, key=lambda name: results[name].mean_surplus)
+        notes[best] = "the best fraction, in hindsight"
+    if OwnBids.name in results and (one := mostly(results[OwnBids.name].wins[0], own_bids)):
+        other = "won" if one == "lost" else "lost"
+        notes[OwnBids.name] = f"nearly all {one}: are the auctions that you {other} missing?"
     return tuple(
-        replace(outcome, note="the best fraction, in hindsight") if outcome is best else outcome
-        for outcome in outcomes
+        replace(result, note=notes.get(name, result.note)) for name, result in results.items()
     )
 
 
-def _outcome(entrants: Sequence[Entrant], values: Floats) -> Outcome:
-    strategy, ledgers = entrants[0].strategy, [entrant.ledger for entrant in entrants]
-    return Outcome(
+def _result(runs: Sequence[StrategyRun], values: Floats) -> StrategyResult:
+    strategy, ledgers = runs[0].strategy, [run.ledger for run in runs]
+    return StrategyResult(
         strategy=strategy.name,
         kind=strategy.kind,
         note=strategy.note,
@@ -257,5 +228,5 @@ def _outcome(entrants: Sequence[Entrant], values: Floats) -> Outcome:
         spend=np.array([ledger.spend for ledger in ledgers]),
         wins=np.array([float(ledger.wins) for ledger in ledgers]),
         curve=np.array([ledger.curve for ledger in ledgers]),
-        bids=np.mean([entrant.strategy.curve(values) for entrant in entrants], axis=0),
+        bids=np.mean([run.strategy.curve(values) for run in runs], axis=0),
     )

@@ -1,7 +1,7 @@
-"""What kind of file a log is, which columns it has, and the SQL by which DuckDB reads some of them.
+"""Recognise the format of a log, and write the SQL with which DuckDB reads some of its columns.
 
-The kind is taken from the file itself, not from its name. DuckDB sets aside lines in which one of
-those columns is not UTF-8, and counts them; whatever the other columns hold, it does not look.
+The format is taken from the content of the file, not from its name. DuckDB sets aside lines in
+which a column that is read is not UTF-8, and counts them. It does not look at other columns.
 """
 
 from __future__ import annotations
@@ -9,9 +9,10 @@ from __future__ import annotations
 import csv
 import gzip
 import os
+import tempfile
+import zlib
 from contextlib import contextmanager
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,56 +20,30 @@ import duckdb
 import pandas as pd
 
 from crossbandit.errors import LogError
+from crossbandit.replay.columns import Columns, is_header, is_number
 from crossbandit.validation import reject
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from contextlib import AbstractContextManager
+    from collections.abc import Iterator, Mapping
 
 _SAMPLE_BYTES = 1 << 16
 _MOST_REJECTS = 1_000_000
 _GZIP = b"\x1f\x8b"
 _PARQUET = b"PAR1"
 _SEPARATORS = ",\t;|"
-WHITE_SPACE = "\x01"  # stands for it: the line is read whole and split afterwards
-
-# What a column may be needed for, and how to call what stands in it.
-ROLES = {
-    "value": "value",
-    "price": "highest competing bid",
-    "bid": "own bid",
-    "reserve": "reserve",
-}
-
-# By these names the columns are found if none is given, the first that is there. A column called
-# `price` is not among them: mostly it holds what was paid.
-NAMES = {
-    "value": ("value", "valuation", "private_value", "bid_value", "impression_value"),
-    "price": (
-        "highest_competing_bid",
-        "competing_bid",
-        "highest_other_bid",
-        "minimum_bid_to_win",
-        "min_bid_to_win",
-        "market_price",
-    ),
-}
-_NOT_PAID = {
-    "value": "",
-    "price": " It is the highest bid of the others, also where you won; not what you bid or paid.",
-}
-_FRAME = "log"  # what a DataFrame is called in SQL
+WHITE_SPACE = "\x01"  # stands for white space: each line is read as one field and split later
+_NO_NULL = "\x02"  # an empty field must differ from a missing one, so no text is read as NULL
+_FRAME = "log"  # the name of a DataFrame in SQL
 
 
 @dataclass(frozen=True)
 class Source:
     """A file with columns, or a DataFrame."""
 
-    path: Path  # of a DataFrame, how to call it
-    names: tuple[str, ...]  # of the columns; empty if the file has no header
-    width: int  # the number of columns
-    separator: str = ""  # of text; empty for Parquet
-    skipped: int = 0  # lines up to and with the header
+    path: Path  # for a DataFrame, what messages call it
+    columns: Columns
+    separator: str = ""  # of a text file; empty for Parquet
+    skipped: int = 0  # number of lines up to and including the header
     compressed: bool = False
     frame: pd.DataFrame | None = None
 
@@ -77,103 +52,63 @@ class Source:
         """Whether the file has lines."""
         return bool(self.separator)
 
-    def column(self, wanted: str | int | None, role: str) -> int:
-        """Return the place of a column, from 0: by its name, by its number from 1, or guessed."""
-        if wanted is None:
-            return self._guess(role)
-        if wanted in self.names:
-            return self._only(str(wanted), self.names)
-        text = str(wanted)
-        if text.isascii() and text.isdigit() and 1 <= int(text) <= self.width:
-            return int(text) - 1
-        near = get_close_matches(text, self.names, n=3)
-        hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
-        raise LogError(f"{self.path} has no column {text!r}.{hint} {self._columns()}")
-
-    def _guess(self, role: str) -> int:
-        plain = _plain(self.names)
-        for name in NAMES[role]:
-            if name in plain:
-                return self._only(name, plain)
-        raise LogError(
-            f"Which column of {self.path} holds the {ROLES[role]}? Name it with --{role}-column "
-            f"({role}_column=... in Python).{_NOT_PAID[role]} {self._columns()}"
-        )
-
-    def _only(self, name: str, names: Sequence[str]) -> int:
-        """Return the place of a name that no other column has."""
-        places = [str(i) for i, one in enumerate(names, 1) if one == name]
-        if len(places) > 1:
-            raise LogError(
-                f"{self.path} has more than one column {name!r}. Name the one you mean by its "
-                f"number: {' or '.join(places)}."
-            )
-        return names.index(name)
-
-    def place_of(self, name: str) -> int | None:
-        """Return the place of the first column of this name, case aside; None if there is none."""
-        plain = _plain(self.names)
-        return plain.index(name) if name in plain else None
-
-    def _columns(self) -> str:
-        if self.names:
-            return f"The columns are: {', '.join(map(repr, self.names))}."
-        return f"The file has no header; its columns are numbered from 1 to {self.width}."
-
-    def label(self, place: int) -> str:
-        """Return how to call a column in a sentence."""
-        return repr(self.names[place]) if self.names else f"number {place + 1}"
-
-    def connected(self) -> AbstractContextManager[duckdb.DuckDBPyConnection]:
-        """Open DuckDB to read this source."""
-        return connected(self.path, self.frame)
+    @contextmanager
+    def connect(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        """Open a DuckDB connection that can read this source."""
+        with connect(self.path) as connection:
+            if self.frame is not None:
+                connection.register(_FRAME, self.frame)
+            yield connection
 
     def select(self, places: Mapping[str, int]) -> str:
-        """Return SQL for columns by their roles, and for `extra`, one row per line, in order."""
-        numbers = range(1, self.width + 1)
+        """Return SQL that reads columns under the names of their roles, one row per line, in order.
+
+        The column `extra` says whether a line has more fields than the first line. One empty field
+        at the end, after a trailing separator, is allowed.
+        """
+        width = self.columns.width
+        numbers = range(1, width + 1)
         names, extra = [f"c{i}" for i in numbers], "false"
         if self.frame is not None:
             table = _FRAME
         elif not self.is_text:
-            names, table = (
-                [*map(_identifier, self.names)],
-                f"read_parquet({literal(str(self.path))})",
-            )
+            names, table = [*map(_identifier, self.columns.names)], read_parquet(self.path)
         elif self.separator == WHITE_SPACE:
-            names, extra = [f"f[{i}]" for i in numbers], f"len(f) > {self.width}"
+            names, extra = [f"f[{i}]" for i in numbers], f"len(f) > {width}"
             table = (
                 r"(SELECT regexp_split_to_array(trim(c1, ' ' || chr(9)), '\s+') AS f "
-                f"FROM {self._read_csv(1, quote='')} WHERE c1 IS NOT NULL)"
+                f"FROM {self._read_csv(1, quote='', null='')} WHERE c1 IS NOT NULL)"
             )
         else:
-            extra = f"c{self.width + 1} IS NOT NULL"
-            table = self._read_csv(self.width + 1, quote='"')
+            names = [f"nullif({name}, '')" for name in names]
+            extra = f"coalesce(c{width + 1}, '') <> '' OR c{width + 2} IS NOT NULL"
+            table = self._read_csv(width + 2, quote='"', null=_NO_NULL)
         columns = [f"{names[place]} AS {role}" for role, place in places.items()]
         return f"SELECT {', '.join(columns)}, {extra} AS extra FROM {table}"
 
-    def _read_csv(self, columns: int, *, quote: str) -> str:
-        # Only the reader of one thread keeps short lines as well as quoted line ends. What cannot
-        # be text at all goes to the table `reject_errors`.
+    def _read_csv(self, columns: int, *, quote: str, null: str) -> str:
+        # Only the single-threaded reader keeps short lines as well as quoted line ends. Lines that
+        # are not text go to the table `reject_errors`.
         types = ", ".join(f"'c{i + 1}': 'VARCHAR'" for i in range(columns))
         return (
             f"read_csv({literal(str(self.path))}, columns = {{{types}}}, "
             f"delim = {literal(self.separator)}, quote = '{quote}', escape = '{quote}', "
-            f"skip = {self.skipped}, header = false, auto_detect = false, parallel = false, "
-            "null_padding = true, strict_mode = false, "
+            f"nullstr = {literal(null)}, skip = {self.skipped}, header = false, "
+            "auto_detect = false, parallel = false, null_padding = true, strict_mode = false, "
             f"ignore_errors = true, store_rejects = true, rejects_limit = {_MOST_REJECTS}, "
-            f"compression = '{'gzip' if self.compressed else 'none'}')"
+            f"hive_partitioning = false, compression = '{'gzip' if self.compressed else 'none'}')"
         )
 
 
-def recognize(log: str | Path | pd.DataFrame) -> Source:
-    """Find out what a file or a DataFrame holds; raise LogError if it cannot be a log."""
+def recognize(log: str | os.PathLike[str] | pd.DataFrame) -> Source:
+    """Return what a file or a DataFrame holds; raise LogError if it cannot be a log."""
     if isinstance(log, pd.DataFrame):
         return _data_frame(log)
     if not isinstance(log, str | os.PathLike):
-        reject("replay", "log", "the path of a CSV or Parquet file, or a DataFrame", log)
+        reject("AuctionLog", "data", "the path of a CSV or Parquet file, or a DataFrame", log)
     path = Path(log)
     if set("*?[") & set(str(path)):
-        raise LogError(f"A log's name may not contain any of * ? [. Rename {str(path)!r}.")
+        raise LogError(f"The path of a log may not contain any of * ? [. Rename {str(path)!r}.")
     if not path.exists():
         raise LogError(f"There is no log {str(path)!r}.")
     if not path.is_file():
@@ -188,86 +123,91 @@ def recognize(log: str | Path | pd.DataFrame) -> Source:
 def _data_frame(frame: pd.DataFrame) -> Source:
     names = tuple(map(str, frame.columns))
     numbered = frame.set_axis([f"c{i + 1}" for i in range(len(names))], axis=1)
-    return Source(Path("the DataFrame"), names, len(names), frame=numbered)
+    path = Path("the DataFrame")
+    return Source(path, Columns(str(path), names, len(names)), frame=numbered)
 
 
 def _parquet(path: Path) -> Source:
-    query = f"DESCRIBE SELECT * FROM read_parquet({literal(str(path))})"
-    with connected(path) as connection:
-        rows = connection.execute(query).fetchall()
-    return Source(path, tuple(row[0] for row in rows), len(rows))
+    with connect(path) as connection:
+        rows = connection.execute(f"DESCRIBE SELECT * FROM {read_parquet(path)}").fetchall()
+    return Source(path, Columns(str(path), tuple(row[0] for row in rows), len(rows)))
 
 
 def _text(path: Path, *, compressed: bool) -> Source:
-    try:
-        with (gzip.open if compressed else open)(path, "rb") as file:
-            sample = file.read(_SAMPLE_BYTES)
-    except (EOFError, gzip.BadGzipFile) as error:
-        raise unreadable(path, error) from error
+    sample = _intact_sample(path) if compressed else _sample(path)
     if b"\0" in sample:
         raise LogError(f"{path} is neither text nor Parquet. Give a CSV or a Parquet file.")
     lines = sample.decode("utf-8-sig", errors="replace").splitlines()
     first = next((i for i, line in enumerate(lines) if line.strip()), None)
     if first is None:
-        raise LogError(f"{path} is empty: a log has one auction per line.")
+        raise LogError(f"{path} is empty. A log has one auction per line.")
     separator, fields = _split(lines[first].strip(" "))
-    if _is_header(fields):
-        return Source(path, tuple(fields), len(fields), separator, first + 1, compressed)
-    return Source(path, (), len(fields), separator, first, compressed)
+    header = is_header(fields)
+    columns = Columns(str(path), tuple(fields) if header else (), len(fields))
+    return Source(path, columns, separator, first + header, compressed)
 
 
-def _is_header(fields: list[str]) -> bool:
-    known = {name for names in NAMES.values() for name in names}
-    return bool(known.intersection(_plain(fields))) or not any(map(_is_number, fields))
+def _sample(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(_SAMPLE_BYTES)
 
 
-def _plain(names: Iterable[str]) -> list[str]:
-    """Return names in the form of `NAMES`."""
-    return [name.strip().lower().replace(" ", "_").replace("-", "_") for name in names]
+def _intact_sample(path: Path) -> bytes:
+    """Return the beginning of a gzip file whose checksum is right: DuckDB does not check it."""
+    try:
+        with gzip.open(path, "rb") as file:
+            sample = file.read(_SAMPLE_BYTES)
+            while file.read(1 << 20):
+                pass
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise LogError(f"{path} is a damaged gzip file: {first_line(error)}.") from error
+    return sample
 
 
 def _split(line: str) -> tuple[str, list[str]]:
-    """Return what separates the columns, and what stands in them."""
+    """Return the separator of the columns, and the fields of a line."""
     separator = max(_SEPARATORS, key=line.count)
     words = line.split()
-    if separator not in line or (" " in line and all(map(_is_number, words))):
+    if separator not in line or (" " in line and all(map(is_number, words))):
         return WHITE_SPACE, words
     return separator, next(csv.reader([line], delimiter=separator))
 
 
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
 @contextmanager
-def connected(path: Path, frame: pd.DataFrame | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Open DuckDB to read a log; what goes wrong is the log's fault.
+def connect(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Open a DuckDB connection to read a log; an error of DuckDB becomes a LogError.
 
-    One thread keeps rows in order. What DuckDB has read it keeps in memory, up to the limit.
+    One thread keeps the rows in order. DuckDB caches what it has read in memory, up to the limit,
+    and writes the rest to a temporary folder that is removed afterwards.
     """
-    config: dict[str, Any] = {"threads": 1, "memory_limit": "128MB"}
-    with duckdb.connect(config=config) as connection:
-        connection.execute("SET enable_progress_bar = false")
-        try:
-            if frame is not None:
-                connection.register(_FRAME, frame)
-            yield connection
-        except duckdb.Error as error:
-            raise unreadable(path, error) from error
-
-
-def unreadable(path: Path, error: Exception) -> LogError:
-    """Return what to raise if a library could not read the file."""
-    return LogError(f"{path} cannot be read: {first_line(error)}.")
+    try:
+        with tempfile.TemporaryDirectory(
+            prefix="crossbandit-", ignore_cleanup_errors=True
+        ) as spill:
+            config: dict[str, Any] = {
+                "threads": 1,
+                "memory_limit": "128MB",
+                "temp_directory": spill,
+                "autoinstall_known_extensions": False,
+                "autoload_known_extensions": False,
+            }
+            with duckdb.connect(config=config) as connection:
+                connection.execute("SET enable_progress_bar = false")
+                yield connection
+    except duckdb.InterruptException:  # DuckDB has noticed Ctrl-C before Python
+        raise KeyboardInterrupt from None
+    except duckdb.Error as error:
+        raise LogError(f"{path} cannot be read: {first_line(error)}.") from error
 
 
 def first_line(error: Exception) -> str:
-    """Return what an error of a library says first."""
+    """Return the first line of the message of another library's error."""
     return (str(error) or type(error).__name__).splitlines()[0].rstrip(".")
+
+
+def read_parquet(path: Path) -> str:
+    """Return SQL for a Parquet file; the names of its folders must not become columns."""
+    return f"read_parquet({literal(str(path))}, hive_partitioning = false)"
 
 
 def literal(text: str) -> str:

@@ -1,15 +1,15 @@
-"""Who bids in a replay: learners, best responses to the past, fixed rules, the log itself.
+"""Strategies that bid in a replay: learners, best responses, fixed rules, the log itself.
 
-Every strategy is asked for its bids a chunk at a time, and takes from the chunk only what it would
+A strategy is asked for its bids one chunk at a time, and uses from the chunk only what it would
 have been told: a learner what its feedback graph reveals, a best response what its own bids reveal.
-Only the oracles look further (`crossbandit.replay.oracles`); they are there to be compared with.
+Only the oracles (`crossbandit.replay.oracles`) use more. They are there for comparison.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from crossbandit.kernels.bidding import (
 )
 from crossbandit.kernels.rounds import Rounds
 from crossbandit.simulation.players import CompiledLearner
+from crossbandit.validation import number
 
 if TYPE_CHECKING:
     from crossbandit.algorithms import Algorithm
@@ -34,7 +35,9 @@ if TYPE_CHECKING:
     from crossbandit.replay.log import Auctions
     from crossbandit.types import Floats, Integers
 
-# The kinds of feedback, as compiled steps call them.
+KINDS = ("learner", "own", "fitted", "fixed", "oracle")  # of strategies, in the order of tables
+
+# The kinds of feedback, as the kernels number them.
 _CODES = {
     "after-loss": AFTER_LOSS,
     "after-win": AFTER_WIN,
@@ -43,33 +46,52 @@ _CODES = {
 }
 
 
+class Setting(NamedTuple):
+    """What every strategy knows before the first auction."""
+
+    rules: AuctionRules
+    feedback: str
+    problem: Problem
+
+
 @dataclass(frozen=True, eq=False)
 class Chunk:
-    """Consecutive auctions, with everything that more than one strategy needs."""
+    """Consecutive auctions, with everything that more than one strategy needs.
+
+    Attributes:
+        values: What each auction is worth.
+        prices: What had to be beaten in each auction: the highest competing bid, or the auction's
+            own reserve if that is higher. A strategy must not use a price before its own bid.
+        cells: The index of the lowest bid that wins against each price, or the number of bids.
+        vectors: The contexts of the auctions.
+        contexts: The contexts, as kernels read them.
+        losses: The losses of all bids, as kernels read them.
+        own: What was bid, if the log has it.
+    """
 
     values: Floats
-    prices: Floats  # with the auctions' own reserves in them
-    cells: Integers  # of the prices: the lowest bid that wins, or the number of bids
-    vectors: Floats  # the contexts, and below how they read
+    prices: Floats
+    cells: Integers
+    vectors: Floats
     contexts: ContextBlock
     losses: LossBlock
-    own: Floats | None = None  # what was bid, as the log has it
+    own: Floats | None = None
 
 
-def chunk_of(auctions: Auctions, rules: AuctionRules, problem: Problem) -> Chunk:
+def make_chunk(auctions: Auctions, rules: AuctionRules, problem: Problem) -> Chunk:
     """Return auctions in all the forms that strategies need."""
-    values, prices = auctions.values, hurdles(auctions, rules)
+    values, prices = auctions.values, prices_to_beat(auctions, rules)
     vectors = rules.contexts(values)
     contexts = problem.form.block(vectors, rules.available(values))
     cells, losses = cells_of(prices, rules), rules.block(prices)
     return Chunk(values, prices, cells, vectors, contexts, losses, auctions.bids)
 
 
-def hurdles(auctions: Auctions, rules: AuctionRules) -> Floats:
-    """Return prices that stand for the auctions' own reserves too: who beats one beats both.
+def prices_to_beat(auctions: Auctions, rules: AuctionRules) -> Floats:
+    """Return the higher of price and reserve of each auction.
 
-    Where equal bids lose, the number just below a reserve stands for it: a bid that equals the
-    reserve, and beats the price, wins.
+    Where equal bids lose, the number just below a reserve stands for it, so that a bid that equals
+    the reserve and beats the price wins.
     """
     reserves = auctions.reserves
     if reserves is None:
@@ -81,40 +103,64 @@ def hurdles(auctions: Auctions, rules: AuctionRules) -> Floats:
 
 
 def cells_of(prices: Floats, rules: AuctionRules) -> Integers:
-    """Return the number of the lowest bid that wins against each price; K if none does."""
-    rivals = np.where(prices > 0, prices, -np.inf)  # a price of 0 is nobody's bid
-    cells = np.searchsorted(rules.amounts, rivals, "left" if rules.ties == "win" else "right")
-    lowest: Integers = np.maximum(cells, np.searchsorted(rules.amounts, rules.reserve))
+    """Return the index of the lowest bid that wins against each price; K if none does."""
+    cells = np.searchsorted(rules.amounts, prices, "left" if rules.ties == "win" else "right")
+    lowest: Integers = np.maximum(cells, first_winner(rules))
     return lowest
 
 
-class Strategy(ABC):
-    """A way to bid; it may learn from chunk to chunk."""
+def first_winner(rules: AuctionRules) -> int:
+    """Return the index of the lowest bid that is above 0 and at least the reserve."""
+    above_zero = np.searchsorted(rules.amounts, 0.0, "right")
+    return int(max(above_zero, np.searchsorted(rules.amounts, rules.reserve)))
 
-    kind: ClassVar[str]
+
+class Strategy(ABC):
+    """A way to bid. It may learn from chunk to chunk.
+
+    Attributes:
+        name: What tables call it.
+        kind: "learner", "own", "fitted", "fixed" or "oracle"; tables are grouped by it.
+        note: A short remark for tables.
+    """
+
+    kind: str = "fitted"
     name: str
     note: str = ""
 
     @abstractmethod
     def bids(self, chunk: Chunk) -> Floats:
-        """Return the bids, in money, for the auctions of the next chunk, and learn from them."""
+        """Bid in the auctions of the next chunk, and learn from them.
+
+        Args:
+            chunk: The auctions. The bid in an auction may depend on earlier auctions of the chunk,
+                as far as their feedback would have been told.
+
+        Returns:
+            One bid per auction, in money.
+        """
 
     @abstractmethod
     def curve(self, values: Floats) -> Floats:
-        """Return what it would bid now at some values, on average."""
+        """Return the average bid that the strategy would make now at some values.
+
+        Args:
+            values: What an auction could be worth.
+
+        Returns:
+            One bid per value; NaN where the bid does not depend on the value alone.
+        """
 
 
-class Playing(Strategy):
+class LearnerStrategy(Strategy):
     """A learner of this library; it sees what its feedback graph reveals."""
 
     kind = "learner"
 
-    def __init__(
-        self, name: str, algorithm: Algorithm, problem: Problem, rules: AuctionRules, seed: int
-    ) -> None:
+    def __init__(self, name: str, algorithm: Algorithm, setting: Setting, seed: int) -> None:
         self.name = name
-        self.learner = algorithm.start(problem, seed=seed)
-        self._rules = rules
+        self.learner = algorithm.start(setting.problem, seed=seed)
+        self._rules = setting.rules
 
     def bids(self, chunk: Chunk) -> Floats:
         rounds = Rounds.to_play(chunk.contexts, chunk.losses)
@@ -141,19 +187,19 @@ class Playing(Strategy):
 
 
 class BestResponse(Strategy):
-    """Bid what would earn most against the law of prices, estimated from the past.
+    """Bid what would earn most against the distribution of prices, estimated from the past.
 
-    It knows of the past what `feedback` would have told it. The estimate starts from one auction
-    whose price is anywhere on the grid alike: that fades, and makes it bid half its value at first.
+    It knows of the past what `feedback` would have told it. Told after a loss, the estimate starts
+    from nothing: every bid above 0 is taken to win until prices are known. Otherwise it starts
+    from one imagined auction whose price is uniform on the grid, because a bidder that is told
+    nothing about higher bids would never raise its bid.
     """
-
-    kind = "fitted"
 
     def __init__(self, rules: AuctionRules, feedback: str, name: str, note: str) -> None:
         self.name, self.note = name, note
         self._rules = rules
         self._feedback = _CODES[feedback]
-        self._seen = _one_auction(rules.arms, self._feedback)
+        self._seen = _first_observations(rules.arms, self._feedback)
         self._chances = np.empty(rules.arms)
         estimate(self._feedback, self._seen, np.empty((3, rules.arms)), self._chances)
 
@@ -165,6 +211,7 @@ class BestResponse(Strategy):
             chunk.values,
             chunk.cells,
             amounts,
+            first_winner(self._rules),
             self._feedback,
             self._seen,
             self._chances,
@@ -178,7 +225,9 @@ class BestResponse(Strategy):
         return best_on_grid(values, self._rules, self._chances)
 
 
-def _one_auction(arms: int, feedback: int) -> Observations:
+def _first_observations(arms: int, feedback: int) -> Observations:
+    if feedback == AFTER_LOSS:
+        return Observations(np.zeros(arms + 1), np.zeros(arms + 1))
     if feedback != WON_LOST:
         return Observations(np.full(arms + 1, 1 / (arms + 1)), np.zeros(arms + 1))
     rising = np.append(np.arange(1, arms + 1) / (arms + 1), 0.0) / arms
@@ -186,12 +235,22 @@ def _one_auction(arms: int, feedback: int) -> Observations:
 
 
 class Shading(Strategy):
-    """Bid a fixed fraction of the value, to the last cent: not rounded to the grid."""
+    """Bid a fixed fraction of the value, not rounded to the grid.
+
+    Args:
+        fraction: Which part of the value to bid, above 0 and at most 1.
+
+    Raises:
+        InvalidParameterError: The fraction is invalid.
+
+    >>> Shading(0.25).name, Shading(1).name
+    ('shading 0.25', 'truthful')
+    """
 
     kind = "fixed"
 
     def __init__(self, fraction: float) -> None:
-        self.fraction = fraction
+        self.fraction = number("Shading", "fraction", fraction, above=0, at_most=1)
         shown = max(f"{fraction:.2f}", f"{fraction:.15g}", key=len)
         self.name = "truthful" if fraction == 1 else f"shading {shown}"
         self.note = "bids the value, so never earns" if fraction == 1 else ""
@@ -204,7 +263,7 @@ class Shading(Strategy):
 
 
 class OwnBids(Strategy):
-    """What was bid when the log was written."""
+    """The bids in the log; a bid of 0 means that no bid was made."""
 
     kind = "own"
     name = "the log's own bids"
@@ -222,6 +281,6 @@ class OwnBids(Strategy):
 def best_on_grid(values: Floats, rules: AuctionRules, chances: Floats) -> Floats:
     """Return the bids that earn most at some values if bid k wins with `chances[k]`."""
     arms = np.empty(values.size, dtype=np.int64)
-    best_bids(values, rules.amounts, chances, arms)
+    best_bids(values, rules.amounts, chances, first_winner(rules), arms)
     bids: Floats = rules.amounts[arms]
     return bids

@@ -1,4 +1,4 @@
-"""Logs to try things on: like those of an ad exchange, or of known laws."""
+"""Synthetic logs: like those of an ad exchange, or from known distributions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 HIGHEST_VALUE = 10.0
 _DAYS = 14.0
 _START = np.datetime64(datetime(2026, 1, 5, tzinfo=UTC).replace(tzinfo=None), "ms")  # a Monday
-_CHUNK = 65_536  # part of what a log is: another size would draw other numbers
+_CHUNK = 65_536  # changing it would change the random numbers of a log
 _FORMATS = {
     ".csv": "FORMAT csv, HEADER, TIMESTAMPFORMAT '%Y-%m-%dT%H:%M:%S.%g'",
     ".parquet": "FORMAT parquet, COMPRESSION zstd",
@@ -39,15 +39,27 @@ def make_log(
     laws: str = "realistic",
     overwrite: bool = False,
 ) -> Path:
-    """Write a log of `auctions` auctions, as CSV or Parquet, and return its path.
+    """Write a synthetic log of first-price auctions.
 
-    The columns are timestamp, value and highest_competing_bid; the auctions fill a fortnight.
-    Under "realistic" laws, values and competing bids rise and fall together and with the hour of
-    the day, competition grows by a third from the first day to the last, and many competing bids
-    are round numbers. Under "known" laws, values are uniform in [0, 10], competing bids ten times
-    a Beta(2, 4), all independent.
+    The columns are timestamp, value and highest_competing_bid; the auctions cover 14 days. The
+    memory used does not depend on their number. The same arguments give the same bytes.
 
-    Any number of auctions takes the same memory; the same arguments give the same bytes.
+    Args:
+        path: The file to write; its name ends in .csv or .parquet.
+        auctions: The number of auctions.
+        seed: The seed of the random numbers.
+        laws: "realistic" or "known". If "realistic", values and competing bids are correlated and
+            depend on the hour, competition grows by a third from the first day to the last, and
+            many competing bids are round numbers. If "known", values are uniform in [0, 10] and
+            competing bids ten times a Beta(2, 4) number, all independent.
+        overwrite: Whether to replace an existing file.
+
+    Returns:
+        The path of the file.
+
+    Raises:
+        LogError: The file exists already, or cannot be written.
+        InvalidParameterError: An argument is invalid.
     """
     path = Path(path)
     integer("make_log", "auctions", auctions, at_least=1)
@@ -64,17 +76,19 @@ def make_log(
         )
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=".make-log-") as scratch:
-        made = Path(scratch) / path.name
+        complete = Path(scratch) / path.name
         try:
-            _write(made, _chunks(auctions, seed, laws))
+            _write(complete, _chunks(auctions, seed, laws))
+        except duckdb.InterruptException:
+            raise KeyboardInterrupt from None
         except duckdb.Error as error:
             raise LogError(f"{path} cannot be written: {first_line(error)}.") from error
-        made.replace(path)
+        complete.replace(path)
     return path
 
 
 def _write(path: Path, chunks: Iterator[pd.DataFrame]) -> None:
-    """Collect the chunks in a table on disk, then write it: so Parquet needs no memory either."""
+    """Collect the chunks in a table on disk, then write the file: this bounds the memory."""
     config: dict[str, Any] = {"threads": 1, "memory_limit": "256MB"}
     with duckdb.connect(path.with_suffix(".duckdb"), config=config) as connection:
         connection.execute("SET enable_progress_bar = false")
@@ -100,18 +114,19 @@ def _chunks(auctions: int, seed: int, laws: str) -> Iterator[pd.DataFrame]:
 
 
 def _days(shares: Floats) -> Floats:
-    """Return when the auctions take place, in days; most of them in the evening."""
+    """Return the times of the auctions, in days; most of them are in the evening."""
     days = np.linspace(0.0, _DAYS, 24 * int(_DAYS) + 1)
     busy = days + 0.09 * np.sin(2 * np.pi * (days - 0.85))
-    placed: Floats = np.interp(shares * (busy[-1] - busy[0]) + busy[0], busy, days)
-    return placed
+    times: Floats = np.interp(shares * (busy[-1] - busy[0]) + busy[0], busy, days)
+    return times
 
 
 def _realistic(days: Floats, generator: np.random.Generator) -> tuple[Floats, Floats]:
-    """Return values and prices, both in hundredths of a cent.
+    """Return values and prices.
 
-    What makes an impression valuable to us makes it so to others: the two share a normal factor.
-    A fifth of the competing bids are limits that somebody has typed in, in steps of a half.
+    Values and prices share a normal factor, since an impression that is valuable to us is often
+    valuable to others. A fifth of the prices are rounded up to a multiple of a half, like limits
+    that people have typed in.
     """
     count = days.size
     shared, own, theirs = generator.standard_normal((3, count))

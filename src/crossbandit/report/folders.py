@@ -1,13 +1,13 @@
-"""Where reports are written, and how: never through a link, never half a file."""
+"""Folders of reports. Files are written atomically, and never through a symbolic link."""
 
 from __future__ import annotations
 
-import os
 import tempfile
 from fnmatch import fnmatch
 from typing import TYPE_CHECKING
 
 from crossbandit.errors import ResultsError
+from crossbandit.files import write_file
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -62,25 +62,9 @@ def write_files(folder: Path, contents: Mapping[str, str | bytes]) -> list[Path]
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, content in contents.items():
-            data = content.encode("utf-8") if isinstance(content, str) else content
-            _replace(folder / name, data)
+            write_file(folder / name, content)
     except OSError as error:
         raise ResultsError(
             f"The report cannot be written into {str(folder)!r}: {error.strerror}."
         ) from error
     return [folder / name for name in contents]
-
-
-def _replace(path: Path, data: bytes) -> None:
-    """Write a new file beside `path`, then give it the name."""
-    mask = os.umask(0)
-    os.umask(mask)
-    handle, fresh = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        os.chmod(fresh, 0o666 & ~mask)  # noqa: PTH101 - as any new file
-        os.replace(fresh, path)  # noqa: PTH105 - `fresh` is a string
-    except BaseException:
-        os.unlink(fresh)  # noqa: PTH108
-        raise

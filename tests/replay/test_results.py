@@ -4,15 +4,18 @@ import numpy as np
 import pytest
 
 from crossbandit.environments.auctions import AuctionRules
-from crossbandit.replay.outcomes import Outcome, Replay
+from crossbandit.errors import InvalidParameterError
+from crossbandit.replay.results import Replay, StrategyResult
 
 
-def outcome(strategy: str, kind: str, surplus: list[float], **changes: list[float]) -> Outcome:
+def outcome(
+    strategy: str, kind: str, surplus: list[float], **changes: list[float]
+) -> StrategyResult:
     """Return what a strategy earned; half of it after half of the auctions."""
     total = np.array(surplus)
     arrays = {"spend": np.zeros(total.size), "wins": np.zeros(total.size)}
     arrays |= {name: np.array(values) for name, values in changes.items()}
-    return Outcome(
+    return StrategyResult(
         strategy=strategy,
         kind=kind,
         note="",
@@ -71,3 +74,56 @@ def test_curves_have_the_half_widths_of_the_mean(result: Replay) -> None:
     # Surpluses 1.5 and 2.5, then 3 and 5: standard errors 1/2 and 1.
     assert list(learner["half_width"]) == pytest.approx([12.7062 / 2, 12.7062], abs=1e-4)
     assert curves[curves["strategy"] != "learner"]["half_width"].isna().all()
+
+
+def test_intervals_are_over_time_and_seeds() -> None:
+    """Bounds by hand: twice the same curve, and one that earns one more in every block."""
+    rng = np.random.default_rng(0)
+    steps = rng.normal(10, 3, 200)
+    points = np.arange(1, 201)
+
+    def strategy(name: str, kind: str, *curves: np.ndarray) -> StrategyResult:
+        curve = np.cumsum(curves, axis=1)
+        nothing = np.zeros(len(curves))
+        return StrategyResult(name, kind, "", curve[:, -1], nothing, nothing, curve, nothing)
+
+    result = Replay(
+        auctions=200,
+        bad=0,
+        faults=(),
+        notes=(),
+        rules=AuctionRules(bids=3, highest_value=2),
+        feedback="after-loss",
+        seeds=(0, 1),
+        points=points,
+        values=np.array([0.0]),
+        outcomes=(
+            strategy("learner", "learner", steps - 0.1, steps + 0.1),
+            strategy("plain", "fixed", steps),
+            strategy("more", "fixed", steps + 1),
+            strategy("best fixed policy", "oracle", steps + 2),
+        ),
+    )
+    table = result.table().set_index("strategy")
+    widths = (table["high"] - table["low"]) / 2
+    np.testing.assert_allclose((table["high"] + table["low"]) / 2, table["surplus"])
+    # Blocks of 20 points have a standard deviation of 3 * sqrt(20), and there are 10 of them.
+    assert widths["plain"] == pytest.approx(1.96 * 3 * np.sqrt(200), rel=0.35)
+    assert widths["more"] == pytest.approx(widths["plain"])
+    over_seeds = table.loc["learner", "half_width"]
+    assert over_seeds == pytest.approx(12.7062 * 20)
+    assert widths["learner"] == pytest.approx(np.hypot(widths["plain"], over_seeds))
+
+    pairs = result.compare("plain").set_index("strategy")
+    assert set(pairs["compared_with"]) == {"plain"}
+    assert pairs.loc["more", ["difference", "low", "high"]].tolist() == pytest.approx([200] * 3)
+    assert pairs.loc["learner", "low"] == pytest.approx(-over_seeds)
+    assert pairs["clear"].to_dict() == {
+        "learner": False,
+        "plain": False,
+        "more": True,
+        "best fixed policy": True,
+    }
+    assert result.compare()["compared_with"][0] == "learner"
+    with pytest.raises(InvalidParameterError, match=r"'strategy' parameter of Replay\.compare"):
+        result.compare("nobody")

@@ -1,0 +1,86 @@
+"""What `crossbandit replay` prints."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+from crossbandit.cli.terminal import notify, say, say_paths
+from crossbandit.replay.page import differences, left_out, rows, summary
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from crossbandit.replay import Replay
+
+
+def print_replay(result: Replay, paths: list[Path]) -> None:
+    """Print warnings, notes, bad lines, the table, the comparison, and what was written."""
+    for warning in result.warnings:
+        notify(warning, "Warning:", "bold yellow")
+    for note in result.notes:
+        if note not in result.warnings:
+            say(note)
+    if result.faults:
+        say(left_out(result))
+    for fault in result.faults:
+        say(f"  line {fault.line}: {fault.reason}")
+    Console().print(_table(result))
+    Console().print(_comparison(result))
+    say_paths(paths)
+
+
+def _table(result: Replay) -> Table:
+    lines = rows(result)
+    doubtful = [line for line in lines if line.note.startswith("nearly all")]
+    table = _new_table(
+        summary(result),
+        "± is a 95 % interval over the time of the log and the seeds; paid is the average price of "
+        "a win." + "".join(f" (!) {line.note}" for line in doubtful),
+    )
+    table.add_column("strategy")
+    for heading in ("surplus", "regret", "spend", "won", "paid"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    kind = ""
+    for line in lines:
+        if kind and line.kind != kind:
+            table.add_section()
+        kind = line.kind
+        mark = (" (best)" if line.is_best else "") + (" (!)" if line in doubtful else "")
+        table.add_row(
+            line.strategy + mark,
+            *(line.surplus_interval, line.regret, line.spend, line.won, line.paid),
+            style="bold" if kind == "learner" else None,
+        )
+    return table
+
+
+def _comparison(result: Replay) -> Table:
+    """Return the differences between the first strategy and the others, oracles aside."""
+    table = _new_table(
+        f"Difference to {result.outcomes[0].strategy}, in the same auctions",
+        "95 % intervals over the time of the log and the seeds.",
+    )
+    table.add_column("strategy")
+    for heading in ("difference", "95 % interval", "in percent"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for line in differences(result):
+        mark = " (best)" if line.is_best else ""
+        table.add_row(line.strategy + mark, line.difference, line.interval, line.percent)
+    return table
+
+
+def _new_table(title: str, caption: str) -> Table:
+    return Table(
+        title=title,
+        title_justify="left",
+        title_style="bold",
+        box=SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
+        pad_edge=False,
+        caption=caption,
+        caption_justify="left",
+    )

@@ -1,0 +1,136 @@
+"""Find the columns of a log by name or by number."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+from crossbandit.errors import LogError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+# The columns that a replay can use, and what their entries are called in messages.
+ROLES = {
+    "value": "value",
+    "price": "highest competing bid",
+    "bid": "own bid",
+    "reserve": "reserve",
+}
+
+# Names under which a column is found if none is given; the first one present is used. `price` is
+# not among them: a column of that name usually holds what was paid.
+NAMES = {
+    "value": ("value", "valuation", "private_value", "bid_value", "impression_value"),
+    "price": (
+        "highest_competing_bid",
+        "competing_bid",
+        "highest_other_bid",
+        "minimum_bid_to_win",
+        "min_bid_to_win",
+        "market_price",
+    ),
+}
+_MEANING = {
+    "value": "",
+    "price": " It is the highest bid of the others, also where you won; not what you bid or paid.",
+}
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The columns of a file or a DataFrame; `names` is empty if the file has no header."""
+
+    owner: str  # what messages call the file
+    names: tuple[str, ...]
+    width: int
+
+    def find(self, wanted: str | int | None, role: str) -> int:
+        """Return the index of a column, from 0.
+
+        Args:
+            wanted: A name (case, spaces and hyphens do not matter), a number from 1, or None to
+                look for the usual names of the role.
+            role: A key of `ROLES`.
+
+        Returns:
+            The index of the column.
+
+        Raises:
+            LogError: There is no such column, or more than one.
+        """
+        if wanted is None:
+            return self._guess(role)
+        text = str(wanted)
+        if isinstance(wanted, str):
+            for name, names in ((text, self.names), (plain([text])[0], plain(self.names))):
+                if name in names:
+                    return self._unique(name, names)
+        if text.isascii() and text.isdigit() and 1 <= int(text) <= self.width:
+            return int(text) - 1
+        near = get_close_matches(text, self.names, n=3)
+        hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
+        raise LogError(f"{self.owner} has no column {text!r}.{hint} {self._listed()}")
+
+    def _guess(self, role: str) -> int:
+        names = plain(self.names)
+        for name in NAMES[role]:
+            if name in names:
+                return self._unique(name, names)
+        raise LogError(
+            f"Which column of {self.owner} holds the {ROLES[role]}? Name it with --{role}-column "
+            f"(columns={{{role!r}: ...}} in Python).{_MEANING[role]} {self._listed()}"
+        )
+
+    def _unique(self, name: str, names: Sequence[str]) -> int:
+        numbers = [str(i) for i, one in enumerate(names, 1) if one == name]
+        if len(numbers) > 1:
+            raise LogError(
+                f"{self.owner} has more than one column {name!r}. Give the number of the column: "
+                f"{' or '.join(numbers)}."
+            )
+        return names.index(name)
+
+    def index(self, name: str) -> int | None:
+        """Return the index of the first column of this name, or None; case does not matter."""
+        names = plain(self.names)
+        return names.index(name) if name in names else None
+
+    def label(self, index: int) -> str:
+        """Return what a message calls a column."""
+        return repr(self.names[index]) if self.names else f"number {index + 1}"
+
+    def _listed(self) -> str:
+        if self.names:
+            return f"The columns are: {', '.join(map(repr, self.names))}."
+        return f"The file has no header; its columns are numbered from 1 to {self.width}."
+
+
+def plain(names: Iterable[str]) -> list[str]:
+    """Return names in lower case, with underscores in place of spaces and hyphens.
+
+    >>> plain([" Min bid-to-win"])
+    ['min_bid_to_win']
+    """
+    return [name.strip().lower().replace(" ", "_").replace("-", "_") for name in names]
+
+
+def is_header(fields: Iterable[str]) -> bool:
+    """Return whether the first line of a text file is a header."""
+    fields = list(fields)
+    known = {name for names in NAMES.values() for name in names}
+    return bool(known.intersection(plain(fields))) or not any(map(is_number, fields))
+
+
+def is_number(text: str) -> bool:
+    """Return whether a field is a number.
+
+    >>> is_number("1e3"), is_number("1,5")
+    (True, False)
+    """
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

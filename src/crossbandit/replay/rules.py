@@ -1,0 +1,67 @@
+"""The rules under which a log is replayed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from crossbandit.environments.auctions import FEEDBACK, AuctionRules, bid_grid
+from crossbandit.validation import choice, number
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from crossbandit.types import Floats
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReplayRules:
+    """What is told of each auction, which bids may be made, and who wins.
+
+    Args:
+        feedback: Who is told the highest competing bid: the loser ("after-loss"), the winner
+            ("after-win"), everyone ("always") or nobody ("won-lost").
+        bids: A number of bids, spread evenly from 0 to the highest value, or the bids themselves.
+            A bid of 0 means not to bid; it is added if it is missing.
+        reserve: The lowest bid that can win.
+        ties: Whether a bid that equals the highest competing bid wins ("win") or loses ("lose").
+
+    Raises:
+        InvalidParameterError: An argument is invalid.
+
+    >>> ReplayRules(bids=[1, 2], ties="lose").auction_rules(10.0).amounts
+    array([0., 1., 2.])
+    """
+
+    feedback: str = "after-loss"
+    bids: int | Sequence[float] | Floats = 100
+    reserve: float = 0.0
+    ties: str = "win"
+
+    def __post_init__(self) -> None:
+        owner = type(self).__name__
+        choice(owner, "feedback", self.feedback, FEEDBACK)
+        number(owner, "reserve", self.reserve, at_least=0)
+        choice(owner, "ties", self.ties, ("win", "lose"))
+        bids: Any = self.bids
+        grid = bid_grid(owner, bids, 1.0)
+        object.__setattr__(self, "bids", bids if np.isscalar(bids) else tuple(grid.tolist()))
+
+    def auction_rules(self, highest_value: float) -> AuctionRules:
+        """Return the rules of auctions whose values are at most `highest_value`.
+
+        Args:
+            highest_value: A bound of the values.
+
+        Returns:
+            The rules that environments and applications use too.
+        """
+        grid = bid_grid(type(self).__name__, self.bids, highest_value)
+        return AuctionRules(
+            bids=np.union1d([0.0], grid),
+            highest_value=highest_value,
+            reserve=self.reserve,
+            ties=self.ties,
+        )

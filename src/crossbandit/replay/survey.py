@@ -1,0 +1,113 @@
+"""Read a whole log once: counts, ranges, bad lines, and signs that a column is the wrong one."""
+
+from __future__ import annotations
+
+from operator import itemgetter
+from typing import TYPE_CHECKING, NamedTuple
+
+from crossbandit.errors import LogError
+from crossbandit.replay.faults import first_faults, rejected_records
+
+if TYPE_CHECKING:
+    from crossbandit.replay.faults import Fault
+    from crossbandit.replay.log import AuctionLog
+
+_RATIOS = 1000  # number of different ratios of price to value, from 0 to 1
+TIMED_LINES = 100_000  # how many lines are checked for the order of time
+
+
+class PriceSigns(NamedTuple):
+    """Numbers of auctions with signs that a price is not the highest bid of the others."""
+
+    zero: int = 0  # the price is 0
+    own_bid: int = 0  # the price equals the log's own bid
+    one_ratio: int = 0  # the price is the same share of the value, to three digits and up to 1
+    ratio: float = 0.0  # that share
+
+
+class Survey(NamedTuple):
+    """What one reading of the whole log finds."""
+
+    auctions: int
+    bad: int
+    highest_value: float
+    highest_price: float
+    median_value: float  # of those above 0, approximately
+    median_price: float  # likewise
+    own_bids: int  # auctions with an own bid above 0
+    faults: tuple[Fault, ...]  # the first ten
+    reasons: dict[str, int]  # number of bad rows for each reason, the most frequent first
+    signs: PriceSigns
+
+    @property
+    def lines(self) -> int:
+        """The number of lines, good and bad."""
+        return self.auctions + self.bad
+
+    @property
+    def main_reason(self) -> str:
+        """The reason of more than half of the bad lines, or an empty text."""
+        reason, count = next(iter(self.reasons.items()), ("", 0))
+        return reason if 2 * count > self.bad else ""
+
+
+def survey_log(log: AuctionLog) -> Survey:
+    """Return the survey of a log; raise LogError if it has no lines at all."""
+    good = "fault IS NULL"
+    has_bids = "bid" in log.places
+    query = f"""
+        SELECT count(*) FILTER ({good}), count(fault),
+            max(value_) FILTER ({good}), max(price_) FILTER ({good}),
+            approx_quantile(value_, 0.5) FILTER ({good} AND value_ > 0),
+            approx_quantile(price_, 0.5) FILTER ({good} AND price_ > 0),
+            count(*) FILTER ({good} AND {"bid_ > 0" if has_bids else "false"}),
+            histogram(fault),
+            count(*) FILTER ({good} AND price_ = 0),
+            count(*) FILTER ({good} AND price_ > 0 AND {"bid_ = price_" if has_bids else "false"}),
+            histogram(TRY_CAST(round({_RATIOS} * price_ / value_) AS INTEGER))
+                FILTER ({good} AND price_ > 0 AND price_ <= value_)
+        FROM ({log.checked_sql()})
+    """
+    with log.source.connect() as connection:
+        row = connection.execute(query).fetchall()[0]
+        auctions, bad, *amounts, own_bids, reasons, zero, own_bid, ratios = row
+        rejected = rejected_records(log, connection)
+        faults = first_faults(log, connection, rejected) if bad or rejected else ()
+    bad += len(rejected) + sum(fault.lines - 1 for fault in faults)
+    if not auctions and not bad:
+        raise LogError(f"{log.source.path} has no auctions, only a header.")
+    ratio, shared = max((ratios or {0: 0}).items(), key=itemgetter(1))
+    value, price, median_value, median_price = (amount or 0.0 for amount in amounts)
+    return Survey(
+        auctions=auctions,
+        bad=bad,
+        highest_value=value,
+        highest_price=price,
+        median_value=median_value,
+        median_price=median_price,
+        own_bids=own_bids,
+        faults=faults,
+        reasons=dict(sorted((reasons or {}).items(), key=itemgetter(1), reverse=True)),
+        signs=PriceSigns(zero, own_bid, shared, ratio / _RATIOS),
+    )
+
+
+def steps_back_in_time(log: AuctionLog) -> int:
+    """Count how often the column `timestamp` goes back in the first lines of a log.
+
+    Times are numbers, or dates in the format ISO 8601. Others are ignored.
+    """
+    place = log.source.columns.index("timestamp")
+    if place is None:
+        return 0
+    lines = min(TIMED_LINES, log.limit or TIMED_LINES)
+    query = f"""
+        SELECT count(*) FILTER (moment < before)
+        FROM (SELECT moment, lag(moment) OVER () AS before FROM (
+            SELECT coalesce(TRY_CAST(t AS DOUBLE), epoch(TRY_CAST(t AS TIMESTAMP))) AS moment
+            FROM (SELECT moment::VARCHAR AS t FROM (
+                {log.source.select({"moment": place})} LIMIT {lines}))
+            WHERE moment IS NOT NULL))
+    """
+    with log.source.connect() as connection:
+        return int(connection.execute(query).fetchall()[0][0])
