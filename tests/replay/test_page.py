@@ -3,6 +3,7 @@
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -23,7 +24,7 @@ def result(tmp_path_factory: pytest.TempPathFactory) -> Replay:
     return replay(log, seeds=2, bids=20, algorithms=["cross-graph"], fractions=[0.3, 0.6])
 
 
-def of(result: Replay, **changes: object) -> str:
+def of(result: Replay, **changes: Any) -> str:
     return page(replace(result, **changes), log="<log>.csv", command="crossbandit replay log.csv")
 
 

@@ -98,9 +98,8 @@ def write(result: Replay, folder: Path, *, log: str, command: str) -> list[Path]
         *map(frame_csv, (result.table(), result.curves(), result.bid_curves())),
     )
     drawn = draw_figure(charts, columns=3, shared_legend=True)
-    return write_files(
-        folder, dict(zip(WRITTEN, texts, strict=False)) | figure_files(drawn, "replay")
-    )
+    tables = dict(zip(WRITTEN, texts, strict=False))
+    return write_files(folder, {**tables, **figure_files(drawn, "replay")})
 
 
 def page(result: Replay, *, log: str, command: str) -> str:
