@@ -4,6 +4,7 @@ import pytest
 from crossbandit import CrossGraph, graphs, simulate
 from crossbandit.algorithms.tuning import Constants, theorem
 from crossbandit.environments import paper_benchmark
+from crossbandit.report.statistics import slope
 from crossbandit.theory.rates import rate_checks
 from crossbandit.theory.rates.rate_checks import (
     _growth,
@@ -14,7 +15,7 @@ from crossbandit.theory.rates.rate_checks import (
 )
 from crossbandit.theory.rates.rates import Rate, joined, measure_rate
 from crossbandit.theory.runs.instances import GraphBenchmark
-from crossbandit.theory.runs.intervals import mean_interval, slope, slope_interval
+from crossbandit.theory.runs.intervals import mean_interval, slope_interval
 from crossbandit.theory.runs.orders import orders
 
 X = (1_000.0, 4_000.0, 16_000.0, 64_000.0)

@@ -119,9 +119,8 @@ def write(result: Replay, folder: Path, *, log: str, command: str) -> list[Path]
         *map(frame_csv, (result.table(), result.curves(), result.bid_curves())),
     )
     drawn = draw_figure(charts, columns=3, shared_legend=True)
-    files: dict[str, str | bytes] = dict(zip(WRITTEN, texts, strict=False))
-    files.update(figure_files(drawn, "replay"))
-    return write_files(folder, files)
+    tables = dict(zip(WRITTEN, texts, strict=False))
+    return write_files(folder, {**tables, **figure_files(drawn, "replay")})
 
 
 def page(result: Replay, *, log: str, command: str) -> str:

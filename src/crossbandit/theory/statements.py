@@ -11,15 +11,20 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, TypeAlias
 
+from crossbandit import report
 from crossbandit.algorithms import CrossGraph
-from crossbandit.report import Chart as Figure  # noqa: TC001 - `crossbandit.theory` exports it
-from crossbandit.report import Series, Shape  # noqa: F401 - likewise
 
 if TYPE_CHECKING:
     from crossbandit.errors import CheckFailedError
 
 Subject: TypeAlias = CrossGraph
 """The algorithm under test. A check sets its parameters with `dataclasses.replace`."""
+
+
+# A check may return a chart for the page.
+Figure = report.Chart
+Series = report.Series
+Shape = report.Shape
 
 
 class Effort(Enum):
