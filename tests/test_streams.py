@@ -40,3 +40,8 @@ def test_a_seed_can_be_fixed_for_several_streams() -> None:
     root = fixed(np.random.default_rng(7))
     assert draws(root, "contexts") == draws(root, "contexts")
     assert fixed(root) is root
+
+
+def test_names_that_begin_alike_have_different_streams() -> None:
+    names = ("contexts", "contexts of losses", "c")
+    assert len({stream(7, name).random() for name in names}) == len(names)

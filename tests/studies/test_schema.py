@@ -366,6 +366,14 @@ def test_each_seed_has_the_table_of_its_own(tmp_path: Path) -> None:
     assert frame["comparator_loss"].nunique() > 1
 
 
+def test_a_whole_number_and_a_float_have_the_same_address() -> None:
+    whole, decimal = (
+        STOCHASTIC.replace('"stochastic",', f'"stochastic", late = {late},')
+        for late in ("0", "0.0")
+    )
+    assert Study.from_toml(whole).cells == Study.from_toml(decimal).cells
+
+
 def test_a_table_for_all_seeds_may_be_asked_for() -> None:
     fixed = STOCHASTIC.replace('"stochastic",', '"stochastic", table_seed = 0,')
     study, other = Study.from_toml(fixed), Study.from_toml(STOCHASTIC)
