@@ -17,7 +17,7 @@ from crossbandit.algorithms import Algorithm, CrossGraphKnown, Learner
 from crossbandit.algorithms.checkpoints import VERSION
 from crossbandit.environments import BlockEnvironment
 from crossbandit.errors import CheckpointError, DecisionError
-from tests.cases import ALGORITHMS, asymmetric, every_algorithm, linear, name, table
+from tests.cases import PAIRED, asymmetric, every_algorithm, linear, name, table
 from tests.learners import assert_same_state, contexts_of, play, revealed, start
 
 DENSE = table(asymmetric(), 60, 4, seed=1)
@@ -74,7 +74,7 @@ def test_a_resumed_learner_plays_on_exactly(
         assert_same_state(again, learner)
 
 
-@pytest.mark.parametrize("algorithm", ALGORITHMS[:2], ids=name)
+@pytest.mark.parametrize("algorithm", PAIRED, ids=name)
 def test_a_held_and_an_open_round_are_kept(algorithm: Algorithm, tmp_path: Path) -> None:
     learner: Any = start(algorithm, DENSE)
     decisions = [learner.act(context) for context in contexts_of(DENSE)[:41]]
@@ -82,7 +82,7 @@ def test_a_held_and_an_open_round_are_kept(algorithm: Algorithm, tmp_path: Path)
     for decision in (held[0], decisions[-1]):
         learner.learn(decision, revealed(DENSE, decision))
     again: Any = resumed(learner, tmp_path)
-    assert [ticket.round for ticket in again._held] == [held[0].round, 40]
+    assert [held.round for held in again._held] == [held[0].round, 40]
     assert again._open.round == 40
     assert again._open is again._held[1]
     context = contexts_of(DENSE)[41]
@@ -314,7 +314,7 @@ def test_a_flipped_bit_is_refused_or_does_not_matter(content: bytes, tmp_path: P
 
 
 def tickets(learner: Any) -> str:
-    return repr(learner._tickets()) + repr(learner.problem.to_json())
+    return repr(learner.remembered()) + repr(learner.problem.to_json())
 
 
 def archive(header: Any, **arrays: Any) -> bytes:

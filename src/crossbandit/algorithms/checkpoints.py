@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from crossbandit.algorithms.algorithm import from_json
-from crossbandit.algorithms.learner import Ticket
+from crossbandit.algorithms.decisions import PendingDecision
 from crossbandit.errors import CheckpointError, CrossbanditError, OutOfMemoryError
+from crossbandit.losses.forms import restricted
 from crossbandit.problem import Problem
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from crossbandit.algorithms.learner import Learner
 
 FORMAT = "crossbandit-learner"
-VERSION = 2
+VERSION = 3
 
 _Object = TypeVar("_Object")
 
@@ -49,14 +50,15 @@ def save(
         "version": VERSION,
         "ids": [*learner._former_ids, learner.id],
         "algorithm": learner.algorithm.to_json(),
-        "parameters": dict(learner._parameters()),
+        "parameters": dict(learner.tuned()),
+        "round": learner.round,
         "max_pending": learner.max_pending,
-        "generator": learner._generator.bit_generator.state,
+        "generator": learner.generator.bit_generator.state,
         "notes": dict(notes or {}),
     }
-    arrays = {f"state.{name}": array for name, array in learner._state().items()}
+    arrays = {f"state.{name}": array for name, array in learner.state().items()}
     header["problem"] = _write_problem(learner.problem, arrays)
-    header["tickets"] = _write_tickets(learner._tickets(), arrays)
+    header["tickets"] = _write_tickets(learner.remembered(), arrays)
     buffer = io.BytesIO()
     arrays["header"] = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
     np.savez(buffer, **arrays)  # type: ignore[arg-type]  # the stubs take any name for a flag
@@ -80,9 +82,11 @@ def load_with_notes(path: str | os.PathLike[str]) -> tuple[Learner, dict[str, An
     try:
         problem = _read_problem(header["problem"], arrays)
         learner = _restart(from_json(header["algorithm"]), header["parameters"], problem)
-        _fill(learner._state(), arrays)
-        learner._restore_tickets(_read_tickets(header["tickets"], learner, arrays))
-        learner._generator.bit_generator.state = header["generator"]
+        _fill(learner.state(), arrays)
+        learner.restore(_read_tickets(header["tickets"], learner, arrays))
+        learner.generator.bit_generator.state = header["generator"]
+        learner.round = int(header["round"])
+        learner.check_state()
         learner._former_ids = [str(former) for former in header["ids"]]
         learner.max_pending = int(header["max_pending"])
         notes = dict(header["notes"])
@@ -197,7 +201,7 @@ def _fill(state: Mapping[str, npt.NDArray[Any]], arrays: Mapping[str, npt.NDArra
 
 
 def _write_tickets(
-    roles: Mapping[str, list[Ticket]], arrays: dict[str, npt.NDArray[Any]]
+    roles: Mapping[str, list[PendingDecision]], arrays: dict[str, npt.NDArray[Any]]
 ) -> dict[str, Any]:
     """Write each ticket once, and each vector of weights once, however many share it."""
     tickets = _distinct([ticket for role in roles.values() for ticket in role])
@@ -216,7 +220,7 @@ def _write_tickets(
         "tickets": [
             [
                 ticket.round,
-                ticket.readout.context,
+                ticket.context,
                 ticket.arm,
                 ticket.learner,
                 weights_of.get(id(ticket.weights)),
@@ -232,22 +236,22 @@ def _write_tickets(
 
 def _read_tickets(
     data: dict[str, Any], learner: Learner, arrays: Mapping[str, npt.NDArray[Any]]
-) -> dict[str, list[Ticket]]:
+) -> dict[str, list[PendingDecision]]:
     problem = learner.problem
     all_weights = _table("tickets.weights", problem.arms, arrays)
     all_rows = _table("tickets.rows", problem.form.columns, arrays)
     masks = iter(_table("tickets.available", problem.arms, arrays, np.bool_))
     tickets, used = [], 0
-    for round_, context, arm, made_by, weights, count, baseline, restricted in data["tickets"]:
-        readout = problem.form.readout(context)
-        if restricted:
-            readout = readout.restricted(next(masks), problem.arms)
-        ticket = Ticket(round_, readout, arm, made_by)
+    for round_, context, arm, made_by, weights, count, baseline, limited in data["tickets"]:
+        plain, readout = problem.form.read(context)
+        if limited:
+            readout = restricted(readout, next(masks), problem.arms)
+        ticket = PendingDecision(round_, plain, readout, arm, made_by)
         ticket.baseline = None if baseline is None else float(baseline)
         if weights is not None:
             ticket.weights = all_weights[weights]
         if count is not None:
-            ticket.rows = all_rows[used : used + count]
+            ticket.rows = all_rows[used : used + count].copy()
             used += count
             if len(ticket.rows) != len(learner.reveals(arm)):
                 raise ValueError(f"round {round_} has losses of {len(ticket.rows)} arms")
