@@ -33,9 +33,7 @@ REFERENCES: dict[str, Reference] = {
 
 def shipped() -> list[str]:
     """Return the ids of all algorithms that the package registers."""
-    return [
-        id_ for id_, one in registered().items() if one.__module__.startswith("crossbandit.")
-    ]
+    return [id_ for id_, one in registered().items() if one.__module__.startswith("crossbandit.")]
 
 
 # Every shipped algorithm with its defaults, and with the parameters that its reference names.

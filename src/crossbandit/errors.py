@@ -116,4 +116,4 @@ class CrossbanditWarning(UserWarning):
 
 
 class MissingFeedbackWarning(CrossbanditWarning):
-    """Feedback is missing more often after some arms than after others, which misleads a learner."""
+    """Feedback is missing more often after some arms than after others."""

@@ -47,7 +47,7 @@ every_graph = pytest.mark.parametrize("graph", ALL_GRAPHS.values(), ids=list(ALL
 
 def numbers(learner: AdaptiveLearner) -> Floats:
     state = learner.state()
-    names = ("count", "gap", "least", "largest", "lost", "lost_weight")
+    names = ("counted", "gap", "least", "largest", "lost", "lost_weight")
     return np.array([state[name][0] for name in names])
 
 

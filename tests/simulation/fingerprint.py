@@ -103,7 +103,9 @@ def full(horizon: int = 1200, plain: int = 600) -> dict[str, list[Any]]:
 def small() -> dict[str, list[Any]]:
     """Return a part that takes seconds: one seed, both routes."""
     return {
-        f"{name} | {title} | {route}": fingerprint(algorithm, environment, seed=0, compiled=compiled)
+        f"{name} | {title} | {route}": fingerprint(
+            algorithm, environment, seed=0, compiled=compiled
+        )
         for route, compiled, horizon in (("compiled", True, 600), ("plain", False, 40))
         for title, environment in environments(horizon)
         for name, algorithm in algorithms()

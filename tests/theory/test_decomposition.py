@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from crossbandit import CrossGraph, Problem, SchneiderZimmert, graphs, simulate
-from crossbandit.algorithms.epoch_learner import EpochLearner
 from crossbandit.algorithms import PendingDecision
+from crossbandit.algorithms.epoch_learner import EpochLearner
 from crossbandit.environments import (
     BlockEnvironment,
     UniformVectors,

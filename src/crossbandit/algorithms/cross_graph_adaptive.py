@@ -193,7 +193,7 @@ class AdaptiveLearner(Learner[CrossGraphAdaptive]):
         reference = int(state.reference[0])
         right = 0 <= reference <= self.round
         self.require_state("reference", right, f"a round from 0 to {self.round}", reference)
-        self.require_state("count", state.count[0] >= 0, "at least 0", state.count[0])
+        self.require_state("counted", state.counted[0] >= 0, "at least 0", state.counted[0])
         self.require_state("shown", not state.shown.any(), "False for all arms", state.shown)
 
     def simulate(self, rounds: Rounds) -> int:
@@ -238,7 +238,7 @@ def _empty_state(arms: int, form: LossForm) -> AdaptiveState:
         bias=np.zeros((1, arms)),
         played=np.zeros(arms),
         masses=np.ones(arms),
-        count=np.zeros(1),
+        counted=np.zeros(1),
         gap=np.zeros(1),
         least=np.full(1, math.inf),
         largest=np.full(1, -math.inf),

@@ -10,7 +10,7 @@ from crossbandit.algorithms.decisions import PendingDecision
 from crossbandit.algorithms.learner import AlgorithmT, Learner
 from crossbandit.kernels import epochs
 from crossbandit.kernels.epochs import LIVE, EpochGraph, EpochParameters, EpochState
-from crossbandit.kernels.rounds import add_revealed, readout_at, write_rows
+from crossbandit.kernels.rounds import add_revealed, record, write_rows
 from crossbandit.losses.memory import zeros
 from crossbandit.validation import reject
 
@@ -185,19 +185,19 @@ class EpochLearner(Learner[AlgorithmT]):
         self.round += played
         if played % 2 == 1:
             i = played - 1
-            readout = readout_at(rounds.contexts, i)
+            readout = rounds.readout(i)
             self._open = PendingDecision(self.round - 1, -1, readout, int(rounds.arms[i]), self.id)
             self.update(self._open, self._rows_of(rounds, i))
         return played
 
     def _play_alone(self, rounds: Rounds) -> None:
         """Play the first of `rounds`, the second of its pair, as `act` and `learn` would."""
-        readout = readout_at(rounds.contexts, 0)
+        readout = rounds.readout(0)
         number = int(rounds.numbers[0]) if rounds.numbers.size else -1
         pending = PendingDecision(self.round, number, readout, -1, self.id)
         self.play(pending)
         self.round += 1
-        epochs.record(rounds, 0, pending.arm, readout)
+        record(rounds, 0, pending.arm, readout)
         self.update(pending, self._rows_of(rounds, 0))
 
     def _rows_of(self, rounds: Rounds, i: int) -> Floats:

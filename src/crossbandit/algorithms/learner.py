@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import secrets
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Generic
 
 import numpy as np
@@ -24,6 +23,7 @@ from crossbandit.validation import integer
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Callable, Mapping, Sequence
 
     import numpy.typing as npt
     from typing_extensions import TypeVar
@@ -468,7 +468,7 @@ class Learner(ABC, Generic[AlgorithmT]):
 
     def _check_remembered(self, one: PendingDecision) -> None:
         arms, where = self.graph.arms, f"round {one.round}"
-        right = isinstance(one.arm, int) and 0 <= one.arm < arms
+        right = 0 <= one.arm < arms
         self.require_state(f"arm of {where}", right, f"from 0 to {arms - 1}", one.arm)
         for name, numbers in (("weights", one.weights), ("rows", one.rows)):
             right = numbers is None or bool(np.isfinite(numbers).all())

@@ -69,7 +69,7 @@ class AdaptiveState(NamedTuple):
     bias: Floats  # (1, K): minus the sums of the weighted baseline, the same in every context
     played: Floats  # (K,): running mean of the distributions played
     masses: Floats  # (K,): running mean of the probabilities of being observed
-    count: Floats  # (1,): rounds played, as far as they are remembered
+    counted: Floats  # (1,): rounds played, as far as they are remembered
     gap: Floats  # (1,): sum of mixability gaps
     least: Floats  # (1,): the least loss revealed
     largest: Floats  # (1,): the largest loss revealed
@@ -99,7 +99,7 @@ def policy(
 ) -> None:
     """Set `out` (K,) to the distribution of round `round_`, which is to come, in one context."""
     keep = _power(-1.0 / parameters.half_life)
-    gap, count = keep * state.gap[0], keep * state.count[0] + 1.0
+    gap, count = keep * state.gap[0], keep * state.counted[0] + 1.0
     _softmax(state, parameters, graph, readout, gap, round_, out)
     floor = floor_at(parameters.exploration, count)
     explore(out, state.masses, graph.shares, readout.available, floor, out)
@@ -162,8 +162,8 @@ def play(
     if (round_ - state.reference[0]) / parameters.half_life > _HALF_LIVES:
         _rescale(state, parameters, round_)
     keep = _power(-1.0 / parameters.half_life)
-    recent = keep * state.count[0]
-    state.count[0] = recent + 1.0
+    recent = keep * state.counted[0]
+    state.counted[0] = recent + 1.0
     state.gap[0] *= keep
     _softmax(state, parameters, graph, readout, state.gap[0], round_, state.softmax)
     floor = floor_at(parameters.exploration, recent + 1.0)
@@ -190,7 +190,7 @@ def weigh(
     out: Floats,
 ) -> None:
     """Set `out[b]` to the factor of each revealed arm b in the round played last. out: (K,)."""
-    floor = floor_at(parameters.exploration, state.count[0])
+    floor = floor_at(parameters.exploration, state.counted[0])
     for b in revealed:
         out[b] = 1.0 / (state.masses[b] + floor * graph.shares[b])
 
@@ -245,7 +245,7 @@ def learn(
     arms, available, losses = feedback.arms, readout.available, state.losses
     if arms.size > 0:
         eta = learning_rate(state, parameters, state.gap[0])
-        floor = floor_at(parameters.exploration, state.count[0])
+        floor = floor_at(parameters.exploration, state.counted[0])
         explore(state.softmax, state.masses, graph.shares, available, floor, state.chosen)
         least, largest = state.least[0], state.largest[0]
         here, elsewhere, total, mass, count = 0.0, 0.0, 0.0, 0.0, 0
@@ -267,7 +267,7 @@ def learn(
             baseline = here / count if count > 0 else elsewhere / (arms.size - count)
         step = 1.0
         if state.lost_weight[0] > 0.0:
-            step /= 1.0 + (state.count[0] - 1.0) / parameters.recency
+            step /= 1.0 + (state.counted[0] - 1.0) / parameters.recency
         state.lost[0] += step * (total - state.lost[0])
         state.lost_weight[0] += step * (mass - state.lost_weight[0])
         age = growth / _growth(state, parameters, last)

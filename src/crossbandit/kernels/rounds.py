@@ -124,6 +124,11 @@ class Rounds(NamedTuple):
             unlimited if budget is None else budget,
         )
 
+    def readout(self, i: int) -> Readout:
+        """Return how the context of round `i` reads, outside of compiled code."""
+        offset, entry, table, available = self.contexts
+        return Readout(int(offset[i]), table[entry[i]], available[i])
+
     def part(self, start: int, stop: int) -> Rounds:
         """Return the rounds from `start` up to `stop`; they share their arrays with this batch."""
         now = slice(start, stop)
@@ -154,7 +159,8 @@ def read_only(block: LossBlock) -> LossBlock:
     Kernels are compiled for these types alone. All arrays can become read-only; the other way round
     they would have to be copied.
     """
-    return LossBlock(*(_fixed(part) for part in block[:3]), clip=bool(block.clip))
+    base, coefficients, features, clip = block
+    return LossBlock(_fixed(base), _fixed(coefficients), _fixed(features), bool(clip))
 
 
 def _fixed(part: Floats) -> Floats:
@@ -197,7 +203,7 @@ def record(rounds: Rounds, i: int, arm: int, readout: Readout) -> None:
 @inlined
 def is_over(rounds: Rounds) -> bool:
     """Return whether the batch ends here because its budget is used up."""
-    return rounds.budget.left[0] <= 0.0
+    return bool(rounds.budget.left[0] <= 0.0)
 
 
 @inlined

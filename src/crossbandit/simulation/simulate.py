@@ -194,8 +194,8 @@ def _contexts(
     if not fits:
         span = f", from {contexts.min()} to {contexts.max()}" if contexts.dtype.kind in "iu" else ""
         raise InvalidContextError(
-            f"The context distribution of {type(environment).__name__} must draw {expected}. Got an array "
-            f"of shape {contexts.shape} and type {contexts.dtype}{span}."
+            f"The context distribution of {type(environment).__name__} must draw {expected}. Got "
+            f"an array of shape {contexts.shape} and type {contexts.dtype}{span}."
         )
     return contexts
 
