@@ -53,8 +53,8 @@ class Learner(ABC, Generic[AlgorithmT]):
     Feedback may also never come. Whether it comes must then depend neither on the losses nor on the
     arm that was played: most learners count a missing loss as 0, so they come to prefer arms whose
     feedback is missing. A learner that notices such arms warns with `MissingFeedbackWarning`.
-    `CrossGraphAdaptive` measures losses against their mean, and is not affected by feedback that is
-    missing more often for some arms.
+    `CrossGraphAdaptive` measures losses against their mean, so a missing loss counts as average: it
+    is not misled by feedback that is missing more often after some arms.
 
     To write an algorithm, derive from `Learner[YourAlgorithm]` and override
 
