@@ -73,8 +73,12 @@ def test_expired_decisions_count_as_missing() -> None:
     problem = Problem(graphs.complete(2), contexts=1, horizon=10_000)
     learner = CrossGraph().start(problem, seed=0)
     learner.max_pending = 20
-    with pytest.warns(MissingFeedbackWarning):
+
+    def play() -> None:
         for _ in range(5_000):
             decision = learner.act(0)
             if decision.arm == 0:
                 learner.learn(decision, [[0.5], [0.5]])
+
+    with pytest.warns(MissingFeedbackWarning):
+        play()

@@ -1,4 +1,4 @@
-"""A learner without parameters: no horizon, no alpha, no law of contexts, no range of losses."""
+"""A learner that needs no horizon, alpha, context distribution or range of losses."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class CrossGraphAdaptive(Algorithm):
     mean, -log(sum_a r(a) exp(-eta lhat_s(a))) / eta. Unlike a sum of squares, it is not dominated
     by rare large estimates.
 
-    An arm is played for the sake of being seen only where contexts do not show it anyway. With
+    An arm is played in order to be observed only where contexts do not reveal it anyway. With
     w_t(a) a running mean of r_{s,c_s}(N_in(a)) over about the last t / recency rounds,
 
         f_t = min(1/2, exploration / sqrt(t)),  f_t(a) = f_t / K, or f_t for an arm without

@@ -36,7 +36,7 @@ class CrossGraphKnown(Algorithm):
     """FTRL with exact observation probabilities (Algorithm 1).
 
     Every context keeps exponential weights p_{t,c} and plays r_{t,c} = (1 - rho) p_{t,c} + rho / K.
-    As the law of the contexts is known, so is the probability of observing an arm, and all rounds
+    As the context distribution is known, so is the probability of observing an arm, and all rounds
     are learned from:
 
         w_t(a) = E_c[ r_{t,c}(N_in(a)) ],    u_t = w_t + gamma,        (observation probability)
@@ -50,8 +50,9 @@ class CrossGraphKnown(Algorithm):
     Bound (Proposition 2): expected regret O~(sqrt(alpha T)) for eta, gamma, rho, beta of the order
     1 / sqrt(alpha T); that value is taken for whatever is None.
 
-    The problem must carry the law: Problem(..., context_distribution=...), or a sample of feature
-    vectors that stands for it, context_sample=.... A simulation hands over the environment's.
+    The problem must carry the distribution: Problem(..., context_distribution=...), or a sample of
+    feature vectors that stands for it, context_sample=.... A simulation hands over the
+    environment's.
 
     >>> from crossbandit import Problem, graphs
     >>> problem = Problem(
@@ -63,7 +64,7 @@ class CrossGraphKnown(Algorithm):
 
     id: ClassVar[str] = "cross-graph-known"
     needs_context_distribution: ClassVar[bool] = True
-    takes_availability: ClassVar[bool] = False  # the law of contexts says nothing of it
+    takes_availability: ClassVar[bool] = False  # the distribution does not tell
 
     eta: float | None = None
     gamma: float | None = None
@@ -79,7 +80,7 @@ class CrossGraphKnown(Algorithm):
         problem.graph.require_strongly_observable("CrossGraphKnown")
         if problem.context_distribution is None and problem.context_sample is None:
             raise InvalidParameterError(
-                "CrossGraphKnown needs the law of the contexts. Give Problem(..., "
+                "CrossGraphKnown needs the context distribution. Give Problem(..., "
                 "context_distribution=...), or context_sample=... where contexts are feature "
                 "vectors; or use CrossGraph, which does without."
             )
