@@ -103,14 +103,14 @@ def _retained(environment: PaperBenchmark) -> tuple[Integers, Integers, Floats]:
     """Return arm, round and weight of each row that the run adds."""
     learner = CrossGraph().start(environment.problem, seed=SEED)
     added = []
-    tickets = []
+    pending = []
     for context in environment.context_distribution.draw(stream(SEED, "contexts"), HORIZON):
         decision = learner.act(context)
-        tickets.append(learner._pending[decision.round])  # noqa: SLF001
+        pending.append(learner._pending[decision.round])  # noqa: SLF001
         learner.learn(decision, environment.losses(decision.round)[list(decision.revealed)])
-    for ticket in tickets:
-        if ticket.weights is not None:
-            added += [(b, ticket.round, ticket.weights[b]) for b in learner.reveals(ticket.arm)]
+    for one in pending:
+        if one.weights is not None:
+            added += [(b, one.round, one.weights[b]) for b in learner.reveals(one.arm)]
     arms, rounds, weights = zip(*added, strict=True)
     return np.array(arms), np.array(rounds), np.array(weights)
 

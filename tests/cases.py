@@ -1,17 +1,14 @@
-"""Small problems on which every algorithm is tried, as (name, environment) pairs."""
+"""Small problems on which every algorithm is tried, and every registered algorithm."""
 
+import pkgutil
 from collections.abc import Iterator
+from importlib import import_module
 
 import numpy as np
 import pytest
 
-from crossbandit import CrossGraph, CrossGraphAdaptive, CrossGraphKnown, FeedbackGraph, graphs
-from crossbandit.algorithms import (
-    Algorithm,
-    PerContextExp3,
-    PerContextGraph,
-    SchneiderZimmert,
-)
+from crossbandit import FeedbackGraph, graphs
+from crossbandit.algorithms import Algorithm, from_json, registered
 from crossbandit.environments import (
     BlockEnvironment,
     from_coefficients,
@@ -19,23 +16,40 @@ from crossbandit.environments import (
     paper_benchmark,
     switching,
 )
+from tests import reference
+from tests.reference.common import Reference
 
-ALGORITHMS: tuple[Algorithm, ...] = (
-    CrossGraph(),
-    CrossGraph(eta=0.3, gamma=0.02, rho=0.1, beta=0.05, epoch_length=6),
-    CrossGraphAdaptive(),
-    CrossGraphAdaptive(half_life=50.0, rate=0.5, exploration=3.0, recency=2.0, anchored=True),
-    CrossGraphKnown(),
-    CrossGraphKnown(eta=0.3, gamma=0.02, rho=0.1, beta=0.05),
-    SchneiderZimmert(),
-    SchneiderZimmert(eta=0.3, gamma=0.02, epoch_length=4),
-    PerContextGraph(),
-    PerContextExp3(),
+# The literal transcription of each algorithm, by the id of the algorithm: whatever a module in
+# tests/reference lists as REFERENCES.
+REFERENCES: dict[str, Reference] = {
+    id_: found
+    for module in pkgutil.iter_modules(reference.__path__)
+    if not module.name.startswith("test_")
+    for id_, found in getattr(
+        import_module(f"tests.reference.{module.name}"), "REFERENCES", {}
+    ).items()
+}
+
+
+def shipped() -> list[str]:
+    """Return the ids of all algorithms that the package registers."""
+    return [id_ for id_, one in registered().items() if one.__module__.startswith("crossbandit.")]
+
+
+# Every shipped algorithm with its defaults, and with the parameters that its reference names.
+ALGORITHMS: tuple[Algorithm, ...] = tuple(
+    from_json({"id": id_, **options})
+    for id_ in shipped()
+    for options in ({}, *([REFERENCES[id_].by_hand] if id_ in REFERENCES else []))
 )
 
 
+# Those that play rounds in pairs.
+PAIRED = [algorithm for algorithm in ALGORITHMS if hasattr(algorithm, "epoch_length")]
+
+
 def name(algorithm: Algorithm) -> str:
-    """Return a short name for a test's id."""
+    """Return a short name for the id of a test."""
     by_hand = algorithm != type(algorithm)()
     return f"{algorithm.id} by hand" if by_hand else algorithm.id
 

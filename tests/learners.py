@@ -8,7 +8,6 @@ import numpy as np
 
 from crossbandit import Decision, Problem
 from crossbandit.algorithms import Algorithm, Learner
-from crossbandit.algorithms.cross_graph_adaptive import AdaptiveLearner
 from crossbandit.environments import BlockEnvironment
 from crossbandit.streams import stream
 from crossbandit.types import Floats
@@ -30,7 +29,7 @@ class Scripted:
 
 def act(learner: Learner, context: Any, *numbers: float) -> Decision:
     """Let `learner` act with exactly these random numbers."""
-    cast("Any", learner)._generator = Scripted(numbers)
+    cast("Any", learner).generator = Scripted(numbers)
     return learner.act(context)
 
 
@@ -41,7 +40,7 @@ def inside(policy: Floats, arm: int) -> float:
 
 def clone(learner: _Learner) -> _Learner:
     """Return an independent copy: the same state, the same random numbers to come."""
-    shared = (learner.problem, learner.algorithm, learner._graph)
+    shared = (learner.problem, learner.algorithm, learner.graph)
     return copy.deepcopy(learner, {id(thing): thing for thing in shared})
 
 
@@ -82,20 +81,21 @@ def play(learner: Learner, environment: BlockEnvironment, rounds: int | None = N
 
 def cumulative(learner: Learner) -> Floats:
     """Return what the learner has summed up, as the paper has it: contexts by arms."""
-    state = learner._state()
+    state = learner.state()
     if "bias" not in state:
         return np.array(state["estimates"])
     estimates, bias = state["estimates"][0], state["bias"][0]
-    firsts, entries, table, _ = learner.problem.form.support()
+    offsets, entries, table, _ = learner.problem.form.support()
     width = table.shape[2]
     own = np.array(
         [
-            bias + (estimates[:, first : first + width] * table[entry]).sum(axis=1)
-            for first, entry in zip(firsts, entries, strict=True)
+            bias + (estimates[:, offset : offset + width] * table[entry]).sum(axis=1)
+            for offset, entry in zip(offsets, entries, strict=True)
         ]
     )
-    if isinstance(learner, AdaptiveLearner):  # which keeps differences to an anchor
-        anchor, order, _ = learner._sight.anchors
+    graph = getattr(learner, "_adaptive_graph", None)
+    if graph is not None:  # it keeps differences to an anchor
+        anchor, order, _ = graph.anchors
         for a in order:
             if anchor[a] >= 0:
                 own[:, a] += own[:, anchor[a]]
@@ -104,8 +104,8 @@ def cumulative(learner: Learner) -> Floats:
 
 def assert_same_state(learner: Learner, other: Learner) -> None:
     """Fail unless both have learned the same, to the last bit, and draw the same numbers."""
-    ours, theirs = learner._state(), other._state()
+    ours, theirs = learner.state(), other.state()
     assert ours.keys() == theirs.keys()
     for name in ours:
         np.testing.assert_array_equal(ours[name], theirs[name], err_msg=name)
-    assert learner._generator.bit_generator.state == other._generator.bit_generator.state
+    assert learner.generator.bit_generator.state == other.generator.bit_generator.state

@@ -82,15 +82,15 @@ class Spoiled(PerContextLearner):
 
 
 class Unseeded(Spoiled):
-    def _play(self, ticket: Any) -> float:
-        self._generator = np.random.default_rng()
-        return super()._play(ticket)
+    def play(self, pending: Any) -> float:
+        self.generator = np.random.default_rng()
+        return super().play(pending)
 
 
 class Greedy(Spoiled):
-    def _absorb(self, ticket: Any, rows: Floats) -> None:
-        super()._absorb(ticket, rows)
-        rows[:] = 0.0
+    def learn(self, decision: Any, losses: Any) -> None:
+        super().learn(decision, losses)
+        losses[:] = 0.0
 
 
 class Unnormalised(Spoiled):
@@ -106,26 +106,24 @@ class Impure(Spoiled):
 
 
 class Dishonest(Spoiled):
-    def _play(self, ticket: Any) -> float:
-        return super()._play(ticket) / 2
+    def play(self, pending: Any) -> float:
+        return super().play(pending) / 2
 
 
 class Trusting(Spoiled):
     """Believes that losses are what they should be."""
 
-    def _rows(self, ticket: Any, revealed: Any, losses: Any) -> Floats:
-        del ticket, revealed
-        rows: Floats = np.nan_to_num(np.array(losses, dtype=float)).clip(0, 1)
-        return rows
+    def learn(self, decision: Any, losses: Any) -> None:
+        super().learn(decision, np.nan_to_num(np.array(losses, dtype=float)).clip(0, 1))
 
 
 class Forgetful(Spoiled):
     """Takes the same decision as often as it comes."""
 
     def learn(self, decision: Any, losses: Any) -> None:
-        ticket = self._ticket(decision)
+        pending = self._expected(decision)
         super().learn(decision, losses)
-        self._pending[ticket.round] = ticket
+        self._pending[pending.round] = pending
 
 
 class Gullible(Spoiled):
@@ -148,11 +146,11 @@ class Hasty(Spoiled):
 class Impatient(Spoiled):
     """Divides by how recent a round is; late feedback is divided by nothing."""
 
-    def _absorb(self, ticket: Any, rows: Floats) -> None:
-        recent = float(ticket.round == self.round - 1)
+    def update(self, pending: Any, rows: Floats) -> None:
+        recent = float(pending.round == self.round - 1)
         with np.errstate(divide="ignore"):
-            ticket.weights = ticket.weights / np.array(recent)
-        super()._absorb(ticket, np.maximum(rows, 0.1))
+            pending.weights = pending.weights / np.array(recent)
+        super().update(pending, np.maximum(rows, 0.1))
 
 
 class Amnesiac(Spoiled):
@@ -160,8 +158,8 @@ class Amnesiac(Spoiled):
 
     seen = 0
 
-    def _play(self, ticket: Any) -> float:
-        probability = super()._play(ticket)
+    def play(self, pending: Any) -> float:
+        probability = super().play(pending)
         self.seen += 1
         self._learners.estimates[:, self.seen % 4] += 0.3 * self.seen
         return probability
@@ -170,18 +168,19 @@ class Amnesiac(Spoiled):
 class Shortsighted(Spoiled):
     """Looks a loss up by the number of its context, whatever the columns are."""
 
-    def _absorb(self, ticket: Any, rows: Floats) -> None:
-        context = ticket.readout.context
+    def update(self, pending: Any, rows: Floats) -> None:
+        context = pending.context
         own = self._learners.estimates[context]
-        self._add(own[:, None], ticket, np.ascontiguousarray(rows[:, [context]]))
+        self.add(own[:, None], pending, np.ascontiguousarray(rows[:, [context]]))
 
 
 class Standing(Spoiled):
     """Does not count its rounds."""
 
-    @property
-    def round(self) -> int:
-        return 0
+    def act(self, context: Any, available: Any = None) -> Any:
+        decision = super().act(context, available)
+        self.round = 0
+        return decision
 
 
 class Deficient(Spoiled):
@@ -190,10 +189,10 @@ class Deficient(Spoiled):
     def policy(self, context: Any, available: Any = None) -> Floats:
         return 0.9 * super().policy(context, available)
 
-    def _play(self, ticket: Any) -> float:
-        probability = super()._play(ticket)
-        policy = self.policy(ticket.readout.context)
-        self._generator.choice(policy.size, p=policy)
+    def play(self, pending: Any) -> float:
+        probability = super().play(pending)
+        policy = self.policy(pending.context)
+        self.generator.choice(policy.size, p=policy)
         return probability
 
 
@@ -204,71 +203,81 @@ class Short(Spoiled):
         return super().policy(context)
 
 
-class Sparing(Spoiled):
+class Adding(Spoiled):
+    """Learns by `add`, as an algorithm of one's own would."""
+
+    def update(self, pending: Any, rows: Floats) -> None:
+        losses = pending.readout.losses(rows, self.reveals(pending.arm))
+        self.add(self._learners.estimates[pending.context][:, None], pending, losses[:, None])
+
+
+class Sparing(Adding):
     """Weighs the arms that are revealed, and no other."""
 
-    def _play(self, ticket: Any) -> float:
-        probability = super()._play(ticket)
-        ticket.weights = ticket.weights[list(self.reveals(ticket.arm))]
+    def play(self, pending: Any) -> float:
+        probability = super().play(pending)
+        pending.weights = pending.weights[list(self.reveals(pending.arm))]
         return probability
 
 
-class Listing(Spoiled):
+class Listing(Adding):
     """Has its weights in a list."""
 
-    def _play(self, ticket: Any) -> float:
-        probability = super()._play(ticket)
-        ticket.weights = ticket.weights.tolist()
+    def play(self, pending: Any) -> float:
+        probability = super().play(pending)
+        pending.weights = pending.weights.tolist()
         return probability
 
 
-class Whole(Spoiled):
+class Whole(Adding):
     """Has integers for weights."""
 
-    def _play(self, ticket: Any) -> float:
-        probability = super()._play(ticket)
-        ticket.weights = ticket.weights.astype(int)
+    def play(self, pending: Any) -> float:
+        probability = super().play(pending)
+        pending.weights = pending.weights.astype(int)
         return probability
 
 
 class Cramped(Spoiled):
     """Adds to estimates that lack an arm."""
 
-    def _absorb(self, ticket: Any, rows: Floats) -> None:
-        self._add(np.zeros((self.problem.arms - 1, rows.shape[1])), ticket, rows)
+    def update(self, pending: Any, rows: Floats) -> None:
+        self.add(np.zeros((self.problem.arms - 1, rows.shape[1])), pending, rows)
 
 
 class Narrow(Spoiled):
     """Adds rows that lack a column."""
 
-    def _absorb(self, ticket: Any, rows: Floats) -> None:
-        self._add(np.zeros((self.problem.arms, rows.shape[1])), ticket, rows[:, :-1])
+    def update(self, pending: Any, rows: Floats) -> None:
+        self.add(np.zeros((self.problem.arms, rows.shape[1])), pending, rows[:, :-1])
 
 
 class TwoFaced(Spoiled):
     """Its compiled loop plays something else."""
 
-    def simulate(self, rounds: Rounds) -> None:
+    def simulate(self, rounds: Rounds) -> int:
         super().simulate(rounds)
         rounds.arms[:] = 0
+        return rounds.arms.size
 
 
 class Deaf(Spoiled):
     """Its compiled loop does not listen to what is available."""
 
-    def simulate(self, rounds: Rounds) -> None:
+    def simulate(self, rounds: Rounds) -> int:
         everything = np.empty((rounds.arms.size, 0), dtype=np.bool_)
         deaf = rounds.contexts._replace(available=everything)
-        super().simulate(rounds._replace(contexts=deaf))
+        return super().simulate(rounds._replace(contexts=deaf))
 
 
 class Stubborn(Spoiled):
     """Its compiled loop plays the first arm that is available, where not all are."""
 
-    def simulate(self, rounds: Rounds) -> None:
+    def simulate(self, rounds: Rounds) -> int:
         super().simulate(rounds)
         if rounds.contexts.available.size:
             rounds.arms[:] = rounds.contexts.available.argmax(axis=1)
+        return rounds.arms.size
 
 
 @register
@@ -401,10 +410,10 @@ class Miscounted(Law):
 
 LAWS = {
     Stingy: r"context_distribution.draw\(generator, 30\) returned 29 contexts",
-    Foreign: "The context law drew a context that is none.* from 0 to 1. Got",
-    Fractional: "The context law drew a context that is none.* from 0 to 1. Got",
+    Foreign: "The context distribution drew what is not a context.* from 0 to 1. Got",
+    Fractional: "The context distribution drew what is not a context.* from 0 to 1. Got",
     Sorted: "Drawing contexts in two pieces gave others than drawing them at once",
-    Miscounted: "The context law has 3 probabilities. The problem has 2 contexts",
+    Miscounted: "The context distribution has 3 probabilities. The problem has 2 contexts",
 }
 
 

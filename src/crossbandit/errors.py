@@ -19,6 +19,9 @@
     │   └── BackendError            an engine that is not installed or does not answer
     └── CheckFailedError            a rule that `crossbandit.checks` tests is broken
 
+    CrossbanditWarning (a UserWarning)
+    └── MissingFeedbackWarning      feedback is missing more often after some arms than after others
+
 A bad argument raises before anything has changed.
 """
 
@@ -27,6 +30,7 @@ __all__ = [
     "CheckFailedError",
     "CheckpointError",
     "CrossbanditError",
+    "CrossbanditWarning",
     "DecisionError",
     "IndependenceNumberError",
     "InvalidContextError",
@@ -35,6 +39,7 @@ __all__ = [
     "InvalidLossesError",
     "InvalidParameterError",
     "LogError",
+    "MissingFeedbackWarning",
     "OutOfMemoryError",
     "ResultsError",
     "StudyError",
@@ -104,3 +109,11 @@ class BackendError(StudyError):
 
 class CheckFailedError(CrossbanditError, AssertionError):
     """An algorithm or an environment broke a rule that `crossbandit.checks` tests."""
+
+
+class CrossbanditWarning(UserWarning):
+    """The root of all warnings that the package gives."""
+
+
+class MissingFeedbackWarning(CrossbanditWarning):
+    """Feedback is missing more often after some arms than after others."""

@@ -116,7 +116,7 @@ def test_the_adaptive_learner_is_its_transcription(graph: FeedbackGraph) -> None
     environment = sleeping(graph)
     contexts = contexts_of(environment)
     learner = start(algorithm, environment)
-    uniforms = start(algorithm, environment)._generator.random(ROUNDS)
+    uniforms = start(algorithm, environment).generator.random(ROUNDS)
     parameters = algorithm.to_json()
     trace = cross_graph_adaptive.run(
         graph.adjacency,
@@ -356,6 +356,6 @@ def test_each_round_of_a_pair_counts_with_its_own_available_arms() -> None:
     for _ in range(5):
         for context, mask in enumerate(masks):
             learner.act(context, mask)
-    state = learner._state()
+    state = learner.state()
     expected = 5 * (masks / masks.sum(axis=1, keepdims=True)).sum(axis=0)
     np.testing.assert_allclose(state["frequency"] + state["mass"], expected, rtol=1e-12)

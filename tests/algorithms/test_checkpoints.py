@@ -345,7 +345,7 @@ def test_a_flipped_bit_is_refused_or_does_not_matter(content: bytes, tmp_path: P
 
 
 def pending(learner: Any) -> str:
-    return repr(learner._tickets()) + repr(learner.problem.to_json())
+    return repr(learner.remembered()) + repr(learner.problem.to_json())
 
 
 def archive(header: Any, **arrays: Any) -> bytes:
@@ -672,7 +672,7 @@ def test_a_state_that_is_not_finite_is_not_saved(
     path = tmp_path / "learner"
     learner.save(path)
     before = path.read_bytes()
-    learner._state()["estimates"].flat[1] = value
+    learner.state()["estimates"].flat[1] = value
     with pytest.raises(
         CheckpointError, match=f"the array 'state.estimates' holds {value}. Nothing"
     ):
@@ -834,8 +834,8 @@ for kill in range(60):
     os.waitpid(child, 0)
     found = load(path)
     expected = states[found.round > 0]
-    for name, array in expected._state().items():
-        np.testing.assert_array_equal(found._state()[name], array)
+    for name, array in expected.state().items():
+        np.testing.assert_array_equal(found.state()[name], array)
     now = len(list(folder.iterdir())) - 1
     assert now <= 1, "what an earlier kill left behind was not deleted"
     left += now

@@ -197,7 +197,7 @@ def test_loss_estimate_has_conditional_mean_2_l_w_over_w_hat(now: Moment) -> Non
     for pair in pairs(now, losses):
         mean[pair.side] += pair.probability * (cumulative(pair.after) - before)
         total += pair.probability
-    w, denominators = now.observation(now.r_e), pair.after._state()["denominators"]
+    w, denominators = now.observation(now.r_e), pair.after.state()["denominators"]
     correction = np.zeros(K)
     if now.graph.arms_without_self_loop:
         special = pair.after.special_arm
@@ -210,10 +210,10 @@ def test_loss_estimate_has_conditional_mean_2_l_w_over_w_hat(now: Moment) -> Non
 
 @every_moment
 def test_correction_is_added_in_every_pair_retained_or_not(now: Moment) -> None:
-    before = now.learner._state()["bias"][0].copy()
+    before = now.learner.state()["bias"][0].copy()
     retained = set()
     for pair in pairs(now, rows(seed=2, rounds=2)):
-        state = pair.after._state()
+        state = pair.after.state()
         expected = np.zeros(K)
         if now.graph.arms_without_self_loop:
             special = pair.after.special_arm
@@ -270,7 +270,7 @@ def test_frequency_estimate_is_unbiased(now: Moment) -> None:
     length = now.learner.algorithm.to_json()["epoch_length"]
     mean, total, values = np.zeros(K), 0.0, set()
     for probability, frequency_side, _, after in epochs_ends(now, length // 2):
-        w_hat = after._state()["denominators"] - 1.5 * GAMMA
+        w_hat = after.state()["denominators"] - 1.5 * GAMMA
         sample = np.mean([now.r_next[c] @ now.adjacency / 2 for c in frequency_side], axis=0)
         assert_exact(w_hat, sample)
         mean += probability * w_hat
@@ -293,7 +293,7 @@ def test_selector_and_denominators_come_from_disjoint_samples(now: Moment) -> No
         special = after.special_arm
         mass = np.mean([now.r_next[c] for c in loss_side], axis=0)
         assert special == int(np.argmax(mass[:2]))
-        rounded = tuple(after._state()["denominators"].round(12).tolist())
+        rounded = tuple(after.state()["denominators"].round(12).tolist())
         assert selected.setdefault(tuple(sorted(loss_side)), special) == special
         assert denominators.setdefault(tuple(sorted(frequency_side)), rounded) == rounded
         joint[special, rounded] = joint.get((special, rounded), 0.0) + probability
@@ -407,8 +407,8 @@ def test_policies_do_not_change_when_all_arms_of_a_context_are_shifted(
         decision = learner.act(t % M)
         learner.learn(decision, losses[list(decision.revealed)])
     shifted = clone(learner)
-    estimates = shifted._state()["estimates"]
-    per_context = "bias" not in shifted._state()
+    estimates = shifted.state()["estimates"]
+    per_context = "bias" not in shifted.state()
     estimates += np.array([[1000.0], [-7.0]]) if per_context else np.array([1000.0, -7.0])
     for c in range(M):
         policy = learner.policy(c)

@@ -123,7 +123,7 @@ def test_the_shortest_horizons_play(algorithm: CrossGraph | SchneiderZimmert, ho
         decision = learner.act(t % 2)
         learner.learn(decision, np.ones((len(decision.revealed), 2)))
     assert learner.policy(0).sum() == pytest.approx(1, abs=1e-12)
-    assert learner._state()["denominators"].min() > 0
+    assert learner.state()["denominators"].min() > 0
 
 
 # -------------------------------------------------------------------------------- by hand, by none

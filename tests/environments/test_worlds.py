@@ -161,7 +161,7 @@ def test_an_error_names_the_builder(name: str) -> None:
 
 @pytest.mark.parametrize("world", [first_price, newsvendor, posted_price, spam])
 def test_contexts_without_end_have_no_list_of_best_arms(world: Callable[..., Any]) -> None:
-    with pytest.raises(InvalidParameterError, match="feature vectors without end"):
+    with pytest.raises(InvalidParameterError, match="continuous feature vectors"):
         _ = world(100).best_arms
 
 

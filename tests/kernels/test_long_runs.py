@@ -51,7 +51,7 @@ def played(algorithm: Algorithm, graph: FeedbackGraph, rounds: int) -> Any:
 )
 def test_ten_million_rounds(algorithm: Algorithm) -> None:
     learner = played(algorithm, graphs.apple_tasting(), 10_000_000)
-    for name, array in learner._state().items():
+    for name, array in learner.state().items():
         assert np.isfinite(array).all(), name
     policy = learner.policy(0)
     assert policy.sum() == pytest.approx(1, abs=1e-12)
@@ -69,7 +69,7 @@ def test_extreme_learning_rates(eta: float, graph: FeedbackGraph) -> None:
         PerContextExp3(eta=eta),
     ):
         learner = played(algorithm, graph, STRETCH)
-        for name, array in learner._state().items():
+        for name, array in learner.state().items():
             assert np.isfinite(array).all(), (algorithm.id, name)
         policy = learner.policy(0)
         assert (policy >= 0).all()
@@ -84,7 +84,7 @@ def test_extreme_exploration_and_pessimism(value: float) -> None:
         CrossGraphKnown(eta=0.1, gamma=value, rho=rho, beta=value),
     ):
         learner = played(algorithm, graphs.loopless_clique(4), STRETCH)
-        for name, array in learner._state().items():
+        for name, array in learner.state().items():
             assert np.isfinite(array).all(), (algorithm.id, name)
         assert learner.policy(0).sum() == pytest.approx(1, abs=1e-12)
 
@@ -158,7 +158,7 @@ def test_relabelling_arms_and_contexts_relabels_the_estimates(
 def test_the_largest_correction_over_the_smallest_exploration_stays_finite() -> None:
     algorithm = CrossGraph(eta=1e100, gamma=1e-100, rho=0.1, beta=1e100, epoch_length=2)
     learner = played(algorithm, graphs.loopless_clique(3), STRETCH)
-    assert np.isfinite(learner._state()["bias"]).all()
+    assert np.isfinite(learner.state()["bias"]).all()
     assert learner.policy(0).sum() == pytest.approx(1, abs=1e-12)
 
 

@@ -27,8 +27,8 @@ every_form = pytest.mark.parametrize(("problem", "losses"), FORMS.values(), ids=
 def test_a_context_reads_its_own_losses(problem: Problem, losses: Any) -> None:
     rows = RNG.random((3, problem.form.columns))
     for context in range(5):
-        readout = problem.form.readout(context)
-        assert readout.context == context
+        plain, readout = problem.form.read(context)
+        assert plain == context
         np.testing.assert_allclose(readout.losses(rows, range(3)), losses(rows)[context])
         np.testing.assert_allclose(
             readout.losses(rows[[2, 0]], [2, 0]), losses(rows)[context, [2, 0]]
@@ -36,14 +36,14 @@ def test_a_context_reads_its_own_losses(problem: Problem, losses: Any) -> None:
 
 
 @every_form
-def test_a_stretch_reads_like_its_contexts(problem: Problem, losses: Any) -> None:
+def test_a_batch_reads_like_its_contexts(problem: Problem, losses: Any) -> None:
     del losses
     contexts = np.array([3, 0, 0, 4])
     block = problem.form.block(contexts)
     for i, context in enumerate(contexts):
         readout = problem.form.readout(int(context))
-        assert block.first[i] == readout.first
-        np.testing.assert_array_equal(block.table[block.entry[i]], readout.values)
+        assert block.offset[i] == readout.offset
+        np.testing.assert_array_equal(block.table[block.entry[i]], readout.coefficients)
 
 
 @every_form
@@ -61,10 +61,10 @@ def test_a_problem_comes_back_from_its_json_form(problem: Problem, losses: Any) 
 def test_vectors_read_with_their_own_numbers() -> None:
     form = Problem(G, features=2).form
     rows = RNG.random((3, 2))
-    readout = form.readout([0.5, 2.0])
-    assert readout.context == (0.5, 2.0)
+    plain, readout = form.read([0.5, 2.0])
+    assert plain == (0.5, 2.0)
     np.testing.assert_allclose(readout.losses(rows, range(3)), rows @ [0.5, 2.0])
-    with pytest.raises(InvalidParameterError, match="without end"):
+    with pytest.raises(InvalidParameterError, match="continuous"):
         form.support()
 
 

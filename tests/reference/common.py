@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +36,18 @@ class EpochTrace(Trace):
     denominators: list[Floats]  # (K,) W_e
     special_arms: list[int]  # j_e, or NO_ARM
     snapshots: list[Floats]  # (M, K) s_{e,c}
+
+
+class Reference(NamedTuple):
+    """How the tests find the transcription of a registered algorithm, by its id.
+
+    `arguments(algorithm, problem, nu)` returns the parameters of `run`; nu is the distribution of
+    contexts. `by_hand` are parameters with which the algorithm is tried besides its defaults.
+    """
+
+    run: Callable[..., Trace]
+    arguments: Callable[[Any, Any, Floats], dict[str, Any]]
+    by_hand: dict[str, Any]
 
 
 def softmax(cumulative: Floats, eta: float) -> Floats:

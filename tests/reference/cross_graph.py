@@ -1,5 +1,7 @@
 """Algorithm 2 (alg:unknown): unknown context distribution, graphical feedback."""
 
+from typing import Any
+
 import numpy as np
 
 from .common import (
@@ -9,6 +11,7 @@ from .common import (
     Floats,
     Ints,
     Losses,
+    Reference,
     arms_without_self_loop,
     draw,
     mix,
@@ -137,3 +140,17 @@ def run(
         special_arms=[j[e] for e in range(2, E + 1)],
         snapshots=[s[e] for e in range(2, E + 1)],
     )
+
+
+def arguments(algorithm: Any, problem: Any, nu: Floats) -> dict[str, Any]:
+    """Return the parameters of `run` for a problem."""
+    del nu
+    p = algorithm.parameters(problem)
+    return {"eta": p.eta, "gamma": p.gamma, "rho": p.rho, "beta": p.beta, "L": p.epoch_length}
+
+
+REFERENCES = {
+    "cross-graph": Reference(
+        run, arguments, {"eta": 0.3, "gamma": 0.02, "rho": 0.1, "beta": 0.05, "epoch_length": 6}
+    )
+}

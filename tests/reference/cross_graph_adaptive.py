@@ -1,8 +1,20 @@
 """The adaptive learner, written out from its formulas: all contexts, all arms, every round."""
 
+from typing import Any
+
 import numpy as np
 
-from .common import Bools, Floats, Ints, Losses, Trace, arms_without_self_loop, draw, softmax
+from .common import (
+    Bools,
+    Floats,
+    Ints,
+    Losses,
+    Reference,
+    Trace,
+    arms_without_self_loop,
+    draw,
+    softmax,
+)
 from .graphs import in_mass
 
 
@@ -130,3 +142,18 @@ def run(
             gaps += max(0.0, float(r @ lhat[c]) - mixed)
 
     return Trace(arms=arms, losses=incurred, probabilities=probabilities, cumulative=cumulative)
+
+
+def arguments(algorithm: Any, problem: Any, nu: Floats) -> dict[str, Any]:
+    """Return the parameters of `run`: they do not depend on the problem."""
+    del problem, nu
+    return {name: value for name, value in algorithm.to_json().items() if name != "id"}
+
+
+REFERENCES = {
+    "cross-graph-adaptive": Reference(
+        run,
+        arguments,
+        {"half_life": 50.0, "rate": 0.5, "exploration": 3.0, "recency": 2.0, "anchored": True},
+    )
+}

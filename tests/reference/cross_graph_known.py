@@ -1,5 +1,7 @@
 """Algorithm 1 (alg:known): the context distribution nu is known."""
 
+from typing import Any
+
 import numpy as np
 
 from .common import (
@@ -8,6 +10,7 @@ from .common import (
     Floats,
     Ints,
     Losses,
+    Reference,
     Trace,
     arms_without_self_loop,
     draw,
@@ -70,3 +73,15 @@ def run(
             cumulative[:, j] += beta / u[j]
 
     return Trace(arms=arms, losses=incurred, probabilities=probabilities, cumulative=cumulative)
+
+
+def arguments(algorithm: Any, problem: Any, nu: Floats) -> dict[str, Any]:
+    """Return the parameters of `run` for a problem."""
+    return {"nu": nu, **algorithm.parameters(problem)._asdict()}
+
+
+REFERENCES = {
+    "cross-graph-known": Reference(
+        run, arguments, {"eta": 0.3, "gamma": 0.02, "rho": 0.1, "beta": 0.05}
+    )
+}

@@ -1,8 +1,10 @@
 """OBPC-Graph and OBPC-Exp3: one learner per context, no cross-learning (Section "Experiments")."""
 
+from typing import Any
+
 import numpy as np
 
-from .common import Bools, Floats, Ints, Losses, Trace, draw, softmax
+from .common import Bools, Floats, Ints, Losses, Reference, Trace, draw, softmax
 from .graphs import in_mass, singleton
 
 
@@ -57,3 +59,15 @@ def run_exp3(
     where the graph has no self-loop.
     """
     return run_graph(singleton(len(adjacency)), losses, contexts, uniforms, eta=eta)
+
+
+def arguments(algorithm: Any, problem: Any, nu: Floats) -> dict[str, Any]:
+    """Return the parameters of either run for a problem."""
+    del nu
+    return {"eta": algorithm.learning_rate(problem)}
+
+
+REFERENCES = {
+    "obpc-graph": Reference(run_graph, arguments, {"eta": 0.4}),
+    "obpc-exp3": Reference(run_exp3, arguments, {"eta": 0.2}),
+}

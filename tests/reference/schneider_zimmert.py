@@ -1,7 +1,9 @@
 """SZ-Context: cross-learning that ignores the graph (Section "Experiments")."""
 
+from typing import Any
+
 from . import cross_graph
-from .common import Bools, EpochTrace, Floats, Ints, Losses
+from .common import Bools, EpochTrace, Floats, Ints, Losses, Reference
 from .graphs import singleton
 
 
@@ -32,3 +34,15 @@ def run(
         beta=0.0,
         L=L,
     )
+
+
+def arguments(algorithm: Any, problem: Any, nu: Floats) -> dict[str, Any]:
+    """Return the parameters of `run` for a problem."""
+    del nu
+    p = algorithm.parameters(problem)
+    return {"eta": p.eta, "gamma": p.gamma, "L": p.epoch_length}
+
+
+REFERENCES = {
+    "sz-context": Reference(run, arguments, {"eta": 0.3, "gamma": 0.02, "epoch_length": 4})
+}

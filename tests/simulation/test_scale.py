@@ -214,7 +214,7 @@ def test_single_precision_halves_the_table_and_stays_close() -> None:
         assert ours.arm == theirs.arm
         for learner, decision in ((single, ours), (exact, theirs)):
             learner.learn(decision, double.losses(t)[list(decision.revealed)])
-    small, large = single._state()["estimates"], exact._state()["estimates"]
+    small, large = single.state()["estimates"], exact.state()["estimates"]
     assert small.nbytes * 2 == large.nbytes
     additions = 2_000 / 2
     np.testing.assert_allclose(small, large, rtol=float(additions * np.finfo(np.float32).eps / 2))

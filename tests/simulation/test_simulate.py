@@ -17,9 +17,15 @@ from crossbandit.environments import (
     from_coefficients,
     from_table,
     paper_benchmark,
+    stochastic,
 )
 from crossbandit.environments.environment import LONGEST_BATCH
-from crossbandit.errors import InvalidLossesError, InvalidParameterError
+from crossbandit.errors import (
+    CheckFailedError,
+    CrossbanditError,
+    InvalidLossesError,
+    InvalidParameterError,
+)
 from crossbandit.kernels.rounds import LossBlock
 from crossbandit.simulation import progress
 from crossbandit.types import Floats
@@ -345,3 +351,34 @@ def test_the_same_environment_can_be_simulated_in_several_threads() -> None:
         thread.join()
     for seed in range(4):
         np.testing.assert_array_equal(found[seed], expected[seed])
+
+
+# --------------------------------------------------------------------------------- pseudo-regret
+
+
+def test_pseudo_regret_is_the_sum_of_the_gaps_of_the_arms_played() -> None:
+    environment = stochastic(graphs.threshold(4), 700, contexts=3, gap=0.2, table_seed=3)
+    run = simulate(CrossGraph(), environment, seed=1)
+    means = np.array([environment.expected_block(0, 1).base[0]])[0]
+    readouts = [environment.problem.form.readout(c).losses(means, range(4)) for c in range(3)]
+    gaps = np.array([own - own.min() for own in readouts])
+    expected = np.cumsum(gaps[run.contexts, run.arms])
+    np.testing.assert_allclose(run.pseudo_regret, expected, atol=1e-12)
+    assert abs(run.pseudo_regret[-1] - run.final_regret) > 1e-3  # the noise of the losses
+
+
+def test_pseudo_regret_needs_expected_losses() -> None:
+    run = simulate(CrossGraph(), ENVIRONMENT, seed=1)
+    with pytest.raises(CrossbanditError, match="does not tell its expected losses"):
+        _ = run.pseudo_regret
+
+
+def test_a_learner_that_plays_no_rounds_of_a_batch_is_refused() -> None:
+    class Stuck(CrossGraph):
+        def start(self, problem: Any, *, seed: Any) -> Any:
+            learner: Any = super().start(problem, seed=seed)
+            learner.simulate = lambda rounds: 0 * len(rounds)
+            return learner
+
+    with pytest.raises(CheckFailedError, match="must return how many rounds it played"):
+        simulate(Stuck(), ENVIRONMENT, seed=1)

@@ -32,7 +32,6 @@ def install(mistake: Mistake, folder: Path, monkeypatch: pytest.MonkeyPatch) -> 
     The subject's class is new, so that nothing remembered about another one is taken for its own.
     """
     monkeypatch.setattr(epoch_learner, "epochs", changed_kernel(mistake, folder))
-    monkeypatch.setattr(epoch_learner, "resolved", _as_it_is)
     monkeypatch.setattr(epoch_learner, "empty_state", _roomy(epoch_learner.empty_state))
     wrong: type[CrossGraph] = type("Mutant", (CrossGraph,), {})
     return wrong()
@@ -53,10 +52,6 @@ def changed_kernel(mistake: Mistake, folder: Path) -> ModuleType:
     return module
 
 
-def _as_it_is(function: Callable[..., Any], *_: Any) -> Callable[..., Any]:
-    return function
-
-
 def _roomy(original: Callable[..., EpochState]) -> Callable[..., EpochState]:
     """Make room for one more snapshot than the kernel needs: a late one has to wait somewhere."""
 
@@ -75,24 +70,24 @@ LATE_SNAPSHOT = Mistake(
     (
         ("return 1 + (epoch & 1)", "return 1 + epoch % 3"),
         (
-            "following = _slot(state.counters[EPOCH] + 1)",
-            "following = _slot(state.counters[EPOCH] + 2)",
+            "following = _slot(state.epoch[0] + 1)",
+            "following = _slot(state.epoch[0] + 2)",
         ),
     ),
 )
 UNMIXED_SNAPSHOT = Mistake(
     "r_e without uniform mixing",
     (
-        ("available, eta, rho, snapshot)", "available, eta, 0.0, snapshot)"),
-        ("available, eta, rho, upcoming)", "available, eta, 0.0, upcoming)"),
+        ("readout, eta, rho, snapshot)", "readout, eta, 0.0, snapshot)"),
+        ("readout, eta, rho, upcoming)", "readout, eta, 0.0, upcoming)"),
     ),
 )
 SELECTOR_ON_FREQUENCY_SAMPLE = Mistake(
     "the selector computed on the frequency sample",
     (
         (
-            "round_of_pair, first, values, available, state.mass)",
-            "1 - round_of_pair, first, values, available, state.mass)",
+            "_count(state, parameters, round_of_pair, readout, state.mass)",
+            "_count(state, parameters, 1 - round_of_pair, readout, state.mass)",
         ),
     ),
 )

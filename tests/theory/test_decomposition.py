@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from crossbandit import CrossGraph, Problem, SchneiderZimmert, graphs, simulate
+from crossbandit.algorithms import PendingDecision
 from crossbandit.algorithms.epoch_learner import EpochLearner
-from crossbandit.algorithms.learner import Ticket
 from crossbandit.environments import (
     BlockEnvironment,
     UniformVectors,
@@ -204,10 +204,10 @@ class LateSnapshot(EpochLearner):
 
     _older: Floats | None = None
 
-    def _play(self, ticket: Ticket) -> float:
-        probability = super()._play(ticket)
-        if ticket.round > 0 and ticket.round % self.parameters.epoch_length == 0:
-            epoch = ticket.round // self.parameters.epoch_length
+    def play(self, pending: PendingDecision) -> float:
+        probability = super().play(pending)
+        if pending.round > 0 and pending.round % self.parameters.epoch_length == 0:
+            epoch = pending.round // self.parameters.epoch_length
             slot = self._epoch.estimates[1 + (epoch + 1) % 2]
             newest = slot.copy()
             slot[:] = 0.0 if self._older is None else self._older
@@ -225,9 +225,9 @@ class MissingTwo(EpochLearner):
 class WrongSample(EpochLearner):
     """Selects the special arm by the frequency rounds."""
 
-    def _play(self, ticket: Ticket) -> float:
+    def play(self, pending: PendingDecision) -> float:
         self._epoch.mass[:] = self._epoch.frequency
-        return super()._play(ticket)
+        return super().play(pending)
 
 
 class MovedDenominator(EpochLearner):
@@ -343,7 +343,7 @@ def test_uniform_numbers_are_four_a_pair() -> None:
     for t in range(10):
         learner.act(t % 3)
     expected = stream(5, "learner").random(21)[20]
-    assert learner._generator.random() == expected
+    assert learner.generator.random() == expected
 
 
 def test_quick_statements_pass_for_the_shipped_learner() -> None:

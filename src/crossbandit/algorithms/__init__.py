@@ -6,7 +6,8 @@ from crossbandit.algorithms.checkpoints import load
 from crossbandit.algorithms.cross_graph import CrossGraph
 from crossbandit.algorithms.cross_graph_adaptive import CrossGraphAdaptive
 from crossbandit.algorithms.cross_graph_known import CrossGraphKnown
-from crossbandit.algorithms.learner import Decision, Learner, Ticket
+from crossbandit.algorithms.decisions import Decision, PendingDecision
+from crossbandit.algorithms.learner import Learner
 from crossbandit.algorithms.per_context_exp3 import PerContextExp3
 from crossbandit.algorithms.per_context_graph import PerContextGraph
 from crossbandit.algorithms.schneider_zimmert import SchneiderZimmert
@@ -18,10 +19,10 @@ __all__ = [
     "CrossGraphKnown",
     "Decision",
     "Learner",
+    "PendingDecision",
     "PerContextExp3",
     "PerContextGraph",
     "SchneiderZimmert",
-    "Ticket",
     "from_json",
     "load",
     "register",

@@ -24,6 +24,11 @@ class Algorithm(ABC):
 
     A parameter that is None is set by the algorithm's tuning rule when a learner starts; one that
     is given wins over the rule.
+
+    Attributes:
+        id: The name by which study files and `from_json` know the algorithm.
+        needs_context_distribution: Whether the problem must carry the distribution of contexts.
+        takes_availability: Whether `act` may be told which arms are available.
     """
 
     id: ClassVar[str]
@@ -31,29 +36,57 @@ class Algorithm(ABC):
     takes_availability: ClassVar[bool] = True
 
     @abstractmethod
-    def start(self, problem: Problem, *, seed: Seed) -> Learner:
-        """Return a learner at round 0 of `problem`."""
+    def start(self, problem: Problem, *, seed: Seed) -> Learner[Any]:
+        """Start a learner at round 0.
+
+        Args:
+            problem: What is known beforehand.
+            seed: An int, a SeedSequence or a Generator.
+
+        Returns:
+            The learner.
+
+        Raises:
+            InvalidInputError: The algorithm cannot play on this problem.
+        """
 
     def require_availability(self) -> None:
-        """Raise unless this algorithm can be told which arms are available."""
+        """Check that this algorithm can be told which arms are available.
+
+        Raises:
+            InvalidParameterError: It cannot.
+        """
         if not self.takes_availability:
             raise InvalidParameterError(
                 f"{type(self).__name__} cannot be told which arms are available: it computes with "
-                "the law of the contexts, which does not say. Use CrossGraph or CrossGraphAdaptive."
+                "the context distribution, which does not say. Use CrossGraph or "
+                "CrossGraphAdaptive."
             )
 
     def given(self, *names: str) -> dict[str, Any]:
-        """Return those of the named parameters that were given by hand."""
+        """Return those of the named parameters that were given by hand.
+
+        Args:
+            *names: Names of parameters.
+        """
         values = {name: getattr(self, name) for name in names}
         return {name: value for name, value in values.items() if value is not None}
 
     def settle(self, check: Callable[[str, str, object], Any], *names: str) -> None:
-        """Check those of the named parameters that were given, and keep them as plain numbers."""
+        """Check those of the named parameters that were given, and keep them as plain numbers.
+
+        Args:
+            check: Takes an owner, a name and a value; returns the value as a plain number.
+            *names: Names of parameters.
+        """
         for name, value in self.given(*names).items():
             object.__setattr__(self, name, check(type(self).__name__, name, value))
 
     def to_json(self) -> dict[str, Any]:
         """Return the id and the parameters, in a form that `json` can write.
+
+        Returns:
+            A dict of plain numbers and strings.
 
         >>> from crossbandit import CrossGraph
         >>> CrossGraph(eta=0.01).to_json()["id"]
@@ -87,6 +120,15 @@ def register(algorithm: _Registered) -> _Registered:
 
 def from_json(data: dict[str, Any]) -> Algorithm:
     """Return the algorithm that `Algorithm.to_json` wrote.
+
+    Args:
+        data: The id and the parameters.
+
+    Returns:
+        The algorithm.
+
+    Raises:
+        InvalidParameterError: No algorithm has this id, or it has no such parameter.
 
     >>> from crossbandit import CrossGraph
     >>> from_json(CrossGraph(eta=0.01).to_json()) == CrossGraph(eta=0.01)

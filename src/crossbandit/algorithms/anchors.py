@@ -1,4 +1,4 @@
-"""Which arms may be measured against another: those that a graph shows together."""
+"""Which arms may be measured against another: those that a graph reveals together."""
 
 from __future__ import annotations
 

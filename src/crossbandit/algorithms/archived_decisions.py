@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from crossbandit.algorithms.archive import check_finite
-from crossbandit.algorithms.learner import Ticket
+from crossbandit.algorithms.decisions import PendingDecision
+from crossbandit.losses.forms import restricted
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -23,7 +24,7 @@ _Object = TypeVar("_Object")
 
 def write_pending(
     learner: Learner,
-    roles: Mapping[str, list[Ticket]],
+    roles: Mapping[str, list[PendingDecision]],
     members: dict[str, npt.NDArray[Any]],
 ) -> dict[str, Any]:
     """Write each pending decision once, and each vector of weights once, however many share it.
@@ -57,7 +58,7 @@ def write_pending(
         "decisions": [
             [
                 decision.round,
-                decision.readout.context,
+                decision.context,
                 decision.arm,
                 decision.learner,
                 weights_position.get(id(decision.weights)),
@@ -76,7 +77,7 @@ def read_pending(
     learner: Learner,
     roles: Collection[str],
     arrays: Mapping[str, npt.NDArray[Any]],
-) -> dict[str, list[Ticket]]:
+) -> dict[str, list[PendingDecision]]:
     """Return what `write_pending` wrote.
 
     Args:
@@ -94,14 +95,14 @@ def read_pending(
     check_finite("pending.rows", all_rows)
     masks = _table("pending.available", problem.arms, arrays, np.bool_)
     pending, used, masks_used = [], 0, 0
-    for round_, context, arm, made_by, weights, count, baseline, restricted in data["decisions"]:
+    for round_, context, arm, made_by, weights, count, baseline, limited in data["decisions"]:
         _check_index("round", round_, learner.round)
         _check_index("arm", arm, problem.arms)
-        readout = problem.form.readout(tuple(context) if isinstance(context, list) else context)
-        if restricted:
-            readout = readout.restricted(masks[masks_used], problem.arms)
+        plain, readout = problem.form.read(context)
+        if limited:
+            readout = restricted(readout, masks[masks_used], problem.arms)
             masks_used += 1
-        decision = Ticket(round_, readout, arm, str(made_by))
+        decision = PendingDecision(round_, plain, readout, arm, str(made_by))
         decision.baseline = None if baseline is None else float(baseline)
         if weights is not None:
             _check_index("weights", weights, len(all_weights))
@@ -109,7 +110,7 @@ def read_pending(
             _check_weights(learner, decision)
         if count is not None:
             _check_index("row", count, len(all_rows) - used + 1)
-            decision.rows = all_rows[used : used + count]
+            decision.rows = all_rows[used : used + count].copy()
             used += count
             if count != len(learner.reveals(arm)):
                 raise ValueError(f"round {round_} has losses of {count} arms")
@@ -129,7 +130,7 @@ def _check_index(name: str, value: object, size: int) -> None:
         raise ValueError(f"a pending decision has the {name} {value!r} of {size}")
 
 
-def _check_weights(learner: Learner, decision: Ticket) -> None:
+def _check_weights(learner: Learner, decision: PendingDecision) -> None:
     """Raise ValueError unless the weights of revealed arms are finite; no others are used."""
     weights = decision.weights
     if weights is None or np.isfinite(weights).all():

@@ -16,8 +16,10 @@ from crossbandit.algorithms import archive
 from crossbandit.algorithms.algorithm import from_json
 from crossbandit.algorithms.archive import check_finite
 from crossbandit.algorithms.archived_decisions import NAMES, read_pending, write_pending
+from crossbandit.algorithms.version_2 import upgraded
 from crossbandit.errors import CheckpointError, CrossbanditError, OutOfMemoryError
 from crossbandit.problem import Problem
+from crossbandit.validation import integer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,14 +31,6 @@ if TYPE_CHECKING:
 
 FORMAT = "crossbandit-learner"
 VERSION = 3
-
-# What version 2 called the members of an archive, and what they are called now. A tuple of names
-# stands for the entries of an array that have become arrays of their own.
-MEMBERS_OF_VERSION_2: dict[str, str | tuple[str, ...]] = {
-    "tickets.available": "pending.available",
-    "tickets.rows": "pending.rows",
-    "tickets.weights": "pending.weights",
-}
 
 _KEYS = {
     "format",
@@ -90,23 +84,23 @@ def save(
         CheckpointError: The state holds NaN, or the file cannot be written. What was there before
             is unchanged.
     """
-    members = {f"state.{name}": array for name, array in learner._state().items()}
+    members = {f"state.{name}": array for name, array in learner.state().items()}
     members |= {f"{_APPLICATION}{name}": array for name, array in (arrays or {}).items()}
     header: dict[str, Any] = {
         "format": FORMAT,
         "version": VERSION,
         "ids": [*learner._former_ids, learner.id],
         "algorithm": learner.algorithm.to_json(),
-        "parameters": dict(learner._parameters()),
+        "parameters": dict(learner.tuned()),
         "round": learner.round,
         "max_pending": learner.max_pending,
-        "generator": learner._generator.bit_generator.state,
+        "generator": learner.generator.bit_generator.state,
         "notes": dict(notes or {}),
     }
     try:
         _check_saved(learner, members)
         header["problem"] = _write_problem(learner.problem, members)
-        header["pending"] = write_pending(learner, learner._tickets(), members)
+        header["pending"] = write_pending(learner, learner.remembered(), members)
     except ValueError as error:
         raise CheckpointError(
             f"{owner}.save does not write a broken state: {error}. Nothing was written; go back to "
@@ -151,7 +145,7 @@ def load_checkpoint(path: str | os.PathLike[str]) -> Checkpoint:
     _check_version(path, header)
     try:
         if header["version"] == 2:
-            header, arrays = _upgraded(header, arrays)
+            header, arrays = upgraded(header, arrays)
         return _restore(header, arrays, size)
     except OutOfMemoryError:  # the file is right, and this machine is too small
         raise
@@ -172,12 +166,11 @@ def _restore(header: dict[str, Any], arrays: dict[str, npt.NDArray[Any]], size: 
         if problem.arms * problem.form.columns <= size:
             raise
         raise ValueError("it claims more estimates than a file of its size can hold") from error
-    _fill(learner._state(), arrays)
-    if learner.round != header["round"] or not 0 <= learner.round <= _LAST_ROUND:
-        raise ValueError(f"its round is {header['round']!r}, or {learner.round}")
-    roles = learner._tickets().keys()
-    learner._restore_tickets(read_pending(header["pending"], learner, roles, arrays))
-    learner._generator.bit_generator.state = header["generator"]
+    _fill(learner.state(), arrays, scratch_missing=header["version"] < VERSION)
+    learner.round = integer("checkpoint", "round", header["round"], at_least=0, at_most=_LAST_ROUND)
+    roles = learner.remembered().keys()
+    learner.restore(read_pending(header["pending"], learner, roles, arrays))
+    learner.generator.bit_generator.state = header["generator"]
     learner._former_ids = [str(former) for former in header["ids"]]
     learner.max_pending = header["max_pending"]
     learner.check_state()
@@ -197,7 +190,7 @@ def _application_arrays(
     learner: Learner, arrays: Mapping[str, npt.NDArray[Any]]
 ) -> dict[str, npt.NDArray[Any]]:
     """Return the application's arrays, or refuse members that nothing asks for."""
-    known = {f"state.{name}" for name in learner._state()}
+    known = {f"state.{name}" for name in learner.state()}
     known |= {f"problem.{name}" for name in _PROBLEM_ARRAYS}
     known |= set(NAMES)
     rest = {name: array for name, array in arrays.items() if name not in known}
@@ -226,25 +219,6 @@ def _check_version(path: str | os.PathLike[str], header: dict[str, Any]) -> None
         )
 
 
-def _upgraded(
-    header: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]
-) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-    """Return what version 2 wrote as this version would have written it."""
-    pending = header.pop("tickets")
-    header["pending"] = {"decisions": pending["tickets"], "roles": pending["roles"]}
-    if "state.counters" not in arrays:  # an algorithm that the package does not have
-        raise ValueError("its version did not keep the round of this algorithm")
-    header["round"] = int(arrays["state.counters"][0])
-    renamed: dict[str, npt.NDArray[Any]] = {}
-    for name, array in arrays.items():
-        names = MEMBERS_OF_VERSION_2.get(name, name)
-        if isinstance(names, str):
-            renamed[names] = array
-        else:
-            renamed |= zip(names, array.reshape(len(names), 1), strict=True)
-    return header, renamed
-
-
 def _inconsistent(path: str | os.PathLike[str], error: Exception) -> CheckpointError:
     return CheckpointError(f"The checkpoint {os.fspath(path)!r} is inconsistent: {error}")
 
@@ -259,8 +233,8 @@ def _check_saved(learner: Learner, members: Mapping[str, npt.NDArray[Any]]) -> N
             check_finite(name, array)
     except ValueError:
         # Infinities that a learner starts with, such as the least loss of none, may be kept.
-        start = _restart(learner.algorithm, dict(learner._parameters()), learner.problem)
-        initial = {f"state.{name}": array for name, array in start._state().items()}
+        start = _restart(learner.algorithm, dict(learner.tuned()), learner.problem)
+        initial = {f"state.{name}": array for name, array in start.state().items()}
         for name, array in members.items():
             check_finite(name, array, initial.get(name))
 
@@ -285,8 +259,15 @@ def _read_problem(
     return Problem.from_json({**data, **beside})
 
 
-def _fill(state: Mapping[str, npt.NDArray[Any]], arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+def _fill(
+    state: Mapping[str, npt.NDArray[Any]],
+    arrays: Mapping[str, npt.NDArray[Any]],
+    *,
+    scratch_missing: bool,
+) -> None:
     for name, array in state.items():
+        if scratch_missing and f"state.{name}" not in arrays:
+            continue
         stored = arrays[f"state.{name}"]
         if stored.shape != array.shape or stored.dtype != array.dtype:
             raise ValueError(

@@ -1,4 +1,4 @@
-"""A learner without parameters: no horizon, no alpha, no law of contexts, no range of losses."""
+"""A learner that needs no horizon, alpha, context distribution or range of losses."""
 
 from __future__ import annotations
 
@@ -10,27 +10,20 @@ import numpy as np
 
 from crossbandit.algorithms.algorithm import Algorithm, register, require_problem
 from crossbandit.algorithms.anchors import NO_ANCHORS, anchors_of
-from crossbandit.algorithms.coordinates import play_in_coordinates
-from crossbandit.algorithms.learner import Learner, Ticket
+from crossbandit.algorithms.learner import Learner
 from crossbandit.kernels import adaptive
-from crossbandit.kernels.adaptive import (
-    ROUND,
-    AdaptiveGraph,
-    AdaptiveParameters,
-    AdaptiveState,
-)
-from crossbandit.kernels.anchors import anchored_rows
-from crossbandit.kernels.compilation import resolved
+from crossbandit.kernels.adaptive import AdaptiveGraph, AdaptiveParameters, AdaptiveState
 from crossbandit.losses.memory import zeros
 from crossbandit.validation import number, positive, reject
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     import numpy.typing as npt
 
+    from crossbandit.algorithms.decisions import PendingDecision
     from crossbandit.kernels.rounds import Rounds
-    from crossbandit.losses import LossForm
+    from crossbandit.losses import Context, LossForm, Readout
     from crossbandit.problem import Problem
     from crossbandit.streams import Seed
     from crossbandit.types import Floats
@@ -51,7 +44,7 @@ class CrossGraphAdaptive(Algorithm):
     mean, -log(sum_a r(a) exp(-eta lhat_s(a))) / eta. Unlike a sum of squares, it is not dominated
     by rare large estimates.
 
-    An arm is played for the sake of being seen only where contexts do not show it anyway. With
+    An arm is played in order to be observed only where contexts do not reveal it anyway. With
     w_t(a) a running mean of r_{s,c_s}(N_in(a)) over about the last t / recency rounds,
 
         f_t = min(1/2, exploration / sqrt(t)),  f_t(a) = f_t / K, or f_t for an arm without
@@ -131,111 +124,112 @@ class CrossGraphAdaptive(Algorithm):
         )
 
 
-class AdaptiveLearner(Learner):
+class AdaptiveLearner(Learner[CrossGraphAdaptive]):
     """A running adaptive learner.
 
-    Whatever a round teaches counts when its feedback is in: a round whose feedback never comes
-    changes nothing but the running means of what is played.
+    What a round teaches counts when its feedback is in. A round whose feedback never comes changes
+    nothing but the running means of what is played.
     """
 
-    def __init__(self, algorithm: CrossGraphAdaptive, problem: Problem, seed: Seed) -> None:
-        super().__init__(algorithm, problem, problem.graph, seed)
-        self.parameters = algorithm.parameters()
-        self._sight = _sight(problem, anchored=bool(algorithm.anchored))
-        self._adaptive = _empty_state(problem.arms, problem.form)
-        self._play_code: Callable[..., tuple[int, float, float]] | None = None
-        self._absorb_code: Callable[..., float] | None = None
+    needs_all_feedback = False  # losses are measured against their mean: a missing one is average
 
-    @property
-    def round(self) -> int:
-        return int(self._adaptive.counters[ROUND])
+    def __init__(self, algorithm: CrossGraphAdaptive, problem: Problem, seed: Seed) -> None:
+        super().__init__(algorithm, problem, seed=seed)
+        self.parameters = algorithm.parameters()
+        self._adaptive_graph = _graph_of(problem, anchored=bool(algorithm.anchored))
+        self._adaptive = _empty_state(problem.arms, problem.form)
 
     @property
     def learning_rate(self) -> float:
         """The learning rate of the round played last; 0 before any two losses have differed."""
-        gap = self._adaptive.numbers[adaptive.GAP]
+        gap = self._adaptive.gap[0]
         return float(adaptive.learning_rate(self._adaptive, self.parameters, gap))
 
-    def policy(self, context: Any, available: Any = None) -> Floats:
-        _, first, values, available = self._readout(context, available)
+    def distribution(self, context: Context, readout: Readout) -> Floats:
+        del context
         out = np.empty(self.problem.arms)
-        state, parameters = self._adaptive, self.parameters
-        adaptive.policy(state, parameters, self._sight, first, values, available, out)
+        state, graph = self._adaptive, self._adaptive_graph
+        adaptive.policy(state, self.parameters, graph, readout, self.round, out)
         return out
 
-    def _play(self, ticket: Ticket) -> float:
-        ticket.weights = np.empty(self.problem.arms)
-        arguments = (
-            self._adaptive,
-            self.parameters,
-            self._sight,
-            ticket.readout.first,
-            ticket.readout.values,
-            ticket.readout.available,
-            self._generator.random(),
-            ticket.weights,
+    def play(self, pending: PendingDecision) -> float:
+        step = (self._adaptive, self.parameters, self._adaptive_graph)
+        uniform = self.generator.random()
+        pending.arm, probability, baseline = self.call(
+            adaptive.play, *step, pending.readout, pending.round, uniform
         )
-        if self._play_code is None:
-            self._play_code = resolved(adaptive.play_and_weigh, *arguments)
-        ticket.arm, probability, base = self._play_code(*arguments)
-        ticket.baseline = None if math.isnan(base) else base
-        return probability
+        pending.baseline = None if math.isnan(baseline) else baseline
+        pending.weights = np.zeros(self.problem.arms)
+        revealed = self.revealed_arms(pending.arm)
+        self.call(adaptive.weigh, *step, revealed, pending.weights)
+        return float(probability)
 
-    def _absorb(self, ticket: Ticket, rows: Floats) -> None:
-        if ticket.weights is None:
+    def update(self, pending: PendingDecision, rows: Floats) -> None:
+        if pending.weights is None:
             return
-        arguments = (
+        self.call(
+            adaptive.learn_late,
             self._adaptive,
             self.parameters,
-            self._sight,
-            ticket.arm,
-            ticket.round,
-            ticket.readout.first,
-            ticket.readout.values,
-            ticket.readout.available,
-            ticket.weights,
-            math.nan if ticket.baseline is None else ticket.baseline,
-            rows,
+            self._adaptive_graph,
+            pending.readout,
+            pending.round,
+            self.round - 1,
+            pending.weights,
+            math.nan if pending.baseline is None else pending.baseline,
+            self.feedback(pending, rows),
         )
-        if self._absorb_code is None:
-            self._absorb_code = resolved(adaptive.absorb_rows, *arguments)
-        growth = self._absorb_code(*arguments)
-        ticket.weights = ticket.weights * growth
-        anchors = self._sight.anchors
-        if anchors.order.size > 0:
-            differences, place = np.empty_like(rows), np.empty_like(anchors.order)
-            anchored_rows(anchors, self._graph.out_ranges, ticket.arm, rows, place, differences)
-            rows = differences
-        self._add(self._adaptive.estimates[0], ticket, rows)
 
-    def _state(self) -> Mapping[str, npt.NDArray[Any]]:
+    def state(self) -> Mapping[str, npt.NDArray[Any]]:
         return self._adaptive._asdict()
 
-    def simulate(self, rounds: Rounds) -> None:
-        """Play a batch of rounds, compiled."""
-        uniforms = self._generator.random(rounds.arms.size)
+    def check_state(self) -> None:
+        state = self._adaptive
+        least, largest = float(state.least[0]), float(state.largest[0])
+        if (least, largest) == (math.inf, -math.inf):  # nothing was revealed so far
+            state.least[0] = state.largest[0] = 0.0
+        super().check_state()
+        state.least[0], state.largest[0] = least, largest
+        reference = int(state.reference[0])
+        right = 0 <= reference <= self.round
+        self.require_state("reference", right, f"a round from 0 to {self.round}", reference)
+        self.require_state("counted", state.counted[0] >= 0, "at least 0", state.counted[0])
+        self.require_state("shown", not state.shown.any(), "False for all arms", state.shown)
 
-        def play(estimates: Floats, rounds: Rounds) -> None:
-            state = self._adaptive._replace(estimates=estimates)
-            adaptive.simulate(state, self.parameters, self._sight, rounds, uniforms)
+    def simulate(self, rounds: Rounds) -> int:
+        """Play a batch of rounds, compiled.
 
-        if self._sight.anchors.order.size > 0:  # arms have coordinates of their own: no differences
-            play(self._adaptive.estimates, rounds)
-        else:
-            play_in_coordinates(self._adaptive.estimates, rounds, play)
+        Args:
+            rounds: What happens in the rounds; what was done is filled in.
+
+        Returns:
+            How many rounds were played: fewer than given if their budget was used up.
+        """
+        return self.play_batch(
+            rounds,
+            lambda uniforms: adaptive.simulate(
+                self._adaptive,
+                self.parameters,
+                self._adaptive_graph,
+                self.graph.out_ranges,
+                rounds,
+                self.round,
+                uniforms,
+            ),
+        )
 
 
 def _at_least_one_round(owner: str, name: str, value: object) -> float:
     return number(owner, name, value, at_least=1)
 
 
-def _sight(problem: Problem, *, anchored: bool) -> AdaptiveGraph:
+def _graph_of(problem: Problem, *, anchored: bool) -> AdaptiveGraph:
     shares = np.full(problem.arms, 1.0 / problem.arms)
     shares[list(problem.graph.arms_without_self_loop)] = 1.0
     # Where features differ from arm to arm, rows of two arms have no difference.
     comparable = anchored and problem.form.shape[0] == 1
     anchors = anchors_of(problem.graph) if comparable else NO_ANCHORS
-    return AdaptiveGraph(problem.graph.in_ranges, problem.graph.out_ranges, shares, anchors)
+    return AdaptiveGraph(problem.graph.in_ranges, shares, anchors)
 
 
 def _empty_state(arms: int, form: LossForm) -> AdaptiveState:
@@ -244,14 +238,21 @@ def _empty_state(arms: int, form: LossForm) -> AdaptiveState:
         bias=np.zeros((1, arms)),
         played=np.zeros(arms),
         masses=np.ones(arms),
-        numbers=np.array([0.0, 0.0, math.inf, -math.inf, 0.0, 0.0]),
-        counters=np.zeros(2, dtype=np.int64),
+        counted=np.zeros(1),
+        gap=np.zeros(1),
+        least=np.full(1, math.inf),
+        largest=np.full(1, -math.inf),
+        lost=np.zeros(1),
+        lost_weight=np.zeros(1),
+        reference=np.zeros(1, dtype=np.int64),
         weights=np.zeros(arms),
         softmax=np.zeros(arms),
         chosen=np.zeros(arms),
-        revealed=np.zeros(arms),
+        losses=np.zeros(arms),
         inferred=np.zeros(arms),
         shown=np.zeros(arms, dtype=np.bool_),
-        lumps=np.zeros(arms),
+        pooled=np.zeros(arms),
         sums=np.zeros((2, arms + 1)),
+        revealed=np.zeros(arms, dtype=np.int64),
+        place=np.zeros(arms, dtype=np.int64),
     )

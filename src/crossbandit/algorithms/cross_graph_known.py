@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from crossbandit.algorithms.algorithm import Algorithm, register, require_problem
-from crossbandit.algorithms.learner import Learner, Ticket
+from crossbandit.algorithms.learner import Learner
 from crossbandit.algorithms.tuning import experiment_rate
 from crossbandit.errors import InvalidParameterError
 from crossbandit.kernels import known
-from crossbandit.kernels.known import KnownParameters, KnownState
-from crossbandit.kernels.rounds import ContextBlock
+from crossbandit.kernels.known import Knowledge, KnownParameters, KnownState
+from crossbandit.kernels.rounds import ContextBlock, add_revealed
 from crossbandit.losses.memory import zeros
 from crossbandit.validation import positive, share
 
@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from crossbandit.algorithms.decisions import PendingDecision
     from crossbandit.kernels.rounds import Rounds
-    from crossbandit.losses import LossForm
+    from crossbandit.losses import Context, LossForm, Readout
     from crossbandit.problem import Problem
     from crossbandit.streams import Seed
     from crossbandit.types import Floats
@@ -35,7 +36,7 @@ class CrossGraphKnown(Algorithm):
     """FTRL with exact observation probabilities (Algorithm 1).
 
     Every context keeps exponential weights p_{t,c} and plays r_{t,c} = (1 - rho) p_{t,c} + rho / K.
-    As the law of the contexts is known, so is the probability of observing an arm, and all rounds
+    As the context distribution is known, so is the probability of observing an arm, and all rounds
     are learned from:
 
         w_t(a) = E_c[ r_{t,c}(N_in(a)) ],    u_t = w_t + gamma,        (observation probability)
@@ -49,8 +50,9 @@ class CrossGraphKnown(Algorithm):
     Bound (Proposition 2): expected regret O~(sqrt(alpha T)) for eta, gamma, rho, beta of the order
     1 / sqrt(alpha T); that value is taken for whatever is None.
 
-    The problem must carry the law: Problem(..., context_distribution=...), or a sample of feature
-    vectors that stands for it, context_sample=.... A simulation hands over the environment's.
+    The problem must carry the distribution: Problem(..., context_distribution=...), or a sample of
+    feature vectors that stands for it, context_sample=.... A simulation hands over the
+    environment's.
 
     >>> from crossbandit import Problem, graphs
     >>> problem = Problem(
@@ -62,7 +64,7 @@ class CrossGraphKnown(Algorithm):
 
     id: ClassVar[str] = "cross-graph-known"
     needs_context_distribution: ClassVar[bool] = True
-    takes_availability: ClassVar[bool] = False  # the law of contexts says nothing of it
+    takes_availability: ClassVar[bool] = False  # the distribution does not tell
 
     eta: float | None = None
     gamma: float | None = None
@@ -78,7 +80,7 @@ class CrossGraphKnown(Algorithm):
         problem.graph.require_strongly_observable("CrossGraphKnown")
         if problem.context_distribution is None and problem.context_sample is None:
             raise InvalidParameterError(
-                "CrossGraphKnown needs the law of the contexts. Give Problem(..., "
+                "CrossGraphKnown needs the context distribution. Give Problem(..., "
                 "context_distribution=...), or context_sample=... where contexts are feature "
                 "vectors; or use CrossGraph, which does without."
             )
@@ -93,7 +95,7 @@ class CrossGraphKnown(Algorithm):
         return KnownParameters(rate, rate, min(rate, 0.5), rate)._replace(**given)
 
 
-class KnownLearner(Learner):
+class KnownLearner(Learner[CrossGraphKnown]):
     """A running Algorithm 1."""
 
     def __init__(
@@ -103,71 +105,73 @@ class KnownLearner(Learner):
         parameters: KnownParameters,
         seed: Seed,
     ) -> None:
-        super().__init__(algorithm, problem, problem.graph, seed)
+        super().__init__(algorithm, problem, seed=seed)
         self.parameters = parameters
-        self._loopless = np.asarray(problem.graph.arms_without_self_loop, dtype=np.int64)
-        self._law, self._probabilities = _support(problem)
+        loopless = np.asarray(problem.graph.arms_without_self_loop, dtype=np.int64)
+        self._knowledge = Knowledge(problem.graph.in_ranges, loopless, *_support(problem))
         self._known = _empty_state(problem.arms, problem.form)
 
-    @property
-    def round(self) -> int:
-        return int(self._known.counters[0])
-
-    def policy(self, context: Any, available: Any = None) -> Floats:
-        _, first, values, available = self._readout(context, available)
+    def distribution(self, context: Context, readout: Readout) -> Floats:
+        del context
         out = np.empty(self.problem.arms)
-        known.policy(self._known, self.parameters, first, values, available, out)
+        known.policy(self._known, self.parameters, readout, out)
         return out
 
-    def _play(self, ticket: Ticket) -> float:
-        ticket.arm, probability = known.play(
+    def play(self, pending: PendingDecision) -> float:
+        pending.arm, probability = self.call(
+            known.play,
             self._known,
             self.parameters,
-            self._graph.in_ranges,
-            self._loopless,
-            self._law,
-            self._probabilities,
-            ticket.readout.first,
-            ticket.readout.values,
-            ticket.readout.available,
-            self._generator.random(),
+            self._knowledge,
+            pending.readout,
+            self.generator.random(),
         )
-        ticket.weights = 1.0 / self._known.denominators
-        return probability
+        pending.weights = self._known.weights.copy()
+        return float(probability)
 
-    def _absorb(self, ticket: Ticket, rows: Floats) -> None:
-        self._add(self._known.estimates[0], ticket, rows)
+    def update(self, pending: PendingDecision, rows: Floats) -> None:
+        if pending.weights is not None:
+            feedback = self.feedback(pending, rows)
+            self.call(add_revealed, self._known.estimates, 0, pending.weights, feedback)
 
-    def _parameters(self) -> Mapping[str, Any]:
+    def tuned(self) -> Mapping[str, Any]:
         return self.parameters._asdict()
 
-    def _state(self) -> Mapping[str, npt.NDArray[Any]]:
+    def state(self) -> Mapping[str, npt.NDArray[Any]]:
         return self._known._asdict()
 
-    def simulate(self, rounds: Rounds) -> None:
-        """Play a batch of rounds, compiled."""
-        known.simulate(
-            self._known,
-            self.parameters,
-            self._graph.in_ranges,
-            self._graph.out_ranges,
-            self._loopless,
-            self._law,
-            self._probabilities,
+    def simulate(self, rounds: Rounds) -> int:
+        """Play a batch of rounds, compiled.
+
+        Args:
+            rounds: What happens in the rounds; what was done is filled in.
+
+        Returns:
+            How many rounds were played: fewer than given if their budget was used up.
+        """
+        return self.play_batch(
             rounds,
-            self._generator.random(rounds.arms.size),
+            lambda uniforms: known.simulate(
+                self._known,
+                self.parameters,
+                self._knowledge,
+                self.graph.out_ranges,
+                rounds,
+                uniforms,
+            ),
         )
 
 
 def _support(problem: Problem) -> tuple[ContextBlock, Floats]:
+    """Return the contexts that can occur, and their probabilities."""
     if problem.context_sample is not None:
         sample = np.asarray(problem.context_sample)
         return problem.form.block(sample), np.full(len(sample), 1.0 / len(sample))
     probabilities = np.asarray(problem.context_distribution)
     possible = np.flatnonzero(probabilities)
-    first, entry, table, available = problem.form.support()
-    law = ContextBlock(first[possible], entry[possible], table, available[possible])
-    return law, probabilities[possible]
+    offset, entry, table, available = problem.form.support()
+    support = ContextBlock(offset[possible], entry[possible], table, available[possible])
+    return support, probabilities[possible]
 
 
 def _empty_state(arms: int, form: LossForm) -> KnownState:
@@ -175,8 +179,9 @@ def _empty_state(arms: int, form: LossForm) -> KnownState:
         estimates=zeros("CrossGraphKnown", (1, arms, form.columns), form.dtype),
         bias=np.zeros((1, arms)),
         denominators=np.zeros(arms),
-        counters=np.zeros(1, dtype=np.int64),
+        weights=np.zeros(arms),
         chosen=np.zeros(arms),
         mean=np.zeros(arms),
         sums=np.zeros((2, arms + 1)),
+        revealed=np.zeros(arms, dtype=np.int64),
     )

@@ -6,150 +6,204 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossbandit.algorithms.coordinates import play_in_coordinates
-from crossbandit.algorithms.learner import Learner, Ticket
+from crossbandit.algorithms.decisions import PendingDecision
+from crossbandit.algorithms.learner import AlgorithmT, Learner
 from crossbandit.kernels import epochs
-from crossbandit.kernels.compilation import resolved
-from crossbandit.kernels.epochs import LIVE, ROUND, EpochParameters, EpochState
+from crossbandit.kernels.epochs import LIVE, EpochGraph, EpochParameters, EpochState
+from crossbandit.kernels.rounds import add_revealed, record, write_rows
 from crossbandit.losses.memory import zeros
 from crossbandit.validation import reject
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     import numpy.typing as npt
 
-    from crossbandit.algorithms.algorithm import Algorithm
     from crossbandit.graphs import FeedbackGraph
     from crossbandit.kernels.rounds import Rounds
-    from crossbandit.losses import LossForm
+    from crossbandit.losses import Context, LossForm, Readout
     from crossbandit.problem import Problem
     from crossbandit.streams import Seed
     from crossbandit.types import Floats
 
 
-class EpochLearner(Learner):
+class EpochLearner(Learner[AlgorithmT]):
     """Epochs of pairs: both rounds of a pair are played from one policy.
 
-    So whatever feedback comes in while a pair is open is held until the pair is closed.
+    So feedback that comes in while a pair is open is held until the pair is closed.
     """
 
     def __init__(
         self,
-        algorithm: Algorithm,
+        algorithm: AlgorithmT,
         problem: Problem,
         graph: FeedbackGraph,
         parameters: EpochParameters,
         seed: Seed,
     ) -> None:
-        _check_horizon(type(algorithm).__name__, problem.horizon, parameters.epoch_length)
-        super().__init__(algorithm, problem, graph, seed)
+        owner = type(algorithm).__name__
+        _check_horizon(owner, problem.horizon, parameters.epoch_length)
+        super().__init__(algorithm, problem, seed=seed, graph=graph)
         self.parameters = parameters
-        self._loopless = np.asarray(graph.arms_without_self_loop, dtype=np.int64)
-        self._epoch = empty_state(type(algorithm).__name__, problem.arms, problem.form)
-        self._weights: Floats | None = None  # 2 / W_e of the epoch that `_weights_of` names
+        loopless = np.asarray(graph.arms_without_self_loop, dtype=np.int64)
+        self._epoch_graph = EpochGraph(graph.in_ranges, loopless)
+        self._epoch = empty_state(owner, problem.arms, problem.form)
+        self._weights: Floats | None = None  # of the epoch that `_weights_of` names
         self._weights_of = -1
-        self._machine_code: Callable[..., tuple[int, float, int, bool]] | None = None
-        self._open: Ticket | None = None
-        self._held: list[Ticket] = []
-
-    @property
-    def round(self) -> int:
-        return int(self._epoch.counters[ROUND])
+        self._open: PendingDecision | None = None
+        self._held: list[PendingDecision] = []
 
     @property
     def special_arm(self) -> int | None:
         """The arm without self-loop that this epoch corrects, or None."""
-        arm = int(self._epoch.counters[epochs.SPECIAL_ARM])
+        arm = int(self._epoch.special[0])
         return None if arm < 0 else arm
 
-    def policy(self, context: Any, available: Any = None) -> Floats:
-        _, first, values, available = self._readout(context, available)
+    def distribution(self, context: Context, readout: Readout) -> Floats:
+        del context
         snapshot, out = np.empty((2, self.problem.arms))
-        epochs.policy(self._epoch, self.parameters, first, values, available, snapshot, out)
+        epoch = self.round // self.parameters.epoch_length
+        epochs.policy(self._epoch, self.parameters, readout, epoch, snapshot, out)
         return out
 
-    def _play(self, ticket: Ticket) -> float:
+    def play(self, pending: PendingDecision) -> float:
         opens = self._open is None
-        uniform = self._generator.random()
-        split, retain = (0.0, 0.0) if opens else self._generator.random(2).tolist()
-        arguments = (
+        uniform = self.generator.random()
+        split, retain = (0.0, 0.0) if opens else self.generator.random(2).tolist()
+        pending.arm, probability, loss_side, retained = self.call(
+            epochs.play,
             self._epoch,
             self.parameters,
-            self._graph.in_ranges,
-            self._loopless,
-            ticket.readout.first,
-            ticket.readout.values,
-            ticket.readout.available,
+            self._epoch_graph,
+            pending.readout,
+            pending.round,
             uniform,
             split,
             retain,
         )
-        if self._machine_code is None:
-            self._machine_code = resolved(epochs.play, *arguments)
-        ticket.arm, probability, loss_side, retained = self._machine_code(*arguments)
         if opens:
-            self._open = ticket
+            self._open = pending
         else:
-            self._close_pair(ticket, loss_side, retained=retained)
-        return probability
+            self._close_pair(pending, loss_side, retained=retained)
+        return float(probability)
 
-    def _close_pair(self, second: Ticket, loss_side: int, *, retained: bool) -> None:
+    def _close_pair(self, second: PendingDecision, loss_side: int, *, retained: bool) -> None:
         first, self._open = self._open, None
         if retained and first is not None:
             (first, second)[loss_side].weights = self._epoch_weights(second.round)
         held, self._held = self._held, []
-        for ticket in held:
-            if ticket.rows is not None:
-                self._add(self._epoch.estimates[LIVE], ticket, ticket.rows)
+        for pending in held:
+            if pending.rows is not None:
+                self._learn(pending, pending.rows)
 
     def _epoch_weights(self, round_: int) -> Floats:
+        """Return the weights of an epoch, one copy for all its decisions."""
         epoch = round_ // self.parameters.epoch_length
         if self._weights is None or self._weights_of != epoch:
-            self._weights = 2.0 / self._epoch.denominators
+            self._weights = self._epoch.weights.copy()
             self._weights_of = epoch
         return self._weights
 
-    def _absorb(self, ticket: Ticket, rows: Floats) -> None:
+    def update(self, pending: PendingDecision, rows: Floats) -> None:
         if self._open is None:
-            self._add(self._epoch.estimates[LIVE], ticket, rows)
-        elif ticket.weights is not None or ticket is self._open:
-            ticket.rows = rows.copy()
-            self._held.append(ticket)
+            self._learn(pending, rows)
+        elif pending.weights is not None or pending is self._open:
+            pending.rows = rows
+            self._held.append(pending)
 
-    def _state(self) -> Mapping[str, npt.NDArray[Any]]:
+    def _learn(self, pending: PendingDecision, rows: Floats) -> None:
+        if pending.weights is not None:
+            feedback = self.feedback(pending, rows)
+            self.call(add_revealed, self._epoch.estimates, LIVE, pending.weights, feedback)
+
+    def state(self) -> Mapping[str, npt.NDArray[Any]]:
         return self._epoch._asdict()
 
-    def _parameters(self) -> Mapping[str, Any]:
+    def check_state(self) -> None:
+        super().check_state()
+        state, length, arms = self._epoch, self.parameters.epoch_length, self.problem.arms
+        epoch, special = int(state.epoch[0]), int(state.special[0])
+        right = epoch >= 0 and epoch * length <= self.round <= (epoch + 1) * length
+        self.require_state("epoch", right, f"that of round {self.round}", epoch)
+        right = -1 <= special < arms
+        self.require_state("special", right, f"an arm from 0 to {arms - 1}, or -1", special)
+        offset = int(state.pair_offset[0])
+        last = self.problem.form.columns - state.pair_coefficients.shape[1]
+        self.require_state("pair_offset", 0 <= offset <= last, f"from 0 to {last}", offset)
+        restricted = int(state.pair_restricted[0])
+        self.require_state("pair_restricted", restricted in {0, arms}, f"0 or {arms}", restricted)
+        right = epoch == 0 or bool((state.denominators > 0).all())
+        self.require_state("denominators", right, "positive", state.denominators)
+        opened = (self._open is not None) == (self.round % 2 == 1)
+        self.require_state("open", opened, "the first of a pair, in odd rounds only", self._open)
+
+    def tuned(self) -> Mapping[str, Any]:
         return self.parameters._asdict()
 
-    def _tickets(self) -> dict[str, list[Ticket]]:
+    def remembered(self) -> dict[str, list[PendingDecision]]:
         opened = [] if self._open is None else [self._open]
-        return {**super()._tickets(), "held": self._held, "open": opened}
+        return {**super().remembered(), "held": self._held, "open": opened}
 
-    def _restore_tickets(self, roles: Mapping[str, list[Ticket]]) -> None:
-        super()._restore_tickets(roles)
+    def restore(self, roles: Mapping[str, list[PendingDecision]]) -> None:
+        super().restore(roles)
         self._held = roles["held"]
         self._open = roles["open"][0] if roles["open"] else None
 
-    def simulate(self, rounds: Rounds) -> None:
-        """Play a batch of rounds, compiled; it begins with the first round of a pair."""
+    def simulate(self, rounds: Rounds) -> int:
+        """Play a batch of rounds, compiled.
+
+        Args:
+            rounds: What happens in the rounds; what was done is filled in.
+
+        Returns:
+            How many rounds were played: fewer than given if their budget was used up.
+        """
+        done = 0
+        if self._open is not None and rounds.arms.size > 0:
+            self._play_alone(rounds)
+            done = 1
+        if done < rounds.arms.size and rounds.budget.left[0] > 0.0:
+            done += self._play_pairs(rounds.part(done, rounds.arms.size))
+        return done
+
+    def _play_pairs(self, rounds: Rounds) -> int:
+        """Play rounds that begin with the first of a pair; leave a last round alone open."""
         pairs, alone = divmod(rounds.arms.size, 2)
-        uniforms = self._generator.random(epochs.UNIFORMS_PER_PAIR * pairs + alone)
+        before = self.generator.bit_generator.state
+        played: int = epochs.simulate(
+            self._epoch,
+            self.parameters,
+            self._epoch_graph,
+            self.graph.out_ranges,
+            rounds,
+            self.round,
+            self.generator.random(4 * pairs + alone),
+        )
+        if played < rounds.arms.size:  # give back the random numbers that were not used
+            self.generator.bit_generator.state = before
+            self.generator.random(4 * (played // 2) + played % 2)
+        self.round += played
+        if played % 2 == 1:
+            i = played - 1
+            readout = rounds.readout(i)
+            self._open = PendingDecision(self.round - 1, -1, readout, int(rounds.arms[i]), self.id)
+            self.update(self._open, self._rows_of(rounds, i))
+        return played
 
-        def play(estimates: Floats, rounds: Rounds) -> None:
-            values = np.empty(rounds.contexts.table.shape[1:])
-            epochs.simulate(
-                self._epoch._replace(estimates=estimates, pair_values=values),
-                self.parameters,
-                self._graph.in_ranges,
-                self._graph.out_ranges,
-                self._loopless,
-                rounds,
-                uniforms,
-            )
+    def _play_alone(self, rounds: Rounds) -> None:
+        """Play the first of `rounds`, the second of its pair, as `act` and `learn` would."""
+        readout = rounds.readout(0)
+        number = int(rounds.numbers[0]) if rounds.numbers.size else -1
+        pending = PendingDecision(self.round, number, readout, -1, self.id)
+        self.play(pending)
+        self.round += 1
+        record(rounds, 0, pending.arm, readout)
+        self.update(pending, self._rows_of(rounds, 0))
 
-        play_in_coordinates(self._epoch.estimates, rounds, play)
+    def _rows_of(self, rounds: Rounds, i: int) -> Floats:
+        rows = np.empty((self.problem.arms, self.problem.form.columns))
+        write_rows(rounds.losses, i, rows)
+        return rows[list(self.reveals(int(rounds.arms[i])))]
 
 
 def _check_horizon(owner: str, horizon: int | None, epoch_length: int) -> None:
@@ -167,13 +221,18 @@ def empty_state(owner: str, arms: int, form: LossForm) -> EpochState:
         estimates=zeros(owner, (3, arms, form.columns), form.dtype),
         bias=np.zeros((3, arms)),
         denominators=np.zeros(arms),
+        weights=np.zeros(arms),
         frequency=np.zeros(arms),
         mass=np.zeros(arms),
         retention=np.zeros(2),
-        counters=np.array([0, 0, -1, 0, 0]),
-        pair_values=np.zeros(form.shape),
+        epoch=np.zeros(1, dtype=np.int64),
+        special=np.full(1, -1),
+        pair_offset=np.zeros(1, dtype=np.int64),
+        pair_coefficients=np.zeros(form.shape),
         pair_available=np.ones(arms, dtype=np.bool_),
+        pair_restricted=np.zeros(1, dtype=np.int64),
         snapshot=np.zeros(arms),
         chosen=np.zeros(arms),
         sums=np.zeros((2, arms + 1)),
+        revealed=np.zeros(arms, dtype=np.int64),
     )

@@ -1,119 +1,207 @@
-"""What all learners share: decisions, late feedback, validation at the door."""
+"""What all learners share: decisions, late feedback, validation, saving."""
 
 from __future__ import annotations
 
+import math
 import secrets
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Generic
 
 import numpy as np
 
-from crossbandit.errors import CheckFailedError, DecisionError, InvalidLossesError
-from crossbandit.kernels.rounds import add_revealed
+from crossbandit.algorithms.decisions import Decision, PendingDecision, compact
+from crossbandit.algorithms.feedback import check_sizes, checked_rows
+from crossbandit.algorithms.missing import FeedbackWatch
+from crossbandit.errors import CheckpointError, DecisionError
+from crossbandit.kernels.compilation import resolved
+from crossbandit.kernels.rounds import Feedback, add_revealed, feedback_without_rows, with_rows
+from crossbandit.kernels.simplex import draw
+from crossbandit.losses.forms import restricted
 from crossbandit.streams import Seed, stream
-from crossbandit.types import Floats
-from crossbandit.validation import integer, reject
+from crossbandit.types import Floats, Integers
+from crossbandit.validation import integer
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Callable, Mapping, Sequence
 
     import numpy.typing as npt
+    from typing_extensions import TypeVar
 
     from crossbandit.algorithms.algorithm import Algorithm
     from crossbandit.graphs import FeedbackGraph
-    from crossbandit.losses import Readout
-    from crossbandit.losses.readout import Context
+    from crossbandit.kernels.rounds import Rounds
+    from crossbandit.losses import Context, Readout
     from crossbandit.problem import Problem
 
+    AlgorithmT = TypeVar("AlgorithmT", bound=Algorithm, default=Any)
+else:
+    from typing import TypeVar
 
-_FLOAT = np.dtype(np.float64)  # made once: this is looked at in every round
+    AlgorithmT = TypeVar("AlgorithmT")
 
-
-class Decision(NamedTuple):
-    """One play: keep it until its feedback is in, then hand both to `learn`.
-
-    `revealed` names the arms whose losses `learn` expects, in this order. It is a `range` or a
-    tuple; both are sequences of ints.
-    """
-
-    round: int
-    context: Context
-    arm: int
-    probability: float
-    revealed: Sequence[int]
-    learner: str
-
-    def to_json(self) -> dict[str, Any]:
-        """Return a form that `json` can write, to keep a decision until its feedback is in."""
-        return {**self._asdict(), "revealed": list(self.revealed)}
-
-    @classmethod
-    def from_json(cls, data: Any) -> Decision:
-        """Return the decision that `to_json` wrote; the learner that made it will know it."""
-        if not isinstance(data, Mapping) or set(data) != set(cls._fields):
-            expected = f"what to_json wrote, a dict with the keys {', '.join(cls._fields)}"
-            reject("Decision.from_json", "data", expected, data)
-        context, revealed = data["context"], data["revealed"]
-        return cls(
-            **{
-                **data,
-                "context": tuple(context) if isinstance(context, list) else context,
-                "revealed": _compact(revealed) if isinstance(revealed, list) else revealed,
-            }
-        )
+_SAMPLES = 1000  # from which the policy of a learner that only samples is estimated
 
 
-@dataclass(slots=True)
-class Ticket:
-    """What a learner remembers of a decision whose feedback is out.
-
-    `weights` (K,), a float for each arm, are the factors with which losses will count, those of the
-    arms that are revealed; None means that the feedback of this round is not used. `baseline` is
-    what is taken off each of them first, if anything. `rows` is feedback that is in but may not
-    count yet.
-    """
-
-    round: int
-    readout: Readout
-    arm: int
-    learner: str
-    weights: Floats | None = None
-    baseline: float | None = None
-    rows: Floats | None = None
-
-
-class Learner(ABC):
+class Learner(ABC, Generic[AlgorithmT]):
     """A running algorithm: `act` on a context, then `learn` from what was revealed.
 
     Feedback may come late and out of order. The weight of a round's feedback is fixed when the
-    round is played, so lateness changes when a loss counts, never how much. Feedback may also never
-    come, as long as whether it comes does not depend on what it would have been: a learner that
-    hears of good outcomes only believes that there are no others. The latest `max_pending`
-    decisions whose feedback is out are remembered; older ones expire.
+    round is played, so lateness changes when a loss counts, never how much. The latest
+    `max_pending` pending decisions are remembered; older ones expire.
+
+    Feedback may also never come. Whether it comes must then depend neither on the losses nor on the
+    arm that was played: most learners count a missing loss as 0, so they come to prefer arms whose
+    feedback is missing. A learner that notices such arms warns with `MissingFeedbackWarning`.
+    `CrossGraphAdaptive` measures losses against their mean, so a missing loss counts as average: it
+    is not misled by feedback that is missing more often after some arms.
+
+    To write an algorithm, derive from `Learner[YourAlgorithm]` and override
+
+    - `distribution`, the policy of one context; or `sample`, with `samples_only = True`, if arms
+      can only be drawn, as in Thompson sampling;
+    - `update`, which learns from the rows of losses that a decision revealed;
+    - `state`, the arrays that hold everything learned;
+    - `play`, if a decision must carry weights, `check_state` and `tuned`, if there is need.
+
+    These may use `algorithm`, `problem`, `graph`, `generator`, `round`, `readout`, `reveals`, `add`
+    and `feedback`. `crossbandit.checks.check_algorithm` tests the result.
+
+    Args:
+        algorithm: The parameters of the algorithm.
+        problem: What is known beforehand.
+        seed: From which all random numbers are derived.
+        graph: What plays reveal; the graph of the problem if None.
+
+    Attributes:
+        algorithm: The parameters of the algorithm.
+        problem: What is known beforehand.
+        graph: What plays reveal to this learner.
+        generator: The random numbers of this learner. Use no others.
+        round: The number of rounds played, which is the number of the round to come.
+        id: Under which its decisions are known.
+        samples_only: Whether arms can be drawn, but their probabilities are not known.
+        needs_all_feedback: Whether feedback that is missing more often for some arms misleads it.
     """
 
-    _max_pending: int = 100_000
+    samples_only: ClassVar[bool] = False
+    needs_all_feedback: ClassVar[bool] = True
 
     def __init__(
-        self, algorithm: Algorithm, problem: Problem, graph: FeedbackGraph, seed: Seed
+        self,
+        algorithm: AlgorithmT,
+        problem: Problem,
+        *,
+        seed: Seed,
+        graph: FeedbackGraph | None = None,
     ) -> None:
         self.algorithm = algorithm
         self.problem = problem
+        self.graph = problem.graph if graph is None else graph
+        self.generator = stream(seed, "learner")
+        self.round = 0
         self.id = secrets.token_hex(8)
         self._former_ids: list[str] = []  # under which it was saved
-        self._graph = graph
-        self._generator = stream(seed, "learner")
-        self._pending: dict[int, Ticket] = {}
+        self._max_pending = 100_000
+        self._pending: dict[int, PendingDecision] = {}
         self._revealed: dict[int, Sequence[int]] = {}
+        self._feedback: dict[int, Feedback] = {}
+        self._machine_code: dict[str, Callable[..., Any]] = {}
+        self._watch = FeedbackWatch() if self.needs_all_feedback else None
 
-    # --- the interface -----------------------------------------------------------------------
+    # --- using a learner -----------------------------------------------------------------------
 
-    @property
-    @abstractmethod
-    def round(self) -> int:
-        """The number of the round to come, which is the number of rounds played."""
+    def act(self, context: Any, available: Any = None) -> Decision:
+        """Choose an arm.
+
+        Args:
+            context: The number of a context, or a feature vector.
+            available: Which arms may be chosen, a boolean for each; no other arm is ever played.
+                It is a part of the context. None stands for all arms.
+
+        Returns:
+            The decision: its arm, and what `learn` needs later.
+
+        Raises:
+            InvalidContextError: The problem has no such context, or no arm is available.
+            InvalidParameterError: The algorithm cannot be told which arms are available.
+        """
+        plain, readout = self._read(context, available)
+        pending = PendingDecision(self.round, plain, readout, -1, self.id)
+        probability = self.play(pending)
+        self.round = pending.round + 1
+        self._pending[pending.round] = pending
+        while len(self._pending) > self._max_pending:
+            oldest = self._pending.pop(next(iter(self._pending)))
+            if self._watch is not None:
+                self._watch.expired(oldest)
+        if self._watch is not None:
+            self._watch.made(pending, self._pending.values())
+        return Decision(
+            pending.round, plain, pending.arm, probability, self.reveals(pending.arm), self.id
+        )
+
+    def learn(self, decision: Decision, losses: Any) -> None:
+        """Learn from the losses that a decision revealed.
+
+        Args:
+            decision: What `act` returned; each decision counts once.
+            losses: One row per arm of `decision.revealed`, in that order: a number per context
+                (dense losses) or a coefficient per feature (linear losses). Or a mapping from each
+                revealed arm to its row.
+
+        Raises:
+            DecisionError: The decision is another learner's, was learned from, or has expired.
+            InvalidLossesError: Losses have another shape, are masked, not finite, or not in [0, 1].
+                Then nothing has changed.
+        """
+        pending = self._expected(decision)
+        rows = checked_rows(self.problem.form, pending, decision.revealed, losses)
+        del self._pending[pending.round]
+        self.update(pending, rows)
+
+    def expects(self, decision: Decision) -> None:
+        """Check that `learn` would take a decision now. Changes nothing.
+
+        Args:
+            decision: What `act` returned.
+
+        Raises:
+            DecisionError: The decision is another learner's, was learned from, or has expired.
+        """
+        self._expected(decision)
+
+    def policy(self, context: Any, available: Any = None) -> Floats:
+        """Return the distribution from which `act` would draw now. Changes nothing.
+
+        Args:
+            context: The number of a context, or a feature vector.
+            available: Which arms may be chosen, a boolean for each; None stands for all arms.
+
+        Returns:
+            A probability for each arm. If the learner `samples_only`, these are frequencies among
+            1,000 samples.
+
+        Raises:
+            InvalidContextError: The problem has no such context, or no arm is available.
+            InvalidParameterError: The algorithm cannot be told which arms are available.
+        """
+        plain, readout = self._read(context, available)
+        if not self.samples_only:
+            return self.distribution(plain, readout)
+        generator = np.random.default_rng(0)
+        arms = [self.sample(plain, readout, generator) for _ in range(_SAMPLES)]
+        return np.bincount(arms, minlength=self.problem.arms) / _SAMPLES
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write everything to one file. `crossbandit.load` returns a learner that resumes exactly.
+
+        Args:
+            path: Where to write it; an existing file is replaced in one step.
+        """
+        from crossbandit.algorithms.checkpoints import save
+
+        save(self, path)
 
     @property
     def pending(self) -> int:
@@ -122,248 +210,268 @@ class Learner(ABC):
 
     @property
     def max_pending(self) -> int:
-        """How many decisions are remembered while their feedback is out; may be set."""
+        """How many pending decisions are remembered; may be set."""
         return self._max_pending
 
     @max_pending.setter
     def max_pending(self, decisions: int) -> None:
         self._max_pending = integer("Learner", "max_pending", decisions, at_least=0)
 
-    def act(self, context: Any, available: Any = None) -> Decision:
-        """Choose an arm for `context`.
+    # --- what an algorithm overrides -----------------------------------------------------------
 
-        `available`, a boolean for each arm, says which arms may be chosen: no other is ever
-        played. It is a part of the context, and None stands for all arms.
+    def distribution(self, context: Context, readout: Readout) -> Floats:
+        """Return the policy of a context. Override it unless arms can only be sampled.
+
+        Args:
+            context: The context: a number, or a tuple of features.
+            readout: How the context reads rows, and which arms are available.
+
+        Returns:
+            A probability for each arm; 0 for those that are not available.
         """
-        ticket = Ticket(self.round, self._readout(context, available), -1, self.id)
-        probability = self._play(ticket)
-        self._pending[ticket.round] = ticket
-        while len(self._pending) > self._max_pending:
-            del self._pending[next(iter(self._pending))]
-        return Decision(
-            ticket.round,
-            ticket.readout.context,
-            ticket.arm,
-            probability,
-            self.reveals(ticket.arm),
-            self.id,
+        raise NotImplementedError(
+            f"{type(self).__name__} must override distribution, or set samples_only = True and "
+            "override sample."
         )
 
-    def learn(self, decision: Decision, losses: Any) -> None:
-        """Learn from the losses that a decision revealed.
+    def sample(self, context: Context, readout: Readout, generator: np.random.Generator) -> int:
+        """Draw an arm. Override it if `samples_only` is True.
 
-        `losses` has one row per arm of `decision.revealed`, in that order: a number per context
-        (dense losses) or a coefficient per feature (linear losses). A mapping from each revealed
-        arm to its row will do as well. Whatever is wrong with either raises, and changes nothing.
+        Args:
+            context: The context: a number, or a tuple of features.
+            readout: How the context reads rows, and which arms are available.
+            generator: The random numbers to use. The learner itself must not change.
+
+        Returns:
+            An available arm.
         """
-        ticket = self._ticket(decision)
-        rows = self._rows(ticket, decision.revealed, losses)
-        del self._pending[ticket.round]
-        self._absorb(ticket, rows)
+        return draw(self.distribution(context, readout), generator.random())
 
-    def expects(self, decision: Decision) -> None:
-        """Raise DecisionError unless `learn` would take this decision now. Changes nothing."""
-        self._ticket(decision)
+    def play(self, pending: PendingDecision) -> float:
+        """Play a round: set `pending.arm` and, if it is needed, `pending.weights`.
 
-    @abstractmethod
-    def policy(self, context: Any, available: Any = None) -> Floats:
-        """Return the distribution from which `act` would draw now. Changes nothing."""
+        By default, an arm is drawn from `distribution`, or by `sample`, and losses have weight 1.
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write everything to one file; `crossbandit.load` goes on from there, arm for arm."""
-        from crossbandit.algorithms.checkpoints import save
+        Args:
+            pending: The decision to be made, with its context.
 
-        save(self, path)
-
-    def reveals(self, arm: int) -> Sequence[int]:
-        """Return the arms whose losses playing `arm` reveals to this learner."""
-        revealed = self._revealed.get(arm)
-        if revealed is None:
-            revealed = _compact(self._graph.out_neighbors(arm).tolist())
-            self._revealed[arm] = revealed
-        return revealed
-
-    # --- what an algorithm fills in ----------------------------------------------------------
+        Returns:
+            The probability with which the arm was drawn; NaN if it is not known.
+        """
+        pending.weights = np.ones(self.problem.arms)
+        if self.samples_only:
+            pending.arm = self.sample(pending.context, pending.readout, self.generator)
+            return math.nan
+        policy = self.distribution(pending.context, pending.readout)
+        pending.arm = draw(policy, self.generator.random())
+        return float(policy[pending.arm])
 
     @abstractmethod
-    def _play(self, ticket: Ticket) -> float:
-        """Play a round: set `ticket.arm` and `ticket.weights`, return the arm's probability."""
+    def update(self, pending: PendingDecision, rows: Floats) -> None:
+        """Learn from the losses that a decision revealed; they are checked.
+
+        Args:
+            pending: The decision, as `play` left it.
+            rows: A row for each arm of `self.reveals(pending.arm)`: (revealed, columns).
+        """
 
     @abstractmethod
-    def _absorb(self, ticket: Ticket, rows: Floats) -> None:
-        """Count the rows of a ticket's revealed arms."""
+    def state(self) -> Mapping[str, npt.NDArray[Any]]:
+        """Return the arrays that hold everything learned, by name.
 
-    @abstractmethod
-    def _state(self) -> Mapping[str, npt.NDArray[Any]]:
-        """Return the arrays that hold everything learned, by name; `load` fills them in place."""
+        Returns:
+            The arrays themselves, not copies: `crossbandit.load` fills them in place.
+        """
 
-    def check_state(self) -> None:  # noqa: B027 - a state without indices needs no check
-        """Raise ValueError if loaded state holds an index that is out of range."""
+    def check_state(self) -> None:
+        """Check a state that was read from a file, before it is used.
 
-    def _parameters(self) -> Mapping[str, Any]:
-        """Return the parameters that a tuning rule has set, by name; for a checkpoint."""
+        Override it, and call `super().check_state()`, if a kernel uses a number of the state as an
+        index: compiled code does not check its indices, so an index outside its array corrupts
+        memory. Also override it if a state may hold infinity.
+
+        Raises:
+            CheckpointError: A number is out of its range or not finite.
+        """
+        for name, array in self.state().items():
+            if array.dtype.kind == "f" and not np.isfinite(array).all():
+                raise CheckpointError(f"The array {name!r} holds numbers that are not finite.")
+        self.require_state("round", self.round >= 0, "an integer of at least 0", self.round)
+        for one in (one for role in self.remembered().values() for one in role):
+            self._check_remembered(one)
+
+    def tuned(self) -> Mapping[str, Any]:
+        """Return the parameters that a tuning rule has set, by name; they are saved."""
         return {}
 
-    def _tickets(self) -> dict[str, list[Ticket]]:
-        """Return the tickets that are out, by the role that they have; for a checkpoint."""
+    def remembered(self) -> dict[str, list[PendingDecision]]:
+        """Return the decisions that are remembered, by their role; they are saved.
+
+        Override it, and `restore`, if decisions are kept outside of those that are pending.
+        """
         return {"pending": list(self._pending.values())}
 
-    def _restore_tickets(self, roles: Mapping[str, list[Ticket]]) -> None:
-        """Take back what `_tickets` returned."""
-        self._pending = {ticket.round: ticket for ticket in roles["pending"]}
+    def restore(self, roles: Mapping[str, list[PendingDecision]]) -> None:
+        """Take back what `remembered` returned.
 
-    # --- shared steps ------------------------------------------------------------------------
-
-    def _readout(self, context: Any, available: Any) -> Readout:
-        readout = self.problem.form.readout(context)
-        if available is None:
-            return readout
-        self.algorithm.require_availability()
-        return readout.restricted(available, self.problem.arms)
-
-    def _add(self, estimates: Floats, ticket: Ticket, rows: Floats) -> None:
-        """Add a ticket's weighted rows to `estimates` (K, columns), in place.
-
-        rows: (revealed, columns), a row for each arm that was revealed.
+        Args:
+            roles: The decisions by their role.
         """
-        if ticket.weights is None:
+        self._pending = {pending.round: pending for pending in roles["pending"]}
+
+    # --- what an algorithm may use -------------------------------------------------------------
+
+    def readout(self, context: Any, available: Any = None) -> Readout:
+        """Return how a context reads rows of losses and estimates.
+
+        Args:
+            context: The number of a context, or a feature vector.
+            available: Which arms may be played, a boolean for each; None stands for all arms.
+
+        Returns:
+            The readout: `readout.losses(rows, arms)` reads rows.
+        """
+        return self._read(context, available)[1]
+
+    def reveals(self, arm: int) -> Sequence[int]:
+        """Return the arms whose losses playing `arm` reveals to this learner, in ascending order.
+
+        Args:
+            arm: An arm.
+        """
+        revealed = self._revealed.get(arm)
+        if revealed is None:
+            revealed = self._revealed[arm] = compact(self.graph.out_neighbors(arm).tolist())
+        return revealed
+
+    def add(self, estimates: Floats, pending: PendingDecision, rows: Floats) -> None:
+        """Add the weighted rows of a decision to estimates, in place.
+
+        Args:
+            estimates: An array with a row for each arm (arms, columns).
+            pending: The decision, with its weights. If they are None, nothing is added.
+            rows: A row for each arm that was revealed (revealed, columns).
+
+        Raises:
+            CheckFailedError: An array has another shape, or weights are not floats.
+        """
+        if pending.weights is None:
             return
-        self._check_sizes(estimates, ticket, rows)
-        runs = self._graph.out_ranges
-        own = slice(runs.starts[ticket.arm], runs.starts[ticket.arm + 1])
-        add_revealed(estimates, runs.first[own], runs.last[own], ticket.weights, rows)
+        owner, revealed = type(self).__name__, len(self.reveals(pending.arm))
+        check_sizes(owner, self.graph.arms, estimates, pending, rows, revealed)
+        feedback = feedback_without_rows(self.graph.out_neighbors(pending.arm), rows.shape[1])
+        add_revealed(estimates[None], 0, pending.weights, with_rows(feedback, rows))
 
-    def _check_sizes(self, estimates: Any, ticket: Ticket, rows: Any) -> None:
-        """Raise if compiled code, which trusts its input, would read or write past an end."""
-        arms = self._graph.arms
-        weights: Any = ticket.weights
-        if (
-            not isinstance(weights, np.ndarray)
-            or weights.shape != (arms,)
-            or weights.dtype != _FLOAT
-        ):
-            raise CheckFailedError(
-                f"The weights that {type(self).__name__} puts on a ticket must be a float for each "
-                f"of the {arms} arms, revealed or not: an array of shape {(arms,)}. Got "
-                f"{_described(weights)}. Set ticket.weights in _play."
-            )
-        if not isinstance(estimates, np.ndarray) or estimates.ndim != 2 or len(estimates) != arms:
-            raise CheckFailedError(
-                f"The estimates to which {type(self).__name__} adds must be an array with a row "
-                f"for each of the {arms} arms. Got {_described(estimates)}."
-            )
-        expected = (len(self.reveals(ticket.arm)), estimates.shape[1])
-        if not isinstance(rows, np.ndarray) or rows.shape != expected:
-            raise CheckFailedError(
-                f"The rows that {type(self).__name__} adds must be an array of shape {expected}: a "
-                f"row for each arm that arm {ticket.arm} reveals, as wide as its estimates. Got "
-                f"{_described(rows)}."
-            )
+    def feedback(self, pending: PendingDecision, rows: Floats) -> Feedback:
+        """Return the rows of a decision as kernels take them.
 
-    def _ticket(self, decision: Decision) -> Ticket:
+        Args:
+            pending: The decision.
+            rows: A row for each arm that was revealed (revealed, columns); it becomes read-only.
+        """
+        return with_rows(self._template(pending.arm), rows)
+
+    def call(self, kernel: Callable[..., Any], *arguments: Any) -> Any:
+        """Call a kernel without looking up the types of its arguments each time.
+
+        Args:
+            kernel: A kernel. Its arguments must have the same types in every call.
+            *arguments: Its arguments.
+
+        Returns:
+            What the kernel returns.
+        """
+        code = self._machine_code.get(kernel.__name__)
+        if code is None:
+            code = self._machine_code[kernel.__name__] = resolved(kernel, *arguments)
+        return code(*arguments)
+
+    def revealed_arms(self, arm: int) -> Integers:
+        """Return `reveals(arm)` as an array, as kernels take it.
+
+        Args:
+            arm: An arm.
+        """
+        return self._template(arm).arms
+
+    def play_batch(self, rounds: Rounds, play: Callable[[Floats], int]) -> int:
+        """Play a batch of rounds with a kernel that uses one random number per round.
+
+        Args:
+            rounds: The batch.
+            play: Plays it with the given random numbers; returns how many rounds were played.
+
+        Returns:
+            How many rounds were played. Random numbers that were not used are given back.
+        """
+        before = self.generator.bit_generator.state
+        played = play(self.generator.random(rounds.arms.size))
+        if played < rounds.arms.size:
+            self.generator.bit_generator.state = before
+            self.generator.random(played)
+        self.round += played
+        return played
+
+    def require_state(self, name: str, condition: object, expected: str, got: object) -> None:
+        """Raise CheckpointError unless a number of the state is in its range.
+
+        Args:
+            name: Of the number.
+            condition: Whether it is right.
+            expected: What it must be.
+            got: What it is.
+
+        Raises:
+            CheckpointError: The condition does not hold.
+        """
+        if not condition:
+            raise CheckpointError(f"{name!r} must be {expected}. Got {got}.")
+
+    # --- private steps -------------------------------------------------------------------------
+
+    def _template(self, arm: int) -> Feedback:
+        feedback = self._feedback.get(arm)
+        if feedback is None:
+            revealed = self.graph.out_neighbors(arm)
+            feedback = feedback_without_rows(revealed, self.problem.form.columns)
+            self._feedback[arm] = feedback
+        return feedback
+
+    def _read(self, context: Any, available: Any) -> tuple[Context, Readout]:
+        plain, readout = self.problem.form.read(context)
+        if available is not None:
+            self.algorithm.require_availability()
+            readout = restricted(readout, available, self.problem.arms)
+        return plain, readout
+
+    def _expected(self, decision: Decision) -> PendingDecision:
         if not isinstance(decision, Decision):
             raise DecisionError(f"learn takes the Decision that act returned. Got {decision!r}.")
         try:
-            ticket = self._pending.get(decision.round)
+            pending = self._pending.get(decision.round)
         except TypeError:  # a round that cannot be one
-            ticket = None
-        makers = (self.id, *self._former_ids) if ticket is None else (ticket.learner,)
+            pending = None
+        makers = (self.id, *self._former_ids) if pending is None else (pending.learner,)
         if decision.learner not in makers:
             raise DecisionError(
                 f"The decision of round {decision.round} was made by another learner, or by this "
                 f"one after the checkpoint from which it was restored ({decision.learner}). Hand "
                 "it to the learner that made it, or drop it."
             )
-        if ticket is None:
+        if pending is None:
             raise DecisionError(
                 f"The decision of round {decision.round} has been learned from before, or is older "
                 f"than the {self.max_pending} decisions that are remembered. Each counts once."
             )
-        revealed = self.reveals(ticket.arm)
-        if not (
-            _same(ticket.arm, decision.arm)
-            and _same(ticket.readout.context, decision.context)
-            and _same(revealed, decision.revealed)
-        ):
-            raise DecisionError(
-                f"In round {decision.round} this learner played arm {ticket.arm} in context "
-                f"{ticket.readout.context}, which reveals {list(revealed)}. Got a decision that "
-                f"says arm {decision.arm} in context {decision.context}, which reveals "
-                f"{decision.revealed}."
-            )
-        return ticket
+        pending.check(decision, self.reveals(pending.arm))
+        return pending
 
-    def _rows(self, ticket: Ticket, revealed: Sequence[int], losses: Any) -> Floats:
-        if isinstance(losses, Mapping):
-            losses = _in_order(losses, revealed, ticket.arm)
-        expected = (len(revealed), self.problem.form.columns)
-        rows = _numbers(losses)
-        if rows is None:
-            raise InvalidLossesError(
-                f"The 'losses' parameter of learn must be an array of numbers of shape {expected}. "
-                f"Got {losses!r}."
-            )
-        if not revealed and rows.size == 0:
-            return np.empty(expected)  # nothing was revealed, so [] and {} say it all
-        if rows.shape != expected:
-            raise InvalidLossesError(
-                f"The 'losses' parameter of learn must have shape {expected}: a row for each arm "
-                f"that arm {ticket.arm} reveals, a column for each "
-                f"{self.problem.form.column_name}. Got shape {rows.shape}."
-            )
-        self.problem.form.check(rows, revealed, ticket.readout)
-        return rows
-
-
-def _numbers(losses: Any) -> Floats | None:
-    """Return losses as an array of floats; None if they are text, complex, masked or ragged."""
-    if type(losses) is np.ndarray and losses.dtype == _FLOAT:
-        return np.ascontiguousarray(losses)
-    try:
-        given = np.asarray(losses)
-    except ValueError:
-        return None
-    masked = isinstance(losses, np.ma.MaskedArray) and bool(np.ma.is_masked(losses))
-    if masked or (given.dtype.kind not in "biuf" and losses is not None):
-        return None
-    return np.asarray(given, dtype=np.float64, order="C")
-
-
-def _in_order(losses: Mapping[int, Any], revealed: Sequence[int], arm: int) -> list[Any]:
-    for b in losses:
-        if b not in revealed:
-            raise InvalidLossesError(
-                f"Playing arm {arm} does not reveal arm {b!r}. Got losses for it; expected the "
-                f"arms {list(revealed)}."
-            )
-    for b in revealed:
-        if b not in losses:
-            raise InvalidLossesError(
-                f"Playing arm {arm} reveals arm {b}. Got no losses for it; expected the arms "
-                f"{list(revealed)}."
-            )
-    return [losses[b] for b in revealed]
-
-
-def _described(value: object) -> str:
-    if isinstance(value, np.ndarray):
-        return f"an array of shape {value.shape} and type {value.dtype}"
-    return f"a {type(value).__name__}"
-
-
-def _same(ours: int | Sequence[float], theirs: object) -> bool:
-    """Return whether a decision still says what it said; a list may stand for a tuple or range."""
-    if theirs is ours:
-        return True
-    if isinstance(ours, Sequence):
-        return isinstance(theirs, Sequence) and list(theirs) == list(ours)
-    return isinstance(theirs, int | np.integer) and theirs == ours
-
-
-def _compact(arms: list[int]) -> Sequence[int]:
-    # Most neighbourhoods are one run; a range says so in constant memory, for any number of arms.
-    if arms and isinstance(arms[0], int):
-        run = range(arms[0], arms[0] + len(arms))
-        if list(run) == arms:
-            return run
-    return tuple(arms)
+    def _check_remembered(self, one: PendingDecision) -> None:
+        arms, where = self.graph.arms, f"round {one.round}"
+        right = 0 <= one.arm < arms
+        self.require_state(f"arm of {where}", right, f"from 0 to {arms - 1}", one.arm)
+        for name, numbers in (("weights", one.weights), ("rows", one.rows)):
+            right = numbers is None or bool(np.isfinite(numbers).all())
+            self.require_state(f"{name} of {where}", right, "finite", numbers)
+        right = one.baseline is None or math.isfinite(one.baseline)
+        self.require_state(f"baseline of {where}", right, "finite", one.baseline)

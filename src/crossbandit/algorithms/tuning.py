@@ -196,7 +196,7 @@ def required_contexts(rule: str, problem: Problem) -> int:
     if problem.contexts is None:
         raise InvalidParameterError(
             f"The {rule!r} tuning rule needs the number of contexts here, and this problem has "
-            "feature vectors without end. Give it a table, Problem(graph, features=table), or give "
+            "continuous contexts. Give it a table, Problem(graph, features=table), or give "
             "every parameter of the algorithm by hand."
         )
     return problem.contexts

@@ -1,4 +1,4 @@
-"""Checks for an algorithm or an environment of one's own: the ones the built-in ones must pass.
+"""Checks for your own algorithms and environments: those that the shipped ones must pass.
 
     from crossbandit.checks import check_algorithm, check_environment
     check_algorithm(MyAlgorithm())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import math
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,18 +31,28 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from crossbandit.algorithms import Learner
+    from crossbandit.algorithms import Decision, Learner
     from crossbandit.kernels.rounds import LossBlock
     from crossbandit.types import Booleans
 
 _ROUNDS = 60
 _CONTEXTS = 4
+_SAMPLES = 1000
 
 
 def check_algorithm(algorithm: Algorithm, graph: FeedbackGraph | None = None) -> None:
-    """Raise CheckFailedError unless `algorithm` keeps the promises of `Algorithm` and `Learner`.
+    """Check that an algorithm keeps the promises of `Algorithm` and `Learner`.
 
-    It is played for a few rounds on `graph` (a threshold graph of 4 arms, if None).
+    It is played for a few rounds: with prompt, late and missing feedback, with bad losses, with
+    both forms of losses, saved and loaded, and in a simulation.
+
+    Args:
+        algorithm: The algorithm, which must be registered.
+        graph: The graph on which it is played; a threshold graph of 4 arms if None.
+
+    Raises:
+        CheckFailedError: It breaks a promise. The message says what was found, and the likely
+            mistake.
     """
     graph = threshold(4) if graph is None else graph
     losses = np.random.default_rng(0).random((_ROUNDS, _CONTEXTS, graph.arms))
@@ -84,7 +95,7 @@ def _check_round(learner: Learner, t: int) -> None:
     require(
         learner.round == t + 1,
         f"After {t + 1} rounds were played, round is {learner.round}.",
-        "It is the number of rounds played: _play must count it up.",
+        "It is the number of rounds played, which act counts: do not override act or round.",
     )
 
 
@@ -133,7 +144,7 @@ def _check_linear_form(algorithm: Algorithm, problem: Problem, rows: Any) -> Non
         _episode(learner, np.ascontiguousarray(rows[:, :, ::-1]))
         == _episode(algorithm.start(problem, seed=8), rows),
         "The same losses gave other arms in linear form than in dense form.",
-        "Read estimates through readout.first and readout.values, not by a context's number.",
+        "Read estimates through readout.losses, not by a context's number.",
     )
 
 
@@ -144,33 +155,67 @@ def _check_policy(algorithm: Algorithm, problem: Problem, rows: Any) -> None:
     except TypeError as error:
         raise CheckFailedError(
             f"policy does not take a context and which arms are available: {error}. Its signature "
-            "is policy(self, context, available=None)."
+            "is policy(self, context, available=None). Do not override it, but distribution."
         ) from error
     for t in range(_ROUNDS):
         context = t % _CONTEXTS
         policy = learner.policy(context)
-        again = learner.policy(context)
+        _require_distribution(policy, problem.arms, f"In round {t}")
         require(
-            policy.shape == (problem.arms,)
-            and (policy >= 0).all()
-            and abs(policy.sum() - 1) < 1e-9,
-            f"In round {t}, policy is not a distribution over the arms: {policy}.",
-            "Subtract the least score before exponentiating, and normalise.",
-        )
-        require(
-            np.array_equal(policy, again),
+            np.array_equal(policy, learner.policy(context)),
             f"In round {t}, asking for the policy changed it.",
             "policy must leave the state and the generator alone.",
         )
         decision = learner.act(context)
         _check_round(learner, t)
-        require(
-            abs(decision.probability - policy[decision.arm]) < 1e-12,
-            f"In round {t}, act played arm {decision.arm} with probability "
-            f"{decision.probability}, but policy had said {policy[decision.arm]}.",
-            "Both must come from the same distribution.",
-        )
+        _check_probability(learner, decision, policy)
         learner.learn(decision, rows[t, list(decision.revealed)])
+    if learner.samples_only:
+        _check_frequencies(learner)
+
+
+def _require_distribution(policy: Any, arms: int, when: str) -> None:
+    require(
+        np.shape(policy) == (arms,)
+        and bool((policy >= 0).all())
+        and abs(float(policy.sum()) - 1) < 1e-9,
+        f"{when}, policy is not a distribution over the arms: {policy}.",
+        "Subtract the least score before exponentiating, and normalise.",
+    )
+
+
+def _check_probability(learner: Learner, decision: Decision, policy: Any) -> None:
+    t, probability = decision.round, decision.probability
+    if learner.samples_only:
+        require(
+            math.isnan(probability),
+            f"In round {t}, act returned a probability of {probability}, although samples_only is "
+            "True.",
+            "play must return NaN: nothing is known of the probability.",
+        )
+        return
+    require(
+        abs(probability - policy[decision.arm]) < 1e-12,
+        f"In round {t}, act played arm {decision.arm} with probability {probability}, but policy "
+        f"had said {policy[decision.arm]}.",
+        "Both must come from the same distribution.",
+    )
+
+
+def _check_frequencies(learner: Learner) -> None:
+    """Compare the arms that `act` plays, without feedback, with those of `policy`."""
+    policy = learner.policy(0)
+    played = np.zeros(policy.size)
+    for _ in range(_SAMPLES):
+        played[learner.act(0).arm] += 1
+    # Both are means of 1,000 draws. They differ by more than this with probability below 1e-8.
+    allowed = 6.0 * np.sqrt(0.5 / _SAMPLES)
+    distance = np.abs(policy - played / _SAMPLES).max()
+    require(
+        distance < allowed,
+        f"act played the arms with frequencies {played / _SAMPLES}, but policy says {policy}.",
+        "Both must call sample, and playing without feedback must not change what is sampled.",
+    )
 
 
 def _check_availability(algorithm: Algorithm, problem: Problem, rows: Any) -> None:
@@ -179,7 +224,7 @@ def _check_availability(algorithm: Algorithm, problem: Problem, rows: Any) -> No
         require(
             _raises(InvalidParameterError, lambda: learner.act(0, np.ones(problem.arms, bool))),
             "act took an `available`, although takes_availability is False.",
-            "Do not override act, but _play.",
+            "Do not override act, but distribution, sample or play.",
         )
         return
     masks = np.random.default_rng(0).random((_ROUNDS, problem.arms)) < 0.5
@@ -194,11 +239,12 @@ def _check_availability(algorithm: Algorithm, problem: Problem, rows: Any) -> No
         )
         decision = learner.act(t % _CONTEXTS, mask)
         require(
-            mask[decision.arm] and abs(decision.probability - policy[decision.arm]) < 1e-12,
+            mask[decision.arm],
             f"In round {t}, act played arm {decision.arm}, where only {np.flatnonzero(mask)} were "
             "available.",
-            "Read ticket.readout.available in _play.",
+            "Read readout.available, or readout.may_play(arms), in distribution or sample.",
         )
+        _check_probability(learner, decision, policy)
         learner.learn(decision, rows[t, list(decision.revealed)])
 
 
@@ -239,7 +285,7 @@ def _must_raise(
     require(
         _raises(error, lambda: learner.learn(decision, losses)),
         f"learn accepted {what}.",
-        f"It must raise {error.__name__}: do not override learn, but _play and _absorb.",
+        f"It must raise {error.__name__}: do not override learn, but update.",
     )
 
 
@@ -258,7 +304,7 @@ def _check_late_feedback(algorithm: Algorithm, problem: Problem, rows: Any) -> N
     require(
         np.isfinite(policy).all() and abs(policy.sum() - 1) < 1e-9,
         f"After late, unordered and missing feedback the policy is {policy}.",
-        "Fix the weight of a round's feedback when it is played, and keep it on the ticket.",
+        "Fix the weight of feedback when the round is played, and keep it in pending.weights.",
     )
 
 
@@ -273,13 +319,13 @@ def _check_checkpoint(algorithm: Algorithm, problem: Problem, rows: Any) -> None
         rest = range(stop, _ROUNDS)
         require(
             _episode(resumed, rows, rest) == _episode(learner, rows, rest),
-            "A learner that was saved and loaded played other arms than the one that went on.",
-            "Does _state return everything that is learned, as arrays that load can fill in place?",
+            "A learner that was saved and loaded played other arms than the original.",
+            "Does state return everything that is learned, as arrays that load can fill in place?",
         )
 
 
 class _Masked(BlockEnvironment):
-    """An environment of which each context but the last lacks an arm."""
+    """An environment in which an arm is missing in each context but the last."""
 
     def __init__(self, whole: BlockEnvironment) -> None:
         self.problem, self.context_distribution, self._whole = (

@@ -22,9 +22,15 @@ from crossbandit.streams import stream
 
 
 def check_environment(environment: Environment, rounds: int = 50) -> None:
-    """Raise CheckFailedError unless `environment` keeps the promises of `Environment`.
+    """Check that an environment keeps the promises of `Environment`.
 
-    Losses are looked at in `rounds` rounds, spread over the horizon.
+    Args:
+        environment: The environment.
+        rounds: In how many rounds losses are looked at, spread over the horizon.
+
+    Raises:
+        CheckFailedError: It breaks a promise. The message says what was found, and the likely
+            mistake.
     """
     if not isinstance(environment, Environment):
         raise CheckFailedError(
@@ -47,8 +53,8 @@ def _check_rounds(environment: Environment, horizon: int, rounds: int) -> None:
 
 
 def _check_contexts(environment: Environment, count: int) -> None:
-    law, form = environment.context_distribution, environment.problem.form
-    contexts = law.draw(stream(0, "contexts"), count)
+    distribution, form = environment.context_distribution, environment.problem.form
+    contexts = distribution.draw(stream(0, "contexts"), count)
     require(
         len(contexts) == count,
         f"context_distribution.draw(generator, {count}) returned {len(contexts)} contexts.",
@@ -59,20 +65,21 @@ def _check_contexts(environment: Environment, count: int) -> None:
             form.readout(context)
         except ValueError as error:
             raise CheckFailedError(
-                f"The context law drew a context that is none: {error}"
+                f"The context distribution drew what is not a context: {error}"
             ) from None
     generator = stream(0, "contexts")
-    pieces = np.concatenate([law.draw(generator, count // 2), law.draw(generator, -(-count // 2))])
+    halves = count // 2, -(-count // 2)
+    pieces = np.concatenate([distribution.draw(generator, half) for half in halves])
     require(
         np.array_equal(contexts, pieces),
         "Drawing contexts in two pieces gave others than drawing them at once.",
         "Then a shorter run is not the beginning of a longer one. Draw a fixed number of uniform "
         "numbers per context.",
     )
-    if law.probabilities is not None:
+    if distribution.probabilities is not None:
         require(
-            form.contexts is None or len(law.probabilities) == form.contexts,
-            f"The context law has {len(law.probabilities)} probabilities.",
+            form.contexts is None or len(distribution.probabilities) == form.contexts,
+            f"The context distribution has {len(distribution.probabilities)} probabilities.",
             f"The problem has {form.contexts} contexts.",
         )
 

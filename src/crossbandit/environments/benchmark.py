@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import InitVar, dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
 from crossbandit.environments.contexts import UNIFORM, ContextDistribution, distribution_over, zipf
-from crossbandit.environments.environment import BlockEnvironment, row_block
+from crossbandit.environments.environment import BlockEnvironment
 from crossbandit.environments.registry import register
 from crossbandit.errors import InvalidParameterError
 from crossbandit.graphs import paper_ring
@@ -19,9 +19,7 @@ from crossbandit.streams import stream
 from crossbandit.validation import integer, reject
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from crossbandit.types import Booleans, Floats
+    from crossbandit.types import Floats
 
 PERIOD = 2000
 AMPLITUDE = 0.1
@@ -87,52 +85,14 @@ class PaperBenchmark(BlockEnvironment):
     def _all_coefficients(self) -> Floats:
         return self._phases(0, self.horizon)
 
+    def factored(self) -> BlockEnvironment:
+        """Return the benchmark in linear form: its losses stay within [0.05, 0.95]."""
+        return cast("BlockEnvironment", super().factored())
+
     def _phases(self, start: int, stop: int) -> Floats:
         time = 2 * np.pi * (np.arange(start, stop) + 1) / PERIOD
         angle = time[:, None] + self._table[2]
         return AMPLITUDE * np.stack([np.sin(angle), np.cos(angle)], axis=2)
-
-    def factored(self) -> LinearBenchmark:
-        return self._factored
-
-    @cached_property
-    def _factored(self) -> LinearBenchmark:
-        return LinearBenchmark(self)
-
-
-class LinearBenchmark(BlockEnvironment):
-    """The paper's benchmark in linear form.
-
-    Its losses stay within [0.05, 0.95], so the clip never acts, and each is linear in three
-    features of its context and arm: (B_{c,a}, cos phi_c, sin phi_c).
-    """
-
-    def __init__(self, benchmark: PaperBenchmark) -> None:
-        base, phi, _ = benchmark._table  # noqa: SLF001 - another face of the same table
-        alike = np.broadcast_to(np.stack([np.cos(phi), np.sin(phi)], 1)[:, None], (*base.shape, 2))
-        features = np.concatenate([base[:, :, None], alike], axis=2)
-        graph, horizon = benchmark.problem.graph, benchmark.horizon
-        self.problem = Problem(graph, features=features, horizon=horizon)
-        self.context_distribution = benchmark.context_distribution
-        self._benchmark = benchmark
-
-    def available(self, contexts: npt.NDArray[Any]) -> Booleans | None:
-        return self._benchmark.available(contexts)
-
-    def block(self, start: int, stop: int) -> LossBlock:
-        if self._benchmark.horizon * self._benchmark.arms * 24 <= _KEPT_BYTES:
-            rows = self._all_rows[start:stop]
-        else:
-            rows = self._rows(start, stop)
-        return row_block(rows)
-
-    @cached_property
-    def _all_rows(self) -> Floats:
-        return self._rows(0, self._benchmark.horizon)
-
-    def _rows(self, start: int, stop: int) -> Floats:
-        phases = self._benchmark._coefficients(start, stop)  # noqa: SLF001
-        return np.concatenate([np.ones((*phases.shape[:2], 1)), phases], axis=2)
 
 
 @register("paper-benchmark")

@@ -9,13 +9,9 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 import numpy as np
 
 from crossbandit.errors import InvalidContextError, InvalidLossesError
-from crossbandit.kernels.rounds import (
-    LossBlock,
-    add_totals,
-    best_arms,
-    first_outside,
-    write_rows,
-)
+from crossbandit.kernels.limits import first_outside
+from crossbandit.kernels.rounds import LossBlock, read_only, write_rows
+from crossbandit.kernels.totals import add_totals, best_arms
 from crossbandit.losses import LinearForm
 from crossbandit.losses.forms import ROUNDING
 from crossbandit.validation import reject, verbatim
@@ -130,7 +126,7 @@ class BlockEnvironment(ABC):
         """The comparator: the available arm of least total loss in each numbered context."""
         form = self.problem.form
         support = form.support(availability(self, form.listed()))
-        arms = np.empty(support.first.size, dtype=np.int64)
+        arms = np.empty(support.offset.size, dtype=np.int64)
         best_arms(self.totals, support, arms)
         arms.flags.writeable = False
         return arms
@@ -139,8 +135,18 @@ class BlockEnvironment(ABC):
         """Return the same environment in linear form, if its losses are exactly linear.
 
         A simulation then costs the same for any number of contexts.
+
+        Returns:
+            The environment in linear form; None if its losses are linear already, reach a limit, or
+            differ from context to context without a rule.
         """
-        return None
+        return self._factored
+
+    @cached_property
+    def _factored(self) -> BlockEnvironment | None:
+        from crossbandit.environments.factored import factored
+
+        return factored(self)
 
 
 def availability(environment: Environment, contexts: npt.NDArray[Any]) -> Booleans | None:
@@ -182,7 +188,7 @@ def checked_block(environment: BlockEnvironment, start: int, stop: int) -> LossB
             f"shape {(rounds, row[0], 'k')} and features of shape {('k', row[1])}. Got "
             f"{block.base.shape}, {block.coefficients.shape} and {block.features.shape}."
         )
-    return block
+    return read_only(block)
 
 
 def _check_arrays(call: str, block: object) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -96,6 +96,14 @@ class Stochastic(BlockEnvironment):
                     rows[now, :, column] = level - below
                 column += 1
         return row_block(rows)
+
+    def expected_block(self, start: int, stop: int) -> LossBlock:
+        """Return the means of the losses of some rounds; see `Run.pseudo_regret`."""
+        return self._noiseless.block(start, stop)
+
+    @cached_property
+    def _noiseless(self) -> Stochastic:
+        return replace(self, noisy=False)
 
 
 @register("stochastic", random_losses=True)

@@ -9,7 +9,7 @@ import numpy as np
 from crossbandit.environments.contexts import distribution_over
 from crossbandit.environments.environment import BlockEnvironment, row_block
 from crossbandit.errors import InvalidLossesError
-from crossbandit.kernels.rounds import LossBlock, first_outside
+from crossbandit.kernels.limits import first_outside
 from crossbandit.losses.forms import ROUNDING
 from crossbandit.problem import Problem, required_graph
 from crossbandit.validation import array
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from crossbandit.environments.contexts import ContextDistribution
     from crossbandit.graphs import FeedbackGraph
+    from crossbandit.kernels.rounds import LossBlock
 
 
 class LossTable(BlockEnvironment):

@@ -1,11 +1,11 @@
-"""One round of the adaptive learner, and a loop of them.
+"""One round of the adaptive learner, and a batch of rounds.
 
-A round is played by `play` and learned from by `absorb`. Everything that decides the policy of a
+A round is played by `play` and learned from by `learn`. Everything that decides the policy of a
 context is the same before and after `play`, so prompt feedback finds the exponential weights of
-its round still in `state.softmax`; late feedback has them computed anew by `current`.
+its round still in `state.softmax`; for late feedback they are computed again.
 
 Forgetting: losses of round s count 2^((s - reference) / half_life) times, and the learning rate is
-divided by the same power of the round to come. That is forgetting without touching old estimates.
+divided by the same power of the round to come. So old estimates need not be changed.
 """
 
 from __future__ import annotations
@@ -15,21 +15,26 @@ from typing import NamedTuple
 
 from crossbandit.kernels.anchors import (
     Anchors,
+    add_differences,
     anchored_estimates,
     anchored_scores,
-    hide,
-    lump,
-    show,
+    pool,
 )
 from crossbandit.kernels.compilation import compiled, inlined
 from crossbandit.kernels.exploration import explore, floor_at
 from crossbandit.kernels.ranges import ArmRanges, range_masses
-from crossbandit.kernels.rounds import LossBlock, Rounds, add_row, loss_at
+from crossbandit.kernels.rounds import (
+    Feedback,
+    Readout,
+    Rounds,
+    feedback_of,
+    is_over,
+    loss_at,
+    readout_at,
+    record,
+)
 from crossbandit.kernels.simplex import context_weights, draw, exponential_weights
 from crossbandit.types import Booleans, Floats, Integers
-
-ROUND, REFERENCE = 0, 1
-COUNT, GAP, LOW, HIGH, BASE_SUM, BASE_WEIGHT = 0, 1, 2, 3, 4, 5
 
 # After this many half-lives the estimates are brought back to scale: 2^64 is far from overflow.
 _HALF_LIVES = 64.0
@@ -53,8 +58,7 @@ class AdaptiveGraph(NamedTuple):
     """What the adaptive learner needs to know of its graph."""
 
     in_ranges: ArmRanges
-    out_ranges: ArmRanges
-    shares: Floats  # (K,): the part of the floor that each arm is owed, 1 / K, or 1 without loop
+    shares: Floats  # (K,): the part of the floor that each arm is given, 1 / K, or 1 without loop
     anchors: Anchors
 
 
@@ -65,16 +69,23 @@ class AdaptiveState(NamedTuple):
     bias: Floats  # (1, K): minus the sums of the weighted baseline, the same in every context
     played: Floats  # (K,): running mean of the distributions played
     masses: Floats  # (K,): running mean of the probabilities of being observed
-    numbers: Floats  # (6,): count, mixability gap, least and largest loss, baseline as a fraction
-    counters: Integers  # (2,): round to come, round at which forgetting counts as 1
+    counted: Floats  # (1,): rounds played, as far as they are remembered
+    gap: Floats  # (1,): sum of mixability gaps
+    least: Floats  # (1,): the least loss revealed
+    largest: Floats  # (1,): the largest loss revealed
+    lost: Floats  # (1,): running mean of the policy's weighted losses
+    lost_weight: Floats  # (1,): running mean of their weights; the baseline is the quotient
+    reference: Integers  # (1,): the round at which losses count once
     weights: Floats  # (K,), scratch: the factors of the round's revealed arms
     softmax: Floats  # (K,), scratch: exponential weights of one context
     chosen: Floats  # (K,), scratch: the same with exploration
-    revealed: Floats  # (K,), scratch: losses of the revealed arms in the round's context
+    losses: Floats  # (K,), scratch: losses of the revealed arms in the round's context
     inferred: Floats  # (K,), scratch: their estimates in the round's context
     shown: Booleans  # (K,), scratch: which arms are revealed; all False between two rounds
-    lumps: Floats  # (K,), scratch: the distribution, each unrevealed arm's part at its anchor
+    pooled: Floats  # (K,), scratch: the distribution, with unrevealed arms' parts at their anchors
     sums: Floats  # (2, K + 1), scratch
+    revealed: Integers  # (K,), scratch
+    place: Integers  # (K,), scratch
 
 
 @inlined
@@ -82,33 +93,16 @@ def policy(
     state: AdaptiveState,
     parameters: AdaptiveParameters,
     graph: AdaptiveGraph,
-    first: int,
-    values: Floats,
-    available: Booleans,
+    readout: Readout,
+    round_: int,
     out: Floats,
 ) -> None:
-    """Set `out` (K,) to the distribution of the round to come in one context."""
+    """Set `out` (K,) to the distribution of round `round_`, which is to come, in one context."""
     keep = _power(-1.0 / parameters.half_life)
-    gap, count = keep * state.numbers[GAP], keep * state.numbers[COUNT] + 1.0
-    round_ = state.counters[ROUND]
-    _softmax(state, parameters, graph, gap, round_, first, values, available, out)
+    gap, count = keep * state.gap[0], keep * state.counted[0] + 1.0
+    _softmax(state, parameters, graph, readout, gap, round_, out)
     floor = floor_at(parameters.exploration, count)
-    explore(out, state.masses, graph.shares, available, floor, out)
-
-
-@inlined
-def current(
-    state: AdaptiveState,
-    parameters: AdaptiveParameters,
-    graph: AdaptiveGraph,
-    first: int,
-    values: Floats,
-    available: Booleans,
-) -> None:
-    """Set `state.softmax` to the exponential weights of a context as of the round played last."""
-    last = state.counters[ROUND] - 1
-    gap = state.numbers[GAP]
-    _softmax(state, parameters, graph, gap, last, first, values, available, state.softmax)
+    explore(out, state.masses, graph.shares, readout.available, floor, out)
 
 
 @inlined
@@ -116,7 +110,7 @@ def learning_rate(state: AdaptiveState, parameters: AdaptiveParameters, gap: flo
     """Return the learning rate at a given sum of mixability gaps, before forgetting."""
     if parameters.eta > 0.0:
         return parameters.eta
-    spread = state.numbers[HIGH] - state.numbers[LOW]
+    spread = state.largest[0] - state.least[0]
     if not spread > 0.0:  # nothing to compare yet: all arms are alike
         return 0.0
     rate: float = parameters.rate * math.log(state.masses.size) / (spread + gap)
@@ -131,7 +125,7 @@ def _power(exponent: float) -> float:
 
 @inlined
 def _growth(state: AdaptiveState, parameters: AdaptiveParameters, round_: int) -> float:
-    return _power((round_ - state.counters[REFERENCE]) / parameters.half_life)
+    return _power((round_ - state.reference[0]) / parameters.half_life)
 
 
 @inlined
@@ -139,19 +133,17 @@ def _softmax(
     state: AdaptiveState,
     parameters: AdaptiveParameters,
     graph: AdaptiveGraph,
+    readout: Readout,
     gap: float,
     round_: int,
-    first: int,
-    values: Floats,
-    available: Booleans,
     out: Floats,
 ) -> None:
     eta = learning_rate(state, parameters, gap) / _growth(state, parameters, round_)
     if graph.anchors.order.size == 0:
-        context_weights(state.estimates, state.bias, 0, first, values, available, eta, 0.0, out)
+        context_weights(state.estimates, state.bias, 0, readout, eta, 0.0, out)
     else:
-        anchored_scores(state.estimates[0], state.bias[0], graph.anchors, first, values, out)
-        exponential_weights(out, available, eta, 0.0, out)
+        anchored_scores(state.estimates[0], state.bias[0], graph.anchors, readout, out)
+        exponential_weights(out, readout.available, eta, 0.0, out)
 
 
 @inlined
@@ -159,59 +151,48 @@ def play(
     state: AdaptiveState,
     parameters: AdaptiveParameters,
     graph: AdaptiveGraph,
-    first: int,
-    values: Floats,
-    available: Booleans,
+    readout: Readout,
+    round_: int,
     uniform: float,
-) -> tuple[int, float]:
-    """Play one round; return the arm and its probability. Changes `state`."""
-    round_ = state.counters[ROUND]
-    if (round_ - state.counters[REFERENCE]) / parameters.half_life > _HALF_LIVES:
+) -> tuple[int, float, float]:
+    """Play one round; return the arm, its probability and the baseline. Changes `state`.
+
+    The baseline is the running mean of the policy's losses; NaN while nothing is known of it.
+    """
+    if (round_ - state.reference[0]) / parameters.half_life > _HALF_LIVES:
         _rescale(state, parameters, round_)
     keep = _power(-1.0 / parameters.half_life)
-    recent = keep * state.numbers[COUNT]
-    state.numbers[COUNT] = recent + 1.0
-    state.numbers[GAP] *= keep
-    state.counters[ROUND] = round_ + 1
-    current(state, parameters, graph, first, values, available)
+    recent = keep * state.counted[0]
+    state.counted[0] = recent + 1.0
+    state.gap[0] *= keep
+    _softmax(state, parameters, graph, readout, state.gap[0], round_, state.softmax)
     floor = floor_at(parameters.exploration, recent + 1.0)
     played, masses, chosen = state.played, state.masses, state.chosen
-    explore(state.softmax, masses, graph.shares, available, floor, chosen)
+    explore(state.softmax, masses, graph.shares, readout.available, floor, chosen)
     arm = draw(chosen, uniform)
     probability = chosen[arm]
     step = 1.0 / (1.0 + recent / parameters.recency)
     for a in range(played.size):
         played[a] += step * (chosen[a] - played[a])
     range_masses(graph.in_ranges, played, state.sums, masses)
-    return arm, probability
+    baseline = math.nan
+    if state.lost_weight[0] > 0.0:
+        baseline = state.lost[0] / state.lost_weight[0]
+    return arm, probability, baseline
 
 
 @inlined
-def baseline(state: AdaptiveState) -> float:
-    """Return what the policy has lost on average of late; NaN while nothing is known of it."""
-    if state.numbers[BASE_WEIGHT] > 0.0:
-        base: float = state.numbers[BASE_SUM] / state.numbers[BASE_WEIGHT]
-        return base
-    return math.nan
-
-
-@compiled
-def play_and_weigh(
+def weigh(
     state: AdaptiveState,
     parameters: AdaptiveParameters,
     graph: AdaptiveGraph,
-    first: int,
-    values: Floats,
-    available: Booleans,
-    uniform: float,
-    weights: Floats,
-) -> tuple[int, float, float]:
-    """Do what `play` does and set `weights` (K,); return arm, probability and baseline."""
-    arm, probability = play(state, parameters, graph, first, values, available, uniform)
-    floor = floor_at(parameters.exploration, state.numbers[COUNT])
-    for a in range(weights.size):
-        weights[a] = 1.0 / (state.masses[a] + floor * graph.shares[a])
-    return arm, probability, baseline(state)
+    revealed: Integers,
+    out: Floats,
+) -> None:
+    """Set `out[b]` to the factor of each revealed arm b in the round played last. out: (K,)."""
+    floor = floor_at(parameters.exploration, state.counted[0])
+    for b in revealed:
+        out[b] = 1.0 / (state.masses[b] + floor * graph.shares[b])
 
 
 @compiled
@@ -222,165 +203,137 @@ def _rescale(state: AdaptiveState, parameters: AdaptiveParameters, round_: int) 
         bias[0, a] *= share
         for m in range(estimates.shape[2]):
             estimates[0, a, m] *= share
-    state.counters[REFERENCE] = round_
+    state.reference[0] = round_
 
 
 @inlined
-def absorb(
+def learn_late(
     state: AdaptiveState,
     parameters: AdaptiveParameters,
     graph: AdaptiveGraph,
-    arm: int,
+    readout: Readout,
     round_: int,
-    available: Booleans,
+    last: int,
     weights: Floats,
-    base: float,
-) -> float:
-    """Learn from a round all but its weighted rows; return the factor by which those count.
-
-    `state.revealed` holds the losses of the arms that `arm` revealed, in the context of the round,
-    and `state.softmax` that context's exponential weights. `weights` (K,) and `base` are what
-    `play` and `baseline` gave when the round was played. An arm that was not available there
-    counts for other contexts alone.
-    """
-    numbers, revealed, inferred, chosen = (
-        state.numbers,
-        state.revealed,
-        state.inferred,
-        state.chosen,
-    )
-    out_ranges, anchors = graph.out_ranges, graph.anchors
-    eta = learning_rate(state, parameters, numbers[GAP])
-    floor = floor_at(parameters.exploration, numbers[COUNT])
-    explore(state.softmax, state.masses, graph.shares, available, floor, chosen)
-    low, high = numbers[LOW], numbers[HIGH]
-    total, mass, plain, count, beyond, others = 0.0, 0.0, 0.0, 0, 0.0, 0
-    for run in range(out_ranges.starts[arm], out_ranges.starts[arm + 1]):
-        for b in range(out_ranges.first[run], out_ranges.last[run] + 1):
-            loss = revealed[b]
-            if available.size == 0 or available[b]:
-                low, high = min(low, loss), max(high, loss)
-                plain += loss
-                count += 1
-            else:
-                beyond += loss
-                others += 1
-            weighted = chosen[b] * weights[b]
-            total += weighted * loss
-            mass += weighted
-    growth = _growth(state, parameters, round_)
-    if count + others == 0:
-        return growth
-    numbers[LOW], numbers[HIGH] = low, high
-    if math.isnan(base):  # played before anything was learned: measured against itself
-        base = plain / count if count > 0 else beyond / others
-    step = 1.0
-    if numbers[BASE_WEIGHT] > 0.0:
-        step /= 1.0 + (numbers[COUNT] - 1.0) / parameters.recency
-    numbers[BASE_SUM] += step * (total - numbers[BASE_SUM])
-    numbers[BASE_WEIGHT] += step * (mass - numbers[BASE_WEIGHT])
-    age = growth / _growth(state, parameters, state.counters[ROUND] - 1)
-    if anchors.order.size == 0:
-        for run in range(out_ranges.starts[arm], out_ranges.starts[arm + 1]):
-            for b in range(out_ranges.first[run], out_ranges.last[run] + 1):
-                state.bias[0, b] -= growth * weights[b] * base
-                inferred[b] = weights[b] * (revealed[b] - base)
-        numbers[GAP] += age * mixability_gap(chosen, inferred, out_ranges, arm, eta * age)
-    else:
-        show(out_ranges, arm, state.shown)
-        for b in anchors.roots:
-            if state.shown[b]:
-                state.bias[0, b] -= growth * weights[b] * base
-                inferred[b] = weights[b] * (revealed[b] - base)
-        anchored_estimates(anchors, state.shown, revealed, weights, inferred)
-        lump(anchors, state.shown, chosen, state.lumps)
-        hide(out_ranges, arm, state.shown)
-        numbers[GAP] += age * mixability_gap(state.lumps, inferred, out_ranges, arm, eta * age)
-    return growth
+    baseline: float,
+    feedback: Feedback,
+) -> None:
+    """Do what `learn` does for feedback that comes at any time after its round was played."""
+    _softmax(state, parameters, graph, readout, state.gap[0], last, state.softmax)
+    learn(state, parameters, graph, readout, round_, last, weights, baseline, feedback)
 
 
 @inlined
-def mixability_gap(
-    chosen: Floats, estimates: Floats, out_ranges: ArmRanges, arm: int, eta: float
+def learn(
+    state: AdaptiveState,
+    parameters: AdaptiveParameters,
+    graph: AdaptiveGraph,
+    readout: Readout,
+    round_: int,
+    last: int,
+    weights: Floats,
+    baseline: float,
+    feedback: Feedback,
+) -> None:
+    """Learn from round `round_`, where `last` is the round played last. Changes `state`.
+
+    `state.softmax` holds the exponential weights of the round's context. `weights` (K,) and
+    `baseline` are what `weigh` and `play` gave when the round was played. An arm that was not
+    available in the round counts for other contexts only.
+    """
+    growth = _growth(state, parameters, round_)
+    arms, available, losses = feedback.arms, readout.available, state.losses
+    if arms.size > 0:
+        eta = learning_rate(state, parameters, state.gap[0])
+        floor = floor_at(parameters.exploration, state.counted[0])
+        explore(state.softmax, state.masses, graph.shares, available, floor, state.chosen)
+        least, largest = state.least[0], state.largest[0]
+        here, elsewhere, total, mass, count = 0.0, 0.0, 0.0, 0.0, 0
+        for j in range(arms.size):
+            b = arms[j]
+            loss = loss_at(feedback.losses, feedback.round, feedback.places[j], b, readout)
+            losses[b] = loss
+            if available.size == 0 or available[b]:
+                least, largest = min(least, loss), max(largest, loss)
+                here += loss
+                count += 1
+            else:
+                elsewhere += loss
+            weighted = state.chosen[b] * weights[b]
+            total += weighted * loss
+            mass += weighted
+        state.least[0], state.largest[0] = least, largest
+        if math.isnan(baseline):  # played before anything was learned: the round's own mean
+            baseline = here / count if count > 0 else elsewhere / (arms.size - count)
+        step = 1.0
+        if state.lost_weight[0] > 0.0:
+            step /= 1.0 + (state.counted[0] - 1.0) / parameters.recency
+        state.lost[0] += step * (total - state.lost[0])
+        state.lost_weight[0] += step * (mass - state.lost_weight[0])
+        age = growth / _growth(state, parameters, last)
+        state.gap[0] += age * _gap(state, graph, growth, weights, baseline, arms, eta * age)
+    add_differences(state.estimates, graph.anchors, weights, growth, feedback, state.place)
+
+
+@inlined
+def _gap(
+    state: AdaptiveState,
+    graph: AdaptiveGraph,
+    growth: float,
+    weights: Floats,
+    baseline: float,
+    revealed: Integers,
+    eta: float,
 ) -> float:
+    """Take the baseline off the revealed arms' estimates; return the round's mixability gap."""
+    anchors, inferred, shown = graph.anchors, state.inferred, state.shown
+    if anchors.order.size == 0:
+        for b in revealed:
+            state.bias[0, b] -= growth * weights[b] * baseline
+            inferred[b] = weights[b] * (state.losses[b] - baseline)
+        return mixability_gap(state.chosen, inferred, revealed, eta)
+    for b in revealed:
+        shown[b] = True
+    for b in anchors.roots:
+        if shown[b]:
+            state.bias[0, b] -= growth * weights[b] * baseline
+            inferred[b] = weights[b] * (state.losses[b] - baseline)
+    anchored_estimates(anchors, shown, state.losses, weights, inferred)
+    pool(anchors, shown, state.chosen, state.pooled)
+    for b in revealed:
+        shown[b] = False
+    return mixability_gap(state.pooled, inferred, revealed, eta)
+
+
+@inlined
+def mixability_gap(chosen: Floats, estimates: Floats, revealed: Integers, eta: float) -> float:
     """Return the mean of the estimates less their exponential mean; unrevealed ones are 0.
 
-    Relative to the least estimate, exponentials are at most 1, whatever the estimates.
+    Exponentials are taken relative to the least estimate, so they are at most 1.
     """
     if not eta > 0.0:
         return 0.0
     mean, rest, mass, least = 0.0, 0.0, 0.0, math.inf
     after = 0
-    for run in range(out_ranges.starts[arm], out_ranges.starts[arm + 1]):
-        for b in range(after, out_ranges.first[run]):
-            rest += chosen[b]
-        after = out_ranges.last[run] + 1
-        for b in range(out_ranges.first[run], after):
-            mean += chosen[b] * estimates[b]
-            mass += chosen[b]
-            if chosen[b] > 0.0:
-                least = min(least, estimates[b])
-    for b in range(after, chosen.size):
-        rest += chosen[b]
+    for b in revealed:
+        for a in range(after, b):
+            rest += chosen[a]
+        after = b + 1
+        mean += chosen[b] * estimates[b]
+        mass += chosen[b]
+        if chosen[b] > 0.0:
+            least = min(least, estimates[b])
+    for a in range(after, chosen.size):
+        rest += chosen[a]
     total = 0.0
     if rest > 0.0:
         least = min(least, 0.0)
         total = rest * math.exp(eta * least)
-    for run in range(out_ranges.starts[arm], out_ranges.starts[arm + 1]):
-        for b in range(out_ranges.first[run], out_ranges.last[run] + 1):
-            if chosen[b] > _NOTHING * total:  # or else it would not change the sum
-                total += chosen[b] * math.exp(-eta * (estimates[b] - least))
-    # Dividing by the sum of probabilities, which is 1 but for rounding, lets equal estimates have
-    # no gap.
+    for b in revealed:
+        if chosen[b] > _NOTHING * total:  # or else it would not change the sum
+            total += chosen[b] * math.exp(-eta * (estimates[b] - least))
+    # The sum of probabilities is 1 but for rounding. Dividing by it gives equal estimates no gap.
     return max(0.0, mean - least + math.log(total / (rest + mass)) / eta)
-
-
-@compiled
-def absorb_rows(
-    state: AdaptiveState,
-    parameters: AdaptiveParameters,
-    graph: AdaptiveGraph,
-    arm: int,
-    round_: int,
-    first: int,
-    values: Floats,
-    available: Booleans,
-    weights: Floats,
-    base: float,
-    rows: Floats,
-) -> float:
-    """Do what `absorb` does for feedback that comes as rows (revealed, columns), early or late."""
-    current(state, parameters, graph, first, values, available)
-    out_ranges = graph.out_ranges
-    j = 0
-    for run in range(out_ranges.starts[arm], out_ranges.starts[arm + 1]):
-        for b in range(out_ranges.first[run], out_ranges.last[run] + 1):
-            own = min(b, values.shape[0] - 1)
-            loss = 0.0
-            for v in range(values.shape[1]):
-                loss += rows[j, first + v] * values[own, v]
-            state.revealed[b] = loss
-            j += 1
-    return absorb(state, parameters, graph, arm, round_, available, weights, base)
-
-
-@inlined
-def _add(losses: LossBlock, i: int, b: int, anchor: int, weight: float, estimates: Floats) -> None:
-    """Add the weighted row of arm `b` in round `i` to `estimates` (1, K, columns).
-
-    If `anchor` is an arm and not -1, its row is taken off first.
-    """
-    if losses.coefficients.shape[2] == 0:  # as it is: short rows cost less than slices of them
-        t = min(i, losses.base.shape[0] - 1)
-        for m in range(estimates.shape[2]):
-            loss = losses.base[t, b, m]
-            if anchor >= 0:
-                loss -= losses.base[t, anchor, m]
-            estimates[0, b, m] += weight * loss
-        return
-    add_row(losses, i, b, weight, estimates[0, b])
-    if anchor >= 0:
-        add_row(losses, i, anchor, -weight, estimates[0, b])
 
 
 @compiled
@@ -388,28 +341,22 @@ def simulate(
     state: AdaptiveState,
     parameters: AdaptiveParameters,
     graph: AdaptiveGraph,
+    out_ranges: ArmRanges,
     rounds: Rounds,
+    start: int,
     uniforms: Floats,
-) -> None:
-    """Play `rounds`, filling in what was done, and change `state`. uniforms: one a round."""
-    _, contexts, losses, arms, incurred = rounds
-    out_ranges, anchors = graph.out_ranges, graph.anchors
-    for i in range(arms.size):
-        first = contexts.first[i]
-        values = contexts.table[contexts.entry[i]]
-        available = contexts.available[i]
-        arm, _ = play(state, parameters, graph, first, values, available, uniforms[i])
-        arms[i] = arm
-        incurred[i] = loss_at(losses, i, arm, first, values)
-        floor = floor_at(parameters.exploration, state.numbers[COUNT])
-        for run in range(out_ranges.starts[arm], out_ranges.starts[arm + 1]):
-            for b in range(out_ranges.first[run], out_ranges.last[run] + 1):
-                state.revealed[b] = loss_at(losses, i, b, first, values)
-                state.weights[b] = 1.0 / (state.masses[b] + floor * graph.shares[b])
-        round_ = state.counters[ROUND] - 1
-        base = baseline(state)
-        growth = absorb(state, parameters, graph, arm, round_, available, state.weights, base)
-        for run in range(out_ranges.starts[arm], out_ranges.starts[arm + 1]):
-            for b in range(out_ranges.first[run], out_ranges.last[run] + 1):
-                anchor = -1 if anchors.order.size == 0 else anchors.anchor[b]
-                _add(losses, i, b, anchor, state.weights[b] * growth, state.estimates)
+) -> int:
+    """Play `rounds`, the first of which has number `start`; return how many were played.
+
+    Fills in what was done and changes `state`. uniforms: (n,), one per round.
+    """
+    for i in range(rounds.arms.size):
+        readout, t = readout_at(rounds.contexts, i), start + i
+        arm, _, baseline = play(state, parameters, graph, readout, t, uniforms[i])
+        record(rounds, i, arm, readout)
+        feedback = feedback_of(rounds, i, out_ranges, state.revealed)
+        weigh(state, parameters, graph, feedback.arms, state.weights)
+        learn(state, parameters, graph, readout, t, t, state.weights, baseline, feedback)
+        if is_over(rounds):
+            return i + 1
+    return rounds.arms.size

@@ -1,59 +1,42 @@
 """Estimates that are kept as differences: an arm against its anchor.
 
-The anchor of an arm is revealed whenever the arm is. What is summed up for an arm is by how much it
-loses more than its anchor, and its score is the anchor's score plus that sum.
+The anchor of an arm is revealed whenever the arm is. What is summed up for an arm is by how much
+its loss exceeds that of its anchor, and its score is the anchor's score plus that sum.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from crossbandit.kernels.compilation import compiled, inlined
-
-if TYPE_CHECKING:
-    from crossbandit.kernels.ranges import ArmRanges
-    from crossbandit.types import Booleans, Floats, Integers
+from crossbandit.kernels.compilation import inlined
+from crossbandit.kernels.rounds import Feedback, Readout, add_row
+from crossbandit.types import Booleans, Floats, Integers
 
 
 class Anchors(NamedTuple):
     """The arm against which each arm is measured. All are empty if there is no such arm."""
 
-    anchor: Integers  # (K,): an arm, or -1 for one that stands for itself
+    anchor: Integers  # (K,): an arm, or -1 for an arm that has no anchor
     order: Integers  # (K,): all arms, each after its anchor
-    roots: Integers  # the arms that stand for themselves
+    roots: Integers  # the arms that have no anchor
 
 
 @inlined
 def anchored_scores(
-    estimates: Floats, bias: Floats, anchors: Anchors, first: int, values: Floats, out: Floats
+    estimates: Floats, bias: Floats, anchors: Anchors, readout: Readout, out: Floats
 ) -> None:
-    """Set `out` (K,) to the scores of all arms in the context that reads with `first, values`.
+    """Set `out` (K,) to the scores of all arms in the context of `readout`.
 
-    estimates: (K, columns). bias: (K,). values: (1, width).
+    estimates: (K, columns). bias: (K,). All arms must share the coefficients of the readout.
     """
+    offset, coefficients = readout.offset, readout.coefficients
     for a in anchors.order:
         score = bias[a]
-        for i in range(values.shape[1]):
-            score += estimates[a, first + i] * values[0, i]
+        for i in range(coefficients.shape[1]):
+            score += estimates[a, offset + i] * coefficients[0, i]
         if anchors.anchor[a] >= 0:
             score += out[anchors.anchor[a]]
         out[a] = score
-
-
-@inlined
-def show(out_ranges: ArmRanges, arm: int, shown: Booleans) -> None:
-    """Mark the arms that `arm` reveals in `shown` (K,)."""
-    for run in range(out_ranges.starts[arm], out_ranges.starts[arm + 1]):
-        for b in range(out_ranges.first[run], out_ranges.last[run] + 1):
-            shown[b] = True
-
-
-@inlined
-def hide(out_ranges: ArmRanges, arm: int, shown: Booleans) -> None:
-    """Undo `show`."""
-    for run in range(out_ranges.starts[arm], out_ranges.starts[arm + 1]):
-        for b in range(out_ranges.first[run], out_ranges.last[run] + 1):
-            shown[b] = False
 
 
 @inlined
@@ -71,10 +54,10 @@ def anchored_estimates(
 
 
 @inlined
-def lump(anchors: Anchors, shown: Booleans, masses: Floats, out: Floats) -> None:
-    """Set `out` to `masses`, where an arm that was not revealed leaves its mass to its anchor.
+def pool(anchors: Anchors, shown: Booleans, masses: Floats, out: Floats) -> None:
+    """Set `out` to `masses`, with the mass of each arm that was not revealed moved to its anchor.
 
-    Its estimate is the anchor's. shown, masses, out: (K,).
+    The estimate of such an arm is its anchor's. shown, masses, out: (K,).
     """
     for a in range(shown.size):
         out[a] = masses[a]
@@ -86,23 +69,35 @@ def lump(anchors: Anchors, shown: Booleans, masses: Floats, out: Floats) -> None
             out[a] = 0.0
 
 
-@compiled
-def anchored_rows(
-    anchors: Anchors, out_ranges: ArmRanges, arm: int, rows: Floats, place: Integers, out: Floats
+@inlined
+def add_differences(
+    estimates: Floats,
+    anchors: Anchors,
+    weights: Floats,
+    factor: float,
+    feedback: Feedback,
+    place: Integers,
 ) -> None:
-    """Set `out` to `rows`, less the row of its anchor for each arm that has one.
+    """Add the row of each revealed arm, less the row of its anchor, to `estimates`, in place.
 
-    rows, out: (revealed, columns), of the arms that `arm` reveals. place: (K,), scratch.
+    An arm without anchor adds its row as it is. estimates: (1, K, columns). weights: (K,), each
+    multiplied by `factor`. place: (K,), scratch.
     """
-    j = 0
-    for run in range(out_ranges.starts[arm], out_ranges.starts[arm + 1]):
-        for b in range(out_ranges.first[run], out_ranges.last[run] + 1):
-            place[b] = j
-            j += 1
-    for run in range(out_ranges.starts[arm], out_ranges.starts[arm + 1]):
-        for b in range(out_ranges.first[run], out_ranges.last[run] + 1):
-            anchor = anchors.anchor[b]
-            for m in range(rows.shape[1]):
-                out[place[b], m] = rows[place[b], m]
+    losses, i = feedback.losses, feedback.round
+    plain = losses.coefficients.shape[2] == 0
+    for j in range(feedback.arms.size):
+        place[feedback.arms[j]] = feedback.places[j]
+    for b in feedback.arms:
+        anchor = anchors.anchor[b] if anchors.order.size > 0 else -1
+        weight = weights[b] * factor
+        if plain:  # short rows cost less as they are than as slices
+            t = min(i, losses.base.shape[0] - 1)
+            for m in range(estimates.shape[2]):
+                loss = losses.base[t, place[b], m]
                 if anchor >= 0:
-                    out[place[b], m] -= rows[place[anchor], m]
+                    loss -= losses.base[t, place[anchor], m]
+                estimates[0, b, m] += weight * loss
+        else:
+            add_row(losses, i, place[b], weight, estimates[0, b])
+            if anchor >= 0:
+                add_row(losses, i, place[anchor], -weight, estimates[0, b])

@@ -8,28 +8,42 @@ from typing import Any, TypeVar, cast
 import numba
 from numba.core.options import DefaultOptions
 
-_OPTIONS: dict[str, Any] = {"cache": True, "error_model": "numpy", "nogil": True}
-# Kernels allocate nothing, so nobody has to count who holds an array; counting would double the
-# time of a round. A kernel that does allocate fails to compile.
+_OPTIONS: dict[str, Any] = {"cache": True, "error_model": "numpy"}
+# Kernels allocate nothing, so references to arrays need no counting, which would double the time of
+# a round. A kernel that does allocate fails to compile.
 if hasattr(DefaultOptions, "_nrt"):
     _OPTIONS["_nrt"] = False
 _Kernel = TypeVar("_Kernel", bound=Callable[..., Any])
 
 
 def compiled(kernel: _Kernel) -> _Kernel:
-    """Compile on first use and keep the machine code on disk for the next process.
+    """Compile `kernel` on first use and keep the machine code on disk for the next process.
 
-    `fastmath` stays off: it reorders sums, and with them which arm is drawn. Without it, compiled
-    and interpreted kernels agree to the last bit wherever the platform's `exp` does.
+    It runs without holding Python's global lock, so other threads run at the same time. `fastmath`
+    stays off: it reorders sums, and with them which arm is drawn. Without it, compiled and
+    interpreted kernels agree to the last bit wherever the platform's `exp` does.
+
+    Args:
+        kernel: A function of numbers, arrays and NamedTuples of them, which allocates nothing.
+
+    Returns:
+        The compiled function.
     """
-    return _jit(kernel, _OPTIONS)
+    return _jit(kernel, {"nogil": True, **_OPTIONS})
 
 
 def inlined(kernel: _Kernel) -> _Kernel:
-    """Compile a step that other kernels call once or more a round.
+    """Compile a step that other kernels call once or more per round.
 
-    It becomes part of its callers: handing over a state of a dozen arrays would take longer than
-    many a step does.
+    It becomes part of its callers: passing a state of a dozen arrays would take longer than many
+    steps do. Called from Python it holds the global lock, so a step of a learner is never
+    interleaved with another step of it.
+
+    Args:
+        kernel: A function of numbers, arrays and NamedTuples of them, which allocates nothing.
+
+    Returns:
+        The compiled function.
     """
     return _jit(kernel, {"forceinline": True, **_OPTIONS})
 
@@ -44,8 +58,15 @@ def _jit(kernel: _Kernel, options: Mapping[str, Any]) -> _Kernel:
 def resolved(kernel: _Kernel, *arguments: object) -> _Kernel:
     """Return the machine code of `kernel` for arguments of these types.
 
-    Calling it skips finding out the types of the arguments, which for a state of a dozen arrays
-    takes longer than a round. It must be called with arguments of the same types.
+    Calling it skips finding the types of the arguments, which takes longer than a round for a
+    state of a dozen arrays. It must be called with arguments of the same types.
+
+    Args:
+        kernel: A compiled or inlined kernel.
+        *arguments: Arguments as the kernel will be called with.
+
+    Returns:
+        A callable that takes arguments of exactly these types.
     """
     if not hasattr(kernel, "get_overload"):  # interpreted: there is no machine code
         return kernel

@@ -1,4 +1,4 @@
-"""Who is owed exploration by the adaptive learner, and what is played for the sake of it."""
+"""The exploration of the adaptive learner: which arms need it, and how it is played."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def floor_at(exploration: float, count: float) -> float:
 def _lacking(masses: Floats, shares: Floats, available: Booleans, floor: float) -> float:
     """Return how much probability of being observed all arms together lack to their floors.
 
-    An arm that nobody can show now lacks nothing.
+    An arm that no available arm can reveal now lacks nothing.
     """
     lacking = 0.0
     if not _any_lacks(masses, shares, floor):
@@ -37,7 +37,7 @@ def _lacking(masses: Floats, shares: Floats, available: Booleans, floor: float) 
 
 @inlined
 def _any_lacks(masses: Floats, shares: Floats, floor: float) -> bool:
-    # The usual answer is no, and it comes faster than a sum of nothing.
+    # Usually no arm lacks anything, and this finds out faster than a sum.
     for a in range(masses.size):  # noqa: SIM110  # a generator does not compile
         if floor * shares[a] > masses[a]:
             return True
@@ -54,7 +54,7 @@ def _count(available: Booleans) -> int:
 
 @inlined
 def _showing(shares: Floats, available: Booleans, count: int, a: int) -> int:
-    """Return how many available arms may be played for the sake of observing arm `a`.
+    """Return how many available arms may be played in order to observe arm `a`.
 
     An arm with a self-loop is played itself; one without is observed by playing any other.
     `count` is the number of available arms.
@@ -74,8 +74,8 @@ def explore(
 ) -> None:
     """Set `out` (K,) to `weights`, with what each arm lacks to its floor mixed in.
 
-    masses: (K,), with which arms are observed. shares: (K,), the part of the floor that each is
-    owed, 1 / K or, without self-loop, 1. `out` may be `weights`.
+    masses: (K,), the probabilities of observing each arm. shares: (K,), the part of the floor that
+    each arm is given: 1 / K or, without self-loop, 1. `out` may be `weights`.
     """
     arms = masses.size
     lacking = _lacking(masses, shares, available, floor)

@@ -1,4 +1,7 @@
-"""One round of Algorithm 1 (known context distribution), and a loop of them."""
+"""One round of Algorithm 1 (known context distribution), and a batch of rounds.
+
+What a round teaches is added by `add_revealed`, with the weights that `play` has set.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,18 @@ from typing import NamedTuple
 
 from crossbandit.kernels.compilation import compiled, inlined
 from crossbandit.kernels.ranges import ArmRanges, range_masses
-from crossbandit.kernels.rounds import ContextBlock, Rounds, add_row, loss_at
+from crossbandit.kernels.rounds import (
+    ContextBlock,
+    Readout,
+    Rounds,
+    add_revealed,
+    feedback_of,
+    is_over,
+    readout_at,
+    record,
+)
 from crossbandit.kernels.simplex import context_weights, draw
-from crossbandit.types import Booleans, Floats, Integers
+from crossbandit.types import Floats, Integers
 
 
 class KnownParameters(NamedTuple):
@@ -20,63 +32,61 @@ class KnownParameters(NamedTuple):
     beta: float
 
 
+class Knowledge(NamedTuple):
+    """What Algorithm 1 knows: the graph, and the contexts that can occur with their probabilities.
+
+    Observation masses are linear in the distribution, so the mean over contexts is taken once,
+    before the graph is looked at.
+    """
+
+    in_ranges: ArmRanges
+    loopless: Integers  # the arms without self-loop, ascending
+    support: ContextBlock
+    probabilities: Floats  # (support,)
+
+
 class KnownState(NamedTuple):
     """All that Algorithm 1 keeps."""
 
     estimates: Floats  # (1, K, columns): sums of loss estimates
     bias: Floats  # (1, K): sums of the pessimistic correction
     denominators: Floats  # (K,): u_t of the round played last
-    counters: Integers  # (1,): the round to come
+    weights: Floats  # (K,): 1 / u_t
     chosen: Floats  # (K,), scratch: r_t of one context
     mean: Floats  # (K,), scratch: r_t averaged over contexts
     sums: Floats  # (2, K + 1), scratch
+    revealed: Integers  # (K,), scratch
 
 
 @inlined
-def policy(
-    state: KnownState,
-    parameters: KnownParameters,
-    first: int,
-    values: Floats,
-    available: Booleans,
-    out: Floats,
-) -> None:
+def policy(state: KnownState, parameters: KnownParameters, readout: Readout, out: Floats) -> None:
     """Set `out` (K,) to r_{t,c} for the round to come."""
     eta, rho = parameters.eta, parameters.rho
-    context_weights(state.estimates, state.bias, 0, first, values, available, eta, rho, out)
+    context_weights(state.estimates, state.bias, 0, readout, eta, rho, out)
 
 
 @inlined
 def play(
     state: KnownState,
     parameters: KnownParameters,
-    in_ranges: ArmRanges,
-    loopless: Integers,
-    law: ContextBlock,
-    probabilities: Floats,
-    first: int,
-    values: Floats,
-    available: Booleans,
+    knowledge: Knowledge,
+    readout: Readout,
     uniform: float,
 ) -> tuple[int, float]:
-    """Play one round; return the arm and its probability. Changes `state`.
-
-    `law` and `probabilities` (support,) are the known distribution. Observation masses are linear
-    in the distribution, so the mean over contexts is taken once, before the graph is looked at.
-    """
+    """Play one round; return the arm and its probability. Changes `state`."""
     arms = state.denominators.size
-    chosen, mean = state.chosen, state.mean
+    loopless, chosen, mean = knowledge.loopless, state.chosen, state.mean
     for a in range(arms):
         mean[a] = 0.0
-    for c in range(probabilities.size):
-        readout = law.table[law.entry[c]]
-        policy(state, parameters, law.first[c], readout, law.available[c], chosen)
+    for c in range(knowledge.probabilities.size):
+        policy(state, parameters, readout_at(knowledge.support, c), chosen)
         for a in range(arms):
-            mean[a] += probabilities[c] * chosen[a]
-    range_masses(in_ranges, mean, state.sums, state.denominators)
+            mean[a] += knowledge.probabilities[c] * chosen[a]
+    range_masses(knowledge.in_ranges, mean, state.sums, state.denominators)
     for a in range(arms):
         state.denominators[a] += parameters.gamma
-    policy(state, parameters, first, values, available, chosen)
+        state.weights[a] = 1.0 / state.denominators[a]
+    policy(state, parameters, readout, chosen)
     arm = draw(chosen, uniform)
     if loopless.size > 0:
         special = loopless[0]
@@ -84,7 +94,6 @@ def play(
             if mean[a] > mean[special]:
                 special = a
         state.bias[0, special] += parameters.beta / state.denominators[special]
-    state.counters[0] += 1
     return arm, chosen[arm]
 
 
@@ -92,33 +101,22 @@ def play(
 def simulate(
     state: KnownState,
     parameters: KnownParameters,
-    in_ranges: ArmRanges,
+    knowledge: Knowledge,
     out_ranges: ArmRanges,
-    loopless: Integers,
-    law: ContextBlock,
-    probabilities: Floats,
     rounds: Rounds,
     uniforms: Floats,
-) -> None:
-    """Play `rounds`, filling in what was done, and change `state`. uniforms: one a round."""
-    _, contexts, losses, arms, incurred = rounds
-    for i in range(arms.size):
-        first = contexts.first[i]
-        values = contexts.table[contexts.entry[i]]
-        arm, _ = play(
-            state,
-            parameters,
-            in_ranges,
-            loopless,
-            law,
-            probabilities,
-            first,
-            values,
-            contexts.available[i],
-            uniforms[i],
+) -> int:
+    """Play `rounds`, fill in what was done and change `state`; return how many were played.
+
+    uniforms: (n,), one per round.
+    """
+    for i in range(rounds.arms.size):
+        readout = readout_at(rounds.contexts, i)
+        arm, _ = play(state, parameters, knowledge, readout, uniforms[i])
+        record(rounds, i, arm, readout)
+        add_revealed(
+            state.estimates, 0, state.weights, feedback_of(rounds, i, out_ranges, state.revealed)
         )
-        arms[i] = arm
-        incurred[i] = loss_at(losses, i, arm, first, values)
-        for run in range(out_ranges.starts[arm], out_ranges.starts[arm + 1]):
-            for b in range(out_ranges.first[run], out_ranges.last[run] + 1):
-                add_row(losses, i, b, 1.0 / state.denominators[b], state.estimates[0, b])
+        if is_over(rounds):
+            return i + 1
+    return rounds.arms.size

@@ -1,4 +1,4 @@
-"""One round of a learner per context (no cross-learning), and a loop of them."""
+"""One round of a learner per context (no cross-learning), and a batch of rounds."""
 
 from __future__ import annotations
 
@@ -6,7 +6,16 @@ from typing import NamedTuple
 
 from crossbandit.kernels.compilation import compiled, inlined
 from crossbandit.kernels.ranges import ArmRanges, range_masses
-from crossbandit.kernels.rounds import Rounds, loss_at
+from crossbandit.kernels.rounds import (
+    Feedback,
+    Readout,
+    Rounds,
+    feedback_of,
+    is_over,
+    loss_at,
+    readout_at,
+    record,
+)
 from crossbandit.kernels.simplex import draw, exponential_weights
 from crossbandit.types import Booleans, Floats, Integers
 
@@ -15,10 +24,18 @@ class PerContextState(NamedTuple):
     """All that the per-context learners keep."""
 
     estimates: Floats  # (M, K): sums of loss estimates, a learner per row
-    observed: Floats  # (K,): observation probabilities in the round played last
-    counters: Integers  # (1,): the round to come
+    weights: Floats  # (K,): 1 / the probability of observing each arm in the round played last
     chosen: Floats  # (K,), scratch: p_t of the round's context
     sums: Floats  # (2, K + 1), scratch
+    revealed: Integers  # (K,), scratch
+
+
+@inlined
+def policy(
+    state: PerContextState, eta: float, context: int, available: Booleans, out: Floats
+) -> None:
+    """Set `out` (K,) to p_t of one context."""
+    exponential_weights(state.estimates[context], available, eta, 0.0, out)
 
 
 @inlined
@@ -32,18 +49,27 @@ def play(
 ) -> tuple[int, float]:
     """Play one round; return the arm and its probability. Changes `state`.
 
-    Sets `state.observed`. Where the arm played reveals b, the mass of b's in-neighbourhood is at
-    least the arm's own probability; holding to that keeps rounding from a division by nothing.
+    Sets `state.weights`. Where the arm played reveals b, the mass of b's in-neighbourhood is at
+    least the arm's own probability; enforcing that keeps rounding from causing a division by 0.
     """
-    arms = state.observed.size
-    chosen = state.chosen
-    exponential_weights(state.estimates[context], available, eta, 0.0, chosen)
+    chosen, weights = state.chosen, state.weights
+    policy(state, eta, context, available, chosen)
     arm = draw(chosen, uniform)
-    range_masses(in_ranges, chosen, state.sums, state.observed)
-    for b in range(arms):
-        state.observed[b] = max(state.observed[b], chosen[arm])
-    state.counters[0] += 1
+    range_masses(in_ranges, chosen, state.sums, weights)
+    for b in range(weights.size):
+        weights[b] = 1.0 / max(weights[b], chosen[arm])
     return arm, chosen[arm]
+
+
+@inlined
+def learn(
+    state: PerContextState, context: int, readout: Readout, weights: Floats, feedback: Feedback
+) -> None:
+    """Add what a round taught to the estimates of its own context. weights: (K,)."""
+    for j in range(feedback.arms.size):
+        b = feedback.arms[j]
+        loss = loss_at(feedback.losses, feedback.round, feedback.places[j], b, readout)
+        state.estimates[context, b] += weights[b] * loss
 
 
 @compiled
@@ -54,16 +80,17 @@ def simulate(
     out_ranges: ArmRanges,
     rounds: Rounds,
     uniforms: Floats,
-) -> None:
-    """Play `rounds`, filling in what was done, and change `state`. uniforms: one a round."""
-    numbers, contexts, losses, arms, incurred = rounds
-    for i in range(arms.size):
-        first = contexts.first[i]
-        values = contexts.table[contexts.entry[i]]
-        arm, _ = play(state, eta, in_ranges, numbers[i], contexts.available[i], uniforms[i])
-        arms[i] = arm
-        incurred[i] = loss_at(losses, i, arm, first, values)
-        for run in range(out_ranges.starts[arm], out_ranges.starts[arm + 1]):
-            for b in range(out_ranges.first[run], out_ranges.last[run] + 1):
-                loss = loss_at(losses, i, b, first, values)
-                state.estimates[numbers[i], b] += (1.0 / state.observed[b]) * loss
+) -> int:
+    """Play `rounds`, fill in what was done and change `state`; return how many were played.
+
+    uniforms: (n,), one per round.
+    """
+    for i in range(rounds.arms.size):
+        readout, context = readout_at(rounds.contexts, i), rounds.numbers[i]
+        arm, _ = play(state, eta, in_ranges, context, readout.available, uniforms[i])
+        record(rounds, i, arm, readout)
+        feedback = feedback_of(rounds, i, out_ranges, state.revealed)
+        learn(state, context, readout, state.weights, feedback)
+        if is_over(rounds):
+            return i + 1
+    return rounds.arms.size

@@ -4,36 +4,44 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
 from crossbandit.kernels.compilation import inlined
+from crossbandit.types import Floats, Integers
 
 
 class ArmRanges(NamedTuple):
     """The neighbourhoods of K arms; arm `a` owns the ranges `starts[a] : starts[a + 1]`.
 
-    Run `i` holds the arms `first[i], ..., last[i]`, both included. Within an arm the ranges ascend
+    Range `i` holds the arms `first[i], ..., last[i]`, both included. The ranges of an arm ascend
     and neither overlap nor touch.
     """
 
-    starts: npt.NDArray[np.int64]  # (K + 1,)
-    first: npt.NDArray[np.int64]  # (ranges,)
-    last: npt.NDArray[np.int64]  # (ranges,)
+    starts: Integers  # (K + 1,)
+    first: Integers  # (ranges,)
+    last: Integers  # (ranges,)
 
 
 @inlined
-def range_masses(
-    ranges: ArmRanges,
-    mass: npt.NDArray[np.float64],
-    sums: npt.NDArray[np.float64],
-    out: npt.NDArray[np.float64],
-) -> None:
+def list_neighbors(ranges: ArmRanges, arm: int, out: Integers) -> int:
+    """List the neighbours of `arm` in ascending order at the beginning of `out` (K,).
+
+    Returns how many there are. All other kernels go through this list: filling it once a round
+    costs less than walking through the ranges wherever revealed arms are needed.
+    """
+    count = 0
+    for i in range(ranges.starts[arm], ranges.starts[arm + 1]):
+        for b in range(ranges.first[i], ranges.last[i] + 1):
+            out[count] = b
+            count += 1
+    return count
+
+
+@inlined
+def range_masses(ranges: ArmRanges, mass: Floats, sums: Floats, out: Floats) -> None:
     """Set `out[a]` to the mass of arm a's neighbourhood, in time proportional to arms plus ranges.
 
-    mass, out: (K,). sums: (2, K + 1), scratch. A run that touches an end is read off one
-    sum; only a run in the middle is a difference of two, and that never falls below its own two
-    ends: rounding may not turn a small positive mass into nothing.
+    mass, out: (K,). sums: (2, K + 1), scratch. A range that touches an end is read off one
+    sum. A range in the middle is a difference of two sums, limited from below by the mass of its
+    two end arms: rounding must not turn a small positive mass into 0.
     """
     arms = mass.size
     prefix, suffix = sums

@@ -1,28 +1,57 @@
-"""What happens in a batch of rounds: the contexts that occur and the losses of every arm.
+"""A batch of rounds: the contexts that occur, the losses of every arm, and what was done.
 
 Losses come as *rows*: one row per arm and round, one column per number that a learner keeps of an
-arm. A context reads the row of arm `a` through `first` and `values`:
+arm. A context reads the row of arm `a` through its `Readout`:
 
-    loss = sum_i row[first + i] * values[a, i].
+    loss = sum_i row[offset + i] * coefficients[a, i].
 
-Dense losses have a column per context, and context c reads with `first = c, values = [[1]]`. Linear
-losses have a column per feature, and a context reads with `first = 0` and its features as values,
-which may differ from arm to arm. Where they do not, one row of values serves all arms. So both
-forms, and the estimates kept in either, share every line of code.
-
-A context may also say which arms are available; where it does not, its vector `available` is empty.
+Dense losses have a column per context, and context c reads with `offset = c, coefficients = [[1]]`.
+Linear losses have a column per feature, and a context reads with `offset = 0` and its features as
+coefficients, which may differ from arm to arm. Where they do not, one row of coefficients serves
+all arms. So both forms of losses, and the estimates kept in either, share every line of code.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from crossbandit.kernels.compilation import compiled, inlined
+from crossbandit.kernels.ranges import ArmRanges, list_neighbors
 from crossbandit.types import Booleans, Floats, Integers
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 _SHORT = 16  # rows of more numbers than this are worth adding as vectors
+
+
+class Readout(NamedTuple):
+    """How a context reads a row of losses or estimates, and which arms it may play."""
+
+    offset: int  # the first column that the context reads
+    coefficients: Floats  # (K or 1, width): the factors of that column and those after it
+    available: Booleans  # (K,): which arms may be played; (0,) if all may
+
+    def losses(self, rows: Floats, arms: Sequence[int]) -> Floats:
+        """Return what this context reads from rows of losses or estimates.
+
+        Args:
+            rows: An array (n, columns) with a row for each of `arms`.
+            arms: The arms to which the rows belong.
+
+        Returns:
+            The n numbers that the context reads.
+        """
+        own = self.coefficients
+        read = rows[:, self.offset : self.offset + own.shape[1]]
+        losses: Floats = (read * (own if len(own) == 1 else own[list(arms)])).sum(axis=1)
+        return losses
+
+    def may_play(self, arms: int) -> Booleans:
+        """Return which arms may be played, a boolean for each of `arms` arms."""
+        return self.available if self.available.size else np.ones(arms, dtype=np.bool_)
 
 
 class LossBlock(NamedTuple):
@@ -39,12 +68,19 @@ class LossBlock(NamedTuple):
 
 
 class ContextBlock(NamedTuple):
-    """How the contexts of n consecutive rounds read: round i has `values = table[entry[i]]`."""
+    """How the contexts of n rounds read: round i has the coefficients `table[entry[i]]`."""
 
-    first: Integers  # (n,)
+    offset: Integers  # (n,)
     entry: Integers  # (n,)
     table: Floats  # (entries, K or 1, width)
     available: Booleans  # (n, K); (n, 0) where all arms are
+
+
+class Budget(NamedTuple):
+    """What each round costs, and what is left to spend: a batch ends when nothing is left."""
+
+    costs: Floats  # (n, K): what playing each arm costs; (0, 0) without a budget
+    left: Floats  # (1,), changed: what is left
 
 
 class Rounds(NamedTuple):
@@ -55,20 +91,150 @@ class Rounds(NamedTuple):
     losses: LossBlock
     arms: Integers  # (n,), to be filled: the arms played
     incurred: Floats  # (n,), to be filled: their losses
+    budget: Budget
 
     @classmethod
     def to_play(
-        cls, contexts: ContextBlock, losses: LossBlock, numbers: Integers | None = None
+        cls,
+        contexts: ContextBlock,
+        losses: LossBlock,
+        numbers: Integers | None = None,
+        budget: Budget | None = None,
     ) -> Rounds:
-        """Return rounds in which nothing has been done yet."""
-        arms = np.empty(contexts.first.size, dtype=np.int64)
+        """Return rounds in which nothing has been done yet.
+
+        Args:
+            contexts: How the context of each round reads.
+            losses: The losses of each round.
+            numbers: The number of each round's context, where contexts have numbers.
+            budget: What the rounds may cost. The batch ends after the round that uses it up.
+
+        Returns:
+            The batch, to be handed to `simulate` of a compiled learner.
+        """
         known = np.empty(0, dtype=np.int64) if numbers is None else numbers
-        return cls(known, contexts, losses, arms, np.empty(arms.size))
+        unlimited = Budget(np.empty((0, 0)), np.full(1, np.inf))
+        arms = np.empty(contexts.offset.size, dtype=np.int64)
+        return cls(
+            known,
+            contexts,
+            read_only(losses),
+            arms,
+            np.empty(arms.size),
+            unlimited if budget is None else budget,
+        )
+
+    def readout(self, i: int) -> Readout:
+        """Return how the context of round `i` reads, outside of compiled code."""
+        offset, entry, table, available = self.contexts
+        return Readout(int(offset[i]), table[entry[i]], available[i])
+
+    def part(self, start: int, stop: int) -> Rounds:
+        """Return the rounds from `start` up to `stop`; they share their arrays with this batch."""
+        now = slice(start, stop)
+        offset, entry, table, available = self.contexts
+        base, coefficients, features, clip = self.losses
+        return Rounds(
+            self.numbers[now],
+            ContextBlock(offset[now], entry[now], table, available[now]),
+            LossBlock(base if len(base) == 1 else base[now], coefficients[now], features, clip),
+            self.arms[now],
+            self.incurred[now],
+            self.budget._replace(costs=self.budget.costs[now]),
+        )
+
+
+class Feedback(NamedTuple):
+    """What a play revealed: the rows of some arms, in one round of a block of losses."""
+
+    arms: Integers  # (revealed,), ascending
+    places: Integers  # (revealed,): which row of the block holds the losses of each
+    losses: LossBlock
+    round: int
+
+
+def read_only(block: LossBlock) -> LossBlock:
+    """Return read-only views of a block's arrays, as contiguous floats.
+
+    Kernels are compiled for these types alone. All arrays can become read-only; the other way round
+    they would have to be copied.
+    """
+    base, coefficients, features, clip = block
+    return LossBlock(_fixed(base), _fixed(coefficients), _fixed(features), bool(clip))
+
+
+def _fixed(part: Floats) -> Floats:
+    view = np.ascontiguousarray(part, dtype=np.float64).view()
+    view.flags.writeable = False
+    return view
+
+
+def feedback_without_rows(arms: Integers, columns: int) -> Feedback:
+    """Return feedback about `arms` (revealed,) that `with_rows` fills in."""
+    parts = np.empty((1, arms.size, columns)), np.empty((1, arms.size, 0)), np.empty((0, columns))
+    return Feedback(
+        np.array(arms), np.arange(arms.size), read_only(LossBlock(*parts, clip=False)), 0
+    )
+
+
+def with_rows(feedback: Feedback, rows: Floats) -> Feedback:
+    """Return `feedback` with given rows (revealed, columns), which become read-only."""
+    rows.flags.writeable = False
+    _, coefficients, features, clip = feedback.losses
+    losses = LossBlock(rows[None], coefficients, features, clip)
+    return Feedback(feedback.arms, feedback.places, losses, 0)
+
+
+@inlined
+def readout_at(contexts: ContextBlock, i: int) -> Readout:
+    """Return how the context of round `i` reads."""
+    return Readout(contexts.offset[i], contexts.table[contexts.entry[i]], contexts.available[i])
+
+
+@inlined
+def record(rounds: Rounds, i: int, arm: int, readout: Readout) -> None:
+    """Write down that `arm` was played in round `i`, what it lost, and what it cost."""
+    rounds.arms[i] = arm
+    rounds.incurred[i] = loss_at(rounds.losses, i, arm, arm, readout)
+    if rounds.budget.costs.shape[0] > 0:
+        rounds.budget.left[0] -= rounds.budget.costs[i, arm]
+
+
+@inlined
+def is_over(rounds: Rounds) -> bool:
+    """Return whether the batch ends here because its budget is used up."""
+    return bool(rounds.budget.left[0] <= 0.0)
+
+
+@inlined
+def feedback_of(rounds: Rounds, i: int, out_ranges: ArmRanges, revealed: Integers) -> Feedback:
+    """Return what the arm played in round `i` revealed. revealed: (K,), scratch."""
+    arms = revealed[: list_neighbors(out_ranges, rounds.arms[i], revealed)]
+    return Feedback(arms, arms, rounds.losses, i)
+
+
+@inlined
+def add_revealed(estimates: Floats, copy: int, weights: Floats, feedback: Feedback) -> None:
+    """Add `weights[b]` times the row of each revealed arm b to `estimates[copy, b]`, in place.
+
+    estimates: (copies, K, columns). weights: (K,).
+    """
+    arms, places, losses, i = feedback
+    if losses.coefficients.shape[2] == 0:  # short rows cost less as they are than as slices
+        t = min(i, losses.base.shape[0] - 1)
+        for j in range(arms.size):
+            b, row = arms[j], places[j]
+            weight = weights[b]
+            for m in range(estimates.shape[2]):
+                estimates[copy, b, m] += weight * losses.base[t, row, m]
+    else:
+        for j in range(arms.size):
+            add_row(losses, i, places[j], weights[arms[j]], estimates[copy, arms[j]])
 
 
 @inlined
 def add_row(block: LossBlock, i: int, a: int, weight: float, out: Floats) -> None:
-    """Add `weight` times the row of arm `a` in round `i` to `out` (columns,), in place."""
+    """Add `weight` times row `a` of round `i` to `out` (columns,), in place."""
     base = block.base[min(i, block.base.shape[0] - 1), a]
     terms = block.coefficients.shape[2]
     if terms == 0:
@@ -93,7 +259,7 @@ def _add_two_terms(
     base: Floats, coefficients: Floats, features: Floats, weight: float, out: Floats
 ) -> None:
     # A phase needs two features, and the hot loop of a simulation is here: fused, it is one pass
-    # over memory, which halves the time of the general way.
+    # over memory, which takes half the time of the general way.
     x, y = coefficients[0], coefficients[1]
     features_x, features_y = features[0], features[1]
     for m in range(out.size):
@@ -105,7 +271,7 @@ def _add_two_terms(
 def _add_four_terms(
     base: Floats, coefficients: Floats, features: Floats, weight: float, out: Floats
 ) -> None:
-    # The same for up to four terms; those that are missing count nothing.
+    # The same for up to four terms; missing terms have a coefficient of 0.
     last = coefficients.size - 1
     x = coefficients[0]
     y = coefficients[1] if last >= 1 else 0.0
@@ -120,186 +286,35 @@ def _add_four_terms(
 
 
 @inlined
-def write_row(block: LossBlock, i: int, a: int, out: Floats) -> None:
-    """Set `out` (columns,) to the row of arm `a` in round `i`."""
-    base = block.base[min(i, block.base.shape[0] - 1), a]
-    for m in range(out.size):
-        out[m] = base[m]
-    for k in range(block.coefficients.shape[2]):
-        coefficient = block.coefficients[i, a, k]
-        feature = block.features[k]
-        for m in range(out.size):
-            out[m] += coefficient * feature[m]
-    if block.clip:
-        for m in range(out.size):
-            out[m] = min(max(out[m], 0.0), 1.0)
+def loss_at(block: LossBlock, i: int, row: int, arm: int, readout: Readout) -> float:
+    """Return the loss of `arm` in round `i`, read from row number `row` of the block."""
+    t = min(i, block.base.shape[0] - 1)
+    own = min(arm, readout.coefficients.shape[0] - 1)
+    total = 0.0
+    for v in range(readout.coefficients.shape[1]):
+        loss = block.base[t, row, readout.offset + v]
+        for k in range(block.coefficients.shape[2]):
+            loss += block.coefficients[i, row, k] * block.features[k, readout.offset + v]
+        if block.clip:
+            loss = min(max(loss, 0.0), 1.0)
+        total += loss * readout.coefficients[own, v]
+    return total
 
 
 @compiled
 def write_rows(block: LossBlock, i: int, out: Floats) -> None:
     """Set `out` (K, columns) to the rows of all arms in round `i`."""
     for a in range(out.shape[0]):
-        write_row(block, i, a, out[a])
-
-
-@inlined
-def loss_at(block: LossBlock, i: int, a: int, first: int, values: Floats) -> float:
-    """Return the loss of arm `a` in round `i` for the context that reads with `first, values`."""
-    t = min(i, block.base.shape[0] - 1)
-    own = min(a, values.shape[0] - 1)
-    total = 0.0
-    for v in range(values.shape[1]):
-        loss = block.base[t, a, first + v]
-        for k in range(block.coefficients.shape[2]):
-            loss += block.coefficients[i, a, k] * block.features[k, first + v]
-        if block.clip:
-            loss = min(max(loss, 0.0), 1.0)
-        total += loss * values[own, v]
-    return total
-
-
-@compiled
-def add_totals(block: LossBlock, rounds: int, totals: Floats, largest: Floats) -> None:
-    """Add the rows of the block's `rounds` rounds to `totals` (K, columns), in place.
-
-    An arm whose losses cannot reach a limit in this block is summed in closed form, at a cost that
-    does not grow with rounds times contexts. largest: (k,), scratch.
-    """
-    for a in range(totals.shape[0]):
-        if block.base.shape[0] == 1 and not _may_clip(block, rounds, a, largest):
-            for m in range(totals.shape[1]):
-                totals[a, m] += rounds * block.base[0, a, m]
+        base = block.base[min(i, block.base.shape[0] - 1), a]
+        for m in range(out.shape[1]):
+            loss = base[m]
             for k in range(block.coefficients.shape[2]):
-                coefficient = 0.0
-                for i in range(rounds):
-                    coefficient += block.coefficients[i, a, k]
-                for m in range(totals.shape[1]):
-                    totals[a, m] += coefficient * block.features[k, m]
-        else:
-            for i in range(rounds):
-                add_row(block, i, a, 1.0, totals[a])
-
-
-@compiled
-def may_clip(block: LossBlock, rounds: int, largest: Floats) -> bool:
-    """Return whether any loss of the block might reach a limit. largest: (k,), scratch."""
-    found = False
-    for a in range(block.base.shape[1]):
-        found = found or _may_clip(block, rounds, a, largest)
-    return found
-
-
-@compiled
-def _may_clip(block: LossBlock, rounds: int, a: int, largest: Floats) -> bool:
-    if not block.clip:
-        return False
-    terms = block.coefficients.shape[2]
-    for k in range(terms):
-        largest[k] = 0.0
-        for i in range(rounds):
-            largest[k] = max(largest[k], abs(block.coefficients[i, a, k]))
-    for m in range(block.base.shape[2]):
-        reach = 0.0
-        for k in range(terms):
-            reach += largest[k] * abs(block.features[k, m])
-        if block.base[0, a, m] - reach < 0.0 or block.base[0, a, m] + reach > 1.0:
-            return True
-    return False
-
-
-@compiled
-def best_arms(totals: Floats, contexts: ContextBlock, out: Integers) -> None:
-    """Set `out[i]` to the available arm of least total in the context of round i.
-
-    Ties go to the smallest. totals: (K, columns). out: (n,).
-    """
-    for i in range(out.size):
-        values = contexts.table[contexts.entry[i]]
-        available = contexts.available[i]
-        least = np.inf
-        for a in range(totals.shape[0]):
-            if available.size > 0 and not available[a]:
-                continue
-            own = min(a, values.shape[0] - 1)
-            score = 0.0
-            for v in range(values.shape[1]):
-                score += totals[a, contexts.first[i] + v] * values[own, v]
-            if score < least:
-                least = score
-                out[i] = a
+                loss += block.coefficients[i, a, k] * block.features[k, m]
+            out[a, m] = min(max(loss, 0.0), 1.0) if block.clip else loss
 
 
 @compiled
 def losses_of(arms: Integers, block: LossBlock, contexts: ContextBlock, out: Floats) -> None:
     """Set `out[i]` to the loss of `arms[i]` in round i. arms, out: (n,)."""
     for i in range(out.size):
-        values = contexts.table[contexts.entry[i]]
-        out[i] = loss_at(block, i, arms[i], contexts.first[i], values)
-
-
-@compiled
-def add_revealed(
-    estimates: Floats,
-    first: Integers,
-    last: Integers,
-    weights: Floats,
-    rows: Floats,
-) -> None:
-    """Add `weights[b] * rows[j]` to `estimates[b]` for the j-th arm b of the ranges, in place.
-
-    estimates: (K, columns). first, last: (ranges,). weights: (K,). rows: (revealed, columns).
-    """
-    j = 0
-    for run in range(first.size):
-        for b in range(first[run], last[run] + 1):
-            weight = weights[b]
-            for m in range(estimates.shape[1]):
-                estimates[b, m] += weight * rows[j, m]
-            j += 1
-
-
-@compiled
-def first_beyond_box(
-    rows: Floats, arms: Integers, least: Floats, most: Floats, low: float, high: float
-) -> int:
-    """Return the first row that reads a loss outside [low, high] somewhere in a box, or -1.
-
-    rows: (n, width), of `arms` (n,). least, most: (K or 1, width), the bounds of the values.
-    """
-    for j in range(rows.shape[0]):
-        own = min(arms[j], least.shape[0] - 1)
-        smallest = 0.0
-        largest = 0.0
-        for i in range(rows.shape[1]):
-            one, other = rows[j, i] * least[own, i], rows[j, i] * most[own, i]
-            smallest += min(one, other)
-            largest += max(one, other)
-        if not (low <= smallest and largest <= high):
-            return j
-    return -1
-
-
-@compiled
-def first_outside(rows: Floats, low: float, high: float) -> int:
-    """Return the flat index of the first entry that is not in [low, high], NaN included, or -1."""
-    for j in range(rows.shape[0]):
-        for m in range(rows.shape[1]):
-            if not (low <= rows[j, m] <= high):
-                return int(j * rows.shape[1] + m)
-    return -1
-
-
-@compiled
-def first_loss_outside(rows: Floats, values: Floats, low: float, high: float) -> int:
-    """Return the first row in which `values` reads a loss not in [low, high], or NaN; else -1.
-
-    rows: (n, width). values: (n or 1, width).
-    """
-    for j in range(rows.shape[0]):
-        own = min(j, values.shape[0] - 1)
-        loss = 0.0
-        for i in range(values.shape[1]):
-            loss += rows[j, i] * values[own, i]
-        if not (low <= loss <= high):
-            return j
-    return -1
+        out[i] = loss_at(block, i, arms[i], arms[i], readout_at(contexts, i))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from crossbandit.kernels.compilation import inlined
 
 if TYPE_CHECKING:
+    from crossbandit.kernels.rounds import Readout
     from crossbandit.types import Booleans, Floats
 
 
@@ -17,7 +18,8 @@ def exponential_weights(
 ) -> None:
     """Set `out` to (1 - rho) * softmax(-eta * scores) + rho / K. scores, out: (K,).
 
-    Where `available` is not empty, the K arms are those that it marks, and all others are given 0.
+    Where `available` is not empty, only the arms that it marks share the distribution; all others
+    get 0, and K is the number of available arms.
     """
     least = math.inf
     for a in range(out.size):
@@ -38,26 +40,25 @@ def context_weights(
     estimates: Floats,
     bias: Floats,
     copy: int,
-    first: int,
-    values: Floats,
-    available: Booleans,
+    readout: Readout,
     eta: float,
     rho: float,
     out: Floats,
 ) -> None:
     """Set `out` (K,) to the exponential weights of one context, as `exponential_weights` does.
 
-    The context reads copy number `copy` of `estimates` (copies, K, columns) through `first` and
-    `values` (K or 1, width); `bias` (copies, K) is added in every context. Reading and looking for
-    the least are one loop, and nothing is sliced: this is most of what a round costs.
+    The context reads copy number `copy` of `estimates` (copies, K, columns); `bias` (copies, K) is
+    added in every context. Reading and looking for the least score are one loop, and nothing is
+    sliced: this is most of what a round costs.
     """
+    offset, coefficients, available = readout
     least = math.inf
-    shared = values.shape[0] == 1
+    shared = coefficients.shape[0] == 1
     for a in range(out.size):
         own = 0 if shared else a
         score = bias[copy, a]
-        for i in range(values.shape[1]):
-            score += estimates[copy, a, first + i] * values[own, i]
+        for i in range(coefficients.shape[1]):
+            score += estimates[copy, a, offset + i] * coefficients[own, i]
         out[a] = score
         if score < least and _may_play(available, a):
             least = score
@@ -66,7 +67,7 @@ def context_weights(
 
 @inlined
 def _normalise(scores: Floats, least: float, available: Booleans, eta: float, rho: float) -> None:
-    # With the least score subtracted, the largest exponential is 1, whatever the scores.
+    # The least score is subtracted, so the largest exponential is 1.
     total, arms = 0.0, 0
     for a in range(scores.size):
         if _may_play(available, a):
@@ -87,7 +88,7 @@ def _normalise(scores: Floats, least: float, available: Booleans, eta: float, rh
 def draw(probabilities: Floats, uniform: float) -> int:
     """Return the smallest arm whose cumulative probability exceeds `uniform`.
 
-    Where rounding leaves none, the last arm that has a positive probability.
+    If rounding leaves none, return the last arm with a positive probability.
     """
     cumulative = 0.0
     for a in range(probabilities.size):

@@ -1,8 +1,8 @@
 """The two forms of losses, and the dense one of them.
 
 Dense: a number per context. A learner keeps a table of arms times contexts.
-Linear: the loss of an arm is a fixed linear function of the context's features. A learner keeps
-arms times features, however many contexts there are, and contexts need not be enumerable.
+Linear: the loss of an arm is a linear function of the context's features. A learner keeps arms
+times features, however many contexts there are, and contexts need not be enumerable.
 
 In both, an arm's losses in a round are one *row* of numbers, a learner adds weighted rows, and a
 context reads a row by the rule in `crossbandit.kernels.rounds`. That is all an algorithm relies on.
@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from crossbandit.errors import InvalidContextError, InvalidLossesError, InvalidParameterError
-from crossbandit.kernels.rounds import ContextBlock, first_outside
-from crossbandit.losses.readout import Readout
+from crossbandit.kernels.limits import first_outside
+from crossbandit.kernels.rounds import ContextBlock, Readout
 from crossbandit.types import Booleans, Floats
 from crossbandit.validation import integer, reject
 
@@ -29,49 +29,113 @@ if TYPE_CHECKING:
 
     from crossbandit.types import Integers
 
-# Sums and products of a user's own may leave [0, 1] by rounding alone.
+Context = int | tuple[float, ...]
+
+# Sums and products that a user computes may leave [0, 1] by rounding.
 ROUNDING = 1e-9
 
-# A dense context reads one column, as it is.
-_AS_IT_IS = np.ones((1, 1))
-_AS_IT_IS.flags.writeable = False
+# All arrays of a readout are writable, although nothing writes to them: compiled code would be
+# compiled a second time for read-only ones.
+ALL_ARMS = np.empty(0, dtype=np.bool_)
+_AS_IT_IS = np.ones((1, 1))  # a dense context reads one column, as it is
 
 
 class LossForm(ABC):
-    """What one row of losses holds, and how contexts read it."""
+    """What one row of losses holds, and how contexts read it.
 
-    columns: int  # numbers in a row
-    shape: tuple[int, int]  # of the values with which a context reads: (arms or 1, width)
+    Attributes:
+        columns: How many numbers a row has.
+        shape: The shape of a readout's coefficients: (arms or 1, width).
+        column_name: What a column stands for, for messages.
+        contexts: How many contexts there are; None if they are feature vectors.
+        dtype: The type in which a learner keeps its estimates.
+    """
+
+    columns: int
+    shape: tuple[int, int]
     column_name: ClassVar[str]
     contexts: int | None
-    dtype: npt.DTypeLike = np.float64  # in which a learner keeps its estimates
+    dtype: npt.DTypeLike = np.float64
 
     @abstractmethod
+    def read(self, context: Any) -> tuple[Context, Readout]:
+        """Return a context in plain form, and how it reads a row.
+
+        Args:
+            context: The number of a context, or a feature vector.
+
+        Returns:
+            An int, or a tuple of floats; and the readout, with all arms available.
+
+        Raises:
+            InvalidContextError: The problem has no such context.
+        """
+
     def readout(self, context: Any) -> Readout:
-        """Return how `context` reads a row, or raise InvalidContextError."""
+        """Return how a context reads a row, with all arms available.
+
+        Args:
+            context: The number of a context, or a feature vector.
+
+        Returns:
+            The readout.
+
+        Raises:
+            InvalidContextError: The problem has no such context.
+        """
+        return self.read(context)[1]
 
     @abstractmethod
     def block(self, contexts: npt.NDArray[Any], available: Booleans | None = None) -> ContextBlock:
-        """Return how a batch of rounds reads; `contexts` has one entry a round.
+        """Return how a batch of rounds reads.
 
-        So has `available` (n, arms); None stands for all arms.
+        Args:
+            contexts: The contexts, one per round.
+            available: Which arms may be played in each round (n, arms); None stands for all arms.
+
+        Returns:
+            The batch as compiled code takes it.
         """
 
     @abstractmethod
-    def check(self, rows: Floats, arms: Sequence[int], readout: Readout) -> None:
-        """Raise InvalidLossesError unless `rows` may be the losses of `arms`."""
+    def check(self, rows: Floats, arms: Sequence[int], context: Context, readout: Readout) -> None:
+        """Check losses that were handed to `learn`.
+
+        Args:
+            rows: The rows of `arms`.
+            arms: The arms that were revealed.
+            context: The context of the round.
+            readout: How it reads, and which arms it has available.
+
+        Raises:
+            InvalidLossesError: A row cannot be the losses of its arm.
+        """
 
     def listed(self) -> Integers:
-        """Return the numbers of all contexts, or raise where there is no list of them."""
+        """Return the numbers of all contexts.
+
+        Returns:
+            The integers from 0 to the number of contexts, less 1.
+
+        Raises:
+            InvalidParameterError: Contexts are feature vectors, which cannot be listed.
+        """
         if self.contexts is None:
             raise InvalidParameterError(
-                "The contexts of this problem are feature vectors without end. Give the problem "
+                "The contexts of this problem are continuous feature vectors. Give the problem "
                 "a table of feature vectors, Problem(graph, features=table), to enumerate them."
             )
         return np.arange(self.contexts)
 
     def support(self, available: Booleans | None = None) -> ContextBlock:
-        """Return how each of finitely many contexts reads, in their order."""
+        """Return how each of finitely many contexts reads, in their order.
+
+        Args:
+            available: Which arms may be played in each context (contexts, arms); None for all.
+
+        Returns:
+            A batch with one round per context.
+        """
         return self.block(self.listed(), available)
 
     def _index(self, context: Any, contexts: int) -> int:
@@ -83,7 +147,12 @@ class LossForm(ABC):
 
 
 class DenseForm(LossForm):
-    """A loss of its own for each of `contexts` contexts."""
+    """A separate loss for each of `contexts` contexts.
+
+    Args:
+        contexts: How many contexts there are.
+        precision: "float64", or "float32" to halve the memory of a learner.
+    """
 
     column_name = "context"
     contexts: int
@@ -94,29 +163,59 @@ class DenseForm(LossForm):
         self.columns = self.contexts
         self.shape = _AS_IT_IS.shape
 
-    def readout(self, context: Any) -> Readout:
+    def read(self, context: Any) -> tuple[Context, Readout]:
         index = self._index(context, self.contexts)
-        return Readout(index, index, _AS_IT_IS)
+        return index, Readout(index, _AS_IT_IS, ALL_ARMS)
 
     def block(self, contexts: npt.NDArray[Any], available: Booleans | None = None) -> ContextBlock:
-        first = np.ascontiguousarray(contexts, dtype=np.int64)
-        may_play = per_round(available, len(first))
-        return ContextBlock(first, np.zeros_like(first), _AS_IT_IS[None], may_play)
+        offset = writable(contexts, np.int64)
+        entry = np.zeros_like(offset)
+        return ContextBlock(offset, entry, _AS_IT_IS[None], per_round(available, len(offset)))
 
-    def check(self, rows: Floats, arms: Sequence[int], readout: Readout) -> None:
-        # Every context has its own column, in which a loss can be given wherever an arm is asleep.
-        del readout
+    def check(self, rows: Floats, arms: Sequence[int], context: Context, readout: Readout) -> None:
+        del context, readout  # each context has a column, also where an arm is not available
         bad = first_outside(rows, -ROUNDING, 1.0 + ROUNDING)
         if bad >= 0:
-            row, context = divmod(bad, self.columns)
+            row, column = divmod(bad, self.columns)
             raise InvalidLossesError(
                 f"The 'losses' parameter of learn must hold numbers from 0 to 1. "
-                f"Got {rows[row, context]} for arm {arms[row]} in context {context}."
+                f"Got {rows[row, column]} for arm {arms[row]} in context {column}."
             )
+
+
+def restricted(readout: Readout, available: Any, arms: int) -> Readout:
+    """Return a readout for the arms that are available.
+
+    Args:
+        readout: The readout of a context.
+        available: A boolean for each arm; at least one must be true, and none may be masked.
+        arms: How many arms there are.
+
+    Returns:
+        The readout with a copy of `available`.
+
+    Raises:
+        InvalidContextError: `available` is something else.
+    """
+    try:
+        mask = np.asarray(available)
+    except ValueError:  # rows of different lengths
+        mask = np.empty(0)
+    hidden = np.ma.is_masked(available)
+    if mask.shape != (arms,) or mask.dtype != np.bool_ or not mask.any() or hidden:
+        expected = f"{arms} booleans, of which at least one is true and none is masked"
+        reject("act and policy", "available", expected, available, error=InvalidContextError)
+    return Readout(readout.offset, readout.coefficients, mask.copy())
 
 
 def per_round(available: Booleans | None, rounds: int) -> Booleans:
     """Return what is available in each round, as the kernels take it; None stands for all arms."""
     if available is None:
         return np.empty((rounds, 0), dtype=np.bool_)
-    return np.ascontiguousarray(available, dtype=np.bool_)
+    return writable(available, np.bool_)
+
+
+def writable(values: Any, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+    """Return a contiguous, writable array; a copy only where it is needed."""
+    array = np.ascontiguousarray(values, dtype=dtype)
+    return array if array.flags.writeable else array.copy()

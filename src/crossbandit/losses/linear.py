@@ -10,14 +10,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crossbandit.errors import InvalidContextError, InvalidLossesError
-from crossbandit.kernels.rounds import (
-    ContextBlock,
-    first_beyond_box,
-    first_loss_outside,
-    first_outside,
+from crossbandit.kernels.limits import first_beyond_box, first_loss_outside, first_outside
+from crossbandit.kernels.rounds import ContextBlock, Readout
+from crossbandit.losses.forms import (
+    ALL_ARMS,
+    ROUNDING,
+    Context,
+    LossForm,
+    per_round,
+    writable,
 )
-from crossbandit.losses.forms import ROUNDING, LossForm, per_round
-from crossbandit.losses.readout import Context, Readout
 from crossbandit.types import Booleans, Floats
 from crossbandit.validation import array, integer, reject, verbatim
 
@@ -37,9 +39,12 @@ _LARGEST = 1e100
 class LinearForm(LossForm):
     """Losses that are linear in the features of the context.
 
-    `features` is either the number of features, and a context is then a vector of that length; or
-    a table, and a context is then the number of an entry. A table has a feature vector for each
-    context (contexts, features), or one for each context and arm (contexts, arms, features).
+    Args:
+        features: The number of features, and a context is then a vector of that length; or a table,
+            and a context is then the number of an entry. A table has a feature vector for each
+            context (contexts, features), or one for each context and arm
+            (contexts, arms, features).
+        arms: How many arms there are.
     """
 
     column_name = "feature"
@@ -49,10 +54,13 @@ class LinearForm(LossForm):
             self.columns = integer("Problem", "features", features, at_least=1)
             self.contexts = None
             self.table: Floats | None = None
+            self._entries: Floats | None = None  # the table, not read-only: see ALL_ARMS
             self.shape = (1, self.columns)
             self._holds_shares: bool = False
         else:
-            self.table = feature_table("Problem", "features", features, arms)
+            self._entries = feature_table("Problem", "features", features, arms)
+            self.table = self._entries.view()
+            self.table.flags.writeable = False
             self.contexts, _, self.columns = self.table.shape
             self.shape = self.table.shape[1:]
             self._holds_shares = _are_shares(self.table)
@@ -64,31 +72,30 @@ class LinearForm(LossForm):
             return self.columns
         return self.table[:, 0] if self.table.shape[1] == 1 else self.table
 
-    def readout(self, context: Any) -> Readout:
-        if self.table is not None:
-            index = self._index(context, self.table.shape[0])
-            return Readout(index, 0, self.table[index])
-        values = _vector(context, self.columns)
-        return Readout(tuple(values.tolist()), 0, values[None])
+    def read(self, context: Any) -> tuple[Context, Readout]:
+        if self._entries is not None:
+            index = self._index(context, len(self._entries))
+            return index, Readout(0, self._entries[index], ALL_ARMS)
+        vector = _vector(context, self.columns)
+        return tuple(vector.tolist()), Readout(0, vector[None], ALL_ARMS)
 
     def block(self, contexts: npt.NDArray[Any], available: Booleans | None = None) -> ContextBlock:
-        first = np.zeros(len(contexts), dtype=np.int64)
+        offset = np.zeros(len(contexts), dtype=np.int64)
         may_play = per_round(available, len(contexts))
-        if self.table is not None:
-            entry = np.ascontiguousarray(contexts, np.int64)
-            return ContextBlock(first, entry, self.table, may_play)
-        vectors = np.ascontiguousarray(contexts, dtype=np.float64)
-        return ContextBlock(first, np.arange(len(contexts)), vectors[:, None], may_play)
+        if self._entries is not None:
+            return ContextBlock(offset, writable(contexts, np.int64), self._entries, may_play)
+        vectors = writable(contexts, np.float64)
+        return ContextBlock(offset, np.arange(len(contexts)), vectors[:, None], may_play)
 
-    def check(self, rows: Floats, arms: Sequence[int], readout: Readout) -> None:
+    def check(self, rows: Floats, arms: Sequence[int], context: Context, readout: Readout) -> None:
         """Raise InvalidLossesError unless `rows` may be the losses of `arms`.
 
-        A readout that names its available arms says nothing of those of other contexts, where the
-        same rows may stand for losses that are nobody's. There, coefficients must be finite.
+        If only some arms are available, the losses of other contexts are not checked: their arms
+        may not be available there, and then their losses mean nothing. Coefficients must be finite.
         """
         low, high = -ROUNDING, 1.0 + ROUNDING
         bad = self._first_bad_here(rows, arms, readout, low, high)
-        where: Context = readout.context
+        where = context
         if bad < 0 and self.table is not None and readout.available.size == 0:
             bad, where = self.first_bad(rows, np.asarray(arms, dtype=np.int64))
         elif bad < 0:
@@ -108,24 +115,33 @@ class LinearForm(LossForm):
     ) -> int:
         """Return the first row with a loss outside the limits in the context of `readout`, or -1.
 
-        What an arm would lose where it is not available is nobody's loss.
+        The loss of an arm that is not available is not checked.
         """
-        values = readout.values_of(arms)
+        own = readout.coefficients
+        if len(own) > 1:  # most neighbourhoods are a range, and a slice is not copied
+            own = own[arms.start : arms.stop] if isinstance(arms, range) else own[list(arms)]
         if readout.available.size == 0:
-            return int(first_loss_outside(rows, values, low, high))
+            return int(first_loss_outside(rows, own, low, high))
         played = np.flatnonzero(readout.available[list(arms)])
-        values = values if len(values) == 1 else values[played]
-        bad = int(first_loss_outside(rows[played], values, low, high))
+        own = own if len(own) == 1 else own[played]
+        bad = int(first_loss_outside(rows[played], own, low, high))
         return bad if bad < 0 else int(played[bad])
 
     def first_bad(
         self, rows: Floats, arms: Integers, available: Booleans | None = None
     ) -> tuple[int, int]:
-        """Return the first row with a loss outside [0, 1], and a context where; or (-1, -1).
+        """Find a row that reads a loss outside [0, 1] in some context of the table.
 
-        Only for a table. Contexts in which an arm is not `available` (contexts, K) do not count.
         Most rows are cleared whatever the number of contexts: by the box that contains all
-        features, or as means of numbers in [0, 1]; only for others are all contexts looked at.
+        features, or as means of numbers in [0, 1]. Only for the others are all contexts looked at.
+
+        Args:
+            rows: Rows of losses (n, features).
+            arms: The arm of each row.
+            available: Contexts in which an arm is not available (contexts, K) are left out.
+
+        Returns:
+            The first such row, and a context; (-1, -1) if there is none, or no table.
         """
         if self.table is None:
             return -1, -1
@@ -171,7 +187,7 @@ def _available_box(table: Floats, available: Booleans) -> tuple[Floats, Floats]:
 
 
 def feature_table(owner: str, name: str, features: Any, arms: int) -> Floats:
-    """Return the table as (contexts, arms or 1, features), read-only."""
+    """Return a copy of the table as (contexts, arms or 1, features)."""
     expected = (
         "a number of features, or a finite array of shape (contexts, features) or "
         f"(contexts, {arms}, features)"
@@ -183,7 +199,6 @@ def feature_table(owner: str, name: str, features: Any, arms: int) -> Floats:
         entry = np.argwhere(~np.isfinite(table))[0]
         got = verbatim(f"{table[tuple(entry)]} for context {entry[0]}")
         reject(owner, name, expected, got)
-    table.flags.writeable = False
     return table if table.ndim == 3 else table[:, None]
 
 
@@ -194,6 +209,9 @@ def _vector(context: Any, features: int) -> Floats:
         values = np.array(context)
     else:
         expected = _expected_vector(features)
+        if np.ma.is_masked(context):
+            expected = f"{expected}, none of them masked"
+            reject("act and policy", "context", expected, context, error=InvalidContextError)
         values = array("act and policy", "context", expected, context, error=InvalidContextError)
     if values.shape != (features,) or not all(map(math.isfinite, values.tolist())):
         expected = _expected_vector(features)

@@ -1,4 +1,4 @@
-"""Room for a learner's estimates: allocated if it is there, refused at the door if not."""
+"""Memory for the estimates of a learner: allocated if it is free, refused if not."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from crossbandit.types import Floats
 
-# An operating system promises more memory than it has, and ends whoever takes the promise at its
-# word. This share of what is free may be asked for.
+# An operating system grants more memory than it has, and ends a process that uses all of it. At
+# most this share of what is free is asked for.
 _SHARE = 0.9
 
 

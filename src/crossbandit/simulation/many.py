@@ -30,11 +30,24 @@ def simulate_many(
     record: str = "full",
     show_progress: bool | None = None,
 ) -> list[Run]:
-    """Simulate once for each seed, in the order of the seeds; each as `simulate` would.
+    """Simulate once for each seed, each time as `simulate` would.
 
-    What the seeds share, the losses and the comparator, is made once. The runs then take turns on
-    `jobs` threads (one per core, if None): compiled rounds run side by side, as they do not hold
-    Python's lock.
+    The losses and the comparator are the same for all seeds, and are made once. The runs then share
+    `jobs` threads. Compiled rounds run at the same time, as they do not hold Python's global lock.
+
+    Args:
+        algorithm: What plays.
+        environment: What it plays on.
+        seeds: The seeds, at least one.
+        jobs: The number of threads; one per core if None.
+        record: "full", or "thin" to keep the regret at 1,000 evenly spread rounds only.
+        show_progress: Whether to show a progress bar; None shows one on a terminal only.
+
+    Returns:
+        The runs, in the order of the seeds.
+
+    Raises:
+        InvalidInputError: An argument does not fit, or the environment breaks its promises.
 
     >>> from crossbandit import CrossGraph, environments
     >>> environment = environments.paper_benchmark(1_000, alpha=4)
@@ -92,9 +105,9 @@ def simulate_many(
 
 def _prepare(algorithm: Algorithm, environment: Environment) -> None:
     """Make what is made on first use before the threads start, so that it is made once."""
-    world = form_to_play(algorithm, environment, compiled=None, factored=None)
-    if not isinstance(world, BlockEnvironment):
+    played = form_to_play(algorithm, environment, compiled=None, factored=None)
+    if not isinstance(played, BlockEnvironment):
         return
-    _ = world.totals
-    if world.problem.contexts is not None:
-        _ = world.best_arms
+    _ = played.totals
+    if played.problem.contexts is not None:
+        _ = played.best_arms

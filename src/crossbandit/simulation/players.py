@@ -15,7 +15,8 @@ from crossbandit.environments.environment import (
     row_block,
 )
 from crossbandit.errors import CheckFailedError
-from crossbandit.kernels.rounds import Rounds, best_arms, losses_of
+from crossbandit.kernels.rounds import Rounds, losses_of, read_only
+from crossbandit.kernels.totals import best_arms
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,8 +34,15 @@ class CompiledLearner(Protocol):
 
     algorithm: Algorithm
 
-    def simulate(self, rounds: Rounds) -> None:
-        """Play the rounds: fill in the arms played and the losses incurred."""
+    def simulate(self, rounds: Rounds) -> int:
+        """Play rounds from the first on: fill in the arms played and the losses incurred.
+
+        Args:
+            rounds: What happens in the rounds.
+
+        Returns:
+            How many rounds were played. It may end early, for example when a budget is used up.
+        """
 
 
 class BatchRecord(NamedTuple):
@@ -68,7 +76,7 @@ def compiled_player(
         held[:] = [losses, block]
         numbers = None if form.contexts is None else contexts.astype(np.int64, copy=False)
         rounds = Rounds.to_play(block, losses, numbers)
-        learner.simulate(rounds)
+        play_all(learner, rounds)
         if available is not None:
             _check_played(learner, available, rounds.arms, start)
         batch = _blank(contexts)._replace(arms=rounds.arms, losses=rounds.incurred)
@@ -80,6 +88,20 @@ def compiled_player(
         return batch
 
     return play
+
+
+def play_all(learner: CompiledLearner, rounds: Rounds) -> None:
+    """Play a batch to its end, however often `learner.simulate` ends early."""
+    count = rounds.arms.size
+    done = learner.simulate(rounds) if count else 0
+    while done < count:
+        played = learner.simulate(rounds.part(done, count))
+        if played < 1:
+            raise CheckFailedError(
+                f"simulate of the learner of {type(learner.algorithm).__name__} must return how "
+                f"many rounds it played, at least 1. Got {played!r}."
+            )
+        done += played
 
 
 def plain_player(
@@ -99,7 +121,7 @@ def plain_player(
             decision = learner.act(context, None if available is None else available[i])
             learner.learn(decision, rows[list(decision.revealed)])
             batch.arms[i] = decision.arm
-            block, losses = form.block(contexts[now]), row_block(rows[None])
+            block, losses = form.block(contexts[now]), read_only(row_block(rows[None]))
             losses_of(batch.arms[now], losses, block, batch.losses[now])
             best = batch.comparator_arms[now]
             losses_of(best, losses, block, batch.comparator_losses[now])
@@ -140,4 +162,5 @@ def _totals(environment: Environment, tell: Callable[[int], None]) -> Floats:
     for t in range(horizon_of(environment)):
         totals += checked_rows(environment, t)
         tell(0)
+    totals.flags.writeable = False  # as those of a BlockEnvironment: one kernel serves both
     return totals

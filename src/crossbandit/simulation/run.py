@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from crossbandit.environments.environment import availability, batches
 from crossbandit.errors import CrossbanditError
+from crossbandit.kernels.rounds import losses_of, read_only
+from crossbandit.kernels.totals import add_totals, best_arms
 from crossbandit.simulation.players import BatchRecord
 
 if TYPE_CHECKING:
@@ -25,11 +28,18 @@ class Run:
     """One algorithm on one environment under one seed.
 
     The comparator plays, in each context, the one arm with the least total loss over the horizon;
-    both are charged on the contexts that occurred.
+    its losses too are those of the contexts that occurred.
 
-    `regret[i]` is the regret after `rounds[i]` rounds; `loss` and `comparator_loss` are totals. A
-    run that was recorded in full also has, for every round, `contexts`, `arms`, `losses`,
-    `comparator_arms` and `comparator_losses`.
+    Attributes:
+        algorithm: The algorithm.
+        environment: The environment.
+        seed: The seed from which contexts and the learner's random numbers were derived.
+        rounds: The numbers of rounds after which the regret is known.
+        regret: The regret after each of `rounds`.
+        loss: The total loss.
+        comparator_loss: The total loss of the comparator.
+        log: Every single round, if the run was recorded in full. The properties `contexts`,
+            `arms`, `losses`, `comparator_arms` and `comparator_losses` read it.
     """
 
     algorithm: Algorithm
@@ -70,6 +80,42 @@ class Run:
     def comparator_losses(self) -> Floats:
         """The comparator's loss in each round."""
         return self._log().comparator_losses
+
+    @property
+    def pseudo_regret(self) -> Floats:
+        """The pseudo-regret after each round, where the law of the losses is known.
+
+        That is the expected loss of the arms played, less that of the policy which is best in
+        expectation over the horizon. Unlike `regret`, it has no part that is the noise of losses.
+        The environment must have a method `expected_block(start, stop)`, which returns the expected
+        losses as `block` returns the losses; `stochastic` has.
+        """
+        expected_block = getattr(self.environment, "expected_block", None)
+        if expected_block is None:
+            raise CrossbanditError(
+                f"{type(self.environment).__name__} does not tell its expected losses, so there is "
+                "no pseudo-regret. Give it a method expected_block(start, stop), or use regret."
+            )
+        log, form = self._log(), self.environment.problem.form
+        pieces = [
+            (slice(start, stop), read_only(expected_block(start, stop)))
+            for start, stop in batches(self.environment)
+        ]
+        totals = np.zeros((self.environment.problem.arms, form.columns))
+        for now, block in pieces:
+            add_totals(block, now.stop - now.start, totals, np.empty(len(block.features)))
+        totals.flags.writeable = False
+        excess = np.empty(log.arms.size)
+        for now, block in pieces:
+            contexts = form.block(
+                log.contexts[now], availability(self.environment, log.contexts[now])
+            )
+            best, ours, theirs = np.empty_like(log.arms[now]), *np.empty((2, len(log.arms[now])))
+            best_arms(totals, contexts, best)
+            losses_of(log.arms[now], block, contexts, ours)
+            losses_of(best, block, contexts, theirs)
+            excess[now] = ours - theirs
+        return np.cumsum(excess)
 
     def _log(self) -> BatchRecord:
         if self.log is None:

@@ -11,7 +11,7 @@ from crossbandit.algorithms import Algorithm
 from crossbandit.environments import BlockEnvironment, Environment
 from crossbandit.environments.environment import horizon_of, longest_batch
 from crossbandit.errors import InvalidContextError, InvalidLossesError, InvalidParameterError
-from crossbandit.kernels.rounds import first_outside
+from crossbandit.kernels.limits import first_outside
 from crossbandit.losses import LinearForm
 from crossbandit.losses.forms import ROUNDING
 from crossbandit.simulation.players import CompiledLearner, compiled_player, plain_player
@@ -30,8 +30,11 @@ if TYPE_CHECKING:
     from crossbandit.simulation.players import BatchRecord
     from crossbandit.simulation.run import Recorder, Run
 
-# Where the contexts have no list, this many draws stand for their law.
-LAW_SAMPLE = 1000
+# Where contexts are continuous, this many draws stand for their distribution.
+CONTEXT_SAMPLE = 1000
+
+# Measured: from about here on, adding to a table in every round costs more than reading features.
+_LEAST_CONTEXTS = 256
 
 _FIRST_BATCH = 256
 _BATCH_SECONDS = 0.1
@@ -47,16 +50,29 @@ def simulate(
     record: str = "full",
     show_progress: bool | None = None,
 ) -> Run:
-    """Run `algorithm` on `environment` from the first round to the horizon.
+    """Run an algorithm on an environment from the first round to the horizon.
 
     Contexts depend on the seed alone: all algorithms meet the same ones, and a shorter horizon is
-    the beginning of a longer one. `record="thin"` keeps the regret at 1,000 evenly spread rounds
-    and nothing else, for horizons that would fill the memory. Where contexts are feature vectors
-    without end, an algorithm that needs to know their law is given 1,000 draws from it.
+    the beginning of a longer one. Where contexts are continuous, an algorithm that needs to know
+    their distribution is given 1,000 draws from it.
 
-    Both switches are set by what is possible unless given, and change the speed alone.
-    `compiled=False` takes the plain loop through `act` and `learn`. `factored=False` keeps a number
-    per arm and context even where the environment's losses are exactly linear.
+    Args:
+        algorithm: What plays.
+        environment: What it plays on. Its problem must have a horizon.
+        seed: An int, a SeedSequence or a Generator, from which all random numbers are derived.
+        compiled: True for the compiled loop, False for the plain loop through `act` and `learn`.
+            None takes the compiled loop where there is one. Both play the same arms.
+        factored: False to keep a number per arm and context, even where the environment's losses
+            are exactly linear. True to insist on the linear form. None takes what is faster.
+        record: "full", or "thin" to keep the regret at 1,000 evenly spread rounds and nothing else,
+            for horizons that would fill the memory.
+        show_progress: Whether to show a progress bar; None shows one on a terminal only.
+
+    Returns:
+        What happened: arms, losses, the comparator, the regret curve.
+
+    Raises:
+        InvalidInputError: An argument does not fit, or the environment breaks its promises.
 
     >>> from crossbandit import CrossGraph, environments
     >>> run = simulate(CrossGraph(), environments.paper_benchmark(2_000, alpha=4), seed=200)
@@ -93,30 +109,31 @@ def play_through(
     stopped: Callable[[], bool],
 ) -> Run:
     """Simulate, as `simulate` says; end with KeyboardInterrupt as soon as `stopped` says so."""
-    world = form_to_play(algorithm, environment, compiled=compiled, factored=factored)
-    horizon = horizon_of(world)
-    learner = algorithm.start(_problem(algorithm, world, seed), seed=seed)
+    played = form_to_play(algorithm, environment, compiled=compiled, factored=factored)
+    horizon = horizon_of(played)
+    learner = algorithm.start(_problem(algorithm, played, seed), seed=seed)
     recorder: Recorder = FullRecorder() if record == "full" else ThinRecorder(horizon)
     generator = stream(seed, "contexts")
     with progress(algorithm.id, horizon, show=show_progress) as tell:
-        play = _player(world, learner, tell, compiled=compiled)
-        for start, stop in timed_batches(world):
+        play = _player(played, learner, tell, compiled=compiled)
+        for start, stop in timed_batches(played):
             if stopped():
                 raise KeyboardInterrupt
-            batch = play(start, _contexts(world, generator, stop - start))
+            batch = play(start, _contexts(played, generator, stop - start))
             _check(batch, start)
             recorder.take(batch)
             tell(stop)
     return recorder.finish(algorithm, environment, seed)
 
 
-def timed_batches(world: Environment) -> Iterator[tuple[int, int]]:
-    """Yield the batches of a simulation, each about as long as a person waits without noticing.
+def timed_batches(environment: Environment) -> Iterator[tuple[int, int]]:
+    """Yield the batches of a simulation, each of about a tenth of a second.
 
-    A round takes from a tenth of a microsecond to many milliseconds; so the length follows the
-    clock. It does not matter for the result.
+    A round takes from a tenth of a microsecond to many milliseconds, so the length follows the
+    clock. It does not change the result.
     """
-    horizon, length, longest = horizon_of(world), _FIRST_BATCH, longest_batch(world)
+    horizon, length = horizon_of(environment), _FIRST_BATCH
+    longest = longest_batch(environment)
     start = 0
     while start < horizon:
         length = min(length, longest)
@@ -136,9 +153,16 @@ def form_to_play(
     factored: bool | None,
 ) -> Environment:
     """Return the form of the environment in which it is simulated."""
-    if factored is None and (compiled is False or algorithm.needs_context_distribution):
-        # The plain loop shows what a learner of one's own would see. And whoever looks at every
-        # context in every round reads a table faster than features.
+    contexts = environment.problem.contexts
+    if factored is None and (
+        compiled is False
+        or algorithm.needs_context_distribution
+        or contexts is None
+        or contexts < _LEAST_CONTEXTS
+    ):
+        # The plain loop shows a learner what `act` and `learn` would. An algorithm that looks at
+        # every context in every round reads a table faster than features; and a small table costs
+        # less than its features.
         return environment
     if factored is False or isinstance(environment.problem.form, LinearForm):
         return environment
@@ -154,7 +178,7 @@ def form_to_play(
 def _contexts(
     environment: Environment, generator: np.random.Generator, horizon: int
 ) -> npt.NDArray[Any]:
-    """Draw the contexts of all rounds; refuse what the problem does not have."""
+    """Draw the contexts of the next rounds; refuse what the problem does not have."""
     contexts = np.asarray(environment.context_distribution.draw(generator, horizon))
     form = environment.problem.form
     if form.contexts is None:
@@ -170,8 +194,8 @@ def _contexts(
     if not fits:
         span = f", from {contexts.min()} to {contexts.max()}" if contexts.dtype.kind in "iu" else ""
         raise InvalidContextError(
-            f"The context law of {type(environment).__name__} must draw {expected}. Got an array "
-            f"of shape {contexts.shape} and type {contexts.dtype}{span}."
+            f"The context distribution of {type(environment).__name__} must draw {expected}. Got "
+            f"an array of shape {contexts.shape} and type {contexts.dtype}{span}."
         )
     return contexts
 
@@ -196,10 +220,12 @@ def _problem(
 ) -> Problem:
     if not algorithm.needs_context_distribution:
         return environment.problem
-    law = environment.context_distribution
-    if law.probabilities is not None:
-        return environment.problem.with_distribution(law.probabilities)
-    return environment.problem.with_sample(law.draw(stream(seed, "law"), LAW_SAMPLE))
+    distribution = environment.context_distribution
+    if distribution.probabilities is not None:
+        return environment.problem.with_distribution(distribution.probabilities)
+    # The stream keeps its first name: another would change the results of a seed.
+    sample = distribution.draw(stream(seed, "law"), CONTEXT_SAMPLE)
+    return environment.problem.with_sample(sample)
 
 
 def _player(

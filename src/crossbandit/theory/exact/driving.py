@@ -31,7 +31,7 @@ class _Script:
 
 def act(learner: Learner, context: int, *numbers: float) -> Decision:
     """Let `learner` act with exactly these uniform numbers: arm, and then split, retention."""
-    cast("Any", learner)._generator = _Script(iter(numbers))
+    cast("Any", learner).generator = _Script(iter(numbers))
     return learner.act(context)
 
 
@@ -48,6 +48,6 @@ def policies(learner: Learner, contexts: int) -> Floats:
 
 def cumulative(learner: Learner) -> Floats:
     """Return the sums of all inputs that FTRL was fed: (M, K), for dense losses."""
-    state = cast("Any", learner)._state()
+    state = learner.state()
     summed: Floats = (state["estimates"][0] + state["bias"][0][:, None]).T
     return summed

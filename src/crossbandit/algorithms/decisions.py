@@ -1,0 +1,139 @@
+"""What a learner hands out for one play, and what it remembers until the feedback is in."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from crossbandit.errors import DecisionError
+from crossbandit.types import Floats
+from crossbandit.validation import reject
+
+if TYPE_CHECKING:
+    from crossbandit.losses import Context, Readout
+
+
+class Decision(NamedTuple):
+    """One play: keep it until its feedback is in, then hand both to `Learner.learn`.
+
+    Attributes:
+        round: The number of the round, from 0.
+        context: The context: a number, or a tuple of features.
+        arm: The arm that was chosen.
+        probability: The probability with which it was chosen; NaN if the learner cannot tell.
+        revealed: The arms whose losses `learn` expects, in this order: a `range` or a tuple.
+        learner: The id of the learner that made the decision.
+    """
+
+    round: int
+    context: Context
+    arm: int
+    probability: float
+    revealed: Sequence[int]
+    learner: str
+
+    def to_json(self) -> dict[str, Any]:
+        """Return a form that `json` can write, to keep a decision until its feedback is in.
+
+        Returns:
+            A dict of plain numbers, strings and lists. A probability of NaN becomes None.
+        """
+        probability = None if math.isnan(self.probability) else self.probability
+        return {**self._asdict(), "revealed": list(self.revealed), "probability": probability}
+
+    @classmethod
+    def from_json(cls, data: Any) -> Decision:
+        """Return the decision that `to_json` wrote.
+
+        Args:
+            data: What `to_json` returned, before or after a round trip through `json`.
+
+        Returns:
+            The decision. The learner that made it recognises it.
+
+        Raises:
+            InvalidParameterError: `data` is something else.
+        """
+        if not isinstance(data, Mapping) or set(data) != set(cls._fields):
+            expected = f"what to_json wrote, a dict with the keys {', '.join(cls._fields)}"
+            reject("Decision.from_json", "data", expected, data)
+        context, revealed = data["context"], data["revealed"]
+        probability = data["probability"]
+        return cls(
+            **{
+                **data,
+                "context": tuple(context) if isinstance(context, list) else context,
+                "revealed": compact(revealed) if isinstance(revealed, list) else revealed,
+                "probability": math.nan if probability is None else probability,
+            }
+        )
+
+
+@dataclass(slots=True)
+class PendingDecision:
+    """What a learner remembers of a decision until its feedback is in.
+
+    Attributes:
+        round: The number of the round.
+        context: The context: a number, or a tuple of features.
+        readout: How the context reads rows of losses, and which arms are available.
+        arm: The arm played; `Learner.play` sets it.
+        learner: The id of the learner that made the decision.
+        weights: The factors of the losses, a float for each arm, of which those of the revealed
+            arms are used. None means that the feedback of this round is not used. `Learner.play`
+            sets them: the weight of feedback is fixed when the round is played.
+        baseline: What is subtracted from the losses before they are weighted, if anything.
+        rows: Feedback that has come in and may not be used yet.
+    """
+
+    round: int
+    context: Context
+    readout: Readout
+    arm: int
+    learner: str
+    weights: Floats | None = None
+    baseline: float | None = None
+    rows: Floats | None = None
+
+    def check(self, decision: Decision, revealed: Sequence[int]) -> None:
+        """Raise DecisionError unless `decision` still says what was decided.
+
+        Args:
+            decision: What came back with the feedback.
+            revealed: The arms that this decision reveals.
+        """
+        if not (
+            _same(self.arm, decision.arm)
+            and _same(self.context, decision.context)
+            and _same(revealed, decision.revealed)
+        ):
+            raise DecisionError(
+                f"In round {decision.round} this learner played arm {self.arm} in context "
+                f"{self.context}, which reveals {list(revealed)}. Got a decision that says arm "
+                f"{decision.arm} in context {decision.context}, which reveals {decision.revealed}."
+            )
+
+
+def compact(arms: list[int]) -> Sequence[int]:
+    """Return arms as a range if they are one, and as a tuple if not.
+
+    Most neighbourhoods are one range, which takes constant memory for any number of arms.
+    """
+    if arms and isinstance(arms[0], int):
+        consecutive = range(arms[0], arms[0] + len(arms))
+        if list(consecutive) == arms:
+            return consecutive
+    return tuple(arms)
+
+
+def _same(ours: int | Sequence[float], theirs: object) -> bool:
+    """Return whether a decision still says what it said; a list may stand for a tuple or range."""
+    if theirs is ours:
+        return True
+    if isinstance(ours, Sequence):
+        return isinstance(theirs, Sequence) and list(theirs) == list(ours)
+    return isinstance(theirs, int | np.integer) and theirs == ours

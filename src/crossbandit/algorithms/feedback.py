@@ -1,0 +1,121 @@
+"""Checks of what `learn` is given, and of what an algorithm hands to compiled code."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from crossbandit.errors import CheckFailedError, InvalidLossesError
+from crossbandit.types import Floats
+
+if TYPE_CHECKING:
+    from crossbandit.algorithms.decisions import PendingDecision
+    from crossbandit.losses import LossForm
+
+_FLOAT = np.dtype(np.float64)
+
+
+def checked_rows(
+    form: LossForm, pending: PendingDecision, revealed: Sequence[int], losses: Any
+) -> Floats:
+    """Return a copy of the losses of the revealed arms as rows, or raise InvalidLossesError.
+
+    It is a copy, so that losses which were checked cannot change before they are used.
+    """
+    if isinstance(losses, Mapping):
+        losses = _in_order(losses, revealed, pending.arm)
+    expected = (len(revealed), form.columns)
+    rows = _numbers(losses)
+    if rows is None:
+        raise InvalidLossesError(
+            f"The 'losses' parameter of learn must be an array of numbers of shape {expected}. "
+            f"Got {losses!r}."
+        )
+    if not revealed and rows.size == 0:
+        return np.empty(expected)  # nothing was revealed, so [] and {} say it all
+    if rows.shape != expected:
+        raise InvalidLossesError(
+            f"The 'losses' parameter of learn must have shape {expected}: a row for each arm "
+            f"that arm {pending.arm} reveals, a column for each {form.column_name}. Got shape "
+            f"{rows.shape}."
+        )
+    form.check(rows, revealed, pending.context, pending.readout)
+    return rows
+
+
+def _numbers(losses: Any) -> Floats | None:
+    """Return a copy of losses as floats; None if they are text, complex, masked or ragged."""
+    if type(losses) is np.ndarray and losses.dtype == _FLOAT:  # as most are, in every round
+        return losses.copy()
+    parts = losses if isinstance(losses, list | tuple) else [losses]
+    if losses is None or any(np.ma.is_masked(part) for part in parts):
+        return None
+    try:
+        given = np.asarray(losses)
+    except ValueError:
+        return None
+    if given.dtype.kind not in "biuf":
+        return None
+    return np.array(given, dtype=np.float64, order="C")
+
+
+def _in_order(losses: Mapping[int, Any], revealed: Sequence[int], arm: int) -> list[Any]:
+    """Return the rows of a mapping from arms to rows, in the order of `revealed`."""
+    for b in losses:
+        if b not in revealed:
+            raise InvalidLossesError(
+                f"Playing arm {arm} does not reveal arm {b!r}. Got losses for it; expected the "
+                f"arms {list(revealed)}."
+            )
+    rows = []
+    for b in revealed:
+        if b not in losses:
+            raise InvalidLossesError(
+                f"Playing arm {arm} reveals arm {b}. Got no losses for it; expected the arms "
+                f"{list(revealed)}."
+            )
+        row = _numbers(losses[b])
+        if row is None:
+            raise InvalidLossesError(
+                f"The row of arm {b} in the 'losses' parameter of learn must be numbers, none of "
+                f"them masked. Got {losses[b]!r}."
+            )
+        # A data frame of one row is that row.
+        rows.append(row[0] if row.ndim == 2 and len(row) == 1 else row)
+    return rows
+
+
+def check_sizes(
+    owner: str, arms: int, estimates: Any, pending: PendingDecision, rows: Any, revealed: int
+) -> None:
+    """Raise if compiled code, which trusts its input, would read or write past an end."""
+    weights: Any = pending.weights
+    if not _has_shape(weights, (arms,)) or weights.dtype != _FLOAT:
+        raise CheckFailedError(
+            f"The weights that {owner} puts on a pending decision must be a float for each of the "
+            f"{arms} arms, revealed or not: an array of shape {(arms,)}. Got "
+            f"{_described(weights)}. Set pending.weights in play."
+        )
+    if not isinstance(estimates, np.ndarray) or estimates.ndim != 2 or len(estimates) != arms:
+        raise CheckFailedError(
+            f"The estimates to which {owner} adds must be an array with a row for each of the "
+            f"{arms} arms. Got {_described(estimates)}."
+        )
+    expected = (revealed, estimates.shape[1])
+    if not _has_shape(rows, expected):
+        raise CheckFailedError(
+            f"The rows that {owner} adds must be an array of shape {expected}: a row for each arm "
+            f"that arm {pending.arm} reveals, as wide as its estimates. Got {_described(rows)}."
+        )
+
+
+def _has_shape(value: object, shape: tuple[int, ...]) -> bool:
+    return isinstance(value, np.ndarray) and value.shape == shape
+
+
+def _described(value: object) -> str:
+    if isinstance(value, np.ndarray):
+        return f"an array of shape {value.shape} and type {value.dtype}"
+    return f"a {type(value).__name__}"
