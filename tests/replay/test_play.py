@@ -11,7 +11,8 @@ from crossbandit.applications import FirstPriceBidder, geometric_bids
 from crossbandit.errors import InvalidInputError, InvalidParameterError, LogError
 from crossbandit.replay import Replay, make_log, play, replay
 from crossbandit.replay.oracles import look_back
-from crossbandit.replay.outcomes import Ledger, half_widths
+from crossbandit.replay.outcomes import Ledger
+from crossbandit.report.statistics import half_widths
 
 AUCTIONS = 6_001  # odd, and more than one chunk
 
