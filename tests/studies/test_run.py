@@ -453,7 +453,7 @@ def test_quiet_is_quiet() -> None:
 def test_a_system_without_shared_memory_runs_in_one_process(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def read_only(*_: object) -> None:
+    def read_only(*_: object, **__: object) -> None:
         raise OSError(errno.EROFS, "Read-only file system")
 
     monkeypatch.setattr("multiprocessing.synchronize.SemLock.__init__", read_only)
