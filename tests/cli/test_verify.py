@@ -6,7 +6,7 @@ from typer.testing import CliRunner, Result
 from crossbandit import theory
 from crossbandit.cli.app import app
 from crossbandit.errors import InvalidParameterError, ResultsError
-from crossbandit.theory import Effort, Outcome
+from crossbandit.theory import CheckResult, Effort
 
 
 def verify(*arguments: object, columns: int = 140) -> Result:
@@ -25,8 +25,8 @@ def test_statements_are_checked_and_written(tmp_path: Path) -> None:
 
 
 OUTCOMES = [
-    Outcome(statement="Lemma 1", checked="a", instances=1000, worst="w", passed=True),
-    Outcome(
+    CheckResult(statement="Lemma 1", checked="a", instances=1000, worst="w", passed=True),
+    CheckResult(
         statement="Lemma 2",
         checked="b",
         instances=2,
@@ -35,8 +35,8 @@ OUTCOMES = [
         as_written=False,
         note="K = [2] breaks it.",
     ),
-    Outcome(statement="Lemma 3", checked="c", instances=3, worst="y", passed=False),
-    Outcome(
+    CheckResult(statement="Lemma 3", checked="c", instances=3, worst="y", passed=False),
+    CheckResult(
         statement="Lemma 4",
         checked="d",
         instances=4,
@@ -50,10 +50,10 @@ OUTCOMES = [
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, object]]:
-    """Put known outcomes in the place of real checks; return what they were asked for."""
+    """Put known results in the place of real checks; return what they were asked for."""
     arguments: list[dict[str, object]] = []
 
-    def instead(**given: object) -> list[Outcome]:
+    def instead(**given: object) -> list[CheckResult]:
         arguments.append(given)
         return OUTCOMES
 

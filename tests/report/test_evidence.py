@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from crossbandit.report.evidence import evidence_page, write_evidence
-from crossbandit.theory import Figure, Outcome, Series, Shape
+from crossbandit.theory import CheckResult, Figure, Series, Shape
 
 FIGURE = Figure(
     title="Regret over T",
@@ -24,7 +24,7 @@ LAYERS = Figure(
 )
 
 
-def outcome(statement: str, **changes: object) -> Outcome:
+def result(statement: str, **changes: object) -> CheckResult:
     values: dict[str, object] = {
         "statement": statement,
         "checked": "left <= right",
@@ -32,14 +32,14 @@ def outcome(statement: str, **changes: object) -> Outcome:
         "worst": "left/right at most 0.5",
         "passed": True,
     }
-    return Outcome(**{**values, **changes})  # type: ignore[arg-type]
+    return CheckResult(**{**values, **changes})  # type: ignore[arg-type]
 
 
 EVIDENCE = [
-    outcome("Lemma 1 (A & B)", figure=FIGURE),
-    outcome("Lemma 2", passed=False, note="It's <false>"),
-    outcome("Lemma 3", as_written=False, figure=LAYERS),
-    outcome("Lemma 4", judged=False, note="The paper says nothing here."),
+    result("Lemma 1 (A & B)", figure=FIGURE),
+    result("Lemma 2", passed=False, note="It's <false>"),
+    result("Lemma 3", as_written=False, figure=LAYERS),
+    result("Lemma 4", judged=False, note="The paper says nothing here."),
 ]
 FACTS = [("Command", "crossbandit verify")]
 

@@ -1,4 +1,4 @@
-"""Deliberately wrong implementations: the real kernel of Algorithm 2 with one mistake put in."""
+"""Wrong implementations on purpose: the real kernel of Algorithm 2 with one mistake in it."""
 
 import importlib.util
 from collections.abc import Callable
@@ -20,7 +20,7 @@ _PLAIN = "def compiled(function):\n    return function\n\n\ninlined = compiled\n
 
 @dataclass(frozen=True)
 class Mistake:
-    """Lines of the kernel, each of which stands there once, and what to put in their place."""
+    """Lines that occur once in the kernel, and what to put in their place."""
 
     name: str
     changes: tuple[tuple[str, str], ...]
@@ -104,3 +104,31 @@ LITTLE_EXPLORATION = Mistake(
     "gamma in place of 3/2 gamma", (("what + 1.5 * parameters.gamma", "what + parameters.gamma"),)
 )
 NO_FALLBACK = Mistake("no fallback", (("if 2.0 * out[a] < snapshot[a]:", "if False:"),))
+
+# These are right as long as an epoch has one pair.
+COUNTS_THE_LAST_PAIR_ONLY = Mistake(
+    "samples of the last pair in place of all pairs",
+    (("total[a] += upcoming[a]", "total[a] = upcoming[a]"),),
+)
+DIVIDES_BY_TWO = Mistake(
+    "what divided by 2 in place of L",
+    (("state.denominators[a] / parameters.epoch_length", "state.denominators[a] / 2.0"),),
+)
+CORRECTS_ONCE = Mistake(
+    "the correction in the first pair of an epoch only",
+    (("    if special >= 0:", "    if special >= 0 and round_ % parameters.epoch_length == 1:"),),
+)
+
+# These are in the loop of a simulation, which `act` and `learn` do not use.
+LEARNS_THE_OTHER_ROUND = Mistake(
+    "a loop that learns the losses of the other round",
+    (("learned = i - 1 + loss_side", "learned = i - loss_side"),),
+)
+LOOP_WITHOUT_FACTOR_TWO = Mistake(
+    "a loop without the factor 2", (("weight = 2.0 /", "weight = 1.0 /"),)
+)
+
+NO_NUMBERS = Mistake(
+    "denominators that are not numbers",
+    (("what + 1.5 * parameters.gamma", "what * float('nan')"),),
+)

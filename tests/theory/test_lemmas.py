@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crossbandit import FeedbackGraph, graphs
-from crossbandit.theory.exact.definition import softmax
+from crossbandit.theory.definition import softmax
 from crossbandit.theory.lemmas.plain import (
     exponential_weights,
     graph_inverse,

@@ -7,7 +7,7 @@ import pytest
 from crossbandit import theory
 from crossbandit.algorithms import CrossGraph, CrossGraphKnown
 from crossbandit.errors import InvalidParameterError
-from crossbandit.theory import Effort, Progress, verify
+from crossbandit.theory import CheckProgress, Effort, verify
 from crossbandit.theory.lemmas.assembly import Size, assembled
 from crossbandit.theory.lemmas.known import warm_up_is_algorithm_1
 from crossbandit.theory.statements import all_statements
@@ -47,19 +47,19 @@ def test_the_order_is_that_of_the_paper() -> None:
 
 
 def test_workers_give_the_same_outcomes_in_the_same_order() -> None:
-    alone: list[Progress] = []
-    together: list[Progress] = []
+    alone: list[CheckProgress] = []
+    together: list[CheckProgress] = []
     one = verify(only="Equations", jobs=1, progress=alone.append)
     two = verify(only="Equations", jobs=2, progress=together.append)
     assert one == two
-    assert [outcome.statement.split()[0] for outcome in one] == ["Equation", *["Lemma"] * 9]
-    assert alone == [Progress(1, 2), Progress(2, 2)] == together
+    assert [result.statement.split()[0] for result in one] == ["Equation", *["Lemma"] * 9]
+    assert alone == [CheckProgress(1, 2), CheckProgress(2, 2)] == together
 
 
 def test_only_what_was_asked_for_is_returned() -> None:
-    outcomes = verify(only="lemma 6", jobs=1)
-    assert len(outcomes) == 2
-    assert all("Lemma 6" in outcome.statement for outcome in outcomes)
+    results = verify(only="lemma 6", jobs=1)
+    assert len(results) == 2
+    assert all("Lemma 6" in result.statement for result in results)
 
 
 @pytest.mark.parametrize(
@@ -79,9 +79,9 @@ def test_what_cannot_be_checked_is_refused(arguments: dict[str, object], words: 
 
 
 def test_algorithm_1_is_that_of_the_paper() -> None:
-    outcomes = list(warm_up_is_algorithm_1(CrossGraph(), Effort.QUICK))
-    assert [outcome.passed for outcome in outcomes] == [True] * 3
-    assert all(outcome.instances > 100 for outcome in outcomes)
+    results = list(warm_up_is_algorithm_1(CrossGraph(), Effort.QUICK))
+    assert [result.passed for result in results] == [True] * 3
+    assert all(result.instances > 100 for result in results)
 
 
 def test_the_assembled_bound_has_exponent_one_half_and_hardly_depends_on_contexts() -> None:

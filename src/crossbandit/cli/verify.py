@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from rich.status import Status
 
-    from crossbandit.theory import Outcome, Progress
+    from crossbandit.theory import CheckProgress, CheckResult
 
 _RATE = "the rate in"
 _WIDE = 120  # columns from which a table is readable
@@ -57,20 +57,20 @@ def verify(
     effort = theory.Effort.QUICK if quick else theory.Effort.FULL
     console = Console(stderr=True, quiet=quiet)
     with stopping("Stopped. Nothing was written."), console.status("Checking.") as status:
-        outcomes = theory.verify(
+        results = theory.verify(
             effort=effort,
             only=_RATE if rate else only,
             jobs=jobs,
             progress=_telling(status),
         )
-    paths = write_evidence(outcomes, out, _facts(quick=quick, only=only, rate=rate))
-    _print(outcomes, paths, quiet=quiet)
-    if not all(outcome.passed for outcome in outcomes):
+    paths = write_evidence(results, out, _facts(quick=quick, only=only, rate=rate))
+    _print(results, paths, quiet=quiet)
+    if not all(result.passed for result in results):
         raise typer.Exit(1)
 
 
-def _telling(status: Status) -> Callable[[Progress], None]:
-    def tell(progress: Progress) -> None:
+def _telling(status: Status) -> Callable[[CheckProgress], None]:
+    def tell(progress: CheckProgress) -> None:
         status.update(f"Checking: {progress.done} of {progress.total} parts of the paper done.")
 
     return tell
@@ -85,42 +85,42 @@ def _facts(*, quick: bool, only: str, rate: bool) -> Iterator[tuple[str, str]]:
     yield "Under test", "CrossGraph, Algorithm 2 of the paper"
 
 
-def _print(outcomes: Sequence[Outcome], paths: Sequence[Path], *, quiet: bool) -> None:
+def _print(results: Sequence[CheckResult], paths: Sequence[Path], *, quiet: bool) -> None:
     from crossbandit.report.evidence import tally
 
     console = Console()
-    shown = [outcome for outcome in outcomes if not (quiet and outcome.passed)]
+    shown = [result for result in results if not (quiet and result.passed)]
     if shown and console.width >= _WIDE:
         console.print(_table(shown))
     else:
-        for outcome in shown:
-            _print_block(console, outcome)
+        for result in shown:
+            _print_block(console, result)
     if quiet:
         return
-    corrected = [outcome for outcome in outcomes if not outcome.as_written]
+    corrected = [result for result in results if not result.as_written]
     _print_notes(console, "Does not hold as written; the correction was checked:", corrected)
-    measured = [outcome for outcome in outcomes if not outcome.judged]
+    measured = [result for result in results if not result.judged]
     _print_notes(console, "Measured, and not judged:", measured)
-    say(f"\n{tally(outcomes)}")
+    say(f"\n{tally(results)}")
     say_paths(paths)
 
 
-def _print_notes(console: Console, heading: str, outcomes: Sequence[Outcome]) -> None:
-    if outcomes:
+def _print_notes(console: Console, heading: str, results: Sequence[CheckResult]) -> None:
+    if results:
         console.print(f"\n[bold]{heading}[/]")
-    for outcome in outcomes:
-        console.print(f"{escape(outcome.statement)}. {escape(outcome.note)}", highlight=False)
+    for result in results:
+        console.print(f"{escape(result.statement)}. {escape(result.note)}", highlight=False)
 
 
-def _verdict(outcome: Outcome) -> str:
-    if not outcome.judged:
+def _verdict(result: CheckResult) -> str:
+    if not result.judged:
         return "[dim]measured[/]"
-    if not outcome.passed:
+    if not result.passed:
         return "[bold red]failed[/]"
-    return "[green]passed[/]" if outcome.as_written else "[yellow]corrected[/]"
+    return "[green]passed[/]" if result.as_written else "[yellow]corrected[/]"
 
 
-def _table(outcomes: Sequence[Outcome]) -> Table:
+def _table(results: Sequence[CheckResult]) -> Table:
     table = Table(
         title="The paper's statements", title_justify="left", title_style="bold", expand=True
     )
@@ -129,20 +129,20 @@ def _table(outcomes: Sequence[Outcome]) -> Table:
     table.add_column("instances", justify="right", no_wrap=True)
     table.add_column("worst case", ratio=4)
     table.add_column("verdict", no_wrap=True)
-    for outcome in outcomes:
+    for result in results:
         table.add_row(
-            escape(outcome.statement),
-            f"[dim]{escape(outcome.checked)}[/]",
-            f"{outcome.instances:,}",
-            escape(outcome.worst),
-            _verdict(outcome),
+            escape(result.statement),
+            f"[dim]{escape(result.checked)}[/]",
+            f"{result.instances:,}",
+            escape(result.worst),
+            _verdict(result),
         )
     return table
 
 
-def _print_block(console: Console, outcome: Outcome) -> None:
+def _print_block(console: Console, result: CheckResult) -> None:
     """Print the form for a narrow terminal: a heading, and what follows indented."""
-    console.print(f"[bold]{escape(outcome.statement)}[/]: {_verdict(outcome)}", highlight=False)
-    counted = f"{outcome.instances:,} instances; {escape(outcome.worst)}"
-    for line in (f"[dim]{escape(outcome.checked)}[/]", counted):
+    console.print(f"[bold]{escape(result.statement)}[/]: {_verdict(result)}", highlight=False)
+    counted = f"{result.instances:,} instances; {escape(result.worst)}"
+    for line in (f"[dim]{escape(result.checked)}[/]", counted):
         console.print(Padding(line, (0, 0, 0, 4), expand=False), highlight=False)

@@ -19,10 +19,10 @@ from crossbandit.theory.lemmas import (
     stability,
 )
 from crossbandit.theory.rates import rate_checks
-from crossbandit.theory.runs import bias_checks, event_checks
+from crossbandit.theory.runs import bias_checks, compiled_checks, event_checks
 from crossbandit.theory.statements import (
+    CheckResult,
     Effort,
-    Outcome,
     Statement,
     Subject,
     all_statements,
@@ -39,6 +39,7 @@ _GROUPS = (
     (laws, samples, means),
     (bias_checks,),
     (event_checks,),
+    (compiled_checks,),
     (one_round, special_input),
     (joint,),
     (stability,),
@@ -49,7 +50,7 @@ _GROUPS = (
 )
 
 
-class Progress(NamedTuple):
+class CheckProgress(NamedTuple):
     """How many checks are done, and of how many."""
 
     done: int
@@ -62,13 +63,13 @@ def verify(
     *,
     only: str = "",
     jobs: int | None = None,
-    progress: Callable[[Progress], None] | None = None,
-) -> list[Outcome]:
+    progress: Callable[[CheckProgress], None] | None = None,
+) -> list[CheckResult]:
     """Check the paper's statements on `subject` (CrossGraph(), if None), in the paper's order.
 
     `only` keeps the checks of those parts of the paper that contain it, as in "Lemma 9".
 
-    >>> [outcome.passed for outcome in verify(only="Lemma 5")]
+    >>> [result.passed for result in verify(only="Lemma 5")]
     [True]
     """
     subject = Subject() if subject is None else subject
@@ -82,18 +83,18 @@ def verify(
     groups = _groups(only)
     total = sum(map(len, groups))
     workers = min(cores, len(groups))
-    found: list[tuple[int, list[Outcome]]] = []
+    found: list[tuple[int, list[CheckResult]]] = []
     for results in _results(groups, subject, effort, workers):
         found.extend(results)
         if progress is not None:
-            progress(Progress(len(found), total))
-    ordered = [outcome for _, part in sorted(found, key=_place) for outcome in part]
+            progress(CheckProgress(len(found), total))
+    ordered = [result for _, part in sorted(found, key=_place) for result in part]
     # A check may cover several lemmas: what was asked for by name is enough.
-    named = [outcome for outcome in ordered if only.lower() in outcome.statement.lower()]
+    named = [result for result in ordered if only.lower() in result.statement.lower()]
     return named or ordered
 
 
-def _place(entry: tuple[int, list[Outcome]]) -> int:
+def _place(entry: tuple[int, list[CheckResult]]) -> int:
     return entry[0]
 
 
@@ -123,7 +124,7 @@ def _matches(known_: Statement, only: str) -> bool:
 
 def _results(
     groups: Sequence[Sequence[int]], subject: Subject, effort: Effort, workers: int
-) -> Iterator[list[tuple[int, list[Outcome]]]]:
+) -> Iterator[list[tuple[int, list[CheckResult]]]]:
     if workers == 1:
         for group in groups:
             yield _check(group, subject, effort)
@@ -136,6 +137,6 @@ def _results(
 
 def _check(
     group: Sequence[int], subject: Subject, effort: Effort
-) -> list[tuple[int, list[Outcome]]]:
+) -> list[tuple[int, list[CheckResult]]]:
     statements = all_statements()
-    return [(i, list(statements[i].check(subject, effort))) for i in group]
+    return [(i, statements[i].run(subject, effort)) for i in group]

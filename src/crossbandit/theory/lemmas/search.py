@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
-from crossbandit.theory.statements import Effort, Outcome
+from crossbandit.theory.statements import CheckResult, Effort
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -101,7 +101,7 @@ def bounded(
     constant: float = 1.0,
     note: str = "",
     as_written: bool = True,
-) -> Outcome:
+) -> CheckResult:
     """Return whether left <= constant * right in every instance that a search came upon.
 
     A constant of 1 means that the paper gives the whole right side. Otherwise it is a value for
@@ -113,7 +113,7 @@ def bounded(
         worst = f"left/right at most {largest:.4g}"
     else:
         worst = f"smallest C that held {largest:.4g}; {constant:.4g} is proved"
-    return Outcome(
+    return CheckResult(
         statement=statement,
         checked=checked,
         instances=sum(one.instances for one in found),

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from crossbandit.errors import CheckFailedError
 from crossbandit.graphs import loopless_clique, paper_ring
 from crossbandit.theory.runs.decomposition import Decomposition, decompose
+from crossbandit.theory.runs.figures import stacked_terms, term_ratios
 from crossbandit.theory.runs.instances import GraphBenchmark
 from crossbandit.theory.runs.intervals import mean_interval
-from crossbandit.theory.runs.layers import layers, ratios
-from crossbandit.theory.statements import Effort, Outcome, Subject, departed, statement
+from crossbandit.theory.statements import CheckResult, Effort, Subject, statement
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -79,36 +78,32 @@ def sweeps(subject: Subject, effort: Effort) -> Sweeps:
 
 
 @statement(26, "Section 4: pair reduction and regret decomposition")
-def terms_add_up(subject: Subject, effort: Effort) -> Iterator[Outcome]:
+def terms_add_up(subject: Subject, effort: Effort) -> Iterator[CheckResult]:
     """The six terms add up to regret on every path; selected rounds stand for all of them."""
-    try:
-        taken = sweeps(subject, effort)
-    except CheckFailedError as error:
-        yield departed("Regret decomposition", error)
-        return
+    taken = sweeps(subject, effort)
     residual = max(one.residual for one in taken.all)
-    yield Outcome(
+    yield CheckResult(
         statement="Regret decomposition",
         checked="Bias 1 + 2 + 3 + 4 + FTRL - Bias 5 against regret, on every path",
         instances=sum(len(one.curves) for one in taken.all),
         worst=f"largest relative difference {residual:.1e}",
         passed=residual <= _ROUNDING,
         note="Along the way, every probability that the learner showed was that of Algorithm 2.",
-        figure=layers("Regret and its terms over the horizon", "T", taken.horizons),
+        figure=stacked_terms("Regret and its terms over the horizon", "T", taken.horizons),
     )
     yield _link("Pair reduction, on runs", "selected_regret", taken)
     yield _link("Realised regret", "realised_regret", taken)
-    yield Outcome(
+    yield CheckResult(
         statement="Regret decomposition over alpha",
         checked="the same on graphs of growing independence number",
         instances=sum(len(one.curves) for one in taken.graphs),
         worst=f"largest relative difference {max(one.residual for one in taken.graphs):.1e}",
         passed=max(one.residual for one in taken.graphs) <= _ROUNDING,
-        figure=layers("Regret and its terms over alpha", "alpha", taken.graphs),
+        figure=stacked_terms("Regret and its terms over alpha", "alpha", taken.graphs),
     )
 
 
-def _link(name: str, regret: str, taken: Sweeps) -> Outcome:
+def _link(name: str, regret: str, taken: Sweeps) -> CheckResult:
     """Compare means over seeds with the regret of all rounds, averaged over contexts."""
     from scipy.stats import ttest_1samp
 
@@ -116,7 +111,7 @@ def _link(name: str, regret: str, taken: Sweeps) -> Outcome:
     chances = [float(ttest_1samp(gap, 0.0).pvalue) * len(gaps) for gap in gaps]
     i = int(np.argmin(chances))
     mean, half_width = mean_interval(gaps[i])
-    return Outcome(
+    return CheckResult(
         statement=name,
         checked="its mean over seeds, against that of the regret averaged over contexts and arms",
         instances=sum(gap.size for gap in gaps),
@@ -162,7 +157,7 @@ _ASSEMBLY = (
     "Lemma 14 (Bias 4, special arm)",
     "Lemma 15 (pessimistic cancellation)",
 )
-def biases_are_bounded(subject: Subject, effort: Effort) -> Iterator[Outcome]:
+def biases_are_bounded(subject: Subject, effort: Effort) -> Iterator[CheckResult]:
     """The mean of every term is at most the order of its lemma, with a small constant."""
     yield from _bounded(_LEMMAS, subject, effort)
 
@@ -170,14 +165,11 @@ def biases_are_bounded(subject: Subject, effort: Effort) -> Iterator[Outcome]:
 @statement(
     162, "Appendix K: Lemma 16 and the local norms, on runs", "Appendix L: assembly, on runs"
 )
-def theorem_is_assembled(subject: Subject, effort: Effort) -> Iterator[Outcome]:
+def theorem_is_assembled(subject: Subject, effort: Effort) -> Iterator[CheckResult]:
     """FTRL is bounded on every path by its local norm, and in the mean by its order."""
-    try:
-        taken = sweeps(subject, effort).all
-    except CheckFailedError:
-        return  # said once, with the decomposition
+    taken = sweeps(subject, effort).all
     ratios = np.concatenate([_path_ratios(one) for one in taken])
-    yield Outcome(
+    yield CheckResult(
         statement="Lemma 16 (shifted FTRL), on runs",
         checked="the FTRL term against log K / eta + 2 eta times the local norm, on every path",
         instances=ratios.size,
@@ -195,21 +187,18 @@ def _path_ratios(one: Decomposition) -> Floats:
     return result
 
 
-def _bounded(bounds: tuple[_Bound, ...], subject: Subject, effort: Effort) -> Iterator[Outcome]:
-    try:
-        swept = sweeps(subject, effort)
-    except CheckFailedError:
-        return  # said once, with the decomposition
+def _bounded(bounds: tuple[_Bound, ...], subject: Subject, effort: Effort) -> Iterator[CheckResult]:
+    swept = sweeps(subject, effort)
     taken = swept.all
     figures = {
-        "bias_1": ratios("Terms over their orders, by horizon", "T", swept.horizons),
-        "total": ratios("Terms over their orders, by alpha", "alpha", swept.graphs),
+        "bias_1": term_ratios("Terms over their orders, by horizon", "T", swept.horizons),
+        "total": term_ratios("Terms over their orders, by alpha", "alpha", swept.graphs),
     }
     for bound in bounds:
         constants = [_constant(one, bound.measured) for one in taken]
         i = int(np.argmax(constants))
         problem = taken[i].environment.problem
-        yield Outcome(
+        yield CheckResult(
             statement=bound.statement,
             checked=f"the mean over seeds, with its 95 % interval, against C times {bound.order}",
             instances=len(taken),

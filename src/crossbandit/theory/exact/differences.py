@@ -1,4 +1,4 @@
-"""Worst cases, kept while instances go by."""
+"""The largest difference between two sides that must be equal."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossbandit.theory.statements import Outcome
+from crossbandit.theory.statements import CheckResult
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -25,7 +25,7 @@ class Differences:
         self.instances = 0
         self.worst = 0.0
 
-    def see(self, left: Any, right: Any) -> None:
+    def compare(self, left: Any, right: Any) -> None:
         """Compare two numbers, or two arrays of the same shape, number by number."""
         gaps = np.abs(np.asarray(left, dtype=np.float64) - np.asarray(right, dtype=np.float64))
         self.instances += gaps.size
@@ -33,9 +33,9 @@ class Differences:
         # A side that is not a number agrees with nothing.
         self.worst = max(self.worst, np.inf if np.isnan(largest) else largest)
 
-    def outcome(self, statement: str, checked: str, note: str = "") -> Outcome:
-        """Return the line that says so."""
-        return Outcome(
+    def result(self, statement: str, checked: str, note: str = "") -> CheckResult:
+        """Return the line of the report."""
+        return CheckResult(
             statement=statement,
             checked=checked,
             instances=self.instances,
