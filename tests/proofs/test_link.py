@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from crossbandit import CrossGraph, CrossGraphKnown, FeedbackGraph, Problem
-from crossbandit.algorithms import Algorithm
 from crossbandit.kernels.epochs import EpochParameters
 from crossbandit.theory.exact.driving import act, policies
 from crossbandit.types import Floats, Integers
@@ -61,11 +60,10 @@ def run_learner(script: Script) -> tuple[Integers, Floats]:
         FeedbackGraph(script.graph), contexts=contexts, context_distribution=script.nu
     )
     given = script.parameters._asdict()
-    algorithm: Algorithm = CrossGraph(**given)
     if script.algorithm == 1:
         del given["epoch_length"]
-        algorithm = CrossGraphKnown(**given)
-    learner = algorithm.start(problem, seed=0)
+    kind = CrossGraphKnown if script.algorithm == 1 else CrossGraph
+    learner = kind(**given).start(problem, seed=0)
     arms, played = [], []
     for t in range(rounds):
         closes_pair = script.algorithm == 2 and t % 2 == 1

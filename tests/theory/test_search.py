@@ -48,7 +48,7 @@ def test_the_search_is_repeatable() -> None:
 def test_a_bound_passes_if_its_constant_is_large_enough(constant: float, passed: bool) -> None:
     result = bounded("Lemma", "a hill", [Case(3, hill)], Effort.QUICK, constant=constant)
     assert result.passed is passed
-    assert result.worst == f"smallest C that held 2; {constant:.4g} is proved"
+    assert result.worst == f"smallest C that held 2; {constant:.4g} is derived"
 
 
 @pytest.mark.parametrize("ratios", [(0.5, 3.0, 0.2), (3.0, 0.5, 0.2), (0.2, 0.5, 3.0)])

@@ -1,12 +1,16 @@
 """All checks are registered, cover the paper, and run side by side as they do one by one."""
 
 import re
+from dataclasses import dataclass, replace
+from typing import Any
 
 import pytest
 
-from crossbandit import theory
-from crossbandit.algorithms import CrossGraph, CrossGraphKnown
+from crossbandit import Problem, theory
+from crossbandit.algorithms import CrossGraph, CrossGraphKnown, Decision
+from crossbandit.algorithms.epoch_learner import EpochLearner
 from crossbandit.errors import InvalidParameterError
+from crossbandit.streams import Seed
 from crossbandit.theory import CheckProgress, Effort, verify
 from crossbandit.theory.lemmas.assembly import Size, assembled
 from crossbandit.theory.lemmas.known import warm_up_is_algorithm_1
@@ -54,6 +58,39 @@ def test_workers_give_the_same_outcomes_in_the_same_order() -> None:
     assert one == two
     assert [result.statement.split()[0] for result in one] == ["Equation", *["Lemma"] * 9]
     assert alone == [CheckProgress(1, 2), CheckProgress(2, 2)] == together
+
+
+class Broken(EpochLearner):
+    """Ends with an error in its tenth round."""
+
+    def act(self, context: Any, available: Any = None) -> Decision:
+        if self.round == 9:
+            raise ZeroDivisionError("no such arm")
+        return super().act(context, available)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BrokenCrossGraph(CrossGraph):
+    def start(self, problem: Problem, *, seed: Seed) -> EpochLearner:
+        return Broken(self, problem, problem.graph, self.parameters(problem), seed)
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_an_error_of_the_implementation_is_a_verdict(jobs: int) -> None:
+    """Also where other results of the check have the name that was asked for."""
+    results = verify(BrokenCrossGraph(), only="Lemma 13", jobs=jobs)
+    failed = [result for result in results if not result.passed]
+    assert [result.statement for result in failed] == ["Lemma 10 (Bias 1)"]
+    assert failed[0].worst == "the check ended with an error"
+    assert failed[0].note.startswith("ZeroDivisionError: no such arm (test_verify.py, line ")
+    assert [result.passed for result in results if "Lemma 13" in result.statement] == [True] * 2
+
+
+def test_machine_checked_lines_name_their_theorems() -> None:
+    (result,) = verify(only="Lemma 5", jobs=1)
+    assert [str(proof).split(",")[0] for proof in result.proofs] == ["proofs/Stability.v"]
+    assert replace(result, statement="Lemma 99").proofs == ()
+    assert replace(result, judged=False).proofs == ()
 
 
 def test_only_what_was_asked_for_is_returned() -> None:

@@ -30,20 +30,23 @@ def verify(
         bool, typer.Option("--quick", help="Fewer instances, shorter runs: under a minute.")
     ] = False,
     only: Annotated[
-        str, typer.Option(metavar="TEXT", help='Some statements only, as in "Lemma 9".')
+        str, typer.Option(metavar="TEXT", help='Check some statements only, such as "Lemma 9".')
     ] = "",
     rate: Annotated[
-        bool, typer.Option("--rate", help="Only Theorem 1: regret over T, alpha and M.")
+        bool,
+        typer.Option(
+            "--rate", help="Check only the rate of Theorem 1: regret over T, alpha and M."
+        ),
     ] = False,
     jobs: Jobs = None,
     out: Annotated[Path, typer.Option(help="Folder of the page.")] = Path("results/verify"),
     quiet: Annotated[
-        bool, typer.Option("--quiet", help="Say nothing but errors and failed checks.")
+        bool, typer.Option("--quiet", help="Print nothing but errors and failed checks.")
     ] = False,
 ) -> None:
-    """Check what the paper states on this package's own algorithm: a line per statement, a page.
+    """Check the statements of the paper on this package's own algorithm, and write a page.
 
-    Ends with status 1 if a check fails.
+    Prints a line for each statement. Ends with status 1 if a check fails.
     """
     from crossbandit import theory
     from crossbandit.report.evidence import WRITTEN, write_evidence
@@ -87,6 +90,7 @@ def _facts(*, quick: bool, only: str, rate: bool) -> Iterator[tuple[str, str]]:
 
 def _print(results: Sequence[CheckResult], paths: Sequence[Path], *, quiet: bool) -> None:
     from crossbandit.report.evidence import tally
+    from crossbandit.theory.proofs import PROVED_BOUND
 
     console = Console()
     shown = [result for result in results if not (quiet and result.passed)]
@@ -95,13 +99,18 @@ def _print(results: Sequence[CheckResult], paths: Sequence[Path], *, quiet: bool
     else:
         for result in shown:
             _print_block(console, result)
+    failed = [result for result in results if not result.passed and result.note]
+    _print_notes(console, "Failed:", failed)
     if quiet:
         return
     corrected = [result for result in results if not result.as_written]
     _print_notes(console, "Does not hold as written; the correction was checked:", corrected)
     measured = [result for result in results if not result.judged]
     _print_notes(console, "Measured, and not judged:", measured)
+    bounds = [result for result in results if result.statement == PROVED_BOUND]
+    _print_notes(console, "The bound that is machine-checked, as a number:", bounds)
     say(f"\n{tally(results)}")
+    say(_machine_checked(results))
     say_paths(paths)
 
 
@@ -120,6 +129,13 @@ def _verdict(result: CheckResult) -> str:
     return "[green]passed[/]" if result.as_written else "[yellow]corrected[/]"
 
 
+def _machine_checked(results: Sequence[CheckResult]) -> str:
+    proofs = [result.proofs for result in results]
+    theorems = {proof for found in proofs for proof in found}
+    lines = sum(bool(found) for found in proofs)
+    return f"Machine-checked in proofs/: {lines} of {len(results)} lines, {len(theorems)} theorems."
+
+
 def _table(results: Sequence[CheckResult]) -> Table:
     table = Table(
         title="The paper's statements", title_justify="left", title_style="bold", expand=True
@@ -128,6 +144,7 @@ def _table(results: Sequence[CheckResult]) -> Table:
     table.add_column("checked", ratio=6)
     table.add_column("instances", justify="right", no_wrap=True)
     table.add_column("worst case", ratio=4)
+    table.add_column("machine-checked", ratio=3)
     table.add_column("verdict", no_wrap=True)
     for result in results:
         table.add_row(
@@ -135,6 +152,7 @@ def _table(results: Sequence[CheckResult]) -> Table:
             f"[dim]{escape(result.checked)}[/]",
             f"{result.instances:,}",
             escape(result.worst),
+            escape("\n".join(f"{proof.file} {proof.theorem}" for proof in result.proofs)),
             _verdict(result),
         )
     return table
@@ -144,5 +162,7 @@ def _print_block(console: Console, result: CheckResult) -> None:
     """Print the form for a narrow terminal: a heading, and what follows indented."""
     console.print(f"[bold]{escape(result.statement)}[/]: {_verdict(result)}", highlight=False)
     counted = f"{result.instances:,} instances; {escape(result.worst)}"
-    for line in (f"[dim]{escape(result.checked)}[/]", counted):
+    lines = [f"[dim]{escape(result.checked)}[/]", counted]
+    lines += [f"machine-checked: {escape(str(proof))}" for proof in result.proofs]
+    for line in lines:
         console.print(Padding(line, (0, 0, 0, 4), expand=False), highlight=False)

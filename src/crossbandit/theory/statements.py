@@ -22,14 +22,24 @@ Subject: TypeAlias = CrossGraph
 
 
 class Effort(Enum):
-    """How long a check may look: seconds, or minutes."""
+    """How much a check may compute.
+
+    Attributes:
+        QUICK: Fewer instances and shorter runs: seconds.
+        FULL: Minutes.
+    """
 
     QUICK = "quick"
     FULL = "full"
 
 
 class Shape(Enum):
-    """How the series of a figure are drawn."""
+    """How the series of a figure are drawn.
+
+    Attributes:
+        LINES: Each as a line.
+        STACKED: On top of each other.
+    """
 
     LINES = "lines"
     STACKED = "stacked"
@@ -37,18 +47,37 @@ class Shape(Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class Series:
-    """One line or layer of a figure."""
+    """One line of a figure.
+
+    Attributes:
+        name: The name in the legend.
+        x: The x values.
+        y: The y values.
+        half_widths: The half-widths of the intervals around y, or None.
+        reference: Whether this is a bound or a slope to compare with: drawn dashed.
+    """
 
     name: str
     x: tuple[float, ...]
     y: tuple[float, ...]
     half_widths: tuple[float, ...] | None = None
-    reference: bool = False  # a bound or a slope to compare with: drawn dashed
+    reference: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
 class Figure:
-    """A figure that the page draws beside a result."""
+    """A figure that belongs to a result.
+
+    Attributes:
+        title: The title.
+        x_label: The label of the x axis.
+        y_label: The label of the y axis.
+        series: The lines.
+        shape: How they are drawn.
+        x_log: Whether the x axis is logarithmic.
+        y_log: Whether the y axis is logarithmic.
+        x_names: Names in place of the x values 0, 1, 2, ...; or None.
+    """
 
     title: str
     x_label: str
@@ -57,7 +86,7 @@ class Figure:
     shape: Shape = Shape.LINES
     x_log: bool = False
     y_log: bool = False
-    x_names: tuple[str, ...] | None = None  # instead of numbers; x is then 0, 1, 2, ...
+    x_names: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,8 +118,8 @@ class CheckResult:
 
     @property
     def proofs(self) -> tuple[Proof, ...]:
-        """The machine-checked theorems about this statement; none if there is no proof in Coq."""
-        return proofs_of(self.statement)
+        """The machine-checked theorems behind this line; none if there is no proof in Coq."""
+        return proofs_of(self.statement) if self.judged else ()
 
 
 Check: TypeAlias = Callable[[Subject, Effort], Iterator[CheckResult]]

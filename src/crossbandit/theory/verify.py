@@ -1,4 +1,4 @@
-"""Run every check, or some, on as many cores as there are."""
+"""Run all checks or some of them, on several cores."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from crossbandit.theory.lemmas import (
     special_input,
     stability,
 )
-from crossbandit.theory.rates import rate_checks
+from crossbandit.theory.rates import proved_bound, rate_checks
 from crossbandit.theory.runs import bias_checks, compiled_checks, event_checks
 from crossbandit.theory.statements import (
     CheckResult,
@@ -32,8 +32,8 @@ from crossbandit.validation import integer, reject
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-# Modules of one group share what is expensive to make. The longest groups come first, so that no
-# core is left with one of them at the end.
+# Modules of one group share results that are expensive to compute. The longest groups come first,
+# so that no core has to start one of them at the end.
 _GROUPS = (
     (rate_checks,),
     (laws, samples, means),
@@ -46,12 +46,18 @@ _GROUPS = (
     (plain,),
     (moments,),
     (known,),
+    (proved_bound,),
     (assembly,),
 )
 
 
 class CheckProgress(NamedTuple):
-    """How many checks are done, and of how many."""
+    """The progress of `verify`.
+
+    Attributes:
+        done: How many checks are done.
+        total: Of how many.
+    """
 
     done: int
     total: int
@@ -65,9 +71,21 @@ def verify(
     jobs: int | None = None,
     progress: Callable[[CheckProgress], None] | None = None,
 ) -> list[CheckResult]:
-    """Check the paper's statements on `subject` (CrossGraph(), if None), in the paper's order.
+    """Check the paper's statements on an implementation of Algorithm 2.
 
-    `only` keeps the checks of those parts of the paper that contain it, as in "Lemma 9".
+    Args:
+        subject: The algorithm under test, a `CrossGraph` or derived from it; None means
+            `CrossGraph()`.
+        effort: How many instances and how long runs.
+        only: Check only those parts of the paper that contain this text, as in "Lemma 9".
+        jobs: The number of processes; None means one for each core.
+        progress: Called with the number of finished checks after each group of checks.
+
+    Returns:
+        The results in the order of the paper. An error within a check is a result that failed.
+
+    Raises:
+        InvalidParameterError: If an argument does not fit, or nothing contains `only`.
 
     >>> [result.passed for result in verify(only="Lemma 5")]
     [True]
@@ -89,9 +107,11 @@ def verify(
         if progress is not None:
             progress(CheckProgress(len(found), total))
     ordered = [result for _, part in sorted(found, key=_place) for result in part]
-    # A check may cover several lemmas: what was asked for by name is enough.
-    named = [result for result in ordered if only.lower() in result.statement.lower()]
-    return named or ordered
+    # A check may cover several lemmas: those that were asked for are enough, and what failed.
+    named = [only.lower() in result.statement.lower() for result in ordered]
+    if not any(named):
+        return ordered
+    return [one for one, fits in zip(ordered, named, strict=True) if fits or not one.passed]
 
 
 def _place(entry: tuple[int, list[CheckResult]]) -> int:
@@ -101,7 +121,7 @@ def _place(entry: tuple[int, list[CheckResult]]) -> int:
 def _groups(only: str) -> list[list[int]]:
     """Return the wanted checks by their place in `all_statements`, group by group."""
     statements = all_statements()
-    wanted = [i for i, known_ in enumerate(statements) if _matches(known_, only)]
+    wanted = [i for i, one in enumerate(statements) if _matches(one, only)]
     if not wanted:
         parts = "; ".join(part for statement in statements for part in statement.parts)
         raise InvalidParameterError(
@@ -116,10 +136,10 @@ def _groups(only: str) -> list[list[int]]:
     return groups
 
 
-def _matches(known_: Statement, only: str) -> bool:
-    # "Lemma 1" is not to find Lemma 12.
+def _matches(one: Statement, only: str) -> bool:
+    # "Lemma 1" must not find Lemma 12.
     wanted = re.compile(re.escape(only) + r"(?!\d)", re.IGNORECASE)
-    return any(wanted.search(part) for part in known_.parts)
+    return any(wanted.search(part) for part in one.parts)
 
 
 def _results(

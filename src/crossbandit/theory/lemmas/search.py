@@ -105,14 +105,14 @@ def bounded(
     """Return whether left <= constant * right in every instance that a search came upon.
 
     A constant of 1 means that the paper gives the whole right side. Otherwise it is a value for
-    the paper's C under which the inequality is proved here.
+    the paper's C for which the module's docstring derives the inequality.
     """
     found = [maximise(case, effort, seed=i) for i, case in enumerate(cases)]
     largest = max(one.ratio for one in found)
     if constant == 1.0:
         worst = f"left/right at most {largest:.4g}"
     else:
-        worst = f"smallest C that held {largest:.4g}; {constant:.4g} is proved"
+        worst = f"smallest C that held {largest:.4g}; {constant:.4g} is derived"
     return CheckResult(
         statement=statement,
         checked=checked,
