@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from crossbandit import FeedbackGraph, graphs
 from crossbandit.theory.definition import softmax
-from crossbandit.theory.lemmas.plain import (
+from crossbandit.theory.lemmas.deterministic import (
     exponential_weights,
     graph_inverse,
     potential,

@@ -12,8 +12,8 @@ from crossbandit.algorithms.epoch_learner import EpochLearner
 from crossbandit.errors import InvalidParameterError
 from crossbandit.streams import Seed
 from crossbandit.theory import CheckProgress, Effort, verify
+from crossbandit.theory.lemmas.algorithm_1 import learner_is_algorithm_1
 from crossbandit.theory.lemmas.assembly import Size, assembled
-from crossbandit.theory.lemmas.known import warm_up_is_algorithm_1
 from crossbandit.theory.statements import all_statements
 from crossbandit.theory.verify import _GROUPS
 
@@ -116,7 +116,7 @@ def test_what_cannot_be_checked_is_refused(arguments: dict[str, object], words: 
 
 
 def test_algorithm_1_is_that_of_the_paper() -> None:
-    results = list(warm_up_is_algorithm_1(CrossGraph(), Effort.QUICK))
+    results = list(learner_is_algorithm_1(CrossGraph(), Effort.QUICK))
     assert [result.passed for result in results] == [True] * 3
     assert all(result.instances > 100 for result in results)
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from crossbandit.errors import InvalidParameterError
 from crossbandit.theory.exact import laws, means, samples
 from crossbandit.theory.lemmas import (
+    algorithm_1,
     assembly,
+    deterministic,
     joint,
-    known,
     moments,
     one_round,
-    plain,
     special_input,
     stability,
 )
@@ -43,9 +43,9 @@ _GROUPS = (
     (one_round, special_input),
     (joint,),
     (stability,),
-    (plain,),
+    (deterministic,),
     (moments,),
-    (known,),
+    (algorithm_1,),
     (proved_bound,),
     (assembly,),
 )

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from crossbandit.types import Floats
 
 ROUNDING = 1e-12
-"""What is an equality in the paper may differ by this much in floating point."""
+"""Two sides that are equal in the paper may differ by this much in floating point."""
 
 
 class Differences:
@@ -30,7 +30,7 @@ class Differences:
         gaps = np.abs(np.asarray(left, dtype=np.float64) - np.asarray(right, dtype=np.float64))
         self.instances += gaps.size
         largest = float(gaps.max())
-        # A side that is not a number agrees with nothing.
+        # NaN is equal to nothing.
         self.worst = max(self.worst, np.inf if np.isnan(largest) else largest)
 
     def result(self, statement: str, checked: str, note: str = "") -> CheckResult:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class _Script:
-    """Stands in for a generator and hands out chosen numbers."""
+    """A generator that returns chosen numbers."""
 
     def __init__(self, numbers: Iterator[float]) -> None:
         self._numbers = numbers
@@ -41,7 +41,7 @@ def act(learner: Learner, context: int, *numbers: float) -> Decision:
 
 
 def fork(learner: Learner) -> Learner:
-    """Return an independent copy; what cannot change is shared."""
+    """Return an independent copy; immutable parts are shared."""
     shared = (learner.problem, learner.problem.graph, learner.algorithm)
     return copy.deepcopy(learner, {id(thing): thing for thing in shared})
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from crossbandit.theory.statements import Subject
     from crossbandit.types import Floats
 
-_MARGIN = 1e-12  # how close to the expected turning point the retention is probed
+_MARGIN = 1e-12  # how close to the expected threshold the retention is probed
 _BISECTIONS = 60
 _SPLITS = (0.25, 0.75)  # a uniform number for each loss side
 _HALF = Fraction(1, 2)
@@ -43,13 +43,13 @@ class Branch(NamedTuple):
     mass: Fraction  # its probability, given the node
     draws: PairDraws
     fed: Floats  # (M, K): what FTRL was fed
-    between: Floats  # (M, K): the policies of the second round, with feedback of the first in
+    between: Floats  # (M, K): the policies before the second round, after feedback of the first
     child: Node
 
 
 @dataclass(eq=False)
 class Node:
-    """A moment before a pair of rounds: the definition's, and a learner that got there."""
+    """A moment before a pair of rounds: by the definition, and a learner in that state."""
 
     moment: Moment
     learner: Learner
@@ -182,7 +182,7 @@ def _retentions(
     kept = _expected_retention(node.moment, draws)
     below, above = close(kept * (1 - _MARGIN)), close(kept * (1 + _MARGIN))
     if uses_losses(below[1]) != (kept > 0) or uses_losses(above[1]):
-        kept = _turning_point(lambda retain: uses_losses(close(retain)[1]))
+        kept = _retention_threshold(lambda retain: uses_losses(close(retain)[1]))
         below, above = close(kept / 2), close((1 + kept) / 2)
     if kept > 0:
         yield Fraction(kept), *below
@@ -204,7 +204,7 @@ def _expected_retention(moment: Moment, draws: PairDraws) -> float:
     return moment.retention(draws.contexts[draws.loss_side], draws.arms[draws.loss_side])
 
 
-def _turning_point(keeps: Callable[[float], bool]) -> float:
+def _retention_threshold(keeps: Callable[[float], bool]) -> float:
     """Return the uniform number below which the learner retains feedback, by bisection."""
     low, high = 0.0, 1.0
     if not keeps(low):

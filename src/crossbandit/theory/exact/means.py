@@ -96,7 +96,7 @@ def _regret(table: Floats, c: int, best: int, losses: Floats) -> Fraction:
 
 @statement(29, "Section 4: translation invariance")
 def policies_do_not_see_translations(subject: Subject, effort: Effort) -> Iterator[CheckResult]:
-    """Feeding FTRL the same number more on every arm changes no policy."""
+    """Adding the same number to every arm's input of FTRL changes no policy."""
     same, shift = Differences(), 0.3
     for tree in trees(subject, effort):
         sees_all = [a for a in range(tree.definition.graph.arms) if tree.definition.into[a].all()]

@@ -43,7 +43,7 @@ _C_BETA = 4.0  # the C_0 of Lemma 15
 
 @dataclass(frozen=True, eq=False)
 class Round:
-    """A epoch, a comparator that plays j or not in every context, and the losses of a round."""
+    """An epoch, a comparator that plays j or not in every context, and the losses of a round."""
 
     epoch: StableEpoch
     comparator: Floats  # (M,): pi_c(j), 0 or 1

@@ -1,4 +1,4 @@
-"""Appendix K, one round at a time: what it costs to shift the special arm's input away.
+"""Appendix K, one round at a time: the cost of subtracting the special arm's input.
 
 With U <= 4 u / (1 - rho), theta <= 2, l <= 2, beta <= 1 and beta <= 4 gamma <= 4 u, the away-mass
 term is at most 4 U (9 w + beta^2) / u^2 <= 16 (9 + 4) / (1 - rho): C = 208.

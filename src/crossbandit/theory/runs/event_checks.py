@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 
     from crossbandit.types import Floats
 
-_SURPRISE = 1e-6  # of the observed failures, were the bound true: below it, the bound is refuted
+_SURPRISE = (
+    1e-6  # the probability of the observed failures if the bound is true; below it, a failure
+)
 
 
 class _Setting(NamedTuple):
@@ -99,7 +101,7 @@ def _concentration(event: str, measured: tuple[tuple[str, Events], ...]) -> Chec
         critical = np.sort(np.maximum(events.all(event), 0.0), axis=None)
         shares = 1.0 - np.arange(critical.size) / critical.size  # that reach this iota
         bounds = np.array([events.bound(event, iota) for iota in critical])
-        chances.append(_chance(shares * critical.size, bounds))
+        chances.append(_probability(shares * critical.size, bounds))
         series[name] = _curves(name, critical, shares, bounds)
         for share, bound, iota in zip(shares, bounds, critical, strict=True):
             if bound < 1.0 and share / bound > worst:
@@ -122,8 +124,8 @@ def _concentration(event: str, measured: tuple[tuple[str, Events], ...]) -> Chec
     )
 
 
-def _chance(counts: Floats, bounds: Floats) -> float:
-    """Return how likely as many failures are at the most telling iota, were the bounds exact.
+def _probability(counts: Floats, bounds: Floats) -> float:
+    """Return the probability of so many failures if the bounds are exact, at the worst iota.
 
     Epochs depend on each other, but each fails with at most this probability given those before;
     so the number of failures is at most binomial.

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from crossbandit.theory.runs.following import PlayedPair
     from crossbandit.types import Floats
 
-_LEAST = 1e-300  # of a weight: what is smaller is nothing, and has no ratio
+_LEAST = 1e-300  # smaller weights count as this, so that ratios are finite
 
 EVENTS = ("frequency", "loss", "selector")
 
@@ -43,7 +43,7 @@ class Measured(NamedTuple):
     least_ratio: float  # of u_e / W_e over arms
     largest_ratio: float
     drift: float  # the largest factor between p_t, or ptilde_t, and s_e
-    fallback: float  # share of rounds and contexts, the latter by their law
+    fallback: float  # share of rounds and contexts, the latter by their probabilities
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -1,4 +1,4 @@
-"""Proposition 2: Algorithm 1, for a known law of the contexts."""
+"""Proposition 2: Algorithm 1, for a known context distribution."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _CONTEXTS = 50
 
 
 @statement(20, "Proposition 2", "Equation 1", "Algorithm 1", "Section 3.1: mean of lhat")
-def warm_up_is_algorithm_1(_subject: Subject, effort: Effort) -> Iterator[CheckResult]:
+def learner_is_algorithm_1(_subject: Subject, effort: Effort) -> Iterator[CheckResult]:
     """Policies and means of Algorithm 1, over all arms and contexts of a few rounds."""
     played, mean, observed = Differences(), Differences(), Differences()
     for graph, seed in product(_GRAPHS, range(20 if effort is Effort.QUICK else 200)):
@@ -86,7 +86,7 @@ def _follow(
         fed = fed + losses * graph.adjacency[decision.arm] / (w + _GAMMA) + correction
 
 
-def warm_up_graph_sum(epoch: StableEpoch, graph: FeedbackGraph, reveals: Floats) -> Sides:
+def graph_sum_of_algorithm_1(epoch: StableEpoch, graph: FeedbackGraph, reveals: Floats) -> Sides:
     """Section 3.1: sum of pbar / u over all arms but j; j the heaviest arm without self-loop.
 
     Every other arm without self-loop has m <= 1/2, and so w >= 1/2.
@@ -103,13 +103,13 @@ def _graph_sum_case(graph: FeedbackGraph) -> Case:
     reveals = graph.adjacency.astype(np.float64)
 
     def sides(point: Floats) -> Sides:
-        return warm_up_graph_sum(epoch_at(graph.arms, Point(point)), graph, reveals)
+        return graph_sum_of_algorithm_1(epoch_at(graph.arms, Point(point)), graph, reveals)
 
     return Case(coordinates(graph.arms), sides)
 
 
 @statement(21, "Proposition 2: graph sum and bound")
-def warm_up_has_its_bound(_subject: Subject, effort: Effort) -> Iterator[CheckResult]:
+def algorithm_1_has_its_bound(_subject: Subject, effort: Effort) -> Iterator[CheckResult]:
     """The graph sum of the sketch, and regret of real runs against the bound that it ends with."""
     graphs = [threshold(4), loopless_clique(3), paper_ring(5, radius=1)]
     yield bounded(
