@@ -16,6 +16,7 @@ from crossbandit.kernels.epochs import EpochState
 
 _COMPILED = "from crossbandit.kernels.compilation import compiled, inlined\n"
 _PLAIN = "def compiled(function):\n    return function\n\n\ninlined = compiled\n"
+_PLAINLY = (_COMPILED, _PLAIN)
 
 
 @dataclass(frozen=True)
@@ -31,16 +32,26 @@ def install(mistake: Mistake, folder: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
     The subject's class is new, so that nothing remembered about another one is taken for its own.
     """
-    monkeypatch.setattr(epoch_learner, "epochs", changed_kernel(mistake, folder))
+    monkeypatch.setattr(epoch_learner, "epochs", changed_kernel(mistake, folder, (_PLAINLY,)))
     monkeypatch.setattr(epoch_learner, "resolved", _as_it_is)
     monkeypatch.setattr(epoch_learner, "empty_state", _roomy(epoch_learner.empty_state))
     wrong: type[CrossGraph] = type("Mutant", (CrossGraph,), {})
     return wrong()
 
 
-def changed_kernel(mistake: Mistake, folder: Path) -> ModuleType:
+def install_in_loop(mistake: Mistake, folder: Path, monkeypatch: pytest.MonkeyPatch) -> CrossGraph:
+    """Let simulations run the changed loop, compiled; `act` and `learn` keep the right kernel."""
+    wrong_loop = changed_kernel(mistake, folder).simulate
+    monkeypatch.setattr(epoch_learner.epochs, "simulate", wrong_loop)
+    wrong: type[CrossGraph] = type("LoopMutant", (CrossGraph,), {})
+    return wrong()
+
+
+def changed_kernel(
+    mistake: Mistake, folder: Path, also: tuple[tuple[str, str], ...] = ()
+) -> ModuleType:
     source = Path(epochs.__file__).read_text(encoding="utf-8")
-    for old, new in ((_COMPILED, _PLAIN), *mistake.changes):
+    for old, new in (*also, *mistake.changes):
         assert source.count(old) == 1, f"The kernel no longer says {old!r}: change the mutant."
         source = source.replace(old, new)
     path = folder / "mutant.py"
@@ -119,13 +130,10 @@ CORRECTS_ONCE = Mistake(
     (("    if special >= 0:", "    if special >= 0 and round_ % parameters.epoch_length == 1:"),),
 )
 
-# These are in the loop of a simulation, which `act` and `learn` do not use.
+# This is in the loop of a simulation, which `act` and `learn` do not use.
 LEARNS_THE_OTHER_ROUND = Mistake(
     "a loop that learns the losses of the other round",
-    (("learned = i - 1 + loss_side", "learned = i - loss_side"),),
-)
-LOOP_WITHOUT_FACTOR_TWO = Mistake(
-    "a loop without the factor 2", (("weight = 2.0 /", "weight = 1.0 /"),)
+    (("i - 1 + loss_side", "i - loss_side"),),
 )
 
 NO_NUMBERS = Mistake(
