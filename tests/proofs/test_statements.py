@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crossbandit.algorithms.regret_bound import bound2
+from crossbandit.algorithms.regret_bound import best_parameters, bound2, smallest_bound
 from crossbandit.kernels.epochs import EpochParameters
 from crossbandit.theory import proofs
 from crossbandit.theory.proofs import Proof, proofs_of
@@ -83,3 +83,27 @@ def test_the_bound_is_the_one_of_the_theorem(seed: int) -> None:
     horizon, iota = int(rng.integers(2 * pairs, 10**7)), rng.uniform(1, 30)
     expected = coq_bound2(arms, alpha, horizon, given, iota)
     assert bound2(arms, alpha, horizon, given, iota) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("horizon", "arms", "alpha", "expected"),
+    [
+        (10**5, 2, 1, 80_360.19),
+        (10**6, 2, 1, 285_281.86),
+        (10**8, 9, 4, 13_912_378.90),
+    ],
+)
+def test_the_bound_has_the_values_in_the_proofs_readme(
+    horizon: int, arms: int, alpha: int, expected: float
+) -> None:
+    """At the parameters of Theorem 1, which `proved` improves on."""
+    iota = math.log(2 * arms * horizon)
+    pairs = math.floor(3 / 8 * iota * math.sqrt(alpha * horizon / (1 + math.log(arms)))) + 1
+    gamma = iota / (2 * pairs)
+    closed_form = EpochParameters(1 / (64 * pairs), gamma, gamma, 4 * gamma, 2 * pairs)
+    assert bound2(arms, alpha, horizon, closed_form, iota) == pytest.approx(expected, rel=1e-6)
+    assert smallest_bound(arms, alpha, horizon, closed_form) <= expected * (1 + 1e-6)
+    best = best_parameters(arms, alpha, horizon)
+    assert smallest_bound(arms, alpha, horizon, best) < 0.85 * expected
+    rate = math.sqrt(alpha * horizon * (1 + math.log(arms))) * math.log(2 * arms * horizon)
+    assert expected < 48 * rate

@@ -48,7 +48,9 @@ _PROOFS: dict[str, tuple[Proof, ...]] = {
     "Appendix C (loss event)": (Proof("GoodEvents.v", "P_L"),),
     "Appendix C (selector event)": (Proof("GoodEvents.v", "P_S"),),
     "Appendix C (clipping": (Proof("GoodEvents.v", "good_F"),),
-    "Lemma 8": (Proof("Stability.v", "lemma8_snapshot"),),
+    "Equation 7": (Proof("GoodEvents.v", "good_L"),),
+    "Lemma 8 (snapshot stability)": (Proof("Stability.v", "lemma8_snapshot"),),
+    "Lemma 8 (the fallback": (Proof("Snapshots.v", "lemma8_no_fallback"),),
     "Appendix E": (Proof("Snapshots.v", "appendixE_graph_sum"),),
     "Lemma 9 (joint product stability), first display": (Proof("Stability.v", "lemma9_product"),),
     "Lemma 9 (joint product stability), Equation 9": (
@@ -70,7 +72,8 @@ _PROOFS: dict[str, tuple[Proof, ...]] = {
     "Lemma 15, proof (comparator)": (Proof("Corrections.v", "lemma15_signs"),),
     "Lemma 15, proof (cancellation)": (Proof("Biases.v", "lemma15_cancellation"),),
     "Lemma 16": (Proof("Ftrl.v", "lemma16_ftrl_shift"),),
-    "Appendix L": (Proof("Main.v", "theorem1"),),
+    "Appendix K (away-mass": (Proof("LocalNorms.v", "quad_mean"),),
+    "Appendix L": (Proof("Assembly.v", "algorithm2_regret"),),
 }
 
 
