@@ -1,4 +1,4 @@
-"""The paper's rules, against the transcription; horizons that nothing divides; bad constants."""
+"""The paper's rules, against the transcription; the proved rule; bad horizons and constants."""
 
 import math
 from typing import Any
@@ -15,9 +15,11 @@ from crossbandit.algorithms import (
     PerContextExp3,
     PerContextGraph,
     SchneiderZimmert,
+    regret_bound,
 )
 from crossbandit.algorithms.tuning import Constants, epoch_length
 from crossbandit.errors import InvalidParameterError
+from crossbandit.kernels.epochs import EpochParameters
 from tests.reference import tuning as reference
 
 RADIUS = {1: 8, 2: 3, 3: 2, 4: 1, 8: 0}
@@ -283,3 +285,99 @@ def test_at_the_shortest_horizon_half_of_the_rounds_explore() -> None:
     parameters = CrossGraphKnown().parameters(problem)
     assert parameters.eta == 1.0
     assert parameters.rho == 0.5
+
+
+# ------------------------------------------------------------------------------ the proved rule
+
+
+@pytest.mark.parametrize("horizon", [20_000, 1_000_000, 10**9, 10**12])
+@pytest.mark.parametrize(
+    "graph", [graphs.apple_tasting(), graphs.paper_ring(9, 1), graphs.singletons(30)]
+)
+def test_the_proved_rule_satisfies_the_conditions_of_the_theorem(
+    graph: graphs.FeedbackGraph, horizon: int
+) -> None:
+    problem = Problem(graph, contexts=5, horizon=horizon)
+    parameters = CrossGraph(tuning="proved").parameters(problem)
+    eta, gamma, rho, beta, length = parameters
+    pairs, iota = length / 2, length * gamma
+    assert 2 * length <= horizon
+    assert (eta, rho, beta) == pytest.approx((1 / (64 * pairs), gamma, 4 * gamma))
+    assert 4 <= iota <= pairs / 36 * (1 + 1e-12)
+    assert eta * (2 * iota + pairs * beta) / gamma == pytest.approx(1 / 8)
+    bound = tuning.proved_bound(problem)
+    assert bound == tuning.proved_bound(problem, parameters)
+    assert bound == pytest.approx(
+        regret_bound.bound2(graph.arms, graph.independence_number, horizon, parameters, iota)
+    )
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"epoch_length": 1.3},
+        {"epoch_length": 0.7},
+        {"gamma": 1.2, "beta": 1.2},
+        {"eta": 0.8},
+        {"rho": 2.0},
+        {"rho": 0.5},
+        {"beta": 1.2, "eta": 0.8},
+    ],
+)
+def test_no_parameters_nearby_have_a_smaller_bound(change: dict[str, float]) -> None:
+    problem = large(graphs.apple_tasting())
+    best = tuning.proved(problem)
+    changed = best._replace(**{name: getattr(best, name) * by for name, by in change.items()})
+    changed = changed._replace(epoch_length=2 * round(changed.epoch_length / 2))
+    assert tuning.proved_bound(problem, changed) > 0.98 * tuning.proved_bound(problem)
+
+
+INSIDE = EpochParameters(eta=3e-7, gamma=0.01, rho=0.01, beta=0.04, epoch_length=200_000)
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        INSIDE._replace(eta=3.2e-7),  # kappa is above 1/8 for every iota
+        INSIDE._replace(beta=0.0399),
+        INSIDE._replace(rho=1.0),
+        EpochParameters(1e-6, 0.5, 0.5, 2.0, 70),  # n = 35 pairs
+        EpochParameters(1e-9, 1.9e-5, 0.01, 7.6e-5, 200_000),  # n gamma = 1.9
+    ],
+    ids=["eta", "beta", "rho", "epoch length", "gamma"],
+)
+def test_parameters_outside_the_theorem_have_no_bound(parameters: EpochParameters) -> None:
+    problem = large()
+    assert tuning.proved_bound(problem, INSIDE) < math.inf
+    assert tuning.proved_bound(problem, parameters) == math.inf
+
+
+def test_the_bound_says_something_from_a_million_rounds_on() -> None:
+    """For two arms; the theorem's rule is covered as well, the experiment's rule is not."""
+    problem = Problem(graphs.apple_tasting(), contexts=1000, horizon=1_000_000)
+    bound = tuning.proved_bound(problem)
+    assert bound < 0.25 * 1_000_000
+    assert bound < tuning.proved_bound(problem, tuning.theorem(problem).parameters) < 1_000_000
+    assert tuning.proved_bound(problem, tuning.experiment(problem)) == math.inf
+
+
+def test_the_bound_grows_like_the_square_root_and_not_with_the_contexts() -> None:
+    def bound(horizon: int, contexts: int = 10) -> float:
+        return tuning.proved_bound(Problem(graphs.complete(4), contexts=contexts, horizon=horizon))
+
+    assert bound(10**12) / bound(10**10) == pytest.approx(10, rel=0.12)
+    assert bound(10**8, contexts=10) == bound(10**8, contexts=10**6)
+
+
+@pytest.mark.parametrize("horizon", [1, 100, 579])
+def test_the_proved_rule_refuses_short_horizons(horizon: int) -> None:
+    problem = Problem(graphs.complete(2), contexts=1, horizon=horizon)
+    with pytest.raises(InvalidParameterError, match=r"at least 580 rounds.*tuning='experiment'"):
+        tuning.proved(problem)
+    with pytest.raises(InvalidParameterError, match="needs a horizon"):
+        tuning.proved_bound(Problem(graphs.complete(2), contexts=1))
+
+
+def test_a_learner_starts_with_the_proved_rule_at_the_shortest_horizon() -> None:
+    problem = Problem(graphs.complete(2), contexts=1, horizon=580)
+    assert CrossGraph(tuning="proved").start(problem, seed=0).act(0).arm in {0, 1}

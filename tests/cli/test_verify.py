@@ -6,7 +6,8 @@ from typer.testing import CliRunner, Result
 from crossbandit import theory
 from crossbandit.cli.app import app
 from crossbandit.errors import InvalidParameterError, ResultsError
-from crossbandit.theory import Effort, Outcome
+from crossbandit.theory import CheckResult, Effort
+from crossbandit.theory.proofs import PROVED_BOUND
 
 
 def verify(*arguments: object, columns: int = 140) -> Result:
@@ -25,8 +26,17 @@ def test_statements_are_checked_and_written(tmp_path: Path) -> None:
 
 
 OUTCOMES = [
-    Outcome(statement="Lemma 1", checked="a", instances=1000, worst="w", passed=True),
-    Outcome(
+    CheckResult(statement="Lemma 1", checked="a", instances=1000, worst="w", passed=True),
+    CheckResult(statement="Lemma 16", checked="e", instances=5, worst="v", passed=True),
+    CheckResult(
+        statement=PROVED_BOUND,
+        checked="f",
+        instances=6,
+        worst="u",
+        passed=True,
+        note="The bound is 228,539.",
+    ),
+    CheckResult(
         statement="Lemma 2",
         checked="b",
         instances=2,
@@ -35,8 +45,15 @@ OUTCOMES = [
         as_written=False,
         note="K = [2] breaks it.",
     ),
-    Outcome(statement="Lemma 3", checked="c", instances=3, worst="y", passed=False),
-    Outcome(
+    CheckResult(
+        statement="Lemma 3 (again)",
+        checked="c",
+        instances=3,
+        worst="y",
+        passed=False,
+        note="ZeroDivisionError: in round 9",
+    ),
+    CheckResult(
         statement="Lemma 4",
         checked="d",
         instances=4,
@@ -50,10 +67,10 @@ OUTCOMES = [
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, object]]:
-    """Put known outcomes in the place of real checks; return what they were asked for."""
+    """Put known results in the place of real checks; return what they were asked for."""
     arguments: list[dict[str, object]] = []
 
-    def instead(**given: object) -> list[Outcome]:
+    def instead(**given: object) -> list[CheckResult]:
         arguments.append(given)
         return OUTCOMES
 
@@ -68,8 +85,12 @@ def test_a_failed_check_shows_and_ends_with_status_1(tmp_path: Path, columns: in
     assert result.exit_code == 1
     for word in ("Lemma 1", "1,000", "failed", "corrected", "measured"):
         assert word in result.output
-    last = "2 of 3 checks passed, 1 failed; 1 holds in a corrected form only."
+    last = "4 of 5 checks passed, 1 failed; 1 holds in a corrected form only."
     assert last in result.output.splitlines()
+    assert "Machine-checked in proofs/: 3 of 6 lines, 3 theorems." in result.output.splitlines()
+    assert "ftrl_shift" in result.output
+    assert "The bound is 228,539." in result.output
+    assert "ZeroDivisionError: in round 9" in result.output
     assert "Lemma 2. K = [2] breaks it." in result.output
     assert "Lemma 4. Its condition is not met." in result.output
     shown, _, _ = result.output.partition("Wrote to")
@@ -81,6 +102,7 @@ def test_quiet_says_what_failed_and_nothing_else(tmp_path: Path) -> None:
     result = verify("--quiet", "--out", tmp_path, columns=80)
     assert result.exit_code == 1
     assert "Lemma 3" in result.output
+    assert "ZeroDivisionError: in round 9" in result.output
     assert "Lemma 1" not in result.output
     assert "Open" not in result.output
     assert (tmp_path / "index.html").exists()

@@ -1,24 +1,19 @@
-"""Algorithm 2 (alg:unknown): unknown context distribution, graphical feedback."""
+"""Algorithm 2 (alg:unknown): a run of the library's literal definition, with scripted numbers.
+
+The definition is `crossbandit.theory.definition`. It shares no code with the kernels. The numbers
+derived by hand in `test_reference.py` test it. `tests/proofs` compares the learners with another
+transcription of the paper, the one that the Coq proof is about.
+"""
 
 from typing import Any
 
 import numpy as np
 
-from .common import (
-    NO_ARM,
-    Bools,
-    EpochTrace,
-    Floats,
-    Ints,
-    Losses,
-    Reference,
-    arms_without_self_loop,
-    draw,
-    mix,
-    softmax,
-    special_arm,
-)
-from .graphs import in_mass
+from crossbandit.graphs import FeedbackGraph
+from crossbandit.kernels.epochs import EpochParameters
+from crossbandit.theory.definition import Definition, PairDraws, drawn_arm
+
+from .common import NO_ARM, Bools, EpochTrace, Floats, Ints, Losses, Reference
 
 
 def run(
@@ -39,106 +34,37 @@ def run(
     retention. The warm-up epoch reads the retention number and ignores it. If T is odd, the last
     round takes one. L need not divide T: the last epoch is then shorter.
     """
-    if L < 2 or L % 2 != 0:
-        raise ValueError(f"L must be even and positive, got {L}")
     T = len(contexts)
-    M, K = losses(0).shape
-    s_bar = arms_without_self_loop(adjacency)
-
-    arms = np.zeros(T, dtype=np.int64)
-    incurred = np.zeros(T)
-    probabilities = np.zeros(T)
-    fallbacks = np.zeros(T, dtype=np.bool_)
-
-    # sum_{s < t} (lhat_{s,c} + b_s)
-    cumulative = np.zeros((M, K))
-
-    # "Set s_{1,c} = s_{2,c} = s_{3,c} = 1/K": s, W and j are indexed by the epoch.
-    s: dict[int, Floats] = {e: np.full((M, K), 1 / K) for e in (1, 2, 3)}
-    W: dict[int, Floats] = {}
-    j: dict[int, int] = {}
-
-    E = -(-T // L)  # T / L, rounded up
-    for e in range(1, E + 1):
-        # "Set w_{e+1}(a) = m_{e+1}(a) = 0", "Compute r_{e+1,c}"
-        w_hat = np.zeros(K)
-        m_hat = np.zeros(K)
-        r_e = mix(s[e], rho)
-        r_next = mix(s[e + 1], rho)
-
-        start, stop = (e - 1) * L, min(e * L, T)
-        for t in range(start, stop, 2):
-            if e == 1:
-                # Warm-up epoch: play A_t ~ s_{1,c_t}.
-                q = s[1]
-                fallback = np.zeros(M, dtype=np.bool_)
-            else:
-                # "Compute p_{t,c} and r^p_{t,c} for every c"
-                p = softmax(cumulative, eta)
-                r_p = mix(p, rho)
-                # "q_{t,c} = r^p_{t,c} if 2 r^p_{t,c}(a) >= r_{e,c}(a) for every a,
-                # otherwise q_{t,c} = r_{e,c}"
-                fallback = ~np.all(2 * r_p >= r_e, axis=1)
-                q = np.where(fallback[:, None], r_e, r_p)
-
-            # "for t' in {t, t+1}: observe c_t' and play A_t' ~ q_{t,c_t'}; observe l_{t',c}(a)".
-            # Pairs start at even rounds, so the uniforms of this one start at 4 (t / 2) = 2 t.
-            pair = [t, t + 1] if t + 1 < stop else [t]
-            loss: dict[int, Floats] = {}
-            for i, t_prime in enumerate(pair):
-                c = contexts[t_prime]
-                a = draw(q[c], float(uniforms[2 * t + i]))
-                arms[t_prime] = a
-                loss[t_prime] = losses(t_prime)
-                incurred[t_prime] = loss[t_prime][c, a]
-                probabilities[t_prime] = q[c, a]
-                fallbacks[t_prime] = fallback[c]
-            if len(pair) == 1:
-                break  # T is odd: nothing is learned from the round without a partner
-
-            # "(t_f, t_l) <- RandPerm(t, t+1)"
-            u_split, u_retain = uniforms[2 * t + 2], uniforms[2 * t + 3]
-            t_l, t_f = (t, t + 1) if u_split < 0.5 else (t + 1, t)
-            c_l, c_f = contexts[t_l], contexts[t_f]
-
-            # "w_{e+1}(a) <- w_{e+1}(a) + r_{e+1,c_f}(N_in(a)) / L"
-            w_hat += in_mass(adjacency, r_next[c_f]) / L
-            # "m_{e+1}(a) <- m_{e+1}(a) + 2 r_{e+1,c_l}(a) / L"
-            m_hat += 2 * r_next[c_l] / L
-
-            if e == 1:
-                continue  # nothing is learned in the warm-up epoch
-
-            # "Draw S_t ~ Bernoulli(r_{e,c_l}(A_l) / (2 q_{t,c_l}(A_l)))"
-            A_l = arms[t_l]
-            retained = u_retain < r_e[c_l, A_l] / (2 * q[c_l, A_l])
-
-            # "lhat_{t_l,c}(a) = 2 l_{t_l,c}(a) 1{B_{t_l} in N_in(a)} / W_e(a) for every c"
-            if retained:
-                cumulative += 2 * loss[t_l] * adjacency[A_l] / W[e]
-            # "b_{t_l}(a) = beta 1{a = j_e} / W_e(j_e)", retained or not
-            if j[e] != NO_ARM:
-                cumulative[:, j[e]] += beta / W[e][j[e]]
-
-        if e == E:
-            break  # what follows would only serve epoch E + 1
-        # "Set W_{e+1}(a) = w_{e+1}(a) + 3 gamma / 2"
-        W[e + 1] = w_hat + 1.5 * gamma
-        # "j_{e+1} in argmax over S-bar of m_{e+1}(a)"
-        j[e + 1] = special_arm(m_hat, s_bar)
-        # "Set s_{e+2,c} = p_{eL,c}": the FTRL state after all updates of epoch e.
-        if e >= 2:
-            s[e + 2] = softmax(cumulative, eta)
-
+    M, _ = losses(0).shape
+    parameters = EpochParameters(eta, gamma, rho, beta, L)
+    moment = Definition(FeedbackGraph(adjacency), np.full(M, 1 / M), parameters).first()
+    played: list[tuple[int, float, float, bool]] = []
+    epochs = {}
+    for t in range(0, T, 2):
+        epochs[moment.epoch] = moment
+        for i, t_prime in enumerate(range(t, min(t + 2, T))):
+            c = int(contexts[t_prime])
+            a = drawn_arm(moment.q[c], float(uniforms[2 * t + i]))
+            fallback = bool(moment.fallback[c])
+            played.append((a, float(losses(t_prime)[c, a]), float(moment.q[c, a]), fallback))
+        if t + 1 == T:
+            break  # T is odd: nothing is learned from the round without a partner
+        side = 0 if uniforms[2 * t + 2] < 0.5 else 1
+        both = (int(contexts[t]), int(contexts[t + 1]))
+        arms = (played[t][0], played[t + 1][0])
+        kept = bool(uniforms[2 * t + 3] < moment.retention(both[side], arms[side]))
+        table = np.array([losses(t), losses(t + 1)])
+        moment = moment.after(PairDraws(both, arms, side, kept), table)
+    del epochs[1]
     return EpochTrace(
-        arms=arms,
-        losses=incurred,
-        probabilities=probabilities,
-        cumulative=cumulative,
-        fallbacks=fallbacks,
-        denominators=[W[e] for e in range(2, E + 1)],
-        special_arms=[j[e] for e in range(2, E + 1)],
-        snapshots=[s[e] for e in range(2, E + 1)],
+        arms=np.array([a for a, *_ in played], dtype=np.int64),
+        losses=np.array([loss for _, loss, *_ in played]),
+        probabilities=np.array([q for _, _, q, _ in played]),
+        cumulative=moment.cumulative,
+        fallbacks=np.array([fallback for *_, fallback in played], dtype=np.bool_),
+        denominators=[one.denominators for one in epochs.values()],
+        special_arms=[NO_ARM if one.special is None else one.special for one in epochs.values()],
+        snapshots=[one.snapshot for one in epochs.values()],
     )
 
 

@@ -346,13 +346,6 @@ def test_algorithm_2_on_a_horizon_that_does_not_fit(T: int, L: int, epochs: int)
         assert np.array_equal(short.cumulative, run(T - 1).cumulative)
 
 
-def test_algorithm_2_needs_an_even_epoch() -> None:
-    with pytest.raises(ValueError, match="L must be even"):
-        cross_graph.run(
-            TWO_ARMS, table(1, 1, {}), ints(0), floats(0.1), eta=1, gamma=1, rho=0.5, beta=1, L=3
-        )
-
-
 def test_schneider_zimmert_by_hand() -> None:
     """M = 1, L = 2, T = 8, gamma = 1/6; the graph's missing self-loop is ignored.
 

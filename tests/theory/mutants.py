@@ -1,4 +1,4 @@
-"""Deliberately wrong implementations: the real kernel of Algorithm 2 with one mistake put in."""
+"""Wrong implementations on purpose: the real kernel of Algorithm 2 with one mistake in it."""
 
 import importlib.util
 from collections.abc import Callable
@@ -16,11 +16,12 @@ from crossbandit.kernels.epochs import EpochState
 
 _COMPILED = "from crossbandit.kernels.compilation import compiled, inlined\n"
 _PLAIN = "def compiled(function):\n    return function\n\n\ninlined = compiled\n"
+_PLAINLY = (_COMPILED, _PLAIN)
 
 
 @dataclass(frozen=True)
 class Mistake:
-    """Lines of the kernel, each of which stands there once, and what to put in their place."""
+    """Lines that occur once in the kernel, and what to put in their place."""
 
     name: str
     changes: tuple[tuple[str, str], ...]
@@ -31,15 +32,26 @@ def install(mistake: Mistake, folder: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
     The subject's class is new, so that nothing remembered about another one is taken for its own.
     """
-    monkeypatch.setattr(epoch_learner, "epochs", changed_kernel(mistake, folder))
+    monkeypatch.setattr(epoch_learner, "epochs", changed_kernel(mistake, folder, (_PLAINLY,)))
+    monkeypatch.setattr(epoch_learner, "resolved", _as_it_is)
     monkeypatch.setattr(epoch_learner, "empty_state", _roomy(epoch_learner.empty_state))
     wrong: type[CrossGraph] = type("Mutant", (CrossGraph,), {})
     return wrong()
 
 
-def changed_kernel(mistake: Mistake, folder: Path) -> ModuleType:
+def install_in_loop(mistake: Mistake, folder: Path, monkeypatch: pytest.MonkeyPatch) -> CrossGraph:
+    """Let simulations run the changed loop, compiled; `act` and `learn` keep the right kernel."""
+    wrong_loop = changed_kernel(mistake, folder).simulate
+    monkeypatch.setattr(epoch_learner.epochs, "simulate", wrong_loop)
+    wrong: type[CrossGraph] = type("LoopMutant", (CrossGraph,), {})
+    return wrong()
+
+
+def changed_kernel(
+    mistake: Mistake, folder: Path, also: tuple[tuple[str, str], ...] = ()
+) -> ModuleType:
     source = Path(epochs.__file__).read_text(encoding="utf-8")
-    for old, new in ((_COMPILED, _PLAIN), *mistake.changes):
+    for old, new in (*also, *mistake.changes):
         assert source.count(old) == 1, f"The kernel no longer says {old!r}: change the mutant."
         source = source.replace(old, new)
     path = folder / "mutant.py"
@@ -99,3 +111,28 @@ LITTLE_EXPLORATION = Mistake(
     "gamma in place of 3/2 gamma", (("what + 1.5 * parameters.gamma", "what + parameters.gamma"),)
 )
 NO_FALLBACK = Mistake("no fallback", (("if 2.0 * out[a] < snapshot[a]:", "if False:"),))
+
+# These are right as long as an epoch has one pair.
+COUNTS_THE_LAST_PAIR_ONLY = Mistake(
+    "samples of the last pair in place of all pairs",
+    (("total[a] += upcoming[a]", "total[a] = upcoming[a]"),),
+)
+DIVIDES_BY_TWO = Mistake(
+    "what divided by 2 in place of L",
+    (("state.denominators[a] / parameters.epoch_length", "state.denominators[a] / 2.0"),),
+)
+CORRECTS_ONCE = Mistake(
+    "the correction in the first pair of an epoch only",
+    (("    if special >= 0:", "    if special >= 0 and round_ % parameters.epoch_length == 1:"),),
+)
+
+# This is in the loop of a simulation, which `act` and `learn` do not use.
+LEARNS_THE_OTHER_ROUND = Mistake(
+    "a loop that learns the losses of the other round",
+    (("i - 1 + loss_side", "i - loss_side"),),
+)
+
+NO_NUMBERS = Mistake(
+    "denominators that are not numbers",
+    (("what + 1.5 * parameters.gamma", "what * float('nan')"),),
+)

@@ -25,12 +25,12 @@ from crossbandit.theory.runs.bias_checks import (
     theorem_is_assembled,
 )
 from crossbandit.theory.runs.decomposition import TERMS, Decomposition, decompose
+from crossbandit.theory.runs.environment_view import view_environment
+from crossbandit.theory.runs.following import PlayedPair, follow
 from crossbandit.theory.runs.instances import GraphBenchmark
 from crossbandit.theory.runs.orders import orders
 from crossbandit.theory.runs.parts import Parts
-from crossbandit.theory.runs.trajectories import Pair, replay
-from crossbandit.theory.runs.worlds import world_of
-from crossbandit.theory.statements import Effort
+from crossbandit.theory.statements import Check, CheckResult, Effort, all_statements
 from crossbandit.types import Floats
 from tests import cases
 
@@ -60,7 +60,7 @@ def test_realised_regret_is_that_of_a_simulation(name: str) -> None:
 def test_both_forms_of_losses_give_the_same_parts() -> None:
     dense = paper_benchmark(200, radius=1, arms=4, contexts=5)
     linear = GraphBenchmark(dense.problem.graph, 200, 5)
-    one, other = (decompose(STEEP, world, [3]) for world in (dense, linear))
+    one, other = (decompose(STEEP, environment, [3]) for environment in (dense, linear))
     np.testing.assert_allclose(one.curves, other.curves, atol=1e-9)
 
 
@@ -77,10 +77,10 @@ def one_context(graph: graphs.FeedbackGraph, losses: list[float], rounds: int) -
 def test_one_pair_by_hand_with_full_information() -> None:
     """p, ptilde and q are uniform, w = 1/2, and everything is seen if it is kept."""
     environment = one_context(graphs.complete(2), [0.0, 1.0], 4)
-    world = world_of("test", environment)
+    view = view_environment("test", environment)
     kept_at_least_once = set()
     for seed in range(6):
-        pairs = list(replay(BY_HAND, world, seed))
+        pairs = list(follow(BY_HAND, view, seed))
         kept = float(pairs[1].observed[0])
         kept_at_least_once.add(kept)
         parts = decompose(BY_HAND, environment, [seed])
@@ -106,10 +106,10 @@ def test_one_pair_by_hand_with_full_information() -> None:
 def test_one_pair_by_hand_with_a_special_arm() -> None:
     """Arm 0 is seen when arm 1 is played, and the other way round: w = 1/4 for both."""
     environment = one_context(graphs.loopless_clique(2), [0.0, 1.0], 4)
-    world = world_of("test", environment)
+    view = view_environment("test", environment)
     seen = set()
     for seed in range(12):
-        observed = list(replay(BY_HAND, world, seed))[1].observed
+        observed = list(follow(BY_HAND, view, seed))[1].observed
         seen.add(tuple(observed))
         parts = decompose(BY_HAND, environment, [seed])
         u, w = 0.25 + GAMMA, 0.25 + 1.5 * GAMMA
@@ -133,41 +133,47 @@ def test_one_pair_by_hand_with_a_special_arm() -> None:
 def test_the_ideal_trajectory_parts_from_the_real_one_by_its_denominators() -> None:
     """After one kept pair, p and ptilde differ by 1/W against 1/u, and restart with the epoch."""
     algorithm = CrossGraph(eta=0.5, gamma=GAMMA, rho=0.2, beta=BETA, epoch_length=4)
-    world = world_of("test", one_context(graphs.complete(2), [0.0, 1.0], 12))
+    view = view_environment("test", one_context(graphs.complete(2), [0.0, 1.0], 12))
     for seed in range(8):
-        pairs = list(replay(algorithm, world, seed))
+        pairs = list(follow(algorithm, view, seed))
         second, third, fourth = pairs[2:5]
-        assert second.epoch.number == third.epoch.number == 2
+        assert second.moment.epoch == third.moment.epoch == 2
         kept = second.observed[0]
-        for weights, denominator in ((third.weights, 0.65), (third.ideal, 0.6)):
+        for moment, denominator in ((third.moment, 0.65), (third.ideal, 0.6)):
             odds = np.exp(-0.5 * kept * 2.0 / denominator)
-            np.testing.assert_allclose(weights[1, 0] / weights[0, 0], odds, rtol=1e-12)
-        np.testing.assert_allclose(fourth.ideal, fourth.weights)
+            np.testing.assert_allclose(moment.p[0, 1] / moment.p[0, 0], odds, rtol=1e-12)
+        np.testing.assert_allclose(fourth.ideal.p, fourth.moment.p)
 
 
 def literal_parts(algorithm: CrossGraph, environment: BlockEnvironment, seed: int) -> Any:
     """Compute the six terms from the paper's formulas, context by context and arm by arm."""
-    world = world_of("test", environment)
+    view = view_environment("test", environment)
     parameters = algorithm.parameters(environment.problem)
     totals = dict.fromkeys(TERMS, 0.0)
-    for pair in replay(algorithm, world, seed):
-        if pair.epoch.number > 1:
-            for c, probability in enumerate(world.law):
+    for pair in follow(algorithm, view, seed):
+        if pair.moment.epoch > 1:
+            for c, probability in enumerate(view.nu):
                 for a in range(environment.problem.arms):
-                    _add(totals, probability, a, c, pair, world.comparator[c], parameters.beta)
+                    _add(totals, probability, a, c, pair, view.comparator[c], parameters.beta)
     return totals
 
 
 def _add(
-    totals: dict[str, float], probability: float, a: int, c: int, pair: Pair, best: int, beta: float
+    totals: dict[str, float],
+    probability: float,
+    a: int,
+    c: int,
+    pair: PlayedPair,
+    best: int,
+    beta: float,
 ) -> None:
-    epoch = pair.epoch
-    loss = 2 * pair.losses[pair.loss_side][a, c]
+    moment = pair.moment
+    loss = 2 * pair.losses[pair.draws.loss_side][c, a]
     pi = float(a == best)
-    q, p, ideal = pair.policy[a, c], pair.weights[a, c], pair.ideal[a, c]
-    ltilde = loss * pair.observed[a] / epoch.population[a]
-    lhat = loss * pair.observed[a] / epoch.denominators[a]
-    b = beta / epoch.denominators[a] if a == epoch.special else 0.0
+    q, p, ideal = moment.q[c, a], moment.p[c, a], pair.ideal.p[c, a]
+    ltilde = loss * pair.observed[a] / moment.u[a]
+    lhat = loss * pair.observed[a] / moment.denominators[a]
+    b = beta / moment.denominators[a] if a == moment.special else 0.0
     totals["bias_1"] += probability * (q - p) * loss
     totals["bias_2"] += probability * (p - pi) * (loss - ltilde)
     totals["bias_3"] += probability * (ideal - pi) * (ltilde - lhat)
@@ -185,14 +191,14 @@ def test_terms_are_the_papers_formulas(name: str) -> None:
 
 def test_the_shifted_norm_is_its_formula() -> None:
     environment = ENVIRONMENTS["asymmetric"]
-    world = world_of("test", environment)
+    view = view_environment("test", environment)
     norm = 0.0
-    for pair in replay(STEEP, world, 2):
-        epoch = pair.epoch
-        if epoch.number > 1 and epoch.special is not None:
-            inputs = (pair.observed / epoch.denominators)[:, None] * pair.doubled
-            inputs = inputs + epoch.correction[:, None]
-            norm += float((pair.weights * (inputs - inputs[epoch.special]) ** 2 @ world.law).sum())
+    for pair in follow(STEEP, view, 2):
+        moment = pair.moment
+        if moment.epoch > 1 and moment.special is not None:
+            inputs = pair.observed / moment.denominators * pair.doubled + moment.correction
+            shifted = inputs - inputs[:, [moment.special]]
+            norm += float((view.nu @ (moment.p * shifted**2)).sum())
     np.testing.assert_allclose(decompose(STEEP, environment, [2]).values("norm"), [norm])
 
 
@@ -261,10 +267,16 @@ def test_a_wrong_learner_is_caught(learner: type[EpochLearner]) -> None:
         decompose(wrong(learner), environment, range(2))
 
 
+def run(check: Check, subject: CrossGraph) -> list[CheckResult]:
+    """Return what `verify` would show of one check."""
+    (one,) = [statement for statement in all_statements() if statement.check is check]
+    return one.run(subject, Effort.QUICK)
+
+
 def test_a_wrong_learner_fails_the_statement() -> None:
-    outcomes = list(terms_add_up(wrong(MissingTwo), Effort.QUICK))
-    assert [outcome.passed for outcome in outcomes] == [False]
-    assert "Algorithm 2 plays" in outcomes[0].note
+    results = run(terms_add_up, wrong(MissingTwo))
+    assert [result.passed for result in results] == [False]
+    assert "Algorithm 2 plays" in results[0].note
 
 
 # --- the result -----------------------------------------------------------------------------------
@@ -276,14 +288,26 @@ def parts() -> Decomposition:
 
 
 def test_the_table_shows_means_intervals_and_orders(parts: Decomposition) -> None:
-    table = parts.table()
-    assert list(table.columns) == ["mean", "half_width", "order"]
-    assert set(TERMS) < set(table.index)
+    table, details = parts.table(), parts.details()
+    for frame in (table, details):
+        assert list(frame.columns) == ["mean", "half_width", "order", "meaning"]
+        assert all(len(meaning.split()) >= 4 for meaning in frame["meaning"])
     np.testing.assert_allclose(table.loc["ftrl", "mean"], parts.values("ftrl").mean())
+    np.testing.assert_allclose(table.loc["-bias_5", "mean"], -parts.values("bias_5").mean())
     np.testing.assert_allclose(table.loc["bias_1", "order"], parts.parameters.rho * 600)
+    assert table.loc["warm_up", "order"] == parts.parameters.epoch_length
     for i in (2, 3, 4):
-        split = [table.loc[f"bias_{i}_{kind}", "mean"] for kind in ("regular", "special")]
+        split = [details.loc[f"bias_{i}_{kind}", "mean"] for kind in ("regular", "special")]
         np.testing.assert_allclose(table.loc[f"bias_{i}", "mean"], sum(split))
+    np.testing.assert_allclose(details.loc["realised_regret", "mean"], parts.realised_regret.mean())
+
+
+def test_the_rows_of_the_table_add_up_to_its_total(parts: Decomposition) -> None:
+    means = parts.table()["mean"]
+    assert list(means.index) == ["warm_up", *TERMS[:4], "ftrl", "-bias_5", "total"]
+    assert means["warm_up"] > 1  # or else a missing row would not show
+    np.testing.assert_allclose(means[:-1].sum(), means["total"], rtol=1e-12)
+    np.testing.assert_allclose(means["total"], parts.selected_regret.mean(), rtol=1e-12)
 
 
 def test_selected_rounds_stand_for_all(parts: Decomposition) -> None:
@@ -334,7 +358,7 @@ def test_a_plain_environment_has_its_comparator_too() -> None:
         def losses(self, round_: int) -> Floats:
             return inner.losses(round_)
 
-    np.testing.assert_array_equal(world_of("test", Plain()).comparator, inner.best_arms)
+    np.testing.assert_array_equal(view_environment("test", Plain()).comparator, inner.best_arms)
 
 
 def test_uniform_numbers_are_four_a_pair() -> None:
@@ -347,9 +371,9 @@ def test_uniform_numbers_are_four_a_pair() -> None:
 
 
 def test_quick_statements_pass_for_the_shipped_learner() -> None:
-    outcomes = list(terms_add_up(CrossGraph(), Effort.QUICK))
-    assert all(outcome.passed for outcome in outcomes)
-    figure = outcomes[0].figure
+    results = list(terms_add_up(CrossGraph(), Effort.QUICK))
+    assert all(result.passed for result in results)
+    figure = results[0].figure
     assert figure is not None
     layers = [series for series in figure.series if not series.reference]
     taken = sweeps(CrossGraph(), Effort.QUICK).horizons
@@ -359,7 +383,7 @@ def test_quick_statements_pass_for_the_shipped_learner() -> None:
         assert len(Parts._fields) == one.curves.shape[2]
     bounded = [*biases_are_bounded(CrossGraph(), Effort.QUICK)]
     bounded += theorem_is_assembled(CrossGraph(), Effort.QUICK)
-    assert [outcome.passed for outcome in bounded] == [True] * 13
+    assert [result.passed for result in bounded] == [True] * 13
 
 
 def test_terms_beyond_their_orders_fail(
@@ -368,14 +392,13 @@ def test_terms_beyond_their_orders_fail(
     one = replace(parts, curves=1e4 * parts.curves, pseudo_regret=1e4 * parts.pseudo_regret)
     swept = Sweeps(horizons=(one,), graphs=(one,), special=(one,), theorem=(one,))
     monkeypatch.setattr(bias_checks, "sweeps", lambda *_: swept)
-    outcomes = {
-        outcome.statement: outcome.passed
-        for outcome in biases_are_bounded(CrossGraph(), Effort.QUICK)
+    results = {
+        result.statement: result.passed for result in biases_are_bounded(CrossGraph(), Effort.QUICK)
     }
-    assert not outcomes["Lemma 10 (Bias 1)"]
-    assert not outcomes["Lemma 12 (Bias 3, regular arms)"]
+    assert not results["Lemma 10 (Bias 1)"]
+    assert not results["Lemma 12 (Bias 3, regular arms)"]
     assembled = list(theorem_is_assembled(CrossGraph(), Effort.QUICK))
-    assert [outcome.passed for outcome in assembled] == [False] * 5
+    assert [result.passed for result in assembled] == [False] * 5
 
 
 def test_a_sum_that_does_not_add_up_fails(

@@ -8,20 +8,21 @@ from crossbandit import CrossGraph, graphs
 from crossbandit.algorithms.tuning import theorem
 from crossbandit.environments import from_table, paper_benchmark
 from crossbandit.kernels.epochs import EpochParameters
+from crossbandit.theory.definition import Moment
 from crossbandit.theory.runs import event_checks
+from crossbandit.theory.runs.environment_view import view_environment
 from crossbandit.theory.runs.event_checks import (
     _concentration,
     good_events_hold,
     snapshots_are_stable,
 )
 from crossbandit.theory.runs.events import EVENTS, Events, Measured, measure_events
+from crossbandit.theory.runs.following import PlayedPair, follow
 from crossbandit.theory.runs.instances import GraphBenchmark
-from crossbandit.theory.runs.trajectories import Epoch, Pair, replay
-from crossbandit.theory.runs.worlds import world_of
 from crossbandit.theory.statements import Effort
 from crossbandit.types import Floats
 from tests import cases
-from tests.theory.test_decomposition import MissingTwo, wrong
+from tests.theory.test_decomposition import MissingTwo, run, wrong
 
 SHORT = CrossGraph(eta=0.2, gamma=0.05, rho=0.1, beta=0.05, epoch_length=8)
 
@@ -31,24 +32,24 @@ def events() -> Events:
     return measure_events(SHORT, cases.table(cases.asymmetric(), 206, 4, seed=1), range(3))
 
 
-def epochs_of(events: Events, seed: int) -> list[list[Pair]]:
-    world = world_of("test", cases.table(cases.asymmetric(), 206, 4, seed=1))
-    epochs: dict[int, list[Pair]] = {}
-    for pair in replay(SHORT, world, seed):
-        epochs.setdefault(pair.epoch.number, []).append(pair)
+def epochs_of(events: Events, seed: int) -> list[list[PlayedPair]]:
+    view = view_environment("test", cases.table(cases.asymmetric(), 206, 4, seed=1))
+    epochs: dict[int, list[PlayedPair]] = {}
+    for pair in follow(SHORT, view, seed):
+        epochs.setdefault(pair.moment.epoch, []).append(pair)
     del epochs[1]
     assert len(epochs) == events.measured.shape[1]
     return list(epochs.values())
 
 
-def holds(event: str, epoch: Epoch, sums: Floats, iota: float) -> bool:
+def holds(event: str, epoch: Moment, sums: Floats, iota: float) -> bool:
     """Return whether an event holds, by the paper's inequality."""
     length, gamma = 8, 0.05
     if event == "frequency":
-        allowed = 2 * np.maximum(np.sqrt(epoch.observation * iota / length), iota / length)
-        return bool((np.abs(epoch.estimated_observation - epoch.observation) <= allowed).all())
+        allowed = 2 * np.maximum(np.sqrt(epoch.w * iota / length), iota / length)
+        return bool((np.abs(epoch.w_hat - epoch.w) <= allowed).all())
     if event == "selector":
-        return bool(np.abs(epoch.estimated_mass - epoch.mass).max() <= math.sqrt(iota / length))
+        return bool(np.abs(epoch.selector_mass - epoch.m).max() <= math.sqrt(iota / length))
     return bool(sums.max() <= length + iota / gamma)
 
 
@@ -57,25 +58,23 @@ def holds(event: str, epoch: Epoch, sums: Floats, iota: float) -> bool:
 def test_an_event_holds_from_its_critical_iota_on(events: Events, event: str, seed: int) -> None:
     """Just above the critical value the paper's inequality holds; just below it does not."""
     for e, pairs in enumerate(epochs_of(events, seed)):
-        epoch = pairs[0].epoch
-        sums = np.sum(
-            [(pair.observed / epoch.population)[:, None] * pair.doubled for pair in pairs], axis=0
-        )
+        epoch = pairs[0].moment
+        sums = np.sum([pair.observed / epoch.u * pair.doubled for pair in pairs], axis=0)
         critical = events.all(event)[seed, e]
         assert holds(event, epoch, sums, critical + 1e-9)
         if critical > 1e-9 or event == "loss":
             assert not holds(event, epoch, sums, critical - 1e-9 * max(1.0, abs(critical)))
 
 
-def test_fallbacks_drift_and_ratios_are_those_of_the_replay(events: Events) -> None:
+def test_fallbacks_drift_and_ratios_are_those_of_the_follow(events: Events) -> None:
     for e, pairs in enumerate(epochs_of(events, 1)):
-        world = world_of("test", cases.table(cases.asymmetric(), 206, 4, seed=1))
-        share = np.mean([pair.fallback @ world.law for pair in pairs])
-        ratio = pairs[0].epoch.population / pairs[0].epoch.denominators
+        view = view_environment("test", cases.table(cases.asymmetric(), 206, 4, seed=1))
+        share = np.mean([pair.moment.fallback @ view.nu for pair in pairs])
+        ratio = pairs[0].moment.u / pairs[0].moment.denominators
         factors = [
-            np.exp(np.abs(np.log(weights / pair.epoch.frozen)).max())
+            np.exp(np.abs(np.log(moment.p / pair.moment.snapshot)).max())
             for pair in pairs
-            for weights in (pair.weights, pair.ideal)
+            for moment in (pair.moment, pair.ideal)
         ]
         assert events.all("fallback")[1, e] == pytest.approx(share)
         assert events.all("drift")[1, e] == pytest.approx(max(factors))
@@ -129,9 +128,9 @@ def test_a_bad_run_fails_the_probability_of_q(monkeypatch: pytest.MonkeyPatch) -
     for critical, passed in ((0.0, True), (21.0, False)):
         found = (("good", fabricated(0.0, 0.0)), ("judged", fabricated(critical, 0.01)))
         monkeypatch.setattr(event_checks, "_measured", lambda *_, found=found: found)
-        *_, outcome = good_events_hold(CrossGraph(), Effort.QUICK)
-        assert outcome.statement == "Probability of Q"
-        assert outcome.passed is passed
+        *_, result = good_events_hold(CrossGraph(), Effort.QUICK)
+        assert result.statement == "Probability of Q"
+        assert result.passed is passed
 
 
 STABLE = Measured(0.0, 0.0, 0.0, least_ratio=0.5, largest_ratio=2.0, drift=2.0, fallback=0.0)
@@ -169,15 +168,15 @@ def test_one_epoch_that_is_not_stable_fails_lemma_8(
 
 
 def test_quick_statements_pass_for_the_shipped_learner_alone() -> None:
-    outcomes = [*good_events_hold(CrossGraph(), Effort.QUICK)]
-    outcomes += snapshots_are_stable(CrossGraph(), Effort.QUICK)
-    assert [outcome.passed for outcome in outcomes] == [True] * 6
-    unjudged = [outcome.statement for outcome in outcomes if not outcome.judged]
+    results = [*good_events_hold(CrossGraph(), Effort.QUICK)]
+    results += snapshots_are_stable(CrossGraph(), Effort.QUICK)
+    assert [result.passed for result in results] == [True] * 6
+    unjudged = [result.statement for result in results if not result.judged]
     assert unjudged == ["Lemma 8 (snapshot stability), experiment's rule"]
-    assert all(outcome.instances > 0 for outcome in outcomes)
+    assert all(result.instances > 0 for result in results)
     for check in (good_events_hold, snapshots_are_stable):
-        failed = list(check(wrong(MissingTwo), Effort.QUICK))
-        assert [outcome.passed for outcome in failed] == [False]
+        failed = run(check, wrong(MissingTwo))
+        assert [result.passed for result in failed] == [False]
 
 
 def test_weights_that_vanish_leave_no_infinite_drift() -> None:

@@ -8,8 +8,8 @@ import pytest
 
 from crossbandit.algorithms import CrossGraph, epoch_learner
 from crossbandit.theory.exact import laws, means, samples
-from crossbandit.theory.exact.tally import Differences
-from crossbandit.theory.statements import Effort, Outcome, Subject
+from crossbandit.theory.exact.differences import Differences
+from crossbandit.theory.statements import CheckResult, Effort, Subject, all_statements
 from crossbandit.types import Floats
 from tests.theory import mutants
 from tests.theory.mutants import Mistake
@@ -24,36 +24,38 @@ CHECKS = (
 )
 
 
-def outcomes(subject: Subject) -> Iterator[Outcome]:
+def results(subject: Subject) -> Iterator[CheckResult]:
     for check in CHECKS:
         yield from check(subject, Effort.QUICK)
 
 
 def failed(subject: Subject) -> set[str]:
     """Return what fails, of what could be looked at."""
-    return {one.statement for one in outcomes(subject) if one.instances and not one.passed}
+    return {one.statement for one in results(subject) if one.instances and not one.passed}
 
 
 @pytest.fixture(scope="module")
-def found() -> list[Outcome]:
-    return list(outcomes(CrossGraph()))
+def found() -> list[CheckResult]:
+    return list(results(CrossGraph()))
 
 
-def test_the_real_learner_passes_and_every_check_looked_at_something(found: list[Outcome]) -> None:
-    assert [outcome.statement for outcome in found if not outcome.passed] == []
-    assert all(outcome.instances >= 100 for outcome in found)
-    assert len({outcome.statement for outcome in found}) == len(found)
+def test_the_real_learner_passes_and_every_check_looked_at_something(
+    found: list[CheckResult],
+) -> None:
+    assert [result.statement for result in found if not result.passed] == []
+    assert all(result.instances >= 100 for result in found)
+    assert len({result.statement for result in found}) == len(found)
 
 
 def test_the_instances_have_fallbacks_random_denominators_and_random_selectors(
-    found: list[Outcome],
+    found: list[CheckResult],
 ) -> None:
     trees = laws.trees(CrossGraph(), Effort.QUICK)
     moments = [node.moment for tree in trees for node in tree.all]
-    assert sum(any(moment.falls_back) for moment in moments) > 100
-    assert sum(not all(moment.falls_back) for moment in moments) > 100
+    assert sum(moment.fallback.any() for moment in moments) > 100
+    assert sum(not moment.fallback.all() for moment in moments) > 100
     (samples,) = [one for one in found if one.statement == INDEPENDENT]
-    assert samples.note == "In 12 epochs, j_e and W_e are both random."
+    assert samples.note == "In 14 epochs, j_e and W_e are both random."
 
 
 def test_the_law_is_exact_where_it_can_be_computed_by_hand() -> None:
@@ -62,15 +64,18 @@ def test_the_law_is_exact_where_it_can_be_computed_by_hand() -> None:
     (second,) = [node for node in tree.inner if node.moment.epoch == 2]
     np.testing.assert_allclose(laws._retained(second), 0.25, rtol=0, atol=1e-15)
     np.testing.assert_allclose(second.moment.w, 0.25, rtol=0, atol=1e-15)
-    denominators = second.moment.denominators
-    assert denominators is not None
-    np.testing.assert_allclose(denominators, 0.25 + 1.5 * 0.05, rtol=0, atol=1e-15)
+    np.testing.assert_allclose(second.moment.denominators, 0.25 + 1.5 * 0.05, rtol=0, atol=1e-15)
 
 
-def shorten(epochs: int, monkeypatch: pytest.MonkeyPatch) -> None:
+INSTANCES = laws._INSTANCES
+
+
+def shorten(epochs: int, monkeypatch: pytest.MonkeyPatch, *, pairs: int = 1) -> None:
     """Look at two arms and a few epochs only: that is enough to see most mistakes."""
-    two_arms = laws._INSTANCES[0]._replace(rounds={Effort.QUICK: 2 * epochs})
-    monkeypatch.setattr(laws, "_INSTANCES", (two_arms,))
+    instance = INSTANCES[0 if pairs == 1 else -1]
+    assert instance.epoch_length == 2 * pairs
+    shorter = instance._replace(rounds={Effort.QUICK: 2 * pairs * epochs})
+    monkeypatch.setattr(laws, "_INSTANCES", (shorter,))
 
 
 PLAYED = "Equation 2 (FTRL) and the played q"
@@ -90,6 +95,45 @@ CASES: list[tuple[Mistake, int, set[str]]] = [
     (mutants.LITTLE_EXPLORATION, 3, {DENOMINATORS, UNBIASED, FED}),
     (mutants.NO_FALLBACK, 3, {PLAYED, RETAINED}),
 ]
+
+
+# Each of these is invisible while an epoch has one pair only.
+OVER_PAIRS: list[tuple[Mistake, int, set[str]]] = [
+    (mutants.COUNTS_THE_LAST_PAIR_ONLY, 1, {DENOMINATORS, UNBIASED}),
+    (mutants.DIVIDES_BY_TWO, 1, {DENOMINATORS, UNBIASED}),
+    (mutants.CORRECTS_ONCE, 2, {PLAYED, FED}),
+]
+
+
+@pytest.mark.parametrize(
+    ("mistake", "epochs", "caught_by"), OVER_PAIRS, ids=[mistake.name for mistake, *_ in OVER_PAIRS]
+)
+def test_a_mistake_over_the_pairs_of_an_epoch_is_caught(
+    mistake: Mistake,
+    epochs: int,
+    caught_by: set[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    shorten(3, monkeypatch)
+    assert failed(mutants.install(mistake, tmp_path, monkeypatch)) == set()
+    shorten(epochs, monkeypatch, pairs=2)
+    assert caught_by <= failed(mutants.install(mistake, tmp_path, monkeypatch))
+
+
+def test_an_implementation_without_numbers_gets_a_verdict_for_every_statement(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its policies are not distributions, so no branch has a probability."""
+    shorten(3, monkeypatch)
+    subject = mutants.install(mutants.NO_NUMBERS, tmp_path, monkeypatch)
+    with np.errstate(all="ignore"):
+        exact = [one for one in all_statements() if one.check in CHECKS]
+        found = [one.run(subject, Effort.QUICK) for one in exact]
+    assert len(found) == len(CHECKS)
+    for results in found:
+        assert [result.passed for result in results] == [False]
+        assert "are not distributions" in results[0].note
 
 
 @pytest.mark.parametrize(
@@ -130,7 +174,7 @@ def test_a_missing_factor_two_is_caught(monkeypatch: pytest.MonkeyPatch) -> None
 )
 def test_an_equality_may_differ_by_rounding_and_no_more(gap: float, passed: bool) -> None:
     differences = Differences()
-    differences.see(np.array([0.0, gap]), np.zeros(2))
-    differences.see(0.25, 0.25)
-    assert differences.outcome("a", "b").passed is passed
-    assert not Differences().outcome("a", "nothing was compared").passed
+    differences.compare(np.array([0.0, gap]), np.zeros(2))
+    differences.compare(0.25, 0.25)
+    assert differences.result("a", "b").passed is passed
+    assert not Differences().result("a", "nothing was compared").passed

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crossbandit import FeedbackGraph, graphs
-from crossbandit.theory.exact.definition import softmax
-from crossbandit.theory.lemmas.plain import (
+from crossbandit.theory.definition import softmax
+from crossbandit.theory.lemmas.deterministic import (
     exponential_weights,
     graph_inverse,
     potential,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from crossbandit.theory import Figure, Outcome, Series, Shape
+from crossbandit.theory import CheckResult, Figure, Series, Shape
 from crossbandit.theory.page import page as verify_page
 from crossbandit.theory.page import write
 
@@ -25,7 +25,7 @@ LAYERS = Figure(
 )
 
 
-def outcome(statement: str, **changes: object) -> Outcome:
+def result(statement: str, **changes: object) -> CheckResult:
     values: dict[str, object] = {
         "statement": statement,
         "checked": "left <= right",
@@ -33,21 +33,21 @@ def outcome(statement: str, **changes: object) -> Outcome:
         "worst": "left/right at most 0.5",
         "passed": True,
     }
-    return Outcome(**{**values, **changes})  # type: ignore[arg-type]
+    return CheckResult(**{**values, **changes})  # type: ignore[arg-type]
 
 
-OUTCOMES = [
-    outcome("Lemma 1 (A & B)", figure=FIGURE),
-    outcome("Lemma 2", passed=False, note="It's <false>"),
-    outcome("Lemma 3", as_written=False, figure=LAYERS),
-    outcome("Lemma 4", judged=False, note="The paper says nothing here."),
+RESULTS = [
+    result("Lemma 1 (A & B)", figure=FIGURE),
+    result("Lemma 2", passed=False, note="It's <false>"),
+    result("Lemma 3", as_written=False, figure=LAYERS),
+    result("Lemma 4", judged=False, note="The paper says nothing here."),
 ]
 FACTS = [("Command", "crossbandit verify")]
 
 
 @pytest.fixture
 def page() -> str:
-    return verify_page(OUTCOMES, FACTS)
+    return verify_page(RESULTS, FACTS)
 
 
 def test_the_lead_counts_what_was_judged(page: str) -> None:
@@ -85,11 +85,11 @@ def test_every_figure_has_a_place_and_its_data(page: str) -> None:
 
 
 def test_without_figures_there_is_no_section_for_them() -> None:
-    assert "<h2>Figures</h2>" not in verify_page(OUTCOMES[1:2], FACTS)
+    assert "<h2>Figures</h2>" not in verify_page(RESULTS[1:2], FACTS)
 
 
 def test_files_are_written_the_same_each_time(tmp_path: Path) -> None:
-    first, second = (write(OUTCOMES, tmp_path / name, FACTS) for name in "ab")
+    first, second = (write(RESULTS, tmp_path / name, FACTS) for name in "ab")
     assert [path.name for path in first] == ["index.html", "statements.csv"]
     assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
     with first[1].open(encoding="utf-8", newline="") as file:

@@ -133,8 +133,8 @@ def test_the_theorems_rule_must_stay_below_the_bound_with_exponents_that_fall(
     rate = Rate(x=X, regrets=regrets, orders=regret, bounds=bound * regret)
     monkeypatch.setattr(rate_checks, "measure_rate", lambda *_: rate)
     sizes = _Sizes((), (1_000, 4_000), 0, (), 0, 2)
-    outcome = _with_proven_constants(lambda _: CrossGraph(tuning="theorem"), sizes)
-    assert outcome.passed is passed
+    result = _with_proven_constants(lambda _: CrossGraph(tuning="theorem"), sizes)
+    assert result.passed is passed
 
 
 def test_a_rule_that_pays_for_contexts_is_caught() -> None:

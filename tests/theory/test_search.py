@@ -46,9 +46,9 @@ def test_the_search_is_repeatable() -> None:
 
 @pytest.mark.parametrize(("constant", "passed"), [(2.0, True), (1.9, False)])
 def test_a_bound_passes_if_its_constant_is_large_enough(constant: float, passed: bool) -> None:
-    outcome = bounded("Lemma", "a hill", [Case(3, hill)], Effort.QUICK, constant=constant)
-    assert outcome.passed is passed
-    assert outcome.worst == f"smallest C that held 2; {constant:.4g} is proved"
+    result = bounded("Lemma", "a hill", [Case(3, hill)], Effort.QUICK, constant=constant)
+    assert result.passed is passed
+    assert result.worst == f"smallest C that held 2; {constant:.4g} is derived"
 
 
 @pytest.mark.parametrize("ratios", [(0.5, 3.0, 0.2), (3.0, 0.5, 0.2), (0.2, 0.5, 3.0)])
@@ -57,9 +57,9 @@ def test_one_false_case_of_several_fails_the_bound(ratios: tuple[float, ...]) ->
         return Case(1, lambda _: Sides(ratio, 1.0))
 
     cases = [always(ratio) for ratio in ratios]
-    outcome = bounded("Lemma", "", cases, Effort.QUICK)
-    assert not outcome.passed
-    assert outcome.worst == "left/right at most 3"
+    result = bounded("Lemma", "", cases, Effort.QUICK)
+    assert not result.passed
+    assert result.worst == "left/right at most 3"
     assert bounded("Lemma", "", cases, Effort.QUICK, constant=3.0).passed
 
 
@@ -76,8 +76,8 @@ def test_ratios_of_extreme_sides() -> None:
     assert Sides(1.0, 0.0).ratio == math.inf
     assert Sides(0.0, 0.0).ratio == 0
     assert Sides(-1.0, 2.0).ratio == -0.5
-    outcome = bounded("Lemma", "", [Case(1, lambda _: Sides(1.0, 0.0))], Effort.QUICK)
-    assert not outcome.passed
+    result = bounded("Lemma", "", [Case(1, lambda _: Sides(1.0, 0.0))], Effort.QUICK)
+    assert not result.passed
 
 
 def test_points_become_instances() -> None:

@@ -24,7 +24,7 @@ from crossbandit.theory.lemmas import (
 from crossbandit.theory.lemmas.one_round import Round
 from crossbandit.theory.lemmas.search import Case, Found
 from crossbandit.theory.lemmas.stable_epoch import StableEpoch
-from crossbandit.theory.statements import Effort, Outcome, Subject
+from crossbandit.theory.statements import CheckResult, Effort, Subject
 
 NU = [0.3, 0.7]
 SNAPSHOT = [[0.6, 0.3, 0.1], [0.8, 0.05, 0.15]]
@@ -294,7 +294,7 @@ def test_the_assembled_constants_are_those_of_the_rule() -> None:
 
 # ------------------------------------------------------------------------------- the judgement
 
-Check = Callable[[Subject, Effort], Iterator[Outcome]]
+Check = Callable[[Subject, Effort], Iterator[CheckResult]]
 CONSTANTS: list[tuple[Check, list[float]]] = [
     (moments.freedman_holds, [1]),
     (moments.good_events_fail_rarely, [1, 1, 1, 1]),
@@ -324,7 +324,7 @@ def test_a_ratio_above_the_constant_fails(
             return Found(ratio, np.zeros(case.dimension), 1)
 
         monkeypatch.setattr(search, "maximise", found)
-        return [outcome.passed for outcome in check(CrossGraph(), Effort.QUICK)]
+        return [result.passed for result in check(CrossGraph(), Effort.QUICK)]
 
     for constant in constants:
         assert judged(constant * (1 - 1e-6)) == [constant <= other for other in constants]

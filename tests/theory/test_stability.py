@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crossbandit import graphs
-from crossbandit.theory.exact.definition import mixed
+from crossbandit.theory.definition import mixed
 from crossbandit.theory.lemmas import joint, one_round, special_input, stability
 from crossbandit.theory.lemmas.one_round import Round, round_at
 from crossbandit.theory.lemmas.search import Point, Sides

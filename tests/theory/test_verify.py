@@ -1,15 +1,19 @@
 """All checks are registered, cover the paper, and run side by side as they do one by one."""
 
 import re
+from dataclasses import dataclass, replace
+from typing import Any
 
 import pytest
 
-from crossbandit import theory
-from crossbandit.algorithms import CrossGraph, CrossGraphKnown
+from crossbandit import Problem, theory
+from crossbandit.algorithms import CrossGraph, CrossGraphKnown, Decision
+from crossbandit.algorithms.epoch_learner import EpochLearner
 from crossbandit.errors import InvalidParameterError
-from crossbandit.theory import Effort, Progress, verify
+from crossbandit.streams import Seed
+from crossbandit.theory import CheckProgress, Effort, verify
+from crossbandit.theory.lemmas.algorithm_1 import learner_is_algorithm_1
 from crossbandit.theory.lemmas.assembly import Size, assembled
-from crossbandit.theory.lemmas.known import warm_up_is_algorithm_1
 from crossbandit.theory.statements import all_statements
 from crossbandit.theory.verify import _GROUPS
 
@@ -47,19 +51,52 @@ def test_the_order_is_that_of_the_paper() -> None:
 
 
 def test_workers_give_the_same_outcomes_in_the_same_order() -> None:
-    alone: list[Progress] = []
-    together: list[Progress] = []
+    alone: list[CheckProgress] = []
+    together: list[CheckProgress] = []
     one = verify(only="Equations", jobs=1, progress=alone.append)
     two = verify(only="Equations", jobs=2, progress=together.append)
     assert one == two
-    assert [outcome.statement.split()[0] for outcome in one] == ["Equation", *["Lemma"] * 9]
-    assert alone == [Progress(1, 2), Progress(2, 2)] == together
+    assert [result.statement.split()[0] for result in one] == ["Equation", *["Lemma"] * 9]
+    assert alone == [CheckProgress(1, 2), CheckProgress(2, 2)] == together
+
+
+class Broken(EpochLearner):
+    """Ends with an error in its tenth round."""
+
+    def act(self, context: Any, available: Any = None) -> Decision:
+        if self.round == 9:
+            raise ZeroDivisionError("no such arm")
+        return super().act(context, available)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BrokenCrossGraph(CrossGraph):
+    def start(self, problem: Problem, *, seed: Seed) -> EpochLearner:
+        return Broken(self, problem, problem.graph, self.parameters(problem), seed)
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_an_error_of_the_implementation_is_a_verdict(jobs: int) -> None:
+    """Also where other results of the check have the name that was asked for."""
+    results = verify(BrokenCrossGraph(), only="Lemma 13", jobs=jobs)
+    failed = [result for result in results if not result.passed]
+    assert [result.statement for result in failed] == ["Lemma 10 (Bias 1)"]
+    assert failed[0].worst == "the check ended with an error"
+    assert failed[0].note.startswith("ZeroDivisionError: no such arm (test_verify.py, line ")
+    assert [result.passed for result in results if "Lemma 13" in result.statement] == [True] * 2
+
+
+def test_machine_checked_lines_name_their_theorems() -> None:
+    (result,) = verify(only="Lemma 5", jobs=1)
+    assert [str(proof).split(",")[0] for proof in result.proofs] == ["proofs/Stability.v"]
+    assert replace(result, statement="Lemma 99").proofs == ()
+    assert replace(result, judged=False).proofs == ()
 
 
 def test_only_what_was_asked_for_is_returned() -> None:
-    outcomes = verify(only="lemma 6", jobs=1)
-    assert len(outcomes) == 2
-    assert all("Lemma 6" in outcome.statement for outcome in outcomes)
+    results = verify(only="lemma 6", jobs=1)
+    assert len(results) == 2
+    assert all("Lemma 6" in result.statement for result in results)
 
 
 @pytest.mark.parametrize(
@@ -79,9 +116,9 @@ def test_what_cannot_be_checked_is_refused(arguments: dict[str, object], words: 
 
 
 def test_algorithm_1_is_that_of_the_paper() -> None:
-    outcomes = list(warm_up_is_algorithm_1(CrossGraph(), Effort.QUICK))
-    assert [outcome.passed for outcome in outcomes] == [True] * 3
-    assert all(outcome.instances > 100 for outcome in outcomes)
+    results = list(learner_is_algorithm_1(CrossGraph(), Effort.QUICK))
+    assert [result.passed for result in results] == [True] * 3
+    assert all(result.instances > 100 for result in results)
 
 
 def test_the_assembled_bound_has_exponent_one_half_and_hardly_depends_on_contexts() -> None:

@@ -88,6 +88,4 @@ class CrossGraph(Algorithm):
         given = self.given(*EpochParameters._fields)
         if len(given) == len(EpochParameters._fields):
             return EpochParameters(**given)
-        if self.tuning == "theorem":
-            return tuning.theorem(problem).parameters._replace(**given)
-        return tuning.experiment(problem)._replace(**given)
+        return tuning.tuned(self.tuning, problem)._replace(**given)

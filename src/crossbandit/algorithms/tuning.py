@@ -1,7 +1,8 @@
-"""The paper's two rules that turn a problem into the parameters of Algorithm 2.
+"""The rules that turn a problem into the parameters of Algorithm 2.
 
 `experiment` is the rule of the paper's evaluation: short epochs, no constants, good in practice.
-`theorem` is the rule under which the regret bound is proved: much longer epochs, cautious rates.
+`theorem` is the rule of the paper's theorem: much longer epochs, cautious rates. `proved` minimises
+the bound that is machine-checked in `proofs/`, and `proved_bound` returns that bound.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from crossbandit.algorithms import regret_bound
 from crossbandit.errors import IndependenceNumberError, InvalidParameterError
 from crossbandit.kernels.epochs import EpochParameters
 from crossbandit.validation import number
@@ -17,7 +19,7 @@ from crossbandit.validation import number
 if TYPE_CHECKING:
     from crossbandit.problem import Problem
 
-RULES = ("experiment", "theorem")
+RULES = ("experiment", "theorem", "proved")
 
 # An epoch length that divides the horizon is taken if it is this close to the rule's value.
 _NEAR = 2.0
@@ -26,12 +28,40 @@ _NEAR = 2.0
 _FACTORABLE = 10**12
 
 
+def tuned(rule: str, problem: Problem) -> EpochParameters:
+    """Return the parameters of a rule.
+
+    Args:
+        rule: One of `RULES`.
+        problem: A problem with a horizon.
+
+    Returns:
+        The parameters of Algorithm 2.
+
+    Raises:
+        InvalidParameterError: If the problem lacks what the rule needs.
+    """
+    if rule == "theorem":
+        return theorem(problem).parameters
+    return proved(problem) if rule == "proved" else experiment(problem)
+
+
 def experiment(problem: Problem) -> EpochParameters:
     """Return eta = gamma = rho = beta = 1 / sqrt(alpha T), and L near sqrt(alpha T / log K).
 
     L is the even divisor of the horizon T nearest to that value, as in the paper. Where no even
     divisor lies within a factor of two of it (an odd horizon has none at all), L is the nearest
     even number instead, and the last epoch is cut short by the end of the horizon.
+
+    Args:
+        problem: A problem with a horizon.
+
+    Returns:
+        The parameters of Algorithm 2.
+
+    Raises:
+        InvalidParameterError: If the problem has no horizon.
+        IndependenceNumberError: If the independence number of its graph cannot be computed.
 
     >>> from crossbandit import Problem, graphs
     >>> experiment(Problem(graphs.paper_ring(9, radius=1), contexts=1000, horizon=10_000))
@@ -44,7 +74,14 @@ def experiment(problem: Problem) -> EpochParameters:
 
 
 def experiment_rate(problem: Problem) -> float:
-    """Return 1 / sqrt(alpha T), the experiment rule's one rate."""
+    """Return 1 / sqrt(alpha T), the single rate of the experiment rule.
+
+    Args:
+        problem: A problem with a horizon.
+
+    Returns:
+        The rate.
+    """
     horizon = required_horizon("experiment", problem)
     return 1.0 / math.sqrt(required_alpha("experiment", problem) * horizon)
 
@@ -52,7 +89,12 @@ def experiment_rate(problem: Problem) -> float:
 def per_context_rate(problem: Problem, size: int) -> float:
     """Return sqrt(2 log K / (size T / M)), the appendix's rule for a learner per context.
 
-    `size` is what a round's feedback is worth: K without a graph, alpha with one.
+    Args:
+        problem: A problem with a horizon and a list of contexts.
+        size: K for a learner without a graph, alpha for one with a graph.
+
+    Returns:
+        The learning rate.
     """
     rounds = required_horizon("experiment", problem) / required_contexts("experiment", problem)
     return math.sqrt(2.0 * math.log(problem.arms) / (size * rounds))
@@ -60,7 +102,7 @@ def per_context_rate(problem: Problem, size: int) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class Constants:
-    """The absolute constants that the theorem leaves open, with values that satisfy its proof.
+    """The constants that the theorem leaves open, with values that satisfy its proof.
 
     `concentration` and `stability` are the C of the snapshot lemma's conditions. Their defaults
     follow from its proof: gamma of at least 4 iota / L keeps empirical denominators within a
@@ -119,6 +161,17 @@ def theorem(problem: Problem, constants: Constants | None = None) -> TheoremTuni
     iota = C log(M K T), L = C_L sqrt(alpha T iota) rounded up to an even number,
     gamma = C_gamma iota / L, eta = c_eta / L, rho = C_rho gamma, beta = C_beta gamma.
 
+    Args:
+        problem: A problem with a horizon and a list of contexts.
+        constants: The constants that the theorem leaves open; None means `Constants()`.
+
+    Returns:
+        The parameters, iota, and the conditions of the snapshot lemma.
+
+    Raises:
+        InvalidParameterError: If the horizon is too short for the rule.
+        IndependenceNumberError: If the independence number of the graph cannot be computed.
+
     >>> from crossbandit import Problem, graphs
     >>> tuning = theorem(Problem(graphs.complete(9), contexts=1000, horizon=1_000_000))
     >>> tuning.stable, tuning.parameters.epoch_length
@@ -150,10 +203,85 @@ def theorem(problem: Problem, constants: Constants | None = None) -> TheoremTuni
     return TheoremTuning(EpochParameters(eta, gamma, rho, beta, length), iota, conditions)
 
 
+def proved(problem: Problem) -> EpochParameters:
+    """Return the parameters for which the machine-checked bound is smallest.
+
+    With n = L / 2 pairs in an epoch: eta = 1 / (64 n), gamma = rho = iota / (2 n),
+    beta = 4 gamma. The numbers n and iota minimise the bound of `proved_bound`. They depend on the
+    horizon, the number of arms and the independence number, but not on the number of contexts.
+
+    Args:
+        problem: A problem with a horizon.
+
+    Returns:
+        The parameters of Algorithm 2.
+
+    Raises:
+        InvalidParameterError: If the problem has no horizon, or one that is too short.
+        IndependenceNumberError: If the independence number of the graph cannot be computed.
+
+    >>> from crossbandit import Problem, graphs
+    >>> problem = Problem(graphs.apple_tasting(), contexts=1000, horizon=1_000_000)
+    >>> parameters = proved(problem)
+    >>> parameters.beta / parameters.gamma, parameters.eta * parameters.epoch_length
+    (4.0, 0.03125)
+    >>> round(proved_bound(problem, parameters), -3)
+    229000.0
+    """
+    horizon = required_horizon("proved", problem)
+    if horizon < regret_bound.SHORTEST_HORIZON:
+        raise InvalidParameterError(
+            f"The proved rule needs a horizon of at least {regret_bound.SHORTEST_HORIZON} rounds. "
+            f"Got {horizon}. Use tuning='experiment'."
+        )
+    return regret_bound.best_parameters(problem.arms, required_alpha("proved", problem), horizon)
+
+
+def proved_bound(problem: Problem, parameters: EpochParameters | None = None) -> float:
+    """Return the machine-checked bound on the expected regret of Algorithm 2.
+
+    This is `Theorem1_explicit` of `proofs/Statement.v`, minimised over its free number iota. It
+    holds for every context distribution, all oblivious losses in [0, 1] and every fixed policy, if
+    the feedback of every decision arrives before the next one.
+
+    Args:
+        problem: A problem with a horizon and a strongly observable graph.
+        parameters: The parameters of Algorithm 2; None means those of `proved`.
+
+    Returns:
+        The bound, or infinity if the conditions of the theorem do not hold for these parameters.
+
+    Raises:
+        InvalidParameterError: If the problem has no horizon.
+        IndependenceNumberError: If the independence number of the graph cannot be computed.
+
+    >>> from crossbandit import CrossGraph, Problem, graphs
+    >>> problem = Problem(graphs.apple_tasting(), contexts=1000, horizon=1_000_000)
+    >>> proved_bound(problem) < proved_bound(problem, theorem(problem).parameters) < 1_000_000
+    True
+    >>> proved_bound(problem, CrossGraph().parameters(problem))  # the experiment rule: no proof
+    inf
+    """
+    parameters = proved(problem) if parameters is None else parameters
+    return regret_bound.smallest_bound(
+        problem.arms,
+        required_alpha("proved", problem),
+        required_horizon("proved", problem),
+        parameters,
+    )
+
+
 def epoch_length(horizon: int, target: float) -> int:
     """Return the even divisor of `horizon` nearest to `target`, or else the nearest even number.
 
-    At most half of the horizon: the first epoch only warms up.
+    It is at most half of the horizon, because nothing is learned in the first epoch.
+
+    Args:
+        horizon: The number of rounds.
+        target: The length that the rule asks for.
+
+    Returns:
+        An even number.
 
     >>> epoch_length(10_000, 134.9), epoch_length(9_973, 134.9), epoch_length(6, 5.1)
     (100, 134, 2)
@@ -170,19 +298,19 @@ def epoch_length(horizon: int, target: float) -> int:
 
 
 def required_alpha(rule: str, problem: Problem) -> int:
-    """Return the independence number, or say what to do where it is out of reach."""
+    """Return the independence number that `rule` needs, or raise an error with advice."""
     try:
         return problem.graph.independence_number
     except IndependenceNumberError as error:
         raise IndependenceNumberError(
-            f"The {rule!r} tuning rule needs the independence number of the graph, which is out of "
-            f"reach: it lies within {tuple(problem.graph.independence_bounds)}. Give every "
+            f"The {rule!r} tuning rule needs the independence number of the graph, which cannot be "
+            f"computed here: it lies within {tuple(problem.graph.independence_bounds)}. Give every "
             "parameter of the algorithm by hand."
         ) from error
 
 
 def required_horizon(rule: str, problem: Problem) -> int:
-    """Return the problem's horizon, or say what to do about its absence."""
+    """Return the horizon that `rule` needs, or raise an error with advice."""
     if problem.horizon is None:
         raise InvalidParameterError(
             f"The {rule!r} tuning rule needs a horizon. Give Problem(..., horizon=T), or give "
@@ -192,7 +320,7 @@ def required_horizon(rule: str, problem: Problem) -> int:
 
 
 def required_contexts(rule: str, problem: Problem) -> int:
-    """Return the problem's number of contexts, or say what to do about its absence."""
+    """Return the number of contexts that `rule` needs, or raise an error with advice."""
     if problem.contexts is None:
         raise InvalidParameterError(
             f"The {rule!r} tuning rule needs the number of contexts here, and this problem has "

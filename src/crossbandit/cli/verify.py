@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from rich.status import Status
 
-    from crossbandit.theory import Outcome, Progress
+    from crossbandit.theory import CheckProgress, CheckResult
 
 _RATE = "the rate in"
 _WIDE = 120  # columns from which a table is readable
@@ -30,20 +30,23 @@ def verify(
         bool, typer.Option("--quick", help="Fewer instances, shorter runs: under a minute.")
     ] = False,
     only: Annotated[
-        str, typer.Option(metavar="TEXT", help='Some statements only, as in "Lemma 9".')
+        str, typer.Option(metavar="TEXT", help='Check some statements only, such as "Lemma 9".')
     ] = "",
     rate: Annotated[
-        bool, typer.Option("--rate", help="Only Theorem 1: regret over T, alpha and M.")
+        bool,
+        typer.Option(
+            "--rate", help="Check only the rate of Theorem 1: regret over T, alpha and M."
+        ),
     ] = False,
     jobs: Jobs = None,
     out: Annotated[Path, typer.Option(help="Folder of the page.")] = Path("results/verify"),
     quiet: Annotated[
-        bool, typer.Option("--quiet", help="Say nothing but errors and failed checks.")
+        bool, typer.Option("--quiet", help="Print nothing but errors and failed checks.")
     ] = False,
 ) -> None:
-    """Check what the paper states on this package's own algorithm: a line per statement, a page.
+    """Check the statements of the paper on this package's own algorithm, and write a page.
 
-    Ends with status 1 if a check fails.
+    Prints a line for each statement. Ends with status 1 if a check fails.
     """
     from crossbandit import theory
     from crossbandit.report import check_folder
@@ -57,20 +60,20 @@ def verify(
     effort = theory.Effort.QUICK if quick else theory.Effort.FULL
     console = Console(stderr=True, quiet=quiet)
     with stopping("Stopped. Nothing was written."), console.status("Checking.") as status:
-        outcomes = theory.verify(
+        results = theory.verify(
             effort=effort,
             only=_RATE if rate else only,
             jobs=jobs,
             progress=_telling(status),
         )
-    paths = write(outcomes, out, _facts(quick=quick, only=only, rate=rate))
-    _print(outcomes, paths, quiet=quiet)
-    if not all(outcome.passed for outcome in outcomes):
+    paths = write(results, out, _facts(quick=quick, only=only, rate=rate))
+    _print(results, paths, quiet=quiet)
+    if not all(result.passed for result in results):
         raise typer.Exit(1)
 
 
-def _telling(status: Status) -> Callable[[Progress], None]:
-    def tell(progress: Progress) -> None:
+def _telling(status: Status) -> Callable[[CheckProgress], None]:
+    def tell(progress: CheckProgress) -> None:
         status.update(f"Checking: {progress.done} of {progress.total} parts of the paper done.")
 
     return tell
@@ -85,42 +88,55 @@ def _facts(*, quick: bool, only: str, rate: bool) -> Iterator[tuple[str, str]]:
     yield "Under test", "CrossGraph, Algorithm 2 of the paper"
 
 
-def _print(outcomes: Sequence[Outcome], paths: Sequence[Path], *, quiet: bool) -> None:
+def _print(results: Sequence[CheckResult], paths: Sequence[Path], *, quiet: bool) -> None:
     from crossbandit.theory.page import tally
+    from crossbandit.theory.proofs import PROVED_BOUND
 
     console = Console()
-    shown = [outcome for outcome in outcomes if not (quiet and outcome.passed)]
+    shown = [result for result in results if not (quiet and result.passed)]
     if shown and console.width >= _WIDE:
         console.print(_table(shown))
     else:
-        for outcome in shown:
-            _print_block(console, outcome)
+        for result in shown:
+            _print_block(console, result)
+    failed = [result for result in results if not result.passed and result.note]
+    _print_notes(console, "Failed:", failed)
     if quiet:
         return
-    corrected = [outcome for outcome in outcomes if not outcome.as_written]
+    corrected = [result for result in results if not result.as_written]
     _print_notes(console, "Does not hold as written; the correction was checked:", corrected)
-    measured = [outcome for outcome in outcomes if not outcome.judged]
+    measured = [result for result in results if not result.judged]
     _print_notes(console, "Measured, and not judged:", measured)
-    say(f"\n{tally(outcomes)}")
+    bounds = [result for result in results if result.statement == PROVED_BOUND]
+    _print_notes(console, "The bound that is machine-checked, as a number:", bounds)
+    say(f"\n{tally(results)}")
+    say(_machine_checked(results))
     say_paths(paths)
 
 
-def _print_notes(console: Console, heading: str, outcomes: Sequence[Outcome]) -> None:
-    if outcomes:
+def _print_notes(console: Console, heading: str, results: Sequence[CheckResult]) -> None:
+    if results:
         console.print(f"\n[bold]{heading}[/]")
-    for outcome in outcomes:
-        console.print(f"{escape(outcome.statement)}. {escape(outcome.note)}", highlight=False)
+    for result in results:
+        console.print(f"{escape(result.statement)}. {escape(result.note)}", highlight=False)
 
 
-def _verdict(outcome: Outcome) -> str:
-    if not outcome.judged:
+def _verdict(result: CheckResult) -> str:
+    if not result.judged:
         return "[dim]measured[/]"
-    if not outcome.passed:
+    if not result.passed:
         return "[bold red]failed[/]"
-    return "[green]passed[/]" if outcome.as_written else "[yellow]corrected[/]"
+    return "[green]passed[/]" if result.as_written else "[yellow]corrected[/]"
 
 
-def _table(outcomes: Sequence[Outcome]) -> Table:
+def _machine_checked(results: Sequence[CheckResult]) -> str:
+    proofs = [result.proofs for result in results]
+    theorems = {proof for found in proofs for proof in found}
+    lines = sum(bool(found) for found in proofs)
+    return f"Machine-checked in proofs/: {lines} of {len(results)} lines, {len(theorems)} theorems."
+
+
+def _table(results: Sequence[CheckResult]) -> Table:
     table = Table(
         title="The paper's statements", title_justify="left", title_style="bold", expand=True
     )
@@ -128,21 +144,25 @@ def _table(outcomes: Sequence[Outcome]) -> Table:
     table.add_column("checked", ratio=6)
     table.add_column("instances", justify="right", no_wrap=True)
     table.add_column("worst case", ratio=4)
+    table.add_column("machine-checked", ratio=3, overflow="fold")
     table.add_column("verdict", no_wrap=True)
-    for outcome in outcomes:
+    for result in results:
         table.add_row(
-            escape(outcome.statement),
-            f"[dim]{escape(outcome.checked)}[/]",
-            f"{outcome.instances:,}",
-            escape(outcome.worst),
-            _verdict(outcome),
+            escape(result.statement),
+            f"[dim]{escape(result.checked)}[/]",
+            f"{result.instances:,}",
+            escape(result.worst),
+            escape("\n".join(f"{proof.file} {proof.theorem}" for proof in result.proofs) or "no"),
+            _verdict(result),
         )
     return table
 
 
-def _print_block(console: Console, outcome: Outcome) -> None:
+def _print_block(console: Console, result: CheckResult) -> None:
     """Print the form for a narrow terminal: a heading, and what follows indented."""
-    console.print(f"[bold]{escape(outcome.statement)}[/]: {_verdict(outcome)}", highlight=False)
-    counted = f"{outcome.instances:,} instances; {escape(outcome.worst)}"
-    for line in (f"[dim]{escape(outcome.checked)}[/]", counted):
+    console.print(f"[bold]{escape(result.statement)}[/]: {_verdict(result)}", highlight=False)
+    counted = f"{result.instances:,} instances; {escape(result.worst)}"
+    lines = [f"[dim]{escape(result.checked)}[/]", counted]
+    lines += [f"machine-checked: {escape(str(proof))}" for proof in result.proofs]
+    for line in lines:
         console.print(Padding(line, (0, 0, 0, 4), expand=False), highlight=False)

@@ -1,20 +1,20 @@
 """The paper's analysis, executed: exact laws, lemmas, good events, the decomposition, the rate.
 
 >>> from crossbandit import theory
->>> [outcome.passed for outcome in theory.verify(only="Lemma 5")]
+>>> [result.passed for result in theory.verify(only="Lemma 5")]
 [True]
 """
 
 from crossbandit.theory.runs.decomposition import Decomposition, decompose
-from crossbandit.theory.statements import Effort, Figure, Outcome, Series, Shape
-from crossbandit.theory.verify import Progress, verify
+from crossbandit.theory.statements import CheckResult, Effort, Figure, Series, Shape
+from crossbandit.theory.verify import CheckProgress, verify
 
 __all__ = [
+    "CheckProgress",
+    "CheckResult",
     "Decomposition",
     "Effort",
     "Figure",
-    "Outcome",
-    "Progress",
     "Series",
     "Shape",
     "decompose",

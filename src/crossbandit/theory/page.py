@@ -10,19 +10,19 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
-    from crossbandit.theory.statements import Outcome
+    from crossbandit.theory.statements import CheckResult
 
 WRITTEN = ("index.html", "statements.csv")
 _COLUMNS = ("statement", "checked", "instances", "worst", "passed", "judged", "as_written", "note")
 
 
 def write(
-    outcomes: Sequence[Outcome], folder: Path, facts: Iterable[tuple[str, str]]
+    results: Sequence[CheckResult], folder: Path, facts: Iterable[tuple[str, str]]
 ) -> list[Path]:
     """Write the page, and the same lines as CSV.
 
     Args:
-        outcomes: What the checks found, in the order of the paper.
+        results: What the checks found, in the order of the paper.
         folder: A new folder, or that of an earlier page.
         facts: How the page was made: pairs of a name and a value.
 
@@ -33,57 +33,57 @@ def write(
         ResultsError: If the folder holds other files, or cannot be written.
     """
     check_folder(folder, WRITTEN, "an earlier verify")
-    rows = ([getattr(outcome, name) for name in _COLUMNS] for outcome in outcomes)
-    texts = (page(outcomes, facts), csv_text(_COLUMNS, rows))
+    rows = ([getattr(result, name) for name in _COLUMNS] for result in results)
+    texts = (page(results, facts), csv_text(_COLUMNS, rows))
     return write_files(folder, dict(zip(WRITTEN, texts, strict=True)))
 
 
-def page(outcomes: Sequence[Outcome], facts: Iterable[tuple[str, str]]) -> str:
+def page(results: Sequence[CheckResult], facts: Iterable[tuple[str, str]]) -> str:
     """Return the page.
 
     Args:
-        outcomes: What the checks found, in the order of the paper.
+        results: What the checks found, in the order of the paper.
         facts: How the page was made: pairs of a name and a value.
 
     Returns:
         HTML. The same arguments give the same text.
     """
-    charts = [outcome.figure for outcome in outcomes if outcome.figure is not None]
+    charts = [result.figure for result in results if result.figure is not None]
     return render(
         "crossbandit.theory",
         "verify.html",
         title="The paper's statements, executed",
         kind="verification",
         charts={f"chart-{i}": [chart] for i, chart in enumerate(charts)},
-        tally=tally(outcomes),
-        lines=[(outcome, *_verdict(outcome)) for outcome in outcomes],
+        tally=tally(results),
+        lines=[(result, *_verdict(result)) for result in results],
         facts=list(facts),
     )
 
 
-def tally(outcomes: Sequence[Outcome]) -> str:
+def tally(results: Sequence[CheckResult]) -> str:
     """Return how many checks passed, failed and were corrected, in a sentence.
 
     Args:
-        outcomes: What the checks found.
+        results: What the checks found.
 
     Returns:
         The sentence.
     """
-    judged = [outcome.passed for outcome in outcomes if outcome.judged]
+    judged = [result.passed for result in results if result.judged]
     said = f"{sum(judged)} of {len(judged)} checks passed"
     if not all(judged):
         said += f", {judged.count(False)} failed"
-    corrected = sum(not outcome.as_written for outcome in outcomes)
+    corrected = sum(not result.as_written for result in results)
     if corrected:
         said += f"; {corrected} {'holds' if corrected == 1 else 'hold'} in a corrected form only"
     return f"{said}."
 
 
-def _verdict(outcome: Outcome) -> tuple[str, str]:
+def _verdict(result: CheckResult) -> tuple[str, str]:
     """Return the style of a verdict, and its word."""
-    if not outcome.judged:
+    if not result.judged:
         return "not-judged", "measured"
-    if not outcome.passed:
+    if not result.passed:
         return "not-met", "failed"
-    return ("met", "passed") if outcome.as_written else ("not-judged", "corrected")
+    return ("met", "passed") if result.as_written else ("not-judged", "corrected")

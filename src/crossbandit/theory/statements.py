@@ -1,21 +1,22 @@
 """What a check of the paper returns, and the list of all checks.
 
-A check takes the algorithm under test, so that a wrong one can be put in its place, and an effort;
-it yields one outcome for each line that `crossbandit verify` prints.
+A check takes the algorithm under test, so that a wrong one can be put in its place, and an effort.
+It yields one result for each line that `crossbandit verify` prints.
 """
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, TypeAlias
+from pathlib import Path
+from typing import TypeAlias
 
 from crossbandit import report
 from crossbandit.algorithms import CrossGraph
-
-if TYPE_CHECKING:
-    from crossbandit.errors import CheckFailedError
+from crossbandit.errors import CheckFailedError
+from crossbandit.theory.proofs import Proof, proofs_of
 
 Subject: TypeAlias = CrossGraph
 """The algorithm under test. A check sets its parameters with `dataclasses.replace`."""
@@ -28,40 +29,51 @@ Shape = report.Shape
 
 
 class Effort(Enum):
-    """How long a check may look: seconds, or minutes."""
+    """How much a check may compute.
+
+    Attributes:
+        QUICK: Fewer instances and shorter runs: seconds.
+        FULL: Minutes.
+    """
 
     QUICK = "quick"
     FULL = "full"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outcome:
-    """One line of `crossbandit verify`."""
+class CheckResult:
+    """What one check found: one line of `crossbandit verify`.
 
-    statement: str  # by its number in the paper: "Lemma 9 (joint product stability)"
-    checked: str  # what was compared, in words
+    Attributes:
+        statement: The statement by its number in the paper: "Lemma 9 (joint product stability)".
+        checked: What was compared, in words.
+        instances: On how many instances.
+        worst: The worst case, readable: "left/right at most 0.93", "largest difference 2e-16".
+        passed: Whether the statement held in all of them.
+        note: A reading, a smallest counterexample, the smallest constant that held, or an error.
+        figure: A figure to show beside the line, or None.
+        judged: False if the paper says nothing here; `note` has the reason.
+        as_written: False if the statement is false as written: `note` has a counterexample, and a
+            correction was checked.
+    """
+
+    statement: str
+    checked: str
     instances: int
-    worst: str  # the worst case, readable: "largest ratio 0.93", "largest difference 2e-16"
+    worst: str
     passed: bool
-    note: str = ""  # a reading, a smallest counterexample, the smallest constant that held
+    note: str = ""
     figure: Figure | None = None
-    judged: bool = True  # if False, the paper says nothing here: `note` has the reason
-    as_written: bool = True  # if False, `note` has a counterexample, and a correction was checked
+    judged: bool = True
+    as_written: bool = True
+
+    @property
+    def proofs(self) -> tuple[Proof, ...]:
+        """The machine-checked theorems behind this line; none if there is no proof in Coq."""
+        return proofs_of(self.statement) if self.judged else ()
 
 
-def departed(name: str, error: CheckFailedError) -> Outcome:
-    """Return the outcome of a check that ended because the learner left the algorithm."""
-    return Outcome(
-        statement=name,
-        checked="the learner's policies, against Algorithm 2",
-        instances=1,
-        worst="the learner is not Algorithm 2",
-        passed=False,
-        note=str(error),
-    )
-
-
-Check: TypeAlias = Callable[[Subject, Effort], Iterator[Outcome]]
+Check: TypeAlias = Callable[[Subject, Effort], Iterator[CheckResult]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,6 +83,34 @@ class Statement:
     order: int
     parts: tuple[str, ...]
     check: Check
+
+    def run(self, subject: Subject, effort: Effort) -> list[CheckResult]:
+        """Return the results of the check; if it raises an error, the last result says so."""
+        results = []
+        try:
+            for result in self.check(subject, effort):
+                results.append(result)  # noqa: PERF402 - those before an error count
+        except Exception as error:  # noqa: BLE001 - whatever a wrong algorithm does is a verdict
+            results.append(_failure(self.parts[0], error))
+        return results
+
+
+def _failure(part: str, error: Exception) -> CheckResult:
+    """Return the result of a check that ended with an error."""
+    if isinstance(error, CheckFailedError):
+        worst, note = "the learner is not Algorithm 2", str(error)
+    else:
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        worst = "the check ended with an error"
+        note = f"{type(error).__name__}: {error} ({Path(frame.filename).name}, line {frame.lineno})"
+    return CheckResult(
+        statement=part,
+        checked="whether the learner can be run as Algorithm 2",
+        instances=1,
+        worst=worst,
+        passed=False,
+        note=note,
+    )
 
 
 _STATEMENTS: list[Statement] = []

@@ -1,4 +1,4 @@
-"""Run every check, or some, on as many cores as there are."""
+"""Run all checks or some of them, on several cores."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, NamedTuple
 from crossbandit.errors import InvalidParameterError
 from crossbandit.theory.exact import laws, means, samples
 from crossbandit.theory.lemmas import (
+    algorithm_1,
     assembly,
+    deterministic,
     joint,
-    known,
     moments,
     one_round,
-    plain,
     special_input,
     stability,
 )
-from crossbandit.theory.rates import rate_checks
-from crossbandit.theory.runs import bias_checks, event_checks
+from crossbandit.theory.rates import proved_bound, rate_checks
+from crossbandit.theory.runs import bias_checks, compiled_checks, event_checks
 from crossbandit.theory.statements import (
+    CheckResult,
     Effort,
-    Outcome,
     Statement,
     Subject,
     all_statements,
@@ -32,25 +32,32 @@ from crossbandit.validation import integer, reject
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-# Modules of one group share what is expensive to make. The longest groups come first, so that no
-# core is left with one of them at the end.
+# Modules of one group share results that are expensive to compute. The longest groups come first,
+# so that no core has to start one of them at the end.
 _GROUPS = (
     (rate_checks,),
     (laws, samples, means),
     (bias_checks,),
     (event_checks,),
+    (compiled_checks,),
     (one_round, special_input),
     (joint,),
     (stability,),
-    (plain,),
+    (deterministic,),
     (moments,),
-    (known,),
+    (algorithm_1,),
+    (proved_bound,),
     (assembly,),
 )
 
 
-class Progress(NamedTuple):
-    """How many checks are done, and of how many."""
+class CheckProgress(NamedTuple):
+    """The progress of `verify`.
+
+    Attributes:
+        done: How many checks are done.
+        total: Of how many.
+    """
 
     done: int
     total: int
@@ -62,13 +69,25 @@ def verify(
     *,
     only: str = "",
     jobs: int | None = None,
-    progress: Callable[[Progress], None] | None = None,
-) -> list[Outcome]:
-    """Check the paper's statements on `subject` (CrossGraph(), if None), in the paper's order.
+    progress: Callable[[CheckProgress], None] | None = None,
+) -> list[CheckResult]:
+    """Check the paper's statements on an implementation of Algorithm 2.
 
-    `only` keeps the checks of those parts of the paper that contain it, as in "Lemma 9".
+    Args:
+        subject: The algorithm under test, a `CrossGraph` or derived from it; None means
+            `CrossGraph()`.
+        effort: How many instances and how long runs.
+        only: Check only those parts of the paper that contain this text, as in "Lemma 9".
+        jobs: The number of processes; None means one for each core.
+        progress: Called with the number of finished checks after each group of checks.
 
-    >>> [outcome.passed for outcome in verify(only="Lemma 5")]
+    Returns:
+        The results in the order of the paper. An error within a check is a result that failed.
+
+    Raises:
+        InvalidParameterError: If an argument does not fit, or nothing contains `only`.
+
+    >>> [result.passed for result in verify(only="Lemma 5")]
     [True]
     """
     subject = Subject() if subject is None else subject
@@ -82,25 +101,27 @@ def verify(
     groups = _groups(only)
     total = sum(map(len, groups))
     workers = min(cores, len(groups))
-    found: list[tuple[int, list[Outcome]]] = []
+    found: list[tuple[int, list[CheckResult]]] = []
     for results in _results(groups, subject, effort, workers):
         found.extend(results)
         if progress is not None:
-            progress(Progress(len(found), total))
-    ordered = [outcome for _, part in sorted(found, key=_place) for outcome in part]
-    # A check may cover several lemmas: what was asked for by name is enough.
-    named = [outcome for outcome in ordered if only.lower() in outcome.statement.lower()]
-    return named or ordered
+            progress(CheckProgress(len(found), total))
+    ordered = [result for _, part in sorted(found, key=_place) for result in part]
+    # A check may cover several lemmas: those that were asked for are enough, and what failed.
+    named = [only.lower() in result.statement.lower() for result in ordered]
+    if not any(named):
+        return ordered
+    return [one for one, fits in zip(ordered, named, strict=True) if fits or not one.passed]
 
 
-def _place(entry: tuple[int, list[Outcome]]) -> int:
+def _place(entry: tuple[int, list[CheckResult]]) -> int:
     return entry[0]
 
 
 def _groups(only: str) -> list[list[int]]:
     """Return the wanted checks by their place in `all_statements`, group by group."""
     statements = all_statements()
-    wanted = [i for i, known_ in enumerate(statements) if _matches(known_, only)]
+    wanted = [i for i, one in enumerate(statements) if _matches(one, only)]
     if not wanted:
         parts = "; ".join(part for statement in statements for part in statement.parts)
         raise InvalidParameterError(
@@ -115,15 +136,15 @@ def _groups(only: str) -> list[list[int]]:
     return groups
 
 
-def _matches(known_: Statement, only: str) -> bool:
-    # "Lemma 1" is not to find Lemma 12.
+def _matches(one: Statement, only: str) -> bool:
+    # "Lemma 1" must not find Lemma 12.
     wanted = re.compile(re.escape(only) + r"(?!\d)", re.IGNORECASE)
-    return any(wanted.search(part) for part in known_.parts)
+    return any(wanted.search(part) for part in one.parts)
 
 
 def _results(
     groups: Sequence[Sequence[int]], subject: Subject, effort: Effort, workers: int
-) -> Iterator[list[tuple[int, list[Outcome]]]]:
+) -> Iterator[list[tuple[int, list[CheckResult]]]]:
     if workers == 1:
         for group in groups:
             yield _check(group, subject, effort)
@@ -136,6 +157,6 @@ def _results(
 
 def _check(
     group: Sequence[int], subject: Subject, effort: Effort
-) -> list[tuple[int, list[Outcome]]]:
+) -> list[tuple[int, list[CheckResult]]]:
     statements = all_statements()
-    return [(i, list(statements[i].check(subject, effort))) for i in group]
+    return [(i, statements[i].run(subject, effort)) for i in group]

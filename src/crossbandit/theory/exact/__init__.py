@@ -1,1 +1,1 @@
-"""Laws by enumeration: the real learner is driven down every branch of its randomness."""
+"""Exact probabilities: the real learner plays every branch of its randomness."""

@@ -1,10 +1,13 @@
-"""All randomness of Algorithm 2 on a tiny instance, taken branch by branch by the real learner.
+"""All randomness of Algorithm 2 on a tiny instance, played branch by branch by the real learner.
 
 A node is a moment before a pair of rounds: the learner that got there, and what the definition says
-about that moment. From it, every outcome of the pair (two contexts, two arms, split, retention) is
-played by a copy of the learner with uniform numbers from inside that branch. A branch weighs what
-the learner itself makes of it: the policy that it reports, and the point at which its retention
-turns over. Histories after which the definition is in the same state continue as one node.
+about that moment. From it, a copy of the learner plays every possible pair (two contexts, two arms,
+split, retention), with uniform numbers chosen inside that branch. The probability of a branch is
+read from the learner: the policy that it reports, and the uniform number from which on it no longer
+retains. Histories after which the definition is in the same state continue as one node.
+
+Where an epoch has several pairs, only some of the nodes that begin an epoch are continued. The
+checks are about probabilities given such a node, so nothing else is lost.
 """
 
 from __future__ import annotations
@@ -16,8 +19,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from crossbandit.errors import CheckFailedError
 from crossbandit.problem import Problem
-from crossbandit.theory.exact.definition import Definition, Moment, Pair
+from crossbandit.theory.definition import Definition, Moment, PairDraws
 from crossbandit.theory.exact.driving import act, cumulative, fork, policies
 
 if TYPE_CHECKING:
@@ -27,25 +31,25 @@ if TYPE_CHECKING:
     from crossbandit.theory.statements import Subject
     from crossbandit.types import Floats
 
-_MARGIN = 1e-12  # how close to the expected turning point the retention is probed
+_MARGIN = 1e-12  # how close to the expected threshold the retention is probed
 _BISECTIONS = 60
 _SPLITS = (0.25, 0.75)  # a uniform number for each loss side
 _HALF = Fraction(1, 2)
 
 
 class Branch(NamedTuple):
-    """One outcome of a pair of rounds, as the learner took it."""
+    """One possible pair of rounds, as the learner played it."""
 
     mass: Fraction  # its probability, given the node
-    pair: Pair
+    draws: PairDraws
     fed: Floats  # (M, K): what FTRL was fed
-    between: Floats  # (M, K): the policies of the second round, with feedback of the first in
+    between: Floats  # (M, K): the policies before the second round, after feedback of the first
     child: Node
 
 
 @dataclass(eq=False)
 class Node:
-    """A moment before a pair of rounds: the definition's, and a learner that got there."""
+    """A moment before a pair of rounds: by the definition, and a learner in that state."""
 
     moment: Moment
     learner: Learner
@@ -53,6 +57,7 @@ class Node:
 
     def __post_init__(self) -> None:
         self.policies = policies(self.learner, self.moment.definition.nu.size)
+        _require_distributions(self.policies, f"epoch {self.moment.epoch}, pair {self.moment.pair}")
 
     @property
     def opens_epoch(self) -> bool:
@@ -61,22 +66,22 @@ class Node:
 
 
 class Tree(NamedTuple):
-    """All nodes of an instance, by the number of pairs played before; the last are leaves."""
+    """All nodes of an instance, by the number of pairs played before."""
 
     name: str
     definition: Definition
     losses: Floats  # (rounds, M, K)
-    layers: list[list[Node]]
+    levels: list[list[Node]]
 
     @property
     def inner(self) -> Iterator[Node]:
         """The nodes whose pair was played."""
-        return (node for layer in self.layers[:-1] for node in layer)
+        return (node for node in self.all if node.branches)
 
     @property
     def all(self) -> Iterator[Node]:
         """Every node."""
-        return (node for layer in self.layers for node in layer)
+        return (node for level in self.levels for node in level)
 
     def pair_losses(self, node: Node) -> Floats:
         """Return the losses of the two rounds that follow a node: (2, M, K)."""
@@ -85,16 +90,26 @@ class Tree(NamedTuple):
         return self.losses[start : start + 2]
 
 
-def grow(subject: Subject, name: str, definition: Definition, losses: Floats) -> Tree:
-    """Play every branch of len(losses) rounds; `losses` (rounds, M, K)."""
+def enumerate_branches(
+    subject: Subject, name: str, definition: Definition, losses: Floats, width: int | None
+) -> Tree:
+    """Play every branch of len(losses) rounds; `losses` (rounds, M, K).
+
+    Of the nodes that begin an epoch, at most `width` are continued: those that are evenly spread
+    over the list of them. None means all.
+    """
     problem = Problem(definition.graph, contexts=definition.nu.size)
-    layers = [[Node(definition.first(), subject.start(problem, seed=0))]]
-    tree = Tree(name, definition, losses, layers)
+    levels = [[Node(definition.first(), subject.start(problem, seed=0))]]
+    tree = Tree(name, definition, losses, levels)
     for _ in range(len(losses) // 2):
         children: dict[bytes, Node] = {}
-        for node in layers[-1]:
+        nodes = levels[-1]
+        if width is not None and nodes[0].moment.pair == 0:
+            step = -(-len(nodes) // width)
+            nodes = nodes[step // 2 :: step]
+        for node in nodes:
             node.branches.extend(_branches(node, tree.pair_losses(node), children))
-        layers.append(list(children.values()))
+        levels.append(list(children.values()))
     return tree
 
 
@@ -120,6 +135,15 @@ def play_retained(node: Node, arm: int, losses: Floats) -> Retained:
     return Retained(policies(learner, node.policies.shape[0]), fed)
 
 
+def _require_distributions(policies: Floats, when: str) -> None:
+    """Raise unless each row is a distribution: probabilities of branches are read from it."""
+    if not (np.all(policies >= 0) and np.all(np.abs(policies.sum(axis=1) - 1) <= _MARGIN)):
+        raise CheckFailedError(
+            f"The policies that the learner reports in {when}, are not distributions: "
+            f"{policies.tolist()}."
+        )
+
+
 def _branches(node: Node, losses: Floats, children: dict[bytes, Node]) -> Iterator[Branch]:
     nu, q = node.moment.definition.nu, node.policies
     contexts, arms = q.shape
@@ -128,36 +152,37 @@ def _branches(node: Node, losses: Floats, children: dict[bytes, Node]) -> Iterat
         decision = act(opened, c, inside(q[c], a))
         opened.learn(decision, losses[0].T[list(decision.revealed)])
         between = policies(opened, contexts)
+        _require_distributions(between, f"epoch {node.moment.epoch}, within a pair")
         first = Fraction(float(nu[c])) * Fraction(float(q[c, a]))
         for d, b, side in product(range(contexts), range(arms), (0, 1)):
             second = Fraction(float(nu[d])) * Fraction(float(between[d, b]))
-            played = Pair((c, d), (a, b), side, retained=False)
+            played = PairDraws((c, d), (a, b), side, retained=False)
             for mass, learner, fed in _retentions(node, opened, played, between, losses):
-                pair = played._replace(retained=uses_losses(fed))
-                after = node.moment.after(pair, losses)
+                draws = played._replace(retained=uses_losses(fed))
+                after = node.moment.after(draws, losses)
                 child = children.get(after.key)
                 if child is None:
                     child = children[after.key] = Node(after, learner)
-                yield Branch(first * second * _HALF * mass, pair, fed, between, child)
+                yield Branch(first * second * _HALF * mass, draws, fed, between, child)
 
 
 def _retentions(
-    node: Node, opened: Learner, pair: Pair, between: Floats, losses: Floats
+    node: Node, opened: Learner, draws: PairDraws, between: Floats, losses: Floats
 ) -> Iterator[tuple[Fraction, Learner, Floats]]:
-    """Yield the outcomes of the retention with their probabilities."""
+    """Yield what follows if feedback is retained and if it is not, with probabilities."""
     before = cumulative(node.learner)
 
     def close(retain: float) -> tuple[Learner, Floats]:
         learner = fork(opened)
-        (_, c), (_, a) = pair.contexts, pair.arms
-        decision = act(learner, c, inside(between[c], a), _SPLITS[pair.side], retain)
+        (_, c), (_, a) = draws.contexts, draws.arms
+        decision = act(learner, c, inside(between[c], a), _SPLITS[draws.loss_side], retain)
         learner.learn(decision, losses[1].T[list(decision.revealed)])
         return learner, cumulative(learner) - before
 
-    kept = _expected_retention(node.moment, pair)
+    kept = _expected_retention(node.moment, draws)
     below, above = close(kept * (1 - _MARGIN)), close(kept * (1 + _MARGIN))
     if uses_losses(below[1]) != (kept > 0) or uses_losses(above[1]):
-        kept = _turning_point(lambda retain: uses_losses(close(retain)[1]))
+        kept = _retention_threshold(lambda retain: uses_losses(close(retain)[1]))
         below, above = close(kept / 2), close((1 + kept) / 2)
     if kept > 0:
         yield Fraction(kept), *below
@@ -173,14 +198,13 @@ def uses_losses(fed: Floats) -> bool:
     return bool(np.ptp(fed, axis=0).max() > 1e-9)
 
 
-def _expected_retention(moment: Moment, pair: Pair) -> float:
-    if moment.denominators is None:
+def _expected_retention(moment: Moment, draws: PairDraws) -> float:
+    if moment.epoch == 1:
         return 0.0  # the warm-up epoch learns nothing
-    c, a = pair.contexts[pair.side], pair.arms[pair.side]
-    return float(moment.r[c, a] / (2 * moment.q[c, a]))
+    return moment.retention(draws.contexts[draws.loss_side], draws.arms[draws.loss_side])
 
 
-def _turning_point(keeps: Callable[[float], bool]) -> float:
+def _retention_threshold(keeps: Callable[[float], bool]) -> float:
     """Return the uniform number below which the learner retains feedback, by bisection."""
     low, high = 0.0, 1.0
     if not keeps(low):

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from crossbandit.theory.exact.differences import Differences, weighted_sum
 from crossbandit.theory.exact.driving import cumulative
 from crossbandit.theory.exact.enumeration import Node, Tree, play_retained
 from crossbandit.theory.exact.laws import trees
-from crossbandit.theory.exact.tally import Differences, weighted_sum
-from crossbandit.theory.statements import Effort, Outcome, Subject, statement
+from crossbandit.theory.statements import CheckResult, Effort, Subject, statement
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -52,40 +52,40 @@ def _seen(node: Node) -> _Seen:
     "Section 3.3: W_e and j_e",
     "Appendix A: D_e is independent of G_e",
 )
-def samples_are_fresh_and_apart(subject: Subject, effort: Effort) -> Iterator[Outcome]:
+def samples_are_fresh_and_apart(subject: Subject, effort: Effort) -> Iterator[CheckResult]:
     """W_e and j_e are those of their samples, E[what_e] = w_e, and the two are independent."""
     sample, mean, chosen, joint = (Differences() for _ in range(4))
     both_random = 0
     for tree in trees(subject, effort):
         seen = {node: _seen(node) for node in tree.all if node.opens_epoch}
         for node, values in seen.items():
-            sample.see(values.denominators, node.moment.denominators)
+            sample.compare(values.denominators, node.moment.denominators)
             if node.moment.special is not None:
-                chosen.see(values.special, node.moment.special)
+                chosen.compare(values.special, node.moment.special)
         shift = 1.5 * tree.definition.parameters.gamma
         for node in tree.inner:
             ends = _ends(node, tree) if node.moment.pair == 0 else []
             if not ends:
                 continue
             terms = ((mass, seen[end].denominators) for mass, end in ends)
-            mean.see(
+            mean.compare(
                 weighted_sum(terms, (tree.definition.graph.arms,)) - shift, ends[0][1].moment.w
             )
             both_random += _see_joint_law(ends, seen, joint)
-    yield sample.outcome(
+    yield sample.result(
         "Section 3 (denominators W_e)",
         "2 l / (what FTRL was fed), against the mean over the frequency contexts + 3/2 gamma",
     )
-    yield mean.outcome(
+    yield mean.result(
         "Section 3 (E[what_e] = w_e)",
         "mean of the observed denominators over all branches of an epoch, against w_e + 3/2 gamma",
     )
-    yield chosen.outcome(
+    yield chosen.result(
         "Section 3 (special arm j_e)",
         "the arm that is corrected, against the heaviest loopless arm on the loss-side contexts",
         "Ties go to the smallest arm.",
     )
-    yield joint.outcome(
+    yield joint.result(
         "Appendix A (independent samples)",
         "P(j_e, inputs of the epoch, W_e) against P(j_e, inputs) P(W_e), over all branches",
         f"In {both_random:,} epochs, j_e and W_e are both random.",
@@ -119,5 +119,5 @@ def _see_joint_law(
         learned[inputs] += mass / total
         counted[denominators] += mass / total
     for pair in product(learned, counted):
-        joint.see(float(together[pair]), float(learned[pair[0]] * counted[pair[1]]))
+        joint.compare(float(together[pair]), float(learned[pair[0]] * counted[pair[1]]))
     return len(counted) > 1 and len({seen[end].special for _, end in ends}) > 1

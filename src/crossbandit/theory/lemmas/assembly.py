@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from crossbandit.algorithms.tuning import Constants
 from crossbandit.theory.lemmas.search import Case, Point, Sides, bounded, geometric
-from crossbandit.theory.statements import Effort, Outcome, Subject, statement
+from crossbandit.theory.statements import CheckResult, Effort, Subject, statement
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -69,7 +69,7 @@ def _assembled_at(values: Floats) -> Sides:
 
 
 @statement(170, "Appendix L", "Theorem 1: the order of the bound")
-def bounds_add_up_to_the_rate(_subject: Subject, effort: Effort) -> Iterator[Outcome]:
+def bounds_add_up_to_the_rate(_subject: Subject, effort: Effort) -> Iterator[CheckResult]:
     """With the theorem's parameters, every term is at most sqrt(alpha T) times logarithms."""
     yield bounded(
         "Appendix L (assembly)",

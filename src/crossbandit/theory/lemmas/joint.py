@@ -19,7 +19,7 @@ import numpy as np
 from crossbandit.theory.lemmas.search import Case, Sides, bounded
 from crossbandit.theory.lemmas.stability import ODDS
 from crossbandit.theory.lemmas.stable_epoch import C_0, StableEpoch, away, epoch_cases
-from crossbandit.theory.statements import Effort, Outcome, Subject, statement
+from crossbandit.theory.statements import CheckResult, Effort, Subject, statement
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -84,7 +84,7 @@ _DISPLAYS = (
 
 
 @statement(90, "Lemma 9", "Equations 8 to 13")
-def products_are_jointly_stable(_subject: Subject, effort: Effort) -> Iterator[Outcome]:
+def products_are_jointly_stable(_subject: Subject, effort: Effort) -> Iterator[CheckResult]:
     """Errors of the denominators move the trajectory by no more than their squares."""
     for name, claim, sides_of, constant in _DISPLAYS:
         yield bounded(

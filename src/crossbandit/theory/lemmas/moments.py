@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from crossbandit.theory.lemmas.search import Case, Point, Sides, between, bounded, geometric
-from crossbandit.theory.statements import Effort, Outcome, Subject, statement
+from crossbandit.theory.statements import CheckResult, Effort, Subject, statement
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -178,7 +178,7 @@ def _freedman_at(rounds: int, values: Floats) -> Sides:
 
 
 @statement(30, "Lemma 3")
-def freedman_holds(_subject: Subject, effort: Effort) -> Iterator[Outcome]:
+def freedman_holds(_subject: Subject, effort: Effort) -> Iterator[CheckResult]:
     """The probability of ever exceeding Freedman's bound is at most delta."""
     yield bounded(
         "Lemma 3 (Freedman)",
@@ -204,7 +204,7 @@ def _clipping_at(values: Floats) -> Sides:
 
 
 @statement(51, "Appendix C: P(Q)", "Appendix C: clipping is inactive on Q")
-def good_events_fail_rarely(_subject: Subject, effort: Effort) -> Iterator[Outcome]:
+def good_events_fail_rarely(_subject: Subject, effort: Effort) -> Iterator[CheckResult]:
     """The failure probabilities that the union bound over Q adds up."""
     for name, sides_of, top in (
         ("frequency event", frequency_failure, 0.5),
@@ -233,7 +233,9 @@ def good_events_fail_rarely(_subject: Subject, effort: Effort) -> Iterator[Outco
 
 
 @statement(79, "Equation 4", "Equation 5")
-def random_denominators_have_small_moments(_subject: Subject, effort: Effort) -> Iterator[Outcome]:
+def random_denominators_have_small_moments(
+    _subject: Subject, effort: Effort
+) -> Iterator[CheckResult]:
     """First and second moments of the clipped ratio error phi."""
     for number, claim, sides_of, constant, note in (
         ("4, left", "-E[phi] <= C exp(-iota)", ratio_mean_below, 1.0, "E[phi] is never negative."),

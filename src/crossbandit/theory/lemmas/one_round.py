@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crossbandit.theory.exact.definition import mixed
+from crossbandit.theory.definition import mixed
 from crossbandit.theory.lemmas.search import Case, Point, Sides, bounded
 from crossbandit.theory.lemmas.stable_epoch import (
     CONTEXTS,
@@ -31,7 +31,7 @@ from crossbandit.theory.lemmas.stable_epoch import (
     coordinates,
     epoch_at,
 )
-from crossbandit.theory.statements import Effort, Outcome, Subject, statement
+from crossbandit.theory.statements import CheckResult, Effort, Subject, statement
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -43,7 +43,7 @@ _C_BETA = 4.0  # the C_0 of Lemma 15
 
 @dataclass(frozen=True, eq=False)
 class Round:
-    """A epoch, a comparator that plays j or not in every context, and the losses of a round."""
+    """An epoch, a comparator that plays j or not in every context, and the losses of a round."""
 
     epoch: StableEpoch
     comparator: Floats  # (M,): pi_c(j), 0 or 1
@@ -169,14 +169,14 @@ def cancellation(round_: Round) -> Sides:
 
 
 @statement(100, "Lemma 10 (proof)")
-def mixing_costs_little(_subject: Subject, effort: Effort) -> Iterator[Outcome]:
+def mixing_costs_little(_subject: Subject, effort: Effort) -> Iterator[CheckResult]:
     """Uniform exploration costs at most 2 rho in a selected round."""
     claim = "<r^p - p, l> <= 2 rho in every context, doubled losses searched"
     yield bounded("Lemma 10 (Bias 1), one round", claim, round_cases(mixing_cost), effort)
 
 
 @statement(121, "Appendix H: special arm")
-def special_denominators_drift_little(_subject: Subject, effort: Effort) -> Iterator[Outcome]:
+def special_denominators_drift_little(_subject: Subject, effort: Effort) -> Iterator[CheckResult]:
     """What Bias 3 leaves on the special arm."""
     yield bounded(
         "Appendix H (Bias 3, special arm), one round",
@@ -195,7 +195,7 @@ def special_denominators_drift_little(_subject: Subject, effort: Effort) -> Iter
 
 
 @statement(130, "Lemma 13 (proof)")
-def perturbations_are_quadratic(_subject: Subject, effort: Effort) -> Iterator[Outcome]:
+def perturbations_are_quadratic(_subject: Subject, effort: Effort) -> Iterator[CheckResult]:
     """What Bias 4 adds on regular arms."""
     yield bounded(
         "Lemma 13, proof (Bias 4, regular arms), display",
@@ -221,7 +221,7 @@ def perturbations_are_quadratic(_subject: Subject, effort: Effort) -> Iterator[O
 
 
 @statement(150, "Lemma 15 (proof)", "Appendix G: special arm")
-def pessimism_cancels_the_drift(_subject: Subject, effort: Effort) -> Iterator[Outcome]:
+def pessimism_cancels_the_drift(_subject: Subject, effort: Effort) -> Iterator[CheckResult]:
     """The sign relations, and the cancellation that they give."""
     yield bounded(
         "Lemma 15, proof (Delta^+)",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
-from crossbandit.theory.statements import Effort, Outcome
+from crossbandit.theory.statements import CheckResult, Effort
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _SLACK = 1e-9  # what rounding may add to a ratio
 _BUDGET = {Effort.QUICK: 600, Effort.FULL: 10_000}  # evaluations
 _POPULATION = 30
-_ENDLESS = 1e30  # stands for a ratio without bound
+_LARGEST = 1e30  # replaces an infinite ratio
 _SPREAD = 25.0  # weights of a distribution differ by up to this factor's exponential
 
 
@@ -35,7 +35,7 @@ class Sides(NamedTuple):
     def ratio(self) -> float:
         """The C that these two sides need; negative where the left side is.
 
-        Sides that are no numbers need more than any C.
+        It is infinite if a side is NaN.
         """
         if math.isnan(self.left) or math.isnan(self.right):
             return math.inf
@@ -72,7 +72,7 @@ def maximise(case: Case, effort: Effort, *, seed: int = 0) -> Found:
         nonlocal instances
         instances += 1
         ratio = case.sides(np.clip(point, 0.0, 1.0)).ratio
-        return -min(ratio, _ENDLESS)
+        return -min(ratio, _LARGEST)
 
     generations = _BUDGET[effort] // _POPULATION
     corners = np.random.default_rng(seed).beta(0.5, 0.5, (_POPULATION, case.dimension))
@@ -101,19 +101,19 @@ def bounded(
     constant: float = 1.0,
     note: str = "",
     as_written: bool = True,
-) -> Outcome:
-    """Return whether left <= constant * right in every instance that a search came upon.
+) -> CheckResult:
+    """Return whether left <= constant * right in every instance that a search found.
 
     A constant of 1 means that the paper gives the whole right side. Otherwise it is a value for
-    the paper's C under which the inequality is proved here.
+    the paper's C for which the module's docstring derives the inequality.
     """
     found = [maximise(case, effort, seed=i) for i, case in enumerate(cases)]
     largest = max(one.ratio for one in found)
     if constant == 1.0:
         worst = f"left/right at most {largest:.4g}"
     else:
-        worst = f"smallest C that held {largest:.4g}; {constant:.4g} is proved"
-    return Outcome(
+        worst = f"smallest C that held {largest:.4g}; {constant:.4g} is derived"
+    return CheckResult(
         statement=statement,
         checked=checked,
         instances=sum(one.instances for one in found),
@@ -145,7 +145,7 @@ def geometric(low: float, high: float, share: float) -> float:
 
 
 class Point:
-    """Takes coordinates of a point one after another."""
+    """Reads the coordinates of a point one after another."""
 
     def __init__(self, values: Floats) -> None:
         self._values = values

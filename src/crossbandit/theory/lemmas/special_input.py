@@ -1,4 +1,4 @@
-"""Appendix K, one round at a time: what it costs to shift the special arm's input away.
+"""Appendix K, one round at a time: the cost of subtracting the special arm's input.
 
 With U <= 4 u / (1 - rho), theta <= 2, l <= 2, beta <= 1 and beta <= 4 gamma <= 4 u, the away-mass
 term is at most 4 U (9 w + beta^2) / u^2 <= 16 (9 + 4) / (1 - rho): C = 208.
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from crossbandit.theory.lemmas.one_round import Round, round_cases
 from crossbandit.theory.lemmas.search import Case, Point, Sides, bounded, geometric
 from crossbandit.theory.lemmas.stable_epoch import away
-from crossbandit.theory.statements import Effort, Outcome, Subject, statement
+from crossbandit.theory.statements import CheckResult, Effort, Subject, statement
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,7 +46,7 @@ def _shift_size_at(values: Floats) -> Sides:
 
 
 @statement(165, "Appendix K")
-def special_inputs_are_shifted_away(_subject: Subject, effort: Effort) -> Iterator[Outcome]:
+def special_inputs_are_shifted_away(_subject: Subject, effort: Effort) -> Iterator[CheckResult]:
     """The quadratic cost of the shift, and that Lemma 16 allows it."""
     yield bounded(
         "Appendix K (away-mass term), one round",

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from crossbandit.graphs import FeedbackGraph, loopless_clique, paper_ring, threshold
-from crossbandit.theory.exact.definition import mixed
+from crossbandit.theory.definition import mixed
 from crossbandit.theory.lemmas.search import Case, Point, Sides, bounded, geometric
 from crossbandit.theory.lemmas.stable_epoch import (
     StableEpoch,
@@ -25,7 +25,7 @@ from crossbandit.theory.lemmas.stable_epoch import (
     epoch_at,
     epoch_cases,
 )
-from crossbandit.theory.statements import Effort, Outcome, Subject, statement
+from crossbandit.theory.statements import CheckResult, Effort, Subject, statement
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -103,7 +103,7 @@ def _on(sides_of: Callable[[StableEpoch, Floats], Sides], iterate: Iterate) -> l
 
 
 @statement(70, "Lemma 7", "Section 4: 1 - pbar(j) <~ w + rho <~ u")
-def special_odds_are_bounded(_subject: Subject, effort: Effort) -> Iterator[Outcome]:
+def special_odds_are_bounded(_subject: Subject, effort: Effort) -> Iterator[CheckResult]:
     """The mass away from the special arm is at most a constant times its denominator."""
     for name, iterate in _TRAJECTORIES:
         yield bounded(
@@ -126,7 +126,7 @@ def _cumulative_input_at(values: Floats) -> Sides:
 
 
 @statement(80, "Lemma 8", "Equations 6 and 7")
-def snapshots_are_stable(_subject: Subject, effort: Effort) -> Iterator[Outcome]:
+def snapshots_are_stable(_subject: Subject, effort: Effort) -> Iterator[CheckResult]:
     """Inputs of at most log 2 / eta move no probability by more than a factor of two."""
     yield bounded(
         "Equation 7 (cumulative input)",
@@ -164,7 +164,7 @@ def _graph_sum_case(graph: FeedbackGraph, iterate: Iterate) -> Case:
 
 
 @statement(85, "Appendix E: graph-sum bound")
-def graph_sum_is_bounded(_subject: Subject, effort: Effort) -> Iterator[Outcome]:
+def graph_sum_is_bounded(_subject: Subject, effort: Effort) -> Iterator[CheckResult]:
     """The regular arms' sum of pbar / u is at most A_G."""
     one_each = FeedbackGraph([[0, 1, 1, 1], [1, 0, 1, 1], [1, 1, 1, 0], [1, 1, 0, 1]])
     graphs = [threshold(4), loopless_clique(3), paper_ring(5, radius=1), one_each]

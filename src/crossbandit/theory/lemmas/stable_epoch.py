@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crossbandit.theory.exact.definition import mixed
+from crossbandit.theory.definition import mixed
 from crossbandit.theory.lemmas.search import Case, Point, Sides, distribution, geometric
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from crossbandit import graphs
 from crossbandit.algorithms import tuning
 from crossbandit.theory.rates.rates import Rate, joined, measure_rate
 from crossbandit.theory.runs.instances import GraphBenchmark
-from crossbandit.theory.statements import Effort, Figure, Outcome, Series, Subject, statement
+from crossbandit.theory.statements import CheckResult, Effort, Figure, Series, Subject, statement
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -74,7 +74,7 @@ def small_constants(subject: Subject, problem: Problem) -> Subject:
 
 
 @statement(10, "Theorem 1: the rate in T, in alpha and in M")
-def regret_has_the_rate(subject: Subject, effort: Effort) -> Iterator[Outcome]:
+def regret_has_the_rate(subject: Subject, effort: Effort) -> Iterator[CheckResult]:
     """Exponents, with bootstrap intervals, are at most those of the theorem's bound."""
     sizes = _SIZES[effort]
     experiment = partial(experiments_rule, subject)
@@ -103,7 +103,7 @@ def _families(effort: Effort) -> dict[str, FeedbackGraph]:
 
 def _in_horizon(
     name: str, rule: Rule, families: Mapping[str, FeedbackGraph], sizes: _Sizes
-) -> Outcome:
+) -> CheckResult:
     rates = {
         family: measure_rate(
             rule,
@@ -115,7 +115,7 @@ def _in_horizon(
     return _growth(f"Theorem 1, in T ({name})", "T", rates)
 
 
-def _in_alpha(name: str, rule: Rule, effort: Effort) -> Outcome:
+def _in_alpha(name: str, rule: Rule, effort: Effort) -> CheckResult:
     sizes = _SIZES[effort]
     rings = [graphs.paper_ring(25, radius) for radius in (24, 11, 5, 2, 1, 0)]
     loops = [graphs.ring(25, radius) for radius in (24, 11, 5, 2, 1, 0)]
@@ -140,11 +140,11 @@ def _in_alpha(name: str, rule: Rule, effort: Effort) -> Outcome:
     return _growth(f"Theorem 1, in alpha ({name})", "alpha", rates)
 
 
-def _growth(statement_name: str, axis: str, rates: Mapping[str, Rate]) -> Outcome:
+def _growth(statement_name: str, axis: str, rates: Mapping[str, Rate]) -> CheckResult:
     worst = max(rates, key=lambda family: rates[family].slope.high - rates[family].predicted)
     rate = rates[worst]
     constant = max(rate.constant for rate in rates.values())
-    return Outcome(
+    return CheckResult(
         statement=statement_name,
         checked=f"the exponent of {axis} that fits regret, against that of {_ORDER}",
         instances=sum(rate.regrets.size for rate in rates.values()),
@@ -160,14 +160,14 @@ def _growth(statement_name: str, axis: str, rates: Mapping[str, Rate]) -> Outcom
     )
 
 
-def _with_proven_constants(rule: Rule, sizes: _Sizes) -> Outcome:
+def _with_proven_constants(rule: Rule, sizes: _Sizes) -> CheckResult:
     """Look at the theorem's own constants, under which the rate shows only at long horizons."""
     graph = graphs.apple_tasting()
     environments = {T: GraphBenchmark(graph, T, 100) for T in sizes.long_horizons}
     rate = measure_rate(rule, environments, range(2))
     local = ", ".join(f"{exponent:.2f}" for exponent in rate.local_slopes)
     falling = bool((rate.local_slopes[1:] < rate.local_slopes[:-1]).all())
-    return Outcome(
+    return CheckResult(
         statement="Theorem 1, in T (theorem's rule)",
         checked="regret against the assembled bound with all constants 1; exponents that fall",
         instances=rate.regrets.size,
@@ -182,7 +182,7 @@ def _with_proven_constants(rule: Rule, sizes: _Sizes) -> Outcome:
     )
 
 
-def _in_contexts(name: str, rule: Rule, sizes: _Sizes) -> Outcome:
+def _in_contexts(name: str, rule: Rule, sizes: _Sizes) -> CheckResult:
     """Give every seed a loss table of its own: with ten contexts, one table is not like another."""
     graph = graphs.paper_ring(9, radius=1)
     rate = joined(
@@ -198,7 +198,7 @@ def _in_contexts(name: str, rule: Rule, sizes: _Sizes) -> Outcome:
             for seed in range(sizes.seeds)
         ]
     )
-    return Outcome(
+    return CheckResult(
         statement=f"Theorem 1, in M ({name})",
         checked="the exponent of M that fits regret: nothing polynomial is left",
         instances=rate.regrets.size,

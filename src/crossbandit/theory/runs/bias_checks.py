@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from crossbandit.errors import CheckFailedError
 from crossbandit.graphs import loopless_clique, paper_ring
 from crossbandit.theory.runs.decomposition import Decomposition, decompose
+from crossbandit.theory.runs.figures import stacked_terms, term_ratios
 from crossbandit.theory.runs.instances import GraphBenchmark
 from crossbandit.theory.runs.intervals import mean_interval
-from crossbandit.theory.runs.layers import layers, ratios
-from crossbandit.theory.statements import Effort, Outcome, Subject, departed, statement
+from crossbandit.theory.statements import CheckResult, Effort, Subject, statement
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,15 +23,15 @@ if TYPE_CHECKING:
     from crossbandit.types import Floats
 
 _ROUNDING = 1e-9
-_SURPRISE = 1e-5  # of a mean difference, were the true one zero
+_SURPRISE = 1e-5  # the probability of such a mean difference if the true one is zero
 _RADIUS = {1: 8, 2: 3, 3: 2, 4: 1, 8: 0}  # of the paper's ring of 9 arms, by alpha
 _SHORT = (1_000, 2_000)
-# The paper leaves the constants of its lemmas open. Doubled losses alone make 4 of a square.
+# The paper leaves the constants of its lemmas open. Doubling the losses alone gives a factor of 4.
 _CEILING = 4.0
 
 
 class Sweeps(NamedTuple):
-    """Regret taken apart at several horizons, on several graphs, and in two further cases."""
+    """Decompositions at several horizons, on several graphs, and in two further cases."""
 
     horizons: tuple[Decomposition, ...]
     graphs: tuple[Decomposition, ...]
@@ -47,7 +46,7 @@ class Sweeps(NamedTuple):
 
 @lru_cache(maxsize=2)
 def sweeps(subject: Subject, effort: Effort) -> Sweeps:
-    """Take the regret of `subject` apart in every setting."""
+    """Decompose the regret of `subject` in every setting."""
     full = effort is Effort.FULL
     horizons, alphas = ((1_000, 2_000, 4_000, 8_000), tuple(_RADIUS)) if full else (_SHORT, (1, 8))
     rounds, long, seeds = (4_000, 20_000, range(8)) if full else (1_000, 4_000, range(3))
@@ -79,44 +78,40 @@ def sweeps(subject: Subject, effort: Effort) -> Sweeps:
 
 
 @statement(26, "Section 4: pair reduction and regret decomposition")
-def terms_add_up(subject: Subject, effort: Effort) -> Iterator[Outcome]:
-    """The six terms add up to regret on every path; selected rounds stand for all of them."""
-    try:
-        taken = sweeps(subject, effort)
-    except CheckFailedError as error:
-        yield departed("Regret decomposition", error)
-        return
-    residual = max(one.residual for one in taken.all)
-    yield Outcome(
+def terms_add_up(subject: Subject, effort: Effort) -> Iterator[CheckResult]:
+    """The six terms add up to regret on every path; selected rounds represent all rounds."""
+    swept = sweeps(subject, effort)
+    residual = max(one.residual for one in swept.all)
+    yield CheckResult(
         statement="Regret decomposition",
         checked="Bias 1 + 2 + 3 + 4 + FTRL - Bias 5 against regret, on every path",
-        instances=sum(len(one.curves) for one in taken.all),
+        instances=sum(len(one.curves) for one in swept.all),
         worst=f"largest relative difference {residual:.1e}",
         passed=residual <= _ROUNDING,
         note="Along the way, every probability that the learner showed was that of Algorithm 2.",
-        figure=layers("Regret and its terms over the horizon", "T", taken.horizons),
+        figure=stacked_terms("Regret and its terms over the horizon", "T", swept.horizons),
     )
-    yield _link("Pair reduction, on runs", "selected_regret", taken)
-    yield _link("Realised regret", "realised_regret", taken)
-    yield Outcome(
+    yield _link("Pair reduction, on runs", "selected_regret", swept)
+    yield _link("Realised regret", "realised_regret", swept)
+    yield CheckResult(
         statement="Regret decomposition over alpha",
         checked="the same on graphs of growing independence number",
-        instances=sum(len(one.curves) for one in taken.graphs),
-        worst=f"largest relative difference {max(one.residual for one in taken.graphs):.1e}",
-        passed=max(one.residual for one in taken.graphs) <= _ROUNDING,
-        figure=layers("Regret and its terms over alpha", "alpha", taken.graphs),
+        instances=sum(len(one.curves) for one in swept.graphs),
+        worst=f"largest relative difference {max(one.residual for one in swept.graphs):.1e}",
+        passed=max(one.residual for one in swept.graphs) <= _ROUNDING,
+        figure=stacked_terms("Regret and its terms over alpha", "alpha", swept.graphs),
     )
 
 
-def _link(name: str, regret: str, taken: Sweeps) -> Outcome:
+def _link(name: str, regret: str, swept: Sweeps) -> CheckResult:
     """Compare means over seeds with the regret of all rounds, averaged over contexts."""
     from scipy.stats import ttest_1samp
 
-    gaps = [getattr(one, regret) - one.pseudo_regret for one in taken.all]
+    gaps = [getattr(one, regret) - one.pseudo_regret for one in swept.all]
     chances = [float(ttest_1samp(gap, 0.0).pvalue) * len(gaps) for gap in gaps]
     i = int(np.argmin(chances))
     mean, half_width = mean_interval(gaps[i])
-    return Outcome(
+    return CheckResult(
         statement=name,
         checked="its mean over seeds, against that of the regret averaged over contexts and arms",
         instances=sum(gap.size for gap in gaps),
@@ -162,7 +157,7 @@ _ASSEMBLY = (
     "Lemma 14 (Bias 4, special arm)",
     "Lemma 15 (pessimistic cancellation)",
 )
-def biases_are_bounded(subject: Subject, effort: Effort) -> Iterator[Outcome]:
+def biases_are_bounded(subject: Subject, effort: Effort) -> Iterator[CheckResult]:
     """The mean of every term is at most the order of its lemma, with a small constant."""
     yield from _bounded(_LEMMAS, subject, effort)
 
@@ -170,14 +165,11 @@ def biases_are_bounded(subject: Subject, effort: Effort) -> Iterator[Outcome]:
 @statement(
     162, "Appendix K: Lemma 16 and the local norms, on runs", "Appendix L: assembly, on runs"
 )
-def theorem_is_assembled(subject: Subject, effort: Effort) -> Iterator[Outcome]:
+def theorem_is_assembled(subject: Subject, effort: Effort) -> Iterator[CheckResult]:
     """FTRL is bounded on every path by its local norm, and in the mean by its order."""
-    try:
-        taken = sweeps(subject, effort).all
-    except CheckFailedError:
-        return  # said once, with the decomposition
-    ratios = np.concatenate([_path_ratios(one) for one in taken])
-    yield Outcome(
+    decompositions = sweeps(subject, effort).all
+    ratios = np.concatenate([_path_ratios(one) for one in decompositions])
+    yield CheckResult(
         statement="Lemma 16 (shifted FTRL), on runs",
         checked="the FTRL term against log K / eta + 2 eta times the local norm, on every path",
         instances=ratios.size,
@@ -195,24 +187,21 @@ def _path_ratios(one: Decomposition) -> Floats:
     return result
 
 
-def _bounded(bounds: tuple[_Bound, ...], subject: Subject, effort: Effort) -> Iterator[Outcome]:
-    try:
-        swept = sweeps(subject, effort)
-    except CheckFailedError:
-        return  # said once, with the decomposition
-    taken = swept.all
+def _bounded(bounds: tuple[_Bound, ...], subject: Subject, effort: Effort) -> Iterator[CheckResult]:
+    swept = sweeps(subject, effort)
+    decompositions = swept.all
     figures = {
-        "bias_1": ratios("Terms over their orders, by horizon", "T", swept.horizons),
-        "total": ratios("Terms over their orders, by alpha", "alpha", swept.graphs),
+        "bias_1": term_ratios("Terms over their orders, by horizon", "T", swept.horizons),
+        "total": term_ratios("Terms over their orders, by alpha", "alpha", swept.graphs),
     }
     for bound in bounds:
-        constants = [_constant(one, bound.measured) for one in taken]
+        constants = [_constant(one, bound.measured) for one in decompositions]
         i = int(np.argmax(constants))
-        problem = taken[i].environment.problem
-        yield Outcome(
+        problem = decompositions[i].environment.problem
+        yield CheckResult(
             statement=bound.statement,
             checked=f"the mean over seeds, with its 95 % interval, against C times {bound.order}",
-            instances=len(taken),
+            instances=len(decompositions),
             worst=f"smallest C that held: {constants[i]:.2g}",
             passed=constants[i] <= bound.ceiling,
             note=(
@@ -225,7 +214,7 @@ def _bounded(bounds: tuple[_Bound, ...], subject: Subject, effort: Effort) -> It
 
 
 def _cancelled(one: Decomposition) -> str:
-    """Say what the correction does where the special arm is played too much."""
+    """Describe the effect of the correction where the special arm is played too much."""
     left = sum(float(one.values(f"bias_{i}_special").mean()) for i in (2, 3, 4))
     return (
         f" Where the special arm is best at first only, Bias 2 to 4 leave {left:.1f} on it, and "

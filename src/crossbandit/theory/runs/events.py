@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from crossbandit.algorithms.tuning import Constants
-from crossbandit.theory.runs.trajectories import replay
-from crossbandit.theory.runs.worlds import World, world_of
+from crossbandit.theory.runs.environment_view import view_environment
+from crossbandit.theory.runs.following import follow
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from crossbandit.environments import Environment
     from crossbandit.kernels.epochs import EpochParameters
     from crossbandit.streams import Seed
-    from crossbandit.theory.runs.trajectories import Epoch, Pair
+    from crossbandit.theory.runs.following import PlayedPair
     from crossbandit.types import Floats
 
-_LEAST = 1e-300  # of a weight: what is smaller is nothing, and has no ratio
+_LEAST = 1e-300  # smaller weights count as this, so that ratios are finite
 
 EVENTS = ("frequency", "loss", "selector")
 
@@ -43,7 +43,7 @@ class Measured(NamedTuple):
     least_ratio: float  # of u_e / W_e over arms
     largest_ratio: float
     drift: float  # the largest factor between p_t, or ptilde_t, and s_e
-    fallback: float  # share of rounds and contexts, the latter by their law
+    fallback: float  # share of rounds and contexts, the latter by their probabilities
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -102,13 +102,13 @@ def measure_events(
     >>> [events.failures(event) for event in EVENTS]
     [0.0, 0.0, 0.0]
     """
-    world = world_of("measure_events", environment)
+    view = view_environment("measure_events", environment)
     parameters = algorithm.parameters(environment.problem)
-    arms, contexts = len(world.reveals), world.law.size
+    arms, contexts = environment.problem.arms, view.nu.size
     measured = [
         [
-            _measure(world, parameters, pairs)
-            for number, pairs in groupby(replay(algorithm, world, seed), _epoch_number)
+            _measure(view.nu, parameters, pairs)
+            for number, pairs in groupby(follow(algorithm, view, seed), _epoch)
             if number > 1
         ]
         for seed in seeds
@@ -117,34 +117,34 @@ def measure_events(
         parameters=parameters,
         arms=arms,
         contexts=contexts,
-        iota=Constants().iota * math.log(contexts * arms * world.horizon),
+        iota=Constants().iota * math.log(contexts * arms * view.horizon),
         measured=np.array(measured),
     )
 
 
-def _epoch_number(pair: Pair) -> int:
-    return pair.epoch.number
+def _epoch(pair: PlayedPair) -> int:
+    return pair.moment.epoch
 
 
-def _measure(world: World, parameters: EpochParameters, pairs: Iterator[Pair]) -> Measured:
+def _measure(nu: Floats, parameters: EpochParameters, pairs: Iterator[PlayedPair]) -> Measured:
     """Measure one epoch, which is not empty."""
     first = next(pairs)
-    epoch = first.epoch
-    sums = np.zeros((len(world.reveals), world.law.size))
+    epoch, population = first.moment, first.moment.u
+    sums = np.zeros_like(epoch.p)
     drift, fallback, count = 1.0, 0.0, 0
     for pair in chain([first], pairs):
-        sums += (pair.observed / epoch.population)[:, None] * pair.doubled
-        drift = max(drift, _factor(pair.weights, epoch), _factor(pair.ideal, epoch))
-        fallback += float(pair.fallback @ world.law)
+        sums += pair.observed / population * pair.doubled
+        drift = max(drift, *(_factor(p, epoch.snapshot) for p in (pair.moment.p, pair.ideal.p)))
+        fallback += float(pair.moment.fallback @ nu)
         count += 1
     length = parameters.epoch_length
-    off = np.abs(epoch.estimated_observation - epoch.observation)
-    frequency = np.minimum(length * off**2 / (4.0 * epoch.observation), length * off / 2.0)
-    ratio = epoch.population / epoch.denominators
+    error = np.abs(epoch.w_hat - epoch.w)
+    frequency = np.minimum(length * error**2 / (4.0 * epoch.w), length * error / 2.0)
+    ratio = population / epoch.denominators
     return Measured(
         frequency=float(frequency.max()),
         loss=parameters.gamma * (float(sums.max()) - length),
-        selector=length * float(np.abs(epoch.estimated_mass - epoch.mass).max()) ** 2,
+        selector=length * float(np.abs(epoch.selector_mass - epoch.m).max()) ** 2,
         least_ratio=float(ratio.min()),
         largest_ratio=float(ratio.max()),
         drift=drift,
@@ -152,7 +152,7 @@ def _measure(world: World, parameters: EpochParameters, pairs: Iterator[Pair]) -
     )
 
 
-def _factor(weights: Floats, epoch: Epoch) -> float:
+def _factor(weights: Floats, snapshot: Floats) -> float:
     """Return the largest factor between a trajectory and the snapshot, either way."""
-    ratio = np.maximum(weights, _LEAST) / np.maximum(epoch.frozen, _LEAST)
+    ratio = np.maximum(weights, _LEAST) / np.maximum(snapshot, _LEAST)
     return max(float(ratio.max()), 1.0 / float(ratio.min()))

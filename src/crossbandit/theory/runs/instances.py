@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class GraphBenchmark(BlockEnvironment):
-    """The losses of the paper's benchmark on any graph, in linear form: M costs nothing.
+    """The losses of the paper's benchmark on any graph, in linear form: the cost is free of M.
 
     In the first `favoured` rounds (in all, if None), the losses of arm 0 are multiplied by
     `favour`. A small factor makes it the best arm nearly everywhere; if it has no self-loop, it

@@ -10,8 +10,8 @@ from crossbandit.validation import choice
 
 if TYPE_CHECKING:
     from crossbandit.kernels.epochs import EpochParameters
-    from crossbandit.theory.runs.trajectories import Pair
-    from crossbandit.theory.runs.worlds import World
+    from crossbandit.theory.runs.environment_view import EnvironmentView
+    from crossbandit.theory.runs.following import PlayedPair
     from crossbandit.types import Floats
 
 
@@ -36,65 +36,68 @@ class Parts(NamedTuple):
 
 
 _SPLIT_TERMS = ("bias_2", "bias_3", "bias_4")
-SPLIT = tuple(name for name in Parts._fields if name.endswith(("_regular", "_special")))
+_SPLIT = tuple(name for name in Parts._fields if name.endswith(("_regular", "_special")))
 
 
-def parts_of(name: str) -> tuple[str, ...]:
+def fields_of(name: str) -> tuple[str, ...]:
     """Return the parts that make up a term.
 
-    >>> parts_of("bias_2"), parts_of("ftrl")
+    >>> fields_of("bias_2"), fields_of("ftrl")
     (('bias_2_regular', 'bias_2_special'), ('ftrl',))
     """
     if name in Parts._fields:
         return (name,)
     whole = choice("Decomposition", "name", name, (*Parts._fields, *_SPLIT_TERMS))
-    return tuple(part for part in SPLIT if part.startswith(whole))
+    return tuple(part for part in _SPLIT if part.startswith(whole))
 
 
-class Book:
-    """The sums of one run."""
+class RunParts:
+    """The sums of one run, pair by pair."""
 
-    def __init__(self, world: World, parameters: EpochParameters) -> None:
-        epochs = -(-world.horizon // parameters.epoch_length) - 1
-        self._world = world
-        self._every = np.arange(world.law.size)
-        self._comparator_mass = np.bincount(world.comparator, world.law, len(world.reveals))
+    def __init__(self, view: EnvironmentView, parameters: EpochParameters) -> None:
+        epochs = -(-view.horizon // parameters.epoch_length) - 1
+        self._view = view
+        self._arms = view.environment.problem.arms
+        self._every = np.arange(view.nu.size)
+        self._comparator_mass = np.bincount(view.comparator, view.nu, self._arms)
         self.parts = np.zeros((epochs, len(Parts._fields)))
         self.warm_up = self.pseudo_regret = self.realised_regret = 0.0
 
-    def enter(self, pair: Pair) -> None:
+    def add(self, pair: PlayedPair) -> None:
         """Add a pair to the sums of its epoch."""
-        rounds = [self._regret(pair.policy, losses) for losses in pair.losses]
+        rounds = [self._regret(pair.moment.q, losses) for losses in pair.losses]
         self.pseudo_regret += sum(one.regret for one in rounds)
-        for arm, context, losses in zip(pair.arms, pair.contexts, pair.losses, strict=True):
-            best = self._world.comparator[context]
-            self.realised_regret += losses[arm, context] - losses[best, context]
-        if pair.epoch.number == 1:
+        for arm, context, losses in zip(
+            pair.draws.arms, pair.draws.contexts, pair.losses, strict=True
+        ):
+            best = self._view.comparator[context]
+            self.realised_regret += losses[context, arm] - losses[context, best]
+        if pair.moment.epoch == 1:
             self.warm_up += sum(one.regret for one in rounds)
         else:
-            self.parts[pair.epoch.number - 2] += self._parts(pair, rounds[pair.loss_side])
+            self.parts[pair.moment.epoch - 2] += self._parts(pair, rounds[pair.draws.loss_side])
 
     def _regret(self, policy: Floats, losses: Floats) -> _Round:
-        law, comparator = self._world.law, self._world.comparator
-        best = law * losses[comparator, self._every]
-        played = (policy * losses) @ law
+        nu, comparator = self._view.nu, self._view.comparator
+        best = nu * losses[self._every, comparator]
+        played = nu @ (policy * losses)
         regret = float(played.sum() - best.sum())
-        by_arm = np.bincount(comparator, best, len(losses)).astype(np.float64, copy=False)
+        by_arm = np.bincount(comparator, best, self._arms).astype(np.float64, copy=False)
         return _Round(regret, played, by_arm)
 
-    def _parts(self, pair: Pair, selected: _Round) -> Parts:
+    def _parts(self, pair: PlayedPair, selected: _Round) -> Parts:
         """Return what the loss-estimation round contributes, from sums over contexts."""
-        law, epoch, losses = self._world.law, pair.epoch, pair.doubled
-        weighted = pair.weights * losses
-        learner, ideal, best = weighted @ law, (pair.ideal * losses) @ law, 2.0 * selected.best
-        mass = pair.weights @ law
+        nu, moment, losses = self._view.nu, pair.moment, pair.doubled
+        weights, population, correction = moment.p, moment.u, moment.correction
+        weighted = weights * losses
+        learner, ideal, best = nu @ weighted, nu @ (pair.ideal.p * losses), 2.0 * selected.best
 
-        pseudo, real = pair.observed / epoch.population, pair.observed / epoch.denominators
+        pseudo, real = pair.observed / population, pair.observed / moment.denominators
         bias_2 = (1.0 - pseudo) * (learner - best)
         bias_3 = (pseudo - real) * (ideal - best)
         bias_4 = (pseudo - real) * (learner - ideal)
-        bias_5 = float(epoch.correction @ (mass - self._comparator_mass))
-        squares = real**2 * ((weighted * losses) @ law)
+        bias_5 = float(correction @ (nu @ weights - self._comparator_mass))
+        squares = real**2 * (nu @ (weighted * losses))
         every_arm = Parts(
             regret=2.0 * selected.regret,
             bias_1=float((2.0 * selected.played - learner).sum()),
@@ -106,16 +109,15 @@ class Book:
             norm=squares.sum(),
             regular_norm=squares.sum(),
         )
-        special = epoch.special
+        special = moment.special
         if special is None:
             return every_arm
         # The special arm's own input is subtracted from every arm's: z in the paper.
-        shift = real[special] * losses[special] + epoch.correction[special]
-        crossed = real * (weighted @ (law * shift))
-        away = float(((1.0 - pair.weights[special]) * shift**2) @ law)
+        shift = real[special] * losses[:, special] + correction[special]
+        crossed = real * ((nu * shift) @ weighted)
+        away = float(nu @ ((1.0 - weights[:, special]) * shift**2))
         regular_norm = squares.sum() - squares[special]
-        share, population = self._comparator_mass[special], epoch.population[special]
-        ideal_mass = float(pair.ideal[special] @ law)
+        share = self._comparator_mass[special]
         return every_arm._replace(
             bias_2_regular=every_arm.bias_2_regular - bias_2[special],
             bias_2_special=bias_2[special],
@@ -123,8 +125,8 @@ class Book:
             bias_3_special=bias_3[special],
             bias_4_regular=every_arm.bias_4_regular - bias_4[special],
             bias_4_special=bias_4[special],
-            excess=max(0.0, mass[special] - share) / population,
-            ideal_excess=max(0.0, ideal_mass - share) / population,
+            excess=max(0.0, nu @ weights[:, special] - share) / population[special],
+            ideal_excess=max(0.0, nu @ pair.ideal.p[:, special] - share) / population[special],
             norm=regular_norm - 2.0 * (crossed.sum() - crossed[special]) + away,
             regular_norm=regular_norm,
             away_norm=away,
@@ -135,5 +137,5 @@ class _Round(NamedTuple):
     """One round, averaged over contexts."""
 
     regret: float
-    played: Floats  # (K,): what the policy loses by each arm
-    best: Floats  # (K,): what the comparator loses by each arm
+    played: Floats  # (K,): the policy's loss through each arm
+    best: Floats  # (K,): the comparator's loss through each arm

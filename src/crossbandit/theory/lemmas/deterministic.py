@@ -22,7 +22,7 @@ from crossbandit.theory.lemmas.search import (
     distribution,
     geometric,
 )
-from crossbandit.theory.statements import Effort, Outcome, Subject, statement
+from crossbandit.theory.statements import CheckResult, Effort, Subject, statement
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -120,7 +120,7 @@ def _graphs() -> list[FeedbackGraph]:
 
 
 @statement(40, "Lemma 4")
-def graph_inverse_holds(_subject: Subject, effort: Effort) -> Iterator[Outcome]:
+def graph_inverse_holds(_subject: Subject, effort: Effort) -> Iterator[CheckResult]:
     """The sum of inverse observation masses is at most 4 alpha log(4 K / (alpha epsilon))."""
     graphs = _graphs()
     yield bounded(
@@ -138,7 +138,7 @@ def _exponential_weights_at(arms: int, point: Floats) -> Sides:
 
 
 @statement(50, "Lemma 5")
-def exponential_weights_are_stable(_subject: Subject, effort: Effort) -> Iterator[Outcome]:
+def exponential_weights_are_stable(_subject: Subject, effort: Effort) -> Iterator[CheckResult]:
     """Reweighting by exp(z) moves a distribution by at most exp(z +- <x, |z|>)."""
     yield bounded(
         "Lemma 5 (exponential-weights stability)",
@@ -157,7 +157,7 @@ def _selector_at(arms: int, point: Floats, *, mass: bool) -> Sides:
 
 
 @statement(60, "Lemma 6")
-def selector_isolates_the_heavy_arm(_subject: Subject, effort: Effort) -> Iterator[Outcome]:
+def selector_isolates_the_heavy_arm(_subject: Subject, effort: Effort) -> Iterator[CheckResult]:
     """Every loopless arm but the selected one keeps a large observation probability."""
     for mass, claim in ((True, "m_e(a) <= 1/2 + epsilon"), (False, "w_e(a) >= 1/4 - epsilon/2")):
         yield bounded(
@@ -189,7 +189,7 @@ def _shifted_ftrl_at(arms: int, rounds: int, point: Floats) -> Sides:
 
 
 @statement(160, "Lemma 16")
-def shifted_ftrl_holds(_subject: Subject, effort: Effort) -> Iterator[Outcome]:
+def shifted_ftrl_holds(_subject: Subject, effort: Effort) -> Iterator[CheckResult]:
     """FTRL's regret is at most KL / eta + 2 eta times the local norms of shifted inputs."""
     yield bounded(
         "Lemma 16 (exponential potential)",

@@ -1,4 +1,4 @@
-"""Figures of decompositions over the horizon or the independence number: layers, and ratios."""
+"""Figures of decompositions over the horizon or the independence number."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from crossbandit.theory.statements import Figure, Series, Shape
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# The largest term first, so that it is at the bottom.
+# The largest term comes first, so that it is at the bottom.
 _NAMES = {
     "ftrl": "FTRL",
     "bias_1": "Bias 1",
@@ -33,19 +33,21 @@ _BOUNDED = {
 }
 
 
-def layers(title: str, axis: str, taken: Sequence[Decomposition]) -> Figure:
-    """Return the terms in layers, and the order of their sum, drawn through the first.
+def stacked_terms(title: str, axis: str, decompositions: Sequence[Decomposition]) -> Figure:
+    """Return the terms, stacked, and the order of their sum, drawn through the first point.
 
     `axis` is "T" or "alpha": where the decompositions differ.
     """
-    x = _places(axis, taken)
+    x = _x_values(axis, decompositions)
     series = []
     for term, label in _NAMES.items():
-        means = [SIGNS.get(term, 1.0) * mean_interval(one.values(term))[0] for one in taken]
-        halves = [mean_interval(one.values(term))[1] for one in taken]
+        means = [
+            SIGNS.get(term, 1.0) * mean_interval(one.values(term))[0] for one in decompositions
+        ]
+        halves = [mean_interval(one.values(term))[1] for one in decompositions]
         series.append(Series(name=label, x=x, y=tuple(means), half_widths=tuple(halves)))
-    scale = float(taken[0].values("regret").mean()) / taken[0].orders.total
-    order = tuple(scale * one.orders.total for one in taken)
+    scale = float(decompositions[0].values("regret").mean()) / decompositions[0].orders.total
+    order = tuple(scale * one.orders.total for one in decompositions)
     series.append(Series(name="predicted order", x=x, y=order, reference=True))
     return Figure(
         title=title,
@@ -56,12 +58,12 @@ def layers(title: str, axis: str, taken: Sequence[Decomposition]) -> Figure:
     )
 
 
-def ratios(title: str, axis: str, taken: Sequence[Decomposition]) -> Figure:
+def term_ratios(title: str, axis: str, decompositions: Sequence[Decomposition]) -> Figure:
     """Return each term over the order of its lemma: a constant that does not grow is the claim."""
-    x = _places(axis, taken)
+    x = _x_values(axis, decompositions)
     series = []
     for name, label in _BOUNDED.items():
-        summary = [(mean_interval(one.values(name)), one.order(name)) for one in taken]
+        summary = [(mean_interval(one.values(name)), one.order(name)) for one in decompositions]
         y = tuple(mean / order for (mean, _), order in summary)
         halves = tuple(half_width / order for (_, half_width), order in summary)
         series.append(Series(name=label, x=x, y=y, half_widths=halves))
@@ -74,8 +76,8 @@ def ratios(title: str, axis: str, taken: Sequence[Decomposition]) -> Figure:
     )
 
 
-def _places(axis: str, taken: Sequence[Decomposition]) -> tuple[float, ...]:
+def _x_values(axis: str, decompositions: Sequence[Decomposition]) -> tuple[float, ...]:
     if axis == "T":
-        return tuple(float(one.rounds[-1]) for one in taken)
-    graphs = [one.environment.problem.graph for one in taken]
+        return tuple(float(one.rounds[-1]) for one in decompositions)
+    graphs = [one.environment.problem.graph for one in decompositions]
     return tuple(float(graph.independence_number) for graph in graphs)

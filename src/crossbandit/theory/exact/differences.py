@@ -1,4 +1,4 @@
-"""Worst cases, kept while instances go by."""
+"""The largest difference between two sides that must be equal."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossbandit.theory.statements import Outcome
+from crossbandit.theory.statements import CheckResult
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from crossbandit.types import Floats
 
 ROUNDING = 1e-12
-"""What is an equality in the paper may differ by this much in floating point."""
+"""Two sides that are equal in the paper may differ by this much in floating point."""
 
 
 class Differences:
@@ -25,17 +25,17 @@ class Differences:
         self.instances = 0
         self.worst = 0.0
 
-    def see(self, left: Any, right: Any) -> None:
+    def compare(self, left: Any, right: Any) -> None:
         """Compare two numbers, or two arrays of the same shape, number by number."""
         gaps = np.abs(np.asarray(left, dtype=np.float64) - np.asarray(right, dtype=np.float64))
         self.instances += gaps.size
         largest = float(gaps.max())
-        # A side that is not a number agrees with nothing.
+        # NaN is equal to nothing.
         self.worst = max(self.worst, np.inf if np.isnan(largest) else largest)
 
-    def outcome(self, statement: str, checked: str, note: str = "") -> Outcome:
-        """Return the line that says so."""
-        return Outcome(
+    def result(self, statement: str, checked: str, note: str = "") -> CheckResult:
+        """Return the line of the report."""
+        return CheckResult(
             statement=statement,
             checked=checked,
             instances=self.instances,

@@ -1,4 +1,4 @@
-"""Proposition 2: Algorithm 1, for a known law of the contexts."""
+"""Proposition 2: Algorithm 1, for a known context distribution."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from crossbandit.environments import paper_benchmark
 from crossbandit.graphs import FeedbackGraph, loopless_clique, paper_ring, threshold
 from crossbandit.problem import Problem
 from crossbandit.simulation import simulate_many
-from crossbandit.theory.exact.definition import mixed, softmax
+from crossbandit.theory.definition import mixed, softmax
+from crossbandit.theory.exact.differences import Differences
 from crossbandit.theory.exact.driving import act, cumulative, fork
 from crossbandit.theory.exact.enumeration import inside
-from crossbandit.theory.exact.tally import Differences
 from crossbandit.theory.lemmas.search import Case, Point, Sides, bounded
 from crossbandit.theory.lemmas.stable_epoch import StableEpoch, coordinates, epoch_at
-from crossbandit.theory.statements import Effort, Outcome, Subject, statement
+from crossbandit.theory.statements import CheckResult, Effort, Subject, statement
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,20 +36,20 @@ _CONTEXTS = 50
 
 
 @statement(20, "Proposition 2", "Equation 1", "Algorithm 1", "Section 3.1: mean of lhat")
-def warm_up_is_algorithm_1(_subject: Subject, effort: Effort) -> Iterator[Outcome]:
+def learner_is_algorithm_1(_subject: Subject, effort: Effort) -> Iterator[CheckResult]:
     """Policies and means of Algorithm 1, over all arms and contexts of a few rounds."""
     played, mean, observed = Differences(), Differences(), Differences()
     for graph, seed in product(_GRAPHS, range(20 if effort is Effort.QUICK else 200)):
         _follow(graph, seed, played, mean, observed)
-    yield played.outcome(
+    yield played.result(
         "Algorithm 1 (FTRL, r = (1 - rho) p + rho / K)",
         "the policy of every context, against the definition",
     )
-    yield mean.outcome(
+    yield mean.result(
         "Section 3.1 (mean of lhat + b)",
         "mean over all contexts and arms of what FTRL is fed, against l w / (w + gamma) + b",
     )
-    yield observed.outcome(
+    yield observed.result(
         "Section 3.1 (w_t(a) = 1 - m_t(a) without self-loop)", "both sides of the identity"
     )
 
@@ -67,10 +67,10 @@ def _follow(
         losses = rng.random((_NU.size, graph.arms))
         r = mixed(softmax(-_ETA * fed), _RHO)
         m, w = _NU @ r, _NU @ r @ graph.adjacency
-        played.see([learner.policy(c) for c in range(_NU.size)], r)
+        played.compare([learner.policy(c) for c in range(_NU.size)], r)
         correction = np.zeros(graph.arms)
         if loopless:
-            observed.see(w[loopless], 1 - m[loopless])
+            observed.compare(w[loopless], 1 - m[loopless])
             special = max(loopless, key=lambda a: (m[a], -a))
             correction[special] = _BETA / (w[special] + _GAMMA)
         total = np.zeros_like(fed)
@@ -79,14 +79,14 @@ def _follow(
             decision = act(branch, c, inside(r[c], a))
             branch.learn(decision, losses.T[list(decision.revealed)])
             total += _NU[c] * r[c, a] * (cumulative(branch) - cumulative(learner))
-        mean.see(total, losses * w / (w + _GAMMA) + correction)
+        mean.compare(total, losses * w / (w + _GAMMA) + correction)
         c = int(rng.integers(_NU.size))
         decision = act(learner, c, rng.random())
         learner.learn(decision, losses.T[list(decision.revealed)])
         fed = fed + losses * graph.adjacency[decision.arm] / (w + _GAMMA) + correction
 
 
-def warm_up_graph_sum(epoch: StableEpoch, graph: FeedbackGraph, reveals: Floats) -> Sides:
+def graph_sum_of_algorithm_1(epoch: StableEpoch, graph: FeedbackGraph, reveals: Floats) -> Sides:
     """Section 3.1: sum of pbar / u over all arms but j; j the heaviest arm without self-loop.
 
     Every other arm without self-loop has m <= 1/2, and so w >= 1/2.
@@ -103,13 +103,13 @@ def _graph_sum_case(graph: FeedbackGraph) -> Case:
     reveals = graph.adjacency.astype(np.float64)
 
     def sides(point: Floats) -> Sides:
-        return warm_up_graph_sum(epoch_at(graph.arms, Point(point)), graph, reveals)
+        return graph_sum_of_algorithm_1(epoch_at(graph.arms, Point(point)), graph, reveals)
 
     return Case(coordinates(graph.arms), sides)
 
 
 @statement(21, "Proposition 2: graph sum and bound")
-def warm_up_has_its_bound(_subject: Subject, effort: Effort) -> Iterator[Outcome]:
+def algorithm_1_has_its_bound(_subject: Subject, effort: Effort) -> Iterator[CheckResult]:
     """The graph sum of the sketch, and regret of real runs against the bound that it ends with."""
     graphs = [threshold(4), loopless_clique(3), paper_ring(5, radius=1)]
     yield bounded(
@@ -120,7 +120,7 @@ def warm_up_has_its_bound(_subject: Subject, effort: Effort) -> Iterator[Outcome
         note="A_G = 4 alpha log(4 K^2 / (alpha rho)) / (1 - rho) + 2.",
     )
     ratios = [_regret_ratio(horizon, alpha) for horizon in _HORIZONS[effort] for alpha in (1, 4)]
-    yield Outcome(
+    yield CheckResult(
         statement="Proposition 2 (regret of Algorithm 1)",
         checked="mean regret over rho T + log K / eta + (eta + gamma) alpha T + beta T",
         instances=len(ratios) * len(_SEEDS),

@@ -1,4 +1,4 @@
-"""An environment as the analysis sees it: the true law, and all losses in all contexts."""
+"""An environment as the analysis sees it: the context distribution, and all losses."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from crossbandit.losses import LossForm
     from crossbandit.types import Floats, Integers
 
-
 _KEPT = 2  # rounds: a pair
 
 
@@ -24,19 +23,17 @@ class Losses(NamedTuple):
     """The losses of all arms in one round."""
 
     rows: Floats  # (K, columns), as a learner is given them
-    by_context: Floats  # (K, M)
+    table: Floats  # (M, K)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class World:
+class EnvironmentView:
     """What no learner is told."""
 
     environment: Environment
     horizon: int
-    law: Floats  # nu, (M,)
-    reveals: Floats  # (K, K): 1 where playing the row's arm reveals the column's
-    loopless: tuple[int, ...]
-    comparator: Integers  # pi, (M,)
+    nu: Floats  # (M,): the context distribution
+    comparator: Integers  # (M,): pi
     _recent: dict[int, Losses] = field(default_factory=dict, repr=False)
 
     def losses(self, round_: int) -> Losses:
@@ -51,21 +48,19 @@ class World:
         return known
 
 
-def world_of(owner: str, environment: Environment) -> World:
-    """Look at an environment, which must have a list of contexts."""
+def view_environment(owner: str, environment: Environment) -> EnvironmentView:
+    """Return the view of an environment, which must have a list of contexts."""
     if not isinstance(environment, Environment):
         expected = "an Environment: something with problem, context_distribution and losses"
         reject(owner, "environment", expected, environment)
-    problem, law = environment.problem, environment.context_distribution.probabilities
-    if law is None or problem.contexts is None:
+    nu = environment.context_distribution.probabilities
+    if nu is None or environment.problem.contexts is None:
         expected = "an Environment with a list of contexts, each with its probability"
-        reject(owner, "environment", expected, verbatim("contexts without end"))
-    return World(
+        reject(owner, "environment", expected, verbatim("continuous contexts"))
+    return EnvironmentView(
         environment=environment,
         horizon=horizon_of(environment),
-        law=law,
-        reveals=problem.graph.adjacency.astype(np.float64),
-        loopless=problem.graph.arms_without_self_loop,
+        nu=nu,
         comparator=_comparator(environment),
     )
 
@@ -76,12 +71,13 @@ def _comparator(environment: Environment) -> Integers:
     form = environment.problem.form
     every = range(horizon_of(environment))
     totals = sum(_in_all_contexts(form, environment.losses(t)) for t in every)
-    best: Integers = np.argmin(totals, axis=0)
+    best: Integers = np.argmin(totals, axis=1)
     return best
 
 
 def _in_all_contexts(form: LossForm, rows: Floats) -> Floats:
+    """Return the losses of a round as a table (M, K)."""
     if isinstance(form, LinearForm) and form.table is not None:
-        read: Floats = np.einsum("caf,af->ac", form.table, rows)
+        read: Floats = np.einsum("caf,af->ca", form.table, rows)
         return read
-    return rows
+    return rows.T

@@ -1,0 +1,118 @@
+"""Runs of the learner under test, with the definition of Algorithm 2 computed beside it.
+
+The learner is driven through `act` and `learn`. The definition gets the same contexts, losses and
+uniform numbers. Besides what the learner computes, it has the population quantities and the ideal
+trajectory, which no learner can know. Every probability that the learner shows must agree with the
+definition, so a wrong learner fails at its first deviation.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from crossbandit.errors import CheckFailedError
+from crossbandit.streams import fixed, stream
+from crossbandit.theory.definition import Definition, Moment, PairDraws, drawn_arm
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from crossbandit.algorithms import CrossGraph, Decision, Learner
+    from crossbandit.streams import Seed
+    from crossbandit.theory.runs.environment_view import EnvironmentView
+    from crossbandit.types import Floats
+
+TOLERANCE = 1e-9  # of a probability: both sides round differently, and sums are long
+_PANEL = 16  # contexts whose whole policy is compared at the beginning of each epoch
+
+
+class PlayedPair(NamedTuple):
+    """Two rounds that were played from one policy."""
+
+    first: int  # the first of the two rounds
+    moment: Moment  # Algorithm 2 before the pair
+    ideal: Moment  # the same on the ideal trajectory, which has u_e in place of W_e
+    draws: PairDraws
+    losses: Floats  # (2, M, K)
+
+    @property
+    def observed(self) -> Floats:
+        """I_{t,a}: 1 for the arms whose losses are seen and kept, else 0; (K,)."""
+        return self.moment.observed(self.draws)
+
+    @property
+    def doubled(self) -> Floats:
+        """Twice the losses of the loss-estimation round, as in the analysis: (M, K)."""
+        result: Floats = 2.0 * self.losses[self.draws.loss_side]
+        return result
+
+
+def follow_all(
+    algorithm: CrossGraph, view: EnvironmentView, seeds: Sequence[Seed]
+) -> Iterator[tuple[PlayedPair, ...]]:
+    """Yield the same pair of all seeds at a time: the runs share the losses of its rounds."""
+    return zip(*(follow(algorithm, view, seed) for seed in seeds), strict=True)
+
+
+def follow(algorithm: CrossGraph, view: EnvironmentView, seed: Seed) -> Iterator[PlayedPair]:
+    """Play `algorithm` to the horizon and yield every pair; an odd last round is left out.
+
+    Raises CheckFailedError as soon as the learner departs from Algorithm 2.
+    """
+    root = fixed(seed)
+    problem = view.environment.problem
+    learner = algorithm.start(problem, seed=root)
+    contexts = view.environment.context_distribution.draw(stream(root, "contexts"), view.horizon)
+    uniforms = stream(root, "learner").random(2 * view.horizon)  # four per pair of rounds
+    moment = Definition(problem.graph, view.nu, algorithm.parameters(problem)).first()
+    ideal = moment
+    for first in range(0, view.horizon - 1, 2):
+        if moment.pair == 0:
+            ideal = moment.ideal()
+            _compare_policies(learner, moment.q, first)
+        arms, tables = [], []
+        for i in range(2):
+            context = int(contexts[first + i])
+            rows, table = view.losses(first + i)
+            decision = learner.act(context)
+            arms.append(_expected_arm(decision, moment.q[context], uniforms[2 * first + i]))
+            learner.learn(decision, rows[list(decision.revealed)])
+            tables.append(table)
+        split, coin = uniforms[2 * first + 2 : 2 * first + 4]
+        side = 0 if split < 0.5 else 1
+        both = (int(contexts[first]), int(contexts[first + 1]))
+        kept = bool(coin < moment.retention(both[side], arms[side]))
+        draws = PairDraws(both, (arms[0], arms[1]), side, kept)
+        pair = PlayedPair(first, moment, ideal, draws, np.array(tables))
+        yield pair
+        moment, ideal = moment.after(draws, pair.losses), ideal.after(draws, pair.losses)
+
+
+def _expected_arm(decision: Decision, policy: Floats, uniform: float) -> int:
+    """Return the arm that Algorithm 2 draws; raise if the decision differs from it."""
+    expected = drawn_arm(policy, uniform)
+    same = decision.arm == expected
+    if not (same and abs(decision.probability - policy[expected]) <= TOLERANCE):
+        raise CheckFailedError(
+            f"In round {decision.round}, context {decision.context}, the learner played arm "
+            f"{decision.arm} with probability {decision.probability:.12g}. Algorithm 2 plays arm "
+            f"{expected} with probability {policy[expected]:.12g}."
+        )
+    return expected
+
+
+def _compare_policies(learner: Learner, policy: Floats, first: int) -> None:
+    """Compare whole policies in some contexts, other ones in each epoch."""
+    contexts = len(policy)
+    for context in {(first + i * max(1, contexts // _PANEL)) % contexts for i in range(_PANEL)}:
+        shown = learner.policy(context)
+        gaps = np.abs(shown - policy[context])
+        if not gaps.max() <= TOLERANCE:
+            arm = int(gaps.argmax())
+            raise CheckFailedError(
+                f"Before round {first}, the learner would play arm {arm} in context {context} with "
+                f"probability {shown[arm]:.12g}. Algorithm 2 plays it with probability "
+                f"{policy[context, arm]:.12g}."
+            )

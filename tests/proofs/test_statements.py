@@ -1,0 +1,109 @@
+"""What the library says about the proofs: the theorems exist, and the bound is theirs."""
+
+import math
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+from crossbandit.algorithms.regret_bound import best_parameters, bound2, smallest_bound
+from crossbandit.kernels.epochs import EpochParameters
+from crossbandit.theory import proofs
+from crossbandit.theory.proofs import Proof, proofs_of
+from tests.proofs.extraction import PROOFS
+
+NAMED = sorted({proof for found in proofs._PROOFS.values() for proof in found})
+
+
+@pytest.mark.parametrize("proof", NAMED, ids=str)
+def test_every_named_theorem_exists(proof: Proof) -> None:
+    text = (PROOFS / proof.file).read_text(encoding="utf-8")
+    assert re.search(
+        rf"^(Theorem|Lemma|Corollary) {re.escape(proof.theorem)}\b", text, re.MULTILINE
+    )
+
+
+def test_a_statement_finds_its_own_theorems_only() -> None:
+    assert [one.theorem for one in proofs_of("Proposition 2 (graph sum)")] == ["proposition2"]
+    assert proofs_of("Lemma 1") == ()
+    assert proofs_of("Theorem 1, in T (experiment's rule)") == ()
+    assert all(one.theorem.startswith("lemma5") for one in proofs_of("Lemma 5 (stability)"))
+    assert all("15" in one.theorem for one in proofs_of("Lemma 15 (cancellation)"))
+
+
+def definition(name: str) -> str:
+    """Return the right side of a definition of Statement.v as a Python expression."""
+    text = (PROOFS / "Statement.v").read_text(encoding="utf-8")
+    found = re.search(rf"Definition {name}\b.*?:=(.*?)\.\n(?=Definition|End|\n)", text, re.DOTALL)
+    assert found is not None, f"Statement.v has no definition of {name}."
+    body = " ".join(found[1].split())
+    body = re.sub(r"let (\w+) := (.*?) in (.*)", r"(lambda \1: \3)(\2)", body)
+    body = body.replace("INR (alpha G)", "alpha").replace("^", "**")
+    body = re.sub(r"Rmin K (\(.*\))", r"min(K, \1)", body)
+    body = re.sub(r"\b(kappa|pair_cost) n iota\b", r"\1(n, iota)", body)
+    return re.sub(r"\b(ln|exp|INR) (\w+)", r"\1(\2)", body)
+
+
+def coq_bound2(arms: int, alpha: int, horizon: int, given: EpochParameters, iota: float) -> float:
+    """Evaluate bound2 as Statement.v has it."""
+    eta, gamma, rho, beta, length = given
+    n, m = length // 2, math.ceil(horizon / length) - 1
+    names: dict[str, Any] = {
+        "K": arms,
+        "alpha": alpha,
+        "eta": eta,
+        "gamma": gamma,
+        "rho": rho,
+        "beta": beta,
+        "n": n,
+        "m": m,
+        "iota": iota,
+        "ln": math.log,
+        "exp": math.exp,
+        "INR": float,
+    }
+    names["graph_sum"] = eval(definition("graph_sum"), names)  # noqa: S307
+    for function in ("kappa", "pair_cost"):
+        value = eval(definition(function), names)  # noqa: S307
+        names[function] = lambda *_, value=value: value
+    return float(eval(definition("bound2"), names))  # noqa: S307
+
+
+@pytest.mark.parametrize("seed", range(50))
+def test_the_bound_is_the_one_of_the_theorem(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    arms = int(rng.integers(2, 200))
+    alpha = int(rng.integers(1, arms + 1))
+    pairs = int(rng.integers(100, 10_000))
+    gamma, rho = rng.uniform(0.001, 0.5, size=2).tolist()
+    given = EpochParameters(
+        rng.uniform(1e-6, 1e-4), gamma, rho, gamma * rng.uniform(4, 8), 2 * pairs
+    )
+    horizon, iota = int(rng.integers(2 * pairs, 10**7)), rng.uniform(1, 30)
+    expected = coq_bound2(arms, alpha, horizon, given, iota)
+    assert bound2(arms, alpha, horizon, given, iota) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("horizon", "arms", "alpha", "expected"),
+    [
+        (10**5, 2, 1, 80_360.19),
+        (10**6, 2, 1, 285_281.86),
+        (10**8, 9, 4, 13_912_378.90),
+    ],
+)
+def test_the_bound_has_the_values_in_the_proofs_readme(
+    horizon: int, arms: int, alpha: int, expected: float
+) -> None:
+    """At the parameters of Theorem 1, which `proved` improves on."""
+    iota = math.log(2 * arms * horizon)
+    pairs = math.floor(3 / 8 * iota * math.sqrt(alpha * horizon / (1 + math.log(arms)))) + 1
+    gamma = iota / (2 * pairs)
+    closed_form = EpochParameters(1 / (64 * pairs), gamma, gamma, 4 * gamma, 2 * pairs)
+    assert bound2(arms, alpha, horizon, closed_form, iota) == pytest.approx(expected, rel=1e-6)
+    assert smallest_bound(arms, alpha, horizon, closed_form) <= expected * (1 + 1e-6)
+    best = best_parameters(arms, alpha, horizon)
+    assert smallest_bound(arms, alpha, horizon, best) < 0.85 * expected
+    rate = math.sqrt(alpha * horizon * (1 + math.log(arms))) * math.log(2 * arms * horizon)
+    assert expected < 48 * rate
