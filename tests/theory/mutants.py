@@ -33,7 +33,6 @@ def install(mistake: Mistake, folder: Path, monkeypatch: pytest.MonkeyPatch) -> 
     The subject's class is new, so that nothing remembered about another one is taken for its own.
     """
     monkeypatch.setattr(epoch_learner, "epochs", changed_kernel(mistake, folder, (_PLAINLY,)))
-    monkeypatch.setattr(epoch_learner, "resolved", _as_it_is)
     monkeypatch.setattr(epoch_learner, "empty_state", _roomy(epoch_learner.empty_state))
     wrong: type[CrossGraph] = type("Mutant", (CrossGraph,), {})
     return wrong()
@@ -42,7 +41,7 @@ def install(mistake: Mistake, folder: Path, monkeypatch: pytest.MonkeyPatch) -> 
 def install_in_loop(mistake: Mistake, folder: Path, monkeypatch: pytest.MonkeyPatch) -> CrossGraph:
     """Let simulations run the changed loop, compiled; `act` and `learn` keep the right kernel."""
     wrong_loop = changed_kernel(mistake, folder).simulate
-    monkeypatch.setattr(epoch_learner.epochs, "simulate", wrong_loop)
+    monkeypatch.setattr(epochs, "simulate", wrong_loop)
     wrong: type[CrossGraph] = type("LoopMutant", (CrossGraph,), {})
     return wrong()
 
