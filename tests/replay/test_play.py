@@ -259,7 +259,7 @@ def test_an_algorithm_that_cannot_is_left_out_or_refused(log: Path) -> None:
     assert any("cross-graph cannot play this log" in note for note in short.notes)
     with pytest.raises(InvalidInputError, match="at least"):
         replay(log, seeds=1, limit=3, algorithms=["cross-graph"])
-    for name, why in (("obpc-graph", "vectors without end"), ("cross-graph-known", "the law")):
+    for name, why in (("obpc-graph", "continuous contexts"), ("cross-graph-known", "the law")):
         with pytest.raises(InvalidInputError, match=why) as refused:
             replay(log, algorithms=[name])
         able = str(refused.value).partition("Algorithms that can: ")[2].rstrip(".").split(", ")
