@@ -144,7 +144,7 @@ def _table(results: Sequence[CheckResult]) -> Table:
     table.add_column("checked", ratio=6)
     table.add_column("instances", justify="right", no_wrap=True)
     table.add_column("worst case", ratio=4)
-    table.add_column("machine-checked", ratio=3, min_width=24, overflow="fold")
+    table.add_column("machine-checked", no_wrap=True)
     table.add_column("verdict", no_wrap=True)
     for result in results:
         table.add_row(
