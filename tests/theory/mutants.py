@@ -42,7 +42,7 @@ def install(mistake: Mistake, folder: Path, monkeypatch: pytest.MonkeyPatch) -> 
 def install_in_loop(mistake: Mistake, folder: Path, monkeypatch: pytest.MonkeyPatch) -> CrossGraph:
     """Let simulations run the changed loop, compiled; `act` and `learn` keep the right kernel."""
     wrong_loop = changed_kernel(mistake, folder).simulate
-    monkeypatch.setattr(epoch_learner.epochs, "simulate", wrong_loop)
+    monkeypatch.setattr(epochs, "simulate", wrong_loop)
     wrong: type[CrossGraph] = type("LoopMutant", (CrossGraph,), {})
     return wrong()
 

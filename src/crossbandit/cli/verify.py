@@ -110,7 +110,8 @@ def _print(results: Sequence[CheckResult], paths: Sequence[Path], *, quiet: bool
     bounds = [result for result in results if result.statement == PROVED_BOUND]
     _print_notes(console, "The bound that is machine-checked, as a number:", bounds)
     say(f"\n{tally(results)}")
-    say(_machine_checked(results))
+    checked = sum(bool(result.proofs) for result in results)
+    say(f"Machine-checked in proofs/: {checked} of {len(results)} lines.")
     say_paths(paths)
 
 
@@ -127,13 +128,6 @@ def _verdict(result: CheckResult) -> str:
     if not result.passed:
         return "[bold red]failed[/]"
     return "[green]passed[/]" if result.as_written else "[yellow]corrected[/]"
-
-
-def _machine_checked(results: Sequence[CheckResult]) -> str:
-    proofs = [result.proofs for result in results]
-    theorems = {proof for found in proofs for proof in found}
-    lines = sum(bool(found) for found in proofs)
-    return f"Machine-checked in proofs/: {lines} of {len(results)} lines, {len(theorems)} theorems."
 
 
 def _table(results: Sequence[CheckResult]) -> Table:
