@@ -92,7 +92,7 @@ PARAMETERS: list[tuple[type[Algorithm], str, list[Any], str]] = [
         CrossGraph,
         "tuning",
         ["best", "", 1, None, ["theorem"]],
-        "one of 'experiment', 'theorem'. Got",
+        "one of 'experiment', 'theorem', 'proved'. Got",
     ),
 ]
 

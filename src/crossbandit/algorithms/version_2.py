@@ -23,7 +23,7 @@ _SPLIT = {
     ("state.counters", 1): ("round",),
     ("state.counters", 2): ("round", "reference"),
     ("state.counters", 5): ("round", "epoch", "special", "pair_offset", "pair_restricted"),
-    ("state.numbers", 6): ("count", "gap", "least", "largest", "lost", "lost_weight"),
+    ("state.numbers", 6): ("counted", "gap", "least", "largest", "lost", "lost_weight"),
 }
 
 # Weights were computed from these when they were needed.

@@ -110,7 +110,8 @@ def _print(results: Sequence[CheckResult], paths: Sequence[Path], *, quiet: bool
     bounds = [result for result in results if result.statement == PROVED_BOUND]
     _print_notes(console, "The bound that is machine-checked, as a number:", bounds)
     say(f"\n{tally(results)}")
-    say(_machine_checked(results))
+    checked = sum(bool(result.proofs) for result in results)
+    say(f"Machine-checked in proofs/: {checked} of {len(results)} lines.")
     say_paths(paths)
 
 
@@ -129,13 +130,6 @@ def _verdict(result: CheckResult) -> str:
     return "[green]passed[/]" if result.as_written else "[yellow]corrected[/]"
 
 
-def _machine_checked(results: Sequence[CheckResult]) -> str:
-    proofs = [result.proofs for result in results]
-    theorems = {proof for found in proofs for proof in found}
-    lines = sum(bool(found) for found in proofs)
-    return f"Machine-checked in proofs/: {lines} of {len(results)} lines, {len(theorems)} theorems."
-
-
 def _table(results: Sequence[CheckResult]) -> Table:
     table = Table(
         title="The paper's statements", title_justify="left", title_style="bold", expand=True
@@ -144,7 +138,7 @@ def _table(results: Sequence[CheckResult]) -> Table:
     table.add_column("checked", ratio=6)
     table.add_column("instances", justify="right", no_wrap=True)
     table.add_column("worst case", ratio=4)
-    table.add_column("machine-checked", ratio=3, overflow="fold")
+    table.add_column("machine-checked", no_wrap=True)
     table.add_column("verdict", no_wrap=True)
     for result in results:
         table.add_row(
@@ -152,7 +146,7 @@ def _table(results: Sequence[CheckResult]) -> Table:
             f"[dim]{escape(result.checked)}[/]",
             f"{result.instances:,}",
             escape(result.worst),
-            escape("\n".join(f"{proof.file} {proof.theorem}" for proof in result.proofs) or "no"),
+            escape("\n".join(f"{proof.file}\n{proof.theorem}" for proof in result.proofs) or "no"),
             _verdict(result),
         )
     return table
