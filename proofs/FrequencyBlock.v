@@ -1,0 +1,45 @@
+(* Deferred frequency block: within an epoch the frequency contexts only enter the accumulator, so
+   they may be drawn after everything else (D_e independent of G_e, without sigma-fields). *)
+From Crossbandit Require Import FiniteSums Ftrl Concentration.
+Set Implicit Arguments.
+Unset Strict Implicit.
+Unset Printing Implicit Defensive.
+Open Scope R_scope.
+
+Section Defer.
+Variables (C I : finType) (nu : C -> R) (wl : I -> R) (X Y : Type).
+Variables (add : X -> C -> X) (step : Y -> I -> Y) (cost : Y -> R) (Vend : X -> Y -> R).
+Hypothesis dnu : dist nu.
+Hypothesis dwl : dist wl.
+
+(* as the algorithm draws: frequency context and loss side, pair after pair *)
+Fixpoint run (i : nat) (x : X) (y : Y) : R :=
+  if i is i'.+1 then cost y + \rsum_c (nu c * \rsum_l (wl l * run i' (add x c) (step y l)))
+  else Vend x y.
+(* the loss side alone, for a frequency block that is known from the start *)
+Fixpoint ideal (i : nat) (x : X) (y : Y) : R :=
+  if i is i'.+1 then cost y + \rsum_l (wl l * ideal i' x (step y l)) else Vend x y.
+
+Lemma Ei_rsum n (f : I -> seq C -> R) :
+  Ei nu n (fun s => \rsum_l (wl l * f l s)) = \rsum_l (wl l * Ei nu n (f l)).
+Proof.
+elim: n f => [|n IH] f //=.
+rewrite (rsum_eqr (G := fun c => \rsum_l (wl l * (nu c * Ei nu n (fun s => f l (c :: s)))))).
+  by rewrite rsum_exchange; apply: rsum_eqr => l _; rewrite -rsum_mull.
+move=> c _; rewrite (IH (fun l s => f l (c :: s))) rsum_mull.
+by apply: rsum_eqr => l _; ring.
+Qed.
+
+Theorem defer i x y : run i x y = Ei nu i (fun s => ideal i (foldl add x s) y).
+Proof.
+elim: i x y => [|i IH] x y //=.
+have -> : \rsum_c (nu c * \rsum_l (wl l * run i (add x c) (step y l)))
+  = \rsum_c (nu c * Ei nu i (fun s => \rsum_l (wl l * ideal i (foldl add (add x c) s) (step y l)))).
+  apply: rsum_eqr => c _; congr Rmult.
+  by rewrite (Ei_rsum i (fun l s => ideal i (foldl add (add x c) s) (step y l)));
+     apply: rsum_eqr => l _; rewrite IH.
+rewrite [cost y in LHS](dist_const _ dnu) -rsum_split; apply: rsum_eqr => c _.
+rewrite -Rmult_plus_distr_l; congr Rmult.
+by rewrite (Ei_add nu i (fun=> cost y)) Ei_const.
+Qed.
+End Defer.

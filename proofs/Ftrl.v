@@ -1,0 +1,246 @@
+(* Shifted negative-entropy FTRL (lem:ftrl-shift), pathwise, for any finite set of arms. *)
+From Crossbandit Require Import FiniteSums.
+Set Implicit Arguments.
+Unset Strict Implicit.
+Unset Printing Implicit Defensive.
+Open Scope R_scope.
+
+Lemma ln_le_sub1 x : 0 < x -> ln x <= x - 1.
+Proof.
+move=> x0; have h := exp_ineq1_le (ln x); rewrite exp_ln // in h; lra.
+Qed.
+
+Lemma exp_chord d : 0 <= d <= 1 -> exp d <= 1 + d * (exp 1 - 1).
+Proof.
+move=> hd; have e0 := exp_pos d.
+have h0 : exp d * (1 - d) <= 1.
+  have h := exp_ineq1_le (- d); have : exp d * exp (- d) = 1 by rewrite -exp_plus -exp_0; congr exp; ring.
+  by nra.
+have h1 : exp d * (2 - d) <= exp 1.
+  have h := exp_ineq1_le (1 - d); have : exp d * exp (1 - d) = exp 1 by rewrite -exp_plus; congr exp; ring.
+  by nra.
+by nra.
+Qed.
+
+Lemma exp1_ub : exp 1 <= 11 / 4.
+Proof.
+have h : exp (/ 64) <= 64 / 63.
+  have := exp_ineq1_le (- / 64); have := exp_pos (/ 64).
+  have : exp (/ 64) * exp (- / 64) = 1 by rewrite -exp_plus -exp_0; congr exp; lra.
+  by nra.
+have sq x b : exp x <= b -> exp (2 * x) <= b * b.
+  by move=> hb; have := exp_pos x; rewrite (_ : 2 * x = x + x); [rewrite exp_plus; nra | ring].
+do 6 move/sq: h => h.
+by rewrite (_ : 1 = 2 * (2 * (2 * (2 * (2 * (2 * / 64)))))); lra.
+Qed.
+
+Lemma exp_quad x : -3 <= x -> exp (- x) <= 1 - x + 2 * x ^ 2.
+Proof.
+move=> hx; case: (Rle_dec 0 x) => x0.
+  have h := exp_ineq1_le x; have e0 := exp_pos (- x).
+  have e1 : exp (- x) * exp x = 1 by rewrite -exp_plus -(exp_0); congr exp; ring.
+  suff : exp (- x) * (1 + x) <= (1 - x + 2 * x ^ 2) * (1 + x) by nra.
+  have : exp (- x) * (1 + x) <= 1 by nra.
+  by nra.
+pose w := - x; rewrite -/w (_ : x = - w); last by rewrite /w; ring.
+have w0 : 0 <= w by rewrite /w; lra.
+have w3 : w <= 3 by rewrite /w; lra.
+case: (Rle_dec w 1) => w1; last first.
+  have e1 := exp1_ub; have e0 := exp_pos 1; have {}w1 : 1 <= w by lra.
+  clearbody w; clear -w1 w3 e1 e0.
+  have chord d : 0 <= d <= 1 -> exp d <= 1 + 7 / 4 * d by move=> hd; have := exp_chord hd; nra.
+  case: (Rle_dec w 2) => w2.
+    have h : exp (w - 1) <= 1 + 7 / 4 * (w - 1) by apply: chord; lra.
+    have p0 := exp_pos (w - 1).
+    have -> : exp w = exp 1 * exp (w - 1) by rewrite -!exp_plus; congr exp; ring.
+    by nra.
+  have h : exp (w - 2) <= 1 + 7 / 4 * (w - 2) by apply: chord; lra.
+  have p0 := exp_pos (w - 2).
+  have -> : exp w = exp 1 * (exp 1 * exp (w - 2)) by rewrite -!exp_plus; congr exp; ring.
+  have h2 : exp 1 * exp 1 <= 121 / 16 by nra.
+  have h3 : exp 1 * exp 1 * exp (w - 2) <= 121 / 16 * (1 + 7 / 4 * (w - 2)).
+    by apply: Rmult_le_compat => //; nra.
+  by nra.
+clearbody w; clear -w0 w1.
+have h := exp_ineq1_le (- (w / 2)); have e0 := exp_pos (w / 2).
+have e1 : exp (w / 2) * exp (- (w / 2)) = 1 by rewrite -exp_plus -exp_0; congr exp; ring.
+have e2 : exp w = exp (w / 2) * exp (w / 2) by rewrite -exp_plus; congr exp; field.
+have h2 : exp (w / 2) * (1 - w / 2) <= 1 by nra.
+have h3 : exp w * (1 - w / 2) ^ 2 <= 1.
+  have q0 : 0 <= exp (w / 2) * (1 - w / 2) by apply: Rmult_le_pos; lra.
+  have -> : exp w * (1 - w / 2) ^ 2 = (exp (w / 2) * (1 - w / 2)) ^ 2 by rewrite e2; ring.
+  by nra.
+have h4 : 1 <= (1 + w + 2 * w ^ 2) * (1 - w / 2) ^ 2.
+  have r0 : 0 <= 2 * w ^ 2 - 7 * w + 5 by nra.
+  have := Rmult_le_pos _ _ (pow2_ge_0 w) r0.
+  by lra.
+have h5 : 0 < (1 - w / 2) ^ 2 by nra.
+by nra.
+Qed.
+
+Section Ftrl.
+Variable A : finType.
+Variable a0 : A.
+Variable eta : R.
+Hypothesis eta0 : 0 < eta.
+
+Definition wexp (c : A -> R) (a : A) := exp (- eta * c a).
+Definition norm (c : A -> R) := \rsum_a wexp c a.
+(* the FTRL iterate: softmax of the cumulative input *)
+Local Notation softmax := (@softmax A eta).
+Lemma softmaxE (c : A -> R) a : softmax c a = wexp c a / norm c. Proof. by []. Qed.
+
+Lemma norm_gt0 c : 0 < norm c.
+Proof. by apply: (rsum_gt0 (i0 := a0)) => // i _; exact: exp_pos. Qed.
+
+Lemma softmax_gt0 c a : 0 < softmax c a.
+Proof. by apply: Rdiv_lt_0_compat; [exact: exp_pos | exact: norm_gt0]. Qed.
+
+Lemma softmax_dist c : dist (softmax c).
+Proof.
+split=> [a|]; first exact: Rlt_le (softmax_gt0 c a).
+rewrite /Statement.softmax /Rdiv -rsum_mulr -/(norm c).
+by field; have := norm_gt0 c; lra.
+Qed.
+
+(* one round: the exponential-potential inequality *)
+Lemma norm_step c y z : (forall a, -3 <= eta * (y a - z)) ->
+  ln (norm (fun a => c a + y a)) <=
+  ln (norm c) - eta * ip (softmax c) y + 2 * eta ^ 2 * ip (softmax c) (fun a => (y a - z) ^ 2).
+Proof.
+move=> hz; have Z0 := norm_gt0 c.
+have [s0 s1] := softmax_dist c.
+pose S := \rsum_a (softmax c a * exp (- (eta * (y a - z)))).
+have S0 : 0 < S.
+  by apply: (rsum_gt0 (i0 := a0)) => // a _; apply: Rmult_lt_0_compat; [exact: softmax_gt0 | exact: exp_pos].
+have -> : norm (fun a => c a + y a) = norm c * (exp (- (eta * z)) * S).
+  rewrite /S !rsum_mull {1}/norm; apply: eq_bigr => a _.
+  rewrite softmaxE /wexp.
+  have -> : - eta * (c a + y a) = - eta * c a + (- (eta * z) + - (eta * (y a - z))) by ring.
+  by rewrite !exp_plus; field; lra.
+rewrite ln_mult //; last by apply: Rmult_lt_0_compat => //; exact: exp_pos.
+rewrite ln_mult ?ln_exp //; last exact: exp_pos.
+have hS : S <= 1 - eta * ip (softmax c) y + eta * z
+              + 2 * eta ^ 2 * ip (softmax c) (fun a => (y a - z) ^ 2).
+  apply: (Rle_trans _ (\rsum_a (softmax c a * (1 - (eta * (y a - z)) + 2 * (eta * (y a - z)) ^ 2)))).
+    apply: rsum_le => a _; apply: Rmult_le_compat_l; first exact: s0.
+    exact: exp_quad.
+  apply: Req_le.
+  rewrite (eq_bigr (fun a => (softmax c a * (1 + eta * z) - eta * (softmax c a * y a))
+      + 2 * eta ^ 2 * (softmax c a * (y a - z) ^ 2))); last by move=> a _; ring.
+  rewrite rsum_split rsum_sub -!rsum_mull -rsum_mulr s1.
+  by rewrite -/(ip (softmax c) y) -/(ip (softmax c) (fun a => (y a - z) ^ 2)); ring.
+by have := ln_le_sub1 S0; lra.
+Qed.
+
+(* Gibbs' variational principle: softmax is the FTRL argmin, and its value is - ln norm *)
+Definition negent (v : A -> R) := \rsum_a (v a * ln (v a)).
+
+Lemma gibbs v c : dist v -> - ln (norm c) <= eta * ip v c + negent v.
+Proof.
+move=> [v0 v1]; have Z0 := norm_gt0 c.
+have h a : v a - softmax c a <= v a * ln (v a) + eta * (v a * c a) + v a * ln (norm c).
+  case: (Req_dec (v a) 0) => [->|va]; first by have := softmax_gt0 c a; lra.
+  have {}va : 0 < v a by have := v0 a; lra.
+  have s0 := softmax_gt0 c a.
+  have e : ln (softmax c a / v a) = - eta * c a - ln (norm c) - ln (v a).
+    rewrite {1}/Rdiv ln_mult; [|by exact: softmax_gt0|exact: Rinv_0_lt_compat].
+    rewrite softmaxE /Rdiv ln_mult; [|exact: exp_pos|exact: Rinv_0_lt_compat].
+    by rewrite !ln_Rinv // /wexp ln_exp; ring.
+  have := ln_le_sub1 (Rdiv_lt_0_compat _ _ s0 va); rewrite e => h.
+  have : v a * (- eta * c a - ln (norm c) - ln (v a)) <= v a * (softmax c a / v a - 1).
+    by apply: Rmult_le_compat_l => //; lra.
+  have -> : v a * (softmax c a / v a - 1) = softmax c a - v a by field; lra.
+  by lra.
+have := rsum_le (P := xpredT) (fun a _ => h a).
+rewrite rsum_sub v1 (proj2 (softmax_dist c)) !rsum_split -rsum_mull -rsum_mulr v1.
+by rewrite -/(ip v c) -/(negent v); lra.
+Qed.
+
+Lemma gibbs_eq c : - ln (norm c) = eta * ip (softmax c) c + negent (softmax c).
+Proof.
+have Z0 := norm_gt0 c; have [_ s1] := softmax_dist c.
+rewrite /ip rsum_mull /negent -rsum_split.
+rewrite (eq_bigr (fun a => softmax c a * (- ln (norm c)))); first by rewrite -rsum_mulr s1; ring.
+move=> a _; rewrite {3}softmaxE /Rdiv ln_mult; [|exact: exp_pos|exact: Rinv_0_lt_compat].
+by rewrite ln_Rinv // /wexp ln_exp; ring.
+Qed.
+
+Corollary softmax_argmin v c : dist v ->
+  ip (softmax c) c + negent (softmax c) / eta <= ip v c + negent v / eta.
+Proof.
+move=> dv; have := gibbs c dv; rewrite gibbs_eq => h.
+have e u : ip u c + negent u / eta = / eta * (eta * ip u c + negent u) by field; lra.
+by rewrite !e; apply: Rmult_le_compat_l => //; apply: Rlt_le; apply: Rinv_0_lt_compat.
+Qed.
+
+Section Path.
+Variable y : nat -> A -> R.
+Variable z : nat -> R.
+Definition cum (t : nat) (a : A) := \rsum_(s < t) y s a.
+Definition p (t : nat) := softmax (cum t).
+
+Lemma norm0 : norm (cum 0) = INR #|A|.
+Proof.
+rewrite /norm (eq_bigr (fun=> 1)); last by move=> a _; rewrite /wexp /cum big_ord0 Rmult_0_r exp_0.
+by rewrite rsum_const Rmult_1_r.
+Qed.
+
+Lemma cumS t a : cum t.+1 a = cum t a + y t a.
+Proof. by rewrite /cum big_ord_recr. Qed.
+
+Definition klu (v : A -> R) := \rsum_a (v a * ln (v a * INR #|A|)).  (* KL(v || uniform) *)
+
+Lemma card_gt0 : 0 < INR #|A|.
+Proof. by apply: lt_0_INR; apply/ltP; apply/card_gt0P; exists a0. Qed.
+
+Lemma klu_negent v : dist v -> klu v = negent v + ln (INR #|A|).
+Proof.
+move=> [v0 v1]; have K0 := card_gt0.
+rewrite -[ln _ in RHS]Rmult_1_l -v1 rsum_mulr -rsum_split; apply: eq_bigr => a _.
+case: (Req_dec (v a) 0) => [->|va]; first by ring.
+by rewrite ln_mult; [ring | have := v0 a; lra | lra].
+Qed.
+
+Lemma klu_le v : dist v -> klu v <= ln (INR #|A|).
+Proof.
+move=> dv; rewrite klu_negent //.
+suff : negent v <= 0 by lra.
+case: dv => v0 v1.
+have h a : v a * ln (v a) <= 0.
+  case: (Req_dec (v a) 0) => [->|va]; first by lra.
+  have va1 : v a <= 1 by rewrite -v1; apply: (rsum_ge1 (P := xpredT)).
+  have := @ln_le_sub1 (v a); have := v0 a; nra.
+have := rsum_le (P := xpredT) (fun a _ => h a); rewrite rsum_const; rewrite -/(negent v); lra.
+Qed.
+
+Theorem ftrl_shift T v : dist v ->
+  (forall t a, (t < T)%N -> -3 <= eta * (y t a - z t)) ->
+  \rsum_(t < T) (ip (p t) (y t) - ip v (y t)) <=
+  klu v / eta + 2 * eta * \rsum_(t < T) ip (p t) (fun a => (y t a - z t) ^ 2).
+Proof.
+move=> dv hz.
+have up : ln (norm (cum T)) <= ln (INR #|A|) - eta * \rsum_(t < T) ip (p t) (y t)
+    + 2 * eta ^ 2 * \rsum_(t < T) ip (p t) (fun a => (y t a - z t) ^ 2).
+  elim: T hz => [|T IH] hz; first by rewrite norm0 !big_ord0; lra.
+  rewrite (rsum_recr T (fun t => ip (p t) (y t))) (rsum_recr T (fun t => ip (p t) (fun a => (y t a - z t) ^ 2))).
+  have -> : norm (cum T.+1) = norm (fun a => cum T a + y T a).
+    by apply: eq_bigr => a _; rewrite /wexp cumS.
+  have := @norm_step (cum T) (y T) (z T) (fun a => hz T a (ltnSn T)).
+  have := IH (fun t a h => hz t a (ltn_trans h (ltnSn T))).
+  by rewrite /p; lra.
+have lo := gibbs (cum T) dv.
+have e : ip v (cum T) = \rsum_(t < T) ip v (y t).
+  rewrite /ip exchange_big; apply: eq_bigr => a _ /=.
+  by rewrite /cum rsum_mull.
+rewrite rsum_sub -e klu_negent //.
+set X := \rsum_(t < T) ip (p t) (y t) in up *.
+set Y := \rsum_(t < T) ip (p t) (fun a => (y t a - z t) ^ 2) in up *.
+suff : eta * (X - ip v (cum T)) <= eta * ((negent v + ln (INR #|A|)) / eta + 2 * eta * Y).
+  by move/(Rmult_le_reg_l _ _ _ eta0).
+have -> : eta * ((negent v + ln (INR #|A|)) / eta + 2 * eta * Y)
+  = negent v + ln (INR #|A|) + 2 * eta ^ 2 * Y by field; lra.
+lra.
+Qed.
+End Path.
+End Ftrl.

@@ -1,0 +1,427 @@
+(* Good events, the stopped proxy as a path value, and the inequality for one epoch. *)
+From Coq Require Import FunctionalExtensionality.
+From Crossbandit Require Import FiniteSums Selector Ftrl GraphInverse Programs KnownLaw Concentration RandomDenominators FrequencyBlock Retention PairReduction Epochs OnePair.
+Set Implicit Arguments.
+Unset Strict Implicit.
+Unset Printing Implicit Defensive.
+Open Scope R_scope.
+
+Lemma Ei_le_size (I : finType) (w : I -> R) n (f h : seq I -> R) : dist w ->
+  (forall s, size s = n -> f s <= h s) -> Ei w n f <= Ei w n h.
+Proof.
+move=> dw; elim: n f h => [|n IH] f h fh /=; first exact: fh.
+apply: rsum_le => i _; apply: Rmult_le_compat_l; first exact: (proj1 dw).
+by apply: IH => s ss; apply: fh; rewrite /= ss.
+Qed.
+
+Definition ind (b : bool) : R := if b then 1 else 0.
+Lemma ind_ge0 b : 0 <= ind b. Proof. by case: b; rewrite /ind; lra. Qed.
+Lemma ind_exists (A : finType) (P : pred A) : ind [exists a, P a] <= \rsum_a (1 * ind (P a)).
+Proof.
+have h i : xpredT i -> 0 <= 1 * ind (P i) by move=> _; have := ind_ge0 (P i); lra.
+case: (boolP [exists a, P a]) => [/existsP[a Pa]|_]; last by rewrite {1}/ind; exact: rsum_ge0.
+have := rsum_ge1 (P := xpredT) (F := fun a => 1 * ind (P a)) (i0 := a) isT h.
+by rewrite Pa /ind; lra.
+Qed.
+
+Lemma union_bound (I A : finType) (w : I -> R) n (P : A -> seq I -> bool) x : dist w ->
+  (forall a, Ei w n (fun s => ind (P a s)) <= x) ->
+  Ei w n (fun s => ind [exists a, P a s]) <= INR #|A| * x.
+Proof.
+move=> dw h.
+apply: (Rle_trans _ (Ei w n (fun s => \rsum_a (1 * ind (P a s))))).
+  by apply: Ei_le => // s; exact: ind_exists.
+rewrite (Ei_rsum w (fun=> 1) n (fun a s => ind (P a s))).
+have -> : INR #|A| * x = \rsum_(a : A) (1 * x).
+  by rewrite rsum_const (_ : #|[pred i | _]| = #|A|); [ring | exact: eq_card].
+by apply: rsum_le => a _; have := h a; lra.
+Qed.
+
+Lemma ssum_cons (I : finType) (f : I -> R) i s : ssum f (i :: s) = f i + ssum f s.
+Proof. by []. Qed.
+
+Section Events.
+Variables (C A : finType) (a0 : A) (nu : C -> R) (e : rel A) (loss : nat -> C -> A -> R).
+Variables (eta gamma rho beta : R) (n : nat) (pi : C -> A) (iota : R).
+Hypothesis dnu : dist nu.
+Hypothesis so : strongly_observable e.
+Hypothesis loss01 : forall t c a, 0 <= loss t c a <= 1.
+Hypothesis n0 : (0 < n)%N.
+Hypothesis eta0 : 0 < eta.
+Hypothesis eta_n : eta * (88 * INR n) <= 1.
+Hypothesis gamma01 : 0 < gamma <= / 2.
+Hypothesis iota1 : 1 <= iota.
+Hypothesis iota_n : 2 * iota <= INR n * gamma.
+Hypothesis rho01 : 0 < rho <= / 2.
+Hypothesis betaE : beta = 6 * gamma.
+
+Let gamma0 : 0 < gamma. Proof. by lra. Qed.
+Let rho1 : 0 < rho < 1. Proof. by lra. Qed.
+Let nR : 0 < INR n. Proof. by apply: lt_0_INR; apply/ltP. Qed.
+Lemma gamma_n : 2 / INR n <= gamma.
+Proof. by apply: (Rmult_le_reg_r (INR n)) => //; rewrite /Rdiv Rmult_assoc Rinv_l; lra. Qed.
+
+Local Notation B0 := (B0 n).
+Local Notation Bp := (Bp e eta gamma rho).
+Local Notation Phi := (Phi nu eta pi).
+Local Notation rr := (rr eta rho).
+Local Notation pcost := (pcost nu loss eta rho pi).
+Local Notation PV := (PV nu e loss eta gamma rho beta n pi).
+
+Definition inv (F F0 : table C A) (j : option A) :=
+  (forall c a, 0 <= F c a - F0 c a <= 2 * B0) /\
+  (forall a, ~~ e a a -> j != Some a -> / 16 <= w nu e eta rho F0 a) /\
+  (forall b, j = Some b -> ~~ e b b).
+
+Lemma Bp_ge0 : 0 <= Bp.
+Proof.
+have K1 : 1 <= INR #|A|.
+  rewrite (_ : 1 = INR 1) //; apply: le_INR; apply/leP; apply/card_gt0P; by exists a0.
+have ln0 : 0 <= ln (INR #|A| / rho).
+  rewrite -ln_1; apply: ln_mono; first by lra.
+  apply: (Rmult_le_reg_r rho); first by lra.
+  by rewrite /Rdiv Rmult_assoc Rinv_l; lra.
+have al := alpha_ge1 a0 e.
+have g0 : 0 <= Gs e rho by rewrite /Gs; nra.
+by rewrite /OnePair.Bp; nra.
+Qed.
+
+Lemma pcost_bd F0 t H : -2 <= pcost F0 t H <= 2.
+Proof.
+have [nn n1] := dnu.
+have dq c : dist (qq eta rho F0 H c) by rewrite /qq; case: ifP => _; exact: rr_dist.
+have dd t' c a : -1 <= d loss pi t' c a <= 1.
+  by rewrite /d; have := loss01 t' c a; have := loss01 t' c (pi c); lra.
+have -> : -2 = \rsum_c (nu c * -2) by rewrite -rsum_mulr n1; ring.
+have -> : 2 = \rsum_c (nu c * 2) by rewrite -rsum_mulr n1; ring.
+split; apply: rsum_le => c _; apply: Rmult_le_compat_l => //; have [q0 q1] := dq c.
+  have -> : -2 = \rsum_a (qq eta rho F0 H c a * -2) by rewrite -rsum_mulr q1; ring.
+  by apply: rsum_le => a _; apply: Rmult_le_compat_l => //; have := dd t c a; have := dd t.+1 c a; lra.
+have -> : 2 = \rsum_a (qq eta rho F0 H c a * 2) by rewrite -rsum_mulr q1; ring.
+by apply: rsum_le => a _; apply: Rmult_le_compat_l => //; have := dd t c a; have := dd t.+1 c a; lra.
+Qed.
+
+Lemma Phi_ge0 (H : table C A) : 0 <= Phi H.
+Proof. by apply: rsum_ge0 => c _; apply: Rmult_le_pos; [exact: (proj1 dnu) | exact: Phi1_ge0]. Qed.
+
+Section OneEpoch.
+Variables (F F0 : table C A) (j : option A).
+Hypothesis hinv : inv F F0 j.
+Local Notation wl := (wl nu eta rho F0).
+Local Notation yt := (yt nu e loss eta gamma rho beta F0 j).
+Local Notation gstep := (gstep nu e loss eta gamma rho beta n F F0 j).
+Local Notation thc := (thc nu e eta gamma rho n F0).
+Local Notation ratio := (ratio nu e eta gamma rho n F0).
+Local Notation u := (u nu e eta gamma rho F0).
+Local Notation w := (w nu e eta rho F0).
+Let dwl : dist wl := wl_dist a0 eta dnu rho1 F0.
+
+Definition okG (G : table C A) : bool := [forall c, [forall a, geb B0 (G c a)]].
+Lemma okGP G : reflect (forall c a, G c a <= B0) (okG G).
+Proof.
+apply: (iffP forallP) => [h c a|h c].
+  by have /forallP /(_ a) := h c; rewrite /geb; case: Rle_dec.
+by apply/forallP => a; rewrite /geb; case: Rle_dec => // h'; exfalso; apply: h'; exact: h.
+Qed.
+
+Fixpoint upath (sq : seq C) (y : ystate C A) (ls : seq (draw C A)) : R :=
+  let '(t, G, mh) := y in
+  if okG G then (if ls is l :: ls' then pcost F0 t (scaled F (thc sq) G) + upath sq (gstep y l) ls'
+                 else Phi (scaled F (thc sq) G))
+  else Phi (scaled F (thc sq) G).
+
+Lemma yt0 t l c a : 0 <= yt t l c a.
+Proof.
+have h := yt_bd e eta dnu loss01 gamma01 rho01 betaE F0 j t c l a.
+by case: h.
+Qed.
+
+Lemma upath_mean i t G mh : (forall c a, 0 <= G c a) ->
+  Ei nu n (fun sq => Ei wl i (upath sq (t, G, mh))) <=
+  Ei nu n (fun sq => Phi (scaled F (thc sq) G)) + INR i * Bp.
+Proof.
+have B0' := Bp_ge0; have [inv1 [inv2 inv3]] := hinv.
+elim: i t G mh => [|i IH] t G mh G0.
+  by rewrite /INR Rmult_0_l Rplus_0_r; apply: Ei_le => // sq /=; case: ifP => _; lra.
+case ok: (okG G); last first.
+  have -> : Ei nu n (fun sq => Ei wl i.+1 (upath sq (t, G, mh))) = Ei nu n (fun sq => Phi (scaled F (thc sq) G)).
+    apply: Ei_ext => sq; rewrite -[RHS](Ei_const dwl i.+1); apply: Ei_ext => ls.
+    by case: ls => [|l ls] /=; rewrite ok.
+  by have := Rmult_le_pos _ _ (pos_INR i.+1) B0'; lra.
+pose V l sq := Ei wl i (upath sq (gstep (t, G, mh) l)).
+have -> : Ei nu n (fun sq => Ei wl i.+1 (upath sq (t, G, mh))) =
+  Ei nu n (fun sq => pcost F0 t (scaled F (thc sq) G)) + \rsum_l (wl l * Ei nu n (V l)).
+  rewrite -(Ei_rsum nu wl n V) -Ei_add; apply: Ei_ext => sq /=.
+  rewrite [pcost _ _ _ in RHS](dist_const _ dwl) -rsum_split; apply: rsum_eqr => l _.
+  by rewrite ok (Ei_add wl i (fun=> _)) Ei_const //; rewrite /V /=; ring.
+have GB c a : 0 <= G c a <= B0 by split=> //; exact: (okGP _ ok).
+have hs := one_step a0 pi dnu so loss01 n0 eta0 eta_n gamma01 gamma_n rho01 betaE inv1 inv2 inv3 t GB.
+rewrite Ei_add (Ei_rsum nu wl n (fun l sq => Phi (scaled F (thc sq) (fun c a => G c a + yt t l c a)))) in hs.
+have : \rsum_l (wl l * Ei nu n (V l)) <= \rsum_l (wl l * Ei nu n (fun sq => Phi (scaled F (thc sq)
+   (fun c a => G c a + yt t l c a)))) + INR i * Bp.
+  rewrite [INR i * Bp](dist_const _ dwl) -rsum_split; apply: rsum_le => l _.
+  rewrite -Rmult_plus_distr_l; apply: Rmult_le_compat_l; first exact: (proj1 dwl).
+  by apply: IH => c a; have := G0 c a; have := yt0 t l c a; lra.
+by rewrite S_INR; lra.
+Qed.
+
+Lemma upath_lo sq y ls : - (2 * INR (size ls)) <= upath sq y ls.
+Proof.
+elim: ls y => [|l ls IH] [[t G] mh].
+  by rewrite /= /INR; case: ifP => _; have := Phi_ge0 (scaled F (thc sq) G); lra.
+rewrite [upath _ _ _]/= -[size _]/((size ls).+1) S_INR; case: ifP => _.
+  by have := IH (gstep (t, G, mh) l); have := pcost_bd F0 t (scaled F (thc sq) G); rewrite /=; lra.
+by have := Phi_ge0 (scaled F (thc sq) G); have := pos_INR (size ls); lra.
+Qed.
+
+Section Path.
+Variables (k ep : nat).
+Local Notation gcost th := (gcost nu loss eta rho pi F F0 th).
+Local Notation gend th := (gend nu e loss eta gamma rho beta n pi F th k ep).
+
+Lemma path_hi th y ls : pathv gstep (gcost th) (gend th) y ls <= 2 * INR (size ls) + INR (2 * n * k).
+Proof.
+elim: ls y => [|l ls IH] [[t G] mh].
+  by rewrite /=; have := PV_bound a0 e eta gamma beta n pi dnu rho1 loss01 k ep.+1 t (scaled F th G) F (special_arm e mh); rewrite /INR; lra.
+rewrite [pathv _ _ _ _ _]/= -[size _]/((size ls).+1) S_INR.
+by have := IH (gstep (t, G, mh) l); have := pcost_bd F0 t (scaled F th G); rewrite /=; lra.
+Qed.
+
+Definition fin (y : ystate C A) ls := foldl gstep y ls.
+
+Lemma G_mono ls y c a : y.1.2 c a <= (fin y ls).1.2 c a.
+Proof.
+elim: ls y => [|l ls IH] y; first exact: Rle_refl.
+apply: Rle_trans (IH (gstep y l)); case: y => [[t G] mh] /=; have := yt0 t l c a; lra.
+Qed.
+
+Lemma path_upath rest sq ls y : 0 <= rest ->
+  okG (fin y ls).1.2 -> gend (thc sq) (fin y ls) <= Phi (scaled F (thc sq) (fin y ls).1.2) + rest ->
+  pathv gstep (gcost (thc sq)) (gend (thc sq)) y ls <= upath sq y ls + rest.
+Proof.
+move=> r0; elim: ls y => [|l ls IH] y ok ge.
+  by move: ok ge; rewrite /fin; case: y => [[t G] mh] /= ->.
+have ok1 : okG y.1.2.
+  apply/okGP => c a; apply: Rle_trans (G_mono (l :: ls) y c a) _; exact: (okGP _ ok).
+have := IH (gstep y l) ok ge; move: ok1; case: y {ok ge} => [[t G] mh] /= -> h.
+lra.
+Qed.
+
+Definition obs a (l : draw C A) : R := if kept l && e (arm l) a then 1 else 0.
+Let b a := if j == Some a then beta else 0.
+
+Lemma fin_G ls y c a : (fin y ls).1.2 c a <= y.1.2 c a + (2 * ssum (obs a) ls + INR (size ls) * b a) / u a.
+Proof.
+have ua : 0 < u a by apply: u_gt0.
+have iu := Rinv_0_lt_compat _ ua.
+elim: ls y => [|l ls IH] y; first by rewrite /= /INR /Rdiv; lra.
+apply: Rle_trans (IH (gstep y l)) _; case: y => [[t G] mh]; rewrite /= S_INR.
+have : yt t l c a <= (2 * obs a l + b a) / u a.
+  apply: Rmult_le_compat_r; first by lra.
+  by rewrite -/(b a) /obs; have := loss01 (tm l t) c a; case: ifP => _; lra.
+have -> : (2 * (obs a l + ssum (obs a) ls) + (INR (size ls) + 1) * b a) / u a
+  = (2 * ssum (obs a) ls + INR (size ls) * b a) / u a + (2 * obs a l + b a) / u a by field; lra.
+by lra.
+Qed.
+
+Lemma fin_m ls y a : (fin y ls).2 a = y.2 a + ssum (fun l => rr F (ctx l) a) ls / INR n.
+Proof.
+elim: ls y => [|l ls IH] y; first by rewrite /= /Rdiv; ring.
+rewrite [fin _ _]/= -/(fin (gstep y l) ls) IH; case: y => [[t G] mh] /=; rewrite /mstep mult_INR (_ : INR 2 = 2); last by rewrite /INR; lra.
+by field; lra.
+Qed.
+
+(* ---- the three events ---- *)
+Definition badF (sq : seq C) := [exists a, geb (ssum (g e eta rho F0 a) sq) (2 * (INR n * mu nu (g e eta rho F0 a)) + iota)]
+  || [exists a, geb (INR n * mu nu (g e eta rho F0 a) / 2 - iota) (ssum (g e eta rho F0 a) sq)].
+Definition badL (ls : seq (draw C A)) := [exists a, geb (ssum (obs a) ls) (2 * (INR n * mu wl (obs a)) + iota)].
+Let mm := KnownLaw.m nu eta rho F.
+Definition heavy a := ~~ e a a && ~~ geb (7 / 8) (mm a).
+Definition loss_m a (l : draw C A) := 1 - rr F (ctx l) a.
+Definition badS (ls : seq (draw C A)) := if [pick a | heavy a] is Some a then
+  geb (ssum (loss_m a) ls) (2 * (INR n * mu wl (loss_m a)) + iota) else false.
+
+Lemma rr01 (H : table C A) c a : 0 <= rr H c a <= 1.
+Proof. by have [r0 r1] := rr_dist a0 eta rho1 H c; split=> //; rewrite -r1; apply: (rsum_ge1 (P := xpredT)). Qed.
+
+Lemma P_F : Ei nu n (fun sq => ind (badF sq)) <= 2 * INR #|A| * exp (- iota).
+Proof.
+have g1 a c : 0 <= g e eta rho F0 a c <= 1 by have := g_half a0 e eta rho1 F0 a c; lra.
+apply: (Rle_trans _ (Ei nu n (fun sq =>
+   ind [exists a, geb (ssum (g e eta rho F0 a) sq) (2 * (INR n * mu nu (g e eta rho F0 a)) + iota)]
+   + ind [exists a, geb (INR n * mu nu (g e eta rho F0 a) / 2 - iota) (ssum (g e eta rho F0 a) sq)]))).
+  by apply: Ei_le => // sq; rewrite /badF /ind; do 2 case: [exists a, _] => //=; lra.
+rewrite Ei_add.
+have := @union_bound C A nu n (fun a sq => geb (ssum (g e eta rho F0 a) sq) (2 * (INR n * mu nu (g e eta rho F0 a)) + iota))
+  (exp (- iota)) dnu (fun a => chernoff_up dnu (g1 a) n iota).
+have := @union_bound C A nu n (fun a sq => geb (INR n * mu nu (g e eta rho F0 a) / 2 - iota) (ssum (g e eta rho F0 a) sq))
+  (exp (- iota)) dnu (fun a => chernoff_lo dnu (g1 a) n iota).
+lra.
+Qed.
+
+Lemma P_L : Ei wl n (fun ls => ind (badL ls)) <= INR #|A| * exp (- iota).
+Proof.
+have o1 a l : 0 <= obs a l <= 1 by rewrite /obs; case: ifP => _; lra.
+exact: (@union_bound _ A wl n (fun a ls => geb (ssum (obs a) ls) (2 * (INR n * mu wl (obs a)) + iota))
+  (exp (- iota)) dwl (fun a => chernoff_up dwl (o1 a) n iota)).
+Qed.
+
+Lemma P_S : Ei wl n (fun ls => ind (badS ls)) <= exp (- iota).
+Proof.
+rewrite /badS; case: pickP => [a _|_]; last first.
+  rewrite Ei_const // /ind; exact: Rlt_le (exp_pos _).
+have l1 l : 0 <= loss_m a l <= 1 by rewrite /loss_m; have := rr01 F (ctx l) a; lra.
+exact: (chernoff_up dwl l1 n iota).
+Qed.
+
+Lemma good_F sq : ~~ badF sq -> thc sq = ratio sq.
+Proof.
+rewrite /badF negb_or !negb_exists => /andP[/forallP h1 /forallP h2].
+apply: functional_extensionality => a.
+have {}h1 : ssum (g e eta rho F0 a) sq < 2 * (INR n * w a) + iota.
+  by have := h1 a; rewrite /geb; case: Rle_dec => // h _; apply: Rnot_le_lt.
+have {}h2 : INR n * w a / 2 - iota < ssum (g e eta rho F0 a) sq.
+  by have := h2 a; rewrite /geb; case: Rle_dec => // h _; apply: Rnot_le_lt.
+have wa : 0 <= w a by apply: w_ge0.
+have W0 : 0 < Wof e eta gamma rho n F0 sq a by apply: Wof_gt0.
+rewrite /OnePair.thc; set x := ratio sq a.
+have xW : x * Wof e eta gamma rho n F0 sq a = u a by rewrite /x /Epochs.ratio; field; lra.
+have nW : INR n * Wof e eta gamma rho n F0 sq a = ssum (g e eta rho F0 a) sq + 3 / 2 * (INR n * gamma).
+  by rewrite /Wof /RandomDenominators.W; field; lra.
+have W2 : Wof e eta gamma rho n F0 sq a <= 2 * u a.
+  by apply: (Rmult_le_reg_l (INR n)) => //; rewrite nW /Epochs.u; lra.
+have W3 : u a <= 2 * Wof e eta gamma rho n F0 sq a.
+  apply: (Rmult_le_reg_l (INR n)) => //.
+  have -> : INR n * (2 * Wof e eta gamma rho n F0 sq a) = 2 * (INR n * Wof e eta gamma rho n F0 sq a) by ring.
+  by rewrite nW /Epochs.u; lra.
+have x1 : / 2 <= x by nra.
+have x2 : x <= 2 by nra.
+by rewrite /clip /Rmin /Rmax; do 2 case: Rle_dec; lra.
+Qed.
+
+Lemma mu_obs a : mu wl (obs a) = w a.
+Proof.
+rewrite /mu /ip (obs_mean nu e eta rho F0 a (fun=> 1)); last by field.
+Qed.
+
+Lemma good_L t ls : size ls = n -> ~~ badL ls -> okG (fin (t, fun _ _ => 0, fun=> 0) ls).1.2.
+Proof.
+rewrite /badL negb_exists => sz /forallP h; apply/okGP => c a.
+apply: Rle_trans (fin_G ls _ c a) _; rewrite /= Rplus_0_l sz.
+have {}h : ssum (obs a) ls < 2 * (INR n * w a) + iota.
+  by have := h a; rewrite mu_obs /geb; case: Rle_dec => // h' _; apply: Rnot_le_lt.
+have ua : 0 < u a by apply: u_gt0.
+apply: (Rmult_le_reg_r (u a)) => //; rewrite /Rdiv Rmult_assoc Rinv_l; last by lra.
+have wa : 0 <= w a by apply: w_ge0.
+have ba : 0 <= b a <= 6 * gamma by rewrite /b; case: ifP => _; lra.
+have nb : INR n * b a <= INR n * (6 * gamma) by apply: Rmult_le_compat_l; lra.
+have nw : 0 <= INR n * w a by apply: Rmult_le_pos; lra.
+have ng : 0 <= INR n * gamma by apply: Rmult_le_pos; lra.
+by rewrite /OnePair.B0 /Epochs.u; nra.
+Qed.
+
+Lemma w_m a : ~~ e a a -> Epochs.w nu e eta rho F a = (1 - mm a) / 2.
+Proof. by move=> na; have := w_noself a0 eta dnu so rho1 F na; rewrite wK -/mm; lra. Qed.
+
+Lemma mu_loss_m a : mu wl (loss_m a) = 1 - mm a.
+Proof.
+have [_ n1] := dnu.
+rewrite /mu /ip wl_sum -[X in _ = X - _]n1 /mm /KnownLaw.m -rsum_sub; apply: rsum_eqr => c _.
+have [_ r1] := rr_dist a0 eta rho1 F0 c.
+rewrite (rsum_eqr (G := fun a' => rr F0 c a' * (1 - rr F c a))); last first.
+  by move=> a' _; rewrite /loss_m /ctx /=; field.
+by rewrite -rsum_mulr r1 /KnownLaw.mixed /Epochs.rr /mix /KnownLaw.ftrl /KnownLaw.K; ring.
+Qed.
+
+Lemma good_S t ls : size ls = n -> ~~ badS ls ->
+  let j' := special_arm e (fin (t, fun _ _ => 0, fun=> 0) ls).2 in
+  (forall a, ~~ e a a -> j' != Some a -> / 16 <= Epochs.w nu e eta rho F a) /\ (forall b, j' = Some b -> ~~ e b b).
+Proof.
+move=> sz hb; cbv zeta; set mh := (fin _ _).2.
+have mhE a : mh a = ssum (fun l => rr F (ctx l) a) ls / INR n by rewrite /mh fin_m /=; ring.
+have := special_arm_ok e mh; move: (special_arm e mh) => j' so'.
+split; last by move=> b' jb; rewrite jb in so'; case: so'.
+move=> a na ja; rewrite w_m //.
+have [m0 m1] : dist mm by apply: m_dist.
+move: hb; rewrite /badS; case: pickP => [h hh|none _]; last first.
+  have := none a; rewrite /heavy na /= /geb; case: Rle_dec => //= h _; lra.
+case/andP: hh => nh; rewrite /geb; case: Rle_dec => // mh8 _; case: Rle_dec => // hs _.
+have {}mh8 : 7 / 8 < mm h by apply: Rnot_le_lt.
+have {}hs : ssum (loss_m h) ls < 2 * (INR n * (1 - mm h)) + iota by rewrite mu_loss_m in hs; apply: Rnot_le_lt.
+have sl : ssum (loss_m h) ls = INR n - ssum (fun l => rr F (ctx l) h) ls.
+  rewrite -sz; elim: (ls) => [|l ls' IH]; first by rewrite /= /INR; ring.
+  by rewrite -[size (l :: ls')]/((size ls').+1) S_INR !ssum_cons IH {1}/loss_m; ring.
+have hm : / 2 < mh h.
+  rewrite mhE; apply: (Rmult_lt_reg_r (INR n)) => //; rewrite /Rdiv Rmult_assoc Rinv_l; last by lra.
+  nra.
+have two x : x != h -> mh x < / 2.
+  move=> xh; suff : mh x + mh h <= 1 by lra.
+  rewrite !mhE; apply: (Rmult_le_reg_r (INR n)) => //.
+  rewrite /Rdiv Rmult_plus_distr_r !Rmult_assoc Rinv_l; last by lra.
+  rewrite !Rmult_1_r Rmult_1_l -sz; elim: (ls) => [|l ls' IH]; first by rewrite /= /INR; lra.
+  rewrite -[size (l :: ls')]/((size ls').+1) S_INR !ssum_cons.
+  have [r0 r1] := rr_dist a0 eta rho1 F (ctx l).
+  have : rr F (ctx l) x + rr F (ctx l) h <= 1.
+    rewrite -r1 (rsum_D1 (P := xpredT) (rr F (ctx l)) (i0 := x)) //; apply: Rplus_le_compat_l.
+    by apply: (rsum_ge1 (P := fun i => xpredT i && (i != x)) (F := rr F (ctx l))) => //=; rewrite eq_sym.
+  lra.
+move: so' ja; case: (j') => [x|]; last by move=> hn; have := hn h; rewrite (negbTE nh).
+move=> [_ /(_ h nh) hx] ja.
+have xh : x = h by case: (eqVneq x h) => // /two; lra.
+have ah : a != h by apply: contra ja => /eqP ->; rewrite xh.
+have : mm a + mm h <= 1.
+  rewrite -m1 (rsum_D1 (P := xpredT) mm (i0 := a)) //; apply: Rplus_le_compat_l.
+  by apply: (rsum_ge1 (P := fun i => xpredT i && (i != a)) (F := mm)) => //=; rewrite eq_sym.
+lra.
+Qed.
+
+(* ---- one epoch ---- *)
+Definition fail := (3 * INR #|A| + 1) * exp (- iota).
+Theorem epoch_ineq t rest : (1 < ep)%N -> 0 <= rest ->
+  (forall t' F' j', inv F' F j' -> PV k ep.+1 t' F' F j' <= Phi F' + rest) ->
+  PV k.+1 ep t F F0 j <= Phi F + INR n * Bp + rest + INR (4 * n + 2 * n * k) * fail.
+Proof.
+move=> hep r0 IH; rewrite PV_step //.
+set y0 := (t, _, _); set M := INR (4 * n + 2 * n * k).
+have ME : M = 4 * INR n + INR (2 * n * k) by rewrite /M plus_INR mult_INR (_ : INR 4 = 4) // /INR; lra.
+have k0 := pos_INR (2 * n * k).
+have key sq ls : size ls = n ->
+  pathv gstep (gcost (ratio sq)) (gend (ratio sq)) y0 ls <=
+  upath sq y0 ls + (rest + (M * ind (badF sq) + (M * ind (badL ls) + M * ind (badS ls)))).
+  move=> sz.
+  have hi := path_hi (ratio sq) y0 ls; have lo := upath_lo sq y0 ls; rewrite sz in hi lo.
+  have iF := ind_ge0 (badF sq); have iL := ind_ge0 (badL ls); have iS := ind_ge0 (badS ls).
+  have M0 : 0 <= M by exact: pos_INR.
+  have mF := Rmult_le_pos _ _ M0 iF; have mL := Rmult_le_pos _ _ M0 iL; have mS := Rmult_le_pos _ _ M0 iS.
+  case bF: (badF sq) mF => mF; first by rewrite {1}/ind; lra.
+  case bL: (badL ls) mL => mL; first by rewrite [ind true]/ind; lra.
+  case bS: (badS ls) mS => mS; first by rewrite [ind true]/ind; lra.
+  rewrite -(good_F (negbT bF)).
+  have ok := good_L t sz (negbT bL); have [s1 s2] := good_S t sz (negbT bS).
+  suff : pathv gstep (gcost (thc sq)) (gend (thc sq)) y0 ls <= upath sq y0 ls + rest by lra.
+  apply: path_upath => //.
+  move: ok s1 s2; rewrite -/y0; have hG := G_mono ls y0; case: (fin y0 ls) hG => [[t' G'] mh'] /= hG /okGP ok s1 s2.
+  apply: IH; split; last by split.
+  move=> c a; rewrite /scaled; have h1 := thc2 nu e eta gamma rho n F0 sq a; have h2 := hG c a; have h3 := ok c a.
+  have : 0 <= thc sq a * G' c a by apply: Rmult_le_pos; lra.
+  have : thc sq a * G' c a <= 2 * B0 by apply: Rmult_le_compat; lra.
+  lra.
+apply: (Rle_trans _ (Ei nu n (fun sq => Ei wl n (fun ls =>
+   upath sq y0 ls + (rest + (M * ind (badF sq) + (M * ind (badL ls) + M * ind (badS ls)))))))).
+  by apply: Ei_le => // sq; apply: Ei_le_size => // ls; exact: key.
+rewrite (Ei_ext nu n (g := fun sq => Ei wl n (upath sq y0) + (rest + (M * ind (badF sq)
+   + (M * Ei wl n (fun ls => ind (badL ls)) + M * Ei wl n (fun ls => ind (badS ls))))))); last first.
+  by move=> sq; rewrite Ei_add Ei_add Ei_const // Ei_add Ei_const // Ei_add !Ei_scale.
+rewrite Ei_add Ei_add Ei_const // Ei_add Ei_scale Ei_const //.
+have hu := upath_mean n t (fun=> 0) (G := fun _ _ => 0) (fun _ _ => Rle_refl 0); rewrite -/y0 in hu.
+rewrite (Ei_ext nu n (f := fun sq => Phi (scaled F (thc sq) (fun _ _ => 0))) (g := fun=> Phi F)) in hu; last first.
+  move=> sq; congr KnownLaw.Phi; apply: functional_extensionality => c; apply: functional_extensionality => a.
+  by rewrite /scaled; ring.
+rewrite Ei_const // in hu.
+have M0 : 0 <= M by exact: pos_INR.
+have f1 := Rmult_le_compat_l _ _ _ M0 P_F; have f2 := Rmult_le_compat_l _ _ _ M0 P_L; have f3 := Rmult_le_compat_l _ _ _ M0 P_S.
+rewrite /fail; lra.
+Qed.
+End Path.
+End OneEpoch.
+End Events.

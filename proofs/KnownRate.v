@@ -1,0 +1,62 @@
+(* The rate: O~(sqrt(alpha T)) for Algorithm 1 with all four parameters 1 / sqrt(alpha T). *)
+From Crossbandit Require Import FiniteSums Ftrl GraphInverse Programs KnownLaw.
+Set Implicit Arguments.
+Unset Strict Implicit.
+Unset Printing Implicit Defensive.
+Open Scope R_scope.
+
+Theorem known_rate (C A : finType) (a0 : A) (nu : C -> R) (e : rel A)
+  (loss : nat -> C -> A -> R) (pi : C -> A) (T : nat) :
+  dist nu -> strongly_observable e -> (forall t c a, 0 <= loss t c a <= 1) ->
+  let s := sqrt (INR (alpha e) * INR T) in
+  let x := / s in
+  2 <= s ->
+  Reg nu e loss (algorithm1 nu e x x x x) T pi <= s * (13 * ln (INR #|A| * s) + 37).
+Proof.
+move=> dn so l01 s x s2.
+have al := @alpha_ge1 A a0 e.
+have x0 : 0 < x by apply: Rinv_0_lt_compat; lra.
+have x2 : x <= / 2 by apply: Rinv_le_contravar; lra.
+have k1 : 1 <= INR #|A|.
+  rewrite (_ : 1 = INR 1) //; apply: le_INR; apply/leP; apply/card_gt0P; by exists a0.
+have h := @known C A a0 nu e loss x x x x pi dn so l01 x0 x0.
+apply: Rle_trans (h _ _ _ T) _; [lra | lra | nra |].
+rewrite /B /Gsum /D /K; set a := INR (alpha e) in al *; set k := INR #|A| in k1 *.
+have xs : x * s = 1 by rewrite /x; field; lra.
+have T0 : 0 <= INR T by exact: pos_INR.
+have ss : s * s = a * INR T by rewrite /s sqrt_sqrt //; apply: Rmult_le_pos => //; rewrite -/a; lra.
+have -> : k / x = k * s by rewrite /x; field; lra.
+have -> : ln k / x = ln k * s by rewrite /x; field; lra.
+have ls : 0 <= ln s by rewrite -ln_1; apply: ln_mono; lra.
+have lk : 0 <= ln k by rewrite -ln_1; apply: ln_mono; lra.
+have -> : ln (k * s) = ln k + ln s by rewrite ln_mult; lra.
+have Tx : INR T * x <= s.
+  apply: (Rmult_le_reg_r s); first by lra.
+  by rewrite Rmult_assoc xs ss; nra.
+have aTx : a * (INR T * x) = s.
+  apply: (Rmult_eq_reg_r s); last by lra.
+  have -> : a * (INR T * x) * s = a * INR T * (x * s) by ring.
+  by rewrite xs ss; ring.
+set l := ln k + ln s; have l0 : 0 <= l by rewrite /l; lra.
+have i0 : 0 < / (1 - x) <= 2.
+  split; first by apply: Rinv_0_lt_compat; lra.
+  by rewrite -[2]Rinv_involutive; [apply: Rinv_le_contravar; lra | lra].
+have -> : x ^ 2 / x = x by field; lra.
+have hB : x + (x + 2 * x) * ((2 * a * (1 + l) + 2) / (1 - x)) + (x + 2 * x * (1 + 2 * x + x)) / (1 - x)
+   <= x * (12 * a * (1 + l) + 25).
+  rewrite /Rdiv; set i := / (1 - x) in i0 *.
+  have g0 : 0 <= 2 * a * (1 + l) + 2 by nra.
+  have h1 : (x + 2 * x) * ((2 * a * (1 + l) + 2) * i) <= x * (3 * ((2 * a * (1 + l) + 2) * 2)).
+    have : (2 * a * (1 + l) + 2) * i <= (2 * a * (1 + l) + 2) * 2 by apply: Rmult_le_compat_l; lra.
+    by nra.
+  have h2 : (x + 2 * x * (1 + 2 * x + x)) * i <= x * 12.
+    have : x + 2 * x * (1 + 2 * x + x) <= x * 6 by nra.
+    by nra.
+  by nra.
+apply: (Rle_trans _ (ln k * s + INR T * (x * (12 * a * (1 + l) + 25)))).
+  by apply: Rplus_le_compat_l; apply: Rmult_le_compat_l.
+have -> : INR T * (x * (12 * a * (1 + l) + 25)) = 12 * (a * (INR T * x)) * (1 + l) + 25 * (INR T * x) by ring.
+rewrite aTx.
+have : ln k * s <= l * s by apply: Rmult_le_compat_r; rewrite /l; lra.
+by nra.
+Qed.
