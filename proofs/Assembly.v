@@ -1,6 +1,7 @@
-(* The main theorem for Algorithm 2, with explicit constants. *)
+(** Appendix L: the epochs are put together. This is Theorem 1 in its explicit form, for a horizon of whole epochs. *)
 From Coq Require Import FunctionalExtensionality.
-From Crossbandit Require Import FiniteSums Selector Ftrl GraphInverse Programs KnownLaw Concentration RandomDenominators FrequencyBlock Retention PairReduction Epochs OnePair GoodEvents.
+From Crossbandit Require Import FiniteSums Selector Ftrl GraphInverse Programs KnownLaw Concentration RandomDenominators
+  FrequencyBlock Retention PairReduction Epochs OnePair GoodEvents.
 Set Implicit Arguments.
 Unset Strict Implicit.
 Unset Printing Implicit Defensive.
@@ -14,45 +15,46 @@ Hypothesis so : strongly_observable e.
 Hypothesis loss01 : forall t c a, 0 <= loss t c a <= 1.
 Hypothesis n0 : (0 < n)%N.
 Hypothesis eta0 : 0 < eta.
-Hypothesis eta_n : eta * (88 * INR n) <= 1.
-Hypothesis gamma01 : 0 < gamma <= / 2.
+Hypothesis gamma0 : 0 < gamma.
+Hypothesis rho1 : 0 < rho < 1.
+Hypothesis beta4 : 4 * gamma <= beta.
 Hypothesis iota1 : 1 <= iota.
-Hypothesis iota_n : 2 * iota <= INR n * gamma.
-Hypothesis rho01 : 0 < rho <= / 2.
-Hypothesis betaE : beta = 6 * gamma.
+Hypothesis iota_gamma : iota <= 2 * (INR n * gamma).
+Hypothesis n_gamma : 2 <= INR n * gamma.
+Hypothesis iota_n : 36 * iota <= INR n.
+Hypothesis kappa_le : kappa eta gamma beta n iota <= / 8.
 
-Let gamma0 : 0 < gamma. Proof. by lra. Qed.
-Let rho1 : 0 < rho < 1. Proof. by lra. Qed.
 Let nR : 0 < INR n. Proof. by apply: lt_0_INR; apply/ltP. Qed.
-Local Notation Bp := (Bp e eta gamma rho).
+Local Notation B0 := (B0 gamma beta n iota).
+Local Notation Bp := (Bp e eta gamma rho beta B0).
 Local Notation Phi := (Phi nu eta pi).
 Local Notation PV := (PV nu e loss eta gamma rho beta n pi).
 Local Notation Val := (Val nu e loss eta gamma rho beta n pi).
-Local Notation inv := (inv nu e eta rho n).
+Local Notation inv := (inv nu e eta gamma rho beta n iota).
 Local Notation fail := (fail A iota).
 
 Lemma fail_ge0 : 0 <= fail.
 Proof. by apply: Rmult_le_pos; [have := pos_INR #|A|; lra | exact: Rlt_le (exp_pos _)]. Qed.
 
-(* induction over the epochs *)
-Lemma epochs m k ep t F F0 j : (1 < ep)%N -> (k <= m)%N -> inv F F0 j ->
-  PV k ep t F F0 j <= Phi F + INR k * (INR n * Bp + INR (4 * n + 2 * n * m) * fail).
+(** Induction over the epochs. If an epoch fails, all rounds that are left may be lost. *)
+Lemma epochs k ep t F F0 j : (1 < ep)%N -> inv F F0 j ->
+  PV k ep t F F0 j <= Phi F + INR n * INR k * (Bp + (INR k + 3) * fail).
 Proof.
-have f0 := fail_ge0; have b0 := Bp_ge0 a0 e eta0 gamma01 rho01.
-have nb := Rmult_le_pos _ _ (Rlt_le _ _ nR) b0.
-have mf := Rmult_le_pos _ _ (pos_INR (4 * n + 2 * n * m)) f0.
-elim: k ep t F F0 j => [|k IH] ep t F F0 j hep km hi.
-  rewrite /Epochs.PV muln0 (Ei_ext nu n (g := fun=> 0)) // Ei_const // (_ : INR 0 = 0) // Rmult_0_l.
+have f0 := fail_ge0.
+have b0 : 0 <= Bp by apply: Bp_ge0.
+elim: k ep t F F0 j => [|k IH] ep t F F0 j hep hi.
+  rewrite /Epochs.PV muln0 (Ei_ext nu n (g := fun=> 0)) // Ei_const // (_ : INR 0 = 0) // Rmult_0_r Rmult_0_l.
   by have := Phi_ge0 pi dnu eta0 F; lra.
-set Y := INR n * Bp + _.
-have r0 : 0 <= INR k * Y by apply: Rmult_le_pos; [exact: pos_INR | rewrite /Y; lra].
-have h := epoch_ineq a0 dnu so loss01 n0 eta0 eta_n gamma01 iota1 iota_n rho01 betaE hi t hep r0
-   (fun t' F' j' hi' => IH ep.+1 t' F' F j' (ltnW hep) (ltnW km) hi').
-apply: Rle_trans h _; rewrite S_INR.
-have : INR (4 * n + 2 * n * k) * fail <= INR (4 * n + 2 * n * m) * fail.
-  apply: Rmult_le_compat_r => //; apply: le_INR; apply/leP.
-  by rewrite leq_add2l leq_mul2l (ltnW km) orbT.
-by rewrite /Y; lra.
+have k0 := pos_INR k.
+have r0 : 0 <= INR n * INR k * (Bp + (INR k + 3) * fail).
+  apply: Rmult_le_pos; first by apply: Rmult_le_pos; lra.
+  by apply: Rplus_le_le_0_compat => //; apply: Rmult_le_pos; lra.
+have h : PV k.+1 ep t F F0 j <= Phi F + INR n * Bp + INR n * INR k * (Bp + (INR k + 3) * fail) + INR (4 * n + 2 * n * k) * fail.
+  by apply: epoch_ineq => // t' F' j' hi'; apply: IH => //; exact: ltnW.
+apply: Rle_trans h _; apply: Req_le; rewrite S_INR plus_INR !mult_INR.
+have -> : INR 4 = 4 by rewrite /INR; lra.
+have -> : INR 2 = 2 by rewrite /INR; lra.
+by ring.
 Qed.
 
 (* ---- the warm-up epoch: uniform play, no dependence on the contexts ---- *)
@@ -120,13 +122,13 @@ Let j0 := special_arm e (iter n addm (fun=> 0)).
 
 Lemma inv0 : inv z z j0.
 Proof.
-have B0p : 0 <= B0 n by rewrite /B0; lra.
+have [_ B0p] := B0_ge gamma0 rho1 beta4 iota1 iota_n.
 have dr : dist r0 by apply: mix_dist => //; exact: softmax_dist.
 have [rr0 rr1] := dr.
 have h := special_arm_ok e (iter n addm (fun=> 0)); rewrite -/j0 in h.
 split; first by move=> c a; rewrite /z; lra.
 split; last by move=> b jb; move: h; rewrite jb; case.
-move=> a na ja; rewrite (w_m a0 eta dnu so rho01 z na).
+move=> a na ja; rewrite (w_m a0 eta dnu so rho1 z na).
 have -> : m nu eta rho z a = r0 a by rewrite [RHS](dist_const _ dnu).
 move: h ja; case: (j0) => [b|]; last by move=> /(_ a); rewrite (negbTE na).
 move=> [nb /(_ a na)]; rewrite !iter_addm => h ja.
@@ -151,19 +153,18 @@ rewrite /norm (eq_bigr (fun=> 1)); last by move=> a _; rewrite /wexp Rmult_0_r e
 by rewrite rsum_const Rmult_1_r; congr INR; exact: eq_card.
 Qed.
 
-(* The main theorem: E + 1 epochs of n pairs. *)
-Theorem algorithm2_regret (E : nat) :
-  Reg nu e loss (algorithm2 C e eta gamma rho beta n) (2 * n * E.+1) pi <=
-  INR (2 * n) + ln (INR #|A|) / eta + INR E * (INR n * Bp + INR (4 * n + 2 * n * E) * fail).
+Theorem algorithm2_regret (m : nat) :
+  Reg nu e loss (algorithm2 C e eta gamma rho beta n) (2 * n * m.+1) pi <= bound2 e eta gamma rho beta n m iota.
 Proof.
-have -> : Reg nu e loss (algorithm2 C e eta gamma rho beta n) (2 * n * E.+1) pi
-  = Val (2 * n.-1.+1 + 2 * n * E) 0 (mem z z z (fun=> 1) None (fun=> 0) (fun=> 0) 1 0).
+have -> : Reg nu e loss (algorithm2 C e eta gamma rho beta n) (2 * n * m.+1) pi
+  = Val (2 * n.-1.+1 + 2 * n * m) 0 (mem z z z (fun=> 1) None (fun=> 0) (fun=> 0) 1 0).
   by rewrite (prednK n0) -mulnS.
-apply: Rle_trans (@warm_epoch (2 * n * E) n.-1 0 0 (fun=> 1) None (fun=> 0) (fun=> 0) _) _.
+apply: Rle_trans (@warm_epoch (2 * n * m) n.-1 0 0 (fun=> 1) None (fun=> 0) (fun=> 0) _) _.
   by rewrite add0n (prednK n0).
-rewrite (prednK n0) add0n -/j0 Rplus_assoc; apply: Rplus_le_compat_l.
-apply: Rle_trans (_ : PV E 2 (2 * n) z z j0 <= _); last first.
-  by rewrite -Phi0; apply: epochs => //; exact: inv0.
+rewrite (prednK n0) add0n -/j0 /bound2 Rplus_assoc; apply: Rplus_le_compat_l.
+apply: Rle_trans (_ : PV m 2 (2 * n) z z j0 <= _); last first.
+  rewrite -Phi0 mult_INR plus_INR (_ : INR 3 = 3); last by rewrite /INR; lra.
+  by apply: epochs => //; exact: inv0.
 rewrite -[X in X <= _](Ei_const dnu n); apply: Ei_le_size => // s sz.
 by rewrite -(radd_W e eta gamma rho n0 z s) fold_addw sz; lra.
 Qed.

@@ -73,19 +73,7 @@ apply: E_ext => s'; rewrite E_bind /= E_addc //; exact: pv.
 Qed.
 
 Lemma Val_bound N t s : Val N t s <= INR N.
-Proof.
-have h := @run_potential C A nu e loss alg pi (fun=> 0) 1 dnu _ _ _ _ N t s.
-have {}h := h (fun s c => policy2_dist eta rho01 a0 s c) (learn2_valid e eta gamma beta n rho01 a0).
-apply: Rle_trans (h _ _) _ => [s'|t' s'|]; [lra | | lra].
-have [nn n1] := dnu.
-apply: (Rle_trans _ (\rsum_c (nu c * 1))); last by rewrite -rsum_mulr n1; lra.
-apply: rsum_le => c _; apply: Rmult_le_compat_l => //.
-have [p0 p1] := policy2_dist eta rho01 a0 s' c.
-apply: (Rle_trans _ (\rsum_a (policy2 s' c a * 1))); last by rewrite -rsum_mulr p1; lra.
-apply: rsum_le => a _; apply: Rmult_le_compat_l; first exact: p0.
-have -> : E (learn (l := alg) s' c a (see e loss t' a)) (fun=> 0) = 0 by apply: E_const; exact: learn2_valid.
-by have := loss01 t' c a; have := loss01 t' c (pi c); lra.
-Qed.
+Proof. by apply: run_le => // *; [exact: policy2_dist | exact: learn2_valid]. Qed.
 
 Lemma Val_pair N t s : half s = None -> (epoch s == 1)%N = false -> Val N.+2 t s =
   \rsum_c (nu c * \rsum_a (q eta rho s c a * (d t c a + d t.+1 c a)))

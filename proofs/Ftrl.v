@@ -1,82 +1,9 @@
 (* Shifted negative-entropy FTRL (lem:ftrl-shift), pathwise, for any finite set of arms. *)
-From Crossbandit Require Import FiniteSums.
+From Crossbandit Require Import FiniteSums Exponential.
 Set Implicit Arguments.
 Unset Strict Implicit.
 Unset Printing Implicit Defensive.
 Open Scope R_scope.
-
-Lemma ln_le_sub1 x : 0 < x -> ln x <= x - 1.
-Proof.
-move=> x0; have h := exp_ineq1_le (ln x); rewrite exp_ln // in h; lra.
-Qed.
-
-Lemma exp_chord d : 0 <= d <= 1 -> exp d <= 1 + d * (exp 1 - 1).
-Proof.
-move=> hd; have e0 := exp_pos d.
-have h0 : exp d * (1 - d) <= 1.
-  have h := exp_ineq1_le (- d); have : exp d * exp (- d) = 1 by rewrite -exp_plus -exp_0; congr exp; ring.
-  by nra.
-have h1 : exp d * (2 - d) <= exp 1.
-  have h := exp_ineq1_le (1 - d); have : exp d * exp (1 - d) = exp 1 by rewrite -exp_plus; congr exp; ring.
-  by nra.
-by nra.
-Qed.
-
-Lemma exp1_ub : exp 1 <= 11 / 4.
-Proof.
-have h : exp (/ 64) <= 64 / 63.
-  have := exp_ineq1_le (- / 64); have := exp_pos (/ 64).
-  have : exp (/ 64) * exp (- / 64) = 1 by rewrite -exp_plus -exp_0; congr exp; lra.
-  by nra.
-have sq x b : exp x <= b -> exp (2 * x) <= b * b.
-  by move=> hb; have := exp_pos x; rewrite (_ : 2 * x = x + x); [rewrite exp_plus; nra | ring].
-do 6 move/sq: h => h.
-by rewrite (_ : 1 = 2 * (2 * (2 * (2 * (2 * (2 * / 64)))))); lra.
-Qed.
-
-Lemma exp_quad x : -3 <= x -> exp (- x) <= 1 - x + 2 * x ^ 2.
-Proof.
-move=> hx; case: (Rle_dec 0 x) => x0.
-  have h := exp_ineq1_le x; have e0 := exp_pos (- x).
-  have e1 : exp (- x) * exp x = 1 by rewrite -exp_plus -(exp_0); congr exp; ring.
-  suff : exp (- x) * (1 + x) <= (1 - x + 2 * x ^ 2) * (1 + x) by nra.
-  have : exp (- x) * (1 + x) <= 1 by nra.
-  by nra.
-pose w := - x; rewrite -/w (_ : x = - w); last by rewrite /w; ring.
-have w0 : 0 <= w by rewrite /w; lra.
-have w3 : w <= 3 by rewrite /w; lra.
-case: (Rle_dec w 1) => w1; last first.
-  have e1 := exp1_ub; have e0 := exp_pos 1; have {}w1 : 1 <= w by lra.
-  clearbody w; clear -w1 w3 e1 e0.
-  have chord d : 0 <= d <= 1 -> exp d <= 1 + 7 / 4 * d by move=> hd; have := exp_chord hd; nra.
-  case: (Rle_dec w 2) => w2.
-    have h : exp (w - 1) <= 1 + 7 / 4 * (w - 1) by apply: chord; lra.
-    have p0 := exp_pos (w - 1).
-    have -> : exp w = exp 1 * exp (w - 1) by rewrite -!exp_plus; congr exp; ring.
-    by nra.
-  have h : exp (w - 2) <= 1 + 7 / 4 * (w - 2) by apply: chord; lra.
-  have p0 := exp_pos (w - 2).
-  have -> : exp w = exp 1 * (exp 1 * exp (w - 2)) by rewrite -!exp_plus; congr exp; ring.
-  have h2 : exp 1 * exp 1 <= 121 / 16 by nra.
-  have h3 : exp 1 * exp 1 * exp (w - 2) <= 121 / 16 * (1 + 7 / 4 * (w - 2)).
-    by apply: Rmult_le_compat => //; nra.
-  by nra.
-clearbody w; clear -w0 w1.
-have h := exp_ineq1_le (- (w / 2)); have e0 := exp_pos (w / 2).
-have e1 : exp (w / 2) * exp (- (w / 2)) = 1 by rewrite -exp_plus -exp_0; congr exp; ring.
-have e2 : exp w = exp (w / 2) * exp (w / 2) by rewrite -exp_plus; congr exp; field.
-have h2 : exp (w / 2) * (1 - w / 2) <= 1 by nra.
-have h3 : exp w * (1 - w / 2) ^ 2 <= 1.
-  have q0 : 0 <= exp (w / 2) * (1 - w / 2) by apply: Rmult_le_pos; lra.
-  have -> : exp w * (1 - w / 2) ^ 2 = (exp (w / 2) * (1 - w / 2)) ^ 2 by rewrite e2; ring.
-  by nra.
-have h4 : 1 <= (1 + w + 2 * w ^ 2) * (1 - w / 2) ^ 2.
-  have r0 : 0 <= 2 * w ^ 2 - 7 * w + 5 by nra.
-  have := Rmult_le_pos _ _ (pow2_ge_0 w) r0.
-  by lra.
-have h5 : 0 < (1 - w / 2) ^ 2 by nra.
-by nra.
-Qed.
 
 Section Ftrl.
 Variable A : finType.

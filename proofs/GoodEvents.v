@@ -1,41 +1,14 @@
-(* Good events, the stopped proxy as a path value, and the inequality for one epoch. *)
+(** Appendix C: the good events, the stopped and clipped proxy, and the inequality of one epoch.
+
+    A stopped proxy is the value [upath] of a path: the costs up to the first pair at which the ideal input
+    exceeds [B0], and then the potential. *)
 From Coq Require Import FunctionalExtensionality.
-From Crossbandit Require Import FiniteSums Selector Ftrl GraphInverse Programs KnownLaw Concentration RandomDenominators FrequencyBlock Retention PairReduction Epochs OnePair.
+From Crossbandit Require Import FiniteSums Exponential Selector Ftrl GraphInverse Programs KnownLaw Concentration
+  RandomDenominators FrequencyBlock Retention PairReduction Epochs OnePair.
 Set Implicit Arguments.
 Unset Strict Implicit.
 Unset Printing Implicit Defensive.
 Open Scope R_scope.
-
-Lemma Ei_le_size (I : finType) (w : I -> R) n (f h : seq I -> R) : dist w ->
-  (forall s, size s = n -> f s <= h s) -> Ei w n f <= Ei w n h.
-Proof.
-move=> dw; elim: n f h => [|n IH] f h fh /=; first exact: fh.
-apply: rsum_le => i _; apply: Rmult_le_compat_l; first exact: (proj1 dw).
-by apply: IH => s ss; apply: fh; rewrite /= ss.
-Qed.
-
-Definition ind (b : bool) : R := if b then 1 else 0.
-Lemma ind_ge0 b : 0 <= ind b. Proof. by case: b; rewrite /ind; lra. Qed.
-Lemma ind_exists (A : finType) (P : pred A) : ind [exists a, P a] <= \rsum_a (1 * ind (P a)).
-Proof.
-have h i : xpredT i -> 0 <= 1 * ind (P i) by move=> _; have := ind_ge0 (P i); lra.
-case: (boolP [exists a, P a]) => [/existsP[a Pa]|_]; last by rewrite {1}/ind; exact: rsum_ge0.
-have := rsum_ge1 (P := xpredT) (F := fun a => 1 * ind (P a)) (i0 := a) isT h.
-by rewrite Pa /ind; lra.
-Qed.
-
-Lemma union_bound (I A : finType) (w : I -> R) n (P : A -> seq I -> bool) x : dist w ->
-  (forall a, Ei w n (fun s => ind (P a s)) <= x) ->
-  Ei w n (fun s => ind [exists a, P a s]) <= INR #|A| * x.
-Proof.
-move=> dw h.
-apply: (Rle_trans _ (Ei w n (fun s => \rsum_a (1 * ind (P a s))))).
-  by apply: Ei_le => // s; exact: ind_exists.
-rewrite (Ei_rsum w (fun=> 1) n (fun a s => ind (P a s))).
-have -> : INR #|A| * x = \rsum_(a : A) (1 * x).
-  by rewrite rsum_const (_ : #|[pred i | _]| = #|A|); [ring | exact: eq_card].
-by apply: rsum_le => a _; have := h a; lra.
-Qed.
 
 Lemma ssum_cons (I : finType) (f : I -> R) i s : ssum f (i :: s) = f i + ssum f s.
 Proof. by []. Qed.
@@ -48,21 +21,38 @@ Hypothesis so : strongly_observable e.
 Hypothesis loss01 : forall t c a, 0 <= loss t c a <= 1.
 Hypothesis n0 : (0 < n)%N.
 Hypothesis eta0 : 0 < eta.
-Hypothesis eta_n : eta * (88 * INR n) <= 1.
-Hypothesis gamma01 : 0 < gamma <= / 2.
+Hypothesis gamma0 : 0 < gamma.
+Hypothesis rho1 : 0 < rho < 1.
+Hypothesis beta4 : 4 * gamma <= beta.
 Hypothesis iota1 : 1 <= iota.
-Hypothesis iota_n : 2 * iota <= INR n * gamma.
-Hypothesis rho01 : 0 < rho <= / 2.
-Hypothesis betaE : beta = 6 * gamma.
+Hypothesis iota_gamma : iota <= 2 * (INR n * gamma).
+Hypothesis n_gamma : 2 <= INR n * gamma.
+Hypothesis iota_n : 36 * iota <= INR n.
+(** The bound on the ideal input of an epoch, B_e in the paper. *)
+Definition B0 := (2 * iota + INR n * beta) / gamma.
+Hypothesis kappa_le : eta * B0 <= / 8.
 
-Let gamma0 : 0 < gamma. Proof. by lra. Qed.
-Let rho1 : 0 < rho < 1. Proof. by lra. Qed.
 Let nR : 0 < INR n. Proof. by apply: lt_0_INR; apply/ltP. Qed.
+Let ig : 0 < / gamma. Proof. exact: Rinv_0_lt_compat. Qed.
 Lemma gamma_n : 2 / INR n <= gamma.
 Proof. by apply: (Rmult_le_reg_r (INR n)) => //; rewrite /Rdiv Rmult_assoc Rinv_l; lra. Qed.
+Lemma B0_ge : 2 + beta <= B0 * gamma /\ 4 * INR n <= B0.
+Proof.
+have Bg : B0 * gamma = 2 * iota + INR n * beta by rewrite /B0; field; lra.
+have n1 : 1 <= INR n by lra.
+rewrite Bg; split; first by nra.
+by apply: (Rmult_le_reg_r gamma) => //; rewrite Bg; nra.
+Qed.
+Lemma kappa8 : 0 <= eta * B0 <= / 8.
+Proof. by have [_ h] := B0_ge; split=> //; apply: Rmult_le_pos; lra. Qed.
+Lemma eta_shift : eta * (2 * ((2 + beta) / gamma)) <= 3.
+Proof.
+have [h _] := B0_ge; have : (2 + beta) / gamma <= B0.
+  by apply: (Rmult_le_reg_r gamma) => //; rewrite /Rdiv Rmult_assoc Rinv_l; lra.
+by move=> le; have := Rmult_le_compat_l _ _ _ (Rlt_le _ _ eta0) le; lra.
+Qed.
 
-Local Notation B0 := (B0 n).
-Local Notation Bp := (Bp e eta gamma rho).
+Local Notation Bp := (Bp e eta gamma rho beta B0).
 Local Notation Phi := (Phi nu eta pi).
 Local Notation rr := (rr eta rho).
 Local Notation pcost := (pcost nu loss eta rho pi).
@@ -70,20 +60,33 @@ Local Notation PV := (PV nu e loss eta gamma rho beta n pi).
 
 Definition inv (F F0 : table C A) (j : option A) :=
   (forall c a, 0 <= F c a - F0 c a <= 2 * B0) /\
-  (forall a, ~~ e a a -> j != Some a -> / 16 <= w nu e eta rho F0 a) /\
+  (forall a, ~~ e a a -> j != Some a -> / 6 <= w nu e eta rho F0 a) /\
   (forall b, j = Some b -> ~~ e b b).
 
-Lemma Bp_ge0 : 0 <= Bp.
+Lemma graph_sum_ge0 : 0 <= graph_sum e rho.
 Proof.
 have K1 : 1 <= INR #|A|.
-  rewrite (_ : 1 = INR 1) //; apply: le_INR; apply/leP; apply/card_gt0P; by exists a0.
+  by rewrite (_ : 1 = INR 1) //; apply: le_INR; apply/leP; apply/card_gt0P; exists a0.
+apply: Rmin_glb; first by lra.
 have ln0 : 0 <= ln (INR #|A| / rho).
   rewrite -ln_1; apply: ln_mono; first by lra.
   apply: (Rmult_le_reg_r rho); first by lra.
   by rewrite /Rdiv Rmult_assoc Rinv_l; lra.
-have al := alpha_ge1 a0 e.
-have g0 : 0 <= Gs e rho by rewrite /Gs; nra.
-by rewrite /OnePair.Bp; nra.
+by have := alpha_ge1 a0 e; nra.
+Qed.
+
+Lemma Bp_ge0 : 0 <= Bp.
+Proof.
+have g0 := graph_sum_ge0; have [k0 _] := kappa8; rewrite /OnePair.Bp /Gs /D.
+have d0 : 0 <= 4 * beta ^ 2 / gamma by apply: Rmult_le_pos; [have := pow2_ge_0 beta | ]; lra.
+have x0 : 0 <= exp (4 * (eta * B0)) / (1 - rho).
+  by apply: Rmult_le_pos; [exact: Rlt_le (exp_pos _) | apply: Rlt_le; apply: Rinv_0_lt_compat; lra].
+have e0 : 0 <= eta * (16 * (1 + beta) + 4 * beta ^ 2 / gamma) by apply: Rmult_le_pos; lra.
+have bk : 0 <= beta * (eta * B0) by apply: Rmult_le_pos; lra.
+have gk : 0 <= gamma * (eta * B0) by apply: Rmult_le_pos; lra.
+cbv zeta; apply: Rplus_le_le_0_compat; first by lra.
+apply: Rmult_le_pos => //; apply: Rplus_le_le_0_compat; last by lra.
+by apply: Rmult_le_pos; lra.
 Qed.
 
 Lemma pcost_bd F0 t H : -2 <= pcost F0 t H <= 2.
@@ -132,7 +135,7 @@ Fixpoint upath (sq : seq C) (y : ystate C A) (ls : seq (draw C A)) : R :=
 
 Lemma yt0 t l c a : 0 <= yt t l c a.
 Proof.
-have h := yt_bd e eta dnu loss01 gamma01 rho01 betaE F0 j t c l a.
+have h := yt_bd e eta dnu loss01 gamma0 rho1 beta4 F0 j t c l a.
 by case: h.
 Qed.
 
@@ -155,7 +158,7 @@ have -> : Ei nu n (fun sq => Ei wl i.+1 (upath sq (t, G, mh))) =
   rewrite [pcost _ _ _ in RHS](dist_const _ dwl) -rsum_split; apply: rsum_eqr => l _.
   by rewrite ok (Ei_add wl i (fun=> _)) Ei_const //; rewrite /V /=; ring.
 have GB c a : 0 <= G c a <= B0 by split=> //; exact: (okGP _ ok).
-have hs := one_step a0 pi dnu so loss01 n0 eta0 eta_n gamma01 gamma_n rho01 betaE inv1 inv2 inv3 t GB.
+have hs := one_step a0 pi dnu so loss01 n0 eta0 gamma0 gamma_n rho1 beta4 kappa8 eta_shift inv1 inv2 inv3 t GB.
 rewrite Ei_add (Ei_rsum nu wl n (fun l sq => Phi (scaled F (thc sq) (fun c a => G c a + yt t l c a)))) in hs.
 have : \rsum_l (wl l * Ei nu n (V l)) <= \rsum_l (wl l * Ei nu n (fun sq => Phi (scaled F (thc sq)
    (fun c a => G c a + yt t l c a)))) + INR i * Bp.
@@ -232,71 +235,51 @@ by field; lra.
 Qed.
 
 (* ---- the three events ---- *)
-Definition badF (sq : seq C) := [exists a, geb (ssum (g e eta rho F0 a) sq) (2 * (INR n * mu nu (g e eta rho F0 a)) + iota)]
-  || [exists a, geb (INR n * mu nu (g e eta rho F0 a) / 2 - iota) (ssum (g e eta rho F0 a) sq)].
-Definition badL (ls : seq (draw C A)) := [exists a, geb (ssum (obs a) ls) (2 * (INR n * mu wl (obs a)) + iota)].
+(** Frequency event: no denominator is below half of its target. *)
+Definition badF (sq : seq C) := [exists a, geb (INR n * mu nu (g e eta rho F0 a) / 2 - iota / 2) (ssum (g e eta rho F0 a) sq)].
+(** Loss event: no arm is observed much more often than expected. *)
+Definition badL (ls : seq (draw C A)) := [exists a, geb (ssum (obs a) ls) (2 * (INR n * mu wl (obs a)) + iota / 1)].
 Let mm := KnownLaw.m nu eta rho F.
-Definition heavy a := ~~ e a a && ~~ geb (7 / 8) (mm a).
+(** Selector event: only an arm without self-loop that has mass above 2/3 can be missed, and it is not. *)
+Definition heavy a := ~~ e a a && ~~ geb (2 / 3) (mm a).
 Definition loss_m a (l : draw C A) := 1 - rr F (ctx l) a.
 Definition badS (ls : seq (draw C A)) := if [pick a | heavy a] is Some a then
-  geb (ssum (loss_m a) ls) (2 * (INR n * mu wl (loss_m a)) + iota) else false.
+  geb (ssum (loss_m a) ls) (4 / 3 * (INR n * mu wl (loss_m a)) + iota / / 2) else false.
 
 Lemma rr01 (H : table C A) c a : 0 <= rr H c a <= 1.
 Proof. by have [r0 r1] := rr_dist a0 eta rho1 H c; split=> //; rewrite -r1; apply: (rsum_ge1 (P := xpredT)). Qed.
 
-Lemma P_F : Ei nu n (fun sq => ind (badF sq)) <= 2 * INR #|A| * exp (- iota).
+Lemma P_F : Pr nu n badF <= INR #|A| * exp (- iota).
+Proof. by apply: union_bound => // a; apply: chernoff_lo => // c; exact: g_half. Qed.
+
+Lemma P_L : Pr wl n badL <= INR #|A| * exp (- iota).
 Proof.
-have g1 a c : 0 <= g e eta rho F0 a c <= 1 by have := g_half a0 e eta rho1 F0 a c; lra.
-apply: (Rle_trans _ (Ei nu n (fun sq =>
-   ind [exists a, geb (ssum (g e eta rho F0 a) sq) (2 * (INR n * mu nu (g e eta rho F0 a)) + iota)]
-   + ind [exists a, geb (INR n * mu nu (g e eta rho F0 a) / 2 - iota) (ssum (g e eta rho F0 a) sq)]))).
-  by apply: Ei_le => // sq; rewrite /badF /ind; do 2 case: [exists a, _] => //=; lra.
-rewrite Ei_add.
-have := @union_bound C A nu n (fun a sq => geb (ssum (g e eta rho F0 a) sq) (2 * (INR n * mu nu (g e eta rho F0 a)) + iota))
-  (exp (- iota)) dnu (fun a => chernoff_up dnu (g1 a) n iota).
-have := @union_bound C A nu n (fun a sq => geb (INR n * mu nu (g e eta rho F0 a) / 2 - iota) (ssum (g e eta rho F0 a) sq))
-  (exp (- iota)) dnu (fun a => chernoff_lo dnu (g1 a) n iota).
-lra.
+apply: union_bound => // a; apply: chernoff_up => //; [|lra|have := exp1_ub; lra].
+by move=> l; rewrite /obs; case: ifP => _; lra.
 Qed.
 
-Lemma P_L : Ei wl n (fun ls => ind (badL ls)) <= INR #|A| * exp (- iota).
+Lemma P_S : Pr wl n badS <= exp (- iota).
 Proof.
-have o1 a l : 0 <= obs a l <= 1 by rewrite /obs; case: ifP => _; lra.
-exact: (@union_bound _ A wl n (fun a ls => geb (ssum (obs a) ls) (2 * (INR n * mu wl (obs a)) + iota))
-  (exp (- iota)) dwl (fun a => chernoff_up dwl (o1 a) n iota)).
-Qed.
-
-Lemma P_S : Ei wl n (fun ls => ind (badS ls)) <= exp (- iota).
-Proof.
-rewrite /badS; case: pickP => [a _|_]; last first.
-  rewrite Ei_const // /ind; exact: Rlt_le (exp_pos _).
-have l1 l : 0 <= loss_m a l <= 1 by rewrite /loss_m; have := rr01 F (ctx l) a; lra.
-exact: (chernoff_up dwl l1 n iota).
+rewrite /badS; case: pickP => [a _|_]; last by rewrite /Pr Ei_const //; exact: Rlt_le (exp_pos _).
+apply: chernoff_up => //; [|lra|have := exp_half; lra].
+by move=> l; rewrite /loss_m; have := rr01 F (ctx l) a; lra.
 Qed.
 
 Lemma good_F sq : ~~ badF sq -> thc sq = ratio sq.
 Proof.
-rewrite /badF negb_or !negb_exists => /andP[/forallP h1 /forallP h2].
+rewrite /badF negb_exists => /forallP h.
 apply: functional_extensionality => a.
-have {}h1 : ssum (g e eta rho F0 a) sq < 2 * (INR n * w a) + iota.
-  by have := h1 a; rewrite /geb; case: Rle_dec => // h _; apply: Rnot_le_lt.
-have {}h2 : INR n * w a / 2 - iota < ssum (g e eta rho F0 a) sq.
-  by have := h2 a; rewrite /geb; case: Rle_dec => // h _; apply: Rnot_le_lt.
-have wa : 0 <= w a by apply: w_ge0.
+have {}h : INR n * w a / 2 - iota / 2 < ssum (g e eta rho F0 a) sq.
+  by have := h a; rewrite /geb; case: Rle_dec => // h' _; apply: Rnot_le_lt.
 have W0 : 0 < Wof e eta gamma rho n F0 sq a by apply: Wof_gt0.
-rewrite /OnePair.thc; set x := ratio sq a.
-have xW : x * Wof e eta gamma rho n F0 sq a = u a by rewrite /x /Epochs.ratio; field; lra.
 have nW : INR n * Wof e eta gamma rho n F0 sq a = ssum (g e eta rho F0 a) sq + 3 / 2 * (INR n * gamma).
   by rewrite /Wof /RandomDenominators.W; field; lra.
-have W2 : Wof e eta gamma rho n F0 sq a <= 2 * u a.
-  by apply: (Rmult_le_reg_l (INR n)) => //; rewrite nW /Epochs.u; lra.
-have W3 : u a <= 2 * Wof e eta gamma rho n F0 sq a.
+have W2 : u a <= 2 * Wof e eta gamma rho n F0 sq a.
   apply: (Rmult_le_reg_l (INR n)) => //.
   have -> : INR n * (2 * Wof e eta gamma rho n F0 sq a) = 2 * (INR n * Wof e eta gamma rho n F0 sq a) by ring.
   by rewrite nW /Epochs.u; lra.
-have x1 : / 2 <= x by nra.
-have x2 : x <= 2 by nra.
-by rewrite /clip /Rmin /Rmax; do 2 case: Rle_dec; lra.
+rewrite /OnePair.thc /clip Rmin_right //.
+by apply: (Rmult_le_reg_r (Wof e eta gamma rho n F0 sq a)) => //; rewrite /ratio /Rdiv Rmult_assoc Rinv_l; lra.
 Qed.
 
 Lemma mu_obs a : mu wl (obs a) = w a.
@@ -309,15 +292,15 @@ Proof.
 rewrite /badL negb_exists => sz /forallP h; apply/okGP => c a.
 apply: Rle_trans (fin_G ls _ c a) _; rewrite /= Rplus_0_l sz.
 have {}h : ssum (obs a) ls < 2 * (INR n * w a) + iota.
-  by have := h a; rewrite mu_obs /geb; case: Rle_dec => // h' _; apply: Rnot_le_lt.
+  have i1 : iota / 1 = iota by field.
+  by have := h a; rewrite mu_obs i1 /geb; case: Rle_dec => // h' _; apply: Rnot_le_lt.
 have ua : 0 < u a by apply: u_gt0.
 apply: (Rmult_le_reg_r (u a)) => //; rewrite /Rdiv Rmult_assoc Rinv_l; last by lra.
 have wa : 0 <= w a by apply: w_ge0.
-have ba : 0 <= b a <= 6 * gamma by rewrite /b; case: ifP => _; lra.
-have nb : INR n * b a <= INR n * (6 * gamma) by apply: Rmult_le_compat_l; lra.
-have nw : 0 <= INR n * w a by apply: Rmult_le_pos; lra.
-have ng : 0 <= INR n * gamma by apply: Rmult_le_pos; lra.
-by rewrite /OnePair.B0 /Epochs.u; nra.
+have ba : 0 <= b a <= beta by rewrite /b; case: ifP => _; lra.
+have nb : INR n * b a <= INR n * beta by apply: Rmult_le_compat_l; lra.
+have -> : B0 * u a = B0 * w a + (2 * iota + INR n * beta) by rewrite /Epochs.u Rmult_plus_distr_l {2}/B0; field; lra.
+by have [_ B4] := B0_ge; have := Rmult_le_compat_r _ _ _ wa B4; lra.
 Qed.
 
 Lemma w_m a : ~~ e a a -> Epochs.w nu e eta rho F a = (1 - mm a) / 2.
@@ -335,7 +318,7 @@ Qed.
 
 Lemma good_S t ls : size ls = n -> ~~ badS ls ->
   let j' := special_arm e (fin (t, fun _ _ => 0, fun=> 0) ls).2 in
-  (forall a, ~~ e a a -> j' != Some a -> / 16 <= Epochs.w nu e eta rho F a) /\ (forall b, j' = Some b -> ~~ e b b).
+  (forall a, ~~ e a a -> j' != Some a -> / 6 <= Epochs.w nu e eta rho F a) /\ (forall b, j' = Some b -> ~~ e b b).
 Proof.
 move=> sz hb; cbv zeta; set mh := (fin _ _).2.
 have mhE a : mh a = ssum (fun l => rr F (ctx l) a) ls / INR n by rewrite /mh fin_m /=; ring.
@@ -346,8 +329,10 @@ have [m0 m1] : dist mm by apply: m_dist.
 move: hb; rewrite /badS; case: pickP => [h hh|none _]; last first.
   have := none a; rewrite /heavy na /= /geb; case: Rle_dec => //= h _; lra.
 case/andP: hh => nh; rewrite /geb; case: Rle_dec => // mh8 _; case: Rle_dec => // hs _.
-have {}mh8 : 7 / 8 < mm h by apply: Rnot_le_lt.
-have {}hs : ssum (loss_m h) ls < 2 * (INR n * (1 - mm h)) + iota by rewrite mu_loss_m in hs; apply: Rnot_le_lt.
+have {}mh8 : 2 / 3 < mm h by apply: Rnot_le_lt.
+have {}hs : ssum (loss_m h) ls < 4 / 3 * (INR n * (1 - mm h)) + 2 * iota.
+  have i2 : iota / / 2 = 2 * iota by field.
+  by rewrite mu_loss_m i2 in hs; apply: Rnot_le_lt.
 have sl : ssum (loss_m h) ls = INR n - ssum (fun l => rr F (ctx l) h) ls.
   rewrite -sz; elim: (ls) => [|l ls' IH]; first by rewrite /= /INR; ring.
   by rewrite -[size (l :: ls')]/((size ls').+1) S_INR !ssum_cons IH {1}/loss_m; ring.
@@ -376,7 +361,7 @@ lra.
 Qed.
 
 (* ---- one epoch ---- *)
-Definition fail := (3 * INR #|A| + 1) * exp (- iota).
+Definition fail := (2 * INR #|A| + 1) * exp (- iota).
 Theorem epoch_ineq t rest : (1 < ep)%N -> 0 <= rest ->
   (forall t' F' j', inv F' F j' -> PV k ep.+1 t' F' F j' <= Phi F' + rest) ->
   PV k.+1 ep t F F0 j <= Phi F + INR n * Bp + rest + INR (4 * n + 2 * n * k) * fail.
@@ -402,7 +387,8 @@ have key sq ls : size ls = n ->
   apply: path_upath => //.
   move: ok s1 s2; rewrite -/y0; have hG := G_mono ls y0; case: (fin y0 ls) hG => [[t' G'] mh'] /= hG /okGP ok s1 s2.
   apply: IH; split; last by split.
-  move=> c a; rewrite /scaled; have h1 := thc2 nu e eta gamma rho n F0 sq a; have h2 := hG c a; have h3 := ok c a.
+  move=> c a; rewrite /scaled; have h1 : 0 <= thc sq a <= 2 by apply: thc2.
+  have h2 := hG c a; have h3 := ok c a.
   have : 0 <= thc sq a * G' c a by apply: Rmult_le_pos; lra.
   have : thc sq a * G' c a <= 2 * B0 by apply: Rmult_le_compat; lra.
   lra.
@@ -420,7 +406,7 @@ rewrite (Ei_ext nu n (f := fun sq => Phi (scaled F (thc sq) (fun _ _ => 0))) (g 
 rewrite Ei_const // in hu.
 have M0 : 0 <= M by exact: pos_INR.
 have f1 := Rmult_le_compat_l _ _ _ M0 P_F; have f2 := Rmult_le_compat_l _ _ _ M0 P_L; have f3 := Rmult_le_compat_l _ _ _ M0 P_S.
-rewrite /fail; lra.
+rewrite /fail; rewrite /Pr in f1 f2 f3; lra.
 Qed.
 End Path.
 End OneEpoch.

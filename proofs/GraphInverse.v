@@ -1,7 +1,6 @@
 (* The graph-inverse inequality (lem:graph-inverse), weighted, for directed graphs.
    We prove the stronger bound 2 alpha (1 + ln (1 / eps)): no K, constant 2. *)
-From Crossbandit Require Import FiniteSums.
-From Crossbandit Require Import Statement Ftrl.
+From Crossbandit Require Import FiniteSums Exponential.
 Set Implicit Arguments.
 Unset Strict Implicit.
 Unset Printing Implicit Defensive.

@@ -1,5 +1,5 @@
 (* Algorithm 1 (known context law) and Proposition prop:known, end to end. *)
-From Crossbandit Require Import FiniteSums Selector Ftrl GraphInverse Programs.
+From Crossbandit Require Import FiniteSums Exponential Selector Ftrl GraphInverse Programs.
 Set Implicit Arguments.
 Unset Strict Implicit.
 Unset Printing Implicit Defensive.
@@ -155,7 +155,7 @@ Qed.
 Definition reg L a := special_arm e (m L) != Some a.
 
 (* ---- the graph sum ---- *)
-Definition Gsum := 2 * INR (alpha e) * (1 + ln (K / rho)) + 2.
+Definition Gsum := graph_sum e rho + 2.
 
 Lemma alpha_ge1 : 1 <= INR (alpha e).
 Proof.
@@ -170,10 +170,7 @@ apply: Rle_trans (m_ge (fun _ _ => 0) a0) _.
 by apply: (rsum_ge1 (P := xpredT)) => // a _; exact: (proj1 (m_dist _)).
 Qed.
 
-Lemma ln_mono x y : 0 < x -> x <= y -> ln x <= ln y.
-Proof. by move=> x0 [h|->]; [apply: Rlt_le; exact: ln_increasing | lra]. Qed.
-
-Lemma graph_sum_self L :
+Lemma graph_sum_alpha L :
   \rsum_(a | e a a) (m L a / u L a) <= 2 * INR (alpha e) * (1 + ln (K / rho)).
 Proof.
 pose V := [set a | e a a].
@@ -203,6 +200,19 @@ have -> : K / rho = 1 / (rho / K) by field; lra.
 by apply: Rmult_le_compat_r => //; apply: Rlt_le; exact: Rinv_0_lt_compat.
 Qed.
 
+Lemma graph_sum_self L : \rsum_(a | e a a) (m L a / u L a) <= graph_sum e rho.
+Proof.
+apply: Rmin_glb; last exact: graph_sum_alpha.
+have [mm _] := m_dist L.
+apply: (Rle_trans _ (\rsum_(a : A) 1)); last first.
+  by rewrite rsum_const Rmult_1_r; apply: Req_le; congr INR; exact: eq_card.
+apply: (Rle_trans _ (\rsum_(a | e a a) 1)); last by apply: rsum_sub_le => // a _; lra.
+apply: rsum_le => a ea; have u0 := u_gt0 L a.
+apply: (Rmult_le_reg_r (u L a)) => //; rewrite /Rdiv Rmult_assoc Rinv_l; last by lra.
+have : m L a <= w L a by rewrite w_m; exact: rsum_ge1.
+by rewrite /KnownLaw.u; lra.
+Qed.
+
 (* selector lemma with exact masses *)
 Lemma noself_half L a : ~~ e a a -> reg L a -> / 2 <= w L a.
 Proof.
@@ -218,7 +228,7 @@ have : m L j + m L a <= 1.
 by lra.
 Qed.
 
-Lemma graph_sum L : \rsum_(a | reg L a) (m L a / u L a) <= Gsum.
+Lemma graph_sum_regular L : \rsum_(a | reg L a) (m L a / u L a) <= Gsum.
 Proof.
 have [mm m1] := m_dist L.
 have q0 a : 0 <= m L a / u L a.
@@ -512,7 +522,7 @@ rewrite (eq_bigr (fun c => nu c * rho + nu c * Phi1 c (L c)
 rewrite !rsum_split -rsum_mulr n1 -!rsum_mull -/(Phi L) rsum_exchange.
 have hG : \rsum_(a | reg L a) \rsum_c (nu c * ftrl L c a * / u L a) <= Gsum / (1 - rho).
   apply: (Rle_trans _ (\rsum_(a | reg L a) (m L a / u L a) / (1 - rho))); last first.
-    by apply: Rmult_le_compat_r; [apply: Rlt_le; apply: Rinv_0_lt_compat; lra | exact: graph_sum].
+    by apply: Rmult_le_compat_r; [apply: Rlt_le; apply: Rinv_0_lt_compat; lra | exact: graph_sum_regular].
   rewrite /Rdiv rsum_mulr; apply: rsum_le => a _; rewrite -rsum_mulr -/(pbar L a).
   have := pbar_le L a; have iu := Rinv_0_lt_compat _ (u_gt0 L a).
   by rewrite /Rdiv => h; have := Rmult_le_compat_r _ _ _ (Rlt_le _ _ iu) h; lra.
@@ -527,7 +537,7 @@ have h2 : (beta + 2 * eta * D) * \rsum_c (nu c * away L c) <= (beta + 2 * eta * 
 rewrite /B {2}/Rdiv; lra.
 Qed.
 
-(* Proposition prop:known with explicit constants, for every horizon and comparator. *)
+(** Proposition 2 in explicit form, for every horizon and comparator. *)
 Theorem known T : Reg nu e loss alg T pi <= ln K / eta + INR T * B.
 Proof.
 have h := @run_potential C A nu e loss alg pi Phi B nu_dist mixed_dist (fun _ _ _ _ => I) _ one_round T 0%N (fun _ _ => 0).
@@ -539,5 +549,11 @@ rewrite /Phi (eq_bigr (fun c => nu c * (ln K / eta))); first by rewrite -rsum_mu
 move=> c _; congr Rmult; rewrite /Phi1 Rplus_0_r; congr (ln _ / _).
 rewrite /norm (eq_bigr (fun=> 1)); last by move=> a _; rewrite /wexp Rmult_0_r exp_0.
 by rewrite rsum_const Rmult_1_r /KnownLaw.K; congr INR; exact: eq_card.
+Qed.
+
+Corollary known_explicit T : Reg nu e loss alg T pi <= bound1 e eta gamma rho beta T.
+Proof.
+apply: Rle_trans (known T) _; apply: Req_le; rewrite /bound1 /B /Gsum /D -/K /KnownLaw.K; congr (_ + _ * _).
+by field; lra.
 Qed.
 End Proof.

@@ -1,5 +1,5 @@
-(* The rate: O~(sqrt(alpha T)) for Algorithm 1 with all four parameters 1 / sqrt(alpha T). *)
-From Crossbandit Require Import FiniteSums Ftrl GraphInverse Programs KnownLaw.
+(** Proposition 2: the rate of Algorithm 1, with all four parameters 1 / sqrt(alpha T). *)
+From Crossbandit Require Import FiniteSums Exponential Ftrl GraphInverse Programs KnownLaw.
 Set Implicit Arguments.
 Unset Strict Implicit.
 Unset Printing Implicit Defensive.
@@ -8,28 +8,40 @@ Open Scope R_scope.
 Theorem known_rate (C A : finType) (a0 : A) (nu : C -> R) (e : rel A)
   (loss : nat -> C -> A -> R) (pi : C -> A) (T : nat) :
   dist nu -> strongly_observable e -> (forall t c a, 0 <= loss t c a <= 1) ->
-  let s := sqrt (INR (alpha e) * INR T) in
+  let s := Rmax 2 (sqrt (INR (alpha e) * INR T)) in
   let x := / s in
-  2 <= s ->
   Reg nu e loss (algorithm1 nu e x x x x) T pi <= s * (13 * ln (INR #|A| * s) + 37).
 Proof.
-move=> dn so l01 s x s2.
+move=> dn so l01 s x; have s2 : 2 <= s by exact: Rmax_l.
 have al := @alpha_ge1 A a0 e.
 have x0 : 0 < x by apply: Rinv_0_lt_compat; lra.
 have x2 : x <= / 2 by apply: Rinv_le_contravar; lra.
 have k1 : 1 <= INR #|A|.
   rewrite (_ : 1 = INR 1) //; apply: le_INR; apply/leP; apply/card_gt0P; by exists a0.
+have T0 : 0 <= INR T by exact: pos_INR.
+have aT0 : 0 <= INR (alpha e) * INR T by nra.
+have lks : 0 <= ln (INR #|A| * s) by rewrite -ln_1; apply: ln_mono; nra.
+case: (Rle_dec 2 (sqrt (INR (alpha e) * INR T))) => big; last first.
+  have sE : s = 2 by rewrite /s Rmax_left //; lra.
+  have T4 : INR T <= 4.
+    have := sqrt_sqrt _ aT0; have := sqrt_pos (INR (alpha e) * INR T); nra.
+  have : Reg nu e loss (algorithm1 nu e x x x x) T pi <= INR T.
+    by apply: run_le => // L c; apply: (mixed_dist a0); lra.
+  by rewrite sE in lks *; nra.
+have {}big : s = sqrt (INR (alpha e) * INR T) by rewrite /s Rmax_right.
+have gs_le := Rmin_r (INR #|A|) (2 * INR (alpha e) * (1 + ln (INR #|A| / x))).
 have h := @known C A a0 nu e loss x x x x pi dn so l01 x0 x0.
 apply: Rle_trans (h _ _ _ T) _; [lra | lra | nra |].
-rewrite /B /Gsum /D /K; set a := INR (alpha e) in al *; set k := INR #|A| in k1 *.
+rewrite /B /Gsum /D /K; rewrite -/(graph_sum e x) in gs_le.
+set gs := graph_sum e x in gs_le *; set a := INR (alpha e) in al gs_le big aT0 *; set k := INR #|A| in k1 lks gs_le *.
 have xs : x * s = 1 by rewrite /x; field; lra.
-have T0 : 0 <= INR T by exact: pos_INR.
-have ss : s * s = a * INR T by rewrite /s sqrt_sqrt //; apply: Rmult_le_pos => //; rewrite -/a; lra.
-have -> : k / x = k * s by rewrite /x; field; lra.
+have ss : s * s = a * INR T by rewrite big sqrt_sqrt.
+have kx : k / x = k * s by rewrite /x; field; lra.
 have -> : ln k / x = ln k * s by rewrite /x; field; lra.
 have ls : 0 <= ln s by rewrite -ln_1; apply: ln_mono; lra.
 have lk : 0 <= ln k by rewrite -ln_1; apply: ln_mono; lra.
-have -> : ln (k * s) = ln k + ln s by rewrite ln_mult; lra.
+have lnE : ln (k * s) = ln k + ln s by rewrite ln_mult; lra.
+rewrite kx lnE in gs_le; rewrite lnE.
 have Tx : INR T * x <= s.
   apply: (Rmult_le_reg_r s); first by lra.
   by rewrite Rmult_assoc xs ss; nra.
@@ -37,17 +49,19 @@ have aTx : a * (INR T * x) = s.
   apply: (Rmult_eq_reg_r s); last by lra.
   have -> : a * (INR T * x) * s = a * INR T * (x * s) by ring.
   by rewrite xs ss; ring.
-set l := ln k + ln s; have l0 : 0 <= l by rewrite /l; lra.
+set l := ln k + ln s in gs_le *; have l0 : 0 <= l by rewrite /l; lra.
 have i0 : 0 < / (1 - x) <= 2.
   split; first by apply: Rinv_0_lt_compat; lra.
   by rewrite -[2]Rinv_involutive; [apply: Rinv_le_contravar; lra | lra].
 have -> : x ^ 2 / x = x by field; lra.
-have hB : x + (x + 2 * x) * ((2 * a * (1 + l) + 2) / (1 - x)) + (x + 2 * x * (1 + 2 * x + x)) / (1 - x)
+have hB : x + (x + 2 * x) * ((gs + 2) / (1 - x)) + (x + 2 * x * (1 + 2 * x + x)) / (1 - x)
    <= x * (12 * a * (1 + l) + 25).
   rewrite /Rdiv; set i := / (1 - x) in i0 *.
   have g0 : 0 <= 2 * a * (1 + l) + 2 by nra.
-  have h1 : (x + 2 * x) * ((2 * a * (1 + l) + 2) * i) <= x * (3 * ((2 * a * (1 + l) + 2) * 2)).
-    have : (2 * a * (1 + l) + 2) * i <= (2 * a * (1 + l) + 2) * 2 by apply: Rmult_le_compat_l; lra.
+  have h1 : (x + 2 * x) * ((gs + 2) * i) <= x * (3 * ((2 * a * (1 + l) + 2) * 2)).
+    have : (gs + 2) * i <= (2 * a * (1 + l) + 2) * 2.
+      apply: (Rle_trans _ ((2 * a * (1 + l) + 2) * i)); first by apply: Rmult_le_compat_r; lra.
+      by apply: Rmult_le_compat_l; lra.
     by nra.
   have h2 : (x + 2 * x * (1 + 2 * x + x)) * i <= x * 12.
     have : x + 2 * x * (1 + 2 * x + x) <= x * 6 by nra.

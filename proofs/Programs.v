@@ -1,5 +1,5 @@
-(* The bandit model. All randomness is finite, so a random process is a tree and an
-   expectation is a finite sum: no measure theory. *)
+(** Facts about randomised programs and about runs of a learner. *)
+From Coq Require Import FunctionalExtensionality.
 From Crossbandit Require Import FiniteSums.
 Set Implicit Arguments.
 Unset Strict Implicit.
@@ -84,3 +84,56 @@ rewrite -[INR n * B in RHS]Rmult_1_l -p1 rsum_mulr -rsum_split; apply: eq_bigr =
 by ring.
 Qed.
 End Potential.
+
+(** Regret is at most one in each round. *)
+Lemma run_le (C A : finType) (nu : C -> R) (e : rel A) (loss : nat -> C -> A -> R) (l : learner C A) (pi : C -> A) n t s :
+  dist nu -> (forall s c, dist (policy (l := l) s c)) -> (forall s c a o, valid (learn (l := l) s c a o)) ->
+  (forall t c a, 0 <= loss t c a <= 1) ->
+  E (play nu e loss (l := l) n t s) (regret loss pi t) <= INR n.
+Proof.
+move=> dn dp vl l01; have h := @run_potential C A nu e loss l pi (fun=> 0) 1 dn dp vl _ _ n t s.
+apply: Rle_trans (h _ _) _ => [s'|t' s'|]; [lra | | lra].
+rewrite Rplus_0_l [X in _ <= X](dist_const _ dn); apply: rsum_le => c _; apply: Rmult_le_compat_l; first exact: (proj1 dn).
+rewrite [X in _ <= X](dist_const _ (dp s' c)); apply: rsum_le => a _; apply: Rmult_le_compat_l; first exact: (proj1 (dp s' c)).
+by rewrite E_const //; have := l01 t' c a; have := l01 t' c (pi c); lra.
+Qed.
+
+(** Rounds with zero loss cost nothing: a run of [T] rounds is a run of [T + m] rounds with padded losses. *)
+Section Pad.
+Variables (C A : finType) (nu : C -> R) (e : rel A) (loss : nat -> C -> A -> R) (Lr : learner C A).
+Variables (pi : C -> A) (T : nat).
+Hypothesis nu_dist : dist nu.
+Hypothesis pol_dist : forall s c, dist (policy (l := Lr) s c).
+Hypothesis learn_valid : forall s c a o, valid (learn (l := Lr) s c a o).
+Definition padded t c a := if (t < T)%N then loss t c a else 0.
+
+Lemma regret_zero t h : (T <= t)%N -> regret padded pi t h = 0.
+Proof.
+elim: h t => [|[c a] h IH] t Tt //=; rewrite IH; last exact: leqW.
+by rewrite /padded ltnNge Tt /=; ring.
+Qed.
+
+Lemma see_pad t a : (t < T)%N -> see e padded t a = see e loss t a.
+Proof.
+move=> h; apply: functional_extensionality => c; apply: functional_extensionality => a'.
+by rewrite /see /padded h.
+Qed.
+
+Lemma pad_run m N t s : (N + t = T)%N ->
+  E (play nu e loss (l := Lr) N t s) (regret loss pi t) =
+  E (play nu e padded (l := Lr) (N + m) t s) (regret padded pi t).
+Proof.
+elim: N t s => [|N IH] t s NT.
+  rewrite /= (@E_ext _ _ (regret padded pi t) (fun=> 0)); last by move=> h; apply: regret_zero; rewrite -NT.
+  by rewrite E_const //; exact: play_valid.
+have tT : (t < T)%N by rewrite -NT -{1}[t]add0n ltn_add2r.
+rewrite /=; apply: rsum_eqr => c _; congr Rmult; apply: rsum_eqr => a _; congr Rmult.
+rewrite see_pad // !E_bind; apply: E_ext => s'; rewrite !E_bind /= !E_addc; [|exact: play_valid|exact: play_valid].
+rewrite IH; last by rewrite addnS -addSn.
+by congr (_ + _); rewrite /padded tT.
+Qed.
+
+Lemma Reg_pad m : Reg nu e loss Lr T pi = Reg nu e padded Lr (T + m) pi.
+Proof. by rewrite /Reg; apply: pad_run; rewrite addn0. Qed.
+End Pad.
+

@@ -1,11 +1,15 @@
-(* Random denominators: equations (4) and (5), with explicit constants and no exp(-iota). *)
-From Crossbandit Require Import FiniteSums Ftrl Concentration.
+(** Appendix D: the first two moments of a random denominator (Equations 4 and 5).
+
+    The constants are explicit, and no term exp (-iota) is needed. Clipping from above is enough. *)
+From Crossbandit Require Import FiniteSums Exponential Concentration.
 Set Implicit Arguments.
 Unset Strict Implicit.
 Unset Printing Implicit Defensive.
 Open Scope R_scope.
 
-Definition clip (x : R) := Rmin 2 (Rmax (/ 2) x).
+Definition clip (x : R) := Rmin 2 x.
+Lemma clip_le x : clip x <= 2. Proof. exact: Rmin_l. Qed.
+Lemma clip_gt0 x : 0 < x -> 0 < clip x. Proof. by move=> x0; apply: Rmin_glb_lt; lra. Qed.
 
 Lemma clip_cases x : 0 < x -> let phi := 1 - clip (/ x) in
   [/\ phi <= x - 1, (x - 1) - 2 * (x - 1) ^ 2 <= phi & phi ^ 2 <= 4 * (x - 1) ^ 2].
@@ -19,14 +23,11 @@ have e2 : (1 - y) ^ 2 = y ^ 2 * (x - 1) ^ 2.
   have -> : y ^ 2 * (x - 1) ^ 2 = (x * y - y) ^ 2 by ring.
   by rewrite xi.
 have sq := pow2_ge_0 (x - 1).
-rewrite /clip /Rmax; case: (Rle_dec (/ 2) y) => h1; rewrite /Rmin.
-  case: (Rle_dec 2 y) => h2.
-    have x2 : x <= / 2 by nra.
-    by split; nra.
-  split; [nra | nra |].
-  by rewrite e2; apply: Rmult_le_compat_r => //; nra.
-have x2 : 2 <= x by nra.
-by case: (Rle_dec 2 (/ 2)) => h2; split; nra.
+rewrite /clip /Rmin; case: (Rle_dec 2 y) => h2.
+  have x2 : x <= / 2 by nra.
+  by split; nra.
+split; [nra | nra |].
+by rewrite e2; apply: Rmult_le_compat_r => //; nra.
 Qed.
 
 Section Moments.
@@ -84,6 +85,7 @@ have -> : gamma ^ 2 / (4 * u ^ 2) = (gamma / (2 * u)) ^ 2 by field; lra.
 by lra.
 Qed.
 
+(** Equation 4. *)
 Theorem ratio_first : 0 <= Ei nu n phi <= gamma / (2 * u).
 Proof.
 have n1 := nR; have v0 := u0; have c0 := g0; have w0 := w_ge0.
@@ -101,6 +103,7 @@ apply: Rmult_le_compat_r; first by apply: Rlt_le; apply: Rinv_0_lt_compat; nra.
 by have := Rmult_le_compat_l _ _ _ w0 gamma_n; lra.
 Qed.
 
+(** Equation 5, with L = 2 n. *)
 Theorem ratio_second : Ei nu n (fun s => phi s ^ 2) <= 4 * w / (2 * INR n * u ^ 2) + gamma ^ 2 / u ^ 2.
 Proof.
 have n1 := nR; have v0 := u0.
@@ -110,5 +113,21 @@ rewrite Ei_scale; have := x_sq.
 have -> : 4 * w / (2 * INR n * u ^ 2) + gamma ^ 2 / u ^ 2
   = 4 * (w / (2 * INR n * u ^ 2) + gamma ^ 2 / (4 * u ^ 2)) by field; lra.
 by lra.
+Qed.
+
+(** Equation 5 in the form that is used. *)
+Corollary ratio_second_le : Ei nu n (fun s => phi s ^ 2) <= gamma / u.
+Proof.
+have n1 := nR; have v0 := u0; apply: Rle_trans ratio_second _.
+have -> : 4 * w / (2 * INR n * u ^ 2) + gamma ^ 2 / u ^ 2 = (w * (2 / INR n) + gamma ^ 2) / u ^ 2 by field; lra.
+have -> : gamma / u = (w * gamma + gamma ^ 2) / u ^ 2 by rewrite /u; field; rewrite -/u; lra.
+apply: Rmult_le_compat_r; first by apply: Rlt_le; apply: Rinv_0_lt_compat; nra.
+by have := Rmult_le_compat_l _ _ _ w_ge0 gamma_n; lra.
+Qed.
+
+Lemma phi_bd s : -1 <= phi s <= 1.
+Proof.
+have r0 : 0 < clip (u / W s) by apply: clip_gt0; apply: Rdiv_lt_0_compat; [exact: u0 | exact: W0].
+by rewrite /phi; have := clip_le (u / W s); lra.
 Qed.
 End Moments.

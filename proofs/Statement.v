@@ -149,23 +149,59 @@ Definition algorithm2 : learner C A :=
   Learner (Memory zero zero zero (fun=> 1) None (fun=> 0) (fun=> 0) 1 0 None) policy2 learn2.
 End Algorithms.
 
+(** * The bounds, as functions of the parameters *)
+Section Bounds.
+Variables (A : finType) (G : rel A) (eta gamma rho beta : R).
+Let K := INR #|A|.
+
+(** What the feedback graph costs: at most K, and at most alpha times a logarithm. *)
+Definition graph_sum := Rmin K (2 * INR (alpha G) * (1 + ln (K / rho))).
+
+(** Algorithm 1, [T] rounds. *)
+Definition bound1 (T : nat) := ln K / eta + INR T * (rho
+  + ((gamma + 2 * eta) * (graph_sum + 2) + beta + 2 * eta * (1 + 2 * beta + beta ^ 2 / gamma)) / (1 - rho)).
+
+(** Algorithm 2: [n] pairs in an epoch, [m] epochs after the first. [iota] is free: it is no parameter of
+    the algorithm. An epoch fails with probability at most (2 K + 1) exp (- iota). *)
+Definition kappa (n : nat) (iota : R) := eta * ((2 * iota + INR n * beta) / gamma).
+Definition pair_cost (n : nat) (iota : R) := let k := kappa n iota in
+  2 * rho + exp (4 * k) / (1 - rho) *
+    ((3 * gamma + (8 * gamma + 2 / 3 * beta) * k + 32 * eta) * (2 * graph_sum + 6)
+     + 2 * (beta + (8 / 3 * gamma + 10 / 3 * beta) * k + 2 * eta * (16 * (1 + beta) + 4 * beta ^ 2 / gamma))).
+Definition bound2 (n m : nat) (iota : R) := INR (2 * n) + ln K / eta
+  + INR (n * m) * (pair_cost n iota + INR (m + 3) * ((2 * K + 1) * exp (- iota))).
+End Bounds.
+
 (** * The theorems *)
 
-(** The assumptions of the paper, and what is claimed about a learner for a horizon and a bound. *)
+(** Every draw of the run is from a distribution, and no policy beats the learner by more than [B]. *)
 Definition regret_at_most (C A : finType) (nu : C -> R) (G : rel A) (l : learner C A) (T : nat) (B : R) :=
   forall (loss : nat -> C -> A -> R) (pi : C -> A), (forall t c a, 0 <= loss t c a <= 1) ->
     valid (run nu G loss l T) /\ Reg nu G loss l T pi <= B.
 
+Definition Proposition2_explicit : Prop :=
+  forall (C A : finType) (nu : C -> R) (G : rel A) (T : nat) (eta gamma rho beta : R),
+  dist nu -> strongly_observable G ->
+  0 < eta -> 0 < gamma -> 0 < rho < 1 -> gamma <= beta -> eta * (1 + beta) <= 3 * gamma ->
+  regret_at_most nu G (algorithm1 nu G eta gamma rho beta) T (bound1 G eta gamma rho beta T).
+
 Definition Proposition2 : Prop :=
   forall (C A : finType) (nu : C -> R) (G : rel A) (T : nat), dist nu -> strongly_observable G ->
-  let s := sqrt (INR (alpha G) * INR T) in let x := / s in 2 <= s ->
+  let s := Rmax 2 (sqrt (INR (alpha G) * INR T)) in let x := / s in
   regret_at_most nu G (algorithm1 nu G x x x x) T (s * (13 * ln (INR #|A| * s) + 37)).
+
+Definition Theorem1_explicit : Prop :=
+  forall (C A : finType) (nu : C -> R) (G : rel A) (T n m : nat) (eta gamma rho beta iota : R),
+  dist nu -> strongly_observable G -> (0 < n)%N -> (T <= 2 * n * m.+1)%N ->
+  0 < eta -> 0 < gamma -> 0 < rho < 1 -> 4 * gamma <= beta -> 1 <= iota ->
+  iota <= 2 * (INR n * gamma) -> 2 <= INR n * gamma -> 36 * iota <= INR n -> kappa eta gamma beta n iota <= / 8 ->
+  regret_at_most nu G (algorithm2 C G eta gamma rho beta n) T (bound2 G eta gamma rho beta n m iota).
 
 Definition Theorem1 : Prop :=
   forall (C A : finType) (nu : C -> R) (G : rel A) (T : nat), dist nu -> strongly_observable G -> (0 < T)%N ->
-  let K := INR #|A| in
-  let iota := 2 * ln (2 * K * INR T) in
-  let n := Z.to_nat (up (iota * (sqrt (INR (alpha G) * INR T * (1 + ln K)) / (1 + ln K)))) in
-  let gamma := Rmin (/ 2) (2 * iota / INR n) in
-  regret_at_most nu G (algorithm2 C G (/ (88 * INR n)) gamma gamma (6 * gamma) n) T
-    (4260 * (sqrt (INR (alpha G) * INR T * (1 + ln K)) * ln (2 * K * INR T))).
+  let K := INR #|A| in let alpha := INR (alpha G) in
+  let iota := ln (2 * K * INR T) in
+  let n := Z.to_nat (up (3 / 8 * iota * sqrt (alpha * INR T / (1 + ln K)))) in
+  let gamma := Rmin (/ 2) (iota / (2 * INR n)) in
+  regret_at_most nu G (algorithm2 C G (/ (64 * INR n)) gamma gamma (4 * gamma) n) T
+    (48 * (sqrt (alpha * INR T * (1 + ln K)) * ln (2 * K * INR T))).
