@@ -1,7 +1,7 @@
 (** Appendix L: the epochs are put together. This is Theorem 1 in its explicit form, for a horizon of whole epochs. *)
 From Coq Require Import FunctionalExtensionality.
 From Crossbandit Require Import FiniteSums Selector Ftrl GraphInverse Programs KnownLaw Concentration RandomDenominators
-  FrequencyBlock Retention PairReduction Epochs OnePair GoodEvents.
+  FrequencyBlock Retention PairReduction Epochs Snapshots LocalNorms OnePair GoodEvents.
 Set Implicit Arguments.
 Unset Strict Implicit.
 Unset Printing Implicit Defensive.

@@ -1,4 +1,4 @@
-(* Shifted negative-entropy FTRL (lem:ftrl-shift), pathwise, for any finite set of arms. *)
+(** Lemma 16: negative-entropy FTRL with shifted inputs, on every path, for any finite set of arms. *)
 From Crossbandit Require Import FiniteSums Exponential.
 Set Implicit Arguments.
 Unset Strict Implicit.
@@ -13,7 +13,6 @@ Hypothesis eta0 : 0 < eta.
 
 Definition wexp (c : A -> R) (a : A) := exp (- eta * c a).
 Definition norm (c : A -> R) := \rsum_a wexp c a.
-(* the FTRL iterate: softmax of the cumulative input *)
 Local Notation softmax := (@softmax A eta).
 Lemma softmaxE (c : A -> R) a : softmax c a = wexp c a / norm c. Proof. by []. Qed.
 
@@ -30,7 +29,7 @@ rewrite /Statement.softmax /Rdiv -rsum_mulr -/(norm c).
 by field; have := norm_gt0 c; lra.
 Qed.
 
-(* one round: the exponential-potential inequality *)
+(** One round: the inequality for the exponential potential. *)
 Lemma norm_step c y z : (forall a, -3 <= eta * (y a - z)) ->
   ln (norm (fun a => c a + y a)) <=
   ln (norm c) - eta * ip (softmax c) y + 2 * eta ^ 2 * ip (softmax c) (fun a => (y a - z) ^ 2).
@@ -60,7 +59,7 @@ have hS : S <= 1 - eta * ip (softmax c) y + eta * z
 by have := ln_le_sub1 S0; lra.
 Qed.
 
-(* Gibbs' variational principle: softmax is the FTRL argmin, and its value is - ln norm *)
+(** Gibbs' variational principle: softmax is the minimiser of Equation 2, and the minimum is - ln norm. *)
 Definition negent (v : A -> R) := \rsum_a (v a * ln (v a)).
 
 Lemma gibbs v c : dist v -> - ln (norm c) <= eta * ip v c + negent v.
@@ -93,7 +92,8 @@ move=> a _; rewrite {3}softmaxE /Rdiv ln_mult; [|exact: exp_pos|exact: Rinv_0_lt
 by rewrite ln_Rinv // /wexp ln_exp; ring.
 Qed.
 
-Corollary softmax_argmin v c : dist v ->
+(** Equation 2: the softmax of the cumulative input is the FTRL iterate. *)
+Corollary equation2_softmax_argmin v c : dist v ->
   ip (softmax c) c + negent (softmax c) / eta <= ip v c + negent v / eta.
 Proof.
 move=> dv; have := gibbs c dv; rewrite gibbs_eq => h.
@@ -116,7 +116,8 @@ Qed.
 Lemma cumS t a : cum t.+1 a = cum t a + y t a.
 Proof. by rewrite /cum big_ord_recr. Qed.
 
-Definition klu (v : A -> R) := \rsum_a (v a * ln (v a * INR #|A|)).  (* KL(v || uniform) *)
+(** The Kullback-Leibler divergence from the uniform distribution. *)
+Definition klu (v : A -> R) := \rsum_a (v a * ln (v a * INR #|A|)).
 
 Lemma card_gt0 : 0 < INR #|A|.
 Proof. by apply: lt_0_INR; apply/ltP; apply/card_gt0P; exists a0. Qed.
@@ -141,7 +142,8 @@ have h a : v a * ln (v a) <= 0.
 have := rsum_le (P := xpredT) (fun a _ => h a); rewrite rsum_const; rewrite -/(negent v); lra.
 Qed.
 
-Theorem ftrl_shift T v : dist v ->
+(** Lemma 16. *)
+Theorem lemma16_ftrl_shift T v : dist v ->
   (forall t a, (t < T)%N -> -3 <= eta * (y t a - z t)) ->
   \rsum_(t < T) (ip (p t) (y t) - ip v (y t)) <=
   klu v / eta + 2 * eta * \rsum_(t < T) ip (p t) (fun a => (y t a - z t) ^ 2).

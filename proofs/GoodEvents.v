@@ -4,7 +4,7 @@
     exceeds [B0], and then the potential. *)
 From Coq Require Import FunctionalExtensionality.
 From Crossbandit Require Import FiniteSums Exponential Selector Ftrl GraphInverse Programs KnownLaw Concentration
-  RandomDenominators FrequencyBlock Retention PairReduction Epochs OnePair.
+  RandomDenominators FrequencyBlock Retention PairReduction Epochs Snapshots LocalNorms OnePair.
 Set Implicit Arguments.
 Unset Strict Implicit.
 Unset Printing Implicit Defensive.

@@ -1,5 +1,6 @@
-(* The graph-inverse inequality (lem:graph-inverse), weighted, for directed graphs.
-   We prove the stronger bound 2 alpha (1 + ln (1 / eps)): no K, constant 2. *)
+(** Lemma 4: the graph-inverse inequality, weighted, for directed graphs.
+
+    The bound 2 alpha (1 + ln (mass / eps)) is stronger than the printed one: no K, and the constant 2. *)
 From Crossbandit Require Import FiniteSums Exponential.
 Set Implicit Arguments.
 Unset Strict Implicit.
@@ -33,7 +34,7 @@ Definition outw (V : {set A}) i := \rsum_(j | (j \in V) && ((j != i) && e i j)) 
 Lemma mass_ge0 V : 0 <= mass V.
 Proof. by apply: rsum_ge0 => i _; have := w0 i; lra. Qed.
 
-(* double counting *)
+(** Double counting of the edges. *)
 Lemma inout (V : {set A}) : \rsum_(i in V) (w i * outw V i) = \rsum_(i in V) (w i * inw V i).
 Proof.
 have h (f : A -> A -> bool) : \rsum_(i in V) (w i * \rsum_(j | (j \in V) && f i j) w j)
@@ -45,7 +46,7 @@ rewrite rsum_exchange; apply: eq_bigr => i _; apply: eq_bigr => j _.
 by rewrite eq_sym; case: ifP => _; ring.
 Qed.
 
-(* greedy independent set: a weighted Turan bound for directed graphs *)
+(** A greedy independent set: a weighted Turan bound for directed graphs. *)
 Lemma greedy q (V : {set A}) : 0 <= q -> (forall i, i \in V -> w i + inw V i <= q) ->
   exists S : {set A}, [/\ S \subset V, indep S & mass V <= 2 * q * INR #|S|].
 Proof.
@@ -129,8 +130,8 @@ have : q j <= q i by apply: hi; rewrite in_setD1 jk.
 by lra.
 Qed.
 
-(* q is any upper bound of the closed in-neighbourhood mass *)
-Theorem graph_inverse (q : A -> R) (V : {set A}) :
+(** Lemma 4. [q] is any upper bound of the mass of the closed in-neighbourhood. *)
+Theorem lemma4_graph_inverse (q : A -> R) (V : {set A}) :
   (forall i, i \in V -> w i + inw V i <= q i) -> V != set0 ->
   \rsum_(i in V) (w i / q i) <= 2 * INR alpha * (1 + ln (mass V / eps)).
 Proof.
@@ -187,3 +188,35 @@ have lnm x : 0 < x -> ln (x / eps) = ln x - ln eps.
   by lra.
 Qed.
 End Graph.
+
+(** Lemma 4 as printed. *)
+Theorem lemma4_printed (A : finType) (a0 : A) (e : rel A) (w : A -> R) (eps : R) :
+  0 < eps < / 2 -> (forall i, eps <= w i) -> \rsum_i w i <= 1 ->
+  \rsum_i (w i / (w i + \rsum_(j | e j i) w j)) <=
+  4 * INR (alpha e) * ln (4 * INR #|A| / (INR (alpha e) * eps)).
+Proof.
+move=> [e0 e2] we w1; have w0 i : 0 < w i by have := we i; lra.
+have sT (f : A -> R) : \rsum_i f i = \rsum_(i in [set: A]) f i by apply: rsum_eql => i; rewrite inE.
+have al1 : 1 <= INR (alpha e).
+  rewrite (_ : 1 = INR 1) //; apply: le_INR; apply/leP; rewrite -(cards1 a0).
+  by apply: indep_le; apply/indepP => a b; rewrite !inE => /eqP-> /eqP->; rewrite eqxx.
+have alK : INR (alpha e) <= INR #|A|.
+  apply: le_INR; apply/leP; apply/bigmax_leqP => S _; exact: max_card.
+have m1 : mass w [set: A] <= 1 by rewrite /mass -sT.
+have m0 : 0 < mass w [set: A] by apply: (rsum_gt0 (i0 := a0)) => //; rewrite inE.
+rewrite sT; apply: Rle_trans.
+  apply: (@lemma4_graph_inverse A e w w0 eps e0 we) => [i _|]; last by apply/set0Pn; exists a0; rewrite inE.
+  apply: Rplus_le_compat_l; apply: rsum_sub_le => [j _|j /andP[_ /andP[]]] //; exact: Rlt_le.
+rewrite !ln_div //; try nra.
+rewrite (ln_mult 4); [|lra|lra]; rewrite (ln_mult (INR (alpha e))); [|lra|lra].
+have le : ln eps <= 0 by rewrite -ln_1; apply: ln_mono; lra.
+have lmm : ln (mass w [set: A]) <= 0 by rewrite -ln_1; apply: ln_mono; lra.
+have lk : ln (INR (alpha e)) <= ln (INR #|A|) by apply: ln_mono; lra.
+have l4 : 1 <= ln 4.
+  rewrite -[1]ln_exp; apply: ln_mono; first exact: exp_pos.
+  by have := exp1_ub; lra.
+have h : 1 + (ln (mass w [set: A]) - ln eps) <=
+    2 * (ln 4 + ln (INR #|A|) - (ln (INR (alpha e)) + ln eps)) by lra.
+have a2 : 0 <= 2 * INR (alpha e) by lra.
+by have := Rmult_le_compat_l _ _ _ a2 h; lra.
+Qed.

@@ -187,7 +187,7 @@ case: (set_0Vmem V) => [V0|[k kV]].
 have mV : mass (m L) V <= 1.
   have [mm m1] := m_dist L; rewrite -m1; apply: rsum_sub_le => // i _; exact: mm.
 have mV0 : 0 < mass (m L) V by apply: (rsum_gt0 kV) => i _.
-have h := @graph_inverse A e (m L) m0 (rho / K) rk0 (m_ge L) (u L) V.
+have h := @lemma4_graph_inverse A e (m L) m0 (rho / K) rk0 (m_ge L) (u L) V.
 apply: (Rle_trans _ (2 * INR (alpha e) * (1 + ln (mass (m L) V / (rho / K))))).
   rewrite (eq_bigl (fun a => a \in V)); last by move=> a; rewrite inE.
   apply: h; last by apply/set0Pn; exists k.

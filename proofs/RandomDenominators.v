@@ -86,7 +86,7 @@ by lra.
 Qed.
 
 (** Equation 4. *)
-Theorem ratio_first : 0 <= Ei nu n phi <= gamma / (2 * u).
+Theorem equation4_ratio_first : 0 <= Ei nu n phi <= gamma / (2 * u).
 Proof.
 have n1 := nR; have v0 := u0; have c0 := g0; have w0 := w_ge0.
 split; last first.
@@ -104,7 +104,7 @@ by have := Rmult_le_compat_l _ _ _ w0 gamma_n; lra.
 Qed.
 
 (** Equation 5, with L = 2 n. *)
-Theorem ratio_second : Ei nu n (fun s => phi s ^ 2) <= 4 * w / (2 * INR n * u ^ 2) + gamma ^ 2 / u ^ 2.
+Theorem equation5_ratio_second : Ei nu n (fun s => phi s ^ 2) <= 4 * w / (2 * INR n * u ^ 2) + gamma ^ 2 / u ^ 2.
 Proof.
 have n1 := nR; have v0 := u0.
 apply: (Rle_trans _ (Ei nu n (fun s => 4 * (x s - 1) ^ 2))).
@@ -118,7 +118,7 @@ Qed.
 (** Equation 5 in the form that is used. *)
 Corollary ratio_second_le : Ei nu n (fun s => phi s ^ 2) <= gamma / u.
 Proof.
-have n1 := nR; have v0 := u0; apply: Rle_trans ratio_second _.
+have n1 := nR; have v0 := u0; apply: Rle_trans equation5_ratio_second _.
 have -> : 4 * w / (2 * INR n * u ^ 2) + gamma ^ 2 / u ^ 2 = (w * (2 / INR n) + gamma ^ 2) / u ^ 2 by field; lra.
 have -> : gamma / u = (w * gamma + gamma ^ 2) / u ^ 2 by rewrite /u; field; rewrite -/u; lra.
 apply: Rmult_le_compat_r; first by apply: Rlt_le; apply: Rinv_0_lt_compat; nra.

@@ -1,4 +1,4 @@
-(* Algorithm 2 (unknown context law) as an executable learner: it never sees nu. *)
+(** Algorithm 2: every draw is from a distribution, in every state, and the law of the retained output (Equation 3). *)
 From Crossbandit Require Import FiniteSums Ftrl Programs Concentration.
 Set Implicit Arguments.
 Unset Strict Implicit.
@@ -16,7 +16,6 @@ Local Notation policy2 := (@policy2 C A eta rho).
 Local Notation learn2 := (@learn2 C A e eta gamma rho beta n).
 Local Notation mix := (@mix A rho).
 
-(* ---- every draw is a probability, in every state ---- *)
 Hypothesis rho01 : 0 < rho < 1.
 Variable a0 : A.
 
@@ -65,8 +64,8 @@ rewrite /Statement.learn2; case: (half s) => [[[c1 a1] o1]|] //=; split; first b
 by case=> /=; case: ifP => _ //=; split=> //; apply: coin_dist; exact: keep_prob.
 Qed.
 
-(* eq (3): given the loss-side context, the retained output has law r_e / 2, whatever q is *)
-Lemma retained s c (f : option A -> R) :
+(** Equation 3: given the loss-side context, the retained output has law r_e / 2, whatever q is. *)
+Lemma equation3_retained s c (f : option A -> R) :
   \rsum_a (q s c a * (\rsum_(b : bool) (coin (re s c a / (2 * q s c a)) b * f (if b then Some a else None))))
   = \rsum_a (re s c a / 2 * f (Some a)) + / 2 * f None.
 Proof.
