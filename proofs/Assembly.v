@@ -8,10 +8,10 @@ Unset Printing Implicit Defensive.
 Open Scope R_scope.
 
 Section Main.
-Variables (C A : finType) (a0 : A) (nu : C -> R) (e : rel A) (loss : nat -> C -> A -> R).
+Variables (C A : finType) (a0 : A) (nu : C -> R) (G : rel A) (loss : nat -> C -> A -> R).
 Variables (eta gamma rho beta : R) (n : nat) (pi : C -> A) (iota : R).
 Hypothesis dnu : dist nu.
-Hypothesis so : strongly_observable e.
+Hypothesis so : strongly_observable G.
 Hypothesis loss01 : forall t c a, 0 <= loss t c a <= 1.
 Hypothesis n0 : (0 < n)%N.
 Hypothesis eta0 : 0 < eta.
@@ -26,11 +26,11 @@ Hypothesis kappa_le : kappa eta gamma beta n iota <= / 8.
 
 Let nR : 0 < INR n. Proof. by apply: lt_0_INR; apply/ltP. Qed.
 Local Notation B0 := (B0 gamma beta n iota).
-Local Notation Bp := (Bp e eta gamma rho beta B0).
+Local Notation Bp := (Bp G eta gamma rho beta B0).
 Local Notation Phi := (Phi nu eta pi).
-Local Notation PV := (PV nu e loss eta gamma rho beta n pi).
-Local Notation Val := (Val nu e loss eta gamma rho beta n pi).
-Local Notation inv := (inv nu e eta gamma rho beta n iota).
+Local Notation PV := (PV nu G loss eta gamma rho beta n pi).
+Local Notation Val := (Val nu G loss eta gamma rho beta n pi).
+Local Notation inv := (inv nu G eta gamma rho beta n iota).
 Local Notation fail := (fail A iota).
 
 Lemma fail_ge0 : 0 <= fail.
@@ -60,7 +60,7 @@ Qed.
 (* ---- the warm-up epoch: uniform play, no dependence on the contexts ---- *)
 Let z : table C A := fun _ _ => 0.
 Let r0 : A -> R := mix rho (softmax eta (fun=> 0)).
-Let addw (x : A -> R) (a : A) := x a + \rsum_(v | e v a) r0 v / INR (2 * n).
+Let addw (x : A -> R) (a : A) := x a + \rsum_(v | G v a) r0 v / INR (2 * n).
 Let addm (x : A -> R) (a : A) := x a + 2 * r0 a / INR (2 * n).
 
 Lemma avg_le t s (f : C -> A -> R) X : (forall c a, f c a <= X) ->
@@ -74,11 +74,11 @@ by rewrite /d; have := loss01 t c a; have := loss01 t c (pi c); have := hf c a; 
 Qed.
 
 Definition warmed W j wh mh i : memory C A :=
-  if i.+1 == n then mem z z z (fun a => addw wh a + 3 / 2 * gamma) (special_arm e (addm mh)) (fun=> 0) (fun=> 0) 2 0
+  if i.+1 == n then mem z z z (fun a => addw wh a + 3 / 2 * gamma) (special_arm G (addm mh)) (fun=> 0) (fun=> 0) 2 0
   else mem z z z W j (addw wh) (addm mh) 1 i.+1.
 
 Lemma close_warm W j wh mh i h cf cl :
-  close e eta gamma rho n (Memory z z z W j wh mh 1 i h) cf cl z = warmed W j wh mh i.
+  close G eta gamma rho n (Memory z z z W j wh mh 1 i h) cf cl z = warmed W j wh mh i.
 Proof. by []. Qed.
 
 Lemma warm_pair N t W j wh mh i : Val N.+2 t (mem z z z W j wh mh 1 i) <= 2 + Val N t.+2 (warmed W j wh mh i).
@@ -91,7 +91,7 @@ Qed.
 
 Lemma warm_epoch N m i t W j wh mh : (i + m.+1 = n)%N ->
   Val (2 * m.+1 + N) t (mem z z z W j wh mh 1 i) <= INR (2 * m.+1) +
-  Val N (t + 2 * m.+1) (mem z z z (fun a => iter m.+1 addw wh a + 3 / 2 * gamma) (special_arm e (iter m.+1 addm mh)) (fun=> 0) (fun=> 0) 2 0).
+  Val N (t + 2 * m.+1) (mem z z z (fun a => iter m.+1 addw wh a + 3 / 2 * gamma) (special_arm G (iter m.+1 addm mh)) (fun=> 0) (fun=> 0) 2 0).
 Proof.
 elim: m i t wh mh => [|m IH] i t wh mh im.
   rewrite (_ : (2 * 1 + N)%N = N.+2) //; apply: Rle_trans (warm_pair _ _ _ _ _ _ _) _.
@@ -115,17 +115,17 @@ elim: k => [|k IH]; first by rewrite /= /INR; ring.
 by rewrite iterS {1}/addm IH S_INR; ring.
 Qed.
 
-Lemma fold_addw s x : foldl (radd e eta rho n z) x s = iter (size s) addw x.
+Lemma fold_addw s x : foldl (radd G eta rho n z) x s = iter (size s) addw x.
 Proof. by elim: s x => [|c s IH] x //=; rewrite IH -iterSr. Qed.
 
-Let j0 := special_arm e (iter n addm (fun=> 0)).
+Let j0 := special_arm G (iter n addm (fun=> 0)).
 
 Lemma inv0 : inv z z j0.
 Proof.
 have [_ B0p] := B0_ge gamma0 rho1 beta4 iota1 iota_n.
 have dr : dist r0 by apply: mix_dist => //; exact: softmax_dist.
 have [rr0 rr1] := dr.
-have h := special_arm_ok e (iter n addm (fun=> 0)); rewrite -/j0 in h.
+have h := special_arm_ok G (iter n addm (fun=> 0)); rewrite -/j0 in h.
 split; first by move=> c a; rewrite /z; lra.
 split; last by move=> b jb; move: h; rewrite jb; case.
 move=> a na ja; rewrite (w_m a0 eta dnu so rho1 z na).
@@ -154,9 +154,9 @@ by rewrite rsum_const Rmult_1_r; congr INR; exact: eq_card.
 Qed.
 
 Theorem algorithm2_regret (m : nat) :
-  Reg nu e loss (algorithm2 C e eta gamma rho beta n) (2 * n * m.+1) pi <= bound2 e eta gamma rho beta n m iota.
+  Reg nu G loss (algorithm2 C G eta gamma rho beta n) (2 * n * m.+1) pi <= bound2 G eta gamma rho beta n m iota.
 Proof.
-have -> : Reg nu e loss (algorithm2 C e eta gamma rho beta n) (2 * n * m.+1) pi
+have -> : Reg nu G loss (algorithm2 C G eta gamma rho beta n) (2 * n * m.+1) pi
   = Val (2 * n.-1.+1 + 2 * n * m) 0 (mem z z z (fun=> 1) None (fun=> 0) (fun=> 0) 1 0).
   by rewrite (prednK n0) -mulnS.
 apply: Rle_trans (@warm_epoch (2 * n * m) n.-1 0 0 (fun=> 1) None (fun=> 0) (fun=> 0) _) _.
@@ -166,6 +166,6 @@ apply: Rle_trans (_ : PV m 2 (2 * n) z z j0 <= _); last first.
   rewrite -Phi0 mult_INR plus_INR (_ : INR 3 = 3); last by rewrite /INR; lra.
   by apply: epochs => //; exact: inv0.
 rewrite -[X in X <= _](Ei_const dnu n); apply: Ei_le_size => // s sz.
-by rewrite -(radd_W e eta gamma rho n0 z s) fold_addw sz; lra.
+by rewrite -(radd_W G eta gamma rho n0 z s) fold_addw sz; lra.
 Qed.
 End Main.

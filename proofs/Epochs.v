@@ -46,26 +46,26 @@ Qed.
 End Paths.
 
 Section Epoch.
-Variables (C A : finType) (a0 : A) (nu : C -> R) (e : rel A) (loss : nat -> C -> A -> R).
+Variables (C A : finType) (a0 : A) (nu : C -> R) (G : rel A) (loss : nat -> C -> A -> R).
 Variables (eta gamma rho beta : R) (n : nat) (pi : C -> A).
 Hypothesis dnu : dist nu.
 Hypothesis rho01 : 0 < rho < 1.
 Hypothesis loss01 : forall t c a, 0 <= loss t c a <= 1.
 Hypothesis n0 : (0 < n)%N.
 Hypothesis gamma0 : 0 < gamma.
-Local Notation alg := (algorithm2 C e eta gamma rho beta n).
+Local Notation alg := (algorithm2 C G eta gamma rho beta n).
 Local Notation d := (d loss pi).
-Local Notation learn2 := (@learn2 C A e eta gamma rho beta n).
+Local Notation learn2 := (@learn2 C A G eta gamma rho beta n).
 Local Notation policy2 := (@policy2 C A eta rho).
 
 Definition Val (N t : nat) (s : memory C A) : R :=
-  E (play nu e loss (l := alg) N t s) (regret loss pi t).
+  E (play nu G loss (l := alg) N t s) (regret loss pi t).
 
-Lemma pv N t s : valid (play nu e loss (l := alg) N t s).
+Lemma pv N t s : valid (play nu G loss (l := alg) N t s).
 Proof. by apply: play_valid => // *; [exact: policy2_dist | exact: learn2_valid]. Qed.
 
 Lemma Val_S N t s : Val N.+1 t s =
-  \rsum_c (nu c * \rsum_a (policy2 s c a * (d t c a + E (learn2 s c a (see e loss t a)) (Val N t.+1)))).
+  \rsum_c (nu c * \rsum_a (policy2 s c a * (d t c a + E (learn2 s c a (see G loss t a)) (Val N t.+1)))).
 Proof.
 rewrite /Val /=; apply: rsum_eqr => c _; congr Rmult; apply: rsum_eqr => a _; congr Rmult.
 rewrite E_bind -E_addc; last exact: learn2_valid.
@@ -78,8 +78,8 @@ Proof. by apply: run_le => // *; [exact: policy2_dist | exact: learn2_valid]. Qe
 Lemma Val_pair N t s : half s = None -> (epoch s == 1)%N = false -> Val N.+2 t s =
   \rsum_c (nu c * \rsum_a (q eta rho s c a * (d t c a + d t.+1 c a)))
     + / 2 * \rsum_cf (nu cf * \rsum_cl (nu cl *
-        (law eta rho s cl (fun ob => Val N t.+2 (after e loss eta gamma rho beta n s t cf cl ob))
-         + law eta rho s cl (fun ob => Val N t.+2 (after e loss eta gamma rho beta n s t.+1 cf cl ob))))).
+        (law eta rho s cl (fun ob => Val N t.+2 (after G loss eta gamma rho beta n s t cf cl ob))
+         + law eta rho s cl (fun ob => Val N t.+2 (after G loss eta gamma rho beta n s t.+1 cf cl ob))))).
 Proof.
 move=> hs es; rewrite Val_S -(pair_step a0) //.
 apply: rsum_eqr => c _; congr Rmult; apply: rsum_eqr => a _; congr (_ * (_ + _)).
@@ -133,18 +133,18 @@ Definition qq (F0 F : table C A) c :=
   if [forall a, geb (2 * rr F c a) (rr F0 c a)] then rr F c else rr F0 c.
 Definition pcost (F0 : table C A) t (F : table C A) :=
   \rsum_c (nu c * \rsum_a (qq F0 F c a * (d t c a + d t.+1 c a))).
-Definition g (F : table C A) a c := / 2 * \rsum_(v | e v a) rr F c v.
+Definition g (F : table C A) a c := / 2 * \rsum_(v | G v a) rr F c v.
 Definition Wof (F : table C A) (s : seq C) a := RandomDenominators.W (g F a) gamma n s.
 Definition tm (l : draw) t := if side l then t.+1 else t.
 Definition inp W (j : option A) t l (c : C) a :=
-  (if kept l && e (arm l) a then 2 * loss (tm l t) c a / W a else 0) + (if j == Some a then beta / W a else 0).
+  (if kept l && G (arm l) a then 2 * loss (tm l t) c a / W a else 0) + (if j == Some a then beta / W a else 0).
 
 Definition ystate := (nat * table C A * (A -> R))%type.
 Definition mstep (F1 : table C A) (mh : A -> R) (l : draw) a := mh a + 2 * rr F1 (ctx l) a / INR (2 * n).
 Definition rstep (F1 : table C A) W j (y : ystate) (l : draw) : ystate :=
   let '(t, F, mh) := y in (t.+2, fun c a => F c a + inp W j t l c a, mstep F1 mh l).
 Definition rcost (F0 : table C A) (y : ystate) := let '(t, F, mh) := y in pcost F0 t F.
-Definition radd (F1 : table C A) (x : A -> R) (c : C) a := x a + \rsum_(v | e v a) rr F1 c v / INR (2 * n).
+Definition radd (F1 : table C A) (x : A -> R) (c : C) a := x a + \rsum_(v | G v a) rr F1 c v / INR (2 * n).
 
 Definition mem F F0 F1 W j wh mh ep i : memory C A := Memory F F0 F1 W j wh mh ep i None.
 
@@ -155,30 +155,30 @@ Section One.
 Variables (F0 F1 : table C A) (W : A -> R) (j : option A) (ep N : nat).
 Hypothesis ep1 : (1 < ep)%N.
 Definition rend (x : A -> R) (y : ystate) := let '(t, F, mh) := y in
-  Val N t (mem F F1 F (fun a => x a + 3 / 2 * gamma) (special_arm e mh) (fun=> 0) (fun=> 0) ep.+1 0).
+  Val N t (mem F F1 F (fun a => x a + 3 / 2 * gamma) (special_arm G mh) (fun=> 0) (fun=> 0) ep.+1 0).
 
 Lemma ep_ne1 : (ep == 1)%N = false.
 Proof. by case: ep ep1 => [|[|]]. Qed.
 
 Lemma after_mem F wh mh i t sd cf cl a kp :
-  after e loss eta gamma rho beta n (mem F F0 F1 W j wh mh ep i) (if sd then t.+1 else t) cf cl (if kp then Some a else None)
+  after G loss eta gamma rho beta n (mem F F0 F1 W j wh mh ep i) (if sd then t.+1 else t) cf cl (if kp then Some a else None)
   = let F' := fun c' a' => F c' a' + inp W j t (sd, cl, a, kp) c' a' in
-    if i.+1 == n then mem F' F1 F' (fun a => radd F1 wh cf a + 3 / 2 * gamma) (special_arm e (mstep F1 mh (sd, cl, a, kp))) (fun=> 0) (fun=> 0) ep.+1 0
+    if i.+1 == n then mem F' F1 F' (fun a => radd F1 wh cf a + 3 / 2 * gamma) (special_arm G (mstep F1 mh (sd, cl, a, kp))) (fun=> 0) (fun=> 0) ep.+1 0
     else mem F' F0 F1 W j (radd F1 wh cf) (mstep F1 mh (sd, cl, a, kp)) ep i.+1.
 Proof.
 rewrite /after /close /=.
 have -> : (fun (c' : C) (a' : A) => F c' a' + (match (if kp then Some a else None) with
-   Some b => estimate2 (mem F F0 F1 W j wh mh ep i) true (see e loss (if sd then t.+1 else t) b) c' a' | None => 0 end
+   Some b => estimate2 (mem F F0 F1 W j wh mh ep i) true (see G loss (if sd then t.+1 else t) b) c' a' | None => 0 end
    + bonus2 beta (mem F F0 F1 W j wh mh ep i) a')) = (fun c' a' => F c' a' + inp W j t (sd, cl, a, kp) c' a'); last by [].
 apply: functional_extensionality => c'; apply: functional_extensionality => a'.
 rewrite /inp /bonus2 /estimate2 /see /tm /=; case: kp => //=.
-by case: (e a a').
+by case: (G a a').
 Qed.
 
 Lemma epoch_pair F wh mh i t M :
   Val M.+2 t (mem F F0 F1 W j wh mh ep i) = pcost F0 t F +
    \rsum_cf (nu cf * \rsum_l (wl F0 l *
-      Val M t.+2 (after e loss eta gamma rho beta n (mem F F0 F1 W j wh mh ep i) (tm l t) cf (ctx l) (if kept l then Some (arm l) else None)))).
+      Val M t.+2 (after G loss eta gamma rho beta n (mem F F0 F1 W j wh mh ep i) (tm l t) cf (ctx l) (if kept l then Some (arm l) else None)))).
 Proof.
 rewrite Val_pair //=; last exact: ep_ne1.
 congr Rplus.
@@ -226,7 +226,7 @@ Definition PV (k ep t : nat) (F F0 : table C A) (j : option A) : R :=
 
 Lemma epoch_path k ep t F F0 W j : (1 < ep)%N ->
   Val (2 * n * k.+1) t (mem F F0 F W j (fun=> 0) (fun=> 0) ep 0) =
-  Ei (wl F0) n (pathv (rstep F W j) (rcost F0) (fun y : ystate => let '(t', F', mh') := y in PV k ep.+1 t' F' F (special_arm e mh'))
+  Ei (wl F0) n (pathv (rstep F W j) (rcost F0) (fun y : ystate => let '(t', F', mh') := y in PV k ep.+1 t' F' F (special_arm G mh'))
       (t, F, fun=> 0)).
 Proof.
 move=> h; rewrite mulnS -[in X in Val X _ _](prednK n0).
@@ -244,21 +244,21 @@ Qed.
 Lemma PV_bound k ep t F F0 j : PV k ep t F F0 j <= INR (2 * n * k).
 Proof. by rewrite -(Ei_const dnu n (INR (2 * n * k))); apply: Ei_le => // s; exact: Val_bound. Qed.
 
-(* ---- the same path with the ideal prefix sums G ---- *)
+(* ---- the same path with the ideal prefix sums Y ---- *)
 Definition w (F0 : table C A) a := mu nu (g F0 a).
 Definition u F0 a := w F0 a + gamma.
 Definition yt F0 (j : option A) t l (c : C) a :=
-  ((if kept l && e (arm l) a then 2 * loss (tm l t) c a else 0) + (if j == Some a then beta else 0)) / u F0 a.
-Definition scaled (F : table C A) (th : A -> R) (G : table C A) : table C A := fun c a => F c a + th a * G c a.
+  ((if kept l && G (arm l) a then 2 * loss (tm l t) c a else 0) + (if j == Some a then beta else 0)) / u F0 a.
+Definition scaled (F : table C A) (th : A -> R) (Y : table C A) : table C A := fun c a => F c a + th a * Y c a.
 Definition gstep (F F0 : table C A) j (y : ystate) (l : draw) : ystate :=
-  let '(t, G, mh) := y in (t.+2, fun c a => G c a + yt F0 j t l c a, mstep F mh l).
+  let '(t, Y, mh) := y in (t.+2, fun c a => Y c a + yt F0 j t l c a, mstep F mh l).
 Definition ratio F0 s a := u F0 a / Wof F0 s a.
 
 Lemma g_half F a c : 0 <= g F a c <= / 2.
 Proof.
 have [r0 r1] := rr_dist F c; rewrite /g; split.
   by apply: Rmult_le_pos; [lra | apply: rsum_ge0].
-have : \rsum_(v | e v a) rr F c v <= \rsum_v rr F c v by apply: rsum_sub_le.
+have : \rsum_(v | G v a) rr F c v <= \rsum_v rr F c v by apply: rsum_sub_le.
 by rewrite r1; lra.
 Qed.
 Lemma w_ge0 F a : 0 <= w F a.
@@ -272,8 +272,8 @@ have : 0 <= ssum (g F a) s / INR n by apply: Rmult_le_pos => //; apply: Rlt_le; 
 by rewrite /Wof /RandomDenominators.W; lra.
 Qed.
 
-Definition gcost F F0 th (y : ystate) := let '(t, G, mh) := y in pcost F0 t (scaled F th G).
-Definition gend F th k ep (y : ystate) := let '(t, G, mh) := y in PV k ep.+1 t (scaled F th G) F (special_arm e mh).
+Definition gcost F F0 th (y : ystate) := let '(t, Y, mh) := y in pcost F0 t (scaled F th Y).
+Definition gend F th k ep (y : ystate) := let '(t, Y, mh) := y in PV k ep.+1 t (scaled F th Y) F (special_arm G mh).
 
 Lemma PV_step k ep t F F0 j : (1 < ep)%N -> PV k.+1 ep t F F0 j =
   Ei nu n (fun s => Ei (wl F0) n (pathv (gstep F F0 j) (gcost F F0 (ratio F0 s)) (gend F (ratio F0 s) k ep)
@@ -282,10 +282,10 @@ Proof.
 move=> h; apply: Ei_ext => s; rewrite epoch_path //; apply: Ei_ext => ls.
 have e0 : F = scaled F (ratio F0 s) (fun _ _ => 0).
   by apply: functional_extensionality => c; apply: functional_extensionality => a; rewrite /scaled; ring.
-rewrite {3}e0; move: (fun _ _ => 0) => G; move: (fun=> 0) => mh.
-elim: ls t G mh => [|l ls IH] t G mh //=; congr Rplus.
-have -> : (fun c a => scaled F (ratio F0 s) G c a + inp (Wof F0 s) j t l c a)
-  = scaled F (ratio F0 s) (fun c a => G c a + yt F0 j t l c a); last exact: IH.
+rewrite {3}e0; move: (fun _ _ => 0) => Y; move: (fun=> 0) => mh.
+elim: ls t Y mh => [|l ls IH] t Y mh //=; congr Rplus.
+have -> : (fun c a => scaled F (ratio F0 s) Y c a + inp (Wof F0 s) j t l c a)
+  = scaled F (ratio F0 s) (fun c a => Y c a + yt F0 j t l c a); last exact: IH.
 apply: functional_extensionality => c; apply: functional_extensionality => a.
 rewrite /scaled /inp /yt /ratio; have := Wof_gt0 F0 s a; have := u_gt0 F0 a => h1 h2.
 by case: (kept l && _); case: (j == _); field; lra.

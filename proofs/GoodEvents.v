@@ -14,10 +14,10 @@ Lemma ssum_cons (I : finType) (f : I -> R) i s : ssum f (i :: s) = f i + ssum f 
 Proof. by []. Qed.
 
 Section Events.
-Variables (C A : finType) (a0 : A) (nu : C -> R) (e : rel A) (loss : nat -> C -> A -> R).
+Variables (C A : finType) (a0 : A) (nu : C -> R) (G : rel A) (loss : nat -> C -> A -> R).
 Variables (eta gamma rho beta : R) (n : nat) (pi : C -> A) (iota : R).
 Hypothesis dnu : dist nu.
-Hypothesis so : strongly_observable e.
+Hypothesis so : strongly_observable G.
 Hypothesis loss01 : forall t c a, 0 <= loss t c a <= 1.
 Hypothesis n0 : (0 < n)%N.
 Hypothesis eta0 : 0 < eta.
@@ -52,18 +52,18 @@ have [h _] := B0_ge; have : (2 + beta) / gamma <= B0.
 by move=> le; have := Rmult_le_compat_l _ _ _ (Rlt_le _ _ eta0) le; lra.
 Qed.
 
-Local Notation Bp := (Bp e eta gamma rho beta B0).
+Local Notation Bp := (Bp G eta gamma rho beta B0).
 Local Notation Phi := (Phi nu eta pi).
 Local Notation rr := (rr eta rho).
 Local Notation pcost := (pcost nu loss eta rho pi).
-Local Notation PV := (PV nu e loss eta gamma rho beta n pi).
+Local Notation PV := (PV nu G loss eta gamma rho beta n pi).
 
 Definition inv (F F0 : table C A) (j : option A) :=
   (forall c a, 0 <= F c a - F0 c a <= 2 * B0) /\
-  (forall a, ~~ e a a -> j != Some a -> / 6 <= w nu e eta rho F0 a) /\
-  (forall b, j = Some b -> ~~ e b b).
+  (forall a, ~~ G a a -> j != Some a -> / 6 <= w nu G eta rho F0 a) /\
+  (forall b, j = Some b -> ~~ G b b).
 
-Lemma graph_sum_ge0 : 0 <= graph_sum e rho.
+Lemma graph_sum_ge0 : 0 <= graph_sum G rho.
 Proof.
 have K1 : 1 <= INR #|A|.
   by rewrite (_ : 1 = INR 1) //; apply: le_INR; apply/leP; apply/card_gt0P; exists a0.
@@ -72,7 +72,7 @@ have ln0 : 0 <= ln (INR #|A| / rho).
   rewrite -ln_1; apply: ln_mono; first by lra.
   apply: (Rmult_le_reg_r rho); first by lra.
   by rewrite /Rdiv Rmult_assoc Rinv_l; lra.
-by have := alpha_ge1 a0 e; nra.
+by have := alpha_ge1 a0 G; nra.
 Qed.
 
 Lemma Bp_ge0 : 0 <= Bp.
@@ -111,16 +111,16 @@ Section OneEpoch.
 Variables (F F0 : table C A) (j : option A).
 Hypothesis hinv : inv F F0 j.
 Local Notation wl := (wl nu eta rho F0).
-Local Notation yt := (yt nu e loss eta gamma rho beta F0 j).
-Local Notation gstep := (gstep nu e loss eta gamma rho beta n F F0 j).
-Local Notation thc := (thc nu e eta gamma rho n F0).
-Local Notation ratio := (ratio nu e eta gamma rho n F0).
-Local Notation u := (u nu e eta gamma rho F0).
-Local Notation w := (w nu e eta rho F0).
+Local Notation yt := (yt nu G loss eta gamma rho beta F0 j).
+Local Notation gstep := (gstep nu G loss eta gamma rho beta n F F0 j).
+Local Notation thc := (thc nu G eta gamma rho n F0).
+Local Notation ratio := (ratio nu G eta gamma rho n F0).
+Local Notation u := (u nu G eta gamma rho F0).
+Local Notation w := (w nu G eta rho F0).
 Let dwl : dist wl := wl_dist a0 eta dnu rho1 F0.
 
-Definition okG (G : table C A) : bool := [forall c, [forall a, geb B0 (G c a)]].
-Lemma okGP G : reflect (forall c a, G c a <= B0) (okG G).
+Definition okY (Y : table C A) : bool := [forall c, [forall a, geb B0 (Y c a)]].
+Lemma okYP Y : reflect (forall c a, Y c a <= B0) (okY Y).
 Proof.
 apply: (iffP forallP) => [h c a|h c].
   by have /forallP /(_ a) := h c; rewrite /geb; case: Rle_dec.
@@ -128,40 +128,40 @@ by apply/forallP => a; rewrite /geb; case: Rle_dec => // h'; exfalso; apply: h';
 Qed.
 
 Fixpoint upath (sq : seq C) (y : ystate C A) (ls : seq (draw C A)) : R :=
-  let '(t, G, mh) := y in
-  if okG G then (if ls is l :: ls' then pcost F0 t (scaled F (thc sq) G) + upath sq (gstep y l) ls'
-                 else Phi (scaled F (thc sq) G))
-  else Phi (scaled F (thc sq) G).
+  let '(t, Y, mh) := y in
+  if okY Y then (if ls is l :: ls' then pcost F0 t (scaled F (thc sq) Y) + upath sq (gstep y l) ls'
+                 else Phi (scaled F (thc sq) Y))
+  else Phi (scaled F (thc sq) Y).
 
 Lemma yt0 t l c a : 0 <= yt t l c a.
 Proof.
-have h := yt_bd e eta dnu loss01 gamma0 rho1 beta4 F0 j t c l a.
+have h := yt_bd G eta dnu loss01 gamma0 rho1 beta4 F0 j t c l a.
 by case: h.
 Qed.
 
-Lemma upath_mean i t G mh : (forall c a, 0 <= G c a) ->
-  Ei nu n (fun sq => Ei wl i (upath sq (t, G, mh))) <=
-  Ei nu n (fun sq => Phi (scaled F (thc sq) G)) + INR i * Bp.
+Lemma upath_mean i t Y mh : (forall c a, 0 <= Y c a) ->
+  Ei nu n (fun sq => Ei wl i (upath sq (t, Y, mh))) <=
+  Ei nu n (fun sq => Phi (scaled F (thc sq) Y)) + INR i * Bp.
 Proof.
 have B0' := Bp_ge0; have [inv1 [inv2 inv3]] := hinv.
-elim: i t G mh => [|i IH] t G mh G0.
+elim: i t Y mh => [|i IH] t Y mh G0.
   by rewrite /INR Rmult_0_l Rplus_0_r; apply: Ei_le => // sq /=; case: ifP => _; lra.
-case ok: (okG G); last first.
-  have -> : Ei nu n (fun sq => Ei wl i.+1 (upath sq (t, G, mh))) = Ei nu n (fun sq => Phi (scaled F (thc sq) G)).
+case ok: (okY Y); last first.
+  have -> : Ei nu n (fun sq => Ei wl i.+1 (upath sq (t, Y, mh))) = Ei nu n (fun sq => Phi (scaled F (thc sq) Y)).
     apply: Ei_ext => sq; rewrite -[RHS](Ei_const dwl i.+1); apply: Ei_ext => ls.
     by case: ls => [|l ls] /=; rewrite ok.
   by have := Rmult_le_pos _ _ (pos_INR i.+1) B0'; lra.
-pose V l sq := Ei wl i (upath sq (gstep (t, G, mh) l)).
-have -> : Ei nu n (fun sq => Ei wl i.+1 (upath sq (t, G, mh))) =
-  Ei nu n (fun sq => pcost F0 t (scaled F (thc sq) G)) + \rsum_l (wl l * Ei nu n (V l)).
+pose V l sq := Ei wl i (upath sq (gstep (t, Y, mh) l)).
+have -> : Ei nu n (fun sq => Ei wl i.+1 (upath sq (t, Y, mh))) =
+  Ei nu n (fun sq => pcost F0 t (scaled F (thc sq) Y)) + \rsum_l (wl l * Ei nu n (V l)).
   rewrite -(Ei_rsum nu wl n V) -Ei_add; apply: Ei_ext => sq /=.
   rewrite [pcost _ _ _ in RHS](dist_const _ dwl) -rsum_split; apply: rsum_eqr => l _.
   by rewrite ok (Ei_add wl i (fun=> _)) Ei_const //; rewrite /V /=; ring.
-have GB c a : 0 <= G c a <= B0 by split=> //; exact: (okGP _ ok).
-have hs := one_step a0 pi dnu so loss01 n0 eta0 gamma0 gamma_n rho1 beta4 kappa8 eta_shift inv1 inv2 inv3 t GB.
-rewrite Ei_add (Ei_rsum nu wl n (fun l sq => Phi (scaled F (thc sq) (fun c a => G c a + yt t l c a)))) in hs.
+have YB c a : 0 <= Y c a <= B0 by split=> //; exact: (okYP _ ok).
+have hs := one_step a0 pi dnu so loss01 n0 eta0 gamma0 gamma_n rho1 beta4 kappa8 eta_shift inv1 inv2 inv3 t YB.
+rewrite Ei_add (Ei_rsum nu wl n (fun l sq => Phi (scaled F (thc sq) (fun c a => Y c a + yt t l c a)))) in hs.
 have : \rsum_l (wl l * Ei nu n (V l)) <= \rsum_l (wl l * Ei nu n (fun sq => Phi (scaled F (thc sq)
-   (fun c a => G c a + yt t l c a)))) + INR i * Bp.
+   (fun c a => Y c a + yt t l c a)))) + INR i * Bp.
   rewrite [INR i * Bp](dist_const _ dwl) -rsum_split; apply: rsum_le => l _.
   rewrite -Rmult_plus_distr_l; apply: Rmult_le_compat_l; first exact: (proj1 dwl).
   by apply: IH => c a; have := G0 c a; have := yt0 t l c a; lra.
@@ -170,47 +170,47 @@ Qed.
 
 Lemma upath_lo sq y ls : - (2 * INR (size ls)) <= upath sq y ls.
 Proof.
-elim: ls y => [|l ls IH] [[t G] mh].
-  by rewrite /= /INR; case: ifP => _; have := Phi_ge0 (scaled F (thc sq) G); lra.
+elim: ls y => [|l ls IH] [[t Y] mh].
+  by rewrite /= /INR; case: ifP => _; have := Phi_ge0 (scaled F (thc sq) Y); lra.
 rewrite [upath _ _ _]/= -[size _]/((size ls).+1) S_INR; case: ifP => _.
-  by have := IH (gstep (t, G, mh) l); have := pcost_bd F0 t (scaled F (thc sq) G); rewrite /=; lra.
-by have := Phi_ge0 (scaled F (thc sq) G); have := pos_INR (size ls); lra.
+  by have := IH (gstep (t, Y, mh) l); have := pcost_bd F0 t (scaled F (thc sq) Y); rewrite /=; lra.
+by have := Phi_ge0 (scaled F (thc sq) Y); have := pos_INR (size ls); lra.
 Qed.
 
 Section Path.
 Variables (k ep : nat).
 Local Notation gcost th := (gcost nu loss eta rho pi F F0 th).
-Local Notation gend th := (gend nu e loss eta gamma rho beta n pi F th k ep).
+Local Notation gend th := (gend nu G loss eta gamma rho beta n pi F th k ep).
 
 Lemma path_hi th y ls : pathv gstep (gcost th) (gend th) y ls <= 2 * INR (size ls) + INR (2 * n * k).
 Proof.
-elim: ls y => [|l ls IH] [[t G] mh].
-  by rewrite /=; have := PV_bound a0 e eta gamma beta n pi dnu rho1 loss01 k ep.+1 t (scaled F th G) F (special_arm e mh); rewrite /INR; lra.
+elim: ls y => [|l ls IH] [[t Y] mh].
+  by rewrite /=; have := PV_bound a0 G eta gamma beta n pi dnu rho1 loss01 k ep.+1 t (scaled F th Y) F (special_arm G mh); rewrite /INR; lra.
 rewrite [pathv _ _ _ _ _]/= -[size _]/((size ls).+1) S_INR.
-by have := IH (gstep (t, G, mh) l); have := pcost_bd F0 t (scaled F th G); rewrite /=; lra.
+by have := IH (gstep (t, Y, mh) l); have := pcost_bd F0 t (scaled F th Y); rewrite /=; lra.
 Qed.
 
 Definition fin (y : ystate C A) ls := foldl gstep y ls.
 
-Lemma G_mono ls y c a : y.1.2 c a <= (fin y ls).1.2 c a.
+Lemma Y_mono ls y c a : y.1.2 c a <= (fin y ls).1.2 c a.
 Proof.
 elim: ls y => [|l ls IH] y; first exact: Rle_refl.
-apply: Rle_trans (IH (gstep y l)); case: y => [[t G] mh] /=; have := yt0 t l c a; lra.
+apply: Rle_trans (IH (gstep y l)); case: y => [[t Y] mh] /=; have := yt0 t l c a; lra.
 Qed.
 
 Lemma path_upath rest sq ls y : 0 <= rest ->
-  okG (fin y ls).1.2 -> gend (thc sq) (fin y ls) <= Phi (scaled F (thc sq) (fin y ls).1.2) + rest ->
+  okY (fin y ls).1.2 -> gend (thc sq) (fin y ls) <= Phi (scaled F (thc sq) (fin y ls).1.2) + rest ->
   pathv gstep (gcost (thc sq)) (gend (thc sq)) y ls <= upath sq y ls + rest.
 Proof.
 move=> r0; elim: ls y => [|l ls IH] y ok ge.
-  by move: ok ge; rewrite /fin; case: y => [[t G] mh] /= ->.
-have ok1 : okG y.1.2.
-  apply/okGP => c a; apply: Rle_trans (G_mono (l :: ls) y c a) _; exact: (okGP _ ok).
-have := IH (gstep y l) ok ge; move: ok1; case: y {ok ge} => [[t G] mh] /= -> h.
+  by move: ok ge; rewrite /fin; case: y => [[t Y] mh] /= ->.
+have ok1 : okY y.1.2.
+  apply/okYP => c a; apply: Rle_trans (Y_mono (l :: ls) y c a) _; exact: (okYP _ ok).
+have := IH (gstep y l) ok ge; move: ok1; case: y {ok ge} => [[t Y] mh] /= -> h.
 lra.
 Qed.
 
-Definition obs a (l : draw C A) : R := if kept l && e (arm l) a then 1 else 0.
+Definition obs a (l : draw C A) : R := if kept l && G (arm l) a then 1 else 0.
 Let b a := if j == Some a then beta else 0.
 
 Lemma fin_G ls y c a : (fin y ls).1.2 c a <= y.1.2 c a + (2 * ssum (obs a) ls + INR (size ls) * b a) / u a.
@@ -218,7 +218,7 @@ Proof.
 have ua : 0 < u a by apply: u_gt0.
 have iu := Rinv_0_lt_compat _ ua.
 elim: ls y => [|l ls IH] y; first by rewrite /= /INR /Rdiv; lra.
-apply: Rle_trans (IH (gstep y l)) _; case: y => [[t G] mh]; rewrite /= S_INR.
+apply: Rle_trans (IH (gstep y l)) _; case: y => [[t Y] mh]; rewrite /= S_INR.
 have : yt t l c a <= (2 * obs a l + b a) / u a.
   apply: Rmult_le_compat_r; first by lra.
   by rewrite -/(b a) /obs; have := loss01 (tm l t) c a; case: ifP => _; lra.
@@ -230,18 +230,18 @@ Qed.
 Lemma fin_m ls y a : (fin y ls).2 a = y.2 a + ssum (fun l => rr F (ctx l) a) ls / INR n.
 Proof.
 elim: ls y => [|l ls IH] y; first by rewrite /= /Rdiv; ring.
-rewrite [fin _ _]/= -/(fin (gstep y l) ls) IH; case: y => [[t G] mh] /=; rewrite /mstep mult_INR (_ : INR 2 = 2); last by rewrite /INR; lra.
+rewrite [fin _ _]/= -/(fin (gstep y l) ls) IH; case: y => [[t Y] mh] /=; rewrite /mstep mult_INR (_ : INR 2 = 2); last by rewrite /INR; lra.
 by field; lra.
 Qed.
 
 (* ---- the three events ---- *)
 (** Frequency event: no denominator is below half of its target. *)
-Definition badF (sq : seq C) := [exists a, geb (INR n * mu nu (g e eta rho F0 a) / 2 - iota / 2) (ssum (g e eta rho F0 a) sq)].
+Definition badF (sq : seq C) := [exists a, geb (INR n * mu nu (g G eta rho F0 a) / 2 - iota / 2) (ssum (g G eta rho F0 a) sq)].
 (** Loss event: no arm is observed much more often than expected. *)
 Definition badL (ls : seq (draw C A)) := [exists a, geb (ssum (obs a) ls) (2 * (INR n * mu wl (obs a)) + iota / 1)].
 Let mm := KnownLaw.m nu eta rho F.
 (** Selector event: only an arm without self-loop that has mass above 2/3 can be missed, and it is not. *)
-Definition heavy a := ~~ e a a && ~~ geb (2 / 3) (mm a).
+Definition heavy a := ~~ G a a && ~~ geb (2 / 3) (mm a).
 Definition loss_m a (l : draw C A) := 1 - rr F (ctx l) a.
 Definition badS (ls : seq (draw C A)) := if [pick a | heavy a] is Some a then
   geb (ssum (loss_m a) ls) (4 / 3 * (INR n * mu wl (loss_m a)) + iota / / 2) else false.
@@ -269,27 +269,27 @@ Lemma good_F sq : ~~ badF sq -> thc sq = ratio sq.
 Proof.
 rewrite /badF negb_exists => /forallP h.
 apply: functional_extensionality => a.
-have {}h : INR n * w a / 2 - iota / 2 < ssum (g e eta rho F0 a) sq.
+have {}h : INR n * w a / 2 - iota / 2 < ssum (g G eta rho F0 a) sq.
   by have := h a; rewrite /geb; case: Rle_dec => // h' _; apply: Rnot_le_lt.
-have W0 : 0 < Wof e eta gamma rho n F0 sq a by apply: Wof_gt0.
-have nW : INR n * Wof e eta gamma rho n F0 sq a = ssum (g e eta rho F0 a) sq + 3 / 2 * (INR n * gamma).
+have W0 : 0 < Wof G eta gamma rho n F0 sq a by apply: Wof_gt0.
+have nW : INR n * Wof G eta gamma rho n F0 sq a = ssum (g G eta rho F0 a) sq + 3 / 2 * (INR n * gamma).
   by rewrite /Wof /RandomDenominators.W; field; lra.
-have W2 : u a <= 2 * Wof e eta gamma rho n F0 sq a.
+have W2 : u a <= 2 * Wof G eta gamma rho n F0 sq a.
   apply: (Rmult_le_reg_l (INR n)) => //.
-  have -> : INR n * (2 * Wof e eta gamma rho n F0 sq a) = 2 * (INR n * Wof e eta gamma rho n F0 sq a) by ring.
+  have -> : INR n * (2 * Wof G eta gamma rho n F0 sq a) = 2 * (INR n * Wof G eta gamma rho n F0 sq a) by ring.
   by rewrite nW /Epochs.u; lra.
 rewrite /OnePair.thc /clip Rmin_right //.
-by apply: (Rmult_le_reg_r (Wof e eta gamma rho n F0 sq a)) => //; rewrite /ratio /Rdiv Rmult_assoc Rinv_l; lra.
+by apply: (Rmult_le_reg_r (Wof G eta gamma rho n F0 sq a)) => //; rewrite /ratio /Rdiv Rmult_assoc Rinv_l; lra.
 Qed.
 
 Lemma mu_obs a : mu wl (obs a) = w a.
 Proof.
-rewrite /mu /ip (obs_mean nu e eta rho F0 a (fun=> 1)); last by field.
+rewrite /mu /ip (obs_mean nu G eta rho F0 a (fun=> 1)); last by field.
 Qed.
 
-Lemma good_L t ls : size ls = n -> ~~ badL ls -> okG (fin (t, fun _ _ => 0, fun=> 0) ls).1.2.
+Lemma good_L t ls : size ls = n -> ~~ badL ls -> okY (fin (t, fun _ _ => 0, fun=> 0) ls).1.2.
 Proof.
-rewrite /badL negb_exists => sz /forallP h; apply/okGP => c a.
+rewrite /badL negb_exists => sz /forallP h; apply/okYP => c a.
 apply: Rle_trans (fin_G ls _ c a) _; rewrite /= Rplus_0_l sz.
 have {}h : ssum (obs a) ls < 2 * (INR n * w a) + iota.
   have i1 : iota / 1 = iota by field.
@@ -303,7 +303,7 @@ have -> : B0 * u a = B0 * w a + (2 * iota + INR n * beta) by rewrite /Epochs.u R
 by have [_ B4] := B0_ge; have := Rmult_le_compat_r _ _ _ wa B4; lra.
 Qed.
 
-Lemma w_m a : ~~ e a a -> Epochs.w nu e eta rho F a = (1 - mm a) / 2.
+Lemma w_m a : ~~ G a a -> Epochs.w nu G eta rho F a = (1 - mm a) / 2.
 Proof. by move=> na; have := w_noself a0 eta dnu so rho1 F na; rewrite wK -/mm; lra. Qed.
 
 Lemma mu_loss_m a : mu wl (loss_m a) = 1 - mm a.
@@ -317,12 +317,12 @@ by rewrite -rsum_mulr r1 /KnownLaw.mixed /Epochs.rr /mix /KnownLaw.ftrl /KnownLa
 Qed.
 
 Lemma good_S t ls : size ls = n -> ~~ badS ls ->
-  let j' := special_arm e (fin (t, fun _ _ => 0, fun=> 0) ls).2 in
-  (forall a, ~~ e a a -> j' != Some a -> / 6 <= Epochs.w nu e eta rho F a) /\ (forall b, j' = Some b -> ~~ e b b).
+  let j' := special_arm G (fin (t, fun _ _ => 0, fun=> 0) ls).2 in
+  (forall a, ~~ G a a -> j' != Some a -> / 6 <= Epochs.w nu G eta rho F a) /\ (forall b, j' = Some b -> ~~ G b b).
 Proof.
 move=> sz hb; cbv zeta; set mh := (fin _ _).2.
 have mhE a : mh a = ssum (fun l => rr F (ctx l) a) ls / INR n by rewrite /mh fin_m /=; ring.
-have := special_arm_ok e mh; move: (special_arm e mh) => j' so'.
+have := special_arm_ok G mh; move: (special_arm G mh) => j' so'.
 split; last by move=> b' jb; rewrite jb in so'; case: so'.
 move=> a na ja; rewrite w_m //.
 have [m0 m1] : dist mm by apply: m_dist.
@@ -385,12 +385,12 @@ have key sq ls : size ls = n ->
   have ok := good_L t sz (negbT bL); have [s1 s2] := good_S t sz (negbT bS).
   suff : pathv gstep (gcost (thc sq)) (gend (thc sq)) y0 ls <= upath sq y0 ls + rest by lra.
   apply: path_upath => //.
-  move: ok s1 s2; rewrite -/y0; have hG := G_mono ls y0; case: (fin y0 ls) hG => [[t' G'] mh'] /= hG /okGP ok s1 s2.
+  move: ok s1 s2; rewrite -/y0; have hG := Y_mono ls y0; case: (fin y0 ls) hG => [[t' Y'] mh'] /= hG /okYP ok s1 s2.
   apply: IH; split; last by split.
   move=> c a; rewrite /scaled; have h1 : 0 <= thc sq a <= 2 by apply: thc2.
   have h2 := hG c a; have h3 := ok c a.
-  have : 0 <= thc sq a * G' c a by apply: Rmult_le_pos; lra.
-  have : thc sq a * G' c a <= 2 * B0 by apply: Rmult_le_compat; lra.
+  have : 0 <= thc sq a * Y' c a by apply: Rmult_le_pos; lra.
+  have : thc sq a * Y' c a <= 2 * B0 by apply: Rmult_le_compat; lra.
   lra.
 apply: (Rle_trans _ (Ei nu n (fun sq => Ei wl n (fun ls =>
    upath sq y0 ls + (rest + (M * ind (badF sq) + (M * ind (badL ls) + M * ind (badS ls)))))))).
@@ -399,7 +399,7 @@ rewrite (Ei_ext nu n (g := fun sq => Ei wl n (upath sq y0) + (rest + (M * ind (b
    + (M * Ei wl n (fun ls => ind (badL ls)) + M * Ei wl n (fun ls => ind (badS ls))))))); last first.
   by move=> sq; rewrite Ei_add Ei_add Ei_const // Ei_add Ei_const // Ei_add !Ei_scale.
 rewrite Ei_add Ei_add Ei_const // Ei_add Ei_scale Ei_const //.
-have hu := upath_mean n t (fun=> 0) (G := fun _ _ => 0) (fun _ _ => Rle_refl 0); rewrite -/y0 in hu.
+have hu := upath_mean n t (fun=> 0) (Y := fun _ _ => 0) (fun _ _ => Rle_refl 0); rewrite -/y0 in hu.
 rewrite (Ei_ext nu n (f := fun sq => Phi (scaled F (thc sq) (fun _ _ => 0))) (g := fun=> Phi F)) in hu; last first.
   move=> sq; congr KnownLaw.Phi; apply: functional_extensionality => c; apply: functional_extensionality => a.
   by rewrite /scaled; ring.

@@ -9,15 +9,15 @@ Open Scope R_scope.
 
 Section Graph.
 Variable A : finType.
-Variable e : rel A.            (* e i j : an edge from i to j *)
+Variable G : rel A.            (* G i j : an edge from i to j *)
 
-Local Notation indep := (indep e).
-Local Notation alpha := (alpha e).
+Local Notation indep := (indep G).
+Local Notation alpha := (alpha G).
 
 Lemma indep_le S : indep S -> (#|S| <= alpha)%N.
 Proof. by move=> h; exact: (@leq_bigmax_cond _ (fun S : {set A} => indep S) (fun S => #|S|) S h). Qed.
 
-Lemma indepP (S : {set A}) : reflect (forall i j, i \in S -> j \in S -> i != j -> ~~ e i j) (indep S).
+Lemma indepP (S : {set A}) : reflect (forall i j, i \in S -> j \in S -> i != j -> ~~ G i j) (indep S).
 Proof.
 apply: (iffP forall_inP) => [h i j iS jS ij|h i iS].
   by move/forall_inP: (h i iS) => /(_ j jS) /implyP /(_ ij).
@@ -28,8 +28,8 @@ Variable w : A -> R.
 Hypothesis w0 : forall i, 0 < w i.
 
 Definition mass (V : {set A}) := \rsum_(i in V) w i.
-Definition inw (V : {set A}) i := \rsum_(j | (j \in V) && ((j != i) && e j i)) w j.
-Definition outw (V : {set A}) i := \rsum_(j | (j \in V) && ((j != i) && e i j)) w j.
+Definition inw (V : {set A}) i := \rsum_(j | (j \in V) && ((j != i) && G j i)) w j.
+Definition outw (V : {set A}) i := \rsum_(j | (j \in V) && ((j != i) && G i j)) w j.
 
 Lemma mass_ge0 V : 0 <= mass V.
 Proof. by apply: rsum_ge0 => i _; have := w0 i; lra. Qed.
@@ -41,7 +41,7 @@ have h (f : A -> A -> bool) : \rsum_(i in V) (w i * \rsum_(j | (j \in V) && f i 
     = \rsum_(i in V) \rsum_(j in V) (if f i j then w i * w j else 0).
   apply: eq_bigr => i _; rewrite rsum_mull big_mkcondr.
   by apply: eq_bigr => j _.
-rewrite (h (fun i j => (j != i) && e i j)) (h (fun i j => (j != i) && e j i)).
+rewrite (h (fun i j => (j != i) && G i j)) (h (fun i j => (j != i) && G j i)).
 rewrite rsum_exchange; apply: eq_bigr => i _; apply: eq_bigr => j _.
 by rewrite eq_sym; case: ifP => _; ring.
 Qed.
@@ -68,7 +68,7 @@ have [i [iV hi]] : exists i, i \in V /\ w i + inw V i + outw V i <= 2 * q.
   move: lt; rewrite (eq_bigr (fun i => - (w i * (2 * q - w i - 2 * inw V i))
       + (w i * outw V i - w i * inw V i))); last by move=> i _; ring.
   by rewrite rsum_split rsum_opp rsum_sub inout; lra.
-pose V' := [set j in V | [&& j != i, ~~ e j i & ~~ e i j]].
+pose V' := [set j in V | [&& j != i, ~~ G j i & ~~ G i j]].
 have V'V : V' \subset V by apply/subsetP => j; rewrite inE => /andP[].
 have iV' : i \notin V' by rewrite inE eqxx andbF.
 have V'n : (#|V'| < n)%N.
@@ -97,7 +97,7 @@ have -> : w i = \rsum_(j | (j \in V) && (j == i)) w j.
   by move=> j /=; case: (eqVneq j i) => [->|_]; rewrite ?iV ?andbF.
 rewrite /inw /outw !(rsum_mkcondr (fun j => j \in V)) -!rsum_split.
 apply: rsum_le => j jV; rewrite inE jV /=.
-have := w0 j; case: (j == i) => //=; case: (e j i) => //=; case: (e i j) => //=; lra.
+have := w0 j; case: (j == i) => //=; case: (G j i) => //=; case: (G i j) => //=; lra.
 Qed.
 
 Lemma mass_le q (V : {set A}) : 0 <= q -> (forall i, i \in V -> w i + inw V i <= q) ->
@@ -190,33 +190,33 @@ Qed.
 End Graph.
 
 (** Lemma 4 as printed. *)
-Theorem lemma4_printed (A : finType) (a0 : A) (e : rel A) (w : A -> R) (eps : R) :
+Theorem lemma4_printed (A : finType) (a0 : A) (G : rel A) (w : A -> R) (eps : R) :
   0 < eps < / 2 -> (forall i, eps <= w i) -> \rsum_i w i <= 1 ->
-  \rsum_i (w i / (w i + \rsum_(j | e j i) w j)) <=
-  4 * INR (alpha e) * ln (4 * INR #|A| / (INR (alpha e) * eps)).
+  \rsum_i (w i / (w i + \rsum_(j | G j i) w j)) <=
+  4 * INR (alpha G) * ln (4 * INR #|A| / (INR (alpha G) * eps)).
 Proof.
 move=> [e0 e2] we w1; have w0 i : 0 < w i by have := we i; lra.
 have sT (f : A -> R) : \rsum_i f i = \rsum_(i in [set: A]) f i by apply: rsum_eql => i; rewrite inE.
-have al1 : 1 <= INR (alpha e).
+have al1 : 1 <= INR (alpha G).
   rewrite (_ : 1 = INR 1) //; apply: le_INR; apply/leP; rewrite -(cards1 a0).
   by apply: indep_le; apply/indepP => a b; rewrite !inE => /eqP-> /eqP->; rewrite eqxx.
-have alK : INR (alpha e) <= INR #|A|.
+have alK : INR (alpha G) <= INR #|A|.
   apply: le_INR; apply/leP; apply/bigmax_leqP => S _; exact: max_card.
 have m1 : mass w [set: A] <= 1 by rewrite /mass -sT.
 have m0 : 0 < mass w [set: A] by apply: (rsum_gt0 (i0 := a0)) => //; rewrite inE.
 rewrite sT; apply: Rle_trans.
-  apply: (@lemma4_graph_inverse A e w w0 eps e0 we) => [i _|]; last by apply/set0Pn; exists a0; rewrite inE.
+  apply: (@lemma4_graph_inverse A G w w0 eps e0 we) => [i _|]; last by apply/set0Pn; exists a0; rewrite inE.
   apply: Rplus_le_compat_l; apply: rsum_sub_le => [j _|j /andP[_ /andP[]]] //; exact: Rlt_le.
 rewrite !ln_div //; try nra.
-rewrite (ln_mult 4); [|lra|lra]; rewrite (ln_mult (INR (alpha e))); [|lra|lra].
+rewrite (ln_mult 4); [|lra|lra]; rewrite (ln_mult (INR (alpha G))); [|lra|lra].
 have le : ln eps <= 0 by rewrite -ln_1; apply: ln_mono; lra.
 have lmm : ln (mass w [set: A]) <= 0 by rewrite -ln_1; apply: ln_mono; lra.
-have lk : ln (INR (alpha e)) <= ln (INR #|A|) by apply: ln_mono; lra.
+have lk : ln (INR (alpha G)) <= ln (INR #|A|) by apply: ln_mono; lra.
 have l4 : 1 <= ln 4.
   rewrite -[1]ln_exp; apply: ln_mono; first exact: exp_pos.
   by have := exp1_ub; lra.
 have h : 1 + (ln (mass w [set: A]) - ln eps) <=
-    2 * (ln 4 + ln (INR #|A|) - (ln (INR (alpha e)) + ln eps)) by lra.
-have a2 : 0 <= 2 * INR (alpha e) by lra.
+    2 * (ln 4 + ln (INR #|A|) - (ln (INR (alpha G)) + ln eps)) by lra.
+have a2 : 0 <= 2 * INR (alpha G) by lra.
 by have := Rmult_le_compat_l _ _ _ a2 h; lra.
 Qed.

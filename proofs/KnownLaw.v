@@ -6,7 +6,7 @@ Unset Printing Implicit Defensive.
 Open Scope R_scope.
 
 Section Algorithm1.
-Variables (C A : finType) (nu : C -> R) (e : rel A).
+Variables (C A : finType) (nu : C -> R) (G : rel A).
 Variables (eta gamma rho beta : R).
 
 Definition K := INR #|A|.
@@ -16,9 +16,9 @@ Implicit Type L : cumul.
 Definition ftrl L c a := softmax eta (L c) a.                        (* p_{t,c} *)
 Definition mixed L c a := (1 - rho) * ftrl L c a + rho / K.          (* r_{t,c} *)
 Definition m L a := \rsum_c (nu c * mixed L c a).
-Definition w L a := \rsum_c (nu c * \rsum_(v | e v a) mixed L c v).
+Definition w L a := \rsum_c (nu c * \rsum_(v | G v a) mixed L c v).
 Definition u L a := w L a + gamma.
-Definition bonus L a := if special_arm e (m L) == Some a then beta / u L a else 0.
+Definition bonus L a := if special_arm G (m L) == Some a then beta / u L a else 0.
 Definition estimate L (o : C -> A -> option R) c a :=
   if o c a is Some l then l / u L a else 0.
 Definition update L (o : C -> A -> option R) : cumul :=
@@ -27,12 +27,12 @@ Definition update L (o : C -> A -> option R) : cumul :=
 End Algorithm1.
 
 Section Proof.
-Variables (C A : finType) (c0 : C) (a0 : A) (nu : C -> R) (e : rel A).
+Variables (C A : finType) (c0 : C) (a0 : A) (nu : C -> R) (G : rel A).
 Variable loss : nat -> C -> A -> R.
 Variables (eta gamma rho beta : R).
 Variable pi : C -> A.
 Hypothesis nu_dist : dist nu.
-Hypothesis so : strongly_observable e.
+Hypothesis so : strongly_observable G.
 Hypothesis loss01 : forall t c a, 0 <= loss t c a <= 1.
 Hypothesis eta0 : 0 < eta.
 Hypothesis gamma0 : 0 < gamma.
@@ -44,12 +44,12 @@ Local Notation K := (K A).
 Local Notation ftrl := (ftrl eta).
 Local Notation mixed := (mixed eta rho).
 Local Notation m := (m nu eta rho).
-Local Notation w := (w nu e eta rho).
-Local Notation u := (u nu e eta gamma rho).
-Local Notation bonus := (bonus nu e eta gamma rho beta).
-Local Notation update := (update nu e eta gamma rho beta).
-Local Notation estimate := (estimate nu e eta gamma rho).
-Local Notation alg := (algorithm1 nu e eta gamma rho beta).
+Local Notation w := (w nu G eta rho).
+Local Notation u := (u nu G eta gamma rho).
+Local Notation bonus := (bonus nu G eta gamma rho beta).
+Local Notation update := (update nu G eta gamma rho beta).
+Local Notation estimate := (estimate nu G eta gamma rho).
+Local Notation alg := (algorithm1 nu G eta gamma rho beta).
 Implicit Type L : cumul C A.
 
 Lemma K0 : 0 < K. Proof. exact: card_gt0 a0. Qed.
@@ -109,7 +109,7 @@ have -> : (1 - rho) * (m L a / (1 - rho)) = m L a by field; lra.
 by lra.
 Qed.
 
-Lemma w_m L a : w L a = \rsum_(v | e v a) m L v.
+Lemma w_m L a : w L a = \rsum_(v | G v a) m L v.
 Proof.
 rewrite /KnownLaw.m rsum_exchange /KnownLaw.w; apply: eq_bigr => c _.
 by rewrite rsum_mull.
@@ -121,7 +121,7 @@ Proof. by rewrite w_m; apply: rsum_ge0 => v _; exact: (proj1 (m_dist L)). Qed.
 Lemma u_gt0 L a : 0 < u L a.
 Proof. by rewrite /KnownLaw.u; have := w_ge0 L a; lra. Qed.
 
-Lemma w_noself L a : ~~ e a a -> w L a = 1 - m L a.
+Lemma w_noself L a : ~~ G a a -> w L a = 1 - m L a.
 Proof.
 move=> na; case: (so a) => [ea|ea]; first by rewrite ea in na.
 have [_ m1] := m_dist L; rewrite w_m -m1 (rsum_D1 (P := xpredT) (m L) (i0 := a)) //.
@@ -129,35 +129,35 @@ rewrite [X in X = _](rsum_eql (Q := fun v => xpredT v && (v != a))); first by ri
 by move=> v /=; case: (eqVneq v a) => [->|/ea ->//]; apply/negbTE.
 Qed.
 
-(* (e) the estimator has mean loss * w / u, as a finite expectation *)
+(* (G) the estimator has mean loss * w / u, as a finite expectation *)
 Lemma estimate_mean t L c a :
-  \rsum_v (m L v * estimate L (see e loss t v) c a) = loss t c a * (w L a / u L a).
+  \rsum_v (m L v * estimate L (see G loss t v) c a) = loss t c a * (w L a / u L a).
 Proof.
 have u0 := u_gt0 L a.
-rewrite (eq_bigr (fun v => (if e v a then m L v else 0) * (loss t c a / u L a))).
-  rewrite -rsum_mulr -(rsum_mkcondr xpredT (fun v => e v a)) -w_m; field; lra.
-by move=> v _; rewrite /KnownLaw.estimate /see; case: (e v a); field; lra.
+rewrite (eq_bigr (fun v => (if G v a then m L v else 0) * (loss t c a / u L a))).
+  rewrite -rsum_mulr -(rsum_mkcondr xpredT (fun v => G v a)) -w_m; field; lra.
+by move=> v _; rewrite /KnownLaw.estimate /see; case: (G v a); field; lra.
 Qed.
 
 Lemma estimate_sq t L c a :
-  \rsum_v (m L v * (estimate L (see e loss t v) c a) ^ 2) <= / u L a.
+  \rsum_v (m L v * (estimate L (see G loss t v) c a) ^ 2) <= / u L a.
 Proof.
 have u0 := u_gt0 L a; have w0 := w_ge0 L a; have [l0 l1] := loss01 t c a.
-rewrite (eq_bigr (fun v => (if e v a then m L v else 0) * (loss t c a / u L a) ^ 2)).
-  rewrite -rsum_mulr -(rsum_mkcondr xpredT (fun v => e v a)) -w_m.
+rewrite (eq_bigr (fun v => (if G v a then m L v else 0) * (loss t c a / u L a) ^ 2)).
+  rewrite -rsum_mulr -(rsum_mkcondr xpredT (fun v => G v a)) -w_m.
   have -> : / u L a = u L a * (1 / u L a) ^ 2 by field; lra.
   apply: Rmult_le_compat => //; [exact: pow2_ge_0 | by rewrite /KnownLaw.u; lra |].
   apply: pow_incr; split; first by apply: Rmult_le_pos => //; apply: Rlt_le; exact: Rinv_0_lt_compat.
   by apply: Rmult_le_compat_r => //; apply: Rlt_le; exact: Rinv_0_lt_compat.
-by move=> v _; rewrite /KnownLaw.estimate /see; case: (e v a); ring.
+by move=> v _; rewrite /KnownLaw.estimate /see; case: (G v a); ring.
 Qed.
 
-Definition reg L a := special_arm e (m L) != Some a.
+Definition reg L a := special_arm G (m L) != Some a.
 
 (* ---- the graph sum ---- *)
-Definition Gsum := graph_sum e rho + 2.
+Definition Gsum := graph_sum G rho + 2.
 
-Lemma alpha_ge1 : 1 <= INR (alpha e).
+Lemma alpha_ge1 : 1 <= INR (alpha G).
 Proof.
 rewrite (_ : 1 = INR 1) //; apply: le_INR; apply/leP; rewrite -(cards1 a0).
 by apply: indep_le; apply/indepP => a b; rewrite !inE => /eqP-> /eqP->; rewrite eqxx.
@@ -171,9 +171,9 @@ by apply: (rsum_ge1 (P := xpredT)) => // a _; exact: (proj1 (m_dist _)).
 Qed.
 
 Lemma graph_sum_alpha L :
-  \rsum_(a | e a a) (m L a / u L a) <= 2 * INR (alpha e) * (1 + ln (K / rho)).
+  \rsum_(a | G a a) (m L a / u L a) <= 2 * INR (alpha G) * (1 + ln (K / rho)).
 Proof.
-pose V := [set a | e a a].
+pose V := [set a | G a a].
 have m0 a : 0 < m L a by have := m_ge L a; have := rK0; lra.
 have al := alpha_ge1; have rk0 := rK0; have k0 := K0.
 have lnK : 0 <= ln (K / rho).
@@ -187,12 +187,12 @@ case: (set_0Vmem V) => [V0|[k kV]].
 have mV : mass (m L) V <= 1.
   have [mm m1] := m_dist L; rewrite -m1; apply: rsum_sub_le => // i _; exact: mm.
 have mV0 : 0 < mass (m L) V by apply: (rsum_gt0 kV) => i _.
-have h := @lemma4_graph_inverse A e (m L) m0 (rho / K) rk0 (m_ge L) (u L) V.
-apply: (Rle_trans _ (2 * INR (alpha e) * (1 + ln (mass (m L) V / (rho / K))))).
+have h := @lemma4_graph_inverse A G (m L) m0 (rho / K) rk0 (m_ge L) (u L) V.
+apply: (Rle_trans _ (2 * INR (alpha G) * (1 + ln (mass (m L) V / (rho / K))))).
   rewrite (eq_bigl (fun a => a \in V)); last by move=> a; rewrite inE.
   apply: h; last by apply/set0Pn; exists k.
   move=> i; rewrite inE => ei; apply: (Rle_trans _ (w L i)); last by rewrite /KnownLaw.u; lra.
-  rewrite w_m (rsum_D1 (P := fun v => e v i) (m L) ei); apply: Rplus_le_compat_l.
+  rewrite w_m (rsum_D1 (P := fun v => G v i) (m L) ei); apply: Rplus_le_compat_l.
   apply: rsum_sub_le => [v _|v /andP[_ /andP[-> ->]]] //; exact: Rlt_le.
 apply: Rmult_le_compat_l; first by lra.
 apply: Rplus_le_compat_l; apply: ln_mono; first exact: Rdiv_lt_0_compat.
@@ -200,13 +200,13 @@ have -> : K / rho = 1 / (rho / K) by field; lra.
 by apply: Rmult_le_compat_r => //; apply: Rlt_le; exact: Rinv_0_lt_compat.
 Qed.
 
-Lemma graph_sum_self L : \rsum_(a | e a a) (m L a / u L a) <= graph_sum e rho.
+Lemma graph_sum_self L : \rsum_(a | G a a) (m L a / u L a) <= graph_sum G rho.
 Proof.
 apply: Rmin_glb; last exact: graph_sum_alpha.
 have [mm _] := m_dist L.
 apply: (Rle_trans _ (\rsum_(a : A) 1)); last first.
   by rewrite rsum_const Rmult_1_r; apply: Req_le; congr INR; exact: eq_card.
-apply: (Rle_trans _ (\rsum_(a | e a a) 1)); last by apply: rsum_sub_le => // a _; lra.
+apply: (Rle_trans _ (\rsum_(a | G a a) 1)); last by apply: rsum_sub_le => // a _; lra.
 apply: rsum_le => a ea; have u0 := u_gt0 L a.
 apply: (Rmult_le_reg_r (u L a)) => //; rewrite /Rdiv Rmult_assoc Rinv_l; last by lra.
 have : m L a <= w L a by rewrite w_m; exact: rsum_ge1.
@@ -214,10 +214,10 @@ by rewrite /KnownLaw.u; lra.
 Qed.
 
 (* selector lemma with exact masses *)
-Lemma noself_half L a : ~~ e a a -> reg L a -> / 2 <= w L a.
+Lemma noself_half L a : ~~ G a a -> reg L a -> / 2 <= w L a.
 Proof.
 move=> na ra; rewrite w_noself //.
-have := special_arm_ok e (m L); rewrite /reg in ra; case sj: (special_arm e (m L)) ra => [j|] ra; last first.
+have := special_arm_ok G (m L); rewrite /reg in ra; case sj: (special_arm G (m L)) ra => [j|] ra; last first.
   by move/(_ a) => ea; rewrite ea in na.
 move=> [nj /(_ a na) hj].
 have ja : j != a by apply: contra ra => /eqP ->.
@@ -233,10 +233,10 @@ Proof.
 have [mm m1] := m_dist L.
 have q0 a : 0 <= m L a / u L a.
   by apply: Rmult_le_pos => //; apply: Rlt_le; apply: Rinv_0_lt_compat; exact: u_gt0.
-rewrite (rsum_ID (reg L) (fun a => e a a)) /Gsum; apply: Rplus_le_compat.
+rewrite (rsum_ID (reg L) (fun a => G a a)) /Gsum; apply: Rplus_le_compat.
   apply: Rle_trans (graph_sum_self L); apply: rsum_sub_le => [a _|a /andP[]] //.
 apply: (Rle_trans _ (\rsum_a (2 * m L a))); last by rewrite -rsum_mull m1; lra.
-apply: (Rle_trans _ (\rsum_(a | reg L a && ~~ e a a) (2 * m L a))); last first.
+apply: (Rle_trans _ (\rsum_(a | reg L a && ~~ G a a) (2 * m L a))); last first.
   by apply: rsum_sub_le => // a _; have := mm a; lra.
 apply: rsum_le => a /andP[ra na]; rewrite Rmult_comm; apply: Rmult_le_compat_l => //.
 have h := noself_half na ra; rewrite (_ : 2 = / / 2); last by field.
@@ -245,14 +245,14 @@ Qed.
 
 (* ---- one context, one round ---- *)
 Definition D := 1 + 2 * beta + beta ^ 2 / gamma.
-Definition away L c := if special_arm e (m L) is Some j then (1 - ftrl L c j) / u L j else 0.
+Definition away L c := if special_arm G (m L) is Some j then (1 - ftrl L c j) / u L j else 0.
 
 Section OneContext.
 Variables (t : nat) (L : cumul C A) (c : C).
 Let p := ftrl L c.
 Let l := loss t c.
-Let y v a := estimate L (see e loss t v) c a + bonus L a.
-Let z v := if special_arm e (m L) is Some j then y v j else 0.
+Let y v a := estimate L (see G loss t v) c a + bonus L a.
+Let z v := if special_arm G (m L) is Some j then y v j else 0.
 
 Lemma bonus_ge0 a : 0 <= bonus L a.
 Proof.
@@ -260,10 +260,10 @@ rewrite /KnownLaw.bonus; case: ifP => _; last by lra.
 by apply: Rmult_le_pos; [lra | apply: Rlt_le; apply: Rinv_0_lt_compat; exact: u_gt0].
 Qed.
 
-Lemma est_bd v a : 0 <= estimate L (see e loss t v) c a <= / u L a.
+Lemma est_bd v a : 0 <= estimate L (see G loss t v) c a <= / u L a.
 Proof.
 have u0 := u_gt0 L a; have i0 := Rinv_0_lt_compat _ u0; have [l0 l1] := loss01 t c a.
-rewrite /KnownLaw.estimate /see; case: (e v a); last by lra.
+rewrite /KnownLaw.estimate /see; case: (G v a); last by lra.
 by rewrite /Rdiv; nra.
 Qed.
 
@@ -273,7 +273,7 @@ Proof. by rewrite /y; have := bonus_ge0 a; have := est_bd v a; lra. Qed.
 Lemma z_bd v : 0 <= z v <= (1 + beta) / gamma.
 Proof.
 have ig := Rinv_0_lt_compat _ gamma0.
-rewrite /z; case sj: (special_arm e (m L)) => [j|]; last by split; [lra | apply: Rmult_le_pos; lra].
+rewrite /z; case sj: (special_arm G (m L)) => [j|]; last by split; [lra | apply: Rmult_le_pos; lra].
 split; first exact: y_ge0.
 have := est_bd v j; have u0 := u_gt0 L j; have iu : / u L j <= / gamma.
   by apply: Rinv_le_contravar => //; rewrite /KnownLaw.u; have := w_ge0 L j; lra.
@@ -283,11 +283,11 @@ lra.
 Qed.
 
 Lemma quad v : ip p (fun a => (y v a - z v) ^ 2) <=
-  \rsum_(a | reg L a) (p a * estimate L (see e loss t v) c a ^ 2)
-  + (if special_arm e (m L) is Some j then (1 - p j) * z v ^ 2 else 0).
+  \rsum_(a | reg L a) (p a * estimate L (see G loss t v) c a ^ 2)
+  + (if special_arm G (m L) is Some j then (1 - p j) * z v ^ 2 else 0).
 Proof.
 have [p0 p1] := ftrl_dist L c; have [z0 _] := z_bd v.
-rewrite /ip /reg /z in z0 *; rewrite /y /KnownLaw.bonus in z0 *; case sj: (special_arm e (m L)) z0 => [j|] z0 /=.
+rewrite /ip /reg /z in z0 *; rewrite /y /KnownLaw.bonus in z0 *; case sj: (special_arm G (m L)) z0 => [j|] z0 /=.
   have e1 (f : A -> R) : \rsum_(a | xpredT a && (a != j)) f a = \rsum_(a | Some j != Some a) f a.
     by apply: rsum_eql => a /=; rewrite eq_sym.
   have -> : 1 - p j = \rsum_(a | Some j != Some a) p a.
@@ -308,35 +308,35 @@ Lemma quad_mean : \rsum_v (m L v * ip p (fun a => (y v a - z v) ^ 2)) <=
   \rsum_(a | reg L a) (p a / u L a) + D * away L c.
 Proof.
 have [p0 p1] := ftrl_dist L c; have [m0 m1] := m_dist L.
-apply: (Rle_trans _ (\rsum_v (m L v * (\rsum_(a | reg L a) (p a * estimate L (see e loss t v) c a ^ 2)
-  + (if special_arm e (m L) is Some j then (1 - p j) * z v ^ 2 else 0))))).
+apply: (Rle_trans _ (\rsum_v (m L v * (\rsum_(a | reg L a) (p a * estimate L (see G loss t v) c a ^ 2)
+  + (if special_arm G (m L) is Some j then (1 - p j) * z v ^ 2 else 0))))).
   by apply: rsum_le => v _; apply: Rmult_le_compat_l => //; exact: quad.
-rewrite (eq_bigr (fun v => (\rsum_(a | reg L a) (p a * (m L v * estimate L (see e loss t v) c a ^ 2)))
-   + (if special_arm e (m L) is Some j then (1 - p j) * (m L v * z v ^ 2) else 0))); last first.
+rewrite (eq_bigr (fun v => (\rsum_(a | reg L a) (p a * (m L v * estimate L (see G loss t v) c a ^ 2)))
+   + (if special_arm G (m L) is Some j then (1 - p j) * (m L v * z v ^ 2) else 0))); last first.
   move=> v _; rewrite Rmult_plus_distr_l rsum_mull; congr Rplus.
     by apply: eq_bigr => a _; ring.
-  by case: (special_arm e _) => [j|]; ring.
+  by case: (special_arm G _) => [j|]; ring.
 rewrite rsum_split rsum_exchange; apply: Rplus_le_compat.
   apply: rsum_le => a _; rewrite -rsum_mull /Rdiv; apply: Rmult_le_compat_l; first exact: p0.
   exact: estimate_sq.
-rewrite /away /z; case sj: (special_arm e (m L)) => [j|]; last by rewrite rsum_const; lra.
+rewrite /away /z; case sj: (special_arm G (m L)) => [j|]; last by rewrite rsum_const; lra.
 have u0 := u_gt0 L j; have iu := Rinv_0_lt_compat _ u0; have w0 := w_ge0 L j.
 have pj1 : p j <= 1 by rewrite -p1; apply: (rsum_ge1 (P := xpredT)).
 rewrite -rsum_mull /Rdiv.
 have -> : D * ((1 - ftrl L c j) * / u L j) = (1 - p j) * (D * / u L j) by rewrite /p; ring.
 apply: Rmult_le_compat_l; first by lra.
-have hy v : y v j ^ 2 <= ((if e v j then 1 else 0) * (1 + 2 * beta) + beta ^ 2) * (/ u L j) ^ 2.
+have hy v : y v j ^ 2 <= ((if G v j then 1 else 0) * (1 + 2 * beta) + beta ^ 2) * (/ u L j) ^ 2.
   have [l0 l1] := loss01 t c j.
   rewrite /y /KnownLaw.bonus sj eqxx /KnownLaw.estimate /see /Rdiv.
   have q0 : 0 <= (/ u L j) ^ 2 by exact: pow2_ge_0.
-  case: (e v j); last by apply: Req_le; ring.
+  case: (G v j); last by apply: Req_le; ring.
   have -> : (loss t c j * / u L j + beta * / u L j) ^ 2 = (loss t c j + beta) ^ 2 * (/ u L j) ^ 2 by ring.
   by apply: Rmult_le_compat_r => //; nra.
-apply: (Rle_trans _ (\rsum_v (m L v * (((if e v j then 1 else 0) * (1 + 2 * beta) + beta ^ 2) * (/ u L j) ^ 2)))).
+apply: (Rle_trans _ (\rsum_v (m L v * (((if G v j then 1 else 0) * (1 + 2 * beta) + beta ^ 2) * (/ u L j) ^ 2)))).
   by apply: rsum_le => v _; apply: Rmult_le_compat_l.
-rewrite (eq_bigr (fun v => (if e v j then m L v else 0) * ((1 + 2 * beta) * (/ u L j) ^ 2)
-   + m L v * (beta ^ 2 * (/ u L j) ^ 2))); last by move=> v _; case: (e v j); ring.
-rewrite rsum_split -!rsum_mulr m1 -(rsum_mkcondr xpredT (fun v => e v j)) -w_m.
+rewrite (eq_bigr (fun v => (if G v j then m L v else 0) * ((1 + 2 * beta) * (/ u L j) ^ 2)
+   + m L v * (beta ^ 2 * (/ u L j) ^ 2))); last by move=> v _; case: (G v j); ring.
+rewrite rsum_split -!rsum_mulr m1 -(rsum_mkcondr xpredT (fun v => G v j)) -w_m.
 have -> : D * / u L j = (D * u L j) * (/ u L j) ^ 2 by field; lra.
 have -> : w L j * ((1 + 2 * beta) * (/ u L j) ^ 2) + 1 * (beta ^ 2 * (/ u L j) ^ 2)
   = (w L j * (1 + 2 * beta) + beta ^ 2) * (/ u L j) ^ 2 by ring.
@@ -388,7 +388,7 @@ rewrite !rsum_split rsum_opp -rsum_mulr m1 -rsum_mull.
 have hq := quad_mean.
 pose ym a := l a * (w L a / u L a) + bonus L a.
 have ymE a : \rsum_v (m L v * y v a) = ym a.
-  rewrite /y (eq_bigr (fun v => m L v * estimate L (see e loss t v) c a + m L v * bonus L a)); last first.
+  rewrite /y (eq_bigr (fun v => m L v * estimate L (see G loss t v) c a + m L v * bonus L a)); last first.
     by move=> v _; ring.
   by rewrite rsum_split -rsum_mulr m1 estimate_mean /ym /l; ring.
 have -> : \rsum_v (m L v * ip p (y v)) = ip p ym.
@@ -411,7 +411,7 @@ have lin : ip p g - g (pi c) <= gamma * \rsum_(a | reg L a) (p a / u L a) + beta
     rewrite rsum_mull; apply: rsum_le => a ra.
     have -> : gamma * (p a / u L a) = p a * (gamma / u L a) by rewrite /Rdiv; ring.
     by apply: Rmult_le_compat_l; [exact: p0 | have := greg a ra; lra].
-  rewrite /ip; rewrite /away; case sj: (special_arm e (m L)) => [j|]; last first.
+  rewrite /ip; rewrite /away; case sj: (special_arm G (m L)) => [j|]; last first.
     have ra a : reg L a by rewrite /reg sj.
     rewrite (rsum_eql (P := xpredT) (Q := reg L)); last by move=> a; rewrite ra.
     by have := greg (pi c) (ra _); lra.
@@ -456,9 +456,9 @@ Qed.
 Lemma away_mean L : \rsum_c (nu c * away L c) <= / (1 - rho).
 Proof.
 have [n0 n1] := nu_dist; have ir : 0 < / (1 - rho) by apply: Rinv_0_lt_compat; lra.
-rewrite /away; case sj: (special_arm e (m L)) => [j|]; last first.
+rewrite /away; case sj: (special_arm G (m L)) => [j|]; last first.
   by rewrite (eq_bigr (fun=> 0)); [rewrite rsum_const; lra | move=> c _; ring].
-have := special_arm_ok e (m L); rewrite sj => -[nj _].
+have := special_arm_ok G (m L); rewrite sj => -[nj _].
 have u0 := u_gt0 L j; have iu := Rinv_0_lt_compat _ u0.
 rewrite (eq_bigr (fun c => (nu c - nu c * ftrl L c j) * / u L j)); last by move=> c _; rewrite /Rdiv; ring.
 rewrite -rsum_mulr rsum_sub n1 -/(pbar L j).
@@ -475,25 +475,25 @@ nra.
 Qed.
 
 Lemma one_round t L : \rsum_c (nu c * \rsum_a (mixed L c a *
-     (loss t c a - loss t c (pi c) + Phi (update L (see e loss t a))))) <= Phi L + B.
+     (loss t c a - loss t c (pi c) + Phi (update L (see G loss t a))))) <= Phi L + B.
 Proof.
 have [n0 n1] := nu_dist.
 have -> : \rsum_c (nu c * \rsum_a (mixed L c a *
-     (loss t c a - loss t c (pi c) + Phi (update L (see e loss t a)))))
+     (loss t c a - loss t c (pi c) + Phi (update L (see G loss t a)))))
   = \rsum_c (nu c * (ip (mixed L c) (loss t c) - loss t c (pi c)))
-    + \rsum_a (m L a * Phi (update L (see e loss t a))).
-  have -> : \rsum_a (m L a * Phi (update L (see e loss t a))) =
-     \rsum_c (nu c * \rsum_a (mixed L c a * Phi (update L (see e loss t a)))).
-    rewrite (eq_bigr (fun a => \rsum_c (nu c * (mixed L c a * Phi (update L (see e loss t a)))))).
+    + \rsum_a (m L a * Phi (update L (see G loss t a))).
+  have -> : \rsum_a (m L a * Phi (update L (see G loss t a))) =
+     \rsum_c (nu c * \rsum_a (mixed L c a * Phi (update L (see G loss t a)))).
+    rewrite (eq_bigr (fun a => \rsum_c (nu c * (mixed L c a * Phi (update L (see G loss t a)))))).
       by rewrite rsum_exchange; apply: eq_bigr => c _; rewrite rsum_mull.
     by move=> a _; rewrite /KnownLaw.m rsum_mulr; apply: eq_bigr => c _; ring.
   rewrite -rsum_split; apply: eq_bigr => c _; rewrite -Rmult_plus_distr_l; congr Rmult.
   have [_ r1] := mixed_dist L c.
   rewrite -[loss t c (pi c) in RHS]Rmult_1_l -r1 rsum_mulr /ip -rsum_sub -rsum_split.
   by apply: eq_bigr => a _; ring.
-have -> : \rsum_a (m L a * Phi (update L (see e loss t a))) =
-   \rsum_c (nu c * \rsum_a (m L a * Phi1 c (update L (see e loss t a) c))).
-  rewrite (eq_bigr (fun a => \rsum_c (nu c * (m L a * Phi1 c (update L (see e loss t a) c))))).
+have -> : \rsum_a (m L a * Phi (update L (see G loss t a))) =
+   \rsum_c (nu c * \rsum_a (m L a * Phi1 c (update L (see G loss t a) c))).
+  rewrite (eq_bigr (fun a => \rsum_c (nu c * (m L a * Phi1 c (update L (see G loss t a) c))))).
     by rewrite rsum_exchange; apply: eq_bigr => c _; rewrite rsum_mull.
   by move=> a _; rewrite /Phi rsum_mull; apply: eq_bigr => c _; ring.
 rewrite -rsum_split.
@@ -538,9 +538,9 @@ rewrite /B {2}/Rdiv; lra.
 Qed.
 
 (** Proposition 2 in explicit form, for every horizon and comparator. *)
-Theorem known T : Reg nu e loss alg T pi <= ln K / eta + INR T * B.
+Theorem known T : Reg nu G loss alg T pi <= ln K / eta + INR T * B.
 Proof.
-have h := @run_potential C A nu e loss alg pi Phi B nu_dist mixed_dist (fun _ _ _ _ => I) _ one_round T 0%N (fun _ _ => 0).
+have h := @run_potential C A nu G loss alg pi Phi B nu_dist mixed_dist (fun _ _ _ _ => I) _ one_round T 0%N (fun _ _ => 0).
 apply: Rle_trans (h _) _ => [L|].
   by apply: rsum_ge0 => c _; apply: Rmult_le_pos; [exact: (proj1 nu_dist) | exact: Phi1_ge0].
 have -> : Phi (fun _ _ => 0) = ln K / eta; last by lra.
@@ -551,7 +551,7 @@ rewrite /norm (eq_bigr (fun=> 1)); last by move=> a _; rewrite /wexp Rmult_0_r e
 by rewrite rsum_const Rmult_1_r /KnownLaw.K; congr INR; exact: eq_card.
 Qed.
 
-Corollary known_explicit T : Reg nu e loss alg T pi <= bound1 e eta gamma rho beta T.
+Corollary known_explicit T : Reg nu G loss alg T pi <= bound1 G eta gamma rho beta T.
 Proof.
 apply: Rle_trans (known T) _; apply: Req_le; rewrite /bound1 /B /Gsum /D -/K /KnownLaw.K; congr (_ + _ * _).
 by field; lra.

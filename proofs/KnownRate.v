@@ -5,35 +5,35 @@ Unset Strict Implicit.
 Unset Printing Implicit Defensive.
 Open Scope R_scope.
 
-Theorem known_rate (C A : finType) (a0 : A) (nu : C -> R) (e : rel A)
+Theorem known_rate (C A : finType) (a0 : A) (nu : C -> R) (G : rel A)
   (loss : nat -> C -> A -> R) (pi : C -> A) (T : nat) :
-  dist nu -> strongly_observable e -> (forall t c a, 0 <= loss t c a <= 1) ->
-  let s := Rmax 2 (sqrt (INR (alpha e) * INR T)) in
+  dist nu -> strongly_observable G -> (forall t c a, 0 <= loss t c a <= 1) ->
+  let s := Rmax 2 (sqrt (INR (alpha G) * INR T)) in
   let x := / s in
-  Reg nu e loss (algorithm1 nu e x x x x) T pi <= s * (13 * ln (INR #|A| * s) + 37).
+  Reg nu G loss (algorithm1 nu G x x x x) T pi <= s * (13 * ln (INR #|A| * s) + 37).
 Proof.
 move=> dn so l01 s x; have s2 : 2 <= s by exact: Rmax_l.
-have al := @alpha_ge1 A a0 e.
+have al := @alpha_ge1 A a0 G.
 have x0 : 0 < x by apply: Rinv_0_lt_compat; lra.
 have x2 : x <= / 2 by apply: Rinv_le_contravar; lra.
 have k1 : 1 <= INR #|A|.
   rewrite (_ : 1 = INR 1) //; apply: le_INR; apply/leP; apply/card_gt0P; by exists a0.
 have T0 : 0 <= INR T by exact: pos_INR.
-have aT0 : 0 <= INR (alpha e) * INR T by nra.
+have aT0 : 0 <= INR (alpha G) * INR T by nra.
 have lks : 0 <= ln (INR #|A| * s) by rewrite -ln_1; apply: ln_mono; nra.
-case: (Rle_dec 2 (sqrt (INR (alpha e) * INR T))) => big; last first.
+case: (Rle_dec 2 (sqrt (INR (alpha G) * INR T))) => big; last first.
   have sE : s = 2 by rewrite /s Rmax_left //; lra.
   have T4 : INR T <= 4.
-    have := sqrt_sqrt _ aT0; have := sqrt_pos (INR (alpha e) * INR T); nra.
-  have : Reg nu e loss (algorithm1 nu e x x x x) T pi <= INR T.
+    have := sqrt_sqrt _ aT0; have := sqrt_pos (INR (alpha G) * INR T); nra.
+  have : Reg nu G loss (algorithm1 nu G x x x x) T pi <= INR T.
     by apply: run_le => // L c; apply: (mixed_dist a0); lra.
   by rewrite sE in lks *; nra.
-have {}big : s = sqrt (INR (alpha e) * INR T) by rewrite /s Rmax_right.
-have gs_le := Rmin_r (INR #|A|) (2 * INR (alpha e) * (1 + ln (INR #|A| / x))).
-have h := @known C A a0 nu e loss x x x x pi dn so l01 x0 x0.
+have {}big : s = sqrt (INR (alpha G) * INR T) by rewrite /s Rmax_right.
+have gs_le := Rmin_r (INR #|A|) (2 * INR (alpha G) * (1 + ln (INR #|A| / x))).
+have h := @known C A a0 nu G loss x x x x pi dn so l01 x0 x0.
 apply: Rle_trans (h _ _ _ T) _; [lra | lra | nra |].
-rewrite /B /Gsum /D /K; rewrite -/(graph_sum e x) in gs_le.
-set gs := graph_sum e x in gs_le *; set a := INR (alpha e) in al gs_le big aT0 *; set k := INR #|A| in k1 lks gs_le *.
+rewrite /B /Gsum /D /K; rewrite -/(graph_sum G x) in gs_le.
+set gs := graph_sum G x in gs_le *; set a := INR (alpha G) in al gs_le big aT0 *; set k := INR #|A| in k1 lks gs_le *.
 have xs : x * s = 1 by rewrite /x; field; lra.
 have ss : s * s = a * INR T by rewrite big sqrt_sqrt.
 have kx : k / x = k * s by rewrite /x; field; lra.

@@ -8,7 +8,7 @@ Unset Printing Implicit Defensive.
 Open Scope R_scope.
 
 Section LocalNorms.
-Variables (C A : finType) (a0 : A) (nu : C -> R) (e : rel A) (loss : nat -> C -> A -> R).
+Variables (C A : finType) (a0 : A) (nu : C -> R) (G : rel A) (loss : nat -> C -> A -> R).
 Variables (eta gamma rho beta : R) (pi : C -> A).
 Hypothesis dnu : dist nu.
 Hypothesis loss01 : forall t c a, 0 <= loss t c a <= 1.
@@ -18,23 +18,23 @@ Hypothesis rho1 : 0 < rho < 1.
 Hypothesis beta4 : 4 * gamma <= beta.
 Hypothesis eta_shift : eta * (2 * ((2 + beta) / gamma)) <= 3.
 Variables (F0 : table C A) (j : option A).
-Local Notation w := (w nu e eta rho F0).
-Local Notation u := (u nu e eta gamma rho F0).
+Local Notation w := (w nu G eta rho F0).
+Local Notation u := (u nu G eta gamma rho F0).
 Local Notation wl := (wl nu eta rho F0).
-Local Notation yt := (yt nu e loss eta gamma rho beta F0 j).
-Local Notation Sx := (Sx nu e eta gamma rho F0 j).
-Local Notation Aw := (Aw nu e eta gamma rho F0 j).
+Local Notation yt := (yt nu G loss eta gamma rho beta F0 j).
+Local Notation Sx := (Sx nu G eta gamma rho F0 j).
+Local Notation Aw := (Aw nu G eta gamma rho F0 j).
 Let u0 a : 0 < u a. Proof. exact: u_gt0. Qed.
 Let w0 a : 0 <= w a. Proof. exact: w_ge0. Qed.
 
 (** The mean of what is retained. *)
 Lemma obs_mean a (f : bool -> R) :
-  \rsum_l (wl l * (if kept l && e (arm l) a then f (side l) else 0)) = w a * ((f true + f false) / 2).
+  \rsum_l (wl l * (if kept l && G (arm l) a then f (side l) else 0)) = w a * ((f true + f false) / 2).
 Proof.
 rewrite wl_sum /Epochs.w /mu /ip rsum_mulr; apply: rsum_eqr => c _.
-rewrite Rmult_assoc; congr Rmult; rewrite /g rsum_mull rsum_mulr (rsum_mkcondr xpredT (fun v => e v a)).
+rewrite Rmult_assoc; congr Rmult; rewrite /g rsum_mull rsum_mulr (rsum_mkcondr xpredT (fun v => G v a)).
 apply: rsum_eqr => v _; rewrite /kept /arm /side /=.
-by case: (e v a); field.
+by case: (G v a); field.
 Qed.
 
 Lemma wl1 : \rsum_l wl l = 1.
@@ -52,7 +52,7 @@ Definition gm a := (w a * lam a + b a) / u a.
 
 Lemma yt_mean a : \rsum_l (wl l * yt t l c a) = gm a.
 Proof.
-rewrite (rsum_eqr (G := fun l => / u a * (wl l * (if kept l && e (arm l) a
+rewrite (rsum_eqr (G := fun l => / u a * (wl l * (if kept l && G (arm l) a
    then (fun sd => 2 * loss (if sd then t.+1 else t) c a) (side l) else 0)) + wl l * (b a / u a))); last first.
   by move=> l _; rewrite /Epochs.yt /tm -/(b a) /Rdiv; ring.
 rewrite rsum_split -rsum_mull (obs_mean a (fun sd => 2 * loss (if sd then t.+1 else t) c a)) -rsum_mulr wl1 /gm /lam /=.
@@ -125,7 +125,7 @@ rewrite rsum_split rsum_exchange; apply: Rplus_le_compat.
   have ua := u0 a; have iu := Rinv_0_lt_compat _ ua; have wa := w0 a.
   have -> : 16 * (p a / u a) = p a * (16 * / u a) by rewrite /Rdiv; ring.
   apply: Rmult_le_compat_l; first exact: p0.
-  apply: (Rle_trans _ (\rsum_l (wl l * (if kept l && e (arm l) a then (fun=> 16 * (/ u a) ^ 2) (side l) else 0)))).
+  apply: (Rle_trans _ (\rsum_l (wl l * (if kept l && G (arm l) a then (fun=> 16 * (/ u a) ^ 2) (side l) else 0)))).
     apply: rsum_le => l _; apply: Rmult_le_compat_l; first exact: wlge.
     rewrite /y /Epochs.yt (negbTE ja) Rplus_0_r /Rdiv.
     have [t0 t2] := th2 a; have [l0 l1] := loss01 (tm l t) c a.
@@ -145,7 +145,7 @@ have pj1 : p b' <= 1 by rewrite -p1; apply: (rsum_ge1 (P := xpredT)).
 rewrite -rsum_mull -/(u b').
 have -> : D * ((1 - p b') / u b') = (1 - p b') * (D * / u b') by rewrite /Rdiv; ring.
 apply: Rmult_le_compat_l; first by lra.
-apply: (Rle_trans _ (\rsum_l (wl l * (if kept l && e (arm l) b' then (fun=> 4 * (4 + 4 * beta) * (/ u b') ^ 2) (side l) else 0)
+apply: (Rle_trans _ (\rsum_l (wl l * (if kept l && G (arm l) b' then (fun=> 4 * (4 + 4 * beta) * (/ u b') ^ 2) (side l) else 0)
     + wl l * (4 * beta ^ 2 * (/ u b') ^ 2)))).
   apply: rsum_le => l _; rewrite -Rmult_plus_distr_l; apply: Rmult_le_compat_l; first exact: wlge.
   rewrite /y /Epochs.yt jE eqxx /Rdiv.

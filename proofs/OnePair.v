@@ -22,10 +22,10 @@ by rewrite !softmaxE ew; field; lra.
 Qed.
 
 Section OneStep.
-Variables (C A : finType) (a0 : A) (nu : C -> R) (e : rel A) (loss : nat -> C -> A -> R).
+Variables (C A : finType) (a0 : A) (nu : C -> R) (G : rel A) (loss : nat -> C -> A -> R).
 Variables (eta gamma rho beta : R) (n : nat) (pi : C -> A).
 Hypothesis dnu : dist nu.
-Hypothesis so : strongly_observable e.
+Hypothesis so : strongly_observable G.
 Hypothesis loss01 : forall t c a, 0 <= loss t c a <= 1.
 Hypothesis n0 : (0 < n)%N.
 Hypothesis eta0 : 0 < eta.
@@ -40,25 +40,25 @@ Hypothesis eta_shift : eta * (2 * ((2 + beta) / gamma)) <= 3.
 Variables (F F0 : table C A) (j : option A).
 (** The invariant of an epoch. *)
 Hypothesis inv1 : forall c a, 0 <= F c a - F0 c a <= 2 * B0.
-Hypothesis inv2 : forall a, ~~ e a a -> j != Some a -> / 6 <= w nu e eta rho F0 a.
-Hypothesis inv3 : forall b, j = Some b -> ~~ e b b.
+Hypothesis inv2 : forall a, ~~ G a a -> j != Some a -> / 6 <= w nu G eta rho F0 a.
+Hypothesis inv3 : forall b, j = Some b -> ~~ G b b.
 
-Local Notation w := (w nu e eta rho F0).
-Local Notation u := (u nu e eta gamma rho F0).
+Local Notation w := (w nu G eta rho F0).
+Local Notation u := (u nu G eta gamma rho F0).
 Local Notation rr := (rr eta rho).
 Local Notation wl := (wl nu eta rho F0).
-Local Notation yt := (yt nu e loss eta gamma rho beta F0 j).
+Local Notation yt := (yt nu G loss eta gamma rho beta F0 j).
 Local Notation d := (d loss pi).
 Let s c := softmax eta (F0 c).
 Let kap := eta * B0.
 Let ex4 := exp (4 * kap).
 
-Local Notation Sx := (Sx nu e eta gamma rho F0 j).
-Local Notation Aw := (Aw nu e eta gamma rho F0 j).
+Local Notation Sx := (Sx nu G eta gamma rho F0 j).
+Local Notation Aw := (Aw nu G eta gamma rho F0 j).
 Local Notation lam := (lam loss).
-Local Notation gm := (gm nu e loss eta gamma rho beta F0 j).
+Local Notation gm := (gm nu G loss eta gamma rho beta F0 j).
 Local Notation D := (D gamma beta).
-Local Notation Gs := (Gs e rho).
+Local Notation Gs := (Gs G rho).
 Let u0 a : 0 < u a. Proof. exact: u_gt0. Qed.
 Let w0 a : 0 <= w a. Proof. exact: w_ge0. Qed.
 Let ex4_ge1 : 1 <= ex4 <= 5 / 3. Proof. exact: ex4_bd. Qed.
@@ -94,7 +94,7 @@ Qed.
 End Ctx.
 
 (* ---- the clipped proxy ---- *)
-Definition thc (sq : seq C) a := clip (ratio nu e eta gamma rho n F0 sq a).
+Definition thc (sq : seq C) a := clip (ratio nu G eta gamma rho n F0 sq a).
 Lemma thc2 sq a : 0 <= thc sq a <= 2.
 Proof.
 split; last exact: clip_le.
@@ -102,21 +102,21 @@ by apply: Rlt_le; apply: clip_gt0; apply: Rdiv_lt_0_compat; [exact: u0 | exact: 
 Qed.
 
 Section Proxy.
-Variables (G : table C A).
-Hypothesis GB : forall c a, 0 <= G c a <= B0.
-Definition Hs sq := scaled F (thc sq) G.
+Variables (Y : table C A).
+Hypothesis YB : forall c a, 0 <= Y c a <= B0.
+Definition Hs sq := scaled F (thc sq) Y.
 Lemma Hs_bd sq c a : 0 <= Hs sq c a - F0 c a <= 4 * B0.
 Proof.
-rewrite /Hs /scaled; have h1 := inv1 c a; have h2 := thc2 sq a; have h3 := GB c a.
-have : 0 <= thc sq a * G c a by apply: Rmult_le_pos; lra.
-have : thc sq a * G c a <= 2 * B0 by apply: Rmult_le_compat; lra.
+rewrite /Hs /scaled; have h1 := inv1 c a; have h2 := thc2 sq a; have h3 := YB c a.
+have : 0 <= thc sq a * Y c a by apply: Rmult_le_pos; lra.
+have : thc sq a * Y c a <= 2 * B0 by apply: Rmult_le_compat; lra.
 lra.
 Qed.
-Let Ht : table C A := fun c a => F c a + G c a.
+Let Ht : table C A := fun c a => F c a + Y c a.
 Lemma Ht_bd c a : 0 <= Ht c a - F0 c a <= 4 * B0.
-Proof. by rewrite /Ht; have h1 := inv1 c a; have h3 := GB c a; lra. Qed.
+Proof. by rewrite /Ht; have h1 := inv1 c a; have h3 := YB c a; lra. Qed.
 
-Let phi sq a := RandomDenominators.phi nu (g e eta rho F0 a) gamma n sq.
+Let phi sq a := RandomDenominators.phi nu (g G eta rho F0 a) gamma n sq.
 Lemma phi_th sq a : phi sq a = 1 - thc sq a. Proof. by []. Qed.
 Lemma phi1 sq a : Rabs (phi sq a) <= 1.
 Proof. by apply: Rabs_le; rewrite phi_th; have := thc2 sq a; lra. Qed.
@@ -125,17 +125,17 @@ Variables (t : nat) (c : C).
 Let p sq := softmax eta (Hs sq c).
 Let pt := softmax eta (Ht c).
 
-Lemma p_shift sq : p sq = fun a => pt a * exp (eta * (phi sq a * G c a)) / \rsum_i (pt i * exp (eta * (phi sq i * G c i))).
+Lemma p_shift sq : p sq = fun a => pt a * exp (eta * (phi sq a * Y c a)) / \rsum_i (pt i * exp (eta * (phi sq i * Y c i))).
 Proof.
-apply: functional_extensionality => a; rewrite /pt -(softmax_shift a0 eta (Ht c) (fun a => phi sq a * G c a)).
+apply: functional_extensionality => a; rewrite /pt -(softmax_shift a0 eta (Ht c) (fun a => phi sq a * Y c a)).
 congr (softmax eta _ a); apply: functional_extensionality => a'.
 by rewrite /Hs /scaled /Ht phi_th; ring.
 Qed.
 
-Lemma z_small sq a : Rabs (eta * (phi sq a * G c a)) <= kap * Rabs (phi sq a).
+Lemma z_small sq a : Rabs (eta * (phi sq a * Y c a)) <= kap * Rabs (phi sq a).
 Proof.
-have [G0 G1] := GB c a; rewrite !Rabs_mult (Rabs_pos_eq eta); last by lra.
-rewrite (Rabs_pos_eq (G c a)) // /kap Rmult_assoc; apply: Rmult_le_compat_l; first by lra.
+have [G0 G1] := YB c a; rewrite !Rabs_mult (Rabs_pos_eq eta); last by lra.
+rewrite (Rabs_pos_eq (Y c a)) // /kap Rmult_assoc; apply: Rmult_le_compat_l; first by lra.
 by rewrite Rmult_comm; apply: Rmult_le_compat_r => //; exact: Rabs_pos.
 Qed.
 
@@ -156,8 +156,8 @@ have jc sq i : j = Some i -> Rabs (p sq i - pt i) <= 8 / 3 * kap * (1 - pt i).
 have h := @biases (seq C) (Ei nu n) (@Ei_add _ nu n) (fun a f => Ei_scale nu n a f) (fun f g h => Ei_le dnu n h)
   (Ei_const dnu n) (@Ei_ext _ nu n) A j (pi c) p phi pt (lam t c) w gamma beta kap
   gamma0 beta4 (proj1 k8) w0 l2 (fun sq => softmax_dist a0 eta _) dt
-  (fun a => equation4_ratio_first dnu (g_half a0 e eta rho1 F0 a) n0 gamma_n)
-  (fun a => ratio_second_le dnu (g_half a0 e eta rho1 F0 a) n0 gamma_n) jr js jc.
+  (fun a => equation4_ratio_first dnu (g_half a0 G eta rho1 F0 a) n0 gamma_n)
+  (fun a => ratio_second_le dnu (g_half a0 G eta rho1 F0 a) n0 gamma_n) jr js jc.
 apply: Rle_trans h _.
 have iu a : 0 < / u a by apply: Rinv_0_lt_compat; exact: u0.
 have X1 : regular j w gamma (fun a => Ei nu n (p^~ a)) <= ex4 * Sx (s c).
@@ -215,30 +215,30 @@ Let kS := 3 * gamma + (8 * gamma + 2 / 3 * beta) * kap.
 Let kA := beta + (8 / 3 * gamma + 10 / 3 * beta) * kap.
 Definition Bp := 2 * rho + ex4 / (1 - rho) * ((kS + 32 * eta) * Gs + 2 * (kA + 2 * eta * D)).
 
-Theorem one_step t G : (forall c a, 0 <= G c a <= B0) ->
-  Ei nu n (fun sq => pcost nu loss eta rho pi F0 t (scaled F (thc sq) G)
-     + \rsum_l (wl l * Phi nu eta pi (scaled F (thc sq) (fun c a => G c a + yt t l c a)))) <=
-  Ei nu n (fun sq => Phi nu eta pi (scaled F (thc sq) G)) + Bp.
+Theorem one_step t Y : (forall c a, 0 <= Y c a <= B0) ->
+  Ei nu n (fun sq => pcost nu loss eta rho pi F0 t (scaled F (thc sq) Y)
+     + \rsum_l (wl l * Phi nu eta pi (scaled F (thc sq) (fun c a => Y c a + yt t l c a)))) <=
+  Ei nu n (fun sq => Phi nu eta pi (scaled F (thc sq) Y)) + Bp.
 Proof.
-move=> GB; have [nn n1] := dnu; have hX := ex4_ge1.
-pose V c sq := \rsum_a (qq eta rho F0 (Hs G sq) c a * (d t c a + d t.+1 c a))
-    + \rsum_l (wl l * Phi1 eta pi c (fun a => Hs G sq c a + thc sq a * yt t l c a)).
+move=> YB; have [nn n1] := dnu; have hX := ex4_ge1.
+pose V c sq := \rsum_a (qq eta rho F0 (Hs Y sq) c a * (d t c a + d t.+1 c a))
+    + \rsum_l (wl l * Phi1 eta pi c (fun a => Hs Y sq c a + thc sq a * yt t l c a)).
 rewrite (Ei_ext nu n (g := fun sq => \rsum_c (nu c * V c sq))); last first.
-  move=> sq; rewrite (rsum_eqr (G := fun c => nu c * \rsum_a (qq eta rho F0 (Hs G sq) c a * (d t c a + d t.+1 c a))
-    + \rsum_l (wl l * (nu c * Phi1 eta pi c (fun a => Hs G sq c a + thc sq a * yt t l c a))))); last first.
+  move=> sq; rewrite (rsum_eqr (G := fun c => nu c * \rsum_a (qq eta rho F0 (Hs Y sq) c a * (d t c a + d t.+1 c a))
+    + \rsum_l (wl l * (nu c * Phi1 eta pi c (fun a => Hs Y sq c a + thc sq a * yt t l c a))))); last first.
     move=> c _; rewrite /V Rmult_plus_distr_l; congr Rplus; rewrite rsum_mull; apply: rsum_eqr => l _; ring.
   rewrite rsum_split; congr Rplus; rewrite rsum_exchange; apply: rsum_eqr => l _.
   rewrite -rsum_mull; congr Rmult; apply: rsum_eqr => c _; congr (_ * Phi1 eta pi c _).
   by apply: functional_extensionality => a; rewrite /Hs /scaled; ring.
 rewrite (Ei_rsum nu nu n V).
-rewrite (Ei_ext nu n (g := fun sq => \rsum_c (nu c * Phi1 eta pi c (Hs G sq c)))
-   (f := fun sq => Phi nu eta pi (scaled F (thc sq) G))); last by [].
-rewrite (Ei_rsum nu nu n (fun c sq => Phi1 eta pi c (Hs G sq c))).
+rewrite (Ei_ext nu n (g := fun sq => \rsum_c (nu c * Phi1 eta pi c (Hs Y sq c)))
+   (f := fun sq => Phi nu eta pi (scaled F (thc sq) Y))); last by [].
+rewrite (Ei_rsum nu nu n (fun c sq => Phi1 eta pi c (Hs Y sq c))).
 pose kS' := ex4 * (kS + 32 * eta); pose kA' := ex4 * (kA + 2 * eta * D).
-apply: (Rle_trans _ (\rsum_c (nu c * (Ei nu n (fun sq => Phi1 eta pi c (Hs G sq c))
+apply: (Rle_trans _ (\rsum_c (nu c * (Ei nu n (fun sq => Phi1 eta pi c (Hs Y sq c))
     + (2 * rho + ex4 * ((kS + 32 * eta) * Sx (s c) + (kA + 2 * eta * D) * Aw (s c))))))).
   by apply: rsum_le => c _; apply: Rmult_le_compat_l => //; exact: one_ctx.
-rewrite (rsum_eqr (G := fun c => nu c * Ei nu n (fun sq => Phi1 eta pi c (Hs G sq c)) + (nu c * (2 * rho)
+rewrite (rsum_eqr (G := fun c => nu c * Ei nu n (fun sq => Phi1 eta pi c (Hs Y sq c)) + (nu c * (2 * rho)
   + (kS' * (nu c * Sx (s c)) + kA' * (nu c * Aw (s c)))))); last by move=> c _; rewrite /kS' /kA'; ring.
 rewrite !rsum_split -!rsum_mull -rsum_mulr n1.
 have D0 : 0 <= D.

@@ -41,7 +41,7 @@ Proof. by move=> vm vf; elim: m vm => //= I w k IH [dw vk]; split=> // i; exact:
 (* Potential argument for a whole run: if one round costs at most B beyond the fall of a
    non-negative potential, n rounds cost at most the initial potential plus n B. *)
 Section Potential.
-Variables (C A : finType) (nu : C -> R) (e : rel A) (loss : nat -> C -> A -> R) (Lr : learner C A).
+Variables (C A : finType) (nu : C -> R) (G : rel A) (loss : nat -> C -> A -> R) (Lr : learner C A).
 Variable pi : C -> A.
 Variable Phi : state Lr -> R.
 Variable B : R.
@@ -51,32 +51,32 @@ Hypothesis learn_valid : forall s c a o, valid (learn (l := Lr) s c a o).
 Hypothesis Phi0 : forall s, 0 <= Phi s.
 Hypothesis step : forall t s,
   \rsum_c (nu c * \rsum_a (policy s c a *
-     (loss t c a - loss t c (pi c) + E (learn s c a (see e loss t a)) Phi))) <= Phi s + B.
+     (loss t c a - loss t c (pi c) + E (learn s c a (see G loss t a)) Phi))) <= Phi s + B.
 
-Lemma play_valid n t s : valid (play nu e loss (l := Lr) n t s).
+Lemma play_valid n t s : valid (play nu G loss (l := Lr) n t s).
 Proof.
 elim: n t s => //= n IH t s; split=> // c; split=> // a.
 apply: bind_valid => // s'; exact: bind_valid.
 Qed.
 
 Lemma run_potential n t s :
-  E (play nu e loss (l := Lr) n t s) (regret loss pi t) <= Phi s + INR n * B.
+  E (play nu G loss (l := Lr) n t s) (regret loss pi t) <= Phi s + INR n * B.
 Proof.
 elim: n t s => [|n IH] t s; first by rewrite /= /INR; have := Phi0 s; lra.
 have [nu0 nu1] := nu_dist.
 apply: (Rle_trans _ (\rsum_c (nu c * \rsum_a (policy s c a *
-     (loss t c a - loss t c (pi c) + E (learn s c a (see e loss t a)) Phi + INR n * B))))).
+     (loss t c a - loss t c (pi c) + E (learn s c a (see G loss t a)) Phi + INR n * B))))).
   rewrite /=; apply: rsum_le => c _; apply: Rmult_le_compat_l => //.
   apply: rsum_le => a _; apply: Rmult_le_compat_l; first exact: (proj1 (pol_dist s c)).
   rewrite E_bind.
-  apply: (Rle_trans _ (E (learn s c a (see e loss t a))
+  apply: (Rle_trans _ (E (learn s c a (see G loss t a))
       (fun s' => (loss t c a - loss t c (pi c) + INR n * B) + Phi s'))).
     apply: E_le => // s'; rewrite E_bind /= E_addc; last exact: play_valid.
     by have := IH t.+1 s'; lra.
   by rewrite E_addc //; lra.
 have hs := step t s.
 rewrite S_INR (eq_bigr (fun c => nu c * \rsum_a (policy s c a *
-     (loss t c a - loss t c (pi c) + E (learn s c a (see e loss t a)) Phi)) + nu c * (INR n * B))).
+     (loss t c a - loss t c (pi c) + E (learn s c a (see G loss t a)) Phi)) + nu c * (INR n * B))).
   by rewrite rsum_split -rsum_mulr nu1; lra.
 move=> c _; rewrite -Rmult_plus_distr_l; congr Rmult.
 have [_ p1] := pol_dist s c.
@@ -86,12 +86,12 @@ Qed.
 End Potential.
 
 (** Regret is at most one in each round. *)
-Lemma run_le (C A : finType) (nu : C -> R) (e : rel A) (loss : nat -> C -> A -> R) (l : learner C A) (pi : C -> A) n t s :
+Lemma run_le (C A : finType) (nu : C -> R) (G : rel A) (loss : nat -> C -> A -> R) (l : learner C A) (pi : C -> A) n t s :
   dist nu -> (forall s c, dist (policy (l := l) s c)) -> (forall s c a o, valid (learn (l := l) s c a o)) ->
   (forall t c a, 0 <= loss t c a <= 1) ->
-  E (play nu e loss (l := l) n t s) (regret loss pi t) <= INR n.
+  E (play nu G loss (l := l) n t s) (regret loss pi t) <= INR n.
 Proof.
-move=> dn dp vl l01; have h := @run_potential C A nu e loss l pi (fun=> 0) 1 dn dp vl _ _ n t s.
+move=> dn dp vl l01; have h := @run_potential C A nu G loss l pi (fun=> 0) 1 dn dp vl _ _ n t s.
 apply: Rle_trans (h _ _) _ => [s'|t' s'|]; [lra | | lra].
 rewrite Rplus_0_l [X in _ <= X](dist_const _ dn); apply: rsum_le => c _; apply: Rmult_le_compat_l; first exact: (proj1 dn).
 rewrite [X in _ <= X](dist_const _ (dp s' c)); apply: rsum_le => a _; apply: Rmult_le_compat_l; first exact: (proj1 (dp s' c)).
@@ -100,7 +100,7 @@ Qed.
 
 (** Rounds with zero loss cost nothing: a run of [T] rounds is a run of [T + m] rounds with padded losses. *)
 Section Pad.
-Variables (C A : finType) (nu : C -> R) (e : rel A) (loss : nat -> C -> A -> R) (Lr : learner C A).
+Variables (C A : finType) (nu : C -> R) (G : rel A) (loss : nat -> C -> A -> R) (Lr : learner C A).
 Variables (pi : C -> A) (T : nat).
 Hypothesis nu_dist : dist nu.
 Hypothesis pol_dist : forall s c, dist (policy (l := Lr) s c).
@@ -113,15 +113,15 @@ elim: h t => [|[c a] h IH] t Tt //=; rewrite IH; last exact: leqW.
 by rewrite /padded ltnNge Tt /=; ring.
 Qed.
 
-Lemma see_pad t a : (t < T)%N -> see e padded t a = see e loss t a.
+Lemma see_pad t a : (t < T)%N -> see G padded t a = see G loss t a.
 Proof.
 move=> h; apply: functional_extensionality => c; apply: functional_extensionality => a'.
 by rewrite /see /padded h.
 Qed.
 
 Lemma pad_run m N t s : (N + t = T)%N ->
-  E (play nu e loss (l := Lr) N t s) (regret loss pi t) =
-  E (play nu e padded (l := Lr) (N + m) t s) (regret padded pi t).
+  E (play nu G loss (l := Lr) N t s) (regret loss pi t) =
+  E (play nu G padded (l := Lr) (N + m) t s) (regret padded pi t).
 Proof.
 elim: N t s => [|N IH] t s NT.
   rewrite /= (@E_ext _ _ (regret padded pi t) (fun=> 0)); last by move=> h; apply: regret_zero; rewrite -NT.
@@ -133,7 +133,7 @@ rewrite IH; last by rewrite addnS -addSn.
 by congr (_ + _); rewrite /padded tT.
 Qed.
 
-Lemma Reg_pad m : Reg nu e loss Lr T pi = Reg nu e padded Lr (T + m) pi.
+Lemma Reg_pad m : Reg nu G loss Lr T pi = Reg nu G padded Lr (T + m) pi.
 Proof. by rewrite /Reg; apply: pad_run; rewrite addn0. Qed.
 End Pad.
 

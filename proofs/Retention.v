@@ -6,14 +6,14 @@ Unset Printing Implicit Defensive.
 Open Scope R_scope.
 
 Section Algorithm2.
-Variables (C A : finType) (e : rel A).
+Variables (C A : finType) (G : rel A).
 Variables (eta gamma rho beta : R) (n : nat).      (* n = L / 2 pairs per epoch *)
 
 Local Notation q := (@q C A eta rho).
 Local Notation re := (@re C A eta rho).
 Local Notation rp := (@rp C A eta rho).
 Local Notation policy2 := (@policy2 C A eta rho).
-Local Notation learn2 := (@learn2 C A e eta gamma rho beta n).
+Local Notation learn2 := (@learn2 C A G eta gamma rho beta n).
 Local Notation mix := (@mix A rho).
 
 Hypothesis rho01 : 0 < rho < 1.

@@ -6,32 +6,32 @@ Unset Printing Implicit Defensive.
 Open Scope R_scope.
 
 Section Argmax.
-Variables (A : finType) (e : rel A).
+Variables (A : finType) (G : rel A).
 (** [sel m] is an arm without self-loop of largest mass, if there is an arm without self-loop. *)
 Definition selects (sel : (A -> R) -> option A) := forall m, match sel m with
-  | Some j => ~~ e j j /\ forall a, ~~ e a a -> m a <= m j
-  | None => forall a, e a a
+  | Some j => ~~ G j j /\ forall a, ~~ G a a -> m a <= m j
+  | None => forall a, G a a
   end.
 
-Lemma special_arm_ok : selects (special_arm e).
+Lemma special_arm_ok : selects (special_arm G).
 Proof.
 move=> m; rewrite /special_arm.
 pose ok (l : seq A) (best : option A) := match best with
-  | Some j => ~~ e j j /\ forall a, a \in l -> ~~ e a a -> m a <= m j
-  | None => forall a, a \in l -> e a a end.
-suff h l : ok l (foldl (better e m) None l).
+  | Some j => ~~ G j j /\ forall a, a \in l -> ~~ G a a -> m a <= m j
+  | None => forall a, a \in l -> G a a end.
+suff h l : ok l (foldl (better G m) None l).
   have := h (enum A); rewrite /ok; case: (foldl _ _ _) => [j [nj hj]|hj]; first split=> //.
     by move=> a; apply: hj; rewrite mem_enum.
   by move=> a; apply: hj; rewrite mem_enum.
 elim/last_ind: l => [|l x]; first by move=> a; rewrite in_nil.
-rewrite foldl_rcons; case: (foldl (better e m) None l) => [j [nj hj]|hj]; rewrite /better /=.
-  case ex: (e x x).
+rewrite foldl_rcons; case: (foldl (better G m) None l) => [j [nj hj]|hj]; rewrite /better /=.
+  case ex: (G x x).
     by split=> // a; rewrite mem_rcons in_cons => /orP[/eqP->|/hj//]; rewrite ex.
   rewrite /geb; case: Rle_dec => h; split=> //; rewrite ?ex //.
     by move=> a; rewrite mem_rcons in_cons => /orP[/eqP->|/hj].
   move=> a; rewrite mem_rcons in_cons => /orP[/eqP->|al na]; first by lra.
   by have := hj a al na; lra.
-case ex: (e x x).
+case ex: (G x x).
   by move=> a; rewrite mem_rcons in_cons => /orP[/eqP->|/hj].
 split=> [|a]; first by rewrite ex.
 by rewrite mem_rcons in_cons => /orP[/eqP-> _|/hj ->] //; lra.
@@ -41,16 +41,16 @@ End Argmax.
 (** Lemma 6: if every empirical mass is within [eps] of the population mass, then every arm without
     self-loop except the selected one is observed with a probability near 1/4 at least. *)
 Section Selector.
-Variables (C A : finType) (nu : C -> R) (e : rel A) (r : C -> A -> R) (mh : A -> R) (eps : R) (j : A).
+Variables (C A : finType) (nu : C -> R) (G : rel A) (r : C -> A -> R) (mh : A -> R) (eps : R) (j : A).
 Hypothesis dnu : dist nu.
 Hypothesis dr : forall c, dist (r c).
-Hypothesis so : strongly_observable e.
+Hypothesis so : strongly_observable G.
 Let m a := \rsum_c (nu c * r c a).
-Let w a := / 2 * \rsum_c (nu c * \rsum_(v | e v a) r c v).
+Let w a := / 2 * \rsum_c (nu c * \rsum_(v | G v a) r c v).
 Hypothesis conc : forall a, Rabs (mh a - m a) <= eps.
-Hypothesis jmax : forall a, ~~ e a a -> mh a <= mh j.
+Hypothesis jmax : forall a, ~~ G a a -> mh a <= mh j.
 
-Theorem lemma6_selector a : ~~ e a a -> a != j -> m a <= / 2 + eps /\ / 4 - eps / 2 <= w a.
+Theorem lemma6_selector a : ~~ G a a -> a != j -> m a <= / 2 + eps /\ / 4 - eps / 2 <= w a.
 Proof.
 move=> na aj; have [n0 n1] := dnu.
 have ab b : - eps <= mh b - m b <= eps.

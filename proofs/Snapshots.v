@@ -10,9 +10,9 @@ Unset Printing Implicit Defensive.
 Open Scope R_scope.
 
 Section Snapshots.
-Variables (C A : finType) (a0 : A) (nu : C -> R) (e : rel A) (eta gamma rho : R).
+Variables (C A : finType) (a0 : A) (nu : C -> R) (G : rel A) (eta gamma rho : R).
 Hypothesis dnu : dist nu.
-Hypothesis so : strongly_observable e.
+Hypothesis so : strongly_observable G.
 Hypothesis eta0 : 0 < eta.
 Hypothesis gamma0 : 0 < gamma.
 Hypothesis rho1 : 0 < rho < 1.
@@ -20,11 +20,11 @@ Hypothesis rho1 : 0 < rho < 1.
 Variable B0 : R.
 Hypothesis kappa8 : 0 <= eta * B0 <= / 8.
 Variables (F0 : table C A) (j : option A).
-Hypothesis inv2 : forall a, ~~ e a a -> j != Some a -> / 6 <= w nu e eta rho F0 a.
-Hypothesis inv3 : forall b, j = Some b -> ~~ e b b.
+Hypothesis inv2 : forall a, ~~ G a a -> j != Some a -> / 6 <= w nu G eta rho F0 a.
+Hypothesis inv3 : forall b, j = Some b -> ~~ G b b.
 
-Local Notation w := (w nu e eta rho F0).
-Local Notation u := (u nu e eta gamma rho F0).
+Local Notation w := (w nu G eta rho F0).
+Local Notation u := (u nu G eta gamma rho F0).
 Local Notation rr := (rr eta rho).
 Let s c := softmax eta (F0 c).
 Let kap := eta * B0.
@@ -35,7 +35,7 @@ Let u0 a : 0 < u a. Proof. exact: u_gt0. Qed.
 (** The sum over the regular arms, and the mass away from the special arm, over their denominators. *)
 Definition Sx (x : A -> R) := regular j w gamma x.
 Definition Aw (x : A -> R) := away j w gamma x.
-Definition Gs := 2 * graph_sum e rho + 6.
+Definition Gs := 2 * graph_sum G rho + 6.
 
 Lemma ex4_bd : 1 <= ex4 <= 5 / 3.
 Proof.
@@ -43,7 +43,7 @@ have k8 : 0 <= kap <= / 8 := kappa8; rewrite /ex4; split; first by have := exp_i
 by apply: Rle_trans exp_half; apply: exp_le; lra.
 Qed.
 
-Lemma wK a : KnownLaw.w nu e eta rho F0 a = 2 * w a.
+Lemma wK a : KnownLaw.w nu G eta rho F0 a = 2 * w a.
 Proof.
 rewrite /KnownLaw.w /Epochs.w /mu /ip rsum_mull; apply: rsum_eqr => c _.
 by rewrite /g; have -> (x y : R) : 2 * (x * (/ 2 * y)) = x * y by move=> *; field.
@@ -56,17 +56,17 @@ Proof.
 have [m0 m1] : dist m by apply: m_dist.
 have iu a : 0 < / u a by apply: Rinv_0_lt_compat; exact: u0.
 have q0 a : 0 <= m a / u a by apply: Rmult_le_pos => //; exact: Rlt_le.
-rewrite (rsum_ID (fun a => j != Some a) (fun a => e a a)) /Gs; apply: Rplus_le_compat.
-  apply: (Rle_trans _ (\rsum_(a | e a a) (m a / u a))).
+rewrite (rsum_ID (fun a => j != Some a) (fun a => G a a)) /Gs; apply: Rplus_le_compat.
+  apply: (Rle_trans _ (\rsum_(a | G a a) (m a / u a))).
     by apply: rsum_sub_le => [a _|a /andP[]].
   have g2 : 0 < 2 * gamma by lra.
-  have := graph_sum_self a0 e eta dnu g2 rho1 F0; rewrite -/m => h.
-  have -> : \rsum_(a | e a a) (m a / u a) = 2 * \rsum_(a | e a a) (m a / KnownLaw.u nu e eta (2 * gamma) rho F0 a).
+  have := graph_sum_self a0 G eta dnu g2 rho1 F0; rewrite -/m => h.
+  have -> : \rsum_(a | G a a) (m a / u a) = 2 * \rsum_(a | G a a) (m a / KnownLaw.u nu G eta (2 * gamma) rho F0 a).
     rewrite rsum_mull; apply: rsum_eqr => a _; rewrite /KnownLaw.u wK; have := u0 a.
     by rewrite /Epochs.u => h0; field; lra.
   lra.
 apply: (Rle_trans _ (\rsum_a (6 * m a))); last by rewrite -rsum_mull m1; lra.
-apply: (Rle_trans _ (\rsum_(a | (j != Some a) && ~~ e a a) (6 * m a))); last first.
+apply: (Rle_trans _ (\rsum_(a | (j != Some a) && ~~ G a a) (6 * m a))); last first.
   by apply: rsum_sub_le => // a _; have := m0 a; lra.
 apply: rsum_le => a /andP[ja na]; rewrite Rmult_comm; apply: Rmult_le_compat_l => //.
 rewrite (_ : 6 = / / 6); last by field.
