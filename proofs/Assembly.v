@@ -26,10 +26,10 @@ Hypothesis kappa_le : kappa eta gamma beta n iota <= / 8.
 
 Let nR : 0 < INR n. Proof. by apply: lt_0_INR; apply/ltP. Qed.
 Local Notation B0 := (B0 gamma beta n iota).
-Local Notation Bp := (Bp G eta gamma rho beta B0).
+Local Notation pair_bound := (pair_bound G eta gamma rho beta B0).
 Local Notation Phi := (Phi nu eta pi).
-Local Notation PV := (PV nu G loss eta gamma rho beta n pi).
-Local Notation Val := (Val nu G loss eta gamma rho beta n pi).
+Local Notation epoch_value := (epoch_value nu G loss eta gamma rho beta n pi).
+Local Notation value := (value nu G loss eta gamma rho beta n pi).
 Local Notation inv := (inv nu G eta gamma rho beta n iota).
 Local Notation fail := (fail A iota).
 
@@ -38,18 +38,18 @@ Proof. by apply: Rmult_le_pos; [have := pos_INR #|A|; lra | exact: Rlt_le (exp_p
 
 (** Induction over the epochs. If an epoch fails, all rounds that are left may be lost. *)
 Lemma epochs k ep t F F0 j : (1 < ep)%N -> inv F F0 j ->
-  PV k ep t F F0 j <= Phi F + INR n * INR k * (Bp + (INR k + 3) * fail).
+  epoch_value k ep t F F0 j <= Phi F + INR n * INR k * (pair_bound + (INR k + 3) * fail).
 Proof.
 have f0 := fail_ge0.
-have b0 : 0 <= Bp by apply: Bp_ge0.
+have b0 : 0 <= pair_bound by apply: pair_bound_ge0.
 elim: k ep t F F0 j => [|k IH] ep t F F0 j hep hi.
-  rewrite /Epochs.PV muln0 (Ei_ext nu n (g := fun=> 0)) // Ei_const // (_ : INR 0 = 0) // Rmult_0_r Rmult_0_l.
+  rewrite /Epochs.epoch_value muln0 (Ei_ext nu n (g := fun=> 0)) // Ei_const // (_ : INR 0 = 0) // Rmult_0_r Rmult_0_l.
   by have := Phi_ge0 pi dnu eta0 F; lra.
 have k0 := pos_INR k.
-have r0 : 0 <= INR n * INR k * (Bp + (INR k + 3) * fail).
+have r0 : 0 <= INR n * INR k * (pair_bound + (INR k + 3) * fail).
   apply: Rmult_le_pos; first by apply: Rmult_le_pos; lra.
   by apply: Rplus_le_le_0_compat => //; apply: Rmult_le_pos; lra.
-have h : PV k.+1 ep t F F0 j <= Phi F + INR n * Bp + INR n * INR k * (Bp + (INR k + 3) * fail) + INR (4 * n + 2 * n * k) * fail.
+have h : epoch_value k.+1 ep t F F0 j <= Phi F + INR n * pair_bound + INR n * INR k * (pair_bound + (INR k + 3) * fail) + INR (4 * n + 2 * n * k) * fail.
   by apply: epoch_ineq => // t' F' j' hi'; apply: IH => //; exact: ltnW.
 apply: Rle_trans h _; apply: Req_le; rewrite S_INR plus_INR !mult_INR.
 have -> : INR 4 = 4 by rewrite /INR; lra.
@@ -81,17 +81,17 @@ Lemma close_warm W j wh mh i h cf cl :
   close G eta gamma rho n (Memory z z z W j wh mh 1 i h) cf cl z = warmed W j wh mh i.
 Proof. by []. Qed.
 
-Lemma warm_pair N t W j wh mh i : Val N.+2 t (mem z z z W j wh mh 1 i) <= 2 + Val N t.+2 (warmed W j wh mh i).
+Lemma warm_pair N t W j wh mh i : value N.+2 t (mem z z z W j wh mh 1 i) <= 2 + value N t.+2 (warmed W j wh mh i).
 Proof.
-rewrite Val_S //.
-have -> : 2 + Val N t.+2 (warmed W j wh mh i) = 1 + (1 + Val N t.+2 (warmed W j wh mh i)) by ring.
-apply: avg_le => c1 a1; rewrite /learn2 /= Val_S //; apply: avg_le => c2 a2.
+rewrite value_S //.
+have -> : 2 + value N t.+2 (warmed W j wh mh i) = 1 + (1 + value N t.+2 (warmed W j wh mh i)) by ring.
+apply: avg_le => c1 a1; rewrite /learn2 /= value_S //; apply: avg_le => c2 a2.
 rewrite /learn2 /= rsum_bool /= !close_warm /coin; lra.
 Qed.
 
 Lemma warm_epoch N m i t W j wh mh : (i + m.+1 = n)%N ->
-  Val (2 * m.+1 + N) t (mem z z z W j wh mh 1 i) <= INR (2 * m.+1) +
-  Val N (t + 2 * m.+1) (mem z z z (fun a => iter m.+1 addw wh a + 3 / 2 * gamma) (special_arm G (iter m.+1 addm mh)) (fun=> 0) (fun=> 0) 2 0).
+  value (2 * m.+1 + N) t (mem z z z W j wh mh 1 i) <= INR (2 * m.+1) +
+  value N (t + 2 * m.+1) (mem z z z (fun a => iter m.+1 addw wh a + 3 / 2 * gamma) (special_arm G (iter m.+1 addm mh)) (fun=> 0) (fun=> 0) 2 0).
 Proof.
 elim: m i t wh mh => [|m IH] i t wh mh im.
   rewrite (_ : (2 * 1 + N)%N = N.+2) //; apply: Rle_trans (warm_pair _ _ _ _ _ _ _) _.
@@ -115,7 +115,7 @@ elim: k => [|k IH]; first by rewrite /= /INR; ring.
 by rewrite iterS {1}/addm IH S_INR; ring.
 Qed.
 
-Lemma fold_addw s x : foldl (radd G eta rho n z) x s = iter (size s) addw x.
+Lemma fold_addw s x : foldl (add_frequency G eta rho n z) x s = iter (size s) addw x.
 Proof. by elim: s x => [|c s IH] x //=; rewrite IH -iterSr. Qed.
 
 Let j0 := special_arm G (iter n addm (fun=> 0)).
@@ -157,12 +157,12 @@ Theorem algorithm2_regret (m : nat) :
   Reg nu G loss (algorithm2 C G eta gamma rho beta n) (2 * n * m.+1) pi <= bound2 G eta gamma rho beta n m iota.
 Proof.
 have -> : Reg nu G loss (algorithm2 C G eta gamma rho beta n) (2 * n * m.+1) pi
-  = Val (2 * n.-1.+1 + 2 * n * m) 0 (mem z z z (fun=> 1) None (fun=> 0) (fun=> 0) 1 0).
+  = value (2 * n.-1.+1 + 2 * n * m) 0 (mem z z z (fun=> 1) None (fun=> 0) (fun=> 0) 1 0).
   by rewrite (prednK n0) -mulnS.
 apply: Rle_trans (@warm_epoch (2 * n * m) n.-1 0 0 (fun=> 1) None (fun=> 0) (fun=> 0) _) _.
   by rewrite add0n (prednK n0).
 rewrite (prednK n0) add0n -/j0 /bound2 Rplus_assoc; apply: Rplus_le_compat_l.
-apply: Rle_trans (_ : PV m 2 (2 * n) z z j0 <= _); last first.
+apply: Rle_trans (_ : epoch_value m 2 (2 * n) z z j0 <= _); last first.
   rewrite -Phi0 mult_INR plus_INR (_ : INR 3 = 3); last by rewrite /INR; lra.
   by apply: epochs => //; exact: inv0.
 rewrite -[X in X <= _](Ei_const dnu n); apply: Ei_le_size => // s sz.

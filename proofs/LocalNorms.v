@@ -1,6 +1,6 @@
 (** Appendix K: one shifted FTRL step on the retained feedback of one pair, in one context.
 
-    [th] scales the ideal input [yt] to the actual one. The shift is the input of the special arm. *)
+    [th] scales the ideal input [y_ideal] to the actual one. The shift is the input of the special arm. *)
 From Crossbandit Require Import FiniteSums Exponential Ftrl Programs KnownLaw Concentration Biases Retention PairReduction Epochs Snapshots.
 Set Implicit Arguments.
 Unset Strict Implicit.
@@ -20,27 +20,27 @@ Hypothesis eta_shift : eta * (2 * ((2 + beta) / gamma)) <= 3.
 Variables (F0 : table C A) (j : option A).
 Local Notation w := (w nu G eta rho F0).
 Local Notation u := (u nu G eta gamma rho F0).
-Local Notation wl := (wl nu eta rho F0).
-Local Notation yt := (yt nu G loss eta gamma rho beta F0 j).
-Local Notation Sx := (Sx nu G eta gamma rho F0 j).
-Local Notation Aw := (Aw nu G eta gamma rho F0 j).
+Local Notation pair_law := (pair_law nu eta rho F0).
+Local Notation y_ideal := (y_ideal nu G loss eta gamma rho beta F0 j).
+Local Notation regular_sum := (regular_sum nu G eta gamma rho F0 j).
+Local Notation away_sum := (away_sum nu G eta gamma rho F0 j).
 Let u0 a : 0 < u a. Proof. exact: u_gt0. Qed.
 Let w0 a : 0 <= w a. Proof. exact: w_ge0. Qed.
 
 (** The mean of what is retained. *)
 Lemma obs_mean a (f : bool -> R) :
-  \rsum_l (wl l * (if kept l && G (arm l) a then f (side l) else 0)) = w a * ((f true + f false) / 2).
+  \rsum_l (pair_law l * (if kept l && G (arm l) a then f (side l) else 0)) = w a * ((f true + f false) / 2).
 Proof.
-rewrite wl_sum /Epochs.w /mu /ip rsum_mulr; apply: rsum_eqr => c _.
+rewrite pair_law_sum /Epochs.w /mu /ip rsum_mulr; apply: rsum_eqr => c _.
 rewrite Rmult_assoc; congr Rmult; rewrite /g rsum_mull rsum_mulr (rsum_mkcondr xpredT (fun v => G v a)).
 apply: rsum_eqr => v _; rewrite /kept /arm /side /=.
 by case: (G v a); field.
 Qed.
 
-Lemma wl1 : \rsum_l wl l = 1.
-Proof. by have [_] := wl_dist a0 eta dnu rho1 F0. Qed.
-Lemma wlge l : 0 <= wl l.
-Proof. by have [h _] := wl_dist a0 eta dnu rho1 F0; exact: h. Qed.
+Lemma pair_law1 : \rsum_l pair_law l = 1.
+Proof. by have [_] := pair_law_dist a0 eta dnu rho1 F0. Qed.
+Lemma pair_law_ge0 l : 0 <= pair_law l.
+Proof. by have [h _] := pair_law_dist a0 eta dnu rho1 F0; exact: h. Qed.
 
 Section Ctx.
 Variables (t : nat) (c : C).
@@ -50,12 +50,12 @@ Let b a := if j == Some a then beta else 0.
 (** The mean of the ideal input. *)
 Definition gm a := (w a * lam a + b a) / u a.
 
-Lemma yt_mean a : \rsum_l (wl l * yt t l c a) = gm a.
+Lemma y_ideal_mean a : \rsum_l (pair_law l * y_ideal t l c a) = gm a.
 Proof.
-rewrite (rsum_eqr (G := fun l => / u a * (wl l * (if kept l && G (arm l) a
-   then (fun sd => 2 * loss (if sd then t.+1 else t) c a) (side l) else 0)) + wl l * (b a / u a))); last first.
-  by move=> l _; rewrite /Epochs.yt /tm -/(b a) /Rdiv; ring.
-rewrite rsum_split -rsum_mull (obs_mean a (fun sd => 2 * loss (if sd then t.+1 else t) c a)) -rsum_mulr wl1 /gm /lam /=.
+rewrite (rsum_eqr (G := fun l => / u a * (pair_law l * (if kept l && G (arm l) a
+   then (fun sd => 2 * loss (if sd then t.+1 else t) c a) (side l) else 0)) + pair_law l * (b a / u a))); last first.
+  by move=> l _; rewrite /Epochs.y_ideal /round_of -/(b a) /Rdiv; ring.
+rewrite rsum_split -rsum_mull (obs_mean a (fun sd => 2 * loss (if sd then t.+1 else t) c a)) -rsum_mulr pair_law1 /gm /lam /=.
 by have := u0 a => h; field; lra.
 Qed.
 
@@ -63,17 +63,17 @@ Section Theta.
 Variables (th : A -> R) (p : A -> R).
 Hypothesis th2 : forall a, 0 <= th a <= 2.
 Hypothesis dp : dist p.
-Let y l a := th a * yt t l c a.
+Let y l a := th a * y_ideal t l c a.
 Let z l := if j is Some b then y l b else 0.
 
 Lemma b_bd a : 0 <= b a <= beta.
 Proof. by rewrite /b; case: ifP => _; lra. Qed.
 
-Lemma yt_bd l a : 0 <= yt t l c a <= (2 + beta) / gamma.
+Lemma y_ideal_bd l a : 0 <= y_ideal t l c a <= (2 + beta) / gamma.
 Proof.
 have ua := u0 a; have iu := Rinv_0_lt_compat _ ua; have ba := b_bd a.
 have iug : / u a <= / gamma by apply: Rinv_le_contravar => //; rewrite /Epochs.u; have := w0 a; lra.
-rewrite /Epochs.yt -/(b a) /Rdiv; have := loss01 (tm l t) c a.
+rewrite /Epochs.y_ideal -/(b a) /Rdiv; have := loss01 (round_of l t) c a.
 set x := (if _ then _ else 0) + b a => lb.
 have x0 : 0 <= x <= 2 + beta by rewrite /x; case: ifP => _; lra.
 split; first by apply: Rmult_le_pos; lra.
@@ -81,7 +81,7 @@ by apply: Rmult_le_compat; lra.
 Qed.
 
 Lemma y_bd l a : 0 <= y l a <= 2 * ((2 + beta) / gamma).
-Proof. by rewrite /y; have := th2 a; have := yt_bd l a; nra. Qed.
+Proof. by rewrite /y; have := th2 a; have := y_ideal_bd l a; nra. Qed.
 Lemma z_bd l : 0 <= z l <= 2 * ((2 + beta) / gamma).
 Proof. by rewrite /z; case: j => [b'|]; [exact: y_bd | have := y_bd l a0; lra]. Qed.
 
@@ -109,57 +109,57 @@ Definition D := 16 * (1 + beta) + 4 * beta ^ 2 / gamma.
 
 (** The local norm in expectation: the special arm contributes nothing, the others pay for the shift through
     the mass away from it. *)
-Lemma quad_mean : \rsum_l (wl l * ip p (fun a => (y l a - z l) ^ 2)) <= 16 * Sx p + D * Aw p.
+Lemma quad_mean : \rsum_l (pair_law l * ip p (fun a => (y l a - z l) ^ 2)) <= 16 * regular_sum p + D * away_sum p.
 Proof.
 have [p0 p1] := dp.
-apply: (Rle_trans _ (\rsum_l (wl l * (\rsum_(a | j != Some a) (p a * y l a ^ 2)
+apply: (Rle_trans _ (\rsum_l (pair_law l * (\rsum_(a | j != Some a) (p a * y l a ^ 2)
    + (if j is Some b then (1 - p b) * z l ^ 2 else 0))))).
-  by apply: rsum_le => l _; apply: Rmult_le_compat_l; [exact: wlge | exact: quad].
-rewrite (eq_bigr (fun l => (\rsum_(a | j != Some a) (p a * (wl l * y l a ^ 2)))
-   + (if j is Some b then (1 - p b) * (wl l * z l ^ 2) else 0))); last first.
+  by apply: rsum_le => l _; apply: Rmult_le_compat_l; [exact: pair_law_ge0 | exact: quad].
+rewrite (eq_bigr (fun l => (\rsum_(a | j != Some a) (p a * (pair_law l * y l a ^ 2)))
+   + (if j is Some b then (1 - p b) * (pair_law l * z l ^ 2) else 0))); last first.
   move=> l _; rewrite Rmult_plus_distr_l rsum_mull; congr Rplus.
     by apply: eq_bigr => a _; ring.
   by case: j => [b'|]; ring.
 rewrite rsum_split rsum_exchange; apply: Rplus_le_compat.
-  rewrite /Snapshots.Sx /regular rsum_mull; apply: rsum_le => a ja; rewrite -rsum_mull -/(u a).
+  rewrite /Snapshots.regular_sum /regular rsum_mull; apply: rsum_le => a ja; rewrite -rsum_mull -/(u a).
   have ua := u0 a; have iu := Rinv_0_lt_compat _ ua; have wa := w0 a.
   have -> : 16 * (p a / u a) = p a * (16 * / u a) by rewrite /Rdiv; ring.
   apply: Rmult_le_compat_l; first exact: p0.
-  apply: (Rle_trans _ (\rsum_l (wl l * (if kept l && G (arm l) a then (fun=> 16 * (/ u a) ^ 2) (side l) else 0)))).
-    apply: rsum_le => l _; apply: Rmult_le_compat_l; first exact: wlge.
-    rewrite /y /Epochs.yt (negbTE ja) Rplus_0_r /Rdiv.
-    have [t0 t2] := th2 a; have [l0 l1] := loss01 (tm l t) c a.
+  apply: (Rle_trans _ (\rsum_l (pair_law l * (if kept l && G (arm l) a then (fun=> 16 * (/ u a) ^ 2) (side l) else 0)))).
+    apply: rsum_le => l _; apply: Rmult_le_compat_l; first exact: pair_law_ge0.
+    rewrite /y /Epochs.y_ideal (negbTE ja) Rplus_0_r /Rdiv.
+    have [t0 t2] := th2 a; have [l0 l1] := loss01 (round_of l t) c a.
     case: ifP => _; last by apply: Req_le; ring.
-    have -> : (th a * (2 * loss (tm l t) c a * / u a)) ^ 2 = (th a * (2 * loss (tm l t) c a)) ^ 2 * (/ u a) ^ 2 by ring.
+    have -> : (th a * (2 * loss (round_of l t) c a * / u a)) ^ 2 = (th a * (2 * loss (round_of l t) c a)) ^ 2 * (/ u a) ^ 2 by ring.
     apply: Rmult_le_compat_r; first exact: pow2_ge_0.
-    have x4 : 0 <= th a * (2 * loss (tm l t) c a) <= 4 by split; [apply: Rmult_le_pos; lra | nra].
+    have x4 : 0 <= th a * (2 * loss (round_of l t) c a) <= 4 by split; [apply: Rmult_le_pos; lra | nra].
     by nra.
   rewrite (obs_mean a (fun=> 16 * (/ u a) ^ 2)).
   have -> : 16 * / u a = u a * (16 * (/ u a) ^ 2) by field; lra.
   have -> : (16 * (/ u a) ^ 2 + 16 * (/ u a) ^ 2) / 2 = 16 * (/ u a) ^ 2 by field; lra.
   apply: Rmult_le_compat_r; last by rewrite /Epochs.u; lra.
   by have := pow2_ge_0 (/ u a); lra.
-rewrite /Snapshots.Aw /away /z; case jE: j => [b'|]; last by rewrite rsum_const; lra.
+rewrite /Snapshots.away_sum /away /z; case jE: j => [b'|]; last by rewrite rsum_const; lra.
 have ua := u0 b'; have iu := Rinv_0_lt_compat _ ua; have wa := w0 b'.
 have pj1 : p b' <= 1 by rewrite -p1; apply: (rsum_ge1 (P := xpredT)).
 rewrite -rsum_mull -/(u b').
 have -> : D * ((1 - p b') / u b') = (1 - p b') * (D * / u b') by rewrite /Rdiv; ring.
 apply: Rmult_le_compat_l; first by lra.
-apply: (Rle_trans _ (\rsum_l (wl l * (if kept l && G (arm l) b' then (fun=> 4 * (4 + 4 * beta) * (/ u b') ^ 2) (side l) else 0)
-    + wl l * (4 * beta ^ 2 * (/ u b') ^ 2)))).
-  apply: rsum_le => l _; rewrite -Rmult_plus_distr_l; apply: Rmult_le_compat_l; first exact: wlge.
-  rewrite /y /Epochs.yt jE eqxx /Rdiv.
-  have [t0 t2] := th2 b'; have [l0 l1] := loss01 (tm l t) c b'; have q0 := pow2_ge_0 (/ u b').
+apply: (Rle_trans _ (\rsum_l (pair_law l * (if kept l && G (arm l) b' then (fun=> 4 * (4 + 4 * beta) * (/ u b') ^ 2) (side l) else 0)
+    + pair_law l * (4 * beta ^ 2 * (/ u b') ^ 2)))).
+  apply: rsum_le => l _; rewrite -Rmult_plus_distr_l; apply: Rmult_le_compat_l; first exact: pair_law_ge0.
+  rewrite /y /Epochs.y_ideal jE eqxx /Rdiv.
+  have [t0 t2] := th2 b'; have [l0 l1] := loss01 (round_of l t) c b'; have q0 := pow2_ge_0 (/ u b').
   set x := (if _ then _ else 0) + beta.
   have -> : (th b' * (x * / u b')) ^ 2 = (th b' * x) ^ 2 * (/ u b') ^ 2 by ring.
   set v := (if _ then _ else 0); rewrite /x /v; case: ifP => _.
     rewrite -Rmult_plus_distr_r; apply: Rmult_le_compat_r => //.
-    have x4 : 0 <= th b' * (2 * loss (tm l t) c b' + beta) <= 2 * (2 + beta) by split; [apply: Rmult_le_pos; lra | nra].
+    have x4 : 0 <= th b' * (2 * loss (round_of l t) c b' + beta) <= 2 * (2 + beta) by split; [apply: Rmult_le_pos; lra | nra].
     by nra.
   rewrite !Rplus_0_l; apply: Rmult_le_compat_r => //.
   have x4 : 0 <= th b' * beta <= 2 * beta by split; [apply: Rmult_le_pos; lra | nra].
   by nra.
-rewrite rsum_split (obs_mean b' (fun=> 4 * (4 + 4 * beta) * (/ u b') ^ 2)) -rsum_mulr wl1.
+rewrite rsum_split (obs_mean b' (fun=> 4 * (4 + 4 * beta) * (/ u b') ^ 2)) -rsum_mulr pair_law1.
 have -> : D * / u b' = (D * u b') * (/ u b') ^ 2 by field; lra.
 have -> : w b' * ((4 * (4 + 4 * beta) * (/ u b') ^ 2 + 4 * (4 + 4 * beta) * (/ u b') ^ 2) / 2)
    + 1 * (4 * beta ^ 2 * (/ u b') ^ 2) = (4 * (4 + 4 * beta) * w b' + 4 * beta ^ 2) * (/ u b') ^ 2 by field; lra.
@@ -175,7 +175,7 @@ Section Step.
 Variables (th : A -> R) (Hc : A -> R).
 Hypothesis th2 : forall a, 0 <= th a <= 2.
 Let p := softmax eta Hc.
-Let y l a := th a * yt t l c a.
+Let y l a := th a * y_ideal t l c a.
 Let z l := if j is Some b then y l b else 0.
 
 Lemma eta_z l a : -3 <= eta * (y l a - z l).
@@ -193,8 +193,8 @@ by move=> a /andP[_ ab]; rewrite /one eq_sym (negbTE ab); ring.
 Qed.
 
 (** The potential falls by the linear part, up to the local norm: Lemma 16 for one pair. *)
-Lemma ftrl_step : \rsum_l (wl l * Phi1 eta pi c (fun a => Hc a + y l a)) <=
-  Phi1 eta pi c Hc - \rsum_a ((p a - one (pi c) a) * (th a * gm a)) + 2 * eta * (16 * Sx p + D * Aw p).
+Lemma ftrl_step : \rsum_l (pair_law l * Phi1 eta pi c (fun a => Hc a + y l a)) <=
+  Phi1 eta pi c Hc - \rsum_a ((p a - one (pi c) a) * (th a * gm a)) + 2 * eta * (16 * regular_sum p + D * away_sum p).
 Proof.
 have [p0 p1] := softmax_dist a0 eta Hc; have ie := Rinv_0_lt_compat _ eta0.
 have h1 l : Phi1 eta pi c (fun a => Hc a + y l a) <= Phi1 eta pi c Hc - ip p (y l) + y l (pi c)
@@ -205,17 +205,17 @@ have h1 l : Phi1 eta pi c (fun a => Hc a + y l a) <= Phi1 eta pi c Hc - ip p (y 
   set Xl := ip p (y l); set Q := ip p _.
   have -> : (N0 - eta * Xl + 2 * eta ^ 2 * Q) * / eta = N0 / eta - Xl + 2 * eta * Q by field; lra.
   by rewrite /Rdiv; lra.
-apply: (Rle_trans _ (\rsum_l (wl l * (Phi1 eta pi c Hc - ip p (y l) + y l (pi c)
+apply: (Rle_trans _ (\rsum_l (pair_law l * (Phi1 eta pi c Hc - ip p (y l) + y l (pi c)
      + 2 * eta * ip p (fun a => (y l a - z l) ^ 2))))).
-  by apply: rsum_le => l _; apply: Rmult_le_compat_l; [exact: wlge | exact: h1].
-rewrite (eq_bigr (fun l => wl l * Phi1 eta pi c Hc - wl l * ip p (y l) + wl l * y l (pi c)
-     + 2 * eta * (wl l * ip p (fun a => (y l a - z l) ^ 2)))); last by move=> l _; ring.
-rewrite !rsum_split rsum_opp -rsum_mulr wl1 -rsum_mull.
+  by apply: rsum_le => l _; apply: Rmult_le_compat_l; [exact: pair_law_ge0 | exact: h1].
+rewrite (eq_bigr (fun l => pair_law l * Phi1 eta pi c Hc - pair_law l * ip p (y l) + pair_law l * y l (pi c)
+     + 2 * eta * (pair_law l * ip p (fun a => (y l a - z l) ^ 2)))); last by move=> l _; ring.
+rewrite !rsum_split rsum_opp -rsum_mulr pair_law1 -rsum_mull.
 have hq := quad_mean th2 (softmax_dist a0 eta Hc); rewrite -/p in hq.
-have ym a : \rsum_l (wl l * y l a) = th a * gm a.
-  by rewrite -yt_mean rsum_mull; apply: rsum_eqr => l _; rewrite /y; ring.
-have -> : \rsum_l (wl l * ip p (y l)) = \rsum_a (p a * (th a * gm a)).
-  rewrite /ip (eq_bigr (fun l => \rsum_a (p a * (wl l * y l a)))); last first.
+have ym a : \rsum_l (pair_law l * y l a) = th a * gm a.
+  by rewrite -y_ideal_mean rsum_mull; apply: rsum_eqr => l _; rewrite /y; ring.
+have -> : \rsum_l (pair_law l * ip p (y l)) = \rsum_a (p a * (th a * gm a)).
+  rewrite /ip (eq_bigr (fun l => \rsum_a (p a * (pair_law l * y l a)))); last first.
     by move=> l _; rewrite rsum_mull; apply: eq_bigr => a _; ring.
   by rewrite rsum_exchange; apply: eq_bigr => a _; rewrite -rsum_mull ym.
 rewrite ym.
@@ -223,7 +223,7 @@ have -> : \rsum_a ((p a - one (pi c) a) * (th a * gm a))
    = \rsum_a (p a * (th a * gm a)) - th (pi c) * gm (pi c).
   rewrite -(one_sum (fun a => th a * gm a)) -rsum_sub; apply: rsum_eqr => a _; ring.
 set Q := \rsum_l _ in hq *.
-have : 2 * eta * Q <= 2 * eta * (16 * Sx p + D * Aw p) by apply: Rmult_le_compat_l; [lra | exact: hq].
+have : 2 * eta * Q <= 2 * eta * (16 * regular_sum p + D * away_sum p) by apply: Rmult_le_compat_l; [lra | exact: hq].
 lra.
 Qed.
 End Step.

@@ -93,7 +93,7 @@ apply: Rmin_glb_lt; first by lra.
 by apply: Rdiv_lt_0_compat; [have := iota_half | have := n_bd; have := x_gt0]; lra.
 Qed.
 Lemma trivial : Reg nu G loss alg T pi <= TT.
-Proof. by apply: Val_bound => //; have := gamma_bd; lra. Qed.
+Proof. by apply: value_le => //; have := gamma_bd; lra. Qed.
 
 (** The regime in which the bound says something. *)
 Section Main.

@@ -25,7 +25,7 @@ Hypothesis inv3 : forall b, j = Some b -> ~~ G b b.
 
 Local Notation w := (w nu G eta rho F0).
 Local Notation u := (u nu G eta gamma rho F0).
-Local Notation rr := (rr eta rho).
+Local Notation r_of := (r_of eta rho).
 Let s c := softmax eta (F0 c).
 Let kap := eta * B0.
 Let ex4 := exp (4 * kap).
@@ -33,9 +33,9 @@ Let ex4 := exp (4 * kap).
 Let u0 a : 0 < u a. Proof. exact: u_gt0. Qed.
 
 (** The sum over the regular arms, and the mass away from the special arm, over their denominators. *)
-Definition Sx (x : A -> R) := regular j w gamma x.
-Definition Aw (x : A -> R) := away j w gamma x.
-Definition Gs := 2 * graph_sum G rho + 6.
+Definition regular_sum (x : A -> R) := regular j w gamma x.
+Definition away_sum (x : A -> R) := away j w gamma x.
+Definition graph_bound := 2 * graph_sum G rho + 6.
 
 Lemma ex4_bd : 1 <= ex4 <= 5 / 3.
 Proof.
@@ -43,7 +43,7 @@ have k8 : 0 <= kap <= / 8 := kappa8; rewrite /ex4; split; first by have := exp_i
 by apply: Rle_trans exp_half; apply: exp_le; lra.
 Qed.
 
-Lemma wK a : KnownLaw.w nu G eta rho F0 a = 2 * w a.
+Lemma w_known a : KnownLaw.w nu G eta rho F0 a = 2 * w a.
 Proof.
 rewrite /KnownLaw.w /Epochs.w /mu /ip rsum_mull; apply: rsum_eqr => c _.
 by rewrite /g; have -> (x y : R) : 2 * (x * (/ 2 * y)) = x * y by move=> *; field.
@@ -51,18 +51,18 @@ Qed.
 
 Let m := KnownLaw.m nu eta rho F0.
 (** The graph sum for the masses: Lemma 4 for arms with a self-loop, the selector for the others. *)
-Lemma graph_m : \rsum_(a | j != Some a) (m a / u a) <= Gs.
+Lemma graph_m : \rsum_(a | j != Some a) (m a / u a) <= graph_bound.
 Proof.
 have [m0 m1] : dist m by apply: m_dist.
 have iu a : 0 < / u a by apply: Rinv_0_lt_compat; exact: u0.
 have q0 a : 0 <= m a / u a by apply: Rmult_le_pos => //; exact: Rlt_le.
-rewrite (rsum_ID (fun a => j != Some a) (fun a => G a a)) /Gs; apply: Rplus_le_compat.
+rewrite (rsum_ID (fun a => j != Some a) (fun a => G a a)) /graph_bound; apply: Rplus_le_compat.
   apply: (Rle_trans _ (\rsum_(a | G a a) (m a / u a))).
     by apply: rsum_sub_le => [a _|a /andP[]].
   have g2 : 0 < 2 * gamma by lra.
   have := graph_sum_self a0 G eta dnu g2 rho1 F0; rewrite -/m => h.
   have -> : \rsum_(a | G a a) (m a / u a) = 2 * \rsum_(a | G a a) (m a / KnownLaw.u nu G eta (2 * gamma) rho F0 a).
-    rewrite rsum_mull; apply: rsum_eqr => a _; rewrite /KnownLaw.u wK; have := u0 a.
+    rewrite rsum_mull; apply: rsum_eqr => a _; rewrite /KnownLaw.u w_known; have := u0 a.
     by rewrite /Epochs.u => h0; field; lra.
   lra.
 apply: (Rle_trans _ (\rsum_a (6 * m a))); last by rewrite -rsum_mull m1; lra.
@@ -76,13 +76,13 @@ Qed.
 Let ir : 0 < / (1 - rho). Proof. by apply: Rinv_0_lt_compat; lra. Qed.
 
 (** The graph sum of Appendix E, at the snapshot. *)
-Lemma graph_sum_snapshot : \rsum_c (nu c * Sx (s c)) <= Gs / (1 - rho).
+Lemma graph_sum_snapshot : \rsum_c (nu c * regular_sum (s c)) <= graph_bound / (1 - rho).
 Proof.
-have -> : \rsum_c (nu c * Sx (s c)) = \rsum_(a | j != Some a) (pbar nu eta F0 a / u a).
+have -> : \rsum_c (nu c * regular_sum (s c)) = \rsum_(a | j != Some a) (pbar nu eta F0 a / u a).
   rewrite (rsum_eqr (G := fun c => \rsum_(a | j != Some a) (nu c * s c a / u a))).
     rewrite rsum_exchange; apply: rsum_eqr => a _; rewrite /pbar /Rdiv rsum_mulr.
     by apply: rsum_eqr => c _.
-  by move=> c _; rewrite /Sx /regular rsum_mull; apply: rsum_eqr => a _; rewrite /Rdiv /Epochs.u; ring.
+  by move=> c _; rewrite /regular_sum /regular rsum_mull; apply: rsum_eqr => a _; rewrite /Rdiv /Epochs.u; ring.
 apply: (Rle_trans _ (\rsum_(a | j != Some a) (m a / u a) / (1 - rho))); last first.
   by apply: Rmult_le_compat_r; [lra | exact: graph_m].
 rewrite /Rdiv rsum_mulr; apply: rsum_le => a _.
@@ -92,15 +92,15 @@ by rewrite -/m /Rdiv; lra.
 Qed.
 
 (** Lemma 7 at the snapshot: the mass away from the special arm is at most 2 / (1 - rho) times [u]. *)
-Lemma lemma7_snapshot : \rsum_c (nu c * Aw (s c)) <= 2 / (1 - rho).
+Lemma lemma7_snapshot : \rsum_c (nu c * away_sum (s c)) <= 2 / (1 - rho).
 Proof.
-have [nn n1] := dnu; rewrite /Aw /away; case jE: j => [b|]; last first.
+have [nn n1] := dnu; rewrite /away_sum /away; case jE: j => [b|]; last first.
   by rewrite (rsum_eqr (G := fun=> 0)); [rewrite rsum_const /Rdiv; lra | move=> c _; ring].
 have ub := u0 b; rewrite -/(u b).
 have -> : \rsum_c (nu c * ((1 - s c b) / u b)) = (1 - pbar nu eta F0 b) * / u b.
   rewrite /pbar -[in RHS]n1 -rsum_sub rsum_mulr; apply: rsum_eqr => c _.
   by rewrite /ftrl /s /Rdiv; ring.
-have hw := w_noself a0 eta dnu so rho1 F0 (inv3 jE); rewrite wK -/m in hw.
+have hw := w_noself a0 eta dnu so rho1 F0 (inv3 jE); rewrite w_known -/m in hw.
 have hm := m_pbar eta rho dnu F0 b; rewrite -/m in hm.
 have rr1 : rho / KnownLaw.K A <= rho.
   have K1 : 1 <= KnownLaw.K A.
@@ -129,25 +129,25 @@ by rewrite [ex4 * _]Rmult_comm exp_opp Rmult_1_r.
 Qed.
 
 (** Lemma 8, last claim: the test succeeds, and q is the mixture of the current iterate. *)
-Lemma lemma8_no_fallback c : qq eta rho F0 H c = rr H c.
+Lemma lemma8_no_fallback c : q_of eta rho F0 H c = r_of H c.
 Proof.
-rewrite /qq; case: ifP => // /negbT; rewrite negb_forall => /existsP[a].
+rewrite /q_of; case: ifP => // /negbT; rewrite negb_forall => /existsP[a].
 rewrite /geb; case: Rle_dec => // h _; exfalso; apply: h.
-have [_ h] := lemma8_factor c a; rewrite /Epochs.rr /mix -/(s c a) -/(p c a).
+have [_ h] := lemma8_factor c a; rewrite /Epochs.r_of /mix -/(s c a) -/(p c a).
 have k0 := card_gt0 a0; have rk : 0 < rho / INR #|A| by apply: Rdiv_lt_0_compat; lra.
 have p0 : 0 < p c a by exact: softmax_gt0.
 have := ex4_bd => hX; have : s c a <= 2 * p c a by nra.
 by nra.
 Qed.
 
-Lemma snap_S c : Sx (p c) <= ex4 * Sx (s c).
+Lemma regular_sum_le c : regular_sum (p c) <= ex4 * regular_sum (s c).
 Proof.
-rewrite /Sx /regular rsum_mull; apply: rsum_le => a _; have [h _] := lemma8_factor c a.
+rewrite /regular_sum /regular rsum_mull; apply: rsum_le => a _; have [h _] := lemma8_factor c a.
 have iu : 0 < / u a by apply: Rinv_0_lt_compat; exact: u0.
 by have := Rmult_le_compat_r _ _ _ (Rlt_le _ _ iu) h; rewrite /Rdiv /Epochs.u; lra.
 Qed.
 
-Lemma snap_away c b : 1 - p c b <= ex4 * (1 - s c b).
+Lemma away_le c b : 1 - p c b <= ex4 * (1 - s c b).
 Proof.
 have e1 (x : A -> R) : dist x -> 1 - x b = \rsum_(a | xpredT a && (a != b)) x a.
   by move=> [_ <-]; rewrite (rsum_D1 (P := xpredT) x (i0 := b)) //; ring.
@@ -156,28 +156,28 @@ by rewrite rsum_mull; apply: rsum_le => a _; have [] := lemma8_factor c a.
 Qed.
 
 (** Lemma 7 within the epoch. *)
-Lemma snap_A c : Aw (p c) <= ex4 * Aw (s c).
+Lemma away_sum_le c : away_sum (p c) <= ex4 * away_sum (s c).
 Proof.
-rewrite /Aw /away; case: j => [b|]; last by lra.
+rewrite /away_sum /away; case: j => [b|]; last by lra.
 have iu : 0 < / u b by apply: Rinv_0_lt_compat; exact: u0.
-by have := Rmult_le_compat_r _ _ _ (Rlt_le _ _ iu) (snap_away c b); rewrite -/(u b) /Rdiv; lra.
+by have := Rmult_le_compat_r _ _ _ (Rlt_le _ _ iu) (away_le c b); rewrite -/(u b) /Rdiv; lra.
 Qed.
 
 (** The graph sum of Appendix E, for the current iterate. *)
-Theorem appendixE_graph_sum : \rsum_c (nu c * Sx (p c)) <= ex4 * (Gs / (1 - rho)).
+Theorem appendixE_graph_sum : \rsum_c (nu c * regular_sum (p c)) <= ex4 * (graph_bound / (1 - rho)).
 Proof.
-apply: (Rle_trans _ (\rsum_c (nu c * (ex4 * Sx (s c))))).
-  by apply: rsum_le => c _; apply: Rmult_le_compat_l; [exact: (proj1 dnu) | exact: snap_S].
-rewrite (rsum_eqr (G := fun c => ex4 * (nu c * Sx (s c)))) -?rsum_mull; last by move=> c _; ring.
+apply: (Rle_trans _ (\rsum_c (nu c * (ex4 * regular_sum (s c))))).
+  by apply: rsum_le => c _; apply: Rmult_le_compat_l; [exact: (proj1 dnu) | exact: regular_sum_le].
+rewrite (rsum_eqr (G := fun c => ex4 * (nu c * regular_sum (s c)))) -?rsum_mull; last by move=> c _; ring.
 by apply: Rmult_le_compat_l graph_sum_snapshot; have := ex4_bd; lra.
 Qed.
 
 (** Lemma 7 for the current iterate. It needs p <= 2 s; the paper cites p >= s / 2. *)
-Theorem lemma7_special_odds : \rsum_c (nu c * Aw (p c)) <= ex4 * (2 / (1 - rho)).
+Theorem lemma7_special_odds : \rsum_c (nu c * away_sum (p c)) <= ex4 * (2 / (1 - rho)).
 Proof.
-apply: (Rle_trans _ (\rsum_c (nu c * (ex4 * Aw (s c))))).
-  by apply: rsum_le => c _; apply: Rmult_le_compat_l; [exact: (proj1 dnu) | exact: snap_A].
-rewrite (rsum_eqr (G := fun c => ex4 * (nu c * Aw (s c)))) -?rsum_mull; last by move=> c _; ring.
+apply: (Rle_trans _ (\rsum_c (nu c * (ex4 * away_sum (s c))))).
+  by apply: rsum_le => c _; apply: Rmult_le_compat_l; [exact: (proj1 dnu) | exact: away_sum_le].
+rewrite (rsum_eqr (G := fun c => ex4 * (nu c * away_sum (s c)))) -?rsum_mull; last by move=> c _; ring.
 by apply: Rmult_le_compat_l lemma7_snapshot; have := ex4_bd; lra.
 Qed.
 End Snap.
