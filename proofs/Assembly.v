@@ -57,12 +57,13 @@ have -> : INR 2 = 2 by rewrite /INR; lra.
 by ring.
 Qed.
 
-(* ---- the warm-up epoch: uniform play, no dependence on the contexts ---- *)
+(** ** The warm-up epoch: uniform play, no dependence on the contexts *)
 Let z : table C A := fun _ _ => 0.
 Let r0 : A -> R := mix rho (softmax eta (fun=> 0)).
 Let addw (x : A -> R) (a : A) := x a + \rsum_(v | G v a) r0 v / INR (2 * n).
 Let addm (x : A -> R) (a : A) := x a + 2 * r0 a / INR (2 * n).
 
+(** The first epoch costs at most one per round. *)
 Lemma avg_le t s (f : C -> A -> R) X : (forall c a, f c a <= X) ->
   \rsum_c (nu c * \rsum_a (policy2 eta rho s c a * (d loss pi t c a + f c a))) <= 1 + X.
 Proof.
@@ -73,6 +74,7 @@ apply: Rmult_le_compat_l; first exact: (proj1 dp).
 by rewrite /d; have := loss01 t c a; have := loss01 t c (pi c); have := hf c a; lra.
 Qed.
 
+(** The memory after a pair of the first epoch. *)
 Definition warmed W j wh mh i : memory C A :=
   if i.+1 == n then mem z z z (fun a => addw wh a + 3 / 2 * gamma) (special_arm G (addm mh)) (fun=> 0) (fun=> 0) 2 0
   else mem z z z W j (addw wh) (addm mh) 1 i.+1.
@@ -81,6 +83,7 @@ Lemma close_warm W j wh mh i h cf cl :
   close G eta gamma rho n (Memory z z z W j wh mh 1 i h) cf cl z = warmed W j wh mh i.
 Proof. by []. Qed.
 
+(** One pair of the first epoch. *)
 Lemma warm_pair N t W j wh mh i : value N.+2 t (mem z z z W j wh mh 1 i) <= 2 + value N t.+2 (warmed W j wh mh i).
 Proof.
 rewrite value_S //.
@@ -89,6 +92,7 @@ apply: avg_le => c1 a1; rewrite /learn2 /= value_S //; apply: avg_le => c2 a2.
 rewrite /learn2 /= rsum_bool /= !close_warm /coin; lra.
 Qed.
 
+(** The whole first epoch. All policies are uniform, so the contexts do not matter. *)
 Lemma warm_epoch N m i t W j wh mh : (i + m.+1 = n)%N ->
   value (2 * m.+1 + N) t (mem z z z W j wh mh 1 i) <= INR (2 * m.+1) +
   value N (t + 2 * m.+1) (mem z z z (fun a => iter m.+1 addw wh a + 3 / 2 * gamma) (special_arm G (iter m.+1 addm mh)) (fun=> 0) (fun=> 0) 2 0).
@@ -120,6 +124,7 @@ Proof. by elim: s x => [|c s IH] x //=; rewrite IH -iterSr. Qed.
 
 Let j0 := special_arm G (iter n addm (fun=> 0)).
 
+(** The invariant holds at the start of the second epoch. *)
 Lemma inv0 : inv z z j0.
 Proof.
 have [_ B0p] := B0_ge gamma0 rho1 beta4 iota1 iota_n.
@@ -144,6 +149,7 @@ have : r0 a + r0 b <= 1.
 lra.
 Qed.
 
+(** The potential at the start is ln K / eta. *)
 Lemma Phi0 : Phi z = ln (INR #|A|) / eta.
 Proof.
 have [_ n1] := dnu; rewrite /KnownLaw.Phi (eq_bigr (fun c => nu c * (ln (INR #|A|) / eta))).
@@ -153,6 +159,7 @@ rewrite /norm (eq_bigr (fun=> 1)); last by move=> a _; rewrite /wexp Rmult_0_r e
 by rewrite rsum_const Rmult_1_r; congr INR; exact: eq_card.
 Qed.
 
+(** Theorem 1 in explicit form, for whole epochs. *)
 Theorem algorithm2_regret (m : nat) :
   Reg nu G loss (algorithm2 C G eta gamma rho beta n) (2 * n * m.+1) pi <= bound2 G eta gamma rho beta n m iota.
 Proof.
@@ -166,6 +173,6 @@ apply: Rle_trans (_ : epoch_value m 2 (2 * n) z z j0 <= _); last first.
   rewrite -Phi0 mult_INR plus_INR (_ : INR 3 = 3); last by rewrite /INR; lra.
   by apply: epochs => //; exact: inv0.
 rewrite -[X in X <= _](Ei_const dnu n); apply: Ei_le_size => // s sz.
-by rewrite -(radd_W G eta gamma rho n0 z s) fold_addw sz; lra.
+by rewrite -(add_frequency_W G eta gamma rho n0 z s) fold_addw sz; lra.
 Qed.
 End Main.

@@ -52,6 +52,7 @@ Let Ef a := E0 (fun d => phi d a).
 Lemma u0 a : 0 < u a. Proof. by rewrite /u; have := w0 a; lra. Qed.
 Lemma iu a : 0 < / u a. Proof. by apply: Rinv_0_lt_compat; exact: u0. Qed.
 
+(** The expectation of a sum. *)
 Lemma E_sum (P : pred A) (f : D -> A -> R) :
   E0 (fun d => \rsum_(a | P a) f d a) = \rsum_(a | P a) E0 (fun d => f d a).
 Proof.
@@ -73,6 +74,7 @@ by apply: (rsum_ge1 (P := xpredT)) => // i _; exact: (proj1 (dp d)).
 Qed.
 Lemma one01 a : 0 <= one a <= 1. Proof. by rewrite /one; case: ifP => _; lra. Qed.
 
+(** The mean input of a regular arm is at most 2, that of the special arm at most beta / gamma. *)
 Lemma g_reg a : reg a -> 0 <= g a <= 2.
 Proof.
 rewrite /reg /g /b => /negbTE ->; have ia := iu a; have [l0 l2] := lam02 a; have wa := w0 a.
@@ -93,6 +95,7 @@ have -> : beta / gamma * u i = beta / gamma * w i + beta by rewrite /u; field; l
 by nra.
 Qed.
 
+(** The drift of the loss minus its mean input. *)
 Lemma drift a : lam a - g a = (gamma * lam a - b a) / u a.
 Proof. by rewrite /g; have := u0 a; rewrite /u => ua; field; lra. Qed.
 
@@ -127,6 +130,7 @@ rewrite /Qreg E_sum /regular rsum_mull; apply: rsum_le => a _; rewrite E_scale.
 by have := Rmult_le_compat_l _ _ _ (proj1 dpt a) (second a); rewrite /Rdiv; lra.
 Qed.
 
+(** The mass away from the special arm. *)
 Lemma away_mass i (x : A -> R) : dist x -> j = Some i -> 1 - x i = \rsum_(a | reg a) x a.
 Proof.
 move=> [_ x1] ji; rewrite -x1 (rsum_D1 (P := xpredT) x (i0 := i)) //=.

@@ -11,9 +11,11 @@ Section Iid.
 Variables (I : finType) (w : I -> R).
 Hypothesis dw : dist w.
 
+(** The expectation of [f] over [n] independent draws. *)
 Fixpoint Ei (n : nat) (f : seq I -> R) : R :=
   if n is n'.+1 then \rsum_i (w i * Ei n' (fun s => f (i :: s))) else f [::].
 
+(** The sum of [g] over a sample, and its mean for one draw. *)
 Definition ssum (g : I -> R) (s : seq I) : R := foldr (fun i x => g i + x) 0 s.
 Definition mu (g : I -> R) := ip w g.
 
@@ -48,6 +50,7 @@ elim: n f => [|n IH] f //=; rewrite rsum_mull; apply: rsum_eqr => i _.
 by rewrite (IH (fun s => f (i :: s))); ring.
 Qed.
 
+(** The mean of a sum. *)
 Lemma Ei_sum n g : Ei n (ssum g) = INR n * mu g.
 Proof.
 elim: n => [|n IH]; first by rewrite /= /INR; ring.
@@ -58,6 +61,7 @@ move=> i _.
 by rewrite (@Ei_add n (fun=> g i) (ssum g)) Ei_const IH; ring.
 Qed.
 
+(** The moment generating function of a sum. *)
 Lemma Ei_exp n g : Ei n (fun s => exp (ssum g s)) = (\rsum_i (w i * exp (g i))) ^ n.
 Proof.
 elim: n => [|n IH]; first by rewrite /= exp_0 /pow.
@@ -66,7 +70,7 @@ rewrite (@Ei_ext n _ (fun s => exp (g i) * exp (ssum g s))); last by move=> s; r
 by rewrite Ei_scale IH; ring.
 Qed.
 
-(* variance of a sum of independent draws *)
+(** The variance of a sum of independent draws. *)
 Lemma Ei_var n g : Ei n (fun s => (ssum g s - INR n * mu g) ^ 2) =
   INR n * (mu (fun i => g i ^ 2) - mu g ^ 2).
 Proof.
@@ -85,6 +89,7 @@ rewrite Ei_add IH (@Ei_add n (fun s => 2 * (g i - mu g) * ssum g s)) Ei_scale Ei
 by ring.
 Qed.
 
+(** The variance of a sum of draws that are at most 1/2. *)
 Lemma Ei_var_le n g : (forall i, 0 <= g i <= / 2) ->
   Ei n (fun s => (ssum g s - INR n * mu g) ^ 2) <= INR n * (mu g / 2).
 Proof.
@@ -102,6 +107,7 @@ Lemma ind_ge0 b : 0 <= ind b. Proof. by case: b; rewrite /ind; lra. Qed.
 (** The probability of an event. *)
 Definition Pr n (b : seq I -> bool) := Ei n (fun s => ind (b s)).
 
+(** A union bound over a finite set. *)
 Lemma union_bound (A : finType) n (P : A -> seq I -> bool) x :
   (forall a, Pr n (P a) <= x) -> Pr n (fun s => [exists a, P a s]) <= INR #|A| * x.
 Proof.
@@ -118,6 +124,7 @@ have -> : ind true = ind (P a s) by rewrite Pa.
 by apply: (rsum_ge1 (F := fun a => ind (P a s))) => // b _; exact: ind_ge0.
 Qed.
 
+(** Markov's inequality for the exponential of a sum. *)
 Lemma markov_exp n g k x (b : seq I -> bool) :
   (forall s, b s -> x <= ssum g s) -> \rsum_i (w i * exp (g i)) <= exp k ->
   Pr n b <= exp (INR n * k - x).
@@ -191,12 +198,14 @@ Let second h := \rsum_i (law h i * X h i ^ 2).
 Fixpoint excess (h : seq I) : R :=
   if h is i :: h' then excess h' + (X h' i - mean h') - lam * second h' else 0.
 
+(** The bound is exceeded. *)
 Definition exceeds h : bool := geb (excess h) (ln (/ delta) / lam).
 
 (** The probability that the bound is exceeded now or within the next [n] draws. *)
 Fixpoint ever (n : nat) (h : seq I) : R :=
   if exceeds h then 1 else if n is n'.+1 then \rsum_i (law h i * ever n' (i :: h)) else 0.
 
+(** The inequality behind it. *)
 Lemma exp_sq x : x <= 1 -> exp x <= 1 + x + x ^ 2.
 Proof.
 move=> x1; case: (Rle_dec x 0) => x0.
@@ -247,6 +256,7 @@ rewrite (_ : - (lam * mean h) - lam ^ 2 * second h = - (lam * mean h + lam ^ 2 *
 set y := lam * mean h + _; have := exp_ineq1_le y; have := exp_pos (- y); have := exp_opp y; nra.
 Qed.
 
+(** Ville's inequality, by induction over the draws that are left. *)
 Lemma ever_le n h : ever n h <= delta * exp (lam * excess h).
 Proof.
 have d0 : 0 < delta by lra.
@@ -271,6 +281,7 @@ rewrite rsum_mull; apply: rsum_le => i _.
 by have := Rmult_le_compat_l _ _ _ (l0 i) (IH (i :: h)); lra.
 Qed.
 
+(** Lemma 3. *)
 Theorem lemma3_freedman n : ever n [::] <= delta.
 Proof. by have := ever_le n [::]; rewrite /= Rmult_0_r exp_0; lra. Qed.
 End Freedman.

@@ -73,6 +73,7 @@ Qed.
 Lemma rsum_sub P F G : \rsum_(i | P i) (F i - G i) = \rsum_(i | P i) F i - \rsum_(i | P i) G i.
 Proof. by rewrite rsum_split rsum_opp. Qed.
 
+(** A sum of non-negative terms over a subset. *)
 Lemma rsum_sub_le P (Q : pred I) F : (forall i, Q i -> 0 <= F i) -> (forall i, P i -> Q i) ->
   \rsum_(i | P i) F i <= \rsum_(i | Q i) F i.
 Proof.
@@ -91,6 +92,7 @@ Lemma rsum_mkcondr P (Q : pred I) F :
   \rsum_(i | P i && Q i) F i = \rsum_(i | P i) (if Q i then F i else 0).
 Proof. exact: big_mkcondr. Qed.
 
+(** One term of a sum of non-negative terms. *)
 Lemma rsum_ge1 P F i0 : P i0 -> (forall i, P i -> 0 <= F i) -> F i0 <= \rsum_(i | P i) F i.
 Proof.
 move=> Pi0 h; rewrite (bigD1 i0) //=.
@@ -116,17 +118,20 @@ Proof. exact: big_ord_recl. Qed.
 Lemma rsum_ord0 (F : nat -> R) : \rsum_(i < 0) F i = 0.
 Proof. exact: big_ord0. Qed.
 
-(* Finite distributions. *)
+(** Finite distributions. *)
 Section Dist.
 Variable I : finType.
+(** The inner product. *)
 Definition ip (p x : I -> R) := \rsum_i (p i * x i).
 
 Lemma dist_ip_const (p : I -> R) a : dist p -> ip p (fun=> a) = a.
 Proof. by case=> _ h; rewrite /ip -rsum_mulr h; lra. Qed.
 
+(** The mean of a constant. *)
 Lemma dist_const (p : I -> R) (a : R) : dist p -> a = \rsum_i (p i * a).
 Proof. by move=> h; rewrite -/(ip p (fun=> a)) dist_ip_const. Qed.
 
+(** Jensen's inequality for squares. *)
 Lemma dist_jensen2 (p x : I -> R) : dist p -> ip p x ^ 2 <= ip p (fun i => x i ^ 2).
 Proof.
 move=> [p0 p1]; set m := ip p x.

@@ -1,5 +1,5 @@
-(* Deferred frequency block: within an epoch the frequency contexts only enter the accumulator, so
-   they may be drawn after everything else (D_e independent of G_e, without sigma-fields). *)
+(** Appendix A: within an epoch the frequency contexts only enter the running estimate, so they may be drawn
+    after everything else. This is the independence of D_e and G_e, without sigma-fields. *)
 From Crossbandit Require Import FiniteSums Ftrl Concentration.
 Set Implicit Arguments.
 Unset Strict Implicit.
@@ -12,14 +12,15 @@ Variables (add : X -> C -> X) (step : Y -> I -> Y) (cost : Y -> R) (Vend : X -> 
 Hypothesis dnu : dist nu.
 Hypothesis dwl : dist pair_law.
 
-(* as the algorithm draws: frequency context and loss side, pair after pair *)
+(** As the algorithm draws: frequency context and loss side, pair after pair. *)
 Fixpoint run (i : nat) (x : X) (y : Y) : R :=
   if i is i'.+1 then cost y + \rsum_c (nu c * \rsum_l (pair_law l * run i' (add x c) (step y l)))
   else Vend x y.
-(* the loss side alone, for a frequency block that is known from the start *)
+(** The loss side alone, for a frequency block that is known from the start. *)
 Fixpoint ideal (i : nat) (x : X) (y : Y) : R :=
   if i is i'.+1 then cost y + \rsum_l (pair_law l * ideal i' x (step y l)) else Vend x y.
 
+(** Two independent averages commute. *)
 Lemma Ei_rsum n (f : I -> seq C -> R) :
   Ei nu n (fun s => \rsum_l (pair_law l * f l s)) = \rsum_l (pair_law l * Ei nu n (f l)).
 Proof.
@@ -30,6 +31,7 @@ move=> c _; rewrite (IH (fun l s => f l (c :: s))) rsum_mull.
 by apply: rsum_eqr => l _; ring.
 Qed.
 
+(** The two are equal: the frequency contexts may be drawn first or last. *)
 Theorem defer i x y : run i x y = Ei nu i (fun s => ideal i (foldl add x s) y).
 Proof.
 elim: i x y => [|i IH] x y //=.

@@ -11,6 +11,7 @@ Variable a0 : A.
 Variable eta : R.
 Hypothesis eta0 : 0 < eta.
 
+(** The weights of a softmax and their sum. *)
 Definition wexp (c : A -> R) (a : A) := exp (- eta * c a).
 Definition norm (c : A -> R) := \rsum_a wexp c a.
 Local Notation softmax := (@softmax A eta).
@@ -62,6 +63,7 @@ Qed.
 (** Gibbs' variational principle: softmax is the minimiser of Equation 2, and the minimum is - ln norm. *)
 Definition negent (v : A -> R) := \rsum_a (v a * ln (v a)).
 
+(** The lower bound for every comparator. *)
 Lemma gibbs v c : dist v -> - ln (norm c) <= eta * ip v c + negent v.
 Proof.
 move=> [v0 v1]; have Z0 := norm_gt0 c.
@@ -83,6 +85,7 @@ rewrite rsum_sub v1 (proj2 (softmax_dist c)) !rsum_split -rsum_mull -rsum_mulr v
 by rewrite -/(ip v c) -/(negent v); lra.
 Qed.
 
+(** Softmax attains it. *)
 Lemma gibbs_eq c : - ln (norm c) = eta * ip (softmax c) c + negent (softmax c).
 Proof.
 have Z0 := norm_gt0 c; have [_ s1] := softmax_dist c.
@@ -104,6 +107,7 @@ Qed.
 Section Path.
 Variable y : nat -> A -> R.
 Variable z : nat -> R.
+(** Cumulative inputs and the iterates. *)
 Definition cum (t : nat) (a : A) := \rsum_(s < t) y s a.
 Definition p (t : nat) := softmax (cum t).
 
@@ -130,6 +134,7 @@ case: (Req_dec (v a) 0) => [->|va]; first by ring.
 by rewrite ln_mult; [ring | have := v0 a; lra | lra].
 Qed.
 
+(** It is at most ln K. *)
 Lemma klu_le v : dist v -> klu v <= ln (INR #|A|).
 Proof.
 move=> dv; rewrite klu_negent //.

@@ -34,6 +34,7 @@ Hypothesis kappa_le : eta * B0 <= / 8.
 
 Let nR : 0 < INR n. Proof. by apply: lt_0_INR; apply/ltP. Qed.
 Let ig : 0 < / gamma. Proof. exact: Rinv_0_lt_compat. Qed.
+(** Consequences of the conditions on the parameters. *)
 Lemma gamma_n : 2 / INR n <= gamma.
 Proof. by apply: (Rmult_le_reg_r (INR n)) => //; rewrite /Rdiv Rmult_assoc Rinv_l; lra. Qed.
 Lemma B0_ge : 2 + beta <= B0 * gamma /\ 4 * INR n <= B0.
@@ -58,11 +59,13 @@ Local Notation r_of := (r_of eta rho).
 Local Notation pair_regret := (pair_regret nu loss eta rho pi).
 Local Notation epoch_value := (epoch_value nu G loss eta gamma rho beta n pi).
 
+(** The invariant of an epoch: since the snapshot little was fed, and the special arm was well chosen. *)
 Definition inv (F F0 : table C A) (j : option A) :=
   (forall c a, 0 <= F c a - F0 c a <= 2 * B0) /\
   (forall a, ~~ G a a -> j != Some a -> / 6 <= w nu G eta rho F0 a) /\
   (forall b, j = Some b -> ~~ G b b).
 
+(** All costs are non-negative. *)
 Lemma graph_sum_ge0 : 0 <= graph_sum G rho.
 Proof.
 have K1 : 1 <= INR #|A|.
@@ -89,6 +92,7 @@ apply: Rmult_le_pos => //; apply: Rplus_le_le_0_compat; last by lra.
 by apply: Rmult_le_pos; lra.
 Qed.
 
+(** A pair costs between -2 and 2. *)
 Lemma pair_regret_bd F0 t H : -2 <= pair_regret F0 t H <= 2.
 Proof.
 have [nn n1] := dnu.
@@ -119,6 +123,7 @@ Local Notation u := (u nu G eta gamma rho F0).
 Local Notation w := (w nu G eta rho F0).
 Let dwl : dist pair_law := pair_law_dist a0 eta dnu rho1 F0.
 
+(** The ideal input is still below [B0]. *)
 Definition okY (Y : table C A) : bool := [forall c, [forall a, geb B0 (Y c a)]].
 Lemma okYP Y : reflect (forall c a, Y c a <= B0) (okY Y).
 Proof.
@@ -127,6 +132,7 @@ apply: (iffP forallP) => [h c a|h c].
 by apply/forallP => a; rewrite /geb; case: Rle_dec => // h'; exfalso; apply: h'; exact: h.
 Qed.
 
+(** The stopped proxy. *)
 Fixpoint stopped (sq : seq C) (y : ystate C A) (ls : seq (draw C A)) : R :=
   let '(t, Y, mh) := y in
   if okY Y then (if ls is l :: ls' then pair_regret F0 t (scaled F (theta sq) Y) + stopped sq (ideal_step y l) ls'
@@ -139,6 +145,7 @@ have h := y_ideal_bd G eta dnu loss01 gamma0 rho1 beta4 F0 j t c l a.
 by case: h.
 Qed.
 
+(** It costs at most [pair_bound] for each pair. *)
 Lemma stopped_mean i t Y mh : (forall c a, 0 <= Y c a) ->
   Ei nu n (fun sq => Ei pair_law i (stopped sq (t, Y, mh))) <=
   Ei nu n (fun sq => Phi (scaled F (theta sq) Y)) + INR i * pair_bound.
@@ -168,6 +175,7 @@ have : \rsum_l (pair_law l * Ei nu n (V l)) <= \rsum_l (pair_law l * Ei nu n (fu
 by rewrite S_INR; lra.
 Qed.
 
+(** It is never below -2 for each pair. *)
 Lemma stopped_ge sq y ls : - (2 * INR (size ls)) <= stopped sq y ls.
 Proof.
 elim: ls y => [|l ls IH] [[t Y] mh].
@@ -182,6 +190,7 @@ Variables (k ep : nat).
 Local Notation ideal_cost th := (ideal_cost nu loss eta rho pi F F0 th).
 Local Notation ideal_end th := (ideal_end nu G loss eta gamma rho beta n pi F th k ep).
 
+(** A real path never costs more than 2 for each pair and 1 for each later round. *)
 Lemma path_hi th y ls : pathv ideal_step (ideal_cost th) (ideal_end th) y ls <= 2 * INR (size ls) + INR (2 * n * k).
 Proof.
 elim: ls y => [|l ls IH] [[t Y] mh].
@@ -190,6 +199,7 @@ rewrite [pathv _ _ _ _ _]/= -[size _]/((size ls).+1) S_INR.
 by have := IH (ideal_step (t, Y, mh) l); have := pair_regret_bd F0 t (scaled F th Y); rewrite /=; lra.
 Qed.
 
+(** The state at the end of a path. *)
 Definition final (y : ystate C A) ls := foldl ideal_step y ls.
 
 Lemma Y_mono ls y c a : y.1.2 c a <= (final y ls).1.2 c a.
@@ -198,6 +208,7 @@ elim: ls y => [|l ls IH] y; first exact: Rle_refl.
 apply: Rle_trans (IH (ideal_step y l)); case: y => [[t Y] mh] /=; have := y_ideal_ge0 t l c a; lra.
 Qed.
 
+(** If the input stays below [B0], the proxy never stops and equals the real path. *)
 Lemma path_stopped rest sq ls y : 0 <= rest ->
   okY (final y ls).1.2 -> ideal_end (theta sq) (final y ls) <= Phi (scaled F (theta sq) (final y ls).1.2) + rest ->
   pathv ideal_step (ideal_cost (theta sq)) (ideal_end (theta sq)) y ls <= stopped sq y ls + rest.
@@ -210,9 +221,11 @@ have := IH (ideal_step y l) ok ge; move: ok1; case: y {ok ge} => [[t Y] mh] /= -
 lra.
 Qed.
 
+(** Arm [a] is observed. *)
 Definition obs a (l : draw C A) : R := if kept l && G (arm l) a then 1 else 0.
 Let b a := if j == Some a then beta else 0.
 
+(** What the epoch fed, and what the selector sees. *)
 Lemma final_Y ls y c a : (final y ls).1.2 c a <= y.1.2 c a + (2 * ssum (obs a) ls + INR (size ls) * b a) / u a.
 Proof.
 have ua : 0 < u a by apply: u_gt0.
@@ -234,7 +247,7 @@ rewrite [final _ _]/= -/(final (ideal_step y l) ls) IH; case: y => [[t Y] mh] /=
 by field; lra.
 Qed.
 
-(* ---- the three events ---- *)
+(** ** The three events *)
 (** Frequency event: no denominator is below half of its target. *)
 Definition badF (sq : seq C) := [exists a, geb (INR n * mu nu (g G eta rho F0 a) / 2 - iota / 2) (ssum (g G eta rho F0 a) sq)].
 (** Loss event: no arm is observed much more often than expected. *)
@@ -243,12 +256,14 @@ Let mm := KnownLaw.m nu eta rho F.
 (** Selector event: only an arm without self-loop that has mass above 2/3 can be missed, and it is not. *)
 Definition heavy a := ~~ G a a && ~~ geb (2 / 3) (mm a).
 Definition loss_m a (l : draw C A) := 1 - r_of F (ctx l) a.
+(** The selector event fails. *)
 Definition badS (ls : seq (draw C A)) := if [pick a | heavy a] is Some a then
   geb (ssum (loss_m a) ls) (4 / 3 * (INR n * mu pair_law (loss_m a)) + iota / / 2) else false.
 
 Lemma r_of01 (H : table C A) c a : 0 <= r_of H c a <= 1.
 Proof. by have [r0 r1] := r_of_dist a0 eta rho1 H c; split=> //; rewrite -r1; apply: (rsum_ge1 (P := xpredT)). Qed.
 
+(** The probabilities of the three failures. *)
 Lemma P_F : Pr nu n badF <= INR #|A| * exp (- iota).
 Proof. by apply: union_bound => // a; apply: chernoff_lo => // c; exact: g_half. Qed.
 
@@ -265,6 +280,7 @@ apply: chernoff_up => //; [|lra|have := exp_half; lra].
 by move=> l; rewrite /loss_m; have := r_of01 F (ctx l) a; lra.
 Qed.
 
+(** On the frequency event, clipping does nothing. *)
 Lemma good_F sq : ~~ badF sq -> theta sq = ratio sq.
 Proof.
 rewrite /badF negb_exists => /forallP h.
@@ -287,6 +303,7 @@ Proof.
 rewrite /mu /ip (obs_mean nu G eta rho F0 a (fun=> 1)); last by field.
 Qed.
 
+(** On the loss event, the ideal input stays below [B0]. *)
 Lemma good_L t ls : size ls = n -> ~~ badL ls -> okY (final (t, fun _ _ => 0, fun=> 0) ls).1.2.
 Proof.
 rewrite /badL negb_exists => sz /forallP h; apply/okYP => c a.
@@ -316,6 +333,7 @@ rewrite (rsum_eqr (G := fun a' => r_of F0 c a' * (1 - r_of F c a))); last first.
 by rewrite -rsum_mulr r1 /KnownLaw.mixed /Epochs.r_of /mix /KnownLaw.ftrl /KnownLaw.K; ring.
 Qed.
 
+(** On the selector event, every other arm without self-loop is observed with probability 1/6 at least. *)
 Lemma good_S t ls : size ls = n -> ~~ badS ls ->
   let j' := special_arm G (final (t, fun _ _ => 0, fun=> 0) ls).2 in
   (forall a, ~~ G a a -> j' != Some a -> / 6 <= Epochs.w nu G eta rho F a) /\ (forall b, j' = Some b -> ~~ G b b).
@@ -360,8 +378,9 @@ have : mm a + mm h <= 1.
 lra.
 Qed.
 
-(* ---- one epoch ---- *)
+(** ** One epoch *)
 Definition fail := (2 * INR #|A| + 1) * exp (- iota).
+(** One epoch: the cost of its pairs, and what is lost if an event fails. *)
 Theorem epoch_ineq t rest : (1 < ep)%N -> 0 <= rest ->
   (forall t' F' j', inv F' F j' -> epoch_value k ep.+1 t' F' F j' <= Phi F' + rest) ->
   epoch_value k.+1 ep t F F0 j <= Phi F + INR n * pair_bound + rest + INR (4 * n + 2 * n * k) * fail.

@@ -27,6 +27,7 @@ Qed.
 Variable w : A -> R.
 Hypothesis w0 : forall i, 0 < w i.
 
+(** The weight of a set, and the weights of the in- and out-neighbours of an arm within it. *)
 Definition mass (V : {set A}) := \rsum_(i in V) w i.
 Definition inw (V : {set A}) i := \rsum_(j | (j \in V) && ((j != i) && G j i)) w j.
 Definition outw (V : {set A}) i := \rsum_(j | (j \in V) && ((j != i) && G i j)) w j.
@@ -100,6 +101,7 @@ apply: rsum_le => j jV; rewrite inE jV /=.
 have := w0 j; case: (j == i) => //=; case: (G j i) => //=; case: (G i j) => //=; lra.
 Qed.
 
+(** If no closed in-neighbourhood weighs more than [q], the whole weighs at most 2 alpha q. *)
 Lemma mass_le q (V : {set A}) : 0 <= q -> (forall i, i \in V -> w i + inw V i <= q) ->
   mass V <= 2 * INR alpha * q.
 Proof.
@@ -111,6 +113,7 @@ Variable eps : R.
 Hypothesis eps0 : 0 < eps.
 Hypothesis w_eps : forall i, eps <= w i.
 
+(** A real function on a non-empty finite set has a maximum. *)
 Lemma maxR (V : {set A}) (q : A -> R) k : k \in V ->
   exists i, i \in V /\ forall j, j \in V -> q j <= q i.
 Proof.

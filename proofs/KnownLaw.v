@@ -1,4 +1,4 @@
-(* Algorithm 1 (known context law) and Proposition prop:known, end to end. *)
+(** Algorithm 1: the law of the contexts is known. Proposition 2 in explicit form. *)
 From Crossbandit Require Import FiniteSums Exponential Selector Ftrl GraphInverse Programs.
 Set Implicit Arguments.
 Unset Strict Implicit.
@@ -9,6 +9,7 @@ Section Algorithm1.
 Variables (C A : finType) (nu : C -> R) (G : rel A).
 Variables (eta gamma rho beta : R).
 
+(** The quantities of Algorithm 1; [L] is the cumulative input. *)
 Definition K := INR #|A|.
 Definition cumul := C -> A -> R.                          (* L_{t-1,c}(a) *)
 Implicit Type L : cumul.
@@ -65,6 +66,7 @@ have h2 : 0 <= (1 - rho) * ftrl L c a by apply: Rmult_le_pos; lra.
 by lra.
 Qed.
 
+(** The played distributions are distributions. *)
 Lemma mixed_dist L c : dist (mixed L c).
 Proof.
 split=> [a|]; first by have := mixed_ge L c a; have := rK0; lra.
@@ -73,6 +75,7 @@ rewrite /KnownLaw.mixed rsum_split -rsum_mull p1 rsum_const.
 by rewrite /KnownLaw.K in k0 *; rewrite (_ : #|[pred i | _]| = #|A|); [field; lra | exact: eq_card].
 Qed.
 
+(** The population average of the iterates. *)
 Definition pbar L a := \rsum_c (nu c * ftrl L c a).
 
 Lemma m_pbar L a : m L a = (1 - rho) * pbar L a + rho / K.
@@ -121,6 +124,7 @@ Proof. by rewrite w_m; apply: rsum_ge0 => v _; exact: (proj1 (m_dist L)). Qed.
 Lemma u_gt0 L a : 0 < u L a.
 Proof. by rewrite /KnownLaw.u; have := w_ge0 L a; lra. Qed.
 
+(** An arm without self-loop is observed unless it is played. *)
 Lemma w_noself L a : ~~ G a a -> w L a = 1 - m L a.
 Proof.
 move=> na; case: (so a) => [ea|ea]; first by rewrite ea in na.
@@ -129,7 +133,7 @@ rewrite [X in X = _](rsum_eql (Q := fun v => xpredT v && (v != a))); first by ri
 by move=> v /=; case: (eqVneq v a) => [->|/ea ->//]; apply/negbTE.
 Qed.
 
-(* (G) the estimator has mean loss * w / u, as a finite expectation *)
+(** The estimate has mean loss w / u. *)
 Lemma estimate_mean t L c a :
   \rsum_v (m L v * estimate L (see G loss t v) c a) = loss t c a * (w L a / u L a).
 Proof.
@@ -139,6 +143,7 @@ rewrite (eq_bigr (fun v => (if G v a then m L v else 0) * (loss t c a / u L a)))
 by move=> v _; rewrite /KnownLaw.estimate /see; case: (G v a); field; lra.
 Qed.
 
+(** The second moment of the estimate. *)
 Lemma estimate_sq t L c a :
   \rsum_v (m L v * (estimate L (see G loss t v) c a) ^ 2) <= / u L a.
 Proof.
@@ -152,9 +157,10 @@ rewrite (eq_bigr (fun v => (if G v a then m L v else 0) * (loss t c a / u L a) ^
 by move=> v _; rewrite /KnownLaw.estimate /see; case: (G v a); ring.
 Qed.
 
+(** The regular arms. *)
 Definition reg L a := special_arm G (m L) != Some a.
 
-(* ---- the graph sum ---- *)
+(** ** The graph sum *)
 Definition Gsum := graph_sum G rho + 2.
 
 Lemma alpha_ge1 : 1 <= INR (alpha G).
@@ -170,6 +176,7 @@ apply: Rle_trans (m_ge (fun _ _ => 0) a0) _.
 by apply: (rsum_ge1 (P := xpredT)) => // a _; exact: (proj1 (m_dist _)).
 Qed.
 
+(** Lemma 4 for the arms with a self-loop. *)
 Lemma graph_sum_alpha L :
   \rsum_(a | G a a) (m L a / u L a) <= 2 * INR (alpha G) * (1 + ln (K / rho)).
 Proof.
@@ -200,6 +207,7 @@ have -> : K / rho = 1 / (rho / K) by field; lra.
 by apply: Rmult_le_compat_r => //; apply: Rlt_le; exact: Rinv_0_lt_compat.
 Qed.
 
+(** Each of them contributes at most 1, too. *)
 Lemma graph_sum_self L : \rsum_(a | G a a) (m L a / u L a) <= graph_sum G rho.
 Proof.
 apply: Rmin_glb; last exact: graph_sum_alpha.
@@ -213,7 +221,7 @@ have : m L a <= w L a by rewrite w_m; exact: rsum_ge1.
 by rewrite /KnownLaw.u; lra.
 Qed.
 
-(* selector lemma with exact masses *)
+(** Lemma 6 with exact masses. *)
 Lemma noself_half L a : ~~ G a a -> reg L a -> / 2 <= w L a.
 Proof.
 move=> na ra; rewrite w_noself //.
@@ -228,6 +236,7 @@ have : m L j + m L a <= 1.
 by lra.
 Qed.
 
+(** The graph sum over all regular arms. *)
 Lemma graph_sum_regular L : \rsum_(a | reg L a) (m L a / u L a) <= Gsum.
 Proof.
 have [mm m1] := m_dist L.
@@ -243,8 +252,9 @@ have h := noself_half na ra; rewrite (_ : 2 = / / 2); last by field.
 by apply: Rinv_le_contravar; [lra | rewrite /KnownLaw.u; lra].
 Qed.
 
-(* ---- one context, one round ---- *)
+(** ** One context, one round *)
 Definition D := 1 + 2 * beta + beta ^ 2 / gamma.
+(** The mass away from the special arm, over its denominator. *)
 Definition away L c := if special_arm G (m L) is Some j then (1 - ftrl L c j) / u L j else 0.
 
 Section OneContext.
@@ -282,6 +292,7 @@ have : beta * / u L j <= beta * / gamma by apply: Rmult_le_compat_l; lra.
 lra.
 Qed.
 
+(** The local norm after the shift: the special arm drops out. *)
 Lemma quad v : ip p (fun a => (y v a - z v) ^ 2) <=
   \rsum_(a | reg L a) (p a * estimate L (see G loss t v) c a ^ 2)
   + (if special_arm G (m L) is Some j then (1 - p j) * z v ^ 2 else 0).
@@ -304,6 +315,7 @@ rewrite /ip /reg /z in z0 *; rewrite /y /KnownLaw.bonus in z0 *; case sj: (speci
 rewrite Rplus_0_r; apply: Req_le; apply: eq_bigr => a _; ring.
 Qed.
 
+(** The local norm in expectation. *)
 Lemma quad_mean : \rsum_v (m L v * ip p (fun a => (y v a - z v) ^ 2)) <=
   \rsum_(a | reg L a) (p a / u L a) + D * away L c.
 Proof.
@@ -354,8 +366,10 @@ have h2 : beta ^ 2 <= beta ^ 2 / gamma * u L j.
 lra.
 Qed.
 
+(** The potential of one context: the log-normaliser and the comparator's cumulative input. *)
 Definition Phi1 (x : A -> R) := ln (norm eta x) / eta + x (pi c).
 
+(** One round in one context: fall of the potential plus regret. *)
 Lemma step_c : \rsum_v (m L v * Phi1 (fun a => L c a + y v a)) + (ip p l - l (pi c)) <=
   Phi1 (L c) + (gamma + 2 * eta) * \rsum_(a | reg L a) (p a / u L a) + (beta + 2 * eta * D) * away L c.
 Proof.
@@ -439,9 +453,11 @@ by nra.
 Qed.
 End OneContext.
 
+(** The potential, and the cost of one round. *)
 Definition Phi (L : cumul C A) := \rsum_c (nu c * Phi1 c (L c)).
 Definition B := rho + (gamma + 2 * eta) * (Gsum / (1 - rho)) + (beta + 2 * eta * D) / (1 - rho).
 
+(** The potential is never negative. *)
 Lemma Phi1_ge0 c x : 0 <= Phi1 c x.
 Proof.
 have h : - eta * x (pi c) <= ln (norm eta x).
@@ -453,6 +469,7 @@ have -> : - eta * x (pi c) * / eta = - x (pi c) by field; lra.
 by lra.
 Qed.
 
+(** The special-arm odds: the mass away from the special arm is at most u / (1 - rho). *)
 Lemma away_mean L : \rsum_c (nu c * away L c) <= / (1 - rho).
 Proof.
 have [n0 n1] := nu_dist; have ir : 0 < / (1 - rho) by apply: Rinv_0_lt_compat; lra.
@@ -474,6 +491,7 @@ have kk := rK1; have rr : rho / K <= rho.
 nra.
 Qed.
 
+(** One round of Algorithm 1. *)
 Lemma one_round t L : \rsum_c (nu c * \rsum_a (mixed L c a *
      (loss t c a - loss t c (pi c) + Phi (update L (see G loss t a))))) <= Phi L + B.
 Proof.
@@ -551,6 +569,7 @@ rewrite /norm (eq_bigr (fun=> 1)); last by move=> a _; rewrite /wexp Rmult_0_r e
 by rewrite rsum_const Rmult_1_r /KnownLaw.K; congr INR; exact: eq_card.
 Qed.
 
+(** The same, as the function of the parameters that Statement defines. *)
 Corollary known_explicit T : Reg nu G loss alg T pi <= bound1 G eta gamma rho beta T.
 Proof.
 apply: Rle_trans (known T) _; apply: Req_le; rewrite /bound1 /B /Gsum /D -/K /KnownLaw.K; congr (_ + _ * _).

@@ -5,6 +5,7 @@ Unset Strict Implicit.
 Unset Printing Implicit Defensive.
 Open Scope R_scope.
 
+(** Proposition 2, closed form. *)
 Theorem known_rate (C A : finType) (a0 : A) (nu : C -> R) (G : rel A)
   (loss : nat -> C -> A -> R) (pi : C -> A) (T : nat) :
   dist nu -> strongly_observable G -> (forall t c a, 0 <= loss t c a <= 1) ->

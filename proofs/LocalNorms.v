@@ -37,6 +37,7 @@ apply: rsum_eqr => v _; rewrite /kept /arm /side /=.
 by case: (G v a); field.
 Qed.
 
+(** The draws of a pair have a law. *)
 Lemma pair_law1 : \rsum_l pair_law l = 1.
 Proof. by have [_] := pair_law_dist a0 eta dnu rho1 F0. Qed.
 Lemma pair_law_ge0 l : 0 <= pair_law l.
@@ -50,6 +51,7 @@ Let b a := if j == Some a then beta else 0.
 (** The mean of the ideal input. *)
 Definition gm a := (w a * lam a + b a) / u a.
 
+(** The mean of the ideal input. *)
 Lemma y_ideal_mean a : \rsum_l (pair_law l * y_ideal t l c a) = gm a.
 Proof.
 rewrite (rsum_eqr (G := fun l => / u a * (pair_law l * (if kept l && G (arm l) a
@@ -69,6 +71,7 @@ Let z l := if j is Some b then y l b else 0.
 Lemma b_bd a : 0 <= b a <= beta.
 Proof. by rewrite /b; case: ifP => _; lra. Qed.
 
+(** Inputs and shifts are in range. *)
 Lemma y_ideal_bd l a : 0 <= y_ideal t l c a <= (2 + beta) / gamma.
 Proof.
 have ua := u0 a; have iu := Rinv_0_lt_compat _ ua; have ba := b_bd a.
@@ -85,6 +88,7 @@ Proof. by rewrite /y; have := th2 a; have := y_ideal_bd l a; nra. Qed.
 Lemma z_bd l : 0 <= z l <= 2 * ((2 + beta) / gamma).
 Proof. by rewrite /z; case: j => [b'|]; [exact: y_bd | have := y_bd l a0; lra]. Qed.
 
+(** The local norm after the shift: the special arm drops out. *)
 Lemma quad l : ip p (fun a => (y l a - z l) ^ 2) <=
   \rsum_(a | j != Some a) (p a * y l a ^ 2) + (if j is Some b then (1 - p b) * z l ^ 2 else 0).
 Proof.
@@ -178,6 +182,7 @@ Let p := softmax eta Hc.
 Let y l a := th a * y_ideal t l c a.
 Let z l := if j is Some b then y l b else 0.
 
+(** The shift satisfies the condition of Lemma 16. *)
 Lemma eta_z l a : -3 <= eta * (y l a - z l).
 Proof.
 have [y0 _] := y_bd th2 l a; have [z0 z1] := z_bd th2 l; rewrite -/(y l a) in y0; rewrite -/(z l) in z0 z1.
@@ -185,6 +190,7 @@ suff : eta * z l <= 3 by have := Rmult_le_pos _ _ (Rlt_le _ _ eta0) y0; lra.
 by apply: Rle_trans eta_shift; apply: Rmult_le_compat_l; lra.
 Qed.
 
+(** The comparator picks its arm. *)
 Lemma one_sum (x : A -> R) b' : \rsum_a (one b' a * x a) = x b'.
 Proof.
 rewrite (rsum_D1 (P := xpredT) _ (i0 := b')) // (rsum_eqr (G := fun=> 0)).

@@ -12,6 +12,7 @@ move=> [_ n1]; case: (pickP (fun _ : C => true)) => [c _|none]; first exact: (pi
 by exfalso; move: n1; rewrite big_pred0 //; lra.
 Qed.
 
+(** The runs are valid. *)
 Lemma valid1 (C A : finType) (a0 : A) (nu : C -> R) (G : rel A) loss (eta gamma rho beta : R) T : dist nu -> 0 < rho < 1 ->
   valid (run nu G loss (algorithm1 nu G eta gamma rho beta) T).
 Proof. by move=> dn r1; apply: play_valid => // L c; exact: (mixed_dist a0 eta r1). Qed.

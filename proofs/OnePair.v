@@ -93,8 +93,9 @@ by lra.
 Qed.
 End Ctx.
 
-(* ---- the clipped proxy ---- *)
+(** ** The clipped proxy *)
 Definition theta (sq : seq C) a := clip (ratio nu G eta gamma rho n F0 sq a).
+(** It lies between 0 and 2. *)
 Lemma theta_bd sq a : 0 <= theta sq a <= 2.
 Proof.
 split; last exact: clip_le.
@@ -104,6 +105,7 @@ Qed.
 Section Proxy.
 Variables (Y : table C A).
 Hypothesis YB : forall c a, 0 <= Y c a <= B0.
+(** The proxy and the ideal input, after ideal inputs [Y] that are at most [B0]. *)
 Definition proxy sq := scaled F (theta sq) Y.
 Lemma proxy_bd sq c a : 0 <= proxy sq c a - F0 c a <= 4 * B0.
 Proof.
@@ -125,6 +127,7 @@ Variables (t : nat) (c : C).
 Let p sq := softmax eta (proxy sq c).
 Let pt := softmax eta (ideal_input c).
 
+(** The proxy is the ideal distribution with exponents [eta phi Y]. *)
 Lemma p_shift sq : p sq = fun a => pt a * exp (eta * (phi sq a * Y c a)) / \rsum_i (pt i * exp (eta * (phi sq i * Y c i))).
 Proof.
 apply: functional_extensionality => a; rewrite /pt -(softmax_shift a0 eta (ideal_input c) (fun a => phi sq a * Y c a)).
@@ -141,6 +144,7 @@ Qed.
 
 Let kS := 3 * gamma + (8 * gamma + 2 / 3 * beta) * kap.
 Let kA := beta + (8 / 3 * gamma + 10 / 3 * beta) * kap.
+(** Biases 2 to 5 in one context. *)
 Lemma lin_mean : Ei nu n (lin j (pi c) p phi (lam t c) w gamma beta) <= ex4 * (kS * regular_sum (s c) + kA * away_sum (s c)).
 Proof.
 have k8 : 0 <= kap <= / 8 := kappa8; have hX := ex4_ge1; have dt := softmax_dist a0 eta (ideal_input c).
@@ -182,6 +186,7 @@ have y3 := Rmult_le_compat_l _ _ _ b0 X3; have y4 := Rmult_le_compat_l _ _ _ c2 
 by rewrite /kS /kA; lra.
 Qed.
 
+(** All terms in one context. *)
 Lemma one_context : Ei nu n (fun sq => \rsum_a (q_of eta rho F0 (proxy sq) c a * (d t c a + d t.+1 c a))
     + \rsum_l (pair_law l * Phi1 eta pi c (fun a => proxy sq c a + theta sq a * y_ideal t l c a))) <=
   Ei nu n (fun sq => Phi1 eta pi c (proxy sq c))
@@ -213,8 +218,10 @@ End Proxy.
 
 Let kS := 3 * gamma + (8 * gamma + 2 / 3 * beta) * kap.
 Let kA := beta + (8 / 3 * gamma + 10 / 3 * beta) * kap.
+(** The cost of a pair; it is [pair_cost] of Statement. *)
 Definition pair_bound := 2 * rho + ex4 / (1 - rho) * ((kS + 32 * eta) * graph_bound + 2 * (kA + 2 * eta * D)).
 
+(** One pair, averaged over contexts. *)
 Theorem one_pair t Y : (forall c a, 0 <= Y c a <= B0) ->
   Ei nu n (fun sq => pair_regret nu loss eta rho pi F0 t (scaled F (theta sq) Y)
      + \rsum_l (pair_law l * Phi nu eta pi (scaled F (theta sq) (fun c a => Y c a + y_ideal t l c a)))) <=

@@ -1,6 +1,6 @@
-(* Pair reduction and Appendix A for Algorithm 2: one pair of rounds costs the regret of q in both
-   rounds, and moves the memory by a law that does not depend on q: a fair side, two independent
-   contexts, and a retained output of law r_e / 2. *)
+(** The pair reduction of Section 4, and Appendix A: one pair of rounds costs the regret of q in both rounds, and
+    moves the memory by a law that does not depend on q: a fair side, two independent contexts, and a retained
+    output of law r_e / 2. *)
 From Crossbandit Require Import FiniteSums Ftrl Programs Concentration Retention.
 Set Implicit Arguments.
 Unset Strict Implicit.
@@ -18,6 +18,7 @@ Local Notation q := (@q C A eta rho).
 Local Notation re := (@re C A eta rho).
 Local Notation close := (@close C A G eta gamma rho n).
 
+(** Regret of one round. *)
 Definition d t c a := loss t c a - loss t c (pi c).
 
 Section OnePair.
@@ -25,20 +26,25 @@ Variables (t : nat) (s : memory C A) (Y : memory C A -> R).
 Hypothesis open : half s = None.
 Hypothesis late : (epoch s == 1)%N = false.
 
+(** The memory after the pair, if round [t'] is the loss side and [ob] is retained. *)
 Definition after t' (cf cl : C) (ob : option A) : memory C A :=
   close s cf cl (fun c' a' => total s c' a' +
     ((if ob is Some b then estimate2 s true (see G loss t' b) c' a' else 0) + bonus2 beta s a')).
-(* the law of the retained output *)
+(** The law of the retained output. *)
 Definition law (cl : C) (f : option A -> R) := \rsum_a (re s cl a / 2 * f (Some a)) + / 2 * f None.
+(** Retention as the algorithm draws it. *)
 Definition keep cl al (f : option A -> R) :=
   \rsum_(b : bool) (coin (re s cl al / (2 * q s cl al)) b * f (if b then Some al else None)).
 
+(** The memory between the two rounds. *)
 Definition opened c1 a1 : memory C A := Memory (total s) (snap s) (snap_next s) (W s) (special s) (w_hat s) (m_hat s)
   (epoch s) (pairs s) (Some (c1, a1, see G loss t a1)).
 
+(** The first round of a pair is only remembered. *)
 Lemma learn_first c1 a1 : learn2 s c1 a1 (see G loss t a1) = Ret (opened c1 a1).
 Proof. by rewrite /Statement.learn2 open. Qed.
 
+(** The second round splits the pair. *)
 Lemma learn_second c1 a1 c2 a2 :
   E (learn2 (opened c1 a1) c2 a2 (see G loss t.+1 a2)) Y =
   / 2 * keep c2 a2 (fun ob => Y (after t.+1 c1 c2 ob)) + / 2 * keep c1 a1 (fun ob => Y (after t c2 c1 ob)).
@@ -48,12 +54,14 @@ rewrite /Statement.learn2 /=  b2 /= late /= /keep !b2 /=.
 by rewrite /coin; have -> : 1 - / 2 = / 2 by field.
 Qed.
 
+(** Retention after an arm drawn from q has the law above. *)
 Lemma keep_law cl f : \rsum_a (q s cl a * keep cl a f) = law cl f.
 Proof. exact: equation3_retained. Qed.
 
 Lemma q1 c (x : R) : \rsum_a (q s c a * x) = x.
 Proof. by rewrite -rsum_mulr (proj2 (q_dist eta rho01 a0 s c)); ring. Qed.
 
+(** The pair reduction. *)
 Theorem pair_step :
   \rsum_c1 (nu c1 * \rsum_a1 (policy2 s c1 a1 * (d t c1 a1 + E (learn2 s c1 a1 (see G loss t a1)) (fun s1 =>
     \rsum_c2 (nu c2 * \rsum_a2 (policy2 s1 c2 a2 * (d t.+1 c2 a2 + E (learn2 s1 c2 a2 (see G loss t.+1 a2)) Y)))))))

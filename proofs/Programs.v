@@ -6,10 +6,10 @@ Unset Strict Implicit.
 Unset Printing Implicit Defensive.
 Open Scope R_scope.
 
-(* ---- facts about programs ---- *)
 Lemma E_bind X Y (m : prog X) (f : X -> prog Y) g : E (bind m f) g = E m (fun x => E (f x) g).
 Proof. by elim: m => //= I w k IH; apply: eq_bigr => i _; rewrite IH. Qed.
 
+(** Expectations are linear and monotone. *)
 Lemma E_ext X (m : prog X) f g : (forall x, f x = g x) -> E m f = E m g.
 Proof. by move=> h; elim: m => //= I w k IH; apply: eq_bigr => i _; rewrite IH. Qed.
 
@@ -38,8 +38,8 @@ Lemma bind_valid X Y (m : prog X) (f : X -> prog Y) :
   valid m -> (forall x, valid (f x)) -> valid (bind m f).
 Proof. by move=> vm vf; elim: m vm => //= I w k IH [dw vk]; split=> // i; exact: IH. Qed.
 
-(* Potential argument for a whole run: if one round costs at most B beyond the fall of a
-   non-negative potential, n rounds cost at most the initial potential plus n B. *)
+(** If one round costs at most [B] beyond the fall of a non-negative potential, [n] rounds cost at most the initial
+    potential plus [n B]. *)
 Section Potential.
 Variables (C A : finType) (nu : C -> R) (G : rel A) (loss : nat -> C -> A -> R) (Lr : learner C A).
 Variable pi : C -> A.
@@ -53,12 +53,14 @@ Hypothesis step : forall t s,
   \rsum_c (nu c * \rsum_a (policy s c a *
      (loss t c a - loss t c (pi c) + E (learn s c a (see G loss t a)) Phi))) <= Phi s + B.
 
+(** A learner whose policies and updates are valid has valid runs. *)
 Lemma play_valid n t s : valid (play nu G loss (l := Lr) n t s).
 Proof.
 elim: n t s => //= n IH t s; split=> // c; split=> // a.
 apply: bind_valid => // s'; exact: bind_valid.
 Qed.
 
+(** The potential argument. *)
 Lemma run_potential n t s :
   E (play nu G loss (l := Lr) n t s) (regret loss pi t) <= Phi s + INR n * B.
 Proof.
@@ -133,6 +135,7 @@ rewrite IH; last by rewrite addnS -addSn.
 by congr (_ + _); rewrite /padded tT.
 Qed.
 
+(** The regret is the same. *)
 Lemma Reg_pad m : Reg nu G loss Lr T pi = Reg nu G padded Lr (T + m) pi.
 Proof. by rewrite /Reg; apply: pad_run; rewrite addn0. Qed.
 End Pad.

@@ -7,10 +7,12 @@ Unset Strict Implicit.
 Unset Printing Implicit Defensive.
 Open Scope R_scope.
 
+(** Clipping at 2. *)
 Definition clip (x : R) := Rmin 2 x.
 Lemma clip_le x : clip x <= 2. Proof. exact: Rmin_l. Qed.
 Lemma clip_gt0 x : 0 < x -> 0 < clip x. Proof. by move=> x0; apply: Rmin_glb_lt; lra. Qed.
 
+(** What clipping costs, in terms of x = W / u. *)
 Lemma clip_cases x : 0 < x -> let phi := 1 - clip (/ x) in
   [/\ phi <= x - 1, (x - 1) - 2 * (x - 1) ^ 2 <= phi & phi ^ 2 <= 4 * (x - 1) ^ 2].
 Proof.
@@ -39,6 +41,7 @@ Hypothesis gamma_n : 2 / INR n <= gamma.          (* gamma >= 4 / L, where L = 2
 
 Let w := mu nu g.
 Let u := w + gamma.
+(** The random denominator and the clipped error phi = 1 - clip (u / W). *)
 Definition W (s : seq I) := ssum g s / INR n + 3 / 2 * gamma.
 Definition phi (s : seq I) := 1 - clip (u / W s).
 
@@ -62,6 +65,7 @@ Proof. by have h1 := W0 s; have h2 := u0; rewrite /x; field; split; lra. Qed.
 Lemma x_lin s : x s - 1 = / (INR n * u) * (ssum g s - INR n * w) + gamma / (2 * u).
 Proof. have h1 := u0; have h2 := nR; rewrite /x /W /u in h1 *; field; split; lra. Qed.
 
+(** The mean and the second moment of W / u - 1. *)
 Lemma x_mean : Ei nu n (fun s => x s - 1) = gamma / (2 * u).
 Proof.
 rewrite (@Ei_ext _ nu n _ (fun s => / (INR n * u) * ssum g s + (gamma / (2 * u) - / (INR n * u) * (INR n * w)))).

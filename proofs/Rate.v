@@ -41,6 +41,7 @@ Let gamma := Rmin (/ 2) (iota / (2 * INR n)).
 Let eta := / (64 * INR n).
 Let alg := algorithm2 C G eta gamma gamma (4 * gamma) n.
 
+(** Facts about the parameters. *)
 Lemma K1 : 1 <= K.
 Proof. by rewrite /K (_ : 1 = INR 1) //; apply: le_INR; apply/leP; apply/card_gt0P; exists a0. Qed.
 Lemma al1 : 1 <= al. Proof. exact: alpha_ge1. Qed.
@@ -92,6 +93,7 @@ split; last exact: Rmin_l.
 apply: Rmin_glb_lt; first by lra.
 by apply: Rdiv_lt_0_compat; [have := iota_half | have := n_bd; have := x_gt0]; lra.
 Qed.
+(** The trivial bound. *)
 Lemma trivial : Reg nu G loss alg T pi <= TT.
 Proof. by apply: value_le => //; have := gamma_bd; lra. Qed.
 
@@ -99,6 +101,7 @@ Proof. by apply: value_le => //; have := gamma_bd; lra. Qed.
 Section Main.
 Hypothesis long : 48 * (y * k * iota) < TT.
 
+(** The horizon is long. *)
 Lemma T_large : 2304 * iota ^ 2 * al * k < TT.
 Proof.
 have y0 := y_gt0; have i0 := iota_half; have kk := k1; have t1 := T1.
@@ -115,6 +118,7 @@ move=> r0 ri; have h := T_large; have ak := ak1; have r2 : r ^ 2 <= iota ^ 2 by 
 have : iota ^ 2 * 1 <= iota ^ 2 * (al * k) by apply: Rmult_le_compat_l => //; exact: pow2_ge_0.
 by lra.
 Qed.
+(** So its logarithm is at least 11. *)
 Lemma iota11 : 11 <= iota.
 Proof.
 have KT : TT <= K * TT by have := K1; have := T1; nra.
@@ -126,6 +130,7 @@ have t := T_iota (ltac:(lra) : 0 <= 6) i6.
 have := @iota_ge 11; rewrite (_ : INR 11 = 11); last by rewrite /INR; lra.
 by apply; lra.
 Qed.
+(** And the epochs are long. *)
 Lemma y_large : 48 * (iota * al) < y.
 Proof.
 have y0 := y_gt0; have i0 := iota_half; have kk := k1; have a1 := al1; have tl := T_large; have ys := y_sq.
@@ -162,6 +167,7 @@ have xl := x_large; have nb := n_bd; have i11 := iota11.
 rewrite gammaE; apply: (Rmult_le_reg_r (2 * INR n)); first by lra.
 by rewrite /Rdiv Rmult_assoc Rinv_l; lra.
 Qed.
+(** The parameter kappa is 1/8. *)
 Lemma kappaE : kappa eta gamma (4 * gamma) n iota = / 8.
 Proof.
 have xl := x_large; have nb := n_bd; have i11 := iota11; have g0 := gamma_bd.
@@ -169,6 +175,7 @@ have -> : iota = 2 * (INR n * gamma) by rewrite n_gamma; field.
 by rewrite /kappa /eta; field; lra.
 Qed.
 
+(** The graph sum. *)
 Lemma graph_le : 2 * graph_sum G gamma + 6 <= 4 * (al * iota) + 2.
 Proof.
 have a1 := al1; have i11 := iota11; have g0 := gamma_bd; have kk := K1; have t1 := T1; have nt := n_T.
@@ -190,6 +197,7 @@ have kn : 0 <= 2 * K * INR n <= K * TT by nra.
 have := Rmult_le_compat _ _ _ _ (proj1 kn) (Rlt_le _ _ ii) (proj2 kn) h; lra.
 Qed.
 
+(** The cost of a pair. *)
 Lemma pair_le : pair_cost G eta gamma gamma (4 * gamma) n iota <= 35 * (gamma * (al * iota)).
 Proof.
 have a1 := al1; have i11 := iota11; have g0 := gamma_bd; have gs := gamma_small; have gl := graph_le.
@@ -231,6 +239,7 @@ have := Rmult_le_compat _ _ _ _ f0 v0 f_le v_le.
 by lra.
 Qed.
 
+(** The terms of the explicit bound, one after the other. *)
 Lemma main_regime : Reg nu G loss alg T pi <= 48 * (y * k * iota).
 Proof.
 have a1 := al1; have i11 := iota11; have g0 := gamma_bd; have kk := k1; have nb := n_bd; have xl := x_large.
@@ -302,6 +311,7 @@ rewrite Rmult_plus_distr_l; lra.
 Qed.
 End Main.
 
+(** Theorem 1, closed form. *)
 Theorem main_rate : Reg nu G loss alg T pi <= 48 * (sqrt (al * TT * k) * iota).
 Proof.
 rewrite sqrtE; case: (Rlt_le_dec (48 * (y * k * iota)) TT) => h; first exact: main_regime.

@@ -19,6 +19,7 @@ Local Notation mix := (@mix A rho).
 Hypothesis rho01 : 0 < rho < 1.
 Variable a0 : A.
 
+(** Uniform mixing bounds every probability from below. *)
 Lemma mix_ge p a : dist p -> rho / INR #|A| <= mix p a.
 Proof. by move=> [p0 _]; rewrite /Statement.mix; have := Rmult_le_pos (1 - rho) (p a) _ (p0 a); lra. Qed.
 
@@ -31,6 +32,7 @@ rewrite /Statement.mix rsum_split -rsum_mull (proj2 dp) rsum_const.
 by rewrite (_ : #|[pred i | _]| = #|A|); [field; lra | exact: eq_card].
 Qed.
 
+(** The played distribution is a distribution. *)
 Lemma q_dist s c : dist (q s c).
 Proof. by rewrite /Statement.q; case: ifP => _; apply: mix_dist; exact: softmax_dist. Qed.
 
@@ -44,6 +46,7 @@ have -> : \rsum_(b : bool) (if b then x else 1 - x) = x + (1 - x) by exact: big_
 by ring.
 Qed.
 
+(** The probability of retention is a probability: this is what the fallback is for. *)
 Lemma keep_prob s c a : 0 <= re s c a / (2 * q s c a) <= 1.
 Proof.
 have k0 := card_gt0 a0; have rk : 0 < rho / INR #|A| by apply: Rdiv_lt_0_compat; lra.
@@ -58,6 +61,7 @@ apply: (Rmult_le_reg_r (2 * q s c a)); first by lra.
 by rewrite /Rdiv Rmult_assoc Rinv_l; lra.
 Qed.
 
+(** Every draw of the update is from a distribution. *)
 Lemma learn2_valid s c a o : valid (learn2 s c a o).
 Proof.
 rewrite /Statement.learn2; case: (half s) => [[[c1 a1] o1]|] //=; split; first by apply: coin_dist; lra.

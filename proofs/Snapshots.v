@@ -37,12 +37,14 @@ Definition regular_sum (x : A -> R) := regular j w gamma x.
 Definition away_sum (x : A -> R) := away j w gamma x.
 Definition graph_bound := 2 * graph_sum G rho + 6.
 
+(** The factor exp (4 kappa) by which a policy can change. *)
 Lemma ex4_bd : 1 <= ex4 <= 5 / 3.
 Proof.
 have k8 : 0 <= kap <= / 8 := kappa8; rewrite /ex4; split; first by have := exp_ineq1_le (4 * kap); lra.
 by apply: Rle_trans exp_half; apply: exp_le; lra.
 Qed.
 
+(** The observation probability is half of that of Algorithm 1. *)
 Lemma w_known a : KnownLaw.w nu G eta rho F0 a = 2 * w a.
 Proof.
 rewrite /KnownLaw.w /Epochs.w /mu /ip rsum_mull; apply: rsum_eqr => c _.
@@ -118,6 +120,7 @@ Section Snap.
 Variable H : table C A.
 Hypothesis HB : forall c a, 0 <= H c a - F0 c a <= 4 * B0.
 Let p c := softmax eta (H c).
+(** Lemma 8. *)
 Lemma lemma8_factor c a : p c a <= ex4 * s c a /\ s c a <= ex4 * p c a.
 Proof.
 have [lo hi] := lemma8_snapshot a0 eta0 (HB c) a.
@@ -140,6 +143,7 @@ have := ex4_bd => hX; have : s c a <= 2 * p c a by nra.
 by nra.
 Qed.
 
+(** So the sums over denominators change by at most that factor. *)
 Lemma regular_sum_le c : regular_sum (p c) <= ex4 * regular_sum (s c).
 Proof.
 rewrite /regular_sum /regular rsum_mull; apply: rsum_le => a _; have [h _] := lemma8_factor c a.

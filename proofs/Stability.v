@@ -15,6 +15,7 @@ Hypothesis hz : forall k, - / 2 <= z k <= / 2.
 Let N := \rsum_i (x i * exp (z i)).
 Let S := ip x (fun i => Rabs (z i)).
 
+(** The normaliser is at most exp (2 <x, |z|>), and at least exp (- <x, |z|>). *)
 Lemma N_ub : N <= exp (2 * S).
 Proof.
 have [x0 x1] := dx.
@@ -45,6 +46,7 @@ have : - S <= mu.
 exact: exp_le.
 Qed.
 
+(** Lemma 5. *)
 Theorem lemma5_exp3_update k : let xt := x k * exp (z k) / N in
   x k * exp (z k - 2 * S) <= xt /\ xt <= x k * exp (z k + S).
 Proof.
@@ -67,6 +69,7 @@ Section Snapshot.
 Variables (A : finType) (eta B : R) (G H : A -> R) (a1 : A).
 Hypothesis eta_pos : 0 < eta.
 Hypothesis HB : forall a, 0 <= H a - G a <= B.
+(** Lemma 8. *)
 Theorem lemma8_snapshot a : exp (- (eta * B)) * softmax eta G a <= softmax eta H a <= exp (eta * B) * softmax eta G a.
 Proof.
 have nG := norm_gt0 a1 eta G; have nH := norm_gt0 a1 eta H.
@@ -111,6 +114,7 @@ Let f a := Rabs (phi a).
 Let F := if j is Some b then f b else 0.
 Let h a := if reg a then f a + F else 0.
 Let M := ip x h.
+(** The quadratic errors of the regular arms, and of the special arm weighted by the mass away from it. *)
 Definition Qreg := \rsum_(a | reg a) (x a * phi a ^ 2).
 Definition Qaway := \rsum_(a | reg a) x a * F ^ 2.
 Let m1 := \rsum_(a | reg a) (x a * f a).
@@ -261,6 +265,7 @@ have xb : x b <= 1 by rewrite -x1; apply: (rsum_ge1 (P := xpredT)).
 by apply: Rmult_le_compat_l; [lra | have := x0 b; nra].
 Qed.
 
+(** The crude bound: the special arm moves by at most a share of the mass away from it. *)
 Theorem lemma9_crude b : j = Some b -> Rabs (p b - x b) <= 8 / 3 * kappa * (1 - x b).
 Proof.
 move=> jb; have [x0 x1] := dx; apply: Rle_trans (lemma9_special_first jb) _.
