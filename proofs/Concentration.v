@@ -256,24 +256,22 @@ rewrite (_ : - (lam * mean h) - lam ^ 2 * second h = - (lam * mean h + lam ^ 2 *
 set y := lam * mean h + _; have := exp_ineq1_le y; have := exp_pos (- y); have := exp_opp y; nra.
 Qed.
 
+Lemma exceeds_le h : exceeds h -> 1 <= delta * exp (lam * excess h).
+Proof.
+rewrite /exceeds /geb; case: Rle_dec => // le _; have d0 : 0 < delta by lra.
+have : exp (ln (/ delta)) <= exp (lam * excess h).
+  apply: exp_le; have := Rmult_le_compat_l _ _ _ (Rlt_le _ _ lam0) le.
+  by rewrite (_ : lam * (ln (/ delta) / lam) = ln (/ delta)) //; field; lra.
+rewrite exp_ln; last exact: Rinv_0_lt_compat.
+by move=> le'; have := Rmult_le_compat_l _ _ _ (Rlt_le _ _ d0) le'; rewrite Rinv_r; lra.
+Qed.
+
 (** Ville's inequality, by induction over the draws that are left. *)
 Lemma ever_le n h : ever n h <= delta * exp (lam * excess h).
 Proof.
 have d0 : 0 < delta by lra.
-elim: n h => [|n IH] h; rewrite /= /exceeds; case E: (geb _ _).
-- move: E; rewrite /geb; case: Rle_dec => // le _.
-  have : exp (ln (/ delta)) <= exp (lam * excess h).
-    apply: exp_le; have := Rmult_le_compat_l _ _ _ (Rlt_le _ _ lam0) le.
-    by rewrite (_ : lam * (ln (/ delta) / lam) = ln (/ delta)) //; field; lra.
-  rewrite exp_ln; last exact: Rinv_0_lt_compat.
-  by move=> le'; have := Rmult_le_compat_l _ _ _ (Rlt_le _ _ d0) le'; rewrite Rinv_r; lra.
-- by apply: Rmult_le_pos; [lra | exact: Rlt_le (exp_pos _)].
-- move: E; rewrite /geb; case: Rle_dec => // le _.
-  have : exp (ln (/ delta)) <= exp (lam * excess h).
-    apply: exp_le; have := Rmult_le_compat_l _ _ _ (Rlt_le _ _ lam0) le.
-    by rewrite (_ : lam * (ln (/ delta) / lam) = ln (/ delta)) //; field; lra.
-  rewrite exp_ln; last exact: Rinv_0_lt_compat.
-  by move=> le'; have := Rmult_le_compat_l _ _ _ (Rlt_le _ _ d0) le'; rewrite Rinv_r; lra.
+elim: n h => [|n IH] h; rewrite [ever _ _]/=; case E: (exceeds h); try by apply: exceeds_le.
+  by apply: Rmult_le_pos; [lra | exact: Rlt_le (exp_pos _)].
 have [l0 _] := dlaw h.
 apply: (Rle_trans _ (delta * \rsum_i (law h i * exp (lam * excess (i :: h))))); last first.
   by apply: Rmult_le_compat_l; [lra | exact: excess_step].
