@@ -10,8 +10,6 @@ Open Scope R_scope.
 Lemma rsum_pair (I J : finType) (f : I * J -> R) :
   \rsum_(x : I * J) f x = \rsum_i \rsum_j f (i, j).
 Proof. by rewrite pair_bigA /=; apply: eq_bigr => -[]. Qed.
-Lemma rsum_bool (g : bool -> R) : \rsum_(b : bool) g b = g true + g false.
-Proof. exact: big_bool. Qed.
 
 (** Two independent samples may be drawn in either order. *)
 Lemma Ei_swap (C I : finType) (nu : C -> R) (pair_law : I -> R) n m (f : seq C -> seq I -> R) :

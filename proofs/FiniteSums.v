@@ -111,6 +111,8 @@ Lemma rsum_exchange (I J : finType) (P : pred I) (Q : pred J) (F : I -> J -> R) 
   \rsum_(i | P i) \rsum_(j | Q j) F i j = \rsum_(j | Q j) \rsum_(i | P i) F i j.
 Proof. exact: exchange_big. Qed.
 
+Lemma rsum_bool (g : bool -> R) : \rsum_(b : bool) g b = g true + g false.
+Proof. exact: big_bool. Qed.
 Lemma rsum_recr n (F : nat -> R) : \rsum_(i < n.+1) F i = \rsum_(i < n) F i + F n.
 Proof. exact: big_ord_recr. Qed.
 Lemma rsum_recl n (F : nat -> R) : \rsum_(i < n.+1) F i = F 0%N + \rsum_(i < n) F i.+1.

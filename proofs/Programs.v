@@ -25,6 +25,9 @@ elim: m => //= I w k IH; rewrite -rsum_split; apply: eq_bigr => i _.
 by rewrite IH; ring.
 Qed.
 
+Lemma E_scale X (m : prog X) a f : E m (fun x => a * f x) = a * E m f.
+Proof. by elim: m => //= I w k IH; rewrite rsum_mull; apply: rsum_eqr => i _; rewrite IH; ring. Qed.
+
 Lemma E_addc X (m : prog X) a f : valid m -> E m (fun x => a + f x) = a + E m f.
 Proof. by move=> vm; rewrite E_add E_const. Qed.
 
@@ -58,6 +61,15 @@ Lemma play_valid n t s : valid (play nu G loss (l := Lr) n t s).
 Proof.
 elim: n t s => //= n IH t s; split=> // c; split=> // a.
 apply: bind_valid => // s'; exact: bind_valid.
+Qed.
+
+(** One round of a run. *)
+Lemma play_S n t s : E (play nu G loss (l := Lr) n.+1 t s) (regret loss pi t) =
+  \rsum_c (nu c * \rsum_a (policy s c a * (loss t c a - loss t c (pi c)
+    + E (learn s c a (see G loss t a)) (fun s' => E (play nu G loss (l := Lr) n t.+1 s') (regret loss pi t.+1))))).
+Proof.
+rewrite /=; apply: rsum_eqr => c _; congr Rmult; apply: rsum_eqr => a _; congr Rmult.
+rewrite E_bind -E_addc //; apply: E_ext => s'; rewrite E_bind /= E_addc //; exact: play_valid.
 Qed.
 
 (** The potential argument. *)
