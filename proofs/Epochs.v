@@ -68,11 +68,7 @@ Proof. by apply: play_valid => // *; [exact: policy2_dist | exact: learn2_valid]
 (** One round. *)
 Lemma value_S N t s : value N.+1 t s =
   \rsum_c (nu c * \rsum_a (policy2 s c a * (d t c a + E (learn2 s c a (see G loss t a)) (value N t.+1)))).
-Proof.
-rewrite /value /=; apply: rsum_eqr => c _; congr Rmult; apply: rsum_eqr => a _; congr Rmult.
-rewrite E_bind -E_addc; last exact: learn2_valid.
-apply: E_ext => s'; rewrite E_bind /= E_addc //; exact: run_valid.
-Qed.
+Proof. by apply: play_S => // *; [exact: policy2_dist | exact: learn2_valid]. Qed.
 
 Lemma value_le N t s : value N t s <= INR N.
 Proof. by apply: run_le => // *; [exact: policy2_dist | exact: learn2_valid]. Qed.

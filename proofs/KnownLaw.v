@@ -28,7 +28,7 @@ Definition update L (o : C -> A -> option R) : cumul :=
 End Algorithm1.
 
 Section Proof.
-Variables (C A : finType) (c0 : C) (a0 : A) (nu : C -> R) (G : rel A).
+Variables (C A : finType) (a0 : A) (nu : C -> R) (G : rel A).
 Variable loss : nat -> C -> A -> R.
 Variables (eta gamma rho beta : R).
 Variable pi : C -> A.

@@ -87,7 +87,7 @@ Definition zero : table := fun _ _ => 0.
 Definition softmax (x : A -> R) (a : A) := exp (- eta * x a) / \rsum_i exp (- eta * x i).
 Definition mix (p : A -> R) (a : A) := (1 - rho) * p a + rho / INR #|A|.
 
-(** The special arm: the first arm without self-loop that has the largest mass. *)
+(** The special arm: the first arm without self-loop that has the largest mass. [geb x y] says x >= y. *)
 Definition geb (x y : R) : bool := if Rle_dec y x then true else false.
 Definition better (m : A -> R) (best : option A) (a : A) : option A :=
   if G a a then best
