@@ -62,9 +62,6 @@ Local Notation policy2 := (@policy2 C A eta rho).
 Definition value (N t : nat) (s : memory C A) : R :=
   E (play nu G loss (l := alg) N t s) (regret loss pi t).
 
-Lemma run_valid N t s : valid (play nu G loss (l := alg) N t s).
-Proof. by apply: play_valid => // *; [exact: policy2_dist | exact: learn2_valid]. Qed.
-
 (** One round. *)
 Lemma value_S N t s : value N.+1 t s =
   \rsum_c (nu c * \rsum_a (policy2 s c a * (d t c a + E (learn2 s c a (see G loss t a)) (value N t.+1)))).

@@ -115,10 +115,6 @@ Lemma rsum_bool (g : bool -> R) : \rsum_(b : bool) g b = g true + g false.
 Proof. exact: big_bool. Qed.
 Lemma rsum_recr n (F : nat -> R) : \rsum_(i < n.+1) F i = \rsum_(i < n) F i + F n.
 Proof. exact: big_ord_recr. Qed.
-Lemma rsum_recl n (F : nat -> R) : \rsum_(i < n.+1) F i = F 0%N + \rsum_(i < n) F i.+1.
-Proof. exact: big_ord_recl. Qed.
-Lemma rsum_ord0 (F : nat -> R) : \rsum_(i < 0) F i = 0.
-Proof. exact: big_ord0. Qed.
 
 (** Finite distributions. *)
 Section Dist.

@@ -32,9 +32,6 @@ Definition mass (V : {set A}) := \rsum_(i in V) w i.
 Definition inw (V : {set A}) i := \rsum_(j | (j \in V) && ((j != i) && G j i)) w j.
 Definition outw (V : {set A}) i := \rsum_(j | (j \in V) && ((j != i) && G i j)) w j.
 
-Lemma mass_ge0 V : 0 <= mass V.
-Proof. by apply: rsum_ge0 => i _; have := w0 i; lra. Qed.
-
 (** Double counting of the edges. *)
 Lemma inout (V : {set A}) : \rsum_(i in V) (w i * outw V i) = \rsum_(i in V) (w i * inw V i).
 Proof.

@@ -98,12 +98,6 @@ have [n0 n1] := nu_dist; rewrite -[rho / K]Rmult_1_l -n1 rsum_mulr.
 by apply: rsum_le => c _; apply: Rmult_le_compat_l => //; exact: mixed_ge.
 Qed.
 
-Lemma pbar_ge0 L a : 0 <= pbar L a.
-Proof.
-have [n0 n1] := nu_dist; apply: rsum_ge0 => c _; apply: Rmult_le_pos => //.
-exact: (proj1 (ftrl_dist L c)).
-Qed.
-
 Lemma pbar_le L a : pbar L a <= m L a / (1 - rho).
 Proof.
 have := m_pbar L a; have := rK0 => k0 h.

@@ -129,9 +129,4 @@ apply: Rmult_le_compat_r; first by apply: Rlt_le; apply: Rinv_0_lt_compat; nra.
 by have := Rmult_le_compat_l _ _ _ w_ge0 gamma_n; lra.
 Qed.
 
-Lemma phi_bd s : -1 <= phi s <= 1.
-Proof.
-have r0 : 0 < clip (u / W s) by apply: clip_gt0; apply: Rdiv_lt_0_compat; [exact: u0 | exact: W0].
-by rewrite /phi; have := clip_le (u / W s); lra.
-Qed.
 End Moments.
