@@ -1,0 +1,85 @@
+(* Runs an extracted learner on scripted contexts, losses and uniform numbers.
+
+   Numbers on standard input, separated by white space:
+
+     1. algorithm m k n rounds    the algorithm (1 or 2); contexts, arms, pairs in an epoch (L / 2), rounds
+     2. m numbers                 the law of the contexts (algorithm 2 does not read it)
+     3. k rows of k numbers       the graph: 1 in row v, column a, if playing v reveals a, else 0
+     4. eta gamma rho beta        the parameters
+     5. for each round            context u split retain, then m rows of k losses
+
+   Contexts and arms count from 0. The arm is the first at which the running sum of the policy exceeds
+   the uniform number u; the last arm if none does. Algorithm 2 uses split and retain in the second round of
+   a pair: the second round is the loss side iff split >= 1/2, and its feedback is retained iff
+   retain < r_e / (2 q). In other rounds they are read and ignored.
+
+   One line on standard output for each round: the arm, then the policies before that round, m times k
+   numbers, context by context. *)
+open Bandit
+
+let number () = Scanf.scanf " %f" (fun x -> x)
+let integer () = Scanf.scanf " %d" (fun x -> x)
+let numbers size = Array.init size (fun _ -> number ())
+
+let () =
+  let algorithm = integer () in
+  let m = integer () in
+  let k = integer () in
+  let n = integer () in
+  let rounds = integer () in
+  let nu = numbers m in
+  let graph = Array.init k (fun _ -> Array.init k (fun _ -> integer () = 1)) in
+  let eta = number () in
+  let gamma = number () in
+  let rho = number () in
+  let beta = number () in
+  let edge v a = graph.(Obj.magic v).(Obj.magic a) in
+  let real (x : float) : RbaseSymbolsImpl.coq_R = Obj.magic x in
+  let learner =
+    if algorithm = 1 then
+      learner1 m k (fun c -> real nu.(Obj.magic c)) edge (real eta) (real gamma) (real rho) (real beta)
+    else learner2 m k edge (real eta) (real gamma) (real rho) (real beta) n in
+  (* A state holds functions. Their values are computed once and kept, or each round would take
+     longer than all rounds before it. *)
+  let keep_row f =
+    let kept = Array.init k (fun a -> f (Obj.magic a)) in
+    fun a -> kept.(Obj.magic a) in
+  let keep_table f =
+    let kept = Array.init m (fun c -> keep_row (f (Obj.magic c))) in
+    fun c -> kept.(Obj.magic c) in
+  let keep state =
+    if algorithm = 1 then Obj.repr (keep_table (Obj.obj state))
+    else
+      let s : memory = Obj.obj state in
+      Obj.repr { s with total = keep_table s.total; snap = keep_table s.snap;
+                        snap_next = keep_table s.snap_next; w = keep_row s.w;
+                        w_hat = keep_row s.w_hat; m_hat = keep_row s.m_hat } in
+  let state = ref (keep (Obj.repr learner.start)) in
+  for _ = 1 to rounds do
+    let context = integer () in
+    let u = number () in
+    let split = number () in
+    let retain = number () in
+    let loss = Array.init m (fun _ -> numbers k) in
+    let policy = Array.init m (fun c -> Array.init k (fun a ->
+      (Obj.magic (learner.policy (Obj.magic !state) (Obj.magic c) (Obj.magic a)) : float))) in
+    let rec first a sum =
+      let sum = sum +. policy.(context).(a) in
+      if u < sum || a = k - 1 then a else first (a + 1) sum in
+    let arm = first 0 0. in
+    let seen c a =
+      if graph.(arm).(Obj.magic a) then Some (real loss.(Obj.magic c).(Obj.magic a)) else None in
+    (* The first draw of a program is the split, the second the retention. *)
+    let rec finish draws = function
+      | Ret state -> state
+      | Draw (_, weight, next) ->
+        let heads = match draws with
+          | 0 -> split >= 0.5
+          | _ -> retain < (Obj.magic (weight (Obj.magic true)) : float) in
+        finish (draws + 1) (next (Obj.magic heads)) in
+    let program = learner.learn (Obj.magic !state) (Obj.magic context) (Obj.magic arm) seen in
+    state := keep (Obj.repr (finish 0 program));
+    Printf.printf "%d" arm;
+    Array.iter (Array.iter (Printf.printf " %.17g")) policy;
+    print_newline ()
+  done
