@@ -140,7 +140,7 @@ def drawn_tree() -> dict[str, str]:
     parents: dict[str, str] = {}
     branch: list[str] = []
     for line in (errors.__doc__ or "").splitlines():
-        found = re.match(r"^    ([│ ]*)(?:[├└]── )?(\w+(?:Error|Warning))\b(?: \(a UserWarning\))?", line)
+        found = re.match(r"^    ([│ ]*)(?:[├└]── )?(\w+(?:Error|Warning))\b", line)
         if found is None:
             continue
         depth = len(line[: found.start(2)]) // 4 - 1
