@@ -656,7 +656,7 @@ ENVIRONMENTS: dict[str, Refusal] = {
         f"law: {name}": (
             lambda contexts=contexts: run(Blocks(GOOD_BLOCK, Law(contexts))),  # type: ignore[misc]
             InvalidContextError,
-            f"context law of Blocks must draw 8 integers from 0 to 1. Got {got}",
+            f"context distribution of Blocks must draw 8 integers from 0 to 1. Got {got}",
         )
         for name, contexts, got in (
             ("a context too large", [0] * 7 + [2], ".* from 0 to 2"),

@@ -140,12 +140,13 @@ def drawn_tree() -> dict[str, str]:
     parents: dict[str, str] = {}
     branch: list[str] = []
     for line in (errors.__doc__ or "").splitlines():
-        found = re.match(r"^    ([│ ]*)(?:[├└]── )?(\w+Error)\b", line)
+        found = re.match(r"^    ([│ ]*)(?:[├└]── )?(\w+(?:Error|Warning))\b", line)
         if found is None:
             continue
         depth = len(line[: found.start(2)]) // 4 - 1
         del branch[depth:]
-        parents[found[2]] = branch[-1] if branch else "Exception"
+        root = "UserWarning" if found[2].endswith("Warning") else "Exception"
+        parents[found[2]] = branch[-1] if branch else root
         branch.append(found[2])
     return parents
 
@@ -158,7 +159,7 @@ def test_every_error_is_in_the_tree_that_is_drawn() -> None:
 
 @pytest.mark.parametrize("error", error_classes().values(), ids=error_classes().keys())
 def test_every_error_is_documented_and_of_one_root(error: Any) -> None:
-    assert issubclass(error, errors.CrossbanditError)
+    assert issubclass(error, errors.CrossbanditError | errors.CrossbanditWarning)
     assert error.__doc__
 
 
