@@ -1,0 +1,170 @@
+"""Choosing an amount: the best under an optimistic law, or one that shows more."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from crossbandit.kernels.compilation import compiled, inlined
+from crossbandit.kernels.laws.reading import band_of, find_rows, mixed_law, node_of
+from crossbandit.kernels.laws.state import (
+    ALWAYS,
+    FIRST_PRICE,
+    NEWSVENDOR,
+    POSTED_PRICE,
+    WON_LOST,
+)
+
+if TYPE_CHECKING:
+    from crossbandit.kernels.laws.state import LawRules, LawState, Scratch
+    from crossbandit.kernels.rounds import Floats, Integers
+
+_FEW = 2.0  # amounts below a half of the usual one are worth a try
+
+
+@inlined
+def payoff_of(
+    rules: LawRules, k: int, chance: float, sold: float, worth: float, cost: float
+) -> float:
+    """Return what amount k earns on average if it reaches the number with `chance`.
+
+    sold: with NEWSVENDOR, the mean of the smaller of the number and the amount.
+    """
+    if rules.payoff == FIRST_PRICE:
+        return (worth - rules.amounts[k]) * chance
+    if rules.payoff == POSTED_PRICE:
+        return (rules.amounts[k] - cost) * (1.0 - chance)
+    return worth * sold - cost * rules.amounts[k]
+
+
+@inlined
+def best_amount(
+    rules: LawRules,
+    chances: Floats,
+    spreads: Floats,
+    noise: float,
+    worth: float,
+    cost: float,
+    first: int,
+    last: int,
+) -> int:
+    """Return the amount from `first` to `last` that earns most; the lowest of equals.
+
+    chances, spreads: (K,), in risk order. noise: by how many standard deviations the law is moved
+    to the side where more is earned.
+    """
+    size = chances.size
+    # Being reached is good in a first-price auction, bad otherwise; mirrored, the chances are of
+    # the opposite.
+    sign = 1.0 if (rules.payoff == FIRST_PRICE) != rules.mirrored else -1.0
+    best, most = first, -math.inf
+    sold, before = rules.amounts[0], 0.0
+    start = 0 if rules.payoff == NEWSVENDOR else first
+    for k in range(start, last + 1):
+        column = size - 1 - k if rules.mirrored else k
+        chance = chances[column]
+        if noise != 0.0:
+            moved = sign * noise * math.sqrt(spreads[column])
+            if rules.feedback != WON_LOST:
+                moved /= 1.0 - chance + 1e-3
+            chance = chance / (chance + (1.0 - chance) * math.exp(-moved))
+        if rules.mirrored:
+            chance = 1.0 - chance
+        if k > start and rules.payoff == NEWSVENDOR:
+            sold += (rules.amounts[k] - rules.amounts[k - 1]) * (1.0 - before)
+        before = chance
+        earned = payoff_of(rules, k, chance, sold, worth, cost)
+        if k >= first and earned > most:
+            most = earned
+            best = k
+    return best
+
+
+@inlined
+def probe(
+    rules: LawRules,
+    state: LawState,
+    band: int,
+    best: int,
+    first: int,
+    last: int,
+    uniform: float,
+) -> int:
+    """Return `best`, or at times the amount that shows most.
+
+    Where a broad band of contexts has hardly ever tried amounts below a half of the best one, what
+    is believed of them comes from other bands. At times the lowest amount is tried, which tells
+    the cell whatever it is. Mirrored, low and high change places.
+    """
+    size = rules.amounts.size
+    column = size - 1 - best if rules.mirrored else best
+    for depth in range(1, 3):
+        row = node_of(rules, band, depth)
+        if state.visits[row] > 0.0 and state.untried[row] * _FEW > column:
+            if differs_much(state, row) and uniform * math.sqrt(state.visits[row]) < rules.probing:
+                return last if rules.mirrored else first
+            return best
+    return best
+
+
+@inlined
+def differs_much(state: LawState, row: int) -> bool:
+    """Whether a node's outcomes differ from its parent's by more than three standard errors."""
+    evidence = state.evidence[row]
+    blocks = evidence[0] > 3.0 * math.sqrt(2.0 * max(evidence[2], 0.0))
+    columns = evidence[3] > 3.0 * math.sqrt(2.0 * max(evidence[5], 0.0))
+    return blocks or columns
+
+
+@inlined
+def read_law(
+    rules: LawRules, state: LawState, scratch: Scratch, context: float, slots: Integers
+) -> int:
+    """Set the laws at a context in `scratch`, and return its band."""
+    band = band_of(rules, context)
+    find_rows(rules, state, band, slots, scratch.rows)
+    mixed_law(rules, state, scratch)
+    return band
+
+
+@compiled
+def decide(
+    rules: LawRules,
+    state: LawState,
+    scratch: Scratch,
+    context: float,
+    slots: Integers,
+    worth: float,
+    cost: float,
+    first: int,
+    last: int,
+    uniforms: Floats,
+) -> int:
+    """Return the amount to play. The state is not changed.
+
+    The context chooses the law; worth and cost are what the payoff is made of. slots: (features +
+    1,), the classes. uniforms: (3,), random numbers from [0, 1).
+    """
+    band = read_law(rules, state, scratch, context, slots)
+    experts = state.weights.size
+    noise = 0.0
+    if rules.feedback != ALWAYS:
+        normal = math.sqrt(-2.0 * math.log(1.0 - uniforms[0])) * math.cos(
+            2.0 * math.pi * uniforms[1]
+        )
+        noise = rules.optimism * normal
+        if rules.feedback != WON_LOST:
+            noise = max(noise, 0.0)
+    best = best_amount(
+        rules,
+        scratch.chances[experts],
+        scratch.spreads[experts],
+        noise,
+        worth,
+        cost,
+        first,
+        last,
+    )
+    if rules.probing > 0.0 and rules.feedback != ALWAYS and rules.feedback != WON_LOST:
+        return probe(rules, state, band, best, first, last, uniforms[2])
+    return best
