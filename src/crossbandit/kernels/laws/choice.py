@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from crossbandit.kernels.laws.state import LawRules, LawState, Scratch
     from crossbandit.kernels.rounds import Floats, Integers
 
+_SCATTER = 0.25  # of an amount, relative to the best, where nothing was seen
 _FEW = 2.0  # amounts below a half of the usual one are worth a try
 
 
@@ -108,6 +109,21 @@ def probe(
 
 
 @inlined
+def scatter(
+    rules: LawRules, visits: float, best: int, first: int, last: int, uniforms: Floats
+) -> int:
+    """Return an amount near `best`, the nearer the more often the node was visited.
+
+    Where only reached or not is seen, the law's slope is known only if amounts vary. Near the best
+    amount that costs little. Without it, the slope would come from other contexts, which play
+    other amounts because they face other numbers.
+    """
+    normal = math.sqrt(-2.0 * math.log(1.0 - uniforms[0])) * math.sin(2.0 * math.pi * uniforms[1])
+    width = _SCATTER * rules.probing * (1.0 + visits) ** -0.25
+    return min(max(int(math.floor(best + normal * width * (best + 1.0) + 0.5)), first), last)
+
+
+@inlined
 def differs_much(state: LawState, row: int) -> bool:
     """Whether a node's outcomes differ from its parent's by more than three standard errors."""
     evidence = state.evidence[row]
@@ -146,6 +162,22 @@ def decide(
     1,), the classes. uniforms: (3,), random numbers from [0, 1).
     """
     band = read_law(rules, state, scratch, context, slots)
+    return choose(rules, state, scratch, band, worth, cost, first, last, uniforms)
+
+
+@inlined
+def choose(
+    rules: LawRules,
+    state: LawState,
+    scratch: Scratch,
+    band: int,
+    worth: float,
+    cost: float,
+    first: int,
+    last: int,
+    uniforms: Floats,
+) -> int:
+    """Do what `decide` does, where `scratch` holds the laws at the context already."""
     experts = state.weights.size
     noise = 0.0
     if rules.feedback != ALWAYS:
@@ -165,6 +197,8 @@ def decide(
         first,
         last,
     )
-    if rules.probing > 0.0 and rules.feedback != ALWAYS and rules.feedback != WON_LOST:
+    if rules.feedback == WON_LOST:
+        return scatter(rules, state.visits[scratch.rows[0, 0]], best, first, last, uniforms)
+    if rules.probing > 0.0 and rules.feedback != ALWAYS:
         return probe(rules, state, band, best, first, last, uniforms[2])
     return best

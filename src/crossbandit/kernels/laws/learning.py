@@ -48,8 +48,23 @@ def learn(
     index: the cell, or the amount that the outcome is about. amount: the one played, -1 if none.
     slots: (features + 1,), the classes; those without a node are given one, while there is room.
     """
-    size = rules.amounts.size
     band = read_law(rules, state, scratch, context, slots)
+    absorb(rules, state, scratch, band, slots, kind, index, amount)
+
+
+@inlined
+def absorb(
+    rules: LawRules,
+    state: LawState,
+    scratch: Scratch,
+    band: int,
+    slots: Integers,
+    kind: int,
+    index: int,
+    amount: int,
+) -> None:
+    """Do what `learn` does, where `scratch` holds the laws at the context already."""
+    size = rules.amounts.size
     column, order = index, kind
     if rules.mirrored:
         column = size - index if kind == TOLD else size - 1 - index

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from crossbandit.kernels.compilation import compiled, inlined
-from crossbandit.kernels.laws.choice import decide
-from crossbandit.kernels.laws.learning import learn
+from crossbandit.kernels.laws.choice import choose, read_law
+from crossbandit.kernels.laws.learning import absorb, learn
 from crossbandit.kernels.laws.state import (
     ABOVE,
     AFTER_WIN,
@@ -53,12 +53,12 @@ def play(
         if firsts[i] > lasts[i]:
             out[i] = -1
             continue
-        amount = decide(
+        band = read_law(rules, state, scratch, contexts[i], slots[i])
+        amount = choose(
             rules,
             state,
             scratch,
-            contexts[i],
-            slots[i],
+            band,
             worths[i],
             costs[i],
             firsts[i],
@@ -68,7 +68,7 @@ def play(
         out[i] = amount
         kind = outcome_kind(rules.feedback, amount, cells[i])
         index = cells[i] if kind == TOLD else amount
-        learn(rules, state, scratch, contexts[i], slots[i], kind, index, amount)
+        absorb(rules, state, scratch, band, slots[i], kind, index, amount)
 
 
 @compiled

@@ -107,44 +107,67 @@ def expert_law(
         first = last = memories + rules.features
     if mode == 0:
         first, last = 1, 0
-    odds = rules.feedback == WON_LOST
     own, other = rows[memory, 0], rows[memory, 1]
-    for k in range(size):
-        column = k if odds else k + 1
-        spread = state.spread[pool, column]
-        hazard = state.law[pool, column]
-        if memory > 0:
-            spread = state.spread[own, column]
-            if odds:
-                hazard += state.law[own, column] - state.law[other, column]
-            else:
-                hazard *= (state.law[own, column] + _TINY) / (state.law[other, column] + _TINY)
-        chances[k] = hazard
-        spreads[k] = spread
+    if rules.feedback == WON_LOST:
+        _add_odds(state, pool, own, other, rows, first, last, chances, spreads)
+        return
+    laws, variances = state.law, state.spread
+    if memory == 0:
+        for k in range(size):
+            chances[k] = laws[pool, k + 1]
+            spreads[k] = variances[pool, k + 1]
+    else:
+        for k in range(size):
+            ratio = (laws[own, k + 1] + _TINY) / (laws[other, k + 1] + _TINY)
+            chances[k] = laws[pool, k + 1] * ratio
+            spreads[k] = variances[own, k + 1]
     for i in range(first, last + 1):
         row, base = rows[i, 0], rows[i, 1]
         if row < 0:
             continue
         for k in range(size):
-            column = k if odds else k + 1
-            if odds:
-                chances[k] += state.law[row, column] - state.law[base, column]
-            else:
-                chances[k] *= (state.law[row, column] + _TINY) / (state.law[base, column] + _TINY)
-            spreads[k] = max(spreads[k], state.spread[row, column])
-    if odds:
-        highest = -30.0
-        for k in range(size):
-            highest = max(highest, chances[k])
-            chances[k] = 1.0 / (1.0 + math.exp(-highest))
-        return
+            ratio = (laws[row, k + 1] + _TINY) / (laws[base, k + 1] + _TINY)
+            chances[k] *= ratio
+            spreads[k] = max(spreads[k], variances[row, k + 1])
+    for k in range(size):
+        hazard = min(chances[k], _CERTAIN)
+        chances[k] = 1.0 - hazard
+        spreads[k] *= hazard / (1.0 - hazard)
     chance, variance = 1.0, 0.0
     for k in range(size - 1, -1, -1):
-        hazard = min(chances[k], _CERTAIN)
-        chance *= 1.0 - hazard
-        variance += hazard * spreads[k] / (1.0 - hazard)
+        chance *= chances[k]
+        variance += spreads[k]
         chances[k] = chance
         spreads[k] = variance
+
+
+@inlined
+def _add_odds(
+    state: LawState,
+    pool: int,
+    own: int,
+    other: int,
+    rows: Integers,
+    first: int,
+    last: int,
+    chances: Floats,
+    spreads: Floats,
+) -> None:
+    """Set chances and variances from sums of log odds."""
+    for k in range(chances.size):
+        chances[k] = state.law[pool, k] + state.law[own, k] - state.law[other, k]
+        spreads[k] = state.spread[own, k]
+    for i in range(first, last + 1):
+        row, base = rows[i, 0], rows[i, 1]
+        if row < 0:
+            continue
+        for k in range(chances.size):
+            chances[k] += state.law[row, k] - state.law[base, k]
+            spreads[k] = max(spreads[k], state.spread[row, k])
+    highest = -30.0
+    for k in range(chances.size):
+        highest = max(highest, chances[k])
+        chances[k] = 1.0 / (1.0 + math.exp(-highest))
 
 
 @inlined

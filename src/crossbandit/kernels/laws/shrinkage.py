@@ -12,8 +12,9 @@ if TYPE_CHECKING:
     from crossbandit.kernels.rounds import Floats
 
 _CERTAIN = 0.999  # no hazard is larger
+_DIFFERENT = 16.0  # no variance of log odds around the parent's is larger
 _MOST = 12.0  # no log odds are larger
-_WIDTH = 1 / 32  # of the neighbourhood that amounts share log odds with, on either side
+_WIDTH = 0.04  # of the neighbourhood that amounts share log odds with, on either side
 
 
 @inlined
@@ -33,7 +34,13 @@ def at_risk(told: Floats, hidden: Floats, unit: float, risk: Floats) -> None:
 
 @inlined
 def heterogeneity(
-    found: float, weight: float, noise: float, evidence: Floats, totals: Floats, first: int
+    found: float,
+    weight: float,
+    noise: float,
+    evidence: Floats,
+    totals: Floats,
+    first: int,
+    most: float,
 ) -> float:
     """Return the variance of a node's ratios around its parent's: empirical Bayes.
 
@@ -49,7 +56,7 @@ def heterogeneity(
     evidence[first + 2] = noise
     usual = max(totals[first], 0.0) / totals[first + 1] if totals[first + 1] > 0.0 else 0.0
     pull = math.sqrt(2.0 * max(noise, 0.0)) / max(usual, 1e-3)
-    return min(max((max(found, 0.0) + usual * pull) / (weight + pull + 1e-9), 0.0), 1.0)
+    return min(max((max(found, 0.0) + usual * pull) / (weight + pull + 1e-9), 0.0), most)
 
 
 @compiled
@@ -88,7 +95,7 @@ def shrink_hazards(
             found += share * (gap * gap / variance - noise)
             weight += share * max(risk[j] - noise, 0.0)
             squares += share * share
-    differs = heterogeneity(found, weight, squares, evidence, totals, 3)
+    differs = heterogeneity(found, weight, squares, evidence, totals, 3, 1.0)
     if differs <= 0.0:
         return
     for j in range(1, law.size):
@@ -140,7 +147,7 @@ def _shrink_blocks(
                     if risk[i] >= COVERED:
                         law[i] = min(_CERTAIN, law[i] * ratio)
         if step == 0:
-            differs = heterogeneity(found, weight, squares, evidence, totals, 0)
+            differs = heterogeneity(found, weight, squares, evidence, totals, 0, 1.0)
             if differs <= 1e-9:
                 return
 
@@ -181,7 +188,7 @@ def shrink_odds(
                 found += share * (gap * gap / variance - noise)
                 weight += share * variance
                 squares += share * share
-        differs = heterogeneity(found, weight, squares, evidence, totals, 3 * step)
+        differs = heterogeneity(found, weight, squares, evidence, totals, 3 * step, _DIFFERENT)
         if root:
             differs = 4.0 if step == 0 else differs
         if differs > 1e-9:
