@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from crossbandit.kernels.compilation import compiled, inlined
 from crossbandit.kernels.laws.reading import band_of, find_rows, mixed_law, node_of
 from crossbandit.kernels.laws.state import (
+    AFTER_LOSS,
     ALWAYS,
     FIRST_PRICE,
     NEWSVENDOR,
@@ -20,7 +21,10 @@ if TYPE_CHECKING:
     from crossbandit.kernels.rounds import Floats, Integers
 
 _SCATTER = 0.25  # of an amount, relative to the best, where nothing was seen
-_FEW = 2.0  # amounts below a half of the usual one are worth a try
+_FAR = 0.5  # of the best amount: lower ones are worth a try
+_CLEARLY = 1.2  # how much more they have to seem to earn, to be tried on
+_ENOUGH = 128.0  # rounds with the lowest amount, after which no more are needed
+_WORTHWHILE = 0.5  # by how much more they have to be able to earn
 
 
 @inlined
@@ -87,25 +91,50 @@ def probe(
     state: LawState,
     band: int,
     best: int,
+    most: float,
+    worth: float,
     first: int,
-    last: int,
     uniform: float,
 ) -> int:
-    """Return `best`, or at times the amount that shows most.
+    """Return `best`, or at times the lowest amount.
 
     Where a broad band of contexts has hardly ever tried amounts below a half of the best one, what
-    is believed of them comes from other bands. At times the lowest amount is tried, which tells
-    the cell whatever it is. Mirrored, low and high change places.
+    is believed of them comes from other bands. If they could earn half as much again, the lowest
+    amount is tried at times, which tells the cell whatever it is. That is done only where the
+    band's outcomes are known to differ from others'.
     """
-    size = rules.amounts.size
-    column = size - 1 - best if rules.mirrored else best
+    amount = rules.amounts[best]
+    if 2.0 * _WORTHWHILE * (worth - amount) > amount:
+        return best
     for depth in range(1, 3):
         row = node_of(rules, band, depth)
-        if state.visits[row] > 0.0 and state.untried[row] * _FEW > column:
-            if differs_much(state, row) and uniform * math.sqrt(state.visits[row]) < rules.probing:
-                return last if rules.mirrored else first
-            return best
+        if state.visits[row] <= 0.0 or uniform * math.sqrt(state.visits[row]) >= rules.probing:
+            continue
+        if not differs_much(state, row):
+            continue
+        if state.untried[row] > best * _FAR or promising(rules, state.probed[row], worth, most):
+            return first
     return best
+
+
+@inlined
+def promising(rules: LawRules, probed: Floats, worth: float, most: float) -> bool:
+    """Whether the rounds with the lowest amount leave room for one that earns more than `most`."""
+    total = 0.0
+    for j in range(probed.size):
+        total += probed[j]
+    if total >= _ENOUGH or total <= 0.0:
+        return False
+    reached = 0.0
+    for k in range(rules.amounts.size):
+        if rules.amounts[k] >= worth:
+            return False
+        reached += probed[k]
+        chance = reached / total
+        error = math.sqrt(chance * (1.0 - chance) / total)
+        if (worth - rules.amounts[k]) * (chance + error) > _CLEARLY * most:
+            return True
+    return False
 
 
 @inlined
@@ -199,6 +228,7 @@ def choose(
     )
     if rules.feedback == WON_LOST:
         return scatter(rules, state.visits[scratch.rows[0, 0]], best, first, last, uniforms)
-    if rules.probing > 0.0 and rules.feedback != ALWAYS:
-        return probe(rules, state, band, best, first, last, uniforms[2])
+    most = (worth - rules.amounts[best]) * scratch.chances[experts, best]
+    if rules.feedback == AFTER_LOSS and rules.payoff == FIRST_PRICE and rules.probing > 0.0:
+        return probe(rules, state, band, best, most, worth, first, uniforms[2])
     return best

@@ -82,6 +82,8 @@ def absorb(
             count(state, start + place, column, told, state.scale[m])
             if m == 0 and place < BROAD and amount >= 0:
                 ask(state, place, size - 1 - amount if rules.mirrored else amount)
+                if amount == 0 and not rules.mirrored:
+                    state.probed[place, column] += 1.0
             parent = -1 if level == 0 else start + node_of(rules, band, level - 1)
             if due(state, start + place, parent, state.scale[m]):
                 refresh(rules, state, scratch, m, start + place, parent, place, level)

@@ -11,6 +11,7 @@ from crossbandit.kernels.laws.state import COVERED, NUMBER_OF_BLOCKS
 if TYPE_CHECKING:
     from crossbandit.kernels.rounds import Floats
 
+_CONTRADICTION = 5.0  # in standard errors
 _CERTAIN = 0.999  # no hazard is larger
 _DIFFERENT = 16.0  # no variance of log odds around the parent's is larger
 _MOST = 12.0  # no log odds are larger
@@ -86,8 +87,9 @@ def shrink_hazards(
             spread[j] = part + part * part * spread[j]
         return
     _shrink_blocks(told, unit, noise, law, risk, evidence, totals)
-    found, weight, squares = 0.0, 0.0, 0.0
+    found, weight, squares, expected = 0.0, 0.0, 0.0, 0.0
     for j in range(1, law.size):
+        expected += risk[j] * law[j]
         variance = risk[j] * law[j] * (1.0 - law[j])
         if variance > 1e-12:
             share = variance / (variance + 1.0)
@@ -96,12 +98,46 @@ def shrink_hazards(
             weight += share * max(risk[j] - noise, 0.0)
             squares += share * share
     differs = heterogeneity(found, weight, squares, evidence, totals, 3, 1.0)
-    if differs <= 0.0:
-        return
-    for j in range(1, law.size):
-        part = 1.0 / (1.0 + risk[j] * differs)
-        law[j] = (told[j] * unit * differs + law[j]) * part
-        spread[j] = part * differs + part * part * spread[j]
+    _shrink_columns(told, unit, noise, differs, expected / NUMBER_OF_BLOCKS, law, spread, risk)
+
+
+@inlined
+def _shrink_columns(
+    told: Floats,
+    unit: float,
+    noise: float,
+    differs: float,
+    limit: float,
+    law: Floats,
+    spread: Floats,
+    risk: Floats,
+) -> None:
+    """Draw each column's own share towards the hazard in `law`.
+
+    A block of columns that contradicts the parent's law by itself, far beyond chance, is believed
+    more than the rest: many rounds that agree elsewhere must not outvote it.
+    """
+    j = law.size - 1
+    while j >= 1:
+        top, mean, found, weight, squares = j, 0.0, 0.0, 0.0, 0.0
+        while j >= 1 and mean <= limit:
+            mean += risk[j] * law[j]
+            variance = risk[j] * law[j] * (1.0 - law[j])
+            if variance > 1e-12:
+                share = variance / (variance + 1.0)
+                gap = told[j] * unit - risk[j] * law[j]
+                found += share * (gap * gap / variance - noise)
+                weight += share * max(risk[j] - noise, 0.0)
+                squares += share * share
+            j -= 1
+        local = differs
+        if found > _CONTRADICTION * math.sqrt(2.0 * squares):
+            local = min(max(differs, found / (weight + 1e-9)), 1.0)
+        if local > 0.0:
+            for i in range(j + 1, top + 1):
+                part = 1.0 / (1.0 + risk[i] * local)
+                law[i] = (told[i] * unit * local + law[i]) * part
+                spread[i] = part * local + part * part * spread[i]
 
 
 @inlined

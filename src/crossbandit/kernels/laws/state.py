@@ -71,6 +71,7 @@ class LawState(NamedTuple):
     weights: Floats  # (E,): of memories, times classes used or not
     asked: Floats  # (BROAD, K): rounds by amount
     untried: Floats  # (BROAD,): lower amounts were asked in fewer than TRIED rounds
+    probed: Floats  # (BROAD, K + 1): rounds of the lowest amount, by cell
     children: Integers  # (R, 2): of a class's node; -1 if it has none
     roots: Integers  # (slots,): the node of a class; -1 if it has none
     used: Integers  # (1,): rows that are in use
