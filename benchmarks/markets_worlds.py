@@ -126,7 +126,7 @@ def levels(seed: int = 0, auctions: int = AUCTIONS) -> World:
     generator = np.random.default_rng(seed)
     level = generator.choice(5, auctions, p=[0.4, 0.3, 0.15, 0.1, 0.05])
     values = np.array([0.1, 0.2, 0.35, 0.6, 1.0])[level]
-    prices = 0.5 * values ** 0.5 * np.exp(0.5 * generator.standard_normal(auctions))
+    prices = 0.5 * values**0.5 * np.exp(0.5 * generator.standard_normal(auctions))
     return World(values, prices * 0.6)
 
 

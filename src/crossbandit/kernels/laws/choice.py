@@ -232,3 +232,11 @@ def choose(
     if rules.feedback == AFTER_LOSS and rules.payoff == FIRST_PRICE and rules.probing > 0.0:
         return probe(rules, state, band, best, most, worth, first, uniforms[2])
     return best
+
+
+@compiled
+def look(
+    rules: LawRules, state: LawState, scratch: Scratch, context: float, slots: Integers
+) -> None:
+    """Set the laws at a context in `scratch`; the last row mixes the experts."""
+    read_law(rules, state, scratch, context, slots)

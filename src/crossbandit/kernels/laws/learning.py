@@ -176,7 +176,7 @@ def refresh(
     state.since[row] = 0.0
     law, spread = scratch.prior[0], scratch.prior[1]
     memories = rules.growth.size
-    above = 0 if parent < 0 else parent
+    above = max(parent, 0)
     for j in range(law.size):
         law[j] = state.law[above, j]
         spread[j] = state.spread[above, j]
@@ -256,3 +256,28 @@ def learn_class(
         parent = row
         row = state.children[row, (band >> (rules.depth - level - 1)) & 1]
         level += 1
+
+
+@compiled
+def rebuild(rules: LawRules, state: LawState, scratch: Scratch, table: Integers) -> None:
+    """Compute the laws of all nodes in use, parents first.
+
+    table: (nodes, 5): row, parent or -1, place in the pool, depth, and group.
+    """
+    memories = rules.growth.size
+    for i in range(table.shape[0]):
+        row, parent, place, level, group = (
+            table[i, 0],
+            table[i, 1],
+            table[i, 2],
+            table[i, 3],
+            table[i, 4],
+        )
+        unit = state.scale[group] if group < memories else 1.0
+        if state.visits[row] <= 0.0:
+            continue
+        if parent >= 0 and state.visits[row] < MATURE * unit:
+            continue
+        if parent >= 0 and group < memories and state.visits[parent] < SPLIT * unit:
+            continue
+        refresh(rules, state, scratch, group, row, parent, place, level)

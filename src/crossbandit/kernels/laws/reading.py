@@ -44,9 +44,7 @@ def node_of(rules: LawRules, band: int, depth: int) -> int:
 
 
 @inlined
-def find_rows(
-    rules: LawRules, state: LawState, band: int, slots: Integers, rows: Integers
-) -> None:
+def find_rows(rules: LawRules, state: LawState, band: int, slots: Integers, rows: Integers) -> None:
     """Set rows[i] to the deepest node in use of memory or class i, and the pool's at that depth.
 
     slots: (features + 1,) or more, -1 for none. rows: (M + features + 1, 2).
