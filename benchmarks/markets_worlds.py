@@ -131,7 +131,7 @@ def levels(seed: int = 0, auctions: int = AUCTIONS) -> World:
 
 
 OWN: dict[str, Callable[[int, int], World]] = {
-    "exchange": lambda seed, auctions: exchange(seed, auctions),
+    "exchange": exchange,
     "exchange, independent": lambda seed, auctions: exchange(seed, auctions, 0.0),
     "five levels": levels,
     "sorted by value": lambda seed, auctions: _sorted(log_normal(0.25, seed, auctions)),

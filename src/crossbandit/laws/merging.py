@@ -37,12 +37,8 @@ def add_counts(
                 state.used[0] += 1
             if state.roots[here] >= 0:
                 _add_tree(state, int(state.roots[here]), other, int(other.roots[slot]))
-    for mine, theirs in (
-        (state.asked, other.asked),
-        (state.probed, other.probed),
-        (state.rounds, other.rounds),
-    ):
-        mine += theirs
+    for name in ("asked", "probed", "rounds"):
+        getattr(state, name)[:] += getattr(other, name)
     state.weights[:] = state.weights * other.weights
     state.weights[:] = 0.5 * state.weights / state.weights.sum() + 0.5 / state.weights.size
     compute_all(rules, state, features)

@@ -149,7 +149,7 @@ def scatter(
     """
     normal = math.sqrt(-2.0 * math.log(1.0 - uniforms[0])) * math.sin(2.0 * math.pi * uniforms[1])
     width = _SCATTER * rules.probing * (1.0 + visits) ** -0.25
-    return min(max(int(math.floor(best + normal * width * (best + 1.0) + 0.5)), first), last)
+    return min(max(math.floor(best + normal * width * (best + 1.0) + 0.5), first), last)
 
 
 @inlined

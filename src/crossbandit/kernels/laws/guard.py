@@ -157,4 +157,6 @@ def guarded_play(
         settle(rules, guard, worths[i], top, bid, amount, cells[i])
         kind = outcome_kind(rules.feedback, amount, cells[i])
         index = cells[i] if kind == TOLD else amount
-        absorb(rules, state, scratch, band, slots[i], kind, index, amount)
+        # The law tries untried amounts itself: the learner's bids do not count as its tries.
+        tried = amount if amount == bid else -1
+        absorb(rules, state, scratch, band, slots[i], kind, index, tried)

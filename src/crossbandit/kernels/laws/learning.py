@@ -243,9 +243,9 @@ def learn_class(
     while True:
         place = node_of(rules, band, level)
         count(state, row, column, told, 1.0)
-        if parent < 0 or state.visits[row] >= MATURE:
-            if state.since[row] >= FRESH * state.visits[row]:
-                refresh(rules, state, scratch, group, row, parent, place, level)
+        used = parent < 0 or state.visits[row] >= MATURE
+        if used and state.since[row] >= FRESH * state.visits[row]:
+            refresh(rules, state, scratch, group, row, parent, place, level)
         if state.children[row, 0] < 0:
             room = state.used[0] + 2 <= state.visits.size
             if state.visits[row] >= SPLIT and level < min(_DEEPEST, rules.depth) and room:

@@ -15,9 +15,10 @@ amount k in column K - 1 - k ("mirrored"). Then in all cases only low columns ar
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from crossbandit.kernels.rounds import Floats, Integers
+if TYPE_CHECKING:
+    from crossbandit.kernels.rounds import Floats, Integers
 
 # What is told of the number: its cell if it is above the amount, if it is reached, always, never.
 AFTER_LOSS, AFTER_WIN, ALWAYS, WON_LOST = range(4)
