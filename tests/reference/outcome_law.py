@@ -136,9 +136,6 @@ class Reference:
             node = self.node(0, depth, index)
             if node.visits <= 0 or u * math.sqrt(node.visits) >= 1:
                 continue
-            e = node.evidence
-            if e[0] <= 3 * math.sqrt(2 * max(e[2], 0)) and e[3] <= 3 * math.sqrt(2 * max(e[5], 0)):
-                continue
             tries = np.flatnonzero(np.cumsum(self.asked[depth, index]) >= TRIED)
             untried = (tries[0] if len(tries) else self.K) + 1
             if untried > 0.5 * best or self.promising(self.probed[depth, index], value, most):

@@ -100,8 +100,7 @@ def probe(
 
     Where a broad band of contexts has hardly ever tried amounts below a half of the best one, what
     is believed of them comes from other bands. If they could earn half as much again, the lowest
-    amount is tried at times, which tells the cell whatever it is. That is done only where the
-    band's outcomes are known to differ from others'.
+    amount is tried at times, which tells the cell whatever it is.
     """
     amount = rules.amounts[best]
     if 2.0 * _WORTHWHILE * (worth - amount) > amount:
@@ -109,8 +108,6 @@ def probe(
     for depth in range(1, 3):
         row = node_of(rules, band, depth)
         if state.visits[row] <= 0.0 or uniform * math.sqrt(state.visits[row]) >= rules.probing:
-            continue
-        if not differs_much(state, row):
             continue
         if state.untried[row] > best * _FAR or promising(rules, state.probed[row], worth, most):
             return first
@@ -150,15 +147,6 @@ def scatter(
     normal = math.sqrt(-2.0 * math.log(1.0 - uniforms[0])) * math.sin(2.0 * math.pi * uniforms[1])
     width = _SCATTER * rules.probing * (1.0 + visits) ** -0.25
     return min(max(math.floor(best + normal * width * (best + 1.0) + 0.5), first), last)
-
-
-@inlined
-def differs_much(state: LawState, row: int) -> bool:
-    """Whether a node's outcomes differ from its parent's by more than three standard errors."""
-    evidence = state.evidence[row]
-    blocks = evidence[0] > 3.0 * math.sqrt(2.0 * max(evidence[2], 0.0))
-    columns = evidence[3] > 3.0 * math.sqrt(2.0 * max(evidence[5], 0.0))
-    return blocks or columns
 
 
 @inlined
