@@ -290,7 +290,10 @@ class Reference:
                 parts.append((block, count, mu, var))
                 if var > 1e-9:
                     w = var / (var + 1)
-                    X, R = X + w * ((count - mu) * (count - mu) / var - noise), R + w * mu * mu / var
+                    X, R = (
+                        X + w * ((count - mu) * (count - mu) / var - noise),
+                        R + w * mu * mu / var,
+                    )
                     J += w * w
             d = self.differs(node, totals, 0, (X, R, J), 1.0)
             for block, count, mu, var in parts if d > 1e-9 else []:
