@@ -57,7 +57,9 @@ def pooled(world: World) -> float:
 
 
 @compiled
-def _pooled(values: Floats, cells: Integers, bids: Floats, counts: Floats, out: Integers) -> None:
+def _pooled(  # noqa: C901
+    values: Floats, cells: Integers, bids: Floats, counts: Floats, out: Integers
+) -> None:
     """Bid the best response to all that was seen; flat below the lowest bid that was made.
 
     counts: (3, K + 1): told by cell, hidden by bid, chances. It begins with half the value.

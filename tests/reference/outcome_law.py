@@ -34,11 +34,12 @@ class Reference:
         self.low, self.high = low, high
         self.feedback, self.mirrored = feedback, feedback == "after-win"
         self.odds = feedback == "won-lost"
+        self.half_lives = (math.inf, 2.0**15) if self.odds else HALF_LIVES
         self.cuts = np.linspace(low, high, 2**DEPTH + 1)[1:-1]
         self.nodes: dict[tuple[int, int, int], Node] = {}
         self.totals: dict[tuple[int, int], list[float]] = {}
-        self.scale = [1.0] * len(HALF_LIVES)
-        self.weights = [1 / len(HALF_LIVES)] * len(HALF_LIVES)
+        self.scale = [1.0] * len(self.half_lives)
+        self.weights = [1 / len(self.half_lives)] * len(self.half_lives)
         self.rounds = 0
         self.asked = {(d, i): np.zeros(self.K) for d in range(3) for i in range(2**d)}
         self.probed = {key: np.zeros(self.K + 1) for key in self.asked}
@@ -70,7 +71,7 @@ class Reference:
         d0 = self.deepest(0, band, DEPTH)
         pool = self.node(0, d0, band >> (DEPTH - d0))
         chances, spreads = [], []
-        for m in range(len(HALF_LIVES)):
+        for m in range(len(self.half_lives)):
             law, spread = pool.law.copy(), pool.spread.copy()
             if m > 0:
                 d = self.deepest(m, band, min(RECENT, d0))
@@ -97,8 +98,9 @@ class Reference:
     def decide(self, value: float, u: Floats) -> int:
         band = self.band(value)
         chances, spreads = self.laws(band)
-        F = sum(w * f for w, f in zip(self.weights, chances, strict=True))
-        V = sum(w * s for w, s in zip(self.weights, spreads, strict=True))
+        F, V = np.zeros(self.K), np.zeros(self.K)
+        for w, f, s in zip(self.weights, chances, spreads, strict=True):
+            F, V = F + w * f, V + w * s
         radius, angle = math.sqrt(-2 * math.log(1 - u[0])), 2 * math.pi * u[1]
         z = {"always": 0.0, "won-lost": 1.0}.get(self.feedback, 0.5) * radius * math.cos(angle)
         z = z if self.odds else max(z, 0.0)
@@ -118,7 +120,7 @@ class Reference:
             visits = self.node(0, *self.leaf(band)).visits
             width = 0.25 * (1 + visits) ** -0.25
             step = radius * math.sin(angle) * width * (best + 1)
-            return min(max(math.floor(best + step + 0.5), 0), last)
+            return int(min(max(math.floor(best + step + 0.5), 0), last))
         if self.feedback == "after-loss" and self.probes(band, best, value, F, u[2]):
             return 0
         return best
@@ -181,7 +183,7 @@ class Reference:
         ]
         self.rounds += 1
         for m in range(n):
-            self.scale[m] *= 2.0 ** (1 / HALF_LIVES[m])
+            self.scale[m] *= 2.0 ** (1 / self.half_lives[m])
             for depth in range((DEPTH if m == 0 else RECENT) + 1):
                 index = band >> (DEPTH - depth)
                 node = self.node(m, depth, index)
@@ -221,7 +223,7 @@ class Reference:
                     ratio = (here.law + 1e-9) / (above.law + 1e-9)
                     law = np.minimum(0.999, law * ratio)
         unit = 1 / self.scale[m]
-        noise = 1 - 0.5 * min(1.0, self.rounds * math.log(2) / HALF_LIVES[m])
+        noise = 1 - 0.5 * min(1.0, self.rounds * math.log(2) / self.half_lives[m])
         totals = self.totals.setdefault((m, depth), [0.0] * 6)
         root = m == 0 and depth == 0
         if self.odds:
@@ -309,7 +311,7 @@ class Reference:
         for block in self.blocks(mean, expected / BLOCKS, over=True):
             X, R, J = self.columns(block, n, r, h, noise)
             local = d
-            if X > 5 * math.sqrt(2 * J):
+            if 5 * math.sqrt(2 * J) < X:
                 local = min(max(d, X / (R + 1e-9)), 1.0)
             for j in block:
                 g = 1 / (1 + r[j] * local)

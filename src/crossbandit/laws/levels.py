@@ -40,7 +40,7 @@ class Levels:
         self.limit = limit
         self._slots: dict[tuple[int, tuple[Label, ...]], int] = {}
         for name in self.features:
-            if not isinstance(name, str) or not name.isidentifier():
+            if not str(name).isidentifier():
                 reject(owner, "classes", "names of features", name)
         if len(set(self.features)) < len(self.features):
             reject(owner, "classes", "different names", list(features))

@@ -44,6 +44,7 @@ PAYOFFS = {
 DEPTH = 8
 RECENT_DEPTH = 5
 HALF_LIVES = (math.inf, 2.0**14, 2.0**12)
+LONG_HALF_LIVES = (math.inf, 2.0**15)  # where only reached or not is seen, which says less
 SHARE = 1e-4
 OPTIMISM = {"after-loss": 0.5, "after-win": 0.5, "always": 0.0, "won-lost": 1.0}
 
@@ -52,7 +53,7 @@ def law_rules(
     amounts: Floats, cuts: Floats, feedback: str, payoff: str, features: int, *, probing: float
 ) -> LawRules:
     """Return what compiled steps need to know."""
-    half_lives = np.array(HALF_LIVES)
+    half_lives = np.array(LONG_HALF_LIVES if feedback == "won-lost" else HALF_LIVES)
     return LawRules(
         amounts=amounts,
         cuts=cuts,
@@ -125,7 +126,7 @@ def scratch_for(rules: LawRules, experts: int) -> Scratch:
 
 def copied(state: LawState) -> LawState:
     """Return a state that can be changed independently."""
-    return LawState(*(part.copy() for part in state))
+    return state._replace(**{name: part.copy() for name, part in state._asdict().items()})
 
 
 _SIGNED = ("law", "evidence", "totals", "children", "roots")

@@ -299,10 +299,10 @@ class OutcomeLaw:
         *,
         worths: npt.ArrayLike | None = None,
         costs: npt.ArrayLike | float = 0.0,
-        firsts: Integers | None = None,
-        lasts: Integers | None = None,
+        firsts: npt.ArrayLike | None = None,
+        lasts: npt.ArrayLike | None = None,
         classes: Mapping[str, npt.ArrayLike] | None = None,
-        cells: Integers | None = None,
+        cells: npt.ArrayLike | None = None,
     ) -> Integers:
         """Decide and learn in all rounds of a log, in one compiled call.
 

@@ -35,11 +35,12 @@ def payoff_of(
 
     sold: with NEWSVENDOR, the mean of the smaller of the number and the amount.
     """
+    earned: float = worth * sold - cost * rules.amounts[k]
     if rules.payoff == FIRST_PRICE:
-        return (worth - rules.amounts[k]) * chance
+        earned = (worth - rules.amounts[k]) * chance
     if rules.payoff == POSTED_PRICE:
-        return (rules.amounts[k] - cost) * (1.0 - chance)
-    return worth * sold - cost * rules.amounts[k]
+        earned = (rules.amounts[k] - cost) * (1.0 - chance)
+    return earned
 
 
 @inlined
@@ -146,7 +147,8 @@ def scatter(
     """
     normal = math.sqrt(-2.0 * math.log(1.0 - uniforms[0])) * math.sin(2.0 * math.pi * uniforms[1])
     width = _SCATTER * rules.probing * (1.0 + visits) ** -0.25
-    return min(max(math.floor(best + normal * width * (best + 1.0) + 0.5), first), last)
+    near: int = math.floor(best + normal * width * (best + 1.0) + 0.5)
+    return min(max(near, first), last)
 
 
 @inlined

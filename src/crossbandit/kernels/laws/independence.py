@@ -119,4 +119,5 @@ def log_evidence(state: TestState) -> float:
 @inlined
 def _log_part(state: TestState, i: int) -> float:
     scale = state.variances[i] + _PRIOR
-    return 0.5 * math.log(_PRIOR / scale) + state.sums[i] * state.sums[i] / (2.0 * scale)
+    part: float = 0.5 * math.log(_PRIOR / scale) + state.sums[i] * state.sums[i] / (2.0 * scale)
+    return part

@@ -154,7 +154,8 @@ def due(state: LawState, row: int, parent: int, unit: float) -> bool:
     visits = state.visits[row]
     if parent >= 0 and (state.visits[parent] < SPLIT * unit or visits < MATURE * unit):
         return False
-    return state.since[row] >= FRESH * visits / unit
+    is_due: bool = state.since[row] >= FRESH * visits / unit
+    return is_due
 
 
 @compiled

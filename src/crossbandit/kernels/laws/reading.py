@@ -187,10 +187,11 @@ def mixed_law(rules: LawRules, state: LawState, scratch: Scratch) -> None:
 @inlined
 def likelihood(chances: Floats, kind: int, column: int) -> float:
     """Return the chance of an outcome in risk order: 0 a told cell, 1 at most, 2 above."""
-    if kind == 1:
-        return chances[column]
-    if kind == 2:
-        return 1.0 - chances[column]
     upper = chances[column] if column < chances.size else 1.0
     lower = chances[column - 1] if column > 0 else 0.0
-    return upper - lower
+    chance: float = upper - lower
+    if kind == 1:
+        chance = upper
+    if kind == 2:
+        chance = 1.0 - upper
+    return chance
