@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from crossbandit.errors import InvalidParameterError
+from crossbandit.errors import CheckpointError, InvalidParameterError
 from crossbandit.laws import Diagnosis, GuardedLaw, IndependenceTest, OutcomeLaw
 
 GRID = np.linspace(0.0, 1.0, 21)
@@ -94,3 +94,23 @@ def test_the_guard_leaves_a_law_that_is_worse() -> None:
 def test_only_first_price_auctions_are_guarded() -> None:
     with pytest.raises(InvalidParameterError, match="first-price"):
         GuardedLaw(OutcomeLaw(GRID, (0, 1), payoff="newsvendor"))
+
+
+@pytest.mark.parametrize("feedback", ["after-loss", "after-win", "always", "won-lost"])
+def test_guarded_rounds_one_by_one_are_the_same(feedback: str) -> None:
+    generator = np.random.default_rng(0)
+    values, prices = generator.random(800), 0.6 * generator.random(800)
+    whole, single = (
+        GuardedLaw(OutcomeLaw(GRID, (0, 1), feedback=feedback, seed=1)) for _ in range(2)
+    )
+    played = whole.play(values, prices)
+    for value, price, bid in zip(values, prices, played, strict=True):
+        made = single.decide(value)
+        assert made.index == bid
+        single.learn(made, reached=bool(made.amount >= price), number=price)
+    np.testing.assert_array_equal(whole.gains, single.gains)
+    again = GuardedLaw(single.law)
+    again.restore(single.arrays())
+    assert again.law_weight == single.law_weight
+    with pytest.raises(CheckpointError):
+        again.restore({})

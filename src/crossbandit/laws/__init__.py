@@ -8,8 +8,16 @@ assumes nothing.
 """
 
 from crossbandit.laws.diagnosis import Diagnosis, IndependenceTest
-from crossbandit.laws.guard import GuardedLaw
+from crossbandit.laws.guard import GuardedChoice, GuardedLaw
 from crossbandit.laws.outcome_law import Choice, OutcomeLaw
 from crossbandit.laws.view import LawView
 
-__all__ = ["Choice", "Diagnosis", "GuardedLaw", "IndependenceTest", "LawView", "OutcomeLaw"]
+__all__ = [
+    "Choice",
+    "Diagnosis",
+    "GuardedChoice",
+    "GuardedLaw",
+    "IndependenceTest",
+    "LawView",
+    "OutcomeLaw",
+]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from crossbandit.errors import CheckpointError
 from crossbandit.kernels.laws.guard import GuardState, law_weight
+from crossbandit.laws.outcome_law import Choice
 from crossbandit.validation import reject
 
 if TYPE_CHECKING:
@@ -15,7 +18,25 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from crossbandit.kernels.rounds import Floats, Integers
+    from crossbandit.laws.levels import Label
     from crossbandit.laws.outcome_law import OutcomeLaw
+
+
+@dataclass(frozen=True, eq=False)
+class GuardedChoice(Choice):
+    """An amount to play under a guard, with all that learning needs.
+
+    Attributes:
+        worth: What the amount was chosen for.
+        law_index: What the law would have played.
+        chances: Those of the learner, by amount.
+        seen: How likely the outcome of each amount was to be shown.
+    """
+
+    worth: float = 0.0
+    law_index: int = 0
+    chances: Floats = field(default_factory=lambda: np.zeros(0))
+    seen: Floats = field(default_factory=lambda: np.zeros(0))
 
 
 class GuardedLaw:
@@ -41,6 +62,8 @@ class GuardedLaw:
     >>> bids = law.play(rng.random(2_000), 0.4 * rng.random(2_000))
     >>> bool(law.law_weight > 0.5)
     True
+    >>> bid = law.decide(0.8)
+    >>> law.learn(bid, reached=True)
     """
 
     def __init__(self, law: OutcomeLaw) -> None:
@@ -65,6 +88,51 @@ class GuardedLaw:
     def law_weight(self) -> float:
         """The probability with which the law is followed now."""
         return float(law_weight(self._guard))
+
+    def decide(
+        self, context: float, *, worth: float | None = None, first: int = 0, **classes: Label
+    ) -> GuardedChoice:
+        """Choose an amount; see `OutcomeLaw.decide`."""
+        index, bid = self.law.guarded_choice(self._guard, context, worth, first, classes)
+        return GuardedChoice(
+            index=index,
+            amount=float(self.law.amounts[index]),
+            context=context,
+            classes=tuple(classes[name] for name in self.law.classes),
+            worth=context if worth is None else worth,
+            law_index=bid,
+            chances=self._guard.chances.copy(),
+            seen=self._guard.seen.copy(),
+        )
+
+    def learn(self, made: GuardedChoice, *, reached: bool, number: float | None = None) -> None:
+        """Learn from the outcome of a choice; in any order, once each. See `OutcomeLaw.learn`."""
+        self.law.learn(made, reached=reached, number=number, tried=made.index == made.law_index)
+        told = self.law.feedback == "always" or (
+            self.law.feedback != "won-lost" and bool(reached) == (self.law.feedback == "after-win")
+        )
+        cell = 0 if reached else self.law.amounts.size
+        if told and number is not None:
+            cell = int(self.law.cells(number))
+        self._guard.chances[:] = made.chances
+        self._guard.seen[:] = made.seen
+        self.law.settle_guard(self._guard, made.worth, made.law_index, made.index, cell)
+
+    def arrays(self) -> dict[str, Floats]:
+        """Return copies of the guard's arrays, by name; the law has its own."""
+        return {name: part.copy() for name, part in self._guard._asdict().items()}
+
+    def restore(self, arrays: Mapping[str, npt.ArrayLike]) -> None:
+        """Take over the arrays of a guard on the same amounts.
+
+        Raises:
+            CheckpointError: An array is missing, has another shape, or holds impossible numbers.
+        """
+        for name, part in self._guard._asdict().items():
+            given = np.asarray(arrays.get(name, np.nan), dtype=float)
+            if given.shape != part.shape or not np.isfinite(given).all() or (given < 0).any():
+                raise CheckpointError(f"The array {name!r} of a guard is missing or impossible.")
+            part[:] = given
 
     def play(
         self,

@@ -3,42 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from crossbandit.errors import InvalidContextError, InvalidLossesError
 from crossbandit.kernels.laws.choice import decide, look
-from crossbandit.kernels.laws.guard import guarded_play
+from crossbandit.kernels.laws.guard import guarded_decide, guarded_learn, guarded_play
 from crossbandit.kernels.laws.learning import learn
 from crossbandit.kernels.laws.loops import learn_all, play
 from crossbandit.kernels.laws.state import ABOVE, AT_MOST, TOLD
-from crossbandit.laws.levels import JOINT, Label, Levels
+from crossbandit.laws.base import LawBase
 from crossbandit.laws.logs import prepared, shown_to
-from crossbandit.laws.memory import (
-    DEPTH,
-    FEEDBACK,
-    PAYOFFS,
-    copied,
-    empty_state,
-    law_rules,
-    scratch_for,
-    state_from,
-)
-from crossbandit.laws.merging import add_counts, compute_all, move
 from crossbandit.laws.view import LawView, alone, in_order, share_of
-from crossbandit.streams import stream
-from crossbandit.validation import array, choice, integer, number, reject
+from crossbandit.validation import number, reject
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     import numpy.typing as npt
 
     from crossbandit.kernels.laws.guard import GuardState
-    from crossbandit.kernels.laws.state import LawState
-    from crossbandit.kernels.rounds import Floats, Integers
-    from crossbandit.streams import Seed
+    from crossbandit.kernels.rounds import Integers
+    from crossbandit.laws.levels import Label
 
 OUTCOMES = {"told": TOLD, "at-most": AT_MOST, "above": ABOVE}
 
@@ -60,7 +47,7 @@ class Choice:
     classes: tuple[Label, ...] = ()
 
 
-class OutcomeLaw:
+class OutcomeLaw(LawBase):
     """Learns the law of one hidden number per round, given a context and classes.
 
     An amount *reaches* the number if it is at least as high (`ties="win"`), or higher
@@ -107,66 +94,6 @@ class OutcomeLaw:
     >>> [round(law.law(value).quantile(0.5)) for value in (4.0, 8.0)]
     [2, 4]
     """
-
-    def __init__(
-        self,
-        amounts: npt.ArrayLike,
-        context_range: tuple[float, float],
-        *,
-        classes: Sequence[str] = (),
-        feedback: str = "after-loss",
-        payoff: str = "first-price",
-        ties: str = "win",
-        class_limit: int = 4096,
-        probing: float = 1.0,
-        seed: Seed = 0,
-    ) -> None:
-        owner = type(self).__name__
-        expected = "at least 2 finite numbers, ascending"
-        grid = array(owner, "amounts", expected, amounts)
-        if grid.ndim != 1 or grid.size < 2 or not np.isfinite(grid).all():
-            reject(owner, "amounts", expected, amounts)
-        if (np.diff(grid) <= 0).any():
-            reject(owner, "amounts", expected, amounts)
-        low = number(owner, "context_range", context_range[0])
-        high = number(owner, "context_range", context_range[1], above=low)
-        self.amounts: Floats = grid
-        self.context_range = (low, high)
-        self.feedback = choice(owner, "feedback", feedback, FEEDBACK)
-        self.payoff = choice(owner, "payoff", payoff, PAYOFFS)
-        self.ties = choice(owner, "ties", ties, ("win", "lose"))
-        self.class_limit = integer(owner, "class_limit", class_limit, at_least=1)
-        self.probing = number(owner, "probing", probing, at_least=0, at_most=10)
-        self._levels = Levels(owner, classes, self.class_limit)
-        cuts = np.linspace(low, high, (1 << DEPTH) + 1)[1:-1]
-        self._rules = law_rules(
-            grid, cuts, feedback, payoff, len(self._levels.features), probing=self.probing
-        )
-        slots = self.class_limit if classes else 0
-        self._state = empty_state(self._rules, slots, slots)
-        self._scratch = scratch_for(self._rules, self._state.weights.size)
-        self._generator = stream(seed, "law")
-
-    @property
-    def rounds(self) -> int:
-        """How many outcomes were learned from."""
-        return int(self._state.rounds[0])
-
-    @property
-    def classes(self) -> tuple[str, ...]:
-        """The names of the features."""
-        return self._levels.features
-
-    @property
-    def state(self) -> LawState:
-        """The arrays of the law; they change as it learns."""
-        return self._state
-
-    def cells(self, numbers: npt.ArrayLike) -> Integers:
-        """Return the number of the lowest amount that reaches each number; K if none does."""
-        side: Any = "left" if self.ties == "win" else "right"
-        found: Integers = np.searchsorted(self.amounts, np.asarray(numbers, dtype=float), side)
-        return found
 
     def decide(
         self,
@@ -219,7 +146,9 @@ class OutcomeLaw:
             return self.amounts.size - 1
         return max(int(np.searchsorted(self.amounts, worth, "right")) - 1, 0)
 
-    def learn(self, made: Choice, *, reached: bool, number: float | None = None) -> None:
+    def learn(
+        self, made: Choice, *, reached: bool, number: float | None = None, tried: bool = True
+    ) -> None:
         """Learn from the outcome of a choice; in any order, once each.
 
         Args:
@@ -227,10 +156,12 @@ class OutcomeLaw:
             reached: Whether the amount reached the number.
             number: The number, where the law's feedback says that it is shown; not looked at
                 elsewhere.
+            tried: Whether the amount was the law's own choice.
 
         Raises:
             InvalidLossesError: The number is missing or contradicts `reached`.
         """
+        amount = made.index if tried else -1
         told = self.feedback == "always" or (
             self.feedback != "won-lost" and bool(reached) == (self.feedback == "after-win")
         )
@@ -239,7 +170,7 @@ class OutcomeLaw:
                 made.context,
                 "at-most" if reached else "above",
                 made.index,
-                amount=made.index,
+                amount=amount,
                 labels=made.classes,
             )
             return
@@ -251,7 +182,7 @@ class OutcomeLaw:
                 f"An amount of {made.amount:.15g} and a number of {number:.15g} contradict "
                 f"reached={reached}. Nothing was learned."
             )
-        self.observe(made.context, "told", cell, amount=made.index, labels=made.classes)
+        self.observe(made.context, "told", cell, amount=amount, labels=made.classes)
 
     def observe(
         self,
@@ -402,81 +333,6 @@ class OutcomeLaw:
             recent_weight=float(1 - weights[::memories].sum()),
         )
 
-    def merge(self, other: OutcomeLaw) -> None:
-        """Add what another law has learned: all counts add up exactly.
-
-        Discounted counts are added as they stand now. Laws are computed anew from the counts.
-
-        Raises:
-            InvalidParameterError: The other law has another grid, range, feedback or features.
-        """
-        if self._form() != other._form():
-            reject("merge", "other", "a law of the same form; see `moved`", other)
-        matched = self._levels.matched(other._levels)
-        add_counts(self._rules, self._state, other._state, matched, self._features())
-
-    def moved(self, amounts: npt.ArrayLike, context_range: tuple[float, float]) -> OutcomeLaw:
-        """Return a law on another grid or range that has learned the same, as far as it can.
-
-        Outcomes go to the nearest amount for which they still hold, bands of contexts to that of
-        their middle. Classes keep what they have learned at all contexts together.
-        """
-        made = OutcomeLaw(
-            amounts,
-            context_range,
-            classes=self.classes,
-            feedback=self.feedback,
-            payoff=self.payoff,
-            ties=self.ties,
-            class_limit=self.class_limit,
-            probing=self.probing,
-        )
-        made._levels = self._levels.copy()
-        move(self._rules, self._state, self.context_range, made._rules, made._state)
-        compute_all(made._rules, made._state, made._features())
-        return made
-
-    def settings(self) -> dict[str, Any]:
-        """Return all that `restore` needs besides the arrays, in a form that JSON can hold."""
-        return {
-            "amounts": self.amounts.tolist(),
-            "context_range": list(self.context_range),
-            "classes": list(self.classes),
-            "feedback": self.feedback,
-            "payoff": self.payoff,
-            "ties": self.ties,
-            "class_limit": self.class_limit,
-            "probing": self.probing,
-            "levels": self._levels.entries(),
-            "generator": self._generator.bit_generator.state,
-        }
-
-    def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Return copies of the arrays of the law, by name."""
-        return copied(self._state)._asdict()
-
-    @classmethod
-    def restore(
-        cls, settings: Mapping[str, Any], arrays: Mapping[str, npt.ArrayLike]
-    ) -> OutcomeLaw:
-        """Return the law that `settings()` and `arrays()` were taken from.
-
-        Raises:
-            CheckpointError: The arrays do not fit the settings or hold impossible numbers.
-        """
-        given = dict(settings)
-        levels, generator = given.pop("levels"), given.pop("generator")
-        low, high = given.pop("context_range")
-        law = cls(given.pop("amounts"), (low, high), **given)
-        law._levels.restore(levels)
-        law._state = state_from(law._state, arrays)
-        law._generator.bit_generator.state = generator
-        return law
-
-    def slot_table(self, columns: Mapping[str, npt.ArrayLike], count: int) -> Integers:
-        """Return the numbers of the classes of many rounds; new levels are given theirs."""
-        return self._levels.table(columns, count)
-
     def guarded(
         self,
         guard: GuardState,
@@ -505,25 +361,36 @@ class OutcomeLaw:
         )
         return out
 
-    def _at(
-        self, owner: str, context: object, classes: Mapping[str, object]
-    ) -> tuple[float, tuple[Label, ...]]:
-        at = number(owner, "context", context, error=InvalidContextError)
-        low, high = self.context_range
-        return min(max(at, low), high), self._levels.labels(owner, classes)
-
-    def _features(self) -> Integers:
-        count = len(self.classes)
-        found = [count if f == JOINT else f for f, _ in self._levels.entries()]
-        return np.array(found + [0] * (self.class_limit - len(found)), dtype=np.int64)
-
-    def _form(self) -> tuple[object, ...]:
-        return (
-            self.amounts.tolist(),
-            self.context_range,
-            self.classes,
-            self.feedback,
-            self.payoff,
-            self.ties,
-            self.class_limit,
+    def guarded_choice(
+        self,
+        guard: GuardState,
+        context: float,
+        worth: float | None,
+        first: int,
+        classes: Mapping[str, Label],
+    ) -> tuple[int, int]:
+        """Return the amount to play under a guard, and the law's own; see `GuardedLaw`."""
+        at, labels = self._at("decide", context, classes)
+        value = at if worth is None else number("decide", "worth", worth, error=InvalidContextError)
+        last = self.highest(value)
+        if not 0 <= first <= last:
+            reject("decide", "first", "an amount up to the worth", first, error=InvalidContextError)
+        return guarded_decide(
+            self._rules,
+            self._state,
+            self._scratch,
+            guard,
+            self.context_range[1],
+            at,
+            self._levels.slots(labels),
+            value,
+            first,
+            last,
+            self._generator.random(5),
         )
+
+    def settle_guard(
+        self, guard: GuardState, worth: float, bid: int, played: int, cell: int
+    ) -> None:
+        """Weigh the experts of a guard by an outcome."""
+        guarded_learn(self._rules, guard, worth, self.context_range[1], bid, played, cell)

@@ -160,3 +160,37 @@ def guarded_play(
         # The law tries untried amounts itself: the learner's bids do not count as its tries.
         tried = amount if amount == bid else -1
         absorb(rules, state, scratch, band, slots[i], kind, index, tried)
+
+
+@compiled
+def guarded_decide(
+    rules: LawRules,
+    state: LawState,
+    scratch: Scratch,
+    guard: GuardState,
+    top: float,
+    context: float,
+    slots: Integers,
+    worth: float,
+    first: int,
+    last: int,
+    uniforms: Floats,
+) -> tuple[int, int]:
+    """Return the amount to play and the law's. Of the guard, only `chances` and `seen` change.
+
+    uniforms: (5,).
+    """
+    band = read_law(rules, state, scratch, context, slots)
+    bid = choose(rules, state, scratch, band, worth, 0.0, first, last, uniforms)
+    learner_chances(rules, guard, worth, top, last)
+    weight = law_weight(guard)
+    set_seen(rules, guard, weight, bid)
+    return max(draw(guard, weight, bid, last, uniforms[3], uniforms[4]), first), bid
+
+
+@compiled
+def guarded_learn(
+    rules: LawRules, guard: GuardState, worth: float, top: float, bid: int, played: int, cell: int
+) -> None:
+    """Weigh the experts by an outcome; `chances` and `seen` are as they were when deciding."""
+    settle(rules, guard, worth, top, bid, played, cell)
