@@ -102,7 +102,7 @@ class Reference:
         for w, f, s in zip(self.weights, chances, spreads, strict=True):
             F, V = F + w * f, V + w * s
         radius, angle = math.sqrt(-2 * math.log(1 - u[0])), 2 * math.pi * u[1]
-        z = {"always": 0.0, "won-lost": 1.0}.get(self.feedback, 0.5) * radius * math.cos(angle)
+        z = {"always": 0.0, "after-loss": 0.5}.get(self.feedback, 1.0) * radius * math.cos(angle)
         z = z if self.odds else max(z, 0.0)
         last = max(int(np.searchsorted(self.a, value, "right")) - 1, 0)
         best, most = 0, -math.inf

@@ -46,7 +46,7 @@ RECENT_DEPTH = 5
 HALF_LIVES = (math.inf, 2.0**14, 2.0**12)
 LONG_HALF_LIVES = (math.inf, 2.0**15)  # where only reached or not is seen, which says less
 SHARE = 1e-4
-OPTIMISM = {"after-loss": 0.5, "after-win": 0.5, "always": 0.0, "won-lost": 1.0}
+OPTIMISM = {"after-loss": 0.5, "after-win": 1.0, "always": 0.0, "won-lost": 1.0}
 
 
 def law_rules(
