@@ -45,6 +45,7 @@ def test_dependence_is_found(feedback: str) -> None:
 
 def test_words() -> None:
     assert "sound here" in str(Diagnosis(0.0, 0.0, 1_000))
+    assert "%" not in str(Diagnosis(50.0, math.nan, 1_000))
     assert "hardly matters" in str(Diagnosis(50.0, 0.001, 1_000))
     assert "5 % more" in str(Diagnosis(math.log(1e6), 0.05, 1_000))
 
@@ -114,3 +115,16 @@ def test_guarded_rounds_one_by_one_are_the_same(feedback: str) -> None:
     assert again.law_weight == single.law_weight
     with pytest.raises(CheckpointError):
         again.restore({})
+
+
+def test_the_gain_counts_classes() -> None:
+    generator = np.random.default_rng(0)
+    law = OutcomeLaw(GRID, (0, 1), classes=["site"], feedback="always")
+    test = IndependenceTest(law)
+    site = generator.integers(0, 2, 4_000)
+    values, prices = generator.random(4_000), 0.4 * site + 0.2 * generator.random(4_000)
+    law.warm_up(values, prices, classes={"site": site})
+    labels = [(int(level),) for level in site]
+    test.learn_all(values, np.zeros(4_000, dtype=int), law.cells(prices), labels)
+    assert not test.diagnosis().depends  # on the context, which it does not
+    assert test.diagnosis().gain > 0.05

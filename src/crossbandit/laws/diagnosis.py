@@ -15,9 +15,12 @@ from crossbandit.laws.outcome_law import OUTCOMES
 from crossbandit.validation import reject
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy.typing as npt
 
     from crossbandit.kernels.rounds import Integers
+    from crossbandit.laws.levels import Label
     from crossbandit.laws.outcome_law import Choice, OutcomeLaw
 
 _SAMPLE = 256
@@ -32,8 +35,8 @@ class Diagnosis:
     Attributes:
         log_evidence: The logarithm of the evidence that the number goes with the context. The
             probability that it ever exceeds log(100) without reason is about 1 %.
-        gain: An estimate of how much more is earned by the law at each context than by the law of
-            all rounds; 0.05 is 5 %.
+        gain: An estimate of how much more is earned by the law at each context and its classes
+            than by the law of all rounds; 0.05 is 5 %. NaN where it is not known.
         rounds: How many outcomes were looked at.
     """
 
@@ -52,6 +55,8 @@ class Diagnosis:
                 f"In {self.rounds:,} rounds nothing shows that outcomes go with the context: "
                 "learning across contexts is sound here."
             )
+        if math.isnan(self.gain):
+            return f"Outcomes go with the context here ({self.rounds:,} rounds)."
         if self.gain < _WORTHWHILE:
             return (
                 f"Outcomes go with the context here ({self.rounds:,} rounds), but knowing it "
@@ -100,7 +105,7 @@ class IndependenceTest:
             risk=np.zeros(size),
         )
         self._rounds = 0
-        self._recent: list[float] = []
+        self._recent: list[tuple[float, tuple[Label, ...]]] = []
 
     def learn(self, made: Choice, *, reached: bool, number: float | None = None) -> None:
         """Take in what `OutcomeLaw.learn` is told."""
@@ -111,34 +116,51 @@ class IndependenceTest:
             reject("learn", "number", "a finite number", number, error=InvalidLossesError)
         kind = OUTCOMES["told" if told else "at-most" if reached else "above"]
         index = int(self._law.cells(float(number or 0.0))) if told else made.index
-        self.learn_all([made.context], np.array([kind]), np.array([index]))
+        self.learn_all([made.context], np.array([kind]), np.array([index]), [made.classes])
 
-    def learn_all(self, contexts: npt.ArrayLike, kinds: Integers, indices: Integers) -> None:
-        """Take in many outcomes: kinds 0 told, 1 at most, 2 above; cells or amounts by number."""
+    def learn_all(
+        self,
+        contexts: npt.ArrayLike,
+        kinds: Integers,
+        indices: Integers,
+        labels: Sequence[tuple[Label, ...]] | None = None,
+    ) -> None:
+        """Take in many outcomes.
+
+        Args:
+            contexts: A context per round.
+            kinds: What is known of each number: 0 its cell, 1 that an amount reaches it, 2 that
+                an amount does not.
+            indices: The cells or amounts, by number.
+            labels: The classes, in the order of the law's features; without them, rounds of a law
+                with classes say nothing about the gain.
+        """
         values = np.asarray(contexts, dtype=float)
         low, high = self._law.context_range
         bins = np.clip((values - low) / (high - low) * RANKS, 0, RANKS - 1).astype(np.int64)
         mirrored = self._law.feedback == "after-win"
         test_all(self._code, mirrored, self._state, bins, np.asarray(kinds), np.asarray(indices))
         self._rounds += values.size
-        self._recent = (self._recent + values[-_SAMPLE:].tolist())[-_SAMPLE:]
+        if labels is None and not self._law.classes:
+            labels = [()] * values.size
+        if labels is not None:
+            pairs = zip(values[-_SAMPLE:].tolist(), labels[-_SAMPLE:], strict=True)
+            self._recent = [*self._recent, *pairs][-_SAMPLE:]
 
     def diagnosis(self) -> Diagnosis:
         """Return what is known by now."""
         return Diagnosis(float(log_evidence(self._state)), self._gain(), self._rounds)
 
     def _gain(self) -> float:
-        """Compare the two best amounts at recent contexts, both under the law there."""
+        """Compare the two best amounts in recent rounds, both under the law there."""
         law = self._law
-        if law.classes or law.payoff != "first-price":
-            return math.nan if law.payoff != "first-price" else 0.0
+        if law.payoff != "first-price" or not self._recent:
+            return math.nan
         best, pooled = 0.0, 0.0
-        for context in self._recent:
-            view = law.law(context)
+        for context, labels in self._recent:
+            view = law.law(context, **dict(zip(law.classes, labels, strict=True)))
             margins = np.where(law.amounts <= context, context - law.amounts, 0.0)
+            usual = int((margins * view.pool).argmax())
             best += float((margins * view.chances).max())
-            pooled += float(
-                margins[(margins * view.pool).argmax()]
-                * view.chances[(margins * view.pool).argmax()]
-            )
+            pooled += float(margins[usual] * view.chances[usual])
         return best / pooled - 1.0 if pooled > 0 else 0.0
