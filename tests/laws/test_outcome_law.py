@@ -147,6 +147,17 @@ def test_one_by_one_and_all_at_once_are_the_same_to_the_bit(feedback: str) -> No
         np.testing.assert_array_equal(mine, theirs)
 
 
+def test_a_context_beyond_the_range_has_the_law_of_its_end_and_its_own_worth() -> None:
+    values, prices = auctions(1_000)
+    whole, single = made(), made()
+    values = 1.5 * values
+    played = whole.play(values, prices)
+    for value, price, bid in zip(values, prices, played, strict=True):
+        choice = single.decide(value)
+        assert choice.index == bid
+        single.learn(choice, reached=bool(choice.amount >= price), number=price)
+
+
 def test_deciding_changes_nothing() -> None:
     law = made(classes=["site"])
     values, prices = auctions(700)

@@ -126,7 +126,9 @@ class OutcomeLaw(LawBase):
                 left to choose from.
         """
         at, labels = self._at("decide", context, classes)
-        value = at if worth is None else number("decide", "worth", worth, error=InvalidContextError)
+        value = number(
+            "decide", "worth", context if worth is None else worth, error=InvalidContextError
+        )
         paid = number("decide", "cost", cost, error=InvalidContextError)
         if last is None:
             last = self.highest(value)
@@ -371,7 +373,9 @@ class OutcomeLaw(LawBase):
     ) -> tuple[int, int]:
         """Return the amount to play under a guard, and the law's own; see `GuardedLaw`."""
         at, labels = self._at("decide", context, classes)
-        value = at if worth is None else number("decide", "worth", worth, error=InvalidContextError)
+        value = number(
+            "decide", "worth", context if worth is None else worth, error=InvalidContextError
+        )
         last = self.highest(value)
         if not 0 <= first <= last:
             reject("decide", "first", "an amount up to the worth", first, error=InvalidContextError)
