@@ -404,3 +404,14 @@ def test_a_view_speaks_and_draws() -> None:
     view = law.law(0.7)
     assert "comes from all rounds" in str(view)
     assert len(view.plot().lines) == 2
+
+
+def test_discounted_counts_stay_finite_in_long_runs() -> None:
+    values, prices = auctions(230_000)
+    law = made()
+    law.play(values, prices)
+    # A scale of 2**(rounds / half-life) is brought back to 1 when it has passed 1e15.
+    assert law.state.scale[2] < 2.0 ** (230_000 / 2**12) / 1e15
+    recent = law.state.visits[511 + 63] / law.state.scale[2]
+    np.testing.assert_allclose(recent, 1 / (1 - 2.0 ** (-1 / 2**12)), rtol=1e-6)
+    assert np.isfinite(law.state.law).all()
