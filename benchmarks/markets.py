@@ -1,0 +1,218 @@
+"""Bidding by a law of prices: every bar, in one run. `python -m benchmarks.markets`.
+
+A ratio is of what was earned, summed over the seeds. Hindsight by bands is one bid for each of 25
+bands of values; hindsight by class is the best bid at each value by the prices of its class.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from benchmarks.markets_rivals import adaptive, bands, cells_of, pooled, responses, surplus
+from benchmarks.markets_worlds import (
+    AUCTIONS,
+    BIDS,
+    OWN,
+    World,
+    alternating,
+    irrelevant_classes,
+    log_normal,
+    narrow,
+    shifted_classes,
+    switching,
+    trap,
+)
+from benchmarks.measure import Result
+from crossbandit.laws import GuardedLaw, OutcomeLaw
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+SEEDS = range(3)
+NAMES = ("site", "device")
+DEPENDENT: dict[str, Callable[[int], World]] = {
+    "correlation 0.25": lambda seed: log_normal(0.25, seed),
+    "correlation 0.6": lambda seed: log_normal(0.6, seed),
+    "correlation 0.9": lambda seed: log_normal(0.9, seed),
+    "drift, correlation 0.6": lambda seed: log_normal(0.6, seed, drift=0.5),
+}
+
+
+def earned(
+    world: World, feedback: str = "after-loss", seed: int = 0, *, guarded: bool = False
+) -> float:
+    """Return what a law earns on a log."""
+    classes = (
+        {}
+        if world.classes is None
+        else {NAMES[i]: world.classes[:, i] for i in range(world.classes.shape[1])}
+    )
+    law = OutcomeLaw(BIDS, (0, 1), classes=tuple(classes), feedback=feedback, seed=seed)
+    player = GuardedLaw(law) if guarded else law
+    return surplus(world, player.play(world.values, world.prices, classes=classes))
+
+
+def ratio(
+    worlds: Callable[[int], World],
+    ours: Callable[[World, int], float],
+    theirs: Callable[[World, int], float],
+) -> float:
+    """Return what we earn over what they earn, on all seeds together."""
+    pairs = [(ours(world, s), theirs(world, s)) for s, world in enumerate(map(worlds, SEEDS))]
+    return sum(mine for mine, _ in pairs) / sum(other for _, other in pairs)
+
+
+def _law(world: World, seed: int) -> float:
+    return earned(world, seed=seed)
+
+
+def _better(world: World, seed: int) -> float:
+    return max(adaptive(world, seed=seed), pooled(world))
+
+
+def _hindsight(world: World, _: int) -> float:
+    return bands(world)
+
+
+def _by_class(world: World, _: int) -> float:
+    return responses(world, None if world.classes is None else world.classes[:, 0])
+
+
+def results() -> Iterator[Result]:
+    """Measure every claim about laws."""
+    yield from _independent()
+    yield from _dependent()
+    yield from _orders()
+    yield from _classes()
+    yield from _adversaries()
+    yield from _cost()
+    yield from _own()
+
+
+def _independent() -> Iterator[Result]:
+    worlds: dict[str, Callable[[int], World]] = {
+        "correlation 0": lambda seed: log_normal(0.0, seed),
+        "narrow": narrow,
+        "irrelevant classes": lambda seed: irrelevant_classes(seed=seed),
+    }
+    for name, world in worlds.items():
+        value = ratio(world, _law, _better)
+        yield _bar(f"{name}: against the better of adaptive and pooled", value, 0.997)
+
+
+def _dependent() -> Iterator[Result]:
+    for feedback, bar in (("after-loss", 0.99), ("always", 0.995), ("won-lost", 0.93)):
+        for name, world in DEPENDENT.items():
+
+            def ours(log: World, seed: int, feedback: str = feedback) -> float:
+                return earned(log, feedback, seed)
+
+            value = ratio(world, ours, _hindsight)
+            yield _bar(f"{name}, told {feedback}: against hindsight by bands", value, bar)
+    yield _bar("trap: against hindsight by bands", ratio(trap, _law, _hindsight), 0.97)
+
+
+def _orders() -> Iterator[Result]:
+    """Compare the same auctions in order of time, shuffled and reversed.
+
+    With drift, who follows it may earn more in order than the shuffled log has to give.
+    """
+    for drift in (0.0, 0.5):
+        world = log_normal(0.6, 0, drift=drift)
+        forward = np.arange(AUCTIONS)
+        shuffled = np.random.default_rng(1).permutation(AUCTIONS)
+        got = [earned(world.taken(order)) for order in (forward, shuffled, forward[::-1])]
+        name = f"correlation 0.6, drift {drift:g}: in order, shuffled, reversed: spread"
+        yield Result(name, 100 * (max(got) / min(got) - 1.0), 1.0, "%")
+
+
+def _classes() -> Iterator[Result]:
+    for levels, bar in ((24, 0.99), (500, 0.93)):
+
+        def world(seed: int, levels: int = levels) -> World:
+            return shifted_classes(levels, seed=seed)
+
+        value = ratio(world, _law, _by_class)
+        yield _bar(f"{levels} classes: against hindsight by class", value, bar)
+
+        def pool(log: World, seed: int) -> float:
+            return earned(log._replace(classes=None), seed=seed)
+
+        yield _bar(f"{levels} classes: against the pool", ratio(world, _law, pool), 1.0)
+
+
+def _adversaries() -> Iterator[Result]:
+    worlds: dict[str, Callable[[int], World]] = {
+        "12 phases": switching,
+        "40 phases": lambda seed: switching(seed, phases=40),
+        "turns of 500": alternating,
+        "turns of 100": lambda seed: alternating(seed, length=100),
+    }
+
+    def guarded(world: World, seed: int) -> float:
+        return earned(world, seed=seed, guarded=True)
+
+    def rival(world: World, seed: int) -> float:
+        return adaptive(world, seed=seed)
+
+    for name, world in worlds.items():
+        yield _bar(f"switching, {name}: against adaptive", ratio(world, _law, rival), 0.99)
+        value = ratio(world, guarded, rival)
+        yield _bar(f"switching, {name}, guarded: against adaptive", value, 0.99)
+    quiet = {"correlation 0": lambda seed: log_normal(0.0, seed), **DEPENDENT, "trap": trap}
+    for name, world in quiet.items():
+        value = ratio(world, guarded, _law)
+        yield _bar(f"the guard where it is not needed, {name}: against the law", value, 0.997)
+
+
+def _cost() -> Iterator[Result]:
+    world = log_normal(0.6)
+    cells = cells_of(world.prices)
+    for feedback in ("after-loss", "won-lost"):
+        best = np.inf
+        for _ in range(3):
+            law = OutcomeLaw(BIDS, (0, 1), feedback=feedback)
+            began = time.process_time()
+            law.play(world.values, world.prices, cells=cells)
+            best = min(best, time.process_time() - began)
+        name = f"compiled cost of an auction, 100 bids, told {feedback}"
+        yield Result(name, 1e6 * best / AUCTIONS, 5.0, "microseconds")
+    law = OutcomeLaw(BIDS, (0, 1))
+    yield Result("memory of a law", sum(part.nbytes for part in law.state) / 2**20, 4, "MiB")
+
+
+def _own() -> Iterator[Result]:
+    """Look at other shapes and lengths: nothing may be lost against the adaptive learner."""
+    for auctions in (5_000, 100_000):
+        for name, world in OWN.items():
+
+            def made(
+                seed: int, world: Callable[[int, int], World] = world, auctions: int = auctions
+            ) -> World:
+                return world(seed, auctions)
+
+            def rival(log: World, seed: int) -> float:
+                return adaptive(log, seed=seed)
+
+            value = ratio(made, _law, rival)
+            yield _bar(f"own: {name}, {auctions:,} auctions: against adaptive", value, 0.99)
+
+
+def _bar(name: str, value: float, bar: float) -> Result:
+    return Result(name, value, bar, "times", at_least=True)
+
+
+def main() -> None:
+    """Print every row as it is measured."""
+    for result in results():
+        sign = ">=" if result.at_least else "<="
+        verdict = "met" if result.met else "MISSED"
+        numbers = f"{result.value:8.4f} {result.unit:12s} {sign} {result.bar:<6g} {verdict}"
+        print(f"{result.name:75s} {numbers}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,145 @@
+"""Other ways to bid, as strong as a good engineer would make them, and what hindsight earns."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from benchmarks.markets_worlds import BIDS, World
+from crossbandit.applications.first_price import usual_algorithm
+from crossbandit.environments.auctions import AuctionRules
+from crossbandit.kernels.compilation import compiled
+from crossbandit.problem import Problem
+from crossbandit.replay.log import Auctions
+from crossbandit.replay.strategies import Playing, chunk_of
+
+if TYPE_CHECKING:
+    from crossbandit.kernels.rounds import Floats, Integers
+
+BANDS = 25
+_CHUNK = 20_000
+
+
+def cells_of(prices: Floats) -> Integers:
+    """Return the lowest bid that wins against each price; the number of bids if none does."""
+    rivals = np.where(prices > 0, prices, -np.inf)
+    cells: Integers = np.searchsorted(BIDS, rivals, side="left")
+    return cells
+
+
+def surplus(world: World, bids: Integers) -> float:
+    """Return what bids (by number, -1 for none) earn on a log."""
+    won = (cells_of(world.prices) <= bids) & (bids >= 0)
+    return float(np.where(won, world.values - BIDS[np.maximum(bids, 0)], 0.0).sum())
+
+
+def adaptive(world: World, feedback: str = "after-loss", seed: int = 0) -> float:
+    """Return what the adaptive cross-learner earns."""
+    rules = AuctionRules(bids=BIDS, highest_value=1.0)
+    problem = Problem(rules.graph(feedback), features=2)
+    strategy = Playing("adaptive", usual_algorithm(feedback), problem, rules, seed)
+    total = 0.0
+    for start in range(0, world.values.size, _CHUNK):
+        part = slice(start, start + _CHUNK)
+        values, prices = world.values[part], world.prices[part]
+        bids = strategy.bids(chunk_of(Auctions(values, prices), rules, problem))
+        total += float(np.sum(rules.surplus(values=values, bids=bids, prices=prices)))
+    return total
+
+
+def pooled(world: World) -> float:
+    """Return what the best response to the pooled product-limit law earns, told after a loss."""
+    out = np.empty(world.values.size, dtype=np.int64)
+    size = BIDS.size
+    _pooled(world.values, cells_of(world.prices), BIDS, np.zeros((3, size + 1)), out)
+    return surplus(world, out)
+
+
+@compiled
+def _pooled(  # noqa: C901
+    values: Floats, cells: Integers, bids: Floats, counts: Floats, out: Integers
+) -> None:
+    """Bid the best response to all that was seen; flat below the lowest bid that was made.
+
+    counts: (3, K + 1): told by cell, hidden by bid, chances. It begins with half the value.
+    """
+    size = bids.size
+    told, hidden, chances = counts[0], counts[1], counts[2]
+    lowest = size
+    for i in range(values.size):
+        best, most = 0, -1.0
+        if i < 20:
+            while best + 1 < size and bids[best + 1] <= 0.5 * values[i]:
+                best += 1
+        else:
+            for k in range(size):
+                if bids[k] > values[i]:
+                    break
+                chance = chances[k] if k >= lowest else 0.0
+                if (values[i] - bids[k]) * chance > most:
+                    most = (values[i] - bids[k]) * chance
+                    best = k
+        out[i] = best
+        lowest = min(lowest, best)
+        if cells[i] <= best:
+            hidden[best] += 1.0
+        else:
+            told[cells[i]] += 1.0
+        if i < 2000 or i % 32 == 0:
+            at_risk = i + 1.0
+            chance = 1.0
+            for j in range(size, 0, -1):
+                at_risk -= hidden[j]
+                if at_risk > 0.0:
+                    chance *= max(0.0, 1.0 - told[j] / at_risk)
+                chances[j - 1] = chance
+                at_risk -= told[j]
+
+
+def bands(world: World, groups: Integers | None = None) -> float:
+    """Return what the best bid for each of 25 bands of values earns, in hindsight.
+
+    With `groups`, for each band in each group.
+    """
+    band = np.minimum((world.values * BANDS).astype(np.int64), BANDS - 1)
+    if groups is not None:
+        band = band + BANDS * groups
+    return _best(world, band)
+
+
+def _best(world: World, group: Integers) -> float:
+    count, size = int(group.max()) + 1, BIDS.size
+    places = group * (size + 1) + cells_of(world.prices)
+    wins = np.bincount(places, minlength=count * (size + 1)).reshape(count, -1).cumsum(axis=1)
+    worth = np.bincount(places, world.values, count * (size + 1)).reshape(count, -1).cumsum(axis=1)
+    best = (worth[:, :-1] - BIDS * wins[:, :-1]).argmax(axis=1)
+    amounts = np.minimum(BIDS[best][group], world.values)
+    won = np.where(world.prices > 0, world.prices, -np.inf) <= amounts
+    return float(np.where(won, world.values - amounts, 0.0).sum())
+
+
+def responses(world: World, groups: Integers | None = None) -> float:
+    """Return what the best bid at each value earns, by all prices or those of its group."""
+    group = np.zeros(world.values.size, dtype=np.int64) if groups is None else groups
+    size = BIDS.size
+    places = group * (size + 1) + cells_of(world.prices)
+    counts = np.bincount(places, minlength=(int(group.max()) + 1) * (size + 1))
+    wins = counts.reshape(-1, size + 1).cumsum(axis=1)[:, :-1]
+    total = 0.0
+    for start in range(0, world.values.size, _CHUNK):
+        part = slice(start, start + _CHUNK)
+        values = world.values[part]
+        earned = (values[:, None] - BIDS) * wins[group[part]]
+        bids = np.where(values[:, None] >= BIDS, earned, -1.0).argmax(axis=1)
+        total += surplus(world.taken(np.arange(part.start, part.start + values.size)), bids)
+    return total
+
+
+def shading(world: World) -> float:
+    """Return what the best of some fixed fractions of the value earns."""
+    prices = np.where(world.prices > 0, world.prices, -np.inf)
+    return max(
+        float(np.where(prices <= f * world.values, (1 - f) * world.values, 0.0).sum())
+        for f in np.arange(0.1, 1.0, 0.1)
+    )

@@ -1,0 +1,1 @@
+"""Compiled steps of `crossbandit.laws`: arrays in, arrays out, no validation."""

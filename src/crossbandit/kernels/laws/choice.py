@@ -1,0 +1,232 @@
+"""Choosing an amount: the best under an optimistic law, or one that shows more."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from crossbandit.kernels.compilation import compiled, inlined
+from crossbandit.kernels.laws.reading import band_of, find_rows, mixed_law, node_of
+from crossbandit.kernels.laws.state import (
+    AFTER_LOSS,
+    ALWAYS,
+    FIRST_PRICE,
+    NEWSVENDOR,
+    POSTED_PRICE,
+    WON_LOST,
+)
+
+if TYPE_CHECKING:
+    from crossbandit.kernels.laws.state import LawRules, LawState, Scratch
+    from crossbandit.kernels.rounds import Floats, Integers
+
+_SCATTER = 0.25  # of an amount, relative to the best, where nothing was seen
+_FAR = 0.5  # of the best amount: lower ones are worth a try
+_CLEARLY = 1.2  # how much more they have to seem to earn, to be tried on
+_ENOUGH = 128.0  # rounds with the lowest amount, after which no more are needed
+_WORTHWHILE = 0.5  # by how much more they have to be able to earn
+
+
+@inlined
+def payoff_of(
+    rules: LawRules, k: int, chance: float, sold: float, worth: float, cost: float
+) -> float:
+    """Return what amount k earns on average if it reaches the number with `chance`.
+
+    sold: with NEWSVENDOR, the mean of the smaller of the number and the amount.
+    """
+    earned: float = worth * sold - cost * rules.amounts[k]
+    if rules.payoff == FIRST_PRICE:
+        earned = (worth - rules.amounts[k]) * chance
+    if rules.payoff == POSTED_PRICE:
+        earned = (rules.amounts[k] - cost) * (1.0 - chance)
+    return earned
+
+
+@inlined
+def best_amount(
+    rules: LawRules,
+    chances: Floats,
+    spreads: Floats,
+    noise: float,
+    worth: float,
+    cost: float,
+    first: int,
+    last: int,
+) -> int:
+    """Return the amount from `first` to `last` that earns most; the lowest of equals.
+
+    chances, spreads: (K,), in risk order. noise: by how many standard deviations the law is moved
+    to the side where more is earned.
+    """
+    size = chances.size
+    # Being reached is good in a first-price auction, bad otherwise; mirrored, the chances are of
+    # the opposite.
+    sign = 1.0 if (rules.payoff == FIRST_PRICE) != rules.mirrored else -1.0
+    best, most = first, -math.inf
+    sold, before = rules.amounts[0], 0.0
+    start = 0 if rules.payoff == NEWSVENDOR else first
+    for k in range(start, last + 1):
+        column = size - 1 - k if rules.mirrored else k
+        chance = chances[column]
+        if noise != 0.0:
+            moved = sign * noise * math.sqrt(spreads[column])
+            if rules.feedback != WON_LOST:
+                moved /= 1.0 - chance + 1e-3
+            chance = chance / (chance + (1.0 - chance) * math.exp(-moved))
+        if rules.mirrored:
+            chance = 1.0 - chance
+        if k > start and rules.payoff == NEWSVENDOR:
+            sold += (rules.amounts[k] - rules.amounts[k - 1]) * (1.0 - before)
+        before = chance
+        earned = payoff_of(rules, k, chance, sold, worth, cost)
+        if k >= first and earned > most:
+            most = earned
+            best = k
+    return best
+
+
+@inlined
+def probe(
+    rules: LawRules,
+    state: LawState,
+    band: int,
+    best: int,
+    most: float,
+    worth: float,
+    first: int,
+    uniform: float,
+) -> int:
+    """Return `best`, or at times the lowest amount.
+
+    Where a broad band of contexts has hardly ever tried amounts below a half of the best one, what
+    is believed of them comes from other bands. If they could earn half as much again, the lowest
+    amount is tried at times, which tells the cell whatever it is.
+    """
+    amount = rules.amounts[best]
+    if 2.0 * _WORTHWHILE * (worth - amount) > amount:
+        return best
+    for depth in range(1, 3):
+        row = node_of(rules, band, depth)
+        if state.visits[row] <= 0.0 or uniform * math.sqrt(state.visits[row]) >= rules.probing:
+            continue
+        if state.untried[row] > best * _FAR or promising(rules, state.probed[row], worth, most):
+            return first
+    return best
+
+
+@inlined
+def promising(rules: LawRules, probed: Floats, worth: float, most: float) -> bool:
+    """Whether the rounds with the lowest amount leave room for one that earns more than `most`."""
+    total = 0.0
+    for j in range(probed.size):
+        total += probed[j]
+    if total >= _ENOUGH or total <= 0.0:
+        return False
+    reached = 0.0
+    for k in range(rules.amounts.size):
+        if rules.amounts[k] >= worth:
+            return False
+        reached += probed[k]
+        chance = reached / total
+        error = math.sqrt(chance * (1.0 - chance) / total)
+        if (worth - rules.amounts[k]) * (chance + error) > _CLEARLY * most:
+            return True
+    return False
+
+
+@inlined
+def scatter(
+    rules: LawRules, visits: float, best: int, first: int, last: int, uniforms: Floats
+) -> int:
+    """Return an amount near `best`, the nearer the more often the node was visited.
+
+    Where only reached or not is seen, the law's slope is known only if amounts vary. Near the best
+    amount that costs little. Without it, the slope would come from other contexts, which play
+    other amounts because they face other numbers.
+    """
+    normal = math.sqrt(-2.0 * math.log(1.0 - uniforms[0])) * math.sin(2.0 * math.pi * uniforms[1])
+    width = _SCATTER * rules.probing * (1.0 + visits) ** -0.25
+    near: int = math.floor(best + normal * width * (best + 1.0) + 0.5)
+    return min(max(near, first), last)
+
+
+@inlined
+def read_law(
+    rules: LawRules, state: LawState, scratch: Scratch, context: float, slots: Integers
+) -> int:
+    """Set the laws at a context in `scratch`, and return its band."""
+    band = band_of(rules, context)
+    find_rows(rules, state, band, slots, scratch.rows)
+    mixed_law(rules, state, scratch)
+    return band
+
+
+@compiled
+def decide(
+    rules: LawRules,
+    state: LawState,
+    scratch: Scratch,
+    context: float,
+    slots: Integers,
+    worth: float,
+    cost: float,
+    first: int,
+    last: int,
+    uniforms: Floats,
+) -> int:
+    """Return the amount to play. The state is not changed.
+
+    The context chooses the law; worth and cost are what the payoff is made of. slots: (features +
+    1,), the classes. uniforms: (3,), random numbers from [0, 1).
+    """
+    band = read_law(rules, state, scratch, context, slots)
+    return choose(rules, state, scratch, band, worth, cost, first, last, uniforms)
+
+
+@inlined
+def choose(
+    rules: LawRules,
+    state: LawState,
+    scratch: Scratch,
+    band: int,
+    worth: float,
+    cost: float,
+    first: int,
+    last: int,
+    uniforms: Floats,
+) -> int:
+    """Do what `decide` does, where `scratch` holds the laws at the context already."""
+    experts = state.weights.size
+    noise = 0.0
+    if rules.feedback != ALWAYS:
+        normal = math.sqrt(-2.0 * math.log(1.0 - uniforms[0])) * math.cos(
+            2.0 * math.pi * uniforms[1]
+        )
+        noise = rules.optimism * normal
+        if rules.feedback != WON_LOST:
+            noise = max(noise, 0.0)
+    best = best_amount(
+        rules,
+        scratch.chances[experts],
+        scratch.spreads[experts],
+        noise,
+        worth,
+        cost,
+        first,
+        last,
+    )
+    if rules.feedback == WON_LOST:
+        return scatter(rules, state.visits[scratch.rows[0, 0]], best, first, last, uniforms)
+    most = (worth - rules.amounts[best]) * scratch.chances[experts, best]
+    if rules.feedback == AFTER_LOSS and rules.payoff == FIRST_PRICE and rules.probing > 0.0:
+        return probe(rules, state, band, best, most, worth, first, uniforms[2])
+    return best
+
+
+@compiled
+def look(
+    rules: LawRules, state: LawState, scratch: Scratch, context: float, slots: Integers
+) -> None:
+    """Set the laws at a context in `scratch`; the last row mixes the experts."""
+    read_law(rules, state, scratch, context, slots)

@@ -1,0 +1,123 @@
+"""A test, valid at any time, of whether the number goes with the context."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+from crossbandit.kernels.compilation import compiled, inlined
+from crossbandit.kernels.laws.state import ABOVE, TOLD, WON_LOST
+
+if TYPE_CHECKING:
+    from crossbandit.kernels.rounds import Floats, Integers
+
+RANKS = 256  # bins of contexts, of which ranks are counted
+_MEMORY = 200.0  # rounds over which the usual context of those at risk is averaged
+_PRIOR = 10.0
+
+
+class TestState(NamedTuple):
+    """What the test has seen. Columns are in risk order (see `state.py`)."""
+
+    told: Floats  # (K + 1,)
+    hidden: Floats  # (K + 1,)
+    usual: Floats  # (2, K + 1): means of the two functions of the context's rank
+    counts: Floats  # (K + 1,): rounds at risk
+    ranks: Floats  # (RANKS,): contexts by bin
+    sums: Floats  # (4,): of deviations
+    variances: Floats  # (4,)
+    risk: Floats  # (K + 1,), scratch
+
+
+@compiled
+def test_all(
+    feedback: int,
+    mirrored: bool,  # noqa: FBT001
+    state: TestState,
+    bins: Integers,
+    kinds: Integers,
+    indices: Integers,
+) -> None:
+    """Take in n outcomes: bins of contexts, kinds of outcomes, cells or amounts; all (n,)."""
+    size = state.told.size - 1
+    for i in range(bins.size):
+        column = indices[i]
+        if mirrored:
+            column = size - column if kinds[i] == TOLD else size - 1 - column
+        below, total = 0.0, 0.0
+        for r in range(bins[i]):
+            below += state.ranks[r]
+        for r in range(RANKS):
+            total += state.ranks[r]
+        rank = (below + 0.5 * state.ranks[bins[i]] + 0.5) / (total + 1.0) - 0.5
+        state.ranks[bins[i]] += 1.0
+        if feedback == WON_LOST:
+            plays = state.told[column] + state.hidden[column]
+            chance = (state.told[column] + 0.5) / (plays + 1.0)
+            hit = 0.0 if kinds[i] == ABOVE else 1.0
+            _add(state, column, hit, chance, chance, rank)
+            if hit > 0.0:
+                state.told[column] += 1.0
+            else:
+                state.hidden[column] += 1.0
+            continue
+        _hazards(state)
+        lowest = column if kinds[i] == TOLD else column + 1
+        chance = 1.0
+        for j in range(size, max(lowest, 1) - 1, -1):
+            hazard = (state.told[j] + 1.0 / (j + 1.0)) / (state.risk[j] + 1.0)
+            hit = 1.0 if kinds[i] == TOLD and j == column else 0.0
+            _add(state, j, hit, hazard, chance, rank)
+            chance *= 1.0 - hazard
+        if kinds[i] == TOLD:
+            state.told[column] += 1.0
+        else:
+            state.hidden[column] += 1.0
+
+
+@inlined
+def _hazards(state: TestState) -> None:
+    total = 0.0
+    for j in range(state.told.size):
+        total += state.told[j] + state.hidden[j]
+    for j in range(state.told.size - 1, 0, -1):
+        total -= state.hidden[j]
+        state.risk[j] = total
+        total -= state.told[j]
+
+
+@inlined
+def _add(
+    state: TestState, column: int, hit: float, hazard: float, chance: float, rank: float
+) -> None:
+    """Add one comparison of what happened with what was expected, for four directions."""
+    state.counts[column] += 1.0
+    rate = 1.0 / min(state.counts[column], _MEMORY)
+    for f in range(2):
+        feature = rank if f == 0 else 6.0 * rank * rank - 0.5
+        gap = feature - state.usual[f, column]
+        if state.counts[column] > 1.0:
+            for g in range(2):
+                weight = gap if g == 0 else gap * (2.0 * chance - 1.0)
+                state.sums[2 * f + g] += (hit - hazard) * weight
+                state.variances[2 * f + g] += hazard * (1.0 - hazard) * weight * weight
+        state.usual[f, column] += rate * gap
+
+
+@compiled
+def log_evidence(state: TestState) -> float:
+    """Return the logarithm of the evidence against independence."""
+    highest = -math.inf
+    for i in range(4):
+        highest = max(highest, _log_part(state, i))
+    total = 0.0
+    for i in range(4):
+        total += math.exp(_log_part(state, i) - highest)
+    return highest + math.log(total / 4.0)
+
+
+@inlined
+def _log_part(state: TestState, i: int) -> float:
+    scale = state.variances[i] + _PRIOR
+    part: float = 0.5 * math.log(_PRIOR / scale) + state.sums[i] * state.sums[i] / (2.0 * scale)
+    return part

@@ -1,0 +1,284 @@
+"""Learning from an outcome: counts, the laws of the nodes they belong to, weights of experts."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from crossbandit.kernels.compilation import compiled, inlined
+from crossbandit.kernels.laws.choice import read_law
+from crossbandit.kernels.laws.reading import first_row, likelihood, node_of
+from crossbandit.kernels.laws.shrinkage import shrink_hazards, shrink_odds
+from crossbandit.kernels.laws.state import (
+    ABOVE,
+    AT_MOST,
+    BROAD,
+    FRESH,
+    LEVELS,
+    MATURE,
+    SPLIT,
+    TOLD,
+    TRIED,
+    WON_LOST,
+)
+
+if TYPE_CHECKING:
+    from crossbandit.kernels.laws.state import LawRules, LawState, Scratch
+    from crossbandit.kernels.rounds import Floats, Integers
+
+_LARGE = 1e15  # a scale that is brought back to 1
+_CERTAIN = 0.999
+_TINY = 1e-9
+_DEEPEST = 5  # of a class's tree
+
+
+@compiled
+def learn(
+    rules: LawRules,
+    state: LawState,
+    scratch: Scratch,
+    context: float,
+    slots: Integers,
+    kind: int,
+    index: int,
+    amount: int,
+) -> None:
+    """Count an outcome: a cell that was TOLD, or that it is AT_MOST or ABOVE an amount.
+
+    index: the cell, or the amount that the outcome is about. amount: the one played, -1 if none.
+    slots: (features + 1,), the classes; those without a node are given one, while there is room.
+    """
+    band = read_law(rules, state, scratch, context, slots)
+    absorb(rules, state, scratch, band, slots, kind, index, amount)
+
+
+@inlined
+def absorb(
+    rules: LawRules,
+    state: LawState,
+    scratch: Scratch,
+    band: int,
+    slots: Integers,
+    kind: int,
+    index: int,
+    amount: int,
+) -> None:
+    """Do what `learn` does, where `scratch` holds the laws at the context already."""
+    size = rules.amounts.size
+    column, order = index, kind
+    if rules.mirrored:
+        column = size - index if kind == TOLD else size - 1 - index
+        if kind != TOLD:
+            order = AT_MOST if kind == ABOVE else ABOVE
+    told = kind == TOLD or (rules.feedback == WON_LOST and order == AT_MOST)
+    weigh(rules, state, scratch, order, column)
+    state.rounds[0] += 1.0
+    for m in range(rules.growth.size):
+        grow(rules, state, m)
+        start = first_row(rules, m)
+        depth = rules.depth if m == 0 else rules.recent_depth
+        for level in range(depth + 1):
+            place = node_of(rules, band, level)
+            count(state, start + place, column, told, state.scale[m])
+            if m == 0 and place < BROAD and amount >= 0:
+                ask(state, place, size - 1 - amount if rules.mirrored else amount)
+                if amount == 0 and not rules.mirrored:
+                    state.probed[place, column] += 1.0
+            parent = -1 if level == 0 else start + node_of(rules, band, level - 1)
+            if due(state, start + place, parent, state.scale[m]):
+                refresh(rules, state, scratch, m, start + place, parent, place, level)
+    for f in range(scratch.rows.shape[0] - rules.growth.size):
+        if f < slots.size and slots[f] >= 0:
+            learn_class(rules, state, scratch, f, slots[f], band, column, told)
+
+
+@inlined
+def weigh(rules: LawRules, state: LawState, scratch: Scratch, order: int, column: int) -> None:
+    """Give the experts weight by how likely they held the outcome; a share goes to all alike."""
+    experts = state.weights.size
+    if experts == 1:
+        return
+    total = 0.0
+    for e in range(experts):
+        state.weights[e] *= max(likelihood(scratch.chances[e], order, column), _TINY)
+        total += state.weights[e]
+    for e in range(experts):
+        even = rules.share / experts
+        state.weights[e] = (1.0 - rules.share) * state.weights[e] / total + even
+
+
+@inlined
+def grow(rules: LawRules, state: LawState, memory: int) -> None:
+    """Let a new round count more than the last, which is discounting the past."""
+    state.scale[memory] *= rules.growth[memory]
+    if state.scale[memory] <= _LARGE:
+        return
+    start = first_row(rules, memory)
+    for row in range(start, start + (1 << (rules.recent_depth + 1)) - 1):
+        state.visits[row] /= state.scale[memory]
+        for j in range(state.told.shape[1]):
+            state.told[row, j] /= state.scale[memory]
+            state.hidden[row, j] /= state.scale[memory]
+    state.scale[memory] = 1.0
+
+
+@inlined
+def count(state: LawState, row: int, column: int, told: bool, unit: float) -> None:  # noqa: FBT001
+    """Count one outcome in one node."""
+    if told:
+        state.told[row, column] += unit
+    else:
+        state.hidden[row, column] += unit
+    state.visits[row] += unit
+    state.since[row] += 1.0
+
+
+@inlined
+def ask(state: LawState, row: int, column: int) -> None:
+    """Count an amount that was played, and find the lowest one that is well tried."""
+    state.asked[row, column] += 1.0
+    if column > state.untried[row]:
+        return
+    total, lowest = 0.0, 0
+    while lowest < state.asked.shape[1]:
+        total += state.asked[row, lowest]
+        if total >= TRIED:
+            break
+        lowest += 1
+    state.untried[row] = lowest + 1.0
+
+
+@inlined
+def due(state: LawState, row: int, parent: int, unit: float) -> bool:
+    """Whether a node's law is used and has seen enough new rounds to be computed anew."""
+    visits = state.visits[row]
+    if parent >= 0 and (state.visits[parent] < SPLIT * unit or visits < MATURE * unit):
+        return False
+    is_due: bool = state.since[row] >= FRESH * visits / unit
+    return is_due
+
+
+@compiled
+def refresh(
+    rules: LawRules,
+    state: LawState,
+    scratch: Scratch,
+    group: int,
+    row: int,
+    parent: int,
+    place: int,
+    level: int,
+) -> None:
+    """Compute a node's law from its counts and its parent's law.
+
+    group: the memory, or M + the feature. place: the pool's node of the same band. A node of recent
+    rounds or of a class expects its parent's law, changed as the pool's law changes there.
+    """
+    state.since[row] = 0.0
+    law, spread = scratch.prior[0], scratch.prior[1]
+    memories = rules.growth.size
+    above = max(parent, 0)
+    for j in range(law.size):
+        law[j] = state.law[above, j]
+        spread[j] = state.spread[above, j]
+    root = group == 0 and parent < 0
+    if root:
+        flat_law(rules.feedback, law, spread)
+    if group > 0 and parent >= 0 and state.visits[place] >= MATURE:
+        base = (place - 1) >> 1
+        for j in range(law.size):
+            if rules.feedback == WON_LOST:
+                law[j] += state.law[place, j] - state.law[base, j]
+            else:
+                ratio = (state.law[place, j] + _TINY) / (state.law[base, j] + _TINY)
+                law[j] = min(_CERTAIN, law[j] * ratio)
+    unit, noise = 1.0, 1.0
+    if group < memories:
+        unit = 1.0 / state.scale[group]
+        # A discounted count varies half as much as its mean, once the discount has worked.
+        noise = 1.0 - 0.5 * min(1.0, state.rounds[0] * math.log(2.0) / rules.half_lives[group])
+    evidence, totals = state.evidence[row], state.totals[group * LEVELS + level]
+    told, hidden = state.told[row], state.hidden[row]
+    if rules.feedback == WON_LOST:
+        work = scratch.work
+        shrink_odds(told, hidden, unit, noise, root, law, spread, work, evidence, totals)
+    else:
+        risk = scratch.work[0]
+        shrink_hazards(told, hidden, unit, noise, root, law, spread, risk, evidence, totals)
+    for j in range(law.size):
+        state.law[row, j] = law[j]
+        state.spread[row, j] = spread[j]
+
+
+@inlined
+def flat_law(feedback: int, law: Floats, spread: Floats) -> None:
+    """Set the law that is expected before anything is seen: every cell alike."""
+    size = law.size - 1
+    for j in range(size + 1):
+        if feedback == WON_LOST:
+            law[j] = math.log((j + 1.0) / max(size - j, 1))
+        else:
+            law[j] = 1.0 / (j + 1.0)
+        spread[j] = 1.0
+
+
+@inlined
+def learn_class(
+    rules: LawRules,
+    state: LawState,
+    scratch: Scratch,
+    feature: int,
+    slot: int,
+    band: int,
+    column: int,
+    told: bool,  # noqa: FBT001
+) -> None:
+    """Count an outcome in a class's tree, from its root down."""
+    group = rules.growth.size + feature
+    if state.roots[slot] < 0:
+        if state.used[0] >= state.visits.size:
+            return
+        state.roots[slot] = state.used[0]
+        state.used[0] += 1
+    row, parent, level = state.roots[slot], -1, 0
+    while True:
+        place = node_of(rules, band, level)
+        count(state, row, column, told, 1.0)
+        used = parent < 0 or state.visits[row] >= MATURE
+        if used and state.since[row] >= FRESH * state.visits[row]:
+            refresh(rules, state, scratch, group, row, parent, place, level)
+        if state.children[row, 0] < 0:
+            room = state.used[0] + 2 <= state.visits.size
+            if state.visits[row] >= SPLIT and level < min(_DEEPEST, rules.depth) and room:
+                state.children[row, 0] = state.used[0]
+                state.children[row, 1] = state.used[0] + 1
+                state.used[0] += 2
+            return
+        parent = row
+        row = state.children[row, (band >> (rules.depth - level - 1)) & 1]
+        level += 1
+
+
+@compiled
+def rebuild(rules: LawRules, state: LawState, scratch: Scratch, table: Integers) -> None:
+    """Compute the laws of all nodes in use, parents first.
+
+    table: (nodes, 5): row, parent or -1, place in the pool, depth, and group.
+    """
+    memories = rules.growth.size
+    for i in range(table.shape[0]):
+        row, parent, place, level, group = (
+            table[i, 0],
+            table[i, 1],
+            table[i, 2],
+            table[i, 3],
+            table[i, 4],
+        )
+        unit = state.scale[group] if group < memories else 1.0
+        if state.visits[row] <= 0.0:
+            continue
+        if parent >= 0 and state.visits[row] < MATURE * unit:
+            continue
+        if parent >= 0 and group < memories and state.visits[parent] < SPLIT * unit:
+            continue
+        refresh(rules, state, scratch, group, row, parent, place, level)

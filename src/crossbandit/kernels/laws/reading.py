@@ -1,0 +1,197 @@
+"""The law at a context: which nodes speak, what each expert says, and their mixture."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from crossbandit.kernels.compilation import inlined
+from crossbandit.kernels.laws.state import MATURE, SPLIT, WON_LOST
+
+if TYPE_CHECKING:
+    from crossbandit.kernels.laws.state import LawRules, LawState, Scratch
+    from crossbandit.kernels.rounds import Floats, Integers
+
+_CERTAIN = 0.999
+_TINY = 1e-9
+
+
+@inlined
+def band_of(rules: LawRules, context: float) -> int:
+    """Return the number of the finest band that a context lies in."""
+    low, high = 0, rules.cuts.size
+    while low < high:
+        middle = (low + high) >> 1
+        if context < rules.cuts[middle]:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+@inlined
+def first_row(rules: LawRules, memory: int) -> int:
+    """Return the root of a memory's tree."""
+    if memory == 0:
+        return 0
+    return (1 << (rules.depth + 1)) - 1 + (memory - 1) * ((1 << (rules.recent_depth + 1)) - 1)
+
+
+@inlined
+def node_of(rules: LawRules, band: int, depth: int) -> int:
+    """Return the pool's node of a band at a depth, which is its place in any full tree."""
+    return (1 << depth) - 1 + (band >> (rules.depth - depth))
+
+
+@inlined
+def find_rows(rules: LawRules, state: LawState, band: int, slots: Integers, rows: Integers) -> None:
+    """Set rows[i] to the deepest node in use of memory or class i, and the pool's at that depth.
+
+    slots: (features + 1,) or more, -1 for none. rows: (M + features + 1, 2).
+    """
+    memories = rules.growth.size
+    pool_depth = 0
+    for m in range(memories):
+        start = first_row(rules, m)
+        limit = rules.depth if m == 0 else min(rules.recent_depth, pool_depth)
+        depth = 0
+        while depth < limit:
+            child = start + node_of(rules, band, depth + 1)
+            least = MATURE * state.scale[m]
+            parent = start + node_of(rules, band, depth)
+            if state.visits[parent] < SPLIT * state.scale[m] or state.visits[child] < least:
+                break
+            depth += 1
+        if m == 0:
+            pool_depth = depth
+        rows[m, 0] = start + node_of(rules, band, depth)
+        rows[m, 1] = node_of(rules, band, depth)
+    for f in range(rows.shape[0] - memories):
+        rows[memories + f, 0] = -1
+        rows[memories + f, 1] = 0
+        if f >= slots.size or slots[f] < 0 or state.roots[slots[f]] < 0:
+            continue
+        row, depth = state.roots[slots[f]], 0
+        while depth < pool_depth and state.children[row, 0] >= 0:
+            child = state.children[row, (band >> (rules.depth - depth - 1)) & 1]
+            if state.visits[child] < MATURE:
+                break
+            row = child
+            depth += 1
+        rows[memories + f, 0] = row
+        rows[memories + f, 1] = node_of(rules, band, depth)
+
+
+@inlined
+def expert_law(
+    rules: LawRules,
+    state: LawState,
+    rows: Integers,
+    expert: int,
+    chances: Floats,
+    spreads: Floats,
+) -> None:
+    """Set what one expert says of reaching the number with each amount; both (K,), in risk order.
+
+    Experts are memories; then, with features, memories with the classes; then, with two or more,
+    memories with the combination of classes.
+    """
+    memories = rules.growth.size
+    memory, mode = expert % memories, expert // memories
+    size = chances.size
+    pool = rows[0, 0]
+    first, last = memories, memories + rules.features - 1
+    if mode == 2:
+        first = last = memories + rules.features
+    if mode == 0:
+        first, last = 1, 0
+    own, other = rows[memory, 0], rows[memory, 1]
+    if rules.feedback == WON_LOST:
+        _add_odds(state, pool, own, other, rows, first, last, chances, spreads)
+        return
+    laws, variances = state.law, state.spread
+    if memory == 0:
+        for k in range(size):
+            chances[k] = laws[pool, k + 1]
+            spreads[k] = variances[pool, k + 1]
+    else:
+        for k in range(size):
+            ratio = (laws[own, k + 1] + _TINY) / (laws[other, k + 1] + _TINY)
+            chances[k] = laws[pool, k + 1] * ratio
+            spreads[k] = variances[own, k + 1]
+    for i in range(first, last + 1):
+        row, base = rows[i, 0], rows[i, 1]
+        if row < 0:
+            continue
+        for k in range(size):
+            ratio = (laws[row, k + 1] + _TINY) / (laws[base, k + 1] + _TINY)
+            chances[k] *= ratio
+            spreads[k] = max(spreads[k], variances[row, k + 1])
+    for k in range(size):
+        hazard = min(chances[k], _CERTAIN)
+        chances[k] = 1.0 - hazard
+        spreads[k] *= hazard / (1.0 - hazard)
+    chance, variance = 1.0, 0.0
+    for k in range(size - 1, -1, -1):
+        chance *= chances[k]
+        variance += spreads[k]
+        chances[k] = chance
+        spreads[k] = variance
+
+
+@inlined
+def _add_odds(
+    state: LawState,
+    pool: int,
+    own: int,
+    other: int,
+    rows: Integers,
+    first: int,
+    last: int,
+    chances: Floats,
+    spreads: Floats,
+) -> None:
+    """Set chances and variances from sums of log odds."""
+    for k in range(chances.size):
+        chances[k] = state.law[pool, k] + state.law[own, k] - state.law[other, k]
+        spreads[k] = state.spread[own, k]
+    for i in range(first, last + 1):
+        row, base = rows[i, 0], rows[i, 1]
+        if row < 0:
+            continue
+        for k in range(chances.size):
+            chances[k] += state.law[row, k] - state.law[base, k]
+            spreads[k] = max(spreads[k], state.spread[row, k])
+    highest = -30.0
+    for k in range(chances.size):
+        highest = max(highest, chances[k])
+        chances[k] = 1.0 / (1.0 + math.exp(-highest))
+
+
+@inlined
+def mixed_law(rules: LawRules, state: LawState, scratch: Scratch) -> None:
+    """Set the last row of `chances` and `spreads` to the mixture of all experts' rows."""
+    experts = state.weights.size
+    for e in range(experts):
+        expert_law(rules, state, scratch.rows, e, scratch.chances[e], scratch.spreads[e])
+    for k in range(rules.amounts.size):
+        scratch.chances[experts, k] = 0.0
+        scratch.spreads[experts, k] = 0.0
+    for e in range(experts):
+        weight = state.weights[e]
+        for k in range(rules.amounts.size):
+            scratch.chances[experts, k] += weight * scratch.chances[e, k]
+            scratch.spreads[experts, k] += weight * scratch.spreads[e, k]
+
+
+@inlined
+def likelihood(chances: Floats, kind: int, column: int) -> float:
+    """Return the chance of an outcome in risk order: 0 a told cell, 1 at most, 2 above."""
+    upper = chances[column] if column < chances.size else 1.0
+    lower = chances[column - 1] if column > 0 else 0.0
+    chance: float = upper - lower
+    if kind == 1:
+        chance = upper
+    if kind == 2:
+        chance = 1.0 - upper
+    return chance

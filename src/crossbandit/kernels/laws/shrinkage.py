@@ -1,0 +1,286 @@
+"""The law of a node: its own counts, drawn towards its parent's law as far as the data say."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from crossbandit.kernels.compilation import compiled, inlined
+from crossbandit.kernels.laws.state import COVERED, NUMBER_OF_BLOCKS
+
+if TYPE_CHECKING:
+    from crossbandit.kernels.rounds import Floats
+
+_CONTRADICTION = 5.0  # in standard errors
+_CERTAIN = 0.999  # no hazard is larger
+_DIFFERENT = 16.0  # no variance of log odds around the parent's is larger
+_MOST = 12.0  # no log odds are larger
+_WIDTH = 0.04  # of the neighbourhood that amounts share log odds with, on either side
+
+
+@inlined
+def at_risk(told: Floats, hidden: Floats, unit: float, risk: Floats) -> None:
+    """Set risk[j], j >= 1, to the rounds in which a cell of column j would have been told.
+
+    told, hidden, risk: (K + 1,). unit: what a count is worth.
+    """
+    total = 0.0
+    for j in range(told.size):
+        total += told[j] + hidden[j]
+    for j in range(told.size - 1, 0, -1):
+        total -= hidden[j]
+        risk[j] = max(total, 0.0) * unit
+        total -= told[j]
+
+
+@inlined
+def heterogeneity(
+    found: float,
+    weight: float,
+    noise: float,
+    evidence: Floats,
+    totals: Floats,
+    first: int,
+    most: float,
+) -> float:
+    """Return the variance of a node's ratios around its parent's: empirical Bayes.
+
+    `found / weight` is the node's own estimate, `noise` its squared error at no variance (halved).
+    It is drawn towards the estimate from all nodes of its kind and depth. evidence, totals: (6,):
+    three numbers from `first` on are replaced, in the totals too.
+    """
+    totals[first] += found - evidence[first]
+    totals[first + 1] += weight - evidence[first + 1]
+    totals[first + 2] += noise - evidence[first + 2]
+    evidence[first] = found
+    evidence[first + 1] = weight
+    evidence[first + 2] = noise
+    usual = max(totals[first], 0.0) / totals[first + 1] if totals[first + 1] > 0.0 else 0.0
+    pull = math.sqrt(2.0 * max(noise, 0.0)) / max(usual, 1e-3)
+    return min(max((max(found, 0.0) + usual * pull) / (weight + pull + 1e-9), 0.0), most)
+
+
+@compiled
+def shrink_hazards(
+    told: Floats,
+    hidden: Floats,
+    unit: float,
+    noise: float,
+    root: bool,  # noqa: FBT001
+    law: Floats,
+    spread: Floats,
+    risk: Floats,
+    evidence: Floats,
+    totals: Floats,
+) -> None:
+    """Turn the parent's hazards in `law` and `spread` into the node's; all (K + 1,).
+
+    First one ratio for each block of columns, then each column for itself. Both are drawn towards
+    the parent with a weight from `heterogeneity`. `noise` is the variance of a count of rounds
+    relative to its mean, 1 without discounting. risk: overwritten.
+    """
+    at_risk(told, hidden, unit, risk)
+    if root:
+        for j in range(1, law.size):
+            part = 1.0 / (1.0 + risk[j])
+            law[j] = (told[j] * unit + law[j]) * part
+            spread[j] = part + part * part * spread[j]
+        return
+    _shrink_blocks(told, unit, noise, law, risk, evidence, totals)
+    found, weight, squares, expected = 0.0, 0.0, 0.0, 0.0
+    for j in range(1, law.size):
+        expected += risk[j] * law[j]
+        variance = risk[j] * law[j] * (1.0 - law[j])
+        if variance > 1e-12:
+            share = variance / (variance + 1.0)
+            gap = told[j] * unit - risk[j] * law[j]
+            found += share * (gap * gap / variance - noise)
+            weight += share * max(risk[j] - noise, 0.0)
+            squares += share * share
+    differs = heterogeneity(found, weight, squares, evidence, totals, 3, 1.0)
+    _shrink_columns(told, unit, noise, differs, expected / NUMBER_OF_BLOCKS, law, spread, risk)
+
+
+@inlined
+def _shrink_columns(
+    told: Floats,
+    unit: float,
+    noise: float,
+    differs: float,
+    limit: float,
+    law: Floats,
+    spread: Floats,
+    risk: Floats,
+) -> None:
+    """Draw each column's own share towards the hazard in `law`.
+
+    A block of columns that contradicts the parent's law by itself, far beyond chance, is believed
+    more than the rest: many rounds that agree elsewhere must not outvote it.
+    """
+    j = law.size - 1
+    while j >= 1:
+        top, mean, found, weight, squares = j, 0.0, 0.0, 0.0, 0.0
+        while j >= 1 and mean <= limit:
+            mean += risk[j] * law[j]
+            variance = risk[j] * law[j] * (1.0 - law[j])
+            if variance > 1e-12:
+                share = variance / (variance + 1.0)
+                gap = told[j] * unit - risk[j] * law[j]
+                found += share * (gap * gap / variance - noise)
+                weight += share * max(risk[j] - noise, 0.0)
+                squares += share * share
+            j -= 1
+        local = differs
+        if found > _CONTRADICTION * math.sqrt(2.0 * squares):
+            local = min(max(differs, found / (weight + 1e-9)), 1.0)
+        if local > 0.0:
+            for i in range(j + 1, top + 1):
+                part = 1.0 / (1.0 + risk[i] * local)
+                law[i] = (told[i] * unit * local + law[i]) * part
+                spread[i] = part * local + part * part * spread[i]
+
+
+@inlined
+def _shrink_blocks(
+    told: Floats,
+    unit: float,
+    noise: float,
+    law: Floats,
+    risk: Floats,
+    evidence: Floats,
+    totals: Floats,
+) -> None:
+    """Multiply the hazards of each block of columns by one ratio.
+
+    A block ends where it has its share of the expected outcomes. Columns where hardly anything
+    would have been told keep the parent's hazard: what is seen above them says little of them.
+    """
+    expected = 0.0
+    for j in range(1, law.size):
+        expected += risk[j] * law[j]
+    if expected <= 0.0:
+        return
+    limit = expected / NUMBER_OF_BLOCKS
+    found, weight, squares, differs = 0.0, 0.0, 0.0, 0.0
+    for step in range(2):
+        j = law.size - 1
+        while j >= 1:
+            top, count, mean, variance = j, 0.0, 0.0, 0.0
+            while j >= 1 and mean < limit:
+                count += told[j] * unit
+                mean += risk[j] * law[j]
+                variance += risk[j] * law[j] * (1.0 - law[j])
+                j -= 1
+            if step == 0 and variance > 1e-9:
+                share = variance / (variance + 1.0)
+                found += share * ((count - mean) * (count - mean) / variance - noise)
+                weight += share * mean * mean / variance
+                squares += share * share
+            if step == 1 and variance > 1e-9:
+                ratio = (count * differs + 1.0) / (mean * differs + 1.0)
+                # A later block must not see this one's ratio: its columns lie below.
+                for i in range(j + 1, top + 1):
+                    if risk[i] >= COVERED:
+                        law[i] = min(_CERTAIN, law[i] * ratio)
+        if step == 0:
+            differs = heterogeneity(found, weight, squares, evidence, totals, 0, 1.0)
+            if differs <= 1e-9:
+                return
+
+
+@compiled
+def shrink_odds(
+    reached: Floats,
+    missed: Floats,
+    unit: float,
+    noise: float,
+    root: bool,  # noqa: FBT001
+    law: Floats,
+    spread: Floats,
+    work: Floats,
+    evidence: Floats,
+    totals: Floats,
+) -> None:
+    """Turn the parent's log odds in `law` and `spread` into the node's; both (K + 1,).
+
+    reached, missed: (K + 1,), rounds by amount. First the log odds of neighbouring amounts move
+    together, then each amount's for itself; then they are made to rise. work: (3, K + 1).
+    """
+    size = law.size - 1
+    for step in range(2):
+        width = max(size // NUMBER_OF_BLOCKS, 1) if step == 0 else 1
+        found, weight, squares = 0.0, 0.0, 0.0
+        k = 0
+        while k < size:
+            gap, variance = 0.0, 0.0
+            for i in range(k, min(k + width, size)):
+                chance = 1.0 / (1.0 + math.exp(-law[i]))
+                plays = (reached[i] + missed[i]) * unit
+                gap += reached[i] * unit - plays * chance
+                variance += plays * chance * (1.0 - chance)
+            k += width
+            if variance > 1e-9:
+                share = variance / (variance + 1.0)
+                found += share * (gap * gap / variance - noise)
+                weight += share * variance
+                squares += share * share
+        differs = heterogeneity(found, weight, squares, evidence, totals, 3 * step, _DIFFERENT)
+        if root:
+            differs = 4.0 if step == 0 else differs
+        if differs > 1e-9:
+            fading = math.exp(-1.0 / (_WIDTH * size)) if step == 0 else 0.0
+            _move(reached, missed, unit, differs, fading, law, spread, work)
+    _rise(law, work[0])
+
+
+@inlined
+def _move(
+    reached: Floats,
+    missed: Floats,
+    unit: float,
+    differs: float,
+    fading: float,
+    law: Floats,
+    spread: Floats,
+    work: Floats,
+) -> None:
+    """Move each log odds by what its neighbourhood says; `fading` is a neighbour's weight."""
+    size = law.size - 1
+    wins, plays, mean = 0.0, 0.0, 0.0
+    for k in range(size):
+        count = (reached[k] + missed[k]) * unit
+        wins = wins * fading + reached[k] * unit
+        plays = plays * fading + count
+        mean = mean * fading + count / (1.0 + math.exp(-law[k]))
+        work[0, k], work[1, k], work[2, k] = wins, plays, mean
+    wins, plays, mean = 0.0, 0.0, 0.0
+    for k in range(size - 1, -1, -1):
+        count = (reached[k] + missed[k]) * unit
+        chance = 1.0 / (1.0 + math.exp(-law[k]))
+        near, all_plays, expected = work[0, k] + wins, work[1, k] + plays, work[2, k] + mean
+        wins = (wins + reached[k] * unit) * fading
+        plays = (plays + count) * fading
+        mean = (mean + count * chance) * fading
+        if all_plays <= 1e-12:
+            spread[k] += differs
+            continue
+        rate = min(max(expected / all_plays, 1e-6), 1.0 - 1e-6)
+        variance = rate * (1.0 - rate)
+        added = 1.0 / (differs * variance)
+        odds = (near + added * rate) / (max(all_plays - near, 0.0) + added * (1.0 - rate))
+        law[k] = min(max(law[k] + math.log(odds * (1.0 - rate) / rate), -_MOST), _MOST)
+        part = 1.0 / (1.0 + differs * all_plays * variance)
+        spread[k] = differs * part + part * part * spread[k]
+
+
+@inlined
+def _rise(law: Floats, work: Floats) -> None:
+    """Make log odds rise with the amount: halfway between the lowest and the highest that do."""
+    highest = -_MOST
+    for k in range(law.size - 1):
+        highest = max(highest, law[k])
+        work[k] = highest
+    lowest = _MOST
+    for k in range(law.size - 2, -1, -1):
+        lowest = min(lowest, law[k])
+        law[k] = 0.5 * (work[k] + lowest)

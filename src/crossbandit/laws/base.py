@@ -1,0 +1,198 @@
+"""What a law is made of, how it is kept, merged and moved."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from crossbandit.errors import InvalidContextError
+from crossbandit.laws.levels import JOINT, Label, Levels
+from crossbandit.laws.memory import (
+    DEPTH,
+    FEEDBACK,
+    PAYOFFS,
+    copied,
+    empty_state,
+    law_rules,
+    scratch_for,
+    state_from,
+)
+from crossbandit.laws.merging import add_counts, compute_all, move
+from crossbandit.streams import stream
+from crossbandit.validation import array, choice, integer, number, reject
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import numpy.typing as npt
+
+    from crossbandit.kernels.laws.state import LawState
+    from crossbandit.kernels.rounds import Floats, Integers
+    from crossbandit.streams import Seed
+
+
+class LawBase:
+    """The settings and counts of a law, without what is done with them; see `OutcomeLaw`."""
+
+    def __init__(
+        self,
+        amounts: npt.ArrayLike,
+        context_range: tuple[float, float],
+        *,
+        classes: Sequence[str] = (),
+        feedback: str = "after-loss",
+        payoff: str = "first-price",
+        ties: str = "win",
+        class_limit: int = 4096,
+        probing: float = 1.0,
+        seed: Seed = 0,
+    ) -> None:
+        owner = type(self).__name__
+        expected = "at least 2 finite numbers, ascending"
+        grid = array(owner, "amounts", expected, amounts)
+        if grid.ndim != 1 or grid.size < 2 or not np.isfinite(grid).all():
+            reject(owner, "amounts", expected, amounts)
+        if (np.diff(grid) <= 0).any():
+            reject(owner, "amounts", expected, amounts)
+        low = number(owner, "context_range", context_range[0])
+        high = number(owner, "context_range", context_range[1], above=low)
+        self.amounts: Floats = grid
+        self.context_range = (low, high)
+        self.feedback = choice(owner, "feedback", feedback, FEEDBACK)
+        self.payoff = choice(owner, "payoff", payoff, PAYOFFS)
+        self.ties = choice(owner, "ties", ties, ("win", "lose"))
+        self.class_limit = integer(owner, "class_limit", class_limit, at_least=1)
+        self.probing = number(owner, "probing", probing, at_least=0, at_most=10)
+        self._levels = Levels(owner, classes, self.class_limit)
+        cuts = np.linspace(low, high, (1 << DEPTH) + 1)[1:-1]
+        self._rules = law_rules(
+            grid, cuts, feedback, payoff, len(self._levels.features), probing=self.probing
+        )
+        slots = self.class_limit if classes else 0
+        self._state = empty_state(self._rules, slots, slots)
+        self._scratch = scratch_for(self._rules, self._state.weights.size)
+        self._generator = stream(seed, "law")
+
+    @property
+    def rounds(self) -> int:
+        """How many outcomes were learned from."""
+        return int(self._state.rounds[0])
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The names of the features."""
+        return self._levels.features
+
+    @property
+    def state(self) -> LawState:
+        """The arrays of the law; they change as it learns."""
+        return self._state
+
+    def cells(self, numbers: npt.ArrayLike) -> Integers:
+        """Return the number of the lowest amount that reaches each number; K if none does."""
+        side: Any = "left" if self.ties == "win" else "right"
+        found: Integers = np.searchsorted(self.amounts, np.asarray(numbers, dtype=float), side)
+        return found
+
+    def slot_table(self, columns: Mapping[str, npt.ArrayLike], count: int) -> Integers:
+        """Return the numbers of the classes of many rounds; new levels are given theirs."""
+        return self._levels.table(columns, count)
+
+    def merge(self, other: Self) -> None:
+        """Add what another law has learned: all counts add up exactly.
+
+        Discounted counts are added as they stand now. Laws are computed anew from the counts.
+
+        Raises:
+            InvalidParameterError: The other law has another grid, range, feedback or features.
+        """
+        if self._form() != other._form():
+            reject("merge", "other", "a law of the same form; see `moved`", other)
+        matched = self._levels.matched(other._levels)
+        add_counts(self._rules, self._state, other._state, matched, self._features())
+
+    def moved(self, amounts: npt.ArrayLike, context_range: tuple[float, float]) -> Self:
+        """Return a law on another grid or range that has learned the same, as far as it can.
+
+        Outcomes go to the nearest amount for which they still hold, bands of contexts to that of
+        their middle. Classes keep what they have learned at all contexts together.
+        """
+        made = type(self)(
+            amounts,
+            context_range,
+            classes=self.classes,
+            feedback=self.feedback,
+            payoff=self.payoff,
+            ties=self.ties,
+            class_limit=self.class_limit,
+            probing=self.probing,
+        )
+        made.take_counts(self)
+        return made
+
+    def take_counts(self, other: Self) -> None:
+        """Replace what was learned by the counts of a law on another grid or range."""
+        slots = self.class_limit if self.classes else 0
+        self._state = empty_state(self._rules, slots, slots)
+        self._levels = other._levels.copy()
+        move(other._rules, other._state, other.context_range, self._rules, self._state)
+        compute_all(self._rules, self._state, self._features())
+
+    def settings(self) -> dict[str, Any]:
+        """Return all that `restore` needs besides the arrays, in a form that JSON can hold."""
+        return {
+            "amounts": self.amounts.tolist(),
+            "context_range": list(self.context_range),
+            "classes": list(self.classes),
+            "feedback": self.feedback,
+            "payoff": self.payoff,
+            "ties": self.ties,
+            "class_limit": self.class_limit,
+            "probing": self.probing,
+            "levels": self._levels.entries(),
+            "generator": self._generator.bit_generator.state,
+        }
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Return copies of the arrays of the law, by name."""
+        return copied(self._state)._asdict()
+
+    @classmethod
+    def restore(cls, settings: Mapping[str, Any], arrays: Mapping[str, npt.ArrayLike]) -> Self:
+        """Return the law that `settings()` and `arrays()` were taken from.
+
+        Raises:
+            CheckpointError: The arrays do not fit the settings or hold impossible numbers.
+        """
+        given = dict(settings)
+        levels, generator = given.pop("levels"), given.pop("generator")
+        low, high = given.pop("context_range")
+        law = cls(given.pop("amounts"), (low, high), **given)
+        law._levels.restore(levels)
+        law._state = state_from(law._state, arrays)
+        law._generator.bit_generator.state = generator
+        return law
+
+    def _at(
+        self, owner: str, context: object, classes: Mapping[str, object]
+    ) -> tuple[float, tuple[Label, ...]]:
+        at = number(owner, "context", context, error=InvalidContextError)
+        low, high = self.context_range
+        return min(max(at, low), high), self._levels.labels(owner, classes)
+
+    def _features(self) -> Integers:
+        count = len(self.classes)
+        found = [count if f == JOINT else f for f, _ in self._levels.entries()]
+        return np.array(found + [0] * (self.class_limit - len(found)), dtype=np.int64)
+
+    def _form(self) -> tuple[object, ...]:
+        return (
+            self.amounts.tolist(),
+            self.context_range,
+            self.classes,
+            self.feedback,
+            self.payoff,
+            self.ties,
+            self.class_limit,
+        )

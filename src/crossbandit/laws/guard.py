@@ -1,0 +1,146 @@
+"""A law that is held against a learner which assumes nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from crossbandit.errors import CheckpointError
+from crossbandit.kernels.laws.guard import GuardState, law_weight
+from crossbandit.laws.outcome_law import Choice
+from crossbandit.validation import reject
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy.typing as npt
+
+    from crossbandit.kernels.rounds import Floats, Integers
+    from crossbandit.laws.levels import Label
+    from crossbandit.laws.outcome_law import OutcomeLaw
+
+
+@dataclass(frozen=True, eq=False)
+class GuardedChoice(Choice):
+    """An amount to play under a guard, with all that learning needs.
+
+    Attributes:
+        worth: What the amount was chosen for.
+        law_index: What the law would have played.
+        chances: Those of the learner, by amount.
+        seen: How likely the outcome of each amount was to be shown.
+    """
+
+    worth: float = 0.0
+    law_index: int = 0
+    chances: Floats = field(default_factory=lambda: np.zeros(0))
+    seen: Floats = field(default_factory=lambda: np.zeros(0))
+
+
+class GuardedLaw:
+    """Follows a law's bids, or exponential weights over all bids, whichever earns more.
+
+    The law is a best response to the past: who knows it can exploit it. Exponential weights with
+    cross-learning (importance-weighted by what each bid shows) assume nothing about prices. A
+    second, two-sided exponential weighting chooses between the two by what they would have earned;
+    a share of 0.25 / sqrt(rounds) is always left to the other.
+
+    What is known of it: for prices fixed beforehand, what the two experts *recommend* is compared
+    by unbiased estimates (up to the small implicit exploration), so the choice between them loses
+    O(sqrt(T log T)) to the better recommendation, in expectation, times the highest value and the
+    variance of the estimates; and the share left to the other costs at most 0.5 sqrt(T) values. The
+    experts learn from what the guard plays: what either would have earned alone is not compared.
+
+    Args:
+        law: A law for first-price auctions; it learns along.
+
+    >>> from crossbandit.laws import OutcomeLaw
+    >>> law = GuardedLaw(OutcomeLaw(np.linspace(0, 1, 51), (0, 1), seed=1))
+    >>> rng = np.random.default_rng(0)
+    >>> bids = law.play(rng.random(2_000), 0.4 * rng.random(2_000))
+    >>> bool(law.law_weight > 0.5)
+    True
+    >>> bid = law.decide(0.8)
+    >>> law.learn(bid, reached=True)
+    """
+
+    def __init__(self, law: OutcomeLaw) -> None:
+        if law.payoff != "first-price":
+            reject("GuardedLaw", "law", "a law for first-price auctions", law.payoff)
+        size = law.amounts.size
+        self.law = law
+        self._guard = GuardState(
+            wins=np.zeros(size),
+            spent=np.zeros(3),
+            gains=np.zeros(2),
+            chances=np.zeros(size),
+            seen=np.zeros(size),
+        )
+
+    @property
+    def gains(self) -> Floats:
+        """Estimates of what the law and the learner would have earned, in highest values."""
+        return self._guard.gains.copy()
+
+    @property
+    def law_weight(self) -> float:
+        """The probability with which the law is followed now."""
+        return float(law_weight(self._guard))
+
+    def decide(
+        self, context: float, *, worth: float | None = None, first: int = 0, **classes: Label
+    ) -> GuardedChoice:
+        """Choose an amount; see `OutcomeLaw.decide`."""
+        index, bid = self.law.guarded_choice(self._guard, context, worth, first, classes)
+        return GuardedChoice(
+            index=index,
+            amount=float(self.law.amounts[index]),
+            context=context,
+            classes=tuple(classes[name] for name in self.law.classes),
+            worth=context if worth is None else worth,
+            law_index=bid,
+            chances=self._guard.chances.copy(),
+            seen=self._guard.seen.copy(),
+        )
+
+    def learn(self, made: GuardedChoice, *, reached: bool, number: float | None = None) -> None:
+        """Learn from the outcome of a choice; in any order, once each. See `OutcomeLaw.learn`."""
+        self.law.learn(made, reached=reached, number=number, tried=made.index == made.law_index)
+        told = self.law.feedback == "always" or (
+            self.law.feedback != "won-lost" and bool(reached) == (self.law.feedback == "after-win")
+        )
+        cell = 0 if reached else self.law.amounts.size
+        if told and number is not None:
+            cell = int(self.law.cells(number))
+        self._guard.chances[:] = made.chances
+        self._guard.seen[:] = made.seen
+        self.law.settle_guard(self._guard, made.worth, made.law_index, made.index, cell)
+
+    def arrays(self) -> dict[str, Floats]:
+        """Return copies of the guard's arrays, by name; the law has its own."""
+        return {name: part.copy() for name, part in self._guard._asdict().items()}
+
+    def restore(self, arrays: Mapping[str, npt.ArrayLike]) -> None:
+        """Take over the arrays of a guard on the same amounts.
+
+        Raises:
+            CheckpointError: An array is missing, has another shape, or holds impossible numbers.
+        """
+        for name, part in self._guard._asdict().items():
+            given = np.asarray(arrays.get(name, np.nan), dtype=float)
+            if given.shape != part.shape or not np.isfinite(given).all() or (given < 0).any():
+                raise CheckpointError(f"The array {name!r} of a guard is missing or impossible.")
+            part[:] = given
+
+    def play(
+        self,
+        contexts: npt.ArrayLike,
+        numbers: npt.ArrayLike,
+        *,
+        worths: npt.ArrayLike | None = None,
+        classes: Mapping[str, npt.ArrayLike] | None = None,
+    ) -> Integers:
+        """Decide and learn in all rounds of a log; see `OutcomeLaw.play`."""
+        return self.law.guarded(self._guard, contexts, numbers, worths, classes)

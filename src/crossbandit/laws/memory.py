@@ -1,0 +1,166 @@
+"""Making the arrays of a law: empty, from named arrays, as a copy."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from crossbandit.errors import CheckpointError
+from crossbandit.kernels.laws.state import (
+    AFTER_LOSS,
+    AFTER_WIN,
+    ALWAYS,
+    BROAD,
+    FIRST_PRICE,
+    LEVELS,
+    NEWSVENDOR,
+    POSTED_PRICE,
+    WON_LOST,
+    LawRules,
+    LawState,
+    Scratch,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy.typing as npt
+
+    from crossbandit.kernels.rounds import Floats
+
+FEEDBACK = {
+    "after-loss": AFTER_LOSS,
+    "after-win": AFTER_WIN,
+    "always": ALWAYS,
+    "won-lost": WON_LOST,
+}
+PAYOFFS = {
+    "first-price": FIRST_PRICE,
+    "posted-price": POSTED_PRICE,
+    "newsvendor": NEWSVENDOR,
+}
+DEPTH = 8
+RECENT_DEPTH = 5
+HALF_LIVES = (math.inf, 2.0**14, 2.0**12)
+LONG_HALF_LIVES = (math.inf, 2.0**15)  # where only reached or not is seen, which says less
+SHARE = 1e-4
+OPTIMISM = {"after-loss": 0.5, "after-win": 1.0, "always": 0.0, "won-lost": 1.0}
+
+
+def law_rules(
+    amounts: Floats, cuts: Floats, feedback: str, payoff: str, features: int, *, probing: float
+) -> LawRules:
+    """Return what compiled steps need to know."""
+    half_lives = np.array(LONG_HALF_LIVES if feedback == "won-lost" else HALF_LIVES)
+    return LawRules(
+        amounts=amounts,
+        cuts=cuts,
+        depth=DEPTH,
+        recent_depth=RECENT_DEPTH,
+        growth=2.0 ** (1.0 / half_lives),
+        half_lives=half_lives,
+        share=SHARE,
+        feedback=FEEDBACK[feedback],
+        payoff=PAYOFFS[payoff],
+        mirrored=feedback == "after-win",
+        features=features,
+        optimism=OPTIMISM[feedback],
+        probing=probing,
+    )
+
+
+def fixed_rows(rules: LawRules) -> int:
+    """Return how many nodes there are without classes."""
+    recent = (1 << (rules.recent_depth + 1)) - 1
+    return (1 << (rules.depth + 1)) - 1 + (rules.growth.size - 1) * recent
+
+
+def slot_width(rules: LawRules) -> int:
+    """Return how many classes a round has, the combination included."""
+    return rules.features + (rules.features > 1)
+
+
+def empty_state(rules: LawRules, slots: int, class_rows: int) -> LawState:
+    """Return the state of a law that has seen nothing."""
+    size, fixed = rules.amounts.size, fixed_rows(rules)
+    rows, memories = fixed + class_rows, rules.growth.size
+    experts = memories * (1 + (rules.features > 0) + (rules.features > 1))
+    columns = np.arange(size + 1.0)
+    flat = 1.0 / (columns + 1.0)
+    if rules.feedback == WON_LOST:
+        flat = np.log((columns + 1.0) / np.maximum(size - columns, 1.0))
+    return LawState(
+        told=np.zeros((rows, size + 1)),
+        hidden=np.zeros((rows, size + 1)),
+        visits=np.zeros(rows),
+        since=np.zeros(rows),
+        law=np.tile(flat, (rows, 1)),
+        spread=np.ones((rows, size + 1)),
+        evidence=np.zeros((rows, 6)),
+        totals=np.zeros(((memories + slot_width(rules)) * LEVELS, 6)),
+        scale=np.ones(memories),
+        weights=np.full(experts, 1.0 / experts),
+        asked=np.zeros((BROAD, size)),
+        untried=np.full(BROAD, size + 1.0),
+        probed=np.zeros((BROAD, size + 1)),
+        children=np.full((rows, 2), -1),
+        roots=np.full(max(slots, 1), -1),
+        used=np.array([fixed]),
+        rounds=np.zeros(1),
+    )
+
+
+def scratch_for(rules: LawRules, experts: int) -> Scratch:
+    """Return room for one computation."""
+    size = rules.amounts.size
+    return Scratch(
+        prior=np.zeros((2, size + 1)),
+        work=np.zeros((3, size + 1)),
+        chances=np.zeros((experts + 1, size)),
+        spreads=np.zeros((experts + 1, size)),
+        rows=np.zeros((rules.growth.size + slot_width(rules), 2), dtype=np.int64),
+    )
+
+
+def copied(state: LawState) -> LawState:
+    """Return a state that can be changed independently."""
+    return state._replace(**{name: part.copy() for name, part in state._asdict().items()})
+
+
+_SIGNED = ("law", "evidence", "totals", "children", "roots")
+
+
+def state_from(model: LawState, arrays: Mapping[str, npt.ArrayLike]) -> LawState:
+    """Return a state made of named arrays, each of the shape that it has in `model`.
+
+    Raises:
+        CheckpointError: An array is missing, has another shape or type, or holds what none can.
+    """
+    unknown = set(arrays) ^ set(LawState._fields)
+    if unknown:
+        raise CheckpointError(f"The arrays of a law must be {LawState._fields}. See {unknown}.")
+    parts = {}
+    for name, expected in model._asdict().items():
+        part = np.array(arrays[name], order="C")
+        if part.shape != expected.shape or part.dtype != expected.dtype:
+            raise CheckpointError(
+                f"The array {name!r} of a law must have the shape {expected.shape} and the type "
+                f"{expected.dtype}. Got {part.shape}, {part.dtype}."
+            )
+        if not np.isfinite(part).all() or (name not in _SIGNED and (part < 0).any()):
+            raise CheckpointError(f"The array {name!r} of a law holds numbers that it cannot hold.")
+        parts[name] = part
+    state = LawState(**parts)
+    rows, used = state.visits.size, int(state.used[0])
+    fixed = int(model.used[0])
+    linked = (state.children >= fixed) & (state.children < used) | (state.children == -1)
+    rooted = (state.roots >= fixed) & (state.roots < used) | (state.roots == -1)
+    downward = (state.children == -1) | (state.children > np.arange(rows)[:, None])
+    weights = state.weights.sum()
+    if not (fixed <= used <= rows and linked.all() and rooted.all() and downward.all()):
+        raise CheckpointError("The nodes of a law's classes refer to nodes that do not exist.")
+    if not 0.999 < weights < 1.001 or (state.scale < 1.0).any():
+        raise CheckpointError("The weights of a law must add up to 1, and counts at least 1.")
+    return state

@@ -1,0 +1,186 @@
+"""Adding the counts of two laws, and moving counts to another grid or range."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from crossbandit.kernels.laws.learning import rebuild
+from crossbandit.kernels.laws.state import TRIED, WON_LOST
+from crossbandit.laws.memory import fixed_rows, scratch_for
+
+if TYPE_CHECKING:
+    from crossbandit.kernels.laws.state import LawRules, LawState
+    from crossbandit.kernels.rounds import Floats, Integers
+
+_COUNTS = ("told", "hidden", "visits")
+
+
+def add_counts(
+    rules: LawRules, state: LawState, other: LawState, matched: Integers, features: Integers
+) -> None:
+    """Add the counts of `other` to those of `state`, and compute all laws anew.
+
+    matched: the slot here of each slot of `other`. features: the feature of each slot here.
+    """
+    fixed = fixed_rows(rules)
+    units = row_units(rules, state) / row_units(rules, other)
+    for name in _COUNTS:
+        mine, theirs = getattr(state, name), getattr(other, name)
+        factor = units[:, None] if mine.ndim == 2 else units
+        mine[:fixed] += theirs[:fixed] * factor
+    for slot, here in enumerate(matched):
+        if other.roots[slot] >= 0:
+            if state.roots[here] < 0 and state.used[0] < state.visits.size:
+                state.roots[here] = state.used[0]
+                state.used[0] += 1
+            if state.roots[here] >= 0:
+                _add_tree(state, int(state.roots[here]), other, int(other.roots[slot]))
+    for name in ("asked", "probed", "rounds"):
+        getattr(state, name)[:] += getattr(other, name)
+    state.weights[:] = state.weights * other.weights
+    state.weights[:] = 0.5 * state.weights / state.weights.sum() + 0.5 / state.weights.size
+    compute_all(rules, state, features)
+
+
+def row_units(rules: LawRules, state: LawState) -> Floats:
+    """Return what one round counts now, in each of the fixed rows."""
+    units = np.ones(fixed_rows(rules))
+    pool, recent = (1 << (rules.depth + 1)) - 1, (1 << (rules.recent_depth + 1)) - 1
+    for m in range(1, rules.growth.size):
+        start = pool + (m - 1) * recent
+        units[start : start + recent] = state.scale[m]
+    return units
+
+
+def _add_tree(state: LawState, row: int, other: LawState, theirs: int) -> None:
+    """Add a class's node of `other`, and those below it."""
+    for name in _COUNTS:
+        getattr(state, name)[row] += getattr(other, name)[theirs]
+    if other.children[theirs, 0] < 0:
+        return
+    if state.children[row, 0] < 0:
+        if state.used[0] + 2 > state.visits.size:
+            return
+        state.children[row] = state.used[0], state.used[0] + 1
+        state.used[0] += 2
+    for side in range(2):
+        child = int(other.children[theirs, side])
+        _add_tree(state, int(state.children[row, side]), other, child)
+
+
+def compute_all(rules: LawRules, state: LawState, features: Integers) -> None:
+    """Compute the law of every node from the counts alone, parents first."""
+    table = _genealogy(rules, state, features)
+    total = np.cumsum(state.asked, axis=1)
+    tried = total >= TRIED
+    first = np.where(tried.any(axis=1), tried.argmax(axis=1), state.asked.shape[1])
+    state.untried[:] = first + 1.0
+    state.totals[:] = 0.0
+    state.evidence[:] = 0.0
+    scratch = scratch_for(rules, state.weights.size)
+    for _ in range(2):  # the first pass finds out how much nodes of a kind differ
+        rebuild(rules, state, scratch, table)
+
+
+def _genealogy(rules: LawRules, state: LawState, features: Integers) -> Integers:
+    """Return row, parent, place in the pool, depth and group of all nodes, parents first."""
+    found = []
+    starts = [(0, rules.depth)]
+    pool, recent = (1 << (rules.depth + 1)) - 1, (1 << (rules.recent_depth + 1)) - 1
+    starts += [(pool + m * recent, rules.recent_depth) for m in range(rules.growth.size - 1)]
+    for group, (start, deepest) in enumerate(starts):
+        for place in range((1 << (deepest + 1)) - 1):
+            parent = -1 if place == 0 else start + (place - 1) // 2
+            found.append((start + place, parent, place, (place + 1).bit_length() - 1, group))
+    for slot, root in enumerate(state.roots):
+        if root < 0:
+            continue
+        stack = [(int(root), -1, 0, 0)]
+        while stack:
+            row, parent, place, depth = stack.pop()
+            found.append((row, parent, place, depth, rules.growth.size + int(features[slot])))
+            if state.children[row, 0] >= 0:
+                left, right = (int(child) for child in state.children[row])
+                stack += [
+                    (right, row, 2 * place + 2, depth + 1),
+                    (left, row, 2 * place + 1, depth + 1),
+                ]
+    return np.array(found, dtype=np.int64)
+
+
+def moved_columns(rules: LawRules, counts: Floats, amounts: Floats, *, told: bool) -> Floats:
+    """Return counts by cell or amount (rows, K + 1), moved to another grid of amounts.
+
+    A cell goes to that of its highest number. An outcome that is known up to an amount, or from
+    one on, goes to the nearest new amount for which it is still true, and is left out where there
+    is none.
+    """
+    old, size, new_size = rules.amounts, rules.amounts.size, amounts.size
+    plain = rules.feedback != WON_LOST
+    cells = plain and told
+    source = counts[:, ::-1] if rules.mirrored and cells else counts[:, : size + cells]
+    if rules.mirrored and not cells:
+        source = counts[:, :size][:, ::-1]
+    if not cells:
+        source = source[:, :size]
+    if cells:
+        places = np.append(np.searchsorted(amounts, old, "left"), 0)
+        places[-1] = min(int(np.searchsorted(amounts, old[-1], "right")), new_size)
+    elif rules.mirrored or (not plain and not told):  # above an amount
+        places = np.searchsorted(amounts, old, "right") - 1
+    else:
+        places = np.searchsorted(amounts, old, "left")
+    width = new_size + cells
+    out = np.zeros((counts.shape[0], new_size + 1))
+    kept = (places >= 0) & (places < width)
+    for j in np.flatnonzero(kept):
+        out[:, places[j]] += source[:, j]
+    if rules.mirrored:
+        out[:, :width] = out[:, :width][:, ::-1]
+    return out
+
+
+def moved_bands(cuts: Floats, new_cuts: Floats, low: float, high: float) -> Integers:
+    """Return the new band that the middle of each old band lies in."""
+    edges = np.concatenate([[low], cuts, [high]])
+    middles = (edges[:-1] + edges[1:]) / 2
+    bands: Integers = np.searchsorted(new_cuts, middles, side="right")
+    return bands
+
+
+def move(
+    rules: LawRules,
+    state: LawState,
+    context_range: tuple[float, float],
+    new_rules: LawRules,
+    target: LawState,
+) -> None:
+    """Fill an empty state with the counts of another, whose grid or range is different."""
+    told = moved_columns(rules, state.told, new_rules.amounts, told=True)
+    hidden = moved_columns(rules, state.hidden, new_rules.amounts, told=False)
+    bands = moved_bands(rules.cuts, new_rules.cuts, *context_range)
+    start = 0
+    for memory in range(rules.growth.size):
+        depth = rules.depth if memory == 0 else rules.recent_depth
+        leaves, shift = 1 << depth, rules.depth - depth
+        for leaf in range(leaves):
+            # The middle of a coarse band is where its upper half begins.
+            place = int(bands[(leaf << shift) + ((1 << shift) >> 1)]) >> shift
+            source = start + leaves - 1 + leaf
+            for level in range(depth + 1):
+                row = start + (1 << level) - 1 + (place >> (depth - level))
+                target.told[row] += told[source]
+                target.hidden[row] += hidden[source]
+        start += 2 * leaves - 1
+    for slot, root in enumerate(state.roots):
+        if root >= 0:
+            row = int(target.used[0])
+            target.roots[slot] = row
+            target.used[0] += 1
+            target.told[row], target.hidden[row] = told[root], hidden[root]
+    target.visits[:] = target.told.sum(axis=1) + target.hidden.sum(axis=1)
+    target.scale[:] = state.scale
+    target.weights[:] = state.weights
+    target.rounds[:] = state.rounds

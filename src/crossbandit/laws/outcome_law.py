@@ -1,0 +1,400 @@
+"""A law of the hidden number, learned online, that chooses amounts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from crossbandit.errors import InvalidContextError, InvalidLossesError
+from crossbandit.kernels.laws.choice import decide, look
+from crossbandit.kernels.laws.guard import guarded_decide, guarded_learn, guarded_play
+from crossbandit.kernels.laws.learning import learn
+from crossbandit.kernels.laws.loops import learn_all, play
+from crossbandit.kernels.laws.state import ABOVE, AT_MOST, TOLD
+from crossbandit.laws.base import LawBase
+from crossbandit.laws.logs import prepared, shown_to
+from crossbandit.laws.view import LawView, alone, in_order, share_of
+from crossbandit.validation import number, reject
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy.typing as npt
+
+    from crossbandit.kernels.laws.guard import GuardState
+    from crossbandit.kernels.rounds import Integers
+    from crossbandit.laws.levels import Label
+
+OUTCOMES = {"told": TOLD, "at-most": AT_MOST, "above": ABOVE}
+
+
+@dataclass(frozen=True)
+class Choice:
+    """An amount to play. It holds all that learning needs, so outcomes may come late.
+
+    Attributes:
+        index: The number of the amount.
+        amount: The amount.
+        context: What the law was chosen by.
+        classes: The labels, in the order of the law's features.
+    """
+
+    index: int
+    amount: float
+    context: float
+    classes: tuple[Label, ...] = ()
+
+
+class OutcomeLaw(LawBase):
+    """Learns the law of one hidden number per round, given a context and classes.
+
+    An amount *reaches* the number if it is at least as high (`ties="win"`), or higher
+    (`ties="lose"`). `feedback` says what is shown once an amount was played:
+
+    - "after-loss": the number, if the amount did not reach it (a competing bid told to losers);
+    - "after-win": the number, if the amount reached it (a demand below the order);
+    - "always": the number;
+    - "won-lost": only whether the amount reached it (bought or not bought).
+
+    What is learned in one context counts in others exactly as far as the data support it: a tree
+    of bands of the context, each drawn towards its parent by empirical Bayes. Categorical features
+    (`classes`) get trees of their own; those that say nothing are ignored. Recent rounds are kept
+    apart, with two half-lives, and weigh as much as they predict better than all rounds.
+
+    `payoff` is what amounts earn, with a worth w and a cost c of the round: "first-price": w - a if
+    amount a reaches the number; "posted-price": a - c if it does not; "newsvendor": w times the
+    smaller of number and amount, less c times the amount.
+
+    Memory is bounded: it depends on the number of amounts and on `class_limit`, not on the rounds.
+
+    Args:
+        amounts: What may be played, ascending; at least 2.
+        context_range: The lowest and the highest context. Contexts beyond count as these.
+        classes: Names of categorical features.
+        feedback: What is shown, as above.
+        payoff: What is earned, as above.
+        ties: Whether an amount that equals the number reaches it.
+        class_limit: How many levels of features, and combinations of them, are told apart.
+        probing: How often the lowest amount is tried where a band of contexts does not know what
+            it shows; 0 for never.
+        seed: Of the randomness of choices.
+
+    Raises:
+        InvalidParameterError: An argument is outside its domain.
+
+    >>> law = OutcomeLaw(np.linspace(0, 10, 101), (0, 10), seed=1)
+    >>> rng = np.random.default_rng(0)
+    >>> for value in rng.uniform(2, 10, 3_000):
+    ...     price = 0.5 * value + rng.uniform(-1, 1)  # prices go with values
+    ...     bid = law.decide(value)
+    ...     won = bid.amount >= price
+    ...     law.learn(bid, reached=won, number=None if won else price)
+    >>> [round(law.law(value).quantile(0.5)) for value in (4.0, 8.0)]
+    [2, 4]
+    """
+
+    def decide(
+        self,
+        context: float,
+        *,
+        worth: float | None = None,
+        cost: float = 0.0,
+        first: int = 0,
+        last: int | None = None,
+        uniforms: npt.ArrayLike | None = None,
+        **classes: Label,
+    ) -> Choice:
+        """Choose an amount. Nothing is changed but the law's random numbers.
+
+        Args:
+            context: Chooses the law, as learned.
+            worth: What the payoff is made of: the context unless given. With a budget, less.
+            cost: What the payoff is made of, too.
+            first: The lowest amount that may be played, by number.
+            last: The highest one; unless given, in a first-price auction the highest that is at
+                most the worth, otherwise the highest of all.
+            uniforms: Three random numbers from [0, 1), in place of the law's own.
+            **classes: A label for every feature of the law.
+
+        Returns:
+            The choice, to be handed to `learn` with its outcome.
+
+        Raises:
+            InvalidContextError: The context is no number, classes are missing, or no amount is
+                left to choose from.
+        """
+        at, labels = self._at("decide", context, classes)
+        value = number(
+            "decide", "worth", context if worth is None else worth, error=InvalidContextError
+        )
+        paid = number("decide", "cost", cost, error=InvalidContextError)
+        if last is None:
+            last = self.highest(value)
+        if not 0 <= first <= last < self.amounts.size:
+            got = (first, last)
+            reject("decide", "first, last", "a range of amounts", got, error=InvalidContextError)
+        drawn = self._generator.random(3) if uniforms is None else np.array(uniforms, dtype=float)
+        slots = self._levels.slots(labels)
+        index = decide(
+            self._rules, self._state, self._scratch, at, slots, value, paid, first, last, drawn
+        )
+        return Choice(index, float(self.amounts[index]), at, labels)
+
+    def highest(self, worth: float) -> int:
+        """Return the number of the highest amount that it makes sense to play."""
+        if self.payoff != "first-price":
+            return self.amounts.size - 1
+        return max(int(np.searchsorted(self.amounts, worth, "right")) - 1, 0)
+
+    def learn(
+        self, made: Choice, *, reached: bool, number: float | None = None, tried: bool = True
+    ) -> None:
+        """Learn from the outcome of a choice; in any order, once each.
+
+        Args:
+            made: What `decide` returned.
+            reached: Whether the amount reached the number.
+            number: The number, where the law's feedback says that it is shown; not looked at
+                elsewhere.
+            tried: Whether the amount was the law's own choice.
+
+        Raises:
+            InvalidLossesError: The number is missing or contradicts `reached`.
+        """
+        amount = made.index if tried else -1
+        told = self.feedback == "always" or (
+            self.feedback != "won-lost" and bool(reached) == (self.feedback == "after-win")
+        )
+        if not told:
+            self.observe(
+                made.context,
+                "at-most" if reached else "above",
+                made.index,
+                amount=amount,
+                labels=made.classes,
+            )
+            return
+        if number is None or not np.isfinite(number):
+            reject("learn", "number", "a finite number", number, error=InvalidLossesError)
+        cell = int(self.cells(number))
+        if (cell <= made.index) != bool(reached):
+            raise InvalidLossesError(
+                f"An amount of {made.amount:.15g} and a number of {number:.15g} contradict "
+                f"reached={reached}. Nothing was learned."
+            )
+        self.observe(made.context, "told", cell, amount=amount, labels=made.classes)
+
+    def observe(
+        self,
+        context: float,
+        kind: str,
+        index: int,
+        *,
+        amount: int = -1,
+        labels: tuple[Label, ...] = (),
+    ) -> None:
+        """Learn from what is known of a number, however it came to be known.
+
+        Args:
+            context: The context.
+            kind: "told": the number's cell is `index`; "at-most": amount `index` reaches it;
+                "above": amount `index` does not.
+            index: A cell or an amount, by number.
+            amount: What was played, by number; -1 if nothing was.
+            labels: The classes, in the order of the law's features.
+
+        Raises:
+            InvalidLossesError: The law's feedback has no such outcome, or the index is outside.
+        """
+        allowed = {
+            "after-loss": ("told", "at-most"),
+            "after-win": ("told", "above"),
+            "always": ("told",),
+            "won-lost": ("at-most", "above"),
+        }[self.feedback]
+        if kind not in allowed:
+            reject("observe", "kind", f"one of {allowed}", kind, error=InvalidLossesError)
+        if not 0 <= index < self.amounts.size + (kind == "told"):
+            reject("observe", "index", "a cell or an amount", index, error=InvalidLossesError)
+        if not -1 <= amount < self.amounts.size:
+            reject("observe", "amount", "an amount or -1", amount, error=InvalidLossesError)
+        at, named = self._at("observe", context, dict(zip(self.classes, labels, strict=True)))
+        slots = self._levels.slots(named, new=True)
+        code = OUTCOMES[kind]
+        learn(self._rules, self._state, self._scratch, at, slots, code, index, amount)
+
+    def play(
+        self,
+        contexts: npt.ArrayLike,
+        numbers: npt.ArrayLike,
+        *,
+        worths: npt.ArrayLike | None = None,
+        costs: npt.ArrayLike | float = 0.0,
+        firsts: npt.ArrayLike | None = None,
+        lasts: npt.ArrayLike | None = None,
+        classes: Mapping[str, npt.ArrayLike] | None = None,
+        cells: npt.ArrayLike | None = None,
+    ) -> Integers:
+        """Decide and learn in all rounds of a log, in one compiled call.
+
+        It makes the same choices, to the same bits, as `decide` and `learn` in turns would.
+
+        Args:
+            contexts: A context per round.
+            numbers: The hidden number of each; only what the feedback shows of it is learned.
+            worths: As in `decide`; one per round.
+            costs: As in `decide`; one for all, or one per round.
+            firsts: The lowest amount that may be played, per round.
+            lasts: The highest one. Where it is below the lowest, nothing is played.
+            classes: A column of labels for every feature.
+            cells: The cells of the numbers, if known; the numbers are not looked at then.
+
+        Returns:
+            What was played, by number; -1 for nothing.
+        """
+        log = prepared(self, contexts, numbers, worths, costs, firsts, lasts, classes, cells)
+        uniforms = log.uniforms(self._generator, 3)
+        out = np.empty(log.contexts.size, dtype=np.int64)
+        play(
+            self._rules,
+            self._state,
+            self._scratch,
+            log.contexts,
+            log.slots,
+            log.worths,
+            log.costs,
+            log.firsts,
+            log.lasts,
+            log.cells,
+            uniforms,
+            out,
+        )
+        return out
+
+    def warm_up(
+        self,
+        contexts: npt.ArrayLike,
+        numbers: npt.ArrayLike,
+        *,
+        played: Integers | None = None,
+        classes: Mapping[str, npt.ArrayLike] | None = None,
+    ) -> None:
+        """Learn from a log, without deciding.
+
+        Args:
+            contexts: A context per round.
+            numbers: The hidden number of each round.
+            played: What was played, by number: only what it shows is learned. If None, the whole
+                number is learned, unless the feedback is "won-lost", which cannot.
+            classes: A column of labels for every feature.
+        """
+        log = prepared(self, contexts, numbers, classes=classes)
+        kinds, indices, made = shown_to(self, log.cells, played)
+        learn_all(
+            self._rules,
+            self._state,
+            self._scratch,
+            log.contexts,
+            log.slots,
+            kinds,
+            indices,
+            made,
+        )
+
+    def law(self, context: float, **classes: Label) -> LawView:
+        """Return the law at a context: chances, errors, and where they come from."""
+        at, labels = self._at("law", context, classes)
+        slots, scratch = self._levels.slots(labels), self._scratch
+        look(self._rules, self._state, scratch, at, slots)
+        experts = self._state.weights.size
+        memories = self._rules.growth.size
+        chances = in_order(self._rules, scratch.chances[experts])
+        spread = np.sqrt(scratch.spreads[experts])
+        if self._rules.mirrored:
+            spread = spread[::-1]
+        if self.feedback == "won-lost":
+            errors = spread * chances * (1 - chances)
+        else:
+            errors = spread * (1 - chances if self._rules.mirrored else chances)
+        rows = [int(row) for row in scratch.rows[:, 0] if row >= 0]
+        named = [row for row in rows[memories:] if self._state.visits[row] > 0]
+        nearest = min([rows[0], *named], key=lambda row: float(self._state.visits[row]))
+        own, pool = alone(self._rules, self._state, nearest), alone(self._rules, self._state, 0)
+        weights = self._state.weights
+        return LawView(
+            amounts=self.amounts,
+            chances=chances,
+            errors=np.minimum(errors, 0.5),
+            pool=pool,
+            own=own,
+            own_rounds=float(self._state.visits[nearest]),
+            own_share=share_of(chances, pool, own),
+            classes_weight=float(weights[memories:].sum()),
+            recent_weight=float(1 - weights[::memories].sum()),
+        )
+
+    def guarded(
+        self,
+        guard: GuardState,
+        contexts: npt.ArrayLike,
+        numbers: npt.ArrayLike,
+        worths: npt.ArrayLike | None,
+        classes: Mapping[str, npt.ArrayLike] | None,
+    ) -> Integers:
+        """Play a log under a guard; see `GuardedLaw`."""
+        log = prepared(self, contexts, numbers, worths, classes=classes)
+        out = np.empty(log.contexts.size, dtype=np.int64)
+        guarded_play(
+            self._rules,
+            self._state,
+            self._scratch,
+            guard,
+            self.context_range[1],
+            log.contexts,
+            log.slots,
+            log.worths,
+            log.firsts,
+            log.lasts,
+            log.cells,
+            log.uniforms(self._generator, 5),
+            out,
+        )
+        return out
+
+    def guarded_choice(
+        self,
+        guard: GuardState,
+        context: float,
+        worth: float | None,
+        first: int,
+        classes: Mapping[str, Label],
+    ) -> tuple[int, int]:
+        """Return the amount to play under a guard, and the law's own; see `GuardedLaw`."""
+        at, labels = self._at("decide", context, classes)
+        value = number(
+            "decide", "worth", context if worth is None else worth, error=InvalidContextError
+        )
+        last = self.highest(value)
+        if not 0 <= first <= last:
+            reject("decide", "first", "an amount up to the worth", first, error=InvalidContextError)
+        return guarded_decide(
+            self._rules,
+            self._state,
+            self._scratch,
+            guard,
+            self.context_range[1],
+            at,
+            self._levels.slots(labels),
+            value,
+            first,
+            last,
+            self._generator.random(5),
+        )
+
+    def settle_guard(
+        self, guard: GuardState, worth: float, bid: int, played: int, cell: int
+    ) -> None:
+        """Weigh the experts of a guard by an outcome."""
+        guarded_learn(self._rules, guard, worth, self.context_range[1], bid, played, cell)

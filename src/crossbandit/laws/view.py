@@ -1,0 +1,102 @@
+"""The law at one context, to be looked at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from crossbandit.kernels.laws.state import WON_LOST
+
+if TYPE_CHECKING:
+    from crossbandit.kernels.laws.state import LawRules, LawState
+    from crossbandit.kernels.rounds import Floats
+
+
+@dataclass(frozen=True, eq=False)
+class LawView:
+    """The law of the number at a context and its classes, and where it comes from.
+
+    Attributes:
+        amounts: The amounts, ascending.
+        chances: The probability that each amount reaches the number.
+        errors: About one standard error of each chance.
+        pool: The chances by all rounds alike.
+        own: The chances by the nearest rounds alone: its band of contexts, or its class if that
+            has fewer; `own_rounds` of them.
+        own_share: How far the law lies on the way from `pool` to `own`, from 0 to 1.
+        classes_weight: The weight of the laws that use classes, from 0 to 1.
+        recent_weight: The weight of the laws that discount the past, from 0 to 1.
+    """
+
+    amounts: Floats
+    chances: Floats
+    errors: Floats
+    pool: Floats
+    own: Floats
+    own_rounds: float
+    own_share: float
+    classes_weight: float
+    recent_weight: float
+
+    def quantile(self, probability: float) -> float:
+        """Return the lowest amount that reaches the number with at least this probability.
+
+        Infinite if no amount does.
+        """
+        reached = np.flatnonzero(self.chances >= probability)
+        return float(self.amounts[reached[0]]) if reached.size else float("inf")
+
+    def __str__(self) -> str:
+        share = round(100 * self.own_share)
+        return (
+            f"{100 - share} % of this law comes from all rounds, {share} % from its own "
+            f"{self.own_rounds:,.0f} rounds. Half of the numbers are at most "
+            f"{self.quantile(0.5):.4g}."
+        )
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draw the chances, their errors and the pool's, on Matplotlib axes, and return them."""
+        if axes is None:
+            from matplotlib.figure import Figure
+
+            axes = Figure(layout="constrained").add_subplot()
+        low = np.clip(self.chances - 2 * self.errors, 0, 1)
+        high = np.clip(self.chances + 2 * self.errors, 0, 1)
+        axes.fill_between(self.amounts, low, high, alpha=0.25, step="post", linewidth=0)
+        axes.step(self.amounts, self.chances, where="post", label="here")
+        axes.step(self.amounts, self.pool, where="post", linestyle="--", label="all rounds")
+        axes.set_xlabel("amount")
+        axes.set_ylabel("probability that it reaches the number")
+        axes.legend()
+        return axes
+
+
+def share_of(law: Floats, pool: Floats, own: Floats) -> float:
+    """Return how far a law lies on the way from one law to another, from 0 to 1."""
+    way = own - pool
+    length = float(way @ way)
+    if length <= 1e-12:
+        return 0.0
+    return float(np.clip((law - pool) @ way / length, 0.0, 1.0))
+
+
+def in_order(rules: LawRules, chances: Floats) -> Floats:
+    """Return chances in the order of the amounts."""
+    turned: Floats = 1 - chances[::-1] if rules.mirrored else chances.copy()
+    return turned
+
+
+def alone(rules: LawRules, state: LawState, row: int) -> Floats:
+    """Return the chances by one node's counts alone, and a flat law that counts as one round."""
+    told, hidden = state.told[row], state.hidden[row]
+    size = rules.amounts.size
+    if rules.feedback == WON_LOST:
+        flat = np.arange(1, size + 1) / (size + 1)
+        rates = (told[:size] + flat) / (told[:size] + hidden[:size] + 1)
+        chances: Floats = np.maximum.accumulate(rates)
+        return chances
+    below = np.cumsum(told) + np.concatenate([[0.0], np.cumsum(hidden)[:-1]])
+    hazards = (told + 1 / np.arange(1, size + 2)) / (below + 1)
+    return in_order(rules, np.cumprod(1 - hazards[:0:-1])[::-1])

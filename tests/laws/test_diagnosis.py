@@ -1,0 +1,130 @@
+"""The test of independence, and the guard."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from crossbandit.errors import CheckpointError, InvalidParameterError
+from crossbandit.laws import Diagnosis, GuardedLaw, IndependenceTest, OutcomeLaw
+
+GRID = np.linspace(0.0, 1.0, 21)
+
+
+def diagnosed(feedback: str, slope: float, seed: int, rounds: int = 4_000) -> Diagnosis:
+    generator = np.random.default_rng(seed)
+    values = generator.random(rounds)
+    prices = slope * values + 0.5 * generator.random(rounds)
+    law = OutcomeLaw(GRID, (0, 1), feedback=feedback, seed=seed)
+    played, cells = law.play(values, prices), law.cells(prices)
+    reached = cells <= played
+    shown = {"after-loss": ~reached, "after-win": reached, "always": reached | True}
+    told = shown.get(feedback, reached & False)
+    test = IndependenceTest(law)
+    kinds = np.where(told, 0, np.where(reached, 1, 2))
+    test.learn_all(values, kinds, np.where(told, cells, played))
+    return test.diagnosis()
+
+
+@pytest.mark.parametrize("feedback", ["after-loss", "after-win", "always", "won-lost"])
+def test_independence_is_not_rejected(feedback: str) -> None:
+    # Each false alarm has a probability of about 1 %: more than one of 20 has less than 2 %.
+    alarms = sum(diagnosed(feedback, 0.0, seed).depends for seed in range(20))
+    assert alarms <= 1
+
+
+@pytest.mark.parametrize("feedback", ["after-loss", "after-win", "always"])
+def test_dependence_is_found(feedback: str) -> None:
+    found = diagnosed(feedback, 0.5, 1)
+    assert found.depends
+    assert found.gain > 0.01
+    assert "more" in str(found)
+
+
+def test_words() -> None:
+    assert "sound here" in str(Diagnosis(0.0, 0.0, 1_000))
+    assert "%" not in str(Diagnosis(50.0, math.nan, 1_000))
+    assert "hardly matters" in str(Diagnosis(50.0, 0.001, 1_000))
+    assert "5 % more" in str(Diagnosis(math.log(1e6), 0.05, 1_000))
+
+
+def test_one_outcome_at_a_time_is_the_same() -> None:
+    generator = np.random.default_rng(0)
+    law = OutcomeLaw(GRID, (0, 1), seed=1)
+    single, whole = IndependenceTest(law), IndependenceTest(law)
+    contexts, kinds, indices = [], [], []
+    for value, price in generator.random((300, 2)):
+        made = law.decide(value)
+        won = bool(made.amount >= price)
+        single.learn(made, reached=won, number=price)
+        law.learn(made, reached=won, number=price)
+        contexts.append(value)
+        kinds.append(1 if won else 0)
+        indices.append(made.index if won else int(law.cells(price)))
+    whole.learn_all(contexts, np.array(kinds), np.array(indices))
+    assert single.diagnosis().log_evidence == whole.diagnosis().log_evidence
+
+
+def earned(values: np.ndarray, prices: np.ndarray, *, guarded: bool) -> float:
+    law = OutcomeLaw(GRID, (0, 1), seed=1)
+    played = (GuardedLaw(law) if guarded else law).play(values, prices)
+    return float(np.where(GRID[played] >= prices, values - GRID[played], 0).sum())
+
+
+def test_the_guard_costs_little_where_it_is_not_needed() -> None:
+    generator = np.random.default_rng(0)
+    values = generator.random(30_000)
+    prices = 0.5 * values + 0.3 * generator.random(30_000)
+    assert earned(values, prices, guarded=True) > 0.985 * earned(values, prices, guarded=False)
+
+
+def test_the_guard_leaves_a_law_that_is_worse() -> None:
+    guard = GuardedLaw(OutcomeLaw(GRID, (0, 1), seed=1))
+    generator = np.random.default_rng(0)
+    for _ in range(40):  # whatever the law would bid now loses by a little
+        values = np.full(100, 0.9)
+        bid = guard.law.decide(0.9).amount
+        low = bid + 0.01 if bid < 0.55 else 0.05
+        guard.play(values, np.full(100, low) + 0.01 * generator.random(100))
+    assert guard.gains[1] > 0
+    assert 0 < guard.law_weight < 1
+
+
+def test_only_first_price_auctions_are_guarded() -> None:
+    with pytest.raises(InvalidParameterError, match="first-price"):
+        GuardedLaw(OutcomeLaw(GRID, (0, 1), payoff="newsvendor"))
+
+
+@pytest.mark.parametrize("feedback", ["after-loss", "after-win", "always", "won-lost"])
+def test_guarded_rounds_one_by_one_are_the_same(feedback: str) -> None:
+    generator = np.random.default_rng(0)
+    values, prices = generator.random(800), 0.6 * generator.random(800)
+    whole, single = (
+        GuardedLaw(OutcomeLaw(GRID, (0, 1), feedback=feedback, seed=1)) for _ in range(2)
+    )
+    played = whole.play(values, prices)
+    for value, price, bid in zip(values, prices, played, strict=True):
+        made = single.decide(value)
+        assert made.index == bid
+        single.learn(made, reached=bool(made.amount >= price), number=price)
+    np.testing.assert_array_equal(whole.gains, single.gains)
+    again = GuardedLaw(single.law)
+    again.restore(single.arrays())
+    assert again.law_weight == single.law_weight
+    with pytest.raises(CheckpointError):
+        again.restore({})
+
+
+def test_the_gain_counts_classes() -> None:
+    generator = np.random.default_rng(0)
+    law = OutcomeLaw(GRID, (0, 1), classes=["site"], feedback="always")
+    test = IndependenceTest(law)
+    site = generator.integers(0, 2, 4_000)
+    values, prices = generator.random(4_000), 0.4 * site + 0.2 * generator.random(4_000)
+    law.warm_up(values, prices, classes={"site": site})
+    labels = [(int(level),) for level in site]
+    test.learn_all(values, np.zeros(4_000, dtype=int), law.cells(prices), labels)
+    assert not test.diagnosis().depends  # on the context, which it does not
+    assert test.diagnosis().gain > 0.05
