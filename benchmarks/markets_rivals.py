@@ -15,7 +15,7 @@ from crossbandit.replay.log import Auctions
 from crossbandit.replay.strategies import Playing, chunk_of
 
 if TYPE_CHECKING:
-    from crossbandit.kernels.rounds import Floats, Integers
+    from crossbandit.types import Floats, Integers
 
 BANDS = 25
 _CHUNK = 20_000

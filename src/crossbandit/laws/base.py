@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from crossbandit.kernels.laws.state import LawState
-    from crossbandit.kernels.rounds import Floats, Integers
     from crossbandit.streams import Seed
+    from crossbandit.types import Floats, Integers
 
 
 class LawBase:

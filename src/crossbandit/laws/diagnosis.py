@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from crossbandit.kernels.rounds import Integers
     from crossbandit.laws.levels import Label
     from crossbandit.laws.outcome_law import Choice, OutcomeLaw
+    from crossbandit.types import Integers
 
 _SAMPLE = 256
 _ENOUGH = 100.0  # evidence; a false alarm has at most the inverse of it as its probability

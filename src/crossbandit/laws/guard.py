@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from crossbandit.kernels.rounds import Floats, Integers
     from crossbandit.laws.levels import Label
     from crossbandit.laws.outcome_law import OutcomeLaw
+    from crossbandit.types import Floats, Integers
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from crossbandit.kernels.rounds import Integers
+    from crossbandit.types import Integers
 
 Label = str | int | bool
 JOINT = -1  # the number that stands for all features together

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from crossbandit.kernels.rounds import Floats, Integers
     from crossbandit.laws.outcome_law import OutcomeLaw
+    from crossbandit.types import Floats, Integers
 
 
 class LogRounds(NamedTuple):

@@ -12,7 +12,7 @@ from crossbandit.laws.memory import fixed_rows, scratch_for
 
 if TYPE_CHECKING:
     from crossbandit.kernels.laws.state import LawRules, LawState
-    from crossbandit.kernels.rounds import Floats, Integers
+    from crossbandit.types import Floats, Integers
 
 _COUNTS = ("told", "hidden", "visits")
 

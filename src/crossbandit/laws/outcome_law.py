@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from crossbandit.kernels.laws.guard import GuardState
-    from crossbandit.kernels.rounds import Integers
     from crossbandit.laws.levels import Label
+    from crossbandit.types import Integers
 
 OUTCOMES = {"told": TOLD, "at-most": AT_MOST, "above": ABOVE}
 

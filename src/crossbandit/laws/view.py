@@ -11,7 +11,7 @@ from crossbandit.kernels.laws.state import WON_LOST
 
 if TYPE_CHECKING:
     from crossbandit.kernels.laws.state import LawRules, LawState
-    from crossbandit.kernels.rounds import Floats
+    from crossbandit.types import Floats
 
 
 @dataclass(frozen=True, eq=False)

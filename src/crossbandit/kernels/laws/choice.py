@@ -18,7 +18,7 @@ from crossbandit.kernels.laws.state import (
 
 if TYPE_CHECKING:
     from crossbandit.kernels.laws.state import LawRules, LawState, Scratch
-    from crossbandit.kernels.rounds import Floats, Integers
+    from crossbandit.types import Floats, Integers
 
 _SCATTER = 0.25  # of an amount, relative to the best, where nothing was seen
 _FAR = 0.5  # of the best amount: lower ones are worth a try

@@ -13,7 +13,7 @@ from crossbandit.kernels.laws.state import AFTER_LOSS, AFTER_WIN, ALWAYS, TOLD
 
 if TYPE_CHECKING:
     from crossbandit.kernels.laws.state import LawRules, LawState, Scratch
-    from crossbandit.kernels.rounds import Floats, Integers
+    from crossbandit.types import Floats, Integers
 
 _LEAST = 0.25  # over the root of the rounds: how often the other expert is followed at least
 

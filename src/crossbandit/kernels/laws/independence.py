@@ -9,7 +9,7 @@ from crossbandit.kernels.compilation import compiled, inlined
 from crossbandit.kernels.laws.state import ABOVE, TOLD, WON_LOST
 
 if TYPE_CHECKING:
-    from crossbandit.kernels.rounds import Floats, Integers
+    from crossbandit.types import Floats, Integers
 
 RANKS = 256  # bins of contexts, of which ranks are counted
 _MEMORY = 200.0  # rounds over which the usual context of those at risk is averaged

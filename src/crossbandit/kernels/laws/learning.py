@@ -24,7 +24,7 @@ from crossbandit.kernels.laws.state import (
 
 if TYPE_CHECKING:
     from crossbandit.kernels.laws.state import LawRules, LawState, Scratch
-    from crossbandit.kernels.rounds import Floats, Integers
+    from crossbandit.types import Floats, Integers
 
 _LARGE = 1e15  # a scale that is brought back to 1
 _CERTAIN = 0.999

@@ -18,7 +18,7 @@ from crossbandit.kernels.laws.state import (
 
 if TYPE_CHECKING:
     from crossbandit.kernels.laws.state import LawRules, LawState, Scratch
-    from crossbandit.kernels.rounds import Floats, Integers
+    from crossbandit.types import Floats, Integers
 
 
 @inlined

@@ -10,7 +10,7 @@ from crossbandit.kernels.laws.state import MATURE, SPLIT, WON_LOST
 
 if TYPE_CHECKING:
     from crossbandit.kernels.laws.state import LawRules, LawState, Scratch
-    from crossbandit.kernels.rounds import Floats, Integers
+    from crossbandit.types import Floats, Integers
 
 _CERTAIN = 0.999
 _TINY = 1e-9

@@ -9,7 +9,7 @@ from crossbandit.kernels.compilation import compiled, inlined
 from crossbandit.kernels.laws.state import COVERED, NUMBER_OF_BLOCKS
 
 if TYPE_CHECKING:
-    from crossbandit.kernels.rounds import Floats
+    from crossbandit.types import Floats
 
 _CONTRADICTION = 5.0  # in standard errors
 _CERTAIN = 0.999  # no hazard is larger

@@ -18,7 +18,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from crossbandit.kernels.rounds import Floats, Integers
+    from crossbandit.types import Floats, Integers
 
 # What is told of the number: its cell if it is above the amount, if it is reached, always, never.
 AFTER_LOSS, AFTER_WIN, ALWAYS, WON_LOST = range(4)
