@@ -3,7 +3,7 @@
    Numbers on standard input, separated by white space:
 
      1. algorithm m k n rounds    the algorithm (1 or 2); contexts, arms, pairs in an epoch (L / 2), rounds
-     2. m numbers                 the law of the contexts (algorithm 2 does not read it)
+     2. m numbers                 the law of the contexts; algorithm 2 does not use it
      3. k rows of k numbers       the graph: 1 in row v, column a, if playing v reveals a, else 0
      4. eta gamma rho beta        the parameters
      5. for each round            context u split retain, then m rows of k losses
