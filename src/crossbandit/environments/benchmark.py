@@ -51,6 +51,7 @@ class PaperBenchmark(BlockEnvironment):
 
     def __post_init__(self, owner: str) -> None:
         integer(owner, "horizon", self.horizon, at_least=1)
+        integer(owner, "contexts", self.contexts, at_least=1, at_most=MAX_SIZE)
         integer(owner, "table_seed", self.table_seed, at_least=0, at_most=None)
         graph = paper_ring(self.arms, self.radius)
         problem = Problem(graph, contexts=self.contexts, horizon=self.horizon)
