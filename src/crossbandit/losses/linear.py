@@ -88,10 +88,20 @@ class LinearForm(LossForm):
         return ContextBlock(offset, np.arange(len(contexts)), vectors[:, None], may_play)
 
     def check(self, rows: Floats, arms: Sequence[int], context: Context, readout: Readout) -> None:
-        """Raise InvalidLossesError unless `rows` may be the losses of `arms`.
+        """Check losses that were handed to `learn`.
 
-        If only some arms are available, the losses of other contexts are not checked: their arms
-        may not be available there, and then their losses mean nothing. Coefficients must be finite.
+        If only some arms are available, only the context of the round is checked: the arms may not
+        be available in other contexts, and then their losses there have no meaning. Coefficients
+        must be finite in any case.
+
+        Args:
+            rows: The rows of `arms`.
+            arms: The arms that were revealed.
+            context: The context of the round.
+            readout: How it reads, and which arms it has available.
+
+        Raises:
+            InvalidLossesError: A row cannot be the losses of its arm.
         """
         low, high = -ROUNDING, 1.0 + ROUNDING
         bad = self._first_bad_here(rows, arms, readout, low, high)
