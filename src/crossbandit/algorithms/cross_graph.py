@@ -55,7 +55,8 @@ class CrossGraph(Algorithm):
         rho: The probability of uniform exploration.
         beta: The pessimistic correction of an arm without self-loop.
         epoch_length: The number of rounds in an epoch, L in the paper; even.
-        tuning: The rule: "experiment" (the paper's evaluation) or "theorem".
+        tuning: The rule: "experiment" (the paper's evaluation), "theorem" (the paper's theorem)
+            or "proved" (the least machine-checked bound).
 
     >>> from crossbandit import Problem, graphs
     >>> problem = Problem(graphs.threshold(4), contexts=3, horizon=1_000)

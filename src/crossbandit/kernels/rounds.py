@@ -7,8 +7,8 @@ arm. A context reads the row of arm `a` through its `Readout`:
 
 Dense losses have a column per context, and context c reads with `offset = c, coefficients = [[1]]`.
 Linear losses have a column per feature, and a context reads with `offset = 0` and its features as
-coefficients, which may differ from arm to arm. Where they do not, one row of coefficients serves
-all arms. So both forms of losses, and the estimates kept in either, share every line of code.
+coefficients, which may differ from arm to arm. If they do not, all arms have
+one row of coefficients. So both forms of losses, and both kinds of estimates, share all code.
 """
 
 from __future__ import annotations
@@ -99,14 +99,14 @@ class ContextBlock(NamedTuple):
 
 
 class Budget(NamedTuple):
-    """What each round costs, and what is left to spend: a batch ends when nothing is left."""
+    """What each round costs, and how much is left. A batch ends when nothing is left."""
 
     costs: Floats  # (n, K): what playing each arm costs; (0, 0) without a budget
     left: Floats  # (1,), changed: what is left
 
 
 class Rounds(NamedTuple):
-    """A batch of n rounds to be played: what happens in it, and where to write what was done."""
+    """A batch of n rounds to be played: contexts, losses, and arrays for the results."""
 
     numbers: Integers  # (n,): the number of each round's context; (0,) where contexts have none
     contexts: ContextBlock
@@ -215,7 +215,7 @@ def readout_at(contexts: ContextBlock, i: int) -> Readout:
 
 @inlined
 def record(rounds: Rounds, i: int, arm: int, readout: Readout) -> None:
-    """Write down that `arm` was played in round `i`, what it lost, and what it cost."""
+    """Record that `arm` was played in round `i`, its loss and its cost."""
     rounds.arms[i] = arm
     rounds.incurred[i] = loss_at(rounds.losses, i, arm, arm, readout)
     if rounds.budget.costs.shape[0] > 0:

@@ -241,7 +241,7 @@ def _percent(value: float, _: object = None) -> str:
 
 
 def _short(value: float) -> str:
-    """Return a label that leaves room for its neighbours: thousands as k."""
+    """Return a short label: thousands as k."""
     return f"{_tick(value / 1000)}k" if value >= 1000 and value % 1000 == 0 else _tick(value)
 
 

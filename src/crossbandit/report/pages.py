@@ -70,7 +70,7 @@ def render(
 
 
 def script_json(data: object) -> str:
-    r"""Return data as JSON that cannot end the script element it stands in.
+    r"""Return data as JSON that cannot end the script element that contains it.
 
     Args:
         data: Lists, dictionaries, texts, and numbers that are finite.
