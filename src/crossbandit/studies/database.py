@@ -1,7 +1,7 @@
 """Opening a results file: its tables, what it may contain, and clear errors.
 
-A results file may come from an untrusted source. So it is opened without access to other files or to the
-network, and it may contain tables of known types and nothing else: a view or a macro would be code.
+A results file may come from an untrusted source. So it is opened without access to other files or
+to the network, and it may contain only tables of known types: a view or a macro would be code.
 """
 
 from __future__ import annotations
