@@ -155,7 +155,7 @@ Qed.
 Definition reg L a := special_arm G (m L) != Some a.
 
 (** ** The graph sum *)
-Definition Gsum := graph_sum G rho + 2.
+Definition Gsum := graph_sum (INR #|A|) (INR (alpha G)) rho + 2.
 
 Lemma alpha_ge1 : 1 <= INR (alpha G).
 Proof.
@@ -202,7 +202,7 @@ by apply: Rmult_le_compat_r => //; apply: Rlt_le; exact: Rinv_0_lt_compat.
 Qed.
 
 (** Each of them contributes at most 1, too. *)
-Lemma graph_sum_self L : \rsum_(a | G a a) (m L a / u L a) <= graph_sum G rho.
+Lemma graph_sum_self L : \rsum_(a | G a a) (m L a / u L a) <= graph_sum (INR #|A|) (INR (alpha G)) rho.
 Proof.
 apply: Rmin_glb; last exact: graph_sum_alpha.
 have [mm _] := m_dist L.
@@ -564,7 +564,7 @@ by rewrite rsum_const Rmult_1_r /KnownLaw.K; congr INR; exact: eq_card.
 Qed.
 
 (** The same, as the function of the parameters that Statement defines. *)
-Corollary known_explicit T : Reg nu G loss alg T pi <= bound1 G eta gamma rho beta T.
+Corollary known_explicit T : Reg nu G loss alg T pi <= bound1 (INR #|A|) (INR (alpha G)) eta gamma rho beta T.
 Proof.
 apply: Rle_trans (known T) _; apply: Req_le; rewrite /bound1 /B /Gsum /D -/K /KnownLaw.K; congr (_ + _ * _).
 by field; lra.

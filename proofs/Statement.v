@@ -149,13 +149,12 @@ Definition algorithm2 : learner C A :=
   Learner (Memory zero zero zero (fun=> 1) None (fun=> 0) (fun=> 0) 1 0 None) policy2 learn2.
 End Algorithms.
 
-(** * The bounds, as functions of the parameters *)
+(** * The bounds, as functions of the number of arms, the independence number and the parameters *)
 Section Bounds.
-Variables (A : finType) (G : rel A) (eta gamma rho beta : R).
-Let K := INR #|A|.
+Variables (K alpha eta gamma rho beta : R).
 
 (** What the feedback graph costs: at most K, and at most alpha times a logarithm. *)
-Definition graph_sum := Rmin K (2 * INR (alpha G) * (1 + ln (K / rho))).
+Definition graph_sum := Rmin K (2 * alpha * (1 + ln (K / rho))).
 
 (** Algorithm 1, [T] rounds. *)
 Definition bound1 (T : nat) := ln K / eta + INR T * (rho
@@ -183,7 +182,7 @@ Definition Proposition2_explicit : Prop :=
   forall (C A : finType) (nu : C -> R) (G : rel A) (T : nat) (eta gamma rho beta : R),
   dist nu -> strongly_observable G ->
   0 < eta -> 0 < gamma -> 0 < rho < 1 -> gamma <= beta -> eta * (1 + beta) <= 3 * gamma ->
-  regret_at_most nu G (algorithm1 nu G eta gamma rho beta) T (bound1 G eta gamma rho beta T).
+  regret_at_most nu G (algorithm1 nu G eta gamma rho beta) T (bound1 (INR #|A|) (INR (alpha G)) eta gamma rho beta T).
 
 Definition Proposition2 : Prop :=
   forall (C A : finType) (nu : C -> R) (G : rel A) (T : nat), dist nu -> strongly_observable G ->
@@ -195,7 +194,7 @@ Definition Theorem1_explicit : Prop :=
   dist nu -> strongly_observable G -> (0 < n)%N -> (T <= 2 * n * m.+1)%N ->
   0 < eta -> 0 < gamma -> 0 < rho < 1 -> 4 * gamma <= beta -> 1 <= iota ->
   iota <= 2 * (INR n * gamma) -> 2 <= INR n * gamma -> 36 * iota <= INR n -> kappa eta gamma beta n iota <= / 8 ->
-  regret_at_most nu G (algorithm2 C G eta gamma rho beta n) T (bound2 G eta gamma rho beta n m iota).
+  regret_at_most nu G (algorithm2 C G eta gamma rho beta n) T (bound2 (INR #|A|) (INR (alpha G)) eta gamma rho beta n m iota).
 
 Definition Theorem1 : Prop :=
   forall (C A : finType) (nu : C -> R) (G : rel A) (T : nat), dist nu -> strongly_observable G -> (0 < T)%N ->

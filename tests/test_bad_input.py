@@ -721,3 +721,31 @@ def test_an_environment_needs_a_horizon() -> None:
     environment.problem = Problem(G, contexts=2)
     with pytest.raises(InvalidParameterError, match="a Problem with a horizon"):
         simulate(PerContextExp3(eta=0.1), environment, seed=0)
+
+
+@pytest.mark.parametrize("size", [2**62, 2**63, 10**30])
+@pytest.mark.parametrize(
+    "make",
+    [
+        graphs.singletons,
+        graphs.complete,
+        graphs.loopless_clique,
+        graphs.threshold,
+        lambda size: graphs.ring(size, 1),
+        lambda size: graphs.paper_ring(size, 1),
+        lambda size: FeedbackGraph.from_edges(size, []),
+        lambda size: paper_benchmark(100, alpha=4, arms=size),
+        lambda size: paper_benchmark(100, alpha=4, contexts=size),
+        lambda size: switching(G, 100, contexts=size),
+        FiniteContexts,
+        zipf,
+    ],
+)
+def test_a_size_beyond_memory_is_refused_at_once(make: Callable[[int], object], size: int) -> None:
+    with pytest.raises(InvalidParameterError, match="of at most"):
+        make(size)
+
+
+def test_seeds_may_have_any_size() -> None:
+    environment = switching(G, 100, contexts=4, table_seed=10**30)
+    assert environment.losses(0).shape == (G.arms, 4)

@@ -74,7 +74,7 @@ MASKED: dict[str, Callable[[], object]] = {
 @pytest.mark.parametrize("call", MASKED.values(), ids=MASKED.keys())
 def test_masked_entries_are_refused(call: Callable[[], object]) -> None:
     """NumPy would use whatever number is behind the mask."""
-    with pytest.raises(CrossbanditError, match="Got masked entries"):
+    with pytest.raises(CrossbanditError, match="masked"):
         call()
 
 

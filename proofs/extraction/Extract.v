@@ -14,6 +14,8 @@ Extract Constant Rdefinitions.RbaseSymbolsImpl.Rabst => "(fun _ -> assert false)
 Extract Constant Rdefinitions.RbaseSymbolsImpl.Rrepr => "(fun _ -> assert false)".
 Extract Constant ClassicalDedekindReals.sig_forall_dec => "(fun _ -> assert false)".
 Extract Constant Rtrigo_def.exp => "Stdlib.exp".
+Extract Constant Rpower.ln => "Stdlib.log".
+Extract Constant Raxioms.INR => "Stdlib.float_of_int".
 Extract Constant RIneq.Rle_dec => "(fun x y -> x <= y)".
 
 (** Contexts are 0, ..., m - 1 and arms 0, ..., k - 1. *)
@@ -22,4 +24,4 @@ Definition learner1 (m k : nat) (nu : 'I_m -> R) (G : 'I_k -> 'I_k -> bool) (eta
 Definition learner2 (m k : nat) (G : 'I_k -> 'I_k -> bool) (eta gamma rho beta : R) (n : nat) :=
   @algorithm2 [finType of 'I_m] [finType of 'I_k] G eta gamma rho beta n.
 Extraction Inline predT pred_of_argType.
-Extraction "bandit.ml" learner1 learner2.
+Extraction "bandit.ml" learner1 learner2 bound1 bound2.

@@ -3,7 +3,7 @@
    Numbers on standard input, separated by white space:
 
      1. algorithm m k n rounds    the algorithm (1 or 2); contexts, arms, pairs in an epoch (L / 2), rounds
-     2. m numbers                 the law of the contexts (algorithm 2 does not read it)
+     2. m numbers                 the law of the contexts; algorithm 2 does not use it
      3. k rows of k numbers       the graph: 1 in row v, column a, if playing v reveals a, else 0
      4. eta gamma rho beta        the parameters
      5. for each round            context u split retain, then m rows of k losses
@@ -14,15 +14,37 @@
    retain < r_e / (2 q). In other rounds they are read and ignored.
 
    One line on standard output for each round: the arm, then the policies before that round, m times k
-   numbers, context by context. *)
+   numbers, context by context.
+
+   For the bounds instead of a run:
+
+     0 k alpha eta gamma rho beta rounds n epochs iota
+
+   k arms, independence number alpha, parameters as above, a number of epochs after the first, and the free number iota.
+   One line on standard output: bound1 for Algorithm 1 over these rounds, and bound2 for Algorithm 2. *)
 open Bandit
 
 let number () = Scanf.scanf " %f" (fun x -> x)
 let integer () = Scanf.scanf " %d" (fun x -> x)
 let numbers size = Array.init size (fun _ -> number ())
 
-let () =
-  let algorithm = integer () in
+let real (x : float) : RbaseSymbolsImpl.coq_R = Obj.magic x
+
+let bounds () =
+  let k = real (number ()) in
+  let alpha = real (number ()) in
+  let eta = real (number ()) in
+  let gamma = real (number ()) in
+  let rho = real (number ()) in
+  let beta = real (number ()) in
+  let rounds = integer () in
+  let n = integer () in
+  let epochs = integer () in
+  let iota = real (number ()) in
+  let show x = Printf.sprintf "%.17g" (Obj.magic x : float) in
+  print_endline (show (bound1 k alpha eta gamma rho beta rounds) ^ " " ^ show (bound2 k alpha eta gamma rho beta n epochs iota))
+
+let run algorithm =
   let m = integer () in
   let k = integer () in
   let n = integer () in
@@ -34,7 +56,6 @@ let () =
   let rho = number () in
   let beta = number () in
   let edge v a = graph.(Obj.magic v).(Obj.magic a) in
-  let real (x : float) : RbaseSymbolsImpl.coq_R = Obj.magic x in
   let learner =
     if algorithm = 1 then
       learner1 m k (fun c -> real nu.(Obj.magic c)) edge (real eta) (real gamma) (real rho) (real beta)
@@ -83,3 +104,8 @@ let () =
     Array.iter (Array.iter (Printf.printf " %.17g")) policy;
     print_newline ()
   done
+
+let () =
+  match integer () with
+  | 0 -> bounds ()
+  | algorithm -> run algorithm

@@ -72,9 +72,7 @@ class Problem:
         if isinstance(form, LinearForm):
             object.__setattr__(self, "features", form.features)
         if self.horizon is not None:
-            horizon = integer("Problem", "horizon", self.horizon, at_least=1)
-            if horizon > _LONGEST:
-                reject("Problem", "horizon", "an integer of at most 2^62", horizon)
+            horizon = integer("Problem", "horizon", self.horizon, at_least=1, at_most=_LONGEST)
             object.__setattr__(self, "horizon", horizon)
         if self.context_distribution is not None:
             if form.contexts is None:

@@ -86,7 +86,7 @@ def integer(
         InvalidParameterError: It is not an integer, or out of bounds.
     """
     expected = f"an integer of at least {at_least}"
-    if at_most is not None and at_most != MAX_INTEGER:
+    if at_most is not None and at_most < MAX_SIZE:  # larger limits are named when they are passed
         expected += f" and of at most {at_most}"
     if isinstance(value, bool) or not isinstance(value, numbers.Integral):
         reject(owner, name, expected, value)

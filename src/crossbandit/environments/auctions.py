@@ -194,7 +194,7 @@ class FirstPrice(BlockEnvironment):
 
     def __post_init__(self) -> None:
         integer("first_price", "horizon", self.horizon, at_least=1)
-        integer("first_price", "table_seed", self.table_seed, at_least=0)
+        integer("first_price", "table_seed", self.table_seed, at_least=0, at_most=None)
         choice("first_price", "prices", self.prices, ("stationary", "drifting"))
         choice("first_price", "feedback", self.feedback, FEEDBACK)
         rules = AuctionRules(

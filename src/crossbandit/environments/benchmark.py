@@ -16,7 +16,7 @@ from crossbandit.graphs import paper_ring
 from crossbandit.kernels.rounds import LossBlock
 from crossbandit.problem import Problem
 from crossbandit.streams import stream
-from crossbandit.validation import integer, reject
+from crossbandit.validation import MAX_SIZE, integer, reject
 
 if TYPE_CHECKING:
     from crossbandit.types import Floats
@@ -51,7 +51,7 @@ class PaperBenchmark(BlockEnvironment):
 
     def __post_init__(self, owner: str) -> None:
         integer(owner, "horizon", self.horizon, at_least=1)
-        integer(owner, "table_seed", self.table_seed, at_least=0)
+        integer(owner, "table_seed", self.table_seed, at_least=0, at_most=None)
         graph = paper_ring(self.arms, self.radius)
         problem = Problem(graph, contexts=self.contexts, horizon=self.horizon)
         object.__setattr__(self, "problem", problem)
@@ -182,10 +182,20 @@ def _radius(owner: str, arms: int, alpha: int) -> int:
     On a ring, arms must be radius + 1 apart: arms // (radius + 1) of them fit, and can be turned
     to avoid arm 0, which is a neighbour of every arm. Only at radius 0 must it be left out.
     """
-    integer(owner, "arms", arms, at_least=2)
-    attained = {arms // (radius + 1): radius for radius in range(1, arms)}
-    attained.setdefault(arms - 1, 0)
-    if alpha not in attained:
-        expected = f"an independence number of a ring of {arms} arms: {sorted(attained)}"
+    integer(owner, "arms", arms, at_least=2, at_most=MAX_SIZE)
+    if alpha <= arms // 2 and arms // (arms // alpha) == alpha:
+        return arms // alpha - 1
+    if alpha != arms - 1:
+        expected = f"an independence number of a ring of {arms} arms: {_attained(arms)}"
         reject(owner, "alpha", expected, alpha)
-    return attained[alpha]
+    return 0
+
+
+def _attained(arms: int) -> str:
+    """Return the independence numbers of the paper's rings, the first ten if there are many."""
+    numbers, spacing = {arms - 1}, 2
+    while spacing <= arms:
+        numbers.add(arms // spacing)
+        spacing = arms // (arms // spacing) + 1  # the next that gives another number
+    found = sorted(numbers)
+    return str(found) if len(found) <= 20 else f"{str(found[:10])[:-1]}, ...]"

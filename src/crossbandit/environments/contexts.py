@@ -9,7 +9,7 @@ import numpy as np
 
 from crossbandit.environments.registry import register_distribution
 from crossbandit.problem import probabilities
-from crossbandit.validation import integer, number, reject, verbatim
+from crossbandit.validation import MAX_SIZE, integer, number, reject, verbatim
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -60,7 +60,7 @@ class FiniteContexts:
     def __post_init__(self) -> None:
         given = self.distribution
         if isinstance(given, int | np.integer) and not isinstance(given, bool):
-            count = integer("FiniteContexts", "distribution", given, at_least=1)
+            count = integer("FiniteContexts", "distribution", given, at_least=1, at_most=MAX_SIZE)
             weights = np.full(count, 1.0 / count)
             weights.flags.writeable = False
             object.__setattr__(self, "_uniform", True)
@@ -132,7 +132,7 @@ def zipf(contexts: int, exponent: float = 1.0) -> FiniteContexts:
     >>> zipf(3).probabilities.round(3)
     array([0.545, 0.273, 0.182])
     """
-    integer("zipf", "contexts", contexts, at_least=1)
+    integer("zipf", "contexts", contexts, at_least=1, at_most=MAX_SIZE)
     number("zipf", "exponent", exponent, at_least=0)
     weights = np.arange(1, contexts + 1, dtype=np.float64) ** -exponent
     return FiniteContexts(weights / weights.sum())

@@ -14,7 +14,7 @@ from crossbandit.environments.environment import BlockEnvironment, row_block
 from crossbandit.environments.noise import uniforms
 from crossbandit.environments.registry import register
 from crossbandit.problem import Problem
-from crossbandit.validation import choice, integer, number
+from crossbandit.validation import MAX_SIZE, choice, integer, number
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -145,12 +145,14 @@ class NewsvendorEnvironment(BlockEnvironment):
     def __post_init__(self) -> None:
         integer("newsvendor", "horizon", self.horizon, at_least=1)
         integer("newsvendor", "period", self.period, at_least=1)
-        integer("newsvendor", "table_seed", self.table_seed, at_least=0)
+        integer("newsvendor", "table_seed", self.table_seed, at_least=0, at_most=None)
         number("newsvendor", "demand", self.demand, above=0)
         number("newsvendor", "season", self.season, at_least=0, at_most=1)
         orders: npt.ArrayLike = self.orders
         if not np.ndim(orders):
-            orders = np.arange(integer("newsvendor", "orders", orders, at_least=2))
+            orders = np.arange(
+                integer("newsvendor", "orders", orders, at_least=2, at_most=MAX_SIZE)
+            )
         rules = NewsvendorRules(
             orders=orders,
             price_range=self.price_range,

@@ -14,7 +14,7 @@ from crossbandit.environments.environment import BlockEnvironment, row_block
 from crossbandit.environments.noise import uniforms
 from crossbandit.environments.registry import register
 from crossbandit.problem import Problem
-from crossbandit.validation import boolean, choice, integer, number, reject
+from crossbandit.validation import MAX_SIZE, boolean, choice, integer, number, reject
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -165,11 +165,11 @@ class PostedPrice(BlockEnvironment):
     def __post_init__(self) -> None:
         integer("posted_price", "horizon", self.horizon, at_least=1)
         integer("posted_price", "period", self.period, at_least=1)
-        integer("posted_price", "table_seed", self.table_seed, at_least=0)
+        integer("posted_price", "table_seed", self.table_seed, at_least=0, at_most=None)
         number("posted_price", "drift", self.drift, at_least=0, at_most=1)
         prices: npt.ArrayLike = self.prices
         if not np.ndim(prices):
-            count = integer("posted_price", "prices", prices, at_least=2)
+            count = integer("posted_price", "prices", prices, at_least=2, at_most=MAX_SIZE)
             prices = np.arange(1, count + 1) / count
         rules = SellerRules(
             prices=prices,

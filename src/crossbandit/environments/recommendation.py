@@ -15,7 +15,7 @@ from crossbandit.environments.registry import register
 from crossbandit.graphs import FeedbackGraph
 from crossbandit.problem import Problem
 from crossbandit.streams import stream
-from crossbandit.validation import array, integer, number, reject, verbatim
+from crossbandit.validation import MAX_SIZE, array, integer, number, reject, verbatim
 
 if TYPE_CHECKING:
     from crossbandit.kernels.rounds import LossBlock
@@ -104,9 +104,9 @@ class Recommendation(BlockEnvironment):
 
     def __post_init__(self) -> None:
         for name in ("horizon", "segments", "aspects"):
-            integer("recommendation", name, getattr(self, name), at_least=1)
-        integer("recommendation", "items", self.items, at_least=2)
-        integer("recommendation", "table_seed", self.table_seed, at_least=0)
+            integer("recommendation", name, getattr(self, name), at_least=1, at_most=MAX_SIZE)
+        integer("recommendation", "items", self.items, at_least=2, at_most=MAX_SIZE)
+        integer("recommendation", "table_seed", self.table_seed, at_least=0, at_most=None)
         number("recommendation", "similarity", self.similarity, at_least=-1, at_most=1)
         graph = similar_items(self.qualities, self.similarity)
         weights = stream(self.table_seed, "segments").dirichlet(

@@ -14,7 +14,7 @@ from crossbandit.environments.noise import uniforms
 from crossbandit.environments.registry import register
 from crossbandit.problem import Problem, required_graph
 from crossbandit.streams import stream
-from crossbandit.validation import integer, number
+from crossbandit.validation import MAX_SIZE, integer, number
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -57,8 +57,8 @@ class Sleeping(BlockEnvironment):
     def __post_init__(self) -> None:
         required_graph("sleeping", self.graph)
         integer("sleeping", "horizon", self.horizon, at_least=1)
-        integer("sleeping", "sets", self.sets, at_least=1)
-        integer("sleeping", "table_seed", self.table_seed, at_least=0)
+        integer("sleeping", "sets", self.sets, at_least=1, at_most=MAX_SIZE)
+        integer("sleeping", "table_seed", self.table_seed, at_least=0, at_most=None)
         number("sleeping", "awake", self.awake, above=0, at_most=1)
         constant = np.ones((self.sets, 1))
         problem = Problem(self.graph, features=constant, horizon=self.horizon)

@@ -72,7 +72,7 @@ class Spam(BlockEnvironment):
     def __post_init__(self) -> None:
         integer("spam", "horizon", self.horizon, at_least=1)
         integer("spam", "period", self.period, at_least=1)
-        integer("spam", "table_seed", self.table_seed, at_least=0)
+        integer("spam", "table_seed", self.table_seed, at_least=0, at_most=None)
         number("spam", "share", self.share, at_least=0, at_most=1)
         number("spam", "campaigns", self.campaigns, at_least=0, at_most=1)
         problem = Problem(apple_tasting(), features=2, horizon=self.horizon)

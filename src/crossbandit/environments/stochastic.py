@@ -14,7 +14,7 @@ from crossbandit.environments.noise import uniforms
 from crossbandit.environments.registry import register
 from crossbandit.problem import Problem, required_graph
 from crossbandit.streams import stream
-from crossbandit.validation import boolean, integer, number, reject, verbatim
+from crossbandit.validation import MAX_SIZE, boolean, integer, number, reject, verbatim
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -54,7 +54,7 @@ class Stochastic(BlockEnvironment):
     def __post_init__(self) -> None:
         arms = required_graph("stochastic", self.graph).arms
         integer("stochastic", "horizon", self.horizon, at_least=1)
-        integer("stochastic", "table_seed", self.table_seed, at_least=0)
+        integer("stochastic", "table_seed", self.table_seed, at_least=0, at_most=None)
         boolean("stochastic", "noisy", self.noisy)
         pairs = _pairs(self.phases)
         shares = [number("stochastic", "phases", share) for share, _ in pairs]
@@ -137,8 +137,8 @@ def stochastic(
     array([2, 2, 2])
     """
     arms = required_graph("stochastic", graph).arms
-    integer("stochastic", "contexts", contexts, at_least=1)
-    integer("stochastic", "table_seed", table_seed, at_least=0)
+    integer("stochastic", "contexts", contexts, at_least=1, at_most=MAX_SIZE)
+    integer("stochastic", "table_seed", table_seed, at_least=0, at_most=None)
     number("stochastic", "gap", gap, above=0, at_most=0.5)
     number("stochastic", "late", late, at_least=0, below=1)
     if best is not None and integer("stochastic", "best", best, at_least=0) >= arms:

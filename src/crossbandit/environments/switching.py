@@ -14,7 +14,7 @@ from crossbandit.environments.registry import register
 from crossbandit.kernels.rounds import LossBlock
 from crossbandit.problem import Problem, required_graph
 from crossbandit.streams import stream
-from crossbandit.validation import integer, number, reject, verbatim
+from crossbandit.validation import MAX_SIZE, integer, number, reject, verbatim
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -65,9 +65,9 @@ class Switching(BlockEnvironment):
 
     def __post_init__(self) -> None:
         required_graph("switching", self.graph)
-        integer("switching", "contexts", self.contexts, at_least=1)
-        integer("switching", "groups", self.groups, at_least=1)
-        integer("switching", "table_seed", self.table_seed, at_least=0)
+        integer("switching", "contexts", self.contexts, at_least=1, at_most=MAX_SIZE)
+        integer("switching", "groups", self.groups, at_least=1, at_most=MAX_SIZE)
+        integer("switching", "table_seed", self.table_seed, at_least=0, at_most=None)
         integer("switching", "horizon", self.horizon, at_least=1)
         integer("switching", "switches", self.switches, at_least=1)
         if self.switches >= self.horizon:

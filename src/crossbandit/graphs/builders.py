@@ -11,7 +11,7 @@ import numpy.typing as npt
 from crossbandit.graphs.exchange import checked_numbers
 from crossbandit.graphs.graph import FeedbackGraph
 from crossbandit.graphs.registry import register
-from crossbandit.validation import choice, integer, number, reject, verbatim
+from crossbandit.validation import MAX_SIZE, choice, integer, number, reject, verbatim
 
 
 @register("singletons")
@@ -24,7 +24,7 @@ def singletons(arms: int) -> FeedbackGraph:
     >>> singletons(5).independence_number
     5
     """
-    arms = integer("singletons", "arms", arms, at_least=1)
+    arms = integer("singletons", "arms", arms, at_least=1, at_most=MAX_SIZE)
     a = np.arange(arms)
     return _of_ranges(arms, (a, a, a))
 
@@ -39,7 +39,7 @@ def complete(arms: int) -> FeedbackGraph:
     >>> complete(5).independence_number
     1
     """
-    arms = integer("complete", "arms", arms, at_least=1)
+    arms = integer("complete", "arms", arms, at_least=1, at_most=MAX_SIZE)
     a = np.arange(arms)
     return _of_ranges(arms, (a, 0 * a, 0 * a + arms - 1))
 
@@ -54,7 +54,7 @@ def loopless_clique(arms: int) -> FeedbackGraph:
     >>> loopless_clique(3).edges()
     [(0, 1), (0, 2), (1, 0), (1, 2), (2, 0), (2, 1)]
     """
-    arms = integer("loopless_clique", "arms", arms, at_least=2)
+    arms = integer("loopless_clique", "arms", arms, at_least=2, at_most=MAX_SIZE)
     a = np.arange(arms)
     return _of_ranges(arms, (a, 0 * a, a - 1), (a, a + 1, 0 * a + arms - 1))
 
@@ -87,7 +87,7 @@ def paper_ring(arms: int, radius: int) -> FeedbackGraph:
     >>> [paper_ring(9, radius).independence_number for radius in (8, 3, 2, 1, 0)]
     [1, 2, 3, 4, 8]
     """
-    arms = integer("paper_ring", "arms", arms, at_least=2)
+    arms = integer("paper_ring", "arms", arms, at_least=2, at_most=MAX_SIZE)
     arms, *ranges = _ring("paper_ring", arms, radius)
     trimmed = [(a, first + ((a == 0) & (first == 0)), last) for a, first, last in ranges]
     others = np.arange(1, arms)
@@ -108,7 +108,7 @@ def threshold(arms: int, reveals: Literal["higher", "lower"] = "higher") -> Feed
     >>> threshold(4).out_neighbors(1), threshold(4, reveals="lower").out_neighbors(1)
     (array([1, 2, 3]), array([0, 1]))
     """
-    arms = integer("threshold", "arms", arms, at_least=1)
+    arms = integer("threshold", "arms", arms, at_least=1, at_most=MAX_SIZE)
     choice("threshold", "reveals", reveals, ("higher", "lower"))
     a = np.arange(arms)
     if reveals == "higher":
@@ -158,7 +158,7 @@ def random_strongly_observable(
     >>> random_strongly_observable(6, density=0.3, seed=1).observability
     'strong'
     """
-    arms = integer("random_strongly_observable", "arms", arms, at_least=2)
+    arms = integer("random_strongly_observable", "arms", arms, at_least=2, at_most=MAX_SIZE)
     density = number("random_strongly_observable", "density", density, at_least=0, at_most=1)
     rng = _generator("random_strongly_observable", seed)
     adjacency = rng.random((arms, arms)) < density
@@ -191,7 +191,7 @@ def _of_ranges(arms: int, *ranges: _Arrays) -> FeedbackGraph:
 
 def _ring(owner: str, arms: int, radius: int) -> tuple[int, _Arrays, _Arrays]:
     """Return the number of arms, the ranges up to the last arm, and those that wrap around."""
-    arms = integer(owner, "arms", arms, at_least=1)
+    arms = integer(owner, "arms", arms, at_least=1, at_most=MAX_SIZE)
     radius = min(integer(owner, "radius", radius, at_least=0), arms - 1)
     a = np.arange(arms)
     return arms, (a, a, np.minimum(a + radius, arms - 1)), (a, 0 * a, a + radius - arms)

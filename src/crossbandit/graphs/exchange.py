@@ -10,7 +10,7 @@ import numpy.typing as npt
 from crossbandit.errors import InvalidGraphError
 from crossbandit.graphs.neighborhoods import canonical
 from crossbandit.types import Booleans, Integers
-from crossbandit.validation import array, as_array, integer, reject, verbatim
+from crossbandit.validation import MAX_SIZE, array, as_array, integer, reject, verbatim
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -39,14 +39,14 @@ def checked_adjacency(adjacency: npt.ArrayLike) -> Booleans:
 
 def ranges_of_edges(owner: str, arms: object, edges: Iterable[Sequence[int]]) -> ArmRanges:
     """Return the ranges of edges (a, b): playing a reveals b."""
-    count = integer(owner, "arms", arms, at_least=1)
+    count = integer(owner, "arms", arms, at_least=1, at_most=MAX_SIZE)
     table = _checked_table(owner, "edges", "pairs (a, b)", count, edges, width=2)
     return canonical(count, table[:, 0], table[:, 1], table[:, 1])
 
 
 def ranges_of_triples(owner: str, arms: object, ranges: Iterable[Sequence[int]]) -> ArmRanges:
     """Return the canonical ranges of triples (a, first, last): playing a reveals first to last."""
-    count = integer(owner, "arms", arms, at_least=1)
+    count = integer(owner, "arms", arms, at_least=1, at_most=MAX_SIZE)
     table = _checked_table(owner, "ranges", "triples (a, first, last)", count, ranges, width=3)
     backward = table[:, 1] > table[:, 2]
     if backward.any():

@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from crossbandit.report.text import MISSING
+from crossbandit.report.text import MISSING, csv_safe
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -193,7 +193,7 @@ def frame_csv(frame: pd.DataFrame) -> str:
 
 def _csv_cell(cell: Any) -> Any:
     if isinstance(cell, str):
-        return f"'{cell}" if cell.startswith(("=", "+", "-", "@", "\t", "\r")) else cell
+        return csv_safe(cell)
     if cell is None or type(cell).__name__ in {"NAType", "NaTType"}:
         return ""
     if hasattr(cell, "item"):  # a NumPy scalar

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 MISSING = "\N{EN DASH}"
 _SMALLEST_P = 0.001
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")  # how a formula of a spreadsheet begins
+_Value = TypeVar("_Value")
 
 
 def number(value: float, digits: int = 2) -> str:
@@ -91,3 +93,20 @@ def ranges(numbers: Sequence[int]) -> str:
         else:
             groups.append([value])
     return ", ".join(f"{g[0]} to {g[-1]}" if len(g) > 1 else str(g[0]) for g in groups)
+
+
+def csv_safe(value: _Value) -> _Value | str:
+    """Return a value for a CSV file that a spreadsheet does not take for a formula.
+
+    Args:
+        value: The value of a cell. Everything but text is returned as it is.
+
+    Returns:
+        The value; a text that begins like a formula gets an apostrophe in front.
+
+    >>> csv_safe("=1+1"), csv_safe("cross-graph"), csv_safe(-1.5)
+    ("'=1+1", 'cross-graph', -1.5)
+    """
+    if isinstance(value, str) and value.startswith(_FORMULA):
+        return f"'{value}"
+    return value

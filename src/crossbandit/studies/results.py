@@ -13,9 +13,9 @@ import duckdb
 import pandas as pd
 
 from crossbandit.errors import ResultsError
+from crossbandit.report.text import csv_safe
 from crossbandit.studies.database import columns
 from crossbandit.studies.store import readable
-from crossbandit.text import csv_safe
 from crossbandit.validation import choice
 
 if TYPE_CHECKING:
