@@ -468,7 +468,7 @@ class Steep(Nature):
 
 NATURES = {
     Transposed: r"losses\(0\) has shape \(2, 3\). It must have shape \(3, 2\): arms by contexts",
-    Moody: r"losses\(\d+\) gave different answers when asked twice. An oblivious environment",
+    Moody: r"losses\(\d+\) gave different answers when asked twice. Losses must depend on",
     Unscaled: r"Losses of round \d+ range from .* They must lie in \[0, 1\]: scale and shift",
     Holed: "Losses of round 0 range from nan to nan",
     Endless: "a Problem with a horizon",

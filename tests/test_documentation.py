@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import mypy.api
 import pytest
 
 from crossbandit.algorithms import registered
@@ -27,6 +28,17 @@ def test_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     for number, block in enumerate(blocks):
         exec(compile(block, f"{page.name}, example {number + 1}", "exec"), namespace)  # noqa: S102
     assert len(namespace) > 2
+
+
+def test_the_algorithms_on_the_page_are_typed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = (ROOT / "docs/how-to/add-an-algorithm.md").read_text(encoding="utf-8")
+    module = tmp_path / "example.py"
+    module.write_text("\n".join(re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)))
+    monkeypatch.chdir(ROOT)
+    report, errors, status = mypy.api.run(["--strict", str(module)])
+    assert status == 0, report + errors
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

@@ -9,7 +9,7 @@
     │   ├── InvalidContextError     a context that the problem does not have
     │   └── InvalidLossesError      losses of the wrong shape, not finite, or outside [0, 1]
     ├── DecisionError               a decision of another learner, or learned from before
-    ├── IndependenceNumberError     an exact independence number is out of reach
+    ├── IndependenceNumberError     an exact independence number takes too long
     ├── OutOfMemoryError            estimates that would not fit into memory
     ├── CheckpointError             a file that is damaged, no checkpoint, or of another version
     ├── LogError (a ValueError)     a log that is missing, unreadable or too faulty to replay
@@ -72,7 +72,7 @@ class InvalidLossesError(InvalidInputError):
 
 
 class DecisionError(CrossbanditError):
-    """A decision cannot be learned from: it is foreign, was learned before, or has expired."""
+    """A decision belongs to another learner, was learned from before, or has expired."""
 
 
 class IndependenceNumberError(CrossbanditError):
@@ -88,7 +88,7 @@ class CheckpointError(CrossbanditError):
 
 
 class LogError(CrossbanditError, ValueError):
-    """A log is missing, cannot be read, lacks a column, or has too many bad lines."""
+    """A log is missing, cannot be read, has a missing column, or has too many bad lines."""
 
 
 class StudyError(CrossbanditError):
@@ -112,7 +112,7 @@ class CheckFailedError(CrossbanditError, AssertionError):
 
 
 class CrossbanditWarning(UserWarning):
-    """The root of all warnings that the package gives."""
+    """Base class of all warnings that the package gives."""
 
 
 class MissingFeedbackWarning(CrossbanditWarning):

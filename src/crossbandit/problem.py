@@ -1,4 +1,4 @@
-"""What a learner knows beforehand."""
+"""What a learner knows before the first round."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LONGEST = 2**62  # of a horizon: rounds are counted in 64 bits
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Problem:
-    """What a learner knows beforehand: graph, contexts, form of the losses, and perhaps horizon.
+    """What a learner knows before the first round: graph, contexts, form of the losses, horizon.
 
     Give either `contexts` or `features`. With `contexts`, losses are *dense*: a loss for each
     context. With `features`, losses are *linear* in the features of a context.

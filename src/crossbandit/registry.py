@@ -1,4 +1,4 @@
-"""Things by name, so that a study file can ask for them."""
+"""Functions and classes by name, for study files."""
 
 from __future__ import annotations
 

@@ -22,13 +22,12 @@ if TYPE_CHECKING:
 class Algorithm(ABC):
     """Parameters and a rule; immutable, comparable, with a JSON form.
 
-    A parameter that is None is set by the algorithm's tuning rule when a learner starts; one that
-    is given wins over the rule.
+    A parameter that is None is set by the algorithm's tuning rule when a learner starts.
 
     Attributes:
         id: The name by which study files and `from_json` know the algorithm.
-        needs_context_distribution: Whether the problem must carry the distribution of contexts.
-        takes_availability: Whether `act` may be told which arms are available.
+        needs_context_distribution: Whether the problem must have a context distribution.
+        takes_availability: Whether `act` takes `available`, the arms that may be played.
     """
 
     id: ClassVar[str]
@@ -40,7 +39,7 @@ class Algorithm(ABC):
         """Start a learner at round 0.
 
         Args:
-            problem: What is known beforehand.
+            problem: What is known before the first round.
             seed: An int, a SeedSequence or a Generator.
 
         Returns:
@@ -51,10 +50,10 @@ class Algorithm(ABC):
         """
 
     def require_availability(self) -> None:
-        """Check that this algorithm can be told which arms are available.
+        """Check that this algorithm takes the arms that are available.
 
         Raises:
-            InvalidParameterError: It cannot.
+            InvalidParameterError: It does not.
         """
         if not self.takes_availability:
             raise InvalidParameterError(
@@ -64,20 +63,28 @@ class Algorithm(ABC):
             )
 
     def given(self, *names: str) -> dict[str, Any]:
-        """Return those of the named parameters that were given by hand.
+        """Return those of the named parameters that are not None.
 
         Args:
             *names: Names of parameters.
+
+        Returns:
+            Their values, by name.
         """
         values = {name: getattr(self, name) for name in names}
         return {name: value for name, value in values.items() if value is not None}
 
     def settle(self, check: Callable[[str, str, object], Any], *names: str) -> None:
-        """Check those of the named parameters that were given, and keep them as plain numbers.
+        """Check those of the named parameters that are not None, and store them as plain numbers.
+
+        Call it in `__post_init__`, with a check of `crossbandit.validation` such as `positive`.
 
         Args:
             check: Takes an owner, a name and a value; returns the value as a plain number.
             *names: Names of parameters.
+
+        Raises:
+            InvalidParameterError: A value is not valid.
         """
         for name, value in self.given(*names).items():
             object.__setattr__(self, name, check(type(self).__name__, name, value))
@@ -107,10 +114,13 @@ _Registered = TypeVar("_Registered", bound=type[Algorithm])
 
 
 def register(algorithm: _Registered) -> _Registered:
-    """Make an algorithm known by its `id`; a class decorator.
+    """Register an algorithm by its `id`; a class decorator.
 
     Args:
         algorithm: A class that derives from `Algorithm`.
+
+    Returns:
+        The class.
 
     Raises:
         InvalidParameterError: Another class has this id.

@@ -19,8 +19,9 @@ def anchors_of(graph: FeedbackGraph) -> Anchors:
     """Return an anchor for each arm that has one.
 
     Arm b is an anchor of arm a if the arms that reveal b are those that reveal a, and b itself:
-    N_in(b) = N_in(a) + {b}. So whoever sees a sees b, and the other way round but for b. Among bids
-    that reveal all higher bids, that is the next higher bid. Of several, the nearest is taken.
+    N_in(b) = N_in(a) + {b}. So a play that reveals a also reveals b, and a play
+    of another arm than b that reveals b also reveals a. Among bids that reveal all higher bids, the
+    anchor is the next higher bid. If there are several anchors, the nearest is taken.
 
     >>> from crossbandit import graphs
     >>> anchors_of(graphs.threshold(4, reveals="higher")).anchor
@@ -41,7 +42,7 @@ def anchors_of(graph: FeedbackGraph) -> Anchors:
             anchor[a] = min(known[own], key=lambda b: abs(b - a))
     if (anchor < 0).all():
         return NO_ANCHORS
-    # More arms reveal an anchor than what it is the anchor of.
+    # An anchor is revealed by one arm more than the arm that it belongs to.
     sizes = [sum(last - first + 1 for first, last in own) for own in sets]
     order = np.argsort(-np.array(sizes), kind="stable")
     return Anchors(anchor, order, np.flatnonzero(anchor < 0))
@@ -53,7 +54,7 @@ def _runs_of(runs: ArmRanges, a: int) -> tuple[tuple[int, int], ...]:
 
 
 def _without(runs: tuple[tuple[int, int], ...], arm: int) -> tuple[tuple[int, int], ...]:
-    """Return the runs of the same arms but one."""
+    """Return the ranges of the same arms without one."""
     pieces = []
     for first, last in runs:
         if first <= arm <= last:

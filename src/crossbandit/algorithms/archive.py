@@ -1,8 +1,8 @@
 """Named arrays and a JSON header in one file: a NumPy archive, without pickle.
 
-The archive carries a checksum for each member, so damage is noticed. Reading trusts nothing: the
-members must be stored uncompressed and must not claim more than the file holds, so a small file
-never takes much memory.
+The archive carries a checksum for each member, so damage is noticed. A file may
+come from an untrusted source: its members must be stored uncompressed and must not claim more than
+the file holds, so a small file never takes much memory.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ def read(path: str | os.PathLike[str]) -> Archive:
             size = os.fstat(file.fileno()).st_size
             members = archive.infolist()
             _check_members(members, size)
-            # A member is read to its end before anything is made of it: that checks its checksum.
+            # Reading a member to its end checks its checksum, so that comes first.
             arrays = {
                 member.filename.removesuffix(_SUFFIX): _array(archive.read(member))
                 for member in members
@@ -159,7 +159,7 @@ def check_finite(
     Args:
         name: The name of the array, for the message.
         array: The array. It may have named fields.
-        initial: An array of the same shape. Where this is infinite, the other may be so, too.
+        initial: An array of the same shape. Where it is infinite, `array` may be infinite.
 
     Raises:
         ValueError: A number is NaN or infinite.

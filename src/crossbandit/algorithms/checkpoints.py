@@ -1,6 +1,6 @@
 """A learner in one file, written atomically and without pickle.
 
-A file is data that anybody may have written. Loading checks every size before memory is allocated
+A file may come from an untrusted source. Loading checks every size before memory is allocated
 for it, every index before it is used, and that every number is finite.
 """
 
@@ -46,7 +46,7 @@ _KEYS = {
     "pending",
 }
 
-# Parts of a problem that may be large; they go beside the header, not into it.
+# Parts of a problem that may be large: they are stored as arrays, not in the header.
 _PROBLEM_ARRAYS = ("features", "context_distribution", "context_sample")
 _APPLICATION = "application."
 
@@ -56,7 +56,7 @@ _LAST_ROUND = 2**62
 
 
 class Checkpoint(NamedTuple):
-    """What a file holds: a learner, and the notes and arrays of the application around it."""
+    """What a file holds: a learner, and the notes and arrays of the application that has it."""
 
     learner: Learner
     notes: dict[str, Any]
@@ -76,8 +76,8 @@ def save(
     Args:
         learner: The learner. It is not changed.
         path: The file.
-        notes: What the owner of the learner keeps beside it, in a form that `json` can write.
-        arrays: Arrays that the owner keeps beside it, by name.
+        notes: Further data of the learner's owner, in a form that `json` can write.
+        arrays: Further arrays of the owner, by name.
         owner: The class whose `save` was called, for messages.
 
     Raises:
@@ -113,9 +113,9 @@ def load(path: str | os.PathLike[str]) -> Learner:
     """Return the learner that `Learner.save` wrote; it resumes exactly.
 
     Decisions that were pending when it was saved may be learned from. Decisions that the first
-    learner made later belong to that learner, although the restored one plays the same rounds
-    again: it has an id of its own. An algorithm of one's own must be registered, as it was when the
-    learner was saved.
+    learner made later belong to that learner, although the restored learner plays the same rounds
+    again: each has its own id. An algorithm that is not part of the package must be registered
+    before its learners are loaded.
 
     Args:
         path: The file.
@@ -132,7 +132,7 @@ def load(path: str | os.PathLike[str]) -> Learner:
 
 
 def load_checkpoint(path: str | os.PathLike[str]) -> Checkpoint:
-    """Return the learner that `save` wrote, with what its owner keeps beside it.
+    """Return the learner that `save` wrote, with the further data of its owner.
 
     Args:
         path: The file.
@@ -147,7 +147,7 @@ def load_checkpoint(path: str | os.PathLike[str]) -> Checkpoint:
         if header["version"] == 2:
             header, arrays = upgraded(header, arrays)
         return _restore(header, arrays, size)
-    except OutOfMemoryError:  # the file is right, and this machine is too small
+    except OutOfMemoryError:  # the file is valid, but this machine has too little memory
         raise
     except (AttributeError, LookupError, ArithmeticError, TypeError, ValueError) as error:
         raise _inconsistent(path, error) from error
@@ -178,7 +178,7 @@ def _restore(header: dict[str, Any], arrays: dict[str, npt.NDArray[Any]], size: 
 
 
 def _restart(algorithm: Algorithm, parameters: dict[str, Any], problem: Problem) -> Learner:
-    """Start with the parameters of the time of saving: whatever set them may have changed since."""
+    """Start with the saved parameters: the rule that set them may have changed since."""
     own = {field.name for field in fields(algorithm)}
     settled = replace(algorithm, **{k: v for k, v in parameters.items() if k in own})
     learner = settled.start(problem, seed=0)
@@ -189,7 +189,7 @@ def _restart(algorithm: Algorithm, parameters: dict[str, Any], problem: Problem)
 def _application_arrays(
     learner: Learner, arrays: Mapping[str, npt.NDArray[Any]]
 ) -> dict[str, npt.NDArray[Any]]:
-    """Return the application's arrays, or refuse members that nothing asks for."""
+    """Return the application's arrays; raise if the file has unknown members."""
     known = {f"state.{name}" for name in learner.state()}
     known |= {f"problem.{name}" for name in _PROBLEM_ARRAYS}
     known |= set(NAMES)

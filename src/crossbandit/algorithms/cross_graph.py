@@ -47,9 +47,16 @@ class CrossGraph(Algorithm):
     Where the epoch length does not divide the horizon, the last epoch is shorter; where the
     horizon is odd, nothing is learned from its last round. Playing past the horizon is allowed.
 
-    Parameters, by the paper's names; whatever is None is set by the rule that `tuning` names:
-    eta (learning rate), gamma (implicit exploration), rho (uniform exploration), beta
-    (pessimism), epoch_length (L, even).
+    Parameters have the names of the paper. Those that are None are set by the rule `tuning`.
+
+    Args:
+        eta: The learning rate.
+        gamma: The implicit exploration, added to estimated observation probabilities.
+        rho: The probability of uniform exploration.
+        beta: The pessimistic correction of an arm without self-loop.
+        epoch_length: The number of rounds in an epoch, L in the paper; even.
+        tuning: The rule: "experiment" (the paper's evaluation), "theorem" (the paper's theorem)
+            or "proved" (the least machine-checked bound).
 
     >>> from crossbandit import Problem, graphs
     >>> problem = Problem(graphs.threshold(4), contexts=3, horizon=1_000)
@@ -84,7 +91,18 @@ class CrossGraph(Algorithm):
         return EpochLearner(self, problem, problem.graph, parameters, seed)
 
     def parameters(self, problem: Problem) -> EpochParameters:
-        """Return the parameters for `problem`: those given, and the rule's for the rest."""
+        """Return the parameters for a problem: those that were given, and the rule's for the rest.
+
+        Args:
+            problem: The problem on which a learner is to be started.
+
+        Returns:
+            All parameters, as the kernels take them.
+
+        Raises:
+            InvalidParameterError: The rule needs a horizon or another fact that the problem does
+                not have.
+        """
         given = self.given(*EpochParameters._fields)
         if len(given) == len(EpochParameters._fields):
             return EpochParameters(**given)

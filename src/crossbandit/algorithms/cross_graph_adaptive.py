@@ -66,16 +66,22 @@ class CrossGraphAdaptive(Algorithm):
     the policy and depends on the contexts that formed it, is not covered by the paper's analysis.
     What is measured: docs/explanation/the-adaptive-learner.md.
 
-    Options: `half_life`, in rounds, after which a loss counts half; off if None. `anchored`, for
-    arms whose losses go together, such as neighbouring bids: where the graph shows an arm g
-    whenever it shows arm a (see `crossbandit.algorithms.anchors`), a is measured against g,
+    Anchored estimates help if the losses of some arms are correlated, such as those of neighbouring
+    bids. If the graph reveals an arm g whenever it reveals arm a (see
+    `crossbandit.algorithms.anchors`), a is measured against g,
 
         lhat_{t,c}(a) = lhat_{t,c}(g) + (l_{t,c}(a) - l_{t,c}(g)) 1{a revealed} / (w_t(a) + f_t(a)),
 
-    which varies less if l(a) - l(g) does; None leaves it to an application, and is off without
-    one. `eta`, a fixed learning rate in place of the learner's
-    own, for comparisons. `rate`, `exploration` and `recency` are constants with one default for
-    every problem.
+    which varies less if l(a) - l(g) does.
+
+    Args:
+        half_life: The number of rounds after which a loss counts half. None forgets nothing.
+        rate: A factor of the learning rate; the default suits every problem.
+        exploration: A factor of the exploration f_t; the default suits every problem.
+        recency: How fast running means follow the policy; the default suits every problem.
+        eta: A fixed learning rate instead of the learner's own, for comparisons.
+        anchored: Whether estimates are anchored. If None, an application decides; without one,
+            they are not.
 
     >>> from crossbandit import Problem, graphs
     >>> problem = Problem(graphs.threshold(4), contexts=3)

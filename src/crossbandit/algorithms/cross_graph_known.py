@@ -50,9 +50,14 @@ class CrossGraphKnown(Algorithm):
     Bound (Proposition 2): expected regret O~(sqrt(alpha T)) for eta, gamma, rho, beta of the order
     1 / sqrt(alpha T); that value is taken for whatever is None.
 
-    The problem must carry the distribution: Problem(..., context_distribution=...), or a sample of
-    feature vectors that stands for it, context_sample=.... A simulation hands over the
-    environment's.
+    The problem must have the distribution: Problem(..., context_distribution=...), or a sample of
+    feature vectors, context_sample=.... A simulation passes on that of the environment.
+
+    Args:
+        eta: The learning rate.
+        gamma: The implicit exploration, added to observation probabilities.
+        rho: The probability of uniform exploration.
+        beta: The pessimistic correction of an arm without self-loop.
 
     >>> from crossbandit import Problem, graphs
     >>> problem = Problem(
@@ -87,7 +92,18 @@ class CrossGraphKnown(Algorithm):
         return KnownLearner(self, problem, self.parameters(problem), seed)
 
     def parameters(self, problem: Problem) -> KnownParameters:
-        """Return the parameters for `problem`: those given, and the rule's for the rest."""
+        """Return the parameters for a problem: those that were given, and the rule's for the rest.
+
+        Args:
+            problem: The problem on which a learner is to be started.
+
+        Returns:
+            All parameters, as the kernels take them.
+
+        Raises:
+            InvalidParameterError: The rule needs a horizon or another fact that the problem does
+                not have.
+        """
         given = self.given(*KnownParameters._fields)
         if len(given) == len(KnownParameters._fields):
             return KnownParameters(**given)

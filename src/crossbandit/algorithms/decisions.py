@@ -1,4 +1,4 @@
-"""What a learner hands out for one play, and what it remembers until the feedback is in."""
+"""Decisions, and what a learner remembers of them until their feedback comes."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 
 class Decision(NamedTuple):
-    """One play: keep it until its feedback is in, then hand both to `Learner.learn`.
+    """One play. Keep it until its feedback comes, then pass both to `Learner.learn`.
 
     Attributes:
         round: The number of the round, from 0.
         context: The context: a number, or a tuple of features.
         arm: The arm that was chosen.
-        probability: The probability with which it was chosen; NaN if the learner cannot tell.
+        probability: The probability with which it was chosen; NaN if the learner does not know it.
         revealed: The arms whose losses `learn` expects, in this order: a `range` or a tuple.
         learner: The id of the learner that made the decision.
     """
@@ -37,7 +37,7 @@ class Decision(NamedTuple):
     learner: str
 
     def to_json(self) -> dict[str, Any]:
-        """Return a form that `json` can write, to keep a decision until its feedback is in.
+        """Return a form that `json` can write, to store a decision until its feedback comes.
 
         Returns:
             A dict of plain numbers, strings and lists. A probability of NaN becomes None.
@@ -75,7 +75,7 @@ class Decision(NamedTuple):
 
 @dataclass(slots=True)
 class PendingDecision:
-    """What a learner remembers of a decision until its feedback is in.
+    """What a learner remembers of a decision until its feedback comes.
 
     Attributes:
         round: The number of the round.
@@ -83,11 +83,11 @@ class PendingDecision:
         readout: How the context reads rows of losses, and which arms are available.
         arm: The arm played; `Learner.play` sets it.
         learner: The id of the learner that made the decision.
-        weights: The factors of the losses, a float for each arm, of which those of the revealed
-            arms are used. None means that the feedback of this round is not used. `Learner.play`
+        weights: The factors of the losses, a float for each arm. Those of the revealed arms are
+            used. None means that the feedback of this round is not used. `Learner.play`
             sets them: the weight of feedback is fixed when the round is played.
         baseline: What is subtracted from the losses before they are weighted, if anything.
-        rows: Feedback that has come in and may not be used yet.
+        rows: Feedback that has come, but may not be used yet.
     """
 
     round: int
@@ -100,7 +100,7 @@ class PendingDecision:
     rows: Floats | None = None
 
     def check(self, decision: Decision, revealed: Sequence[int]) -> None:
-        """Raise DecisionError unless `decision` still says what was decided.
+        """Raise DecisionError if `decision` was changed.
 
         Args:
             decision: What came back with the feedback.
@@ -131,7 +131,7 @@ def compact(arms: list[int]) -> Sequence[int]:
 
 
 def _same(ours: int | Sequence[float], theirs: object) -> bool:
-    """Return whether a decision still says what it said; a list may stand for a tuple or range."""
+    """Return whether two values are equal; a list may be given instead of a tuple or a range."""
     if theirs is ours:
         return True
     if isinstance(ours, Sequence):

@@ -1,4 +1,4 @@
-"""The learner behind Algorithm 2 and its singleton ancestor."""
+"""The learner of Algorithm 2 and of SchneiderZimmert."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 class EpochLearner(Learner[AlgorithmT]):
     """Epochs of pairs: both rounds of a pair are played from one policy.
 
-    So feedback that comes in while a pair is open is held until the pair is closed.
+    So feedback that comes between the two rounds of a pair is stored until the second is played.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Checks of what `learn` is given, and of what an algorithm hands to compiled code."""
+"""Checks of what `learn` is given, and of what an algorithm passes to compiled code."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def _in_order(losses: Mapping[int, Any], revealed: Sequence[int], arm: int) -> l
 def check_sizes(
     owner: str, arms: int, estimates: Any, pending: PendingDecision, rows: Any, revealed: int
 ) -> None:
-    """Raise if compiled code, which trusts its input, would read or write past an end."""
+    """Raise if compiled code, which does not check its input, would use an index out of range."""
     weights: Any = pending.weights
     if not _has_shape(weights, (arms,)) or weights.dtype != _FLOAT:
         raise CheckFailedError(

@@ -62,24 +62,25 @@ class Learner(ABC, Generic[AlgorithmT]):
       can only be drawn, as in Thompson sampling;
     - `update`, which learns from the rows of losses that a decision revealed;
     - `state`, the arrays that hold everything learned;
-    - `play`, if a decision must carry weights, `check_state` and `tuned`, if there is need.
+    - `play`, only if losses need weights;
+    - `check_state` and `tuned`, only if the state has indices or a rule sets parameters.
 
     These may use `algorithm`, `problem`, `graph`, `generator`, `round`, `readout`, `reveals`, `add`
     and `feedback`. `crossbandit.checks.check_algorithm` tests the result.
 
     Args:
         algorithm: The parameters of the algorithm.
-        problem: What is known beforehand.
-        seed: From which all random numbers are derived.
+        problem: What is known before the first round.
+        seed: An int, a SeedSequence or a Generator (`crossbandit.streams.Seed`).
         graph: What plays reveal; the graph of the problem if None.
 
     Attributes:
         algorithm: The parameters of the algorithm.
-        problem: What is known beforehand.
+        problem: What is known before the first round.
         graph: What plays reveal to this learner.
         generator: The random numbers of this learner. Use no others.
-        round: The number of rounds played, which is the number of the round to come.
-        id: Under which its decisions are known.
+        round: The number of rounds played, which is the number of the next round.
+        id: A name that is stored with its decisions.
         samples_only: Whether arms can be drawn, but their probabilities are not known.
         needs_all_feedback: Whether feedback that is missing more often for some arms misleads it.
     """
@@ -117,7 +118,7 @@ class Learner(ABC, Generic[AlgorithmT]):
         Args:
             context: The number of a context, or a feature vector.
             available: Which arms may be chosen, a boolean for each; no other arm is ever played.
-                It is a part of the context. None stands for all arms.
+                It is a part of the context. None means all arms.
 
         Returns:
             The decision: its arm, and what `learn` needs later.
@@ -161,7 +162,7 @@ class Learner(ABC, Generic[AlgorithmT]):
         self.update(pending, rows)
 
     def expects(self, decision: Decision) -> None:
-        """Check that `learn` would take a decision now. Changes nothing.
+        """Check that `learn` would accept a decision now. Changes nothing.
 
         Args:
             decision: What `act` returned.
@@ -176,11 +177,11 @@ class Learner(ABC, Generic[AlgorithmT]):
 
         Args:
             context: The number of a context, or a feature vector.
-            available: Which arms may be chosen, a boolean for each; None stands for all arms.
+            available: Which arms may be chosen, a boolean for each; None means all arms.
 
         Returns:
-            A probability for each arm. If the learner `samples_only`, these are frequencies among
-            1,000 samples.
+            A probability for each arm. If `samples_only` is set, these are frequencies among 1,000
+            samples.
 
         Raises:
             InvalidContextError: The problem has no such context, or no arm is available.
@@ -268,7 +269,7 @@ class Learner(ABC, Generic[AlgorithmT]):
 
     @abstractmethod
     def update(self, pending: PendingDecision, rows: Floats) -> None:
-        """Learn from the losses that a decision revealed; they are checked.
+        """Learn from the losses that a decision revealed. They are valid: `learn` has checked them.
 
         Args:
             pending: The decision, as `play` left it.
@@ -301,13 +302,13 @@ class Learner(ABC, Generic[AlgorithmT]):
             self._check_remembered(one)
 
     def tuned(self) -> Mapping[str, Any]:
-        """Return the parameters that a tuning rule has set, by name; they are saved."""
+        """Return the parameters that a tuning rule has set, by name. A checkpoint stores them."""
         return {}
 
     def remembered(self) -> dict[str, list[PendingDecision]]:
-        """Return the decisions that are remembered, by their role; they are saved.
+        """Return the decisions that are remembered, by their role. A checkpoint stores them.
 
-        Override it, and `restore`, if decisions are kept outside of those that are pending.
+        Override it, and `restore`, if a learner keeps decisions in other places.
         """
         return {"pending": list(self._pending.values())}
 
@@ -326,7 +327,7 @@ class Learner(ABC, Generic[AlgorithmT]):
 
         Args:
             context: The number of a context, or a feature vector.
-            available: Which arms may be played, a boolean for each; None stands for all arms.
+            available: Which arms may be played, a boolean for each; None means all arms.
 
         Returns:
             The readout: `readout.losses(rows, arms)` reads rows.
@@ -416,10 +417,10 @@ class Learner(ABC, Generic[AlgorithmT]):
         """Raise CheckpointError unless a number of the state is in its range.
 
         Args:
-            name: Of the number.
-            condition: Whether it is right.
-            expected: What it must be.
-            got: What it is.
+            name: The name of the number, for the message.
+            condition: Whether the number is valid.
+            expected: What the number must be.
+            got: What the number is.
 
         Raises:
             CheckpointError: The condition does not hold.
@@ -455,7 +456,7 @@ class Learner(ABC, Generic[AlgorithmT]):
         if decision.learner not in makers:
             raise DecisionError(
                 f"The decision of round {decision.round} was made by another learner, or by this "
-                f"one after the checkpoint from which it was restored ({decision.learner}). Hand "
+                f"one after the checkpoint from which it was restored ({decision.learner}). Give "
                 "it to the learner that made it, or drop it."
             )
         if pending is None:

@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 _FIRST_CHECK = 1024
 _LEAST_MISSING = 30
 _LEAST_EXPECTED = 5.0
-_LEVEL = 1e-9  # the probability of a warning where missing feedback does not depend on the arm
+_LEVEL = 1e-9  # the probability of a warning if missing feedback does not depend on the arm
 
 
 class FeedbackWatch:
     """Counts the decisions of each arm, and compares how many of them were answered.
 
-    The check comes whenever the number of rounds has doubled, and looks at decisions of the first
-    half: those of the second may still be answered.
+    It checks whenever the number of rounds has doubled, and only the decisions of the first half:
+    feedback for those of the second half may still come.
     """
 
     def __init__(self) -> None:
@@ -36,7 +36,7 @@ class FeedbackWatch:
         self._active = True
 
     def made(self, pending: PendingDecision, waiting: Iterable[PendingDecision]) -> None:
-        """Count a decision, and check if it is time; `waiting` are all pending decisions."""
+        """Count a decision, and check if it is time to; `waiting` has all pending decisions."""
         self._made[pending.arm] += 1
         if self._start < 0:
             self._start = pending.round

@@ -19,17 +19,20 @@ if TYPE_CHECKING:
 @register
 @dataclass(frozen=True, kw_only=True)
 class PerContextExp3(Algorithm):
-    """Exp3 in each context by itself (OBPC-Exp3).
+    """A separate Exp3 for each context (OBPC-Exp3).
 
     In the context c of the round, and in no other,
 
         lhat_{t,c}(a) = l_{t,c}(a) 1{a played} / p_{t,c}(a).
 
-    It learns the loss of the arm played, and is granted it also for an arm without self-loop, as
-    in the paper's evaluation, so `decision.revealed` is always the arm itself.
+    It learns the loss of the arm played. As in the paper's evaluation, this also holds for an arm
+    without self-loop, so `decision.revealed` is always the arm itself.
 
     Bound: O(sqrt(K M T log K)) for the M contexts taken separately. Tuning (appendix):
     eta = sqrt(2 log K / (K T / M)).
+
+    Args:
+        eta: The learning rate; set by the rule if None.
 
     >>> from crossbandit import Problem, graphs
     >>> problem = Problem(graphs.complete(4), contexts=2, horizon=100)
@@ -50,7 +53,17 @@ class PerContextExp3(Algorithm):
         return PerContextLearner(self, problem, graph, self.learning_rate(problem), seed)
 
     def learning_rate(self, problem: Problem) -> float:
-        """Return eta: as given, or else by the rule."""
+        """Return eta: as it was given, or else as the rule sets it.
+
+        Args:
+            problem: The problem on which a learner is to be started.
+
+        Returns:
+            The learning rate.
+
+        Raises:
+            InvalidParameterError: The rule needs a fact that the problem does not have.
+        """
         if self.eta is not None:
             return self.eta
         return per_context_rate(problem, size=problem.arms)

@@ -18,17 +18,20 @@ if TYPE_CHECKING:
 @register
 @dataclass(frozen=True, kw_only=True)
 class PerContextGraph(Algorithm):
-    """Exponential weights with graph feedback in each context by itself (OBPC-Graph).
+    """Separate exponential weights with graph feedback for each context (OBPC-Graph).
 
     In the context c of the round, and in no other,
 
         lhat_{t,c}(a) = l_{t,c}(a) 1{a revealed} / p_{t,c}(N_in(a)),
 
-    the plain observation probability: no implicit exploration, no mixing. Whatever `learn` is told
-    of other contexts is ignored.
+    the plain observation probability: no implicit exploration, no mixing. The losses of other
+    contexts are ignored.
 
     Bound: O~(sqrt(alpha M T)) for the M contexts taken separately (stated for such learners in
     the paper's introduction). Tuning (appendix): eta = sqrt(2 log K / (alpha T / M)).
+
+    Args:
+        eta: The learning rate; set by the rule if None.
 
     >>> from crossbandit import Problem, graphs
     >>> problem = Problem(graphs.threshold(3), contexts=2, horizon=100)
@@ -52,7 +55,17 @@ class PerContextGraph(Algorithm):
         return PerContextLearner(self, problem, problem.graph, self.learning_rate(problem), seed)
 
     def learning_rate(self, problem: Problem) -> float:
-        """Return eta: as given, or else by the rule."""
+        """Return eta: as it was given, or else as the rule sets it.
+
+        Args:
+            problem: The problem on which a learner is to be started.
+
+        Returns:
+            The learning rate.
+
+        Raises:
+            InvalidParameterError: The rule needs a fact that the problem does not have.
+        """
         if self.eta is not None:
             return self.eta
         return per_context_rate(problem, size=required_alpha("experiment", problem))

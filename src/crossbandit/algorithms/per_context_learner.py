@@ -1,4 +1,4 @@
-"""The learner behind the two baselines that learn in each context separately."""
+"""The learner of the two baselines that learn in each context separately."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ class PerContextLearner(Learner[AlgorithmT]):
 
 
 def _number(context: Context) -> int:
-    # A problem with finitely many contexts, which these learners insist on, has numbers for them.
+    # These learners need finitely many contexts, so each context has a number.
     return cast("int", context)
 
 

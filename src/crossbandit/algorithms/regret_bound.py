@@ -1,7 +1,7 @@
 """The machine-checked bound on the regret of Algorithm 2, and the parameters that minimise it.
 
-The bound is `bound2` of proofs/Statement.v, by the names used there; `Theorem1_explicit` there has
-its conditions. In an epoch there are n = L / 2 pairs of rounds. The number iota is free: it is no
+The bound is `bound2` of proofs/Statement.v, with the names used there. Its conditions are those of
+`Theorem1_explicit`. An epoch has n = L / 2 pairs of rounds. The number iota is free: it is not a
 parameter of the algorithm.
 """
 

@@ -22,13 +22,18 @@ if TYPE_CHECKING:
 class SchneiderZimmert(Algorithm):
     """Algorithm 2 on the singleton graph, without uniform exploration and without correction.
 
-    It uses cross-learning and ignores the graph: of each play it learns the loss of the arm played,
-    in every context. It is granted that loss also for an arm without self-loop, as in the paper's
-    evaluation, so `decision.revealed` is always the arm itself.
+    It uses cross-learning and ignores the graph: each play teaches it the loss of the arm played,
+    in every context. As in the paper's evaluation, this also holds for an arm without self-loop, so
+    `decision.revealed` is always the arm itself.
 
     Bound: expected regret O~(sqrt(K T)). Tuning (the paper's evaluation): L near
     sqrt(K T / log K), eta = gamma = 1 / sqrt(K T), which is the experiment's rule on the singleton
     graph, whose independence number is K.
+
+    Args:
+        eta: The learning rate; set by the rule if None.
+        gamma: The implicit exploration; set by the rule if None.
+        epoch_length: The number of rounds in an epoch, even; set by the rule if None.
 
     >>> from crossbandit import Problem, graphs
     >>> problem = Problem(graphs.complete(3), contexts=2, horizon=100)
@@ -53,7 +58,18 @@ class SchneiderZimmert(Algorithm):
         return EpochLearner(self, problem, graph, self.parameters(problem), seed)
 
     def parameters(self, problem: Problem) -> EpochParameters:
-        """Return the parameters for `problem`: those given, and the rule's for the rest."""
+        """Return the parameters for a problem: those that were given, and the rule's for the rest.
+
+        Args:
+            problem: The problem on which a learner is to be started.
+
+        Returns:
+            All parameters, as the kernels take them.
+
+        Raises:
+            InvalidParameterError: The rule needs a horizon or another fact that the problem does
+                not have.
+        """
         given = self.given("eta", "gamma", "epoch_length")
         if len(given) == 3:
             return EpochParameters(rho=0.0, beta=0.0, **given)

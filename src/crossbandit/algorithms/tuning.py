@@ -1,7 +1,7 @@
 """The rules that turn a problem into the parameters of Algorithm 2.
 
 `experiment` is the rule of the paper's evaluation: short epochs, no constants, good in practice.
-`theorem` is the rule of the paper's theorem: much longer epochs, cautious rates. `proved` minimises
+`theorem` is the rule of the paper's theorem: much longer epochs, small rates. `proved` minimises
 the bound that is machine-checked in `proofs/`, and `proved_bound` returns that bound.
 """
 
@@ -39,7 +39,7 @@ def tuned(rule: str, problem: Problem) -> EpochParameters:
         The parameters of Algorithm 2.
 
     Raises:
-        InvalidParameterError: If the problem lacks what the rule needs.
+        InvalidParameterError: The problem does not have what the rule needs.
     """
     if rule == "theorem":
         return theorem(problem).parameters

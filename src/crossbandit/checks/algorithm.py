@@ -1,4 +1,4 @@
-"""The promises of `Algorithm` and `Learner`, played through for a few rounds."""
+"""Check that an algorithm follows the rules of `Algorithm` and `Learner`."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _SAMPLES = 1000
 
 
 def check_algorithm(algorithm: Algorithm, graph: FeedbackGraph | None = None) -> None:
-    """Check that an algorithm keeps the promises of `Algorithm` and `Learner`.
+    """Check that an algorithm follows the rules of `Algorithm` and `Learner`.
 
     It is played for a few rounds: with prompt, late and missing feedback, with bad losses, with
     both forms of losses, saved and loaded, and in a simulation.
@@ -51,7 +51,7 @@ def check_algorithm(algorithm: Algorithm, graph: FeedbackGraph | None = None) ->
         graph: The graph on which it is played; a threshold graph of 4 arms if None.
 
     Raises:
-        CheckFailedError: It breaks a promise. The message says what was found, and the likely
+        CheckFailedError: It breaks a rule. The message says what was found, and the likely
             mistake.
     """
     graph = threshold(4) if graph is None else graph
@@ -126,9 +126,9 @@ def _check_seeding(algorithm: Algorithm, problem: Problem, rows: Any) -> None:
 
 
 def _check_linear_form(algorithm: Algorithm, problem: Problem, rows: Any) -> None:
-    """With a feature per context, 1 in its own, linear losses are what dense losses are.
+    """With an indicator feature for each context, linear losses are the same as dense losses.
 
-    The features stand in another order than the contexts. An algorithm may refuse linear losses.
+    The features have another order than the contexts. An algorithm may refuse linear losses.
     """
     linear = Problem(
         problem.graph,
@@ -191,7 +191,7 @@ def _check_probability(learner: Learner, decision: Decision, policy: Any) -> Non
             math.isnan(probability),
             f"In round {t}, act returned a probability of {probability}, although samples_only is "
             "True.",
-            "play must return NaN: nothing is known of the probability.",
+            "play must return NaN: the probability is not known.",
         )
         return
     require(
@@ -275,7 +275,7 @@ def _check_rejections(algorithm: Algorithm, problem: Problem, rows: Any) -> None
     require(
         arms == reference,
         "Rejected feedback changed which arms were played later.",
-        "Validate first; change the state only after everything has been found good.",
+        "Validate first, and change the state only if everything is valid.",
     )
 
 
@@ -325,7 +325,7 @@ def _check_checkpoint(algorithm: Algorithm, problem: Problem, rows: Any) -> None
 
 
 class _Masked(BlockEnvironment):
-    """An environment in which an arm is missing in each context but the last."""
+    """An environment in which one arm is not available in each context but the last."""
 
     def __init__(self, whole: BlockEnvironment) -> None:
         self.problem, self.context_distribution, self._whole = (

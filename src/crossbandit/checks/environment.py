@@ -1,4 +1,4 @@
-"""The promises of `Environment`, looked at in a few rounds."""
+"""Check that an environment follows the rules of `Environment`."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from crossbandit.streams import stream
 
 
 def check_environment(environment: Environment, rounds: int = 50) -> None:
-    """Check that an environment keeps the promises of `Environment`.
+    """Check that an environment follows the rules of `Environment`.
 
     Args:
         environment: The environment.
-        rounds: In how many rounds losses are looked at, spread over the horizon.
+        rounds: The number of rounds to check, spread over the horizon.
 
     Raises:
-        CheckFailedError: It breaks a promise. The message says what was found, and the likely
+        CheckFailedError: It breaks a rule. The message says what was found, and the likely
             mistake.
     """
     if not isinstance(environment, Environment):
@@ -96,7 +96,7 @@ def _check_losses(environment: Environment, t: int) -> None:
     require(
         np.array_equal(rows, environment.losses(t), equal_nan=True),
         f"losses({t}) gave different answers when asked twice.",
-        "An oblivious environment fixes its losses beforehand: derive them from the round.",
+        "Losses must depend on the number of the round alone.",
     )
     met = rows if isinstance(problem.form, DenseForm) else _at_contexts(environment, rows)
     require(

@@ -113,7 +113,7 @@ def replay(
 ) -> None:
     """Replay a log of first-price auctions: what would each strategy have earned?
 
-    Learners are told of each auction only what their own bid would have revealed.
+    Learners see only what their own bids would have revealed.
     """
     with stopping("Stopped. Nothing was written."):
         from crossbandit.cli.replay_output import print_replay

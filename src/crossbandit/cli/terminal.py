@@ -30,7 +30,7 @@ Modules = Annotated[
 ]
 
 
-# What stands for characters that a terminal cannot show.
+# Replacements of characters that a terminal cannot show.
 _PLAIN = {
     "−": "-",
     "±": "+/-",

@@ -21,7 +21,7 @@ _LARGEST = 1e100  # products and differences of amounts stay finite
 class AmountRules(ABC):
     """Rules by which each arm is an amount, and earns money.
 
-    Its loss is what is missing to the most that can be earned, in parts of the *scale*.
+    Its loss is the difference to the most that can be earned, divided by the *scale*.
     """
 
     @property
@@ -45,7 +45,7 @@ class AmountRules(ABC):
         return int(self.amounts.size)
 
     def earned(self, losses: npt.ArrayLike) -> Floats:
-        """Return the money that losses stand for."""
+        """Return losses as money."""
         money: Floats = self.most - self.scale * np.asarray(losses, dtype=np.float64)
         return money
 
@@ -82,7 +82,7 @@ def span(owner: str, name: str, values: Any) -> tuple[float, float]:
 
 
 def check_margin(owner: str, name: str, highest_price: float, lowest_cost: float) -> None:
-    """Refuse prices of which none is above the lowest cost; an error names the prices' `name`."""
+    """Raise if no price is above the lowest cost; the message uses `name` for the prices."""
     if lowest_cost >= highest_price:
         got = verbatim(f"prices up to {highest_price:.15g} and costs from {lowest_cost:.15g}")
         expected = "above the lowest cost somewhere, or nothing can be earned"
@@ -116,7 +116,7 @@ def bounds(owner: str, name: str, values: Any) -> tuple[float, float]:
 
 
 def _vector(owner: str, name: str, values: Any, expected: str) -> Floats:
-    """Return numbers as a vector; text and truth values that could pass for numbers are none."""
+    """Return numbers as a vector; raise for text and booleans, which NumPy would convert."""
     try:
         listed = [] if isinstance(values, str) else list(values)
     except TypeError:
@@ -126,5 +126,5 @@ def _vector(owner: str, name: str, values: Any, expected: str) -> Floats:
             reject(owner, name, expected, verbatim(f"{value!r} among them"))
     try:
         return np.array(listed, dtype=np.float64)
-    except OverflowError:  # an int beyond all floats
+    except OverflowError:  # an int too large for a float
         reject(owner, name, expected, values)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from crossbandit.kernels.rounds import LossBlock
     from crossbandit.types import Booleans, Floats
 
-# What is told of the highest competing bid, and what a bid then reveals.
+# Who is told the highest competing bid, and what a bid then reveals.
 FEEDBACK = {
     "after-loss": "the competing bid is told to losers: a bid reveals itself and all higher bids",
     "after-win": "the competing bid is told to the winner: a bid reveals itself and all lower bids",
@@ -41,8 +41,8 @@ class AuctionRules(AmountRules):
     """The bids that may be made, and what each of them earns; money in any unit.
 
     A bid wins if it is at least `reserve` and beats the highest competing bid, the *price*; an
-    equal bid wins or loses as `ties` says. A price of 0 means that nobody else has bid. A bid of 0
-    means not to bid: it never wins, not even against a price of 0. The winner earns value - bid,
+    equal bid wins or loses as `ties` says. A price of 0 means that there was no other bid. A bid of
+    0 means not to bid: it never wins, not even against a price of 0. The winner earns value - bid,
     the others nothing. With `at_most_value`, bids above the value are not available.
 
     >>> rules = AuctionRules(bids=[0, 1, 2, 3], highest_value=4)
@@ -57,7 +57,7 @@ class AuctionRules(AmountRules):
     reserve: float = 0.0
     ties: str = "win"
     at_most_value: bool = True
-    owner: InitVar[str] = "AuctionRules"  # whom an error names
+    owner: InitVar[str] = "AuctionRules"  # the name for error messages
 
     def __post_init__(self, owner: str) -> None:
         number(owner, "highest_value", self.highest_value, above=0)
@@ -137,7 +137,7 @@ class AuctionRules(AmountRules):
 def bid_grid(owner: str, bids: Any, highest: float) -> Floats:
     """Return `bids` as a read-only ascending vector; a count means evenly from 0 to `highest`.
 
-    Each is the number nearest to its decimal: 101 bids up to 10 hold 0.3 as people write it.
+    Each is the float nearest to its decimal form: 101 bids up to 10 contain exactly `0.3`.
 
     >>> bid_grid("FirstPriceBidder", 5, 1.2)
     array([0. , 0.3, 0.6, 0.9, 1.2])

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 PERIOD = 2000
 AMPLITUDE = 0.1
 
-# Coefficients up to this size are made once and kept; beyond it, batch by batch.
+# Coefficients up to this size are computed once and kept; larger ones batch by batch.
 _KEPT_BYTES = 2**26
 
 
@@ -35,7 +35,7 @@ class PaperBenchmark(BlockEnvironment):
         l_{t,c}(a) = clip(B_{c,a} + 0.1 sin(2 pi (t + 1) / 2000 + phi_c + psi_a), 0, 1),
 
     with B uniform in [0.15, 0.85] and the phases uniform in [0, 2 pi), drawn once from
-    `table_seed`. Contexts are uniform, unless `context_distribution` says otherwise. By the
+    `table_seed`. Contexts are uniform unless a `context_distribution` is given. By the
     angle-addition formula, the moving part is a product of two coefficients per round and arm with
     two features per context.
     """
@@ -46,7 +46,7 @@ class PaperBenchmark(BlockEnvironment):
     contexts: int = 1000
     table_seed: int = 0
     context_distribution: ContextDistribution = UNIFORM
-    owner: InitVar[str] = "paper_benchmark"  # whom an error names
+    owner: InitVar[str] = "paper_benchmark"  # the name for error messages
     problem: Problem = field(init=False, repr=False, compare=False)
 
     def __post_init__(self, owner: str) -> None:

@@ -43,7 +43,7 @@ class Environment(Protocol):
 
     @property
     def problem(self) -> Problem:
-        """What a learner knows beforehand."""
+        """What a learner knows before the first round."""
 
     @property
     def context_distribution(self) -> ContextDistribution:
@@ -64,9 +64,9 @@ class Environment(Protocol):
 class BlockEnvironment(ABC):
     """An environment in one of the two loss forms, for the compiled simulation.
 
-    A subclass sets `problem` and `context_distribution`, and fills in `block`, which returns a
-    `LossBlock`; `row_block` makes one of plain rows. It also fills in `available`, if not every arm
-    is available in every context.
+    A subclass sets `problem` and `context_distribution`, and overrides `block`, which returns a
+    `LossBlock`; `row_block` makes one from plain rows. It also overrides `available` if not every
+    arm is available in every context.
     """
 
     problem: Problem
@@ -243,7 +243,7 @@ def _check_range(
     form = environment.problem.form
     rounds, arms, columns = block.base.shape
     if block.clip or block.coefficients.shape[2] > 0:
-        return  # limited by definition, or looked at when met
+        return  # limited by definition, or checked when they occur
     rows = np.ascontiguousarray(block.base).reshape(rounds * arms, columns)
     bad, context = -1, -1
     if isinstance(form, LinearForm):

@@ -1,4 +1,4 @@
-"""Dense losses in linear form, where they have one: then the number of contexts costs nothing."""
+"""Dense losses in linear form, if they have one: then time does not depend on the contexts."""
 
 from __future__ import annotations
 

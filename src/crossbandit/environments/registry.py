@@ -1,4 +1,4 @@
-"""Environments and distributions of contexts by name, so that a study file can ask for them."""
+"""Environments and context distributions by name, for study files."""
 
 from __future__ import annotations
 
@@ -13,13 +13,16 @@ _Builder = TypeVar("_Builder", bound=Callable[..., Any])
 
 
 def register(name: str, *, random_losses: bool = False) -> Callable[[_Builder], _Builder]:
-    """Return a decorator that makes an environment known by `name`.
+    """Return a decorator that registers an environment by name.
 
     Args:
-        name: The name under which a study file finds it.
-        random_losses: Whether the losses are random by nature, and drawn from a parameter
-            `table_seed`. In a study, such an environment draws other losses under each seed unless
-            its `table_seed` is given. Otherwise, all seeds share the losses of the default.
+        name: The name that study files use.
+        random_losses: Whether the losses are random, and drawn from a parameter `table_seed`. In a
+            study, such an environment draws other losses for each seed unless its `table_seed` is
+            given. Otherwise, all seeds have the losses of the default `table_seed`.
+
+    Returns:
+        The decorator; it returns the function or class unchanged.
 
     Raises:
         InvalidParameterError: Another function or class has this name.

@@ -63,7 +63,7 @@ def greedy_set(closed: ArmRanges, order: Integers) -> Integers:
 
 
 def sparse_first_set(closed: ArmRanges) -> Integers:
-    """Take, again and again, an arm with the fewest neighbours that are left, and drop these."""
+    """Repeatedly take an arm with the fewest remaining neighbours, and remove these."""
     degree = sizes(closed)
     left = np.ones(degree.size, dtype=np.bool_)
     taken = []
@@ -91,7 +91,7 @@ def elimination_order(closed: ArmRanges) -> Integers:
         arm = int(seen_neighbors.argmax())
         order[place] = arm
         seen_neighbors[members(closed, arm)] += 1
-        seen_neighbors[arm] = -arms  # below every arm that is still to come, for good
+        seen_neighbors[arm] = -arms  # below every remaining arm, permanently
     return order
 
 
@@ -99,7 +99,7 @@ def _windows(closed: ArmRanges) -> int:
     """Bound by cliques of consecutive arms around the circle, one that starts at each arm.
 
     If these K cliques contain every arm m times, m arms fit at most K times: K // m, a fractional
-    cover. It is what settles rings.
+    cover. On rings it gives the exact number.
     """
     arms = closed.starts.size - 1
     reach = _reach(closed)
@@ -117,7 +117,7 @@ def _windows(closed: ArmRanges) -> int:
 def _reach(closed: ArmRanges) -> Integers:
     """Return for each arm a the last e for which a + 1, ..., e are all its neighbours.
 
-    Past the last arm the count goes on around the circle: arms + 0, arms + 1, ...
+    After the last arm, numbers continue around the circle: arms + 0, arms + 1, ...
     """
     arms = closed.starts.size - 1
     owner = np.repeat(np.arange(arms), np.diff(closed.starts))

@@ -50,7 +50,7 @@ class _Circle:
 
     @property
     def loop_places(self) -> list[tuple[float, float]]:
-        """The centres of the little circles that stand for self-loops."""
+        """The centres of the small circles that show self-loops."""
         outward = self.places[self.loops] * (1 + 1.35 * self.radius)
         return [(float(x), float(y)) for x, y in outward]
 
@@ -192,7 +192,7 @@ def _facts(graph: FeedbackGraph) -> Iterator[tuple[str, str]]:
         return
     lower, upper = graph.independence_bounds
     number = f"{lower}" if lower == upper else f"{lower} to {upper}"
-    yield f"independence number {number}", "how many arms there are of which none reveals another"
+    yield f"independence number {number}", "how many arms there are none of which reveals another"
 
 
 def _counted(count: int, noun: str) -> str:

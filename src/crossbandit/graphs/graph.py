@@ -97,7 +97,7 @@ class FeedbackGraph:
                 refused, because their numbering as arms would be a guess.
 
         Raises:
-            InvalidGraphError: It is no directed graph, or has other nodes.
+            InvalidGraphError: It is not a directed graph, or has other nodes.
         """
         return cls._of(exchange.ranges_of_networkx(digraph))
 
@@ -238,7 +238,7 @@ class FeedbackGraph:
 
     @property
     def independence_number(self) -> int:
-        """The largest number of arms of which none reveals another. Self-loops do not matter.
+        """The largest number of arms none of which reveals another. Self-loops do not matter.
 
         The number is exact, and computed once. `crossbandit.graphs.independence` states up to which
         sizes that is possible. Past them an `IndependenceNumberError` is raised; use
@@ -248,7 +248,7 @@ class FeedbackGraph:
 
     @property
     def independent_set(self) -> tuple[int, ...]:
-        """A largest set of arms of which none reveals another, ascending."""
+        """A largest set of arms none of which reveals another, ascending."""
         from crossbandit.graphs import independence
 
         known = self._independence

@@ -101,7 +101,7 @@ def sizes(ranges: ArmRanges) -> Integers:
 
 
 def self_loops(ranges: ArmRanges) -> Booleans:
-    """Say for each arm whether it lies in its own neighbourhood."""
+    """Return for each arm whether it is in its own neighbourhood."""
     owner = owners(ranges)
     present = np.zeros(ranges.starts.size - 1, dtype=np.bool_)
     present[owner[(ranges.first <= owner) & (owner <= ranges.last)]] = True
@@ -121,7 +121,7 @@ def closed_union(one: ArmRanges, other: ArmRanges) -> ArmRanges:
 
 
 def induced(ranges: ArmRanges, keep: Booleans) -> ArmRanges:
-    """Return the neighbourhoods among the arms of `keep` (K,), which are numbered anew from 0."""
+    """Return the neighbourhoods among the arms of `keep` (K,), which are renumbered from 0."""
     kept_before = np.zeros(keep.size + 1, dtype=np.int64)
     np.cumsum(keep, out=kept_before[1:])
     owner = owners(ranges)

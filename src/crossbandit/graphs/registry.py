@@ -1,4 +1,4 @@
-"""Graphs by name, so that a study file can ask for them."""
+"""Graphs by name, for study files."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
 """One round of the adaptive learner, and a batch of rounds.
 
-A round is played by `play` and learned from by `learn`. Everything that decides the policy of a
-context is the same before and after `play`, so prompt feedback finds the exponential weights of
-its round still in `state.softmax`; for late feedback they are computed again.
+A round is played by `play` and learned from by `learn`. `play` does not change
+what determines the policy of a context, so for prompt feedback the exponential weights of the round
+are still in `state.softmax`. For late feedback they are computed again.
 
 Forgetting: losses of round s count 2^((s - reference) / half_life) times, and the learning rate is
-divided by the same power of the round to come. So old estimates need not be changed.
+divided by the same power of the next round. So old estimates need not be changed.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from crossbandit.kernels.rounds import (
 from crossbandit.kernels.simplex import context_weights, draw, exponential_weights
 from crossbandit.types import Booleans, Floats, Integers
 
-# After this many half-lives the estimates are brought back to scale: 2^64 is far from overflow.
+# After this many half-lives the estimates are rescaled: 2^64 is far from overflow.
 _HALF_LIVES = 64.0
 _NOTHING = 1e-18
 
@@ -44,7 +44,7 @@ _NOTHING = 1e-18
 class AdaptiveParameters(NamedTuple):
     """The constants of the adaptive learner.
 
-    A `half_life` of infinity forgets nothing; an `eta` of 0 stands for the learner's own choice.
+    A `half_life` of infinity forgets nothing. An `eta` of 0 means the learner's own learning rate.
     """
 
     rate: float
@@ -55,7 +55,7 @@ class AdaptiveParameters(NamedTuple):
 
 
 class AdaptiveGraph(NamedTuple):
-    """What the adaptive learner needs to know of its graph."""
+    """What the adaptive learner needs of its graph."""
 
     in_ranges: ArmRanges
     shares: Floats  # (K,): the part of the floor that each arm is given, 1 / K, or 1 without loop
@@ -63,13 +63,13 @@ class AdaptiveGraph(NamedTuple):
 
 
 class AdaptiveState(NamedTuple):
-    """All that the adaptive learner keeps."""
+    """The state of the adaptive learner."""
 
     estimates: Floats  # (1, K, columns): sums of weighted losses, less those of the anchor
     bias: Floats  # (1, K): minus the sums of the weighted baseline, the same in every context
     played: Floats  # (K,): running mean of the distributions played
     masses: Floats  # (K,): running mean of the probabilities of being observed
-    counted: Floats  # (1,): rounds played, as far as they are remembered
+    counted: Floats  # (1,): number of rounds played, discounted
     gap: Floats  # (1,): sum of mixability gaps
     least: Floats  # (1,): the least loss revealed
     largest: Floats  # (1,): the largest loss revealed
@@ -97,7 +97,7 @@ def policy(
     round_: int,
     out: Floats,
 ) -> None:
-    """Set `out` (K,) to the distribution of round `round_`, which is to come, in one context."""
+    """Set `out` (K,) to the distribution of the next round, `round_`, in one context."""
     keep = _power(-1.0 / parameters.half_life)
     gap, count = keep * state.gap[0], keep * state.counted[0] + 1.0
     _softmax(state, parameters, graph, readout, gap, round_, out)
@@ -111,7 +111,7 @@ def learning_rate(state: AdaptiveState, parameters: AdaptiveParameters, gap: flo
     if parameters.eta > 0.0:
         return parameters.eta
     spread = state.largest[0] - state.least[0]
-    if not spread > 0.0:  # nothing to compare yet: all arms are alike
+    if not spread > 0.0:  # no losses differ so far
         return 0.0
     rate: float = parameters.rate * math.log(state.masses.size) / (spread + gap)
     return rate
@@ -157,7 +157,7 @@ def play(
 ) -> tuple[int, float, float]:
     """Play one round; return the arm, its probability and the baseline. Changes `state`.
 
-    The baseline is the running mean of the policy's losses; NaN while nothing is known of it.
+    The baseline is the running mean of the policy's losses; NaN if no loss was seen yet.
     """
     if (round_ - state.reference[0]) / parameters.half_life > _HALF_LIVES:
         _rescale(state, parameters, round_)
@@ -218,7 +218,7 @@ def learn_late(
     baseline: float,
     feedback: Feedback,
 ) -> None:
-    """Do what `learn` does for feedback that comes at any time after its round was played."""
+    """Do what `learn` does, for feedback that comes at any later time."""
     _softmax(state, parameters, graph, readout, state.gap[0], last, state.softmax)
     learn(state, parameters, graph, readout, round_, last, weights, baseline, feedback)
 
@@ -285,7 +285,7 @@ def _gap(
     revealed: Integers,
     eta: float,
 ) -> float:
-    """Take the baseline off the revealed arms' estimates; return the round's mixability gap."""
+    """Subtract the baseline from the revealed arms' estimates; return the mixability gap."""
     anchors, inferred, shown = graph.anchors, state.inferred, state.shown
     if anchors.order.size == 0:
         for b in revealed:

@@ -1,7 +1,7 @@
 """Estimates that are kept as differences: an arm against its anchor.
 
-The anchor of an arm is revealed whenever the arm is. What is summed up for an arm is by how much
-its loss exceeds that of its anchor, and its score is the anchor's score plus that sum.
+The anchor of an arm is revealed whenever the arm is. The estimate of an arm is a sum of differences
+between its loss and that of its anchor. Its score is the anchor's score plus that sum.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def anchored_estimates(
 ) -> None:
     """Fill in the estimates `out` (K,) of the revealed arms that have an anchor.
 
-    `out` holds those of arms without. shown, losses, weights: (K,).
+    `out` already holds those of arms without an anchor. shown, losses, weights: (K,).
     """
     for a in anchors.order:
         anchor = anchors.anchor[a]

@@ -6,7 +6,7 @@ vertices must be added for a new record, a larger clique has a vertex outside th
 colours, and only those outside are branched on (Tomita and Seki 2003; as sets of bits, San Segundo
 et al. 2011).
 
-Most of them can be excused too. Suppose that a clique has the vertex v and one vertex of each of
+Most of these can be excluded too. Suppose that a clique has the vertex v and one vertex of each of
 these colours. A colour of which v leaves one vertex forces it, that one thins out further colours,
 and if a colour runs empty, the supposition was wrong: v and the colours that were used to show it
 contribute no more than these colours alone (Li and Quan 2010, after unit propagation in MaxSAT).
@@ -35,7 +35,7 @@ _PLACE[[pow(2, place, 67) for place in range(_WORD)]] = np.arange(_WORD)
 
 
 class CliqueSearch(NamedTuple):
-    """A search and where it stands, for n vertices in sets of w words."""
+    """The state of a search, for n vertices in sets of w words."""
 
     near: Bits  # (n, w): the neighbours of each vertex
     candidates: Bits  # (n + 1, w): at each depth, without those that are done with
@@ -88,7 +88,7 @@ def begin(adjacency: npt.NDArray[np.bool_], record: int) -> CliqueSearch:
 
 @compiled
 def advance(search: CliqueSearch, enough: int, steps: int) -> bool:
-    """Search for at most `steps` nodes more. Changes `search`; its record is its answer so far.
+    """Search at most `steps` further nodes. Changes `search`, which holds the best clique so far.
 
     Returns whether the search is over: all is searched, or the record is at least `enough`.
     """
@@ -126,7 +126,7 @@ def advance(search: CliqueSearch, enough: int, steps: int) -> bool:
 
 @inlined
 def _colour(search: CliqueSearch, depth: int, allowed: int) -> None:
-    """Set `branches[depth]` to the candidates outside `allowed` colours that no proof excuses."""
+    """Set `branches[depth]` to the candidates outside `allowed` colours that no proof excludes."""
     near, colours, branches = search.near, search.colours, search.branches
     words = near.shape[1]
     uncoloured, free, provable, _ = search.sets

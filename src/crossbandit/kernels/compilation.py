@@ -1,4 +1,4 @@
-"""The one decorator by which a kernel is compiled."""
+"""Decorators that compile kernels."""
 
 from __future__ import annotations
 

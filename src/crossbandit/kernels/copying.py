@@ -1,7 +1,7 @@
 """Copies as plain loops.
 
-Compiled, `out[:] = source` drags in the code that words its error message about shapes: seconds of
-compilation for something that cannot happen here.
+In compiled code, `out[:] = source` includes the error message about different shapes. That takes
+seconds to compile, and shapes never differ here.
 """
 
 from __future__ import annotations

@@ -2,10 +2,10 @@
 
 Epochs count from 0 here: epoch 0 is the warm-up. The paper's delay, s_{e+2} = p_{eL}, means that
 epoch e is played against the state with which epoch e - 1 began. Two slots are enough: entering
-epoch e, the live state goes to the slot of epoch e + 1, and the slot of epoch e was filled one
+epoch e, the live state is copied to the slot of epoch e + 1, and the slot of epoch e was filled one
 epoch before.
 
-What a round teaches is added by `add_revealed`, with the weights that `play` has set.
+`add_revealed` adds the losses of a round, with the weights that `play` has set.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ class EpochParameters(NamedTuple):
 
 
 class EpochGraph(NamedTuple):
-    """What Algorithm 2 needs to know of its graph to play."""
+    """What Algorithm 2 needs of its graph."""
 
     in_ranges: ArmRanges
     loopless: Integers  # the arms without self-loop, ascending
 
 
 class EpochState(NamedTuple):
-    """All that Algorithm 2 keeps; of `estimates` and `bias`, 0 is live, 1 and 2 are snapshots."""
+    """The state of Algorithm 2. Copy 0 of `estimates` and `bias` is live, 1 and 2 are snapshots."""
 
     estimates: Floats  # (3, K, columns): sums of loss estimates
     bias: Floats  # (3, K): sums of the pessimistic correction, the same in every context
@@ -153,7 +153,7 @@ def _enter_epoch(state: EpochState, parameters: EpochParameters, graph: EpochGra
     following = _slot(state.epoch[0] + 1)
     copy_matrix(state.estimates[LIVE], state.estimates[following])
     copy_vector(state.bias[LIVE], state.bias[following])
-    # Masses are linear: one look at the graph serves all L / 2 frequency rounds. what_e is the
+    # Masses are linear, so they are summed once for all L / 2 frequency rounds. what_e is the
     # mean of half the masses, which makes the sum divided by L.
     range_masses(graph.in_ranges, state.frequency, state.sums, state.denominators)
     for a in range(state.denominators.size):
@@ -204,7 +204,7 @@ def simulate(
     """Play `rounds`, of which the first has the even number `start`; return how many were played.
 
     Fills in what was done and changes `state`. uniforms: four per pair (arm of the first round, arm
-    of the second, split, retention); one for a last round alone.
+    of the second, split, retention); one if the last round has no partner.
     """
     at = 0
     for i in range(rounds.arms.size):

@@ -21,9 +21,9 @@ def floor_at(exploration: float, count: float) -> float:
 
 @inlined
 def _lacking(masses: Floats, shares: Floats, available: Booleans, floor: float) -> float:
-    """Return how much probability of being observed all arms together lack to their floors.
+    """Return by how much the observation probabilities of all arms fall short of their floors.
 
-    An arm that no available arm can reveal now lacks nothing.
+    An arm that no available arm can reveal now is not counted.
     """
     lacking = 0.0
     if not _any_lacks(masses, shares, floor):
@@ -37,7 +37,7 @@ def _lacking(masses: Floats, shares: Floats, available: Booleans, floor: float) 
 
 @inlined
 def _any_lacks(masses: Floats, shares: Floats, floor: float) -> bool:
-    # Usually no arm lacks anything, and this finds out faster than a sum.
+    # Usually no arm is below its floor, and this test is faster than a sum.
     for a in range(masses.size):  # noqa: SIM110  # a generator does not compile
         if floor * shares[a] > masses[a]:
             return True
@@ -56,7 +56,7 @@ def _count(available: Booleans) -> int:
 def _showing(shares: Floats, available: Booleans, count: int, a: int) -> int:
     """Return how many available arms may be played in order to observe arm `a`.
 
-    An arm with a self-loop is played itself; one without is observed by playing any other.
+    An arm with a self-loop is played. An arm without is observed by playing any other arm.
     `count` is the number of available arms.
     """
     own = int(available.size == 0 or available[a])
@@ -72,7 +72,7 @@ def explore(
     floor: float,
     out: Floats,
 ) -> None:
-    """Set `out` (K,) to `weights`, with what each arm lacks to its floor mixed in.
+    """Set `out` (K,) to `weights`, mixed with the exploration that lifts each arm to its floor.
 
     masses: (K,), the probabilities of observing each arm. shares: (K,), the part of the floor that
     each arm is given: 1 / K or, without self-loop, 1. `out` may be `weights`.
@@ -84,7 +84,7 @@ def explore(
             out[a] = weights[a]
         return
     count = arms if available.size == 0 else _count(available)
-    inside, outside = 0.0, 0.0  # what arms without self-loop lack: available ones, and others
+    inside, outside = 0.0, 0.0  # for arms without self-loop: available ones, and others
     for a in range(arms):
         if shares[a] == 1.0 and _showing(shares, available, count, a) > 0:
             lack = max(0.0, floor - masses[a])

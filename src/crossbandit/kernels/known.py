@@ -1,6 +1,6 @@
 """One round of Algorithm 1 (known context distribution), and a batch of rounds.
 
-What a round teaches is added by `add_revealed`, with the weights that `play` has set.
+`add_revealed` adds the losses of a round, with the weights that `play` has set.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Knowledge(NamedTuple):
     """What Algorithm 1 knows: the graph, and the contexts that can occur with their probabilities.
 
     Observation masses are linear in the distribution, so the mean over contexts is taken once,
-    before the graph is looked at.
+    before the masses are computed.
     """
 
     in_ranges: ArmRanges
@@ -46,7 +46,7 @@ class Knowledge(NamedTuple):
 
 
 class KnownState(NamedTuple):
-    """All that Algorithm 1 keeps."""
+    """The state of Algorithm 1."""
 
     estimates: Floats  # (1, K, columns): sums of loss estimates
     bias: Floats  # (1, K): sums of the pessimistic correction
@@ -60,7 +60,7 @@ class KnownState(NamedTuple):
 
 @inlined
 def policy(state: KnownState, parameters: KnownParameters, readout: Readout, out: Floats) -> None:
-    """Set `out` (K,) to r_{t,c} for the round to come."""
+    """Set `out` (K,) to r_{t,c} for the next round."""
     eta, rho = parameters.eta, parameters.rho
     context_weights(state.estimates, state.bias, 0, readout, eta, rho, out)
 

@@ -1,4 +1,4 @@
-"""Which losses of many leave their limits."""
+"""Find losses that are outside their limits."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from crossbandit.types import Booleans, Floats, Integers
 
 
 class PerContextState(NamedTuple):
-    """All that the per-context learners keep."""
+    """The state of the per-context learners."""
 
     estimates: Floats  # (M, K): sums of loss estimates, a learner per row
     weights: Floats  # (K,): 1 / the probability of observing each arm in the round played last
@@ -65,7 +65,7 @@ def play(
 def learn(
     state: PerContextState, context: int, readout: Readout, weights: Floats, feedback: Feedback
 ) -> None:
-    """Add what a round taught to the estimates of its own context. weights: (K,)."""
+    """Add the losses of a round to the estimates of its own context. weights: (K,)."""
     for j in range(feedback.arms.size):
         b = feedback.arms[j]
         loss = loss_at(feedback.losses, feedback.round, feedback.places[j], b, readout)

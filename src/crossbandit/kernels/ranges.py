@@ -39,7 +39,7 @@ def list_neighbors(ranges: ArmRanges, arm: int, out: Integers) -> int:
 def range_masses(ranges: ArmRanges, mass: Floats, sums: Floats, out: Floats) -> None:
     """Set `out[a]` to the mass of arm a's neighbourhood, in time proportional to arms plus ranges.
 
-    mass, out: (K,). sums: (2, K + 1), scratch. A range that touches an end is read off one
+    mass, out: (K,). sums: (2, K + 1), scratch. A range that touches an end needs one
     sum. A range in the middle is a difference of two sums, limited from below by the mass of its
     two end arms: rounding must not turn a small positive mass into 0.
     """
@@ -47,7 +47,7 @@ def range_masses(ranges: ArmRanges, mass: Floats, sums: Floats, out: Floats) -> 
     prefix, suffix = sums
     prefix[0] = 0.0
     suffix[arms] = 0.0
-    below, above = 0.0, 0.0  # two sums at once, neither waiting for the other or for memory
+    below, above = 0.0, 0.0  # two independent sums: the processor computes them in parallel
     for a in range(arms):
         below += mass[a]
         above += mass[arms - 1 - a]

@@ -7,8 +7,8 @@ arm. A context reads the row of arm `a` through its `Readout`:
 
 Dense losses have a column per context, and context c reads with `offset = c, coefficients = [[1]]`.
 Linear losses have a column per feature, and a context reads with `offset = 0` and its features as
-coefficients, which may differ from arm to arm. Where they do not, one row of coefficients serves
-all arms. So both forms of losses, and the estimates kept in either, share every line of code.
+coefficients, which may differ from arm to arm. If they do not, all arms have
+one row of coefficients. So both forms of losses, and both kinds of estimates, share all code.
 """
 
 from __future__ import annotations
@@ -28,11 +28,20 @@ _SHORT = 16  # rows of more numbers than this are worth adding as vectors
 
 
 class Readout(NamedTuple):
-    """How a context reads a row of losses or estimates, and which arms it may play."""
+    """How a context reads a row of losses or estimates, and which arms it may play.
 
-    offset: int  # the first column that the context reads
-    coefficients: Floats  # (K or 1, width): the factors of that column and those after it
-    available: Booleans  # (K,): which arms may be played; (0,) if all may
+    The context reads `sum_i row[offset + i] * coefficients[a, i]` from the row of arm a.
+
+    Attributes:
+        offset: The first column that the context reads.
+        coefficients: The factors of that column and those after it: (K, width), or (1, width) if
+            all arms have the same.
+        available: Which arms may be played (K,); an empty array (0,) if all may.
+    """
+
+    offset: int
+    coefficients: Floats
+    available: Booleans
 
     def losses(self, rows: Floats, arms: Sequence[int]) -> Floats:
         """Return what this context reads from rows of losses or estimates.
@@ -50,7 +59,14 @@ class Readout(NamedTuple):
         return losses
 
     def may_play(self, arms: int) -> Booleans:
-        """Return which arms may be played, a boolean for each of `arms` arms."""
+        """Return which arms may be played.
+
+        Args:
+            arms: How many arms there are.
+
+        Returns:
+            A boolean for each arm.
+        """
         return self.available if self.available.size else np.ones(arms, dtype=np.bool_)
 
 
@@ -58,12 +74,18 @@ class LossBlock(NamedTuple):
     """The rows of all arms in n consecutive rounds.
 
     row[i, a, :] = base[i, a, :] + sum_k coefficients[i, a, k] * features[k, :],
-    limited to [0, 1] where `clip` is set. A base of one round serves them all.
+    limited to [0, 1] if `clip` is True.
+
+    Attributes:
+        base: (n, K, columns), or (1, K, columns) if it is the same in all rounds.
+        coefficients: (n, K, k).
+        features: (k, columns).
+        clip: Whether losses are limited to [0, 1].
     """
 
-    base: Floats  # (n or 1, K, columns)
-    coefficients: Floats  # (n, K, k)
-    features: Floats  # (k, columns)
+    base: Floats
+    coefficients: Floats
+    features: Floats
     clip: bool
 
 
@@ -77,14 +99,14 @@ class ContextBlock(NamedTuple):
 
 
 class Budget(NamedTuple):
-    """What each round costs, and what is left to spend: a batch ends when nothing is left."""
+    """What each round costs, and how much is left. A batch ends when nothing is left."""
 
     costs: Floats  # (n, K): what playing each arm costs; (0, 0) without a budget
     left: Floats  # (1,), changed: what is left
 
 
 class Rounds(NamedTuple):
-    """A batch of n rounds to be played: what happens in it, and where to write what was done."""
+    """A batch of n rounds to be played: contexts, losses, and arrays for the results."""
 
     numbers: Integers  # (n,): the number of each round's context; (0,) where contexts have none
     contexts: ContextBlock
@@ -193,7 +215,7 @@ def readout_at(contexts: ContextBlock, i: int) -> Readout:
 
 @inlined
 def record(rounds: Rounds, i: int, arm: int, readout: Readout) -> None:
-    """Write down that `arm` was played in round `i`, what it lost, and what it cost."""
+    """Record that `arm` was played in round `i`, its loss and its cost."""
     rounds.arms[i] = arm
     rounds.incurred[i] = loss_at(rounds.losses, i, arm, arm, readout)
     if rounds.budget.costs.shape[0] > 0:

@@ -1,11 +1,11 @@
-"""The two forms of losses, and the dense one of them.
+"""The two forms of losses, and the dense form.
 
 Dense: a number per context. A learner keeps a table of arms times contexts.
 Linear: the loss of an arm is a linear function of the context's features. A learner keeps arms
 times features, however many contexts there are, and contexts need not be enumerable.
 
 In both, an arm's losses in a round are one *row* of numbers, a learner adds weighted rows, and a
-context reads a row by the rule in `crossbandit.kernels.rounds`. That is all an algorithm relies on.
+context reads a row by the rule in `crossbandit.kernels.rounds`. Algorithms rely on nothing else.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class LossForm(ABC):
     Attributes:
         columns: How many numbers a row has.
         shape: The shape of a readout's coefficients: (arms or 1, width).
-        column_name: What a column stands for, for messages.
+        column_name: What a column belongs to, for messages.
         contexts: How many contexts there are; None if they are feature vectors.
         dtype: The type in which a learner keeps its estimates.
     """
@@ -91,7 +91,7 @@ class LossForm(ABC):
 
         Args:
             contexts: The contexts, one per round.
-            available: Which arms may be played in each round (n, arms); None stands for all arms.
+            available: Which arms may be played in each round (n, arms); None means all arms.
 
         Returns:
             The batch as compiled code takes it.
@@ -99,7 +99,7 @@ class LossForm(ABC):
 
     @abstractmethod
     def check(self, rows: Floats, arms: Sequence[int], context: Context, readout: Readout) -> None:
-        """Check losses that were handed to `learn`.
+        """Check losses that were passed to `learn`.
 
         Args:
             rows: The rows of `arms`.
@@ -115,7 +115,7 @@ class LossForm(ABC):
         """Return the numbers of all contexts.
 
         Returns:
-            The integers from 0 to the number of contexts, less 1.
+            The integers from 0 to the number of contexts minus 1.
 
         Raises:
             InvalidParameterError: Contexts are feature vectors, which cannot be listed.
@@ -209,13 +209,13 @@ def restricted(readout: Readout, available: Any, arms: int) -> Readout:
 
 
 def per_round(available: Booleans | None, rounds: int) -> Booleans:
-    """Return what is available in each round, as the kernels take it; None stands for all arms."""
+    """Return what is available in each round, as the kernels take it; None means all arms."""
     if available is None:
         return np.empty((rounds, 0), dtype=np.bool_)
     return writable(available, np.bool_)
 
 
 def writable(values: Any, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
-    """Return a contiguous, writable array; a copy only where it is needed."""
+    """Return a contiguous, writable array; a copy only if it is needed."""
     array = np.ascontiguousarray(values, dtype=dtype)
     return array if array.flags.writeable else array.copy()

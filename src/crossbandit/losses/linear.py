@@ -67,7 +67,7 @@ class LinearForm(LossForm):
 
     @property
     def features(self) -> int | Floats:
-        """What this form was made from: the number of features, or the table."""
+        """The number of features, or the table, as it was given."""
         if self.table is None:
             return self.columns
         return self.table[:, 0] if self.table.shape[1] == 1 else self.table
@@ -88,10 +88,20 @@ class LinearForm(LossForm):
         return ContextBlock(offset, np.arange(len(contexts)), vectors[:, None], may_play)
 
     def check(self, rows: Floats, arms: Sequence[int], context: Context, readout: Readout) -> None:
-        """Raise InvalidLossesError unless `rows` may be the losses of `arms`.
+        """Check losses that were passed to `learn`.
 
-        If only some arms are available, the losses of other contexts are not checked: their arms
-        may not be available there, and then their losses mean nothing. Coefficients must be finite.
+        If only some arms are available, only the context of the round is checked: the arms may not
+        be available in other contexts, and then their losses there have no meaning. Coefficients
+        must be finite in any case.
+
+        Args:
+            rows: The rows of `arms`.
+            arms: The arms that were revealed.
+            context: The context of the round.
+            readout: How it reads, and which arms it has available.
+
+        Raises:
+            InvalidLossesError: A row cannot be the losses of its arm.
         """
         low, high = -ROUNDING, 1.0 + ROUNDING
         bad = self._first_bad_here(rows, arms, readout, low, high)
@@ -132,8 +142,8 @@ class LinearForm(LossForm):
     ) -> tuple[int, int]:
         """Find a row that reads a loss outside [0, 1] in some context of the table.
 
-        Most rows are cleared whatever the number of contexts: by the box that contains all
-        features, or as means of numbers in [0, 1]. Only for the others are all contexts looked at.
+        Most rows are found valid in constant time: by the box that contains all features, or as
+        means of numbers in [0, 1]. All contexts are checked for the other rows only.
 
         Args:
             rows: Rows of losses (n, features).

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from crossbandit.types import Floats
 
-# An operating system grants more memory than it has, and ends a process that uses all of it. At
-# most this share of what is free is asked for.
+# An operating system allocates more memory than it has, and ends a process that uses all of it. At
+# most this share of the free memory is used.
 _SHARE = 0.9
 
 
@@ -35,7 +35,7 @@ def zeros(owner: str, shape: tuple[int, ...], dtype: npt.DTypeLike = np.float64)
 
 
 def available() -> int | None:
-    """Return the memory that is free, in bytes; None where the system does not tell."""
+    """Return the memory that is free, in bytes; None if the system does not report it."""
     try:
         for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
             if line.startswith("MemAvailable:"):

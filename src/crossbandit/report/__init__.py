@@ -1,6 +1,6 @@
 """A toolkit for reports: statistics, tables, charts, figures and pages.
 
-It knows none of its users. Each of them lays out its own page with these parts.
+It does not depend on the packages that use it. Each of them has its own page.
 """
 
 from crossbandit.report.charts import Chart, Series, Shape

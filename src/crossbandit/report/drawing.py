@@ -241,7 +241,7 @@ def _percent(value: float, _: object = None) -> str:
 
 
 def _short(value: float) -> str:
-    """Return a label that leaves room for its neighbours: thousands as k."""
+    """Return a short label: thousands as k."""
     return f"{_tick(value / 1000)}k" if value >= 1000 and value % 1000 == 0 else _tick(value)
 
 
@@ -258,7 +258,7 @@ def round_numbers(low: float, high: float) -> list[float]:
 
 def _label_ends(axes: Axes, chart: Chart, styles: Mapping[str, Style]) -> None:
     """Write each name beside the end of its line, moved apart where lines end close together."""
-    last = chart.places[-1]  # a line that ends elsewhere has no end beside which a name could stand
+    last = chart.places[-1]  # a line that ends before the right edge has no name beside it
     ends = [one for one in chart.series if one.x[-1] == last and np.isfinite(one.y[-1])]
     place = np.log if chart.y_log else np.asarray
     bottom, top = (float(place(limit)) for limit in axes.get_ylim())

@@ -1,6 +1,6 @@
 """Pages: one HTML file each, with its style, its script and its data inside. It loads nothing.
 
-A user of this module brings a template that extends `page.html` and a chart for each place that
+A user of this module has a template that extends `page.html` and a chart for each place that
 the template has. All text is escaped by Jinja.
 """
 
@@ -70,7 +70,7 @@ def render(
 
 
 def script_json(data: object) -> str:
-    r"""Return data as JSON that cannot end the script element it stands in.
+    r"""Return data as JSON that cannot end the script element that contains it.
 
     Args:
         data: Lists, dictionaries, texts, and numbers that are finite.

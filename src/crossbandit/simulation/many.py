@@ -32,12 +32,12 @@ def simulate_many(
 ) -> list[Run]:
     """Simulate once for each seed, each time as `simulate` would.
 
-    The losses and the comparator are the same for all seeds, and are made once. The runs then share
-    `jobs` threads. Compiled rounds run at the same time, as they do not hold Python's global lock.
+    The losses and the comparator are the same for all seeds, and are computed once. The runs then
+    share `jobs` threads. Compiled rounds run in parallel: they do not hold Python's global lock.
 
     Args:
-        algorithm: What plays.
-        environment: What it plays on.
+        algorithm: The algorithm.
+        environment: The environment.
         seeds: The seeds, at least one.
         jobs: The number of threads; one per core if None.
         record: "full", or "thin" to keep the regret at 1,000 evenly spread rounds only.
@@ -47,7 +47,8 @@ def simulate_many(
         The runs, in the order of the seeds.
 
     Raises:
-        InvalidInputError: An argument does not fit, or the environment breaks its promises.
+        InvalidInputError: An argument is not valid, or the environment breaks a rule that
+            `check_environment` tests.
 
     >>> from crossbandit import CrossGraph, environments
     >>> environment = environments.paper_benchmark(1_000, alpha=4)
@@ -104,7 +105,7 @@ def simulate_many(
 
 
 def _prepare(algorithm: Algorithm, environment: Environment) -> None:
-    """Make what is made on first use before the threads start, so that it is made once."""
+    """Compute cached properties before the threads start, so that each is computed once."""
     played = form_to_play(algorithm, environment, compiled=None, factored=None)
     if not isinstance(played, BlockEnvironment):
         return

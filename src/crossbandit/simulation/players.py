@@ -60,10 +60,10 @@ def compiled_player(
 ) -> Callable[[int, npt.NDArray[Any]], BatchRecord]:
     """Return a function that plays the rounds from `start` on, in the given contexts."""
     form, horizon = environment.problem.form, environment.problem.horizon
-    # The comparator of every context pays only if most of them occur.
+    # Computing the comparator of every context is worth it only if most of them occur.
     listed = form.contexts is not None and horizon is not None and form.contexts <= horizon
 
-    # The last batch is kept until the next is made. Otherwise its memory would go back to the
+    # The last batch is kept until the next is made. Otherwise its memory would be returned to the
     # system and have to be fetched again, which takes as long as a third of the rounds.
     held: list[object] = []
 
@@ -144,7 +144,7 @@ def _blank(contexts: npt.NDArray[Any]) -> BatchRecord:
 def _check_played(
     learner: CompiledLearner, available: Booleans, arms: Integers, start: int
 ) -> None:
-    """Raise unless compiled code, which nothing else watches, has played available arms only."""
+    """Raise unless compiled code, which is not checked elsewhere, played available arms only."""
     wrong = np.flatnonzero(~available[np.arange(arms.size), arms])
     if wrong.size:
         i = int(wrong[0])
@@ -162,5 +162,5 @@ def _totals(environment: Environment, tell: Callable[[int], None]) -> Floats:
     for t in range(horizon_of(environment)):
         totals += checked_rows(environment, t)
         tell(0)
-    totals.flags.writeable = False  # as those of a BlockEnvironment: one kernel serves both
+    totals.flags.writeable = False  # as in a BlockEnvironment: no kernel is compiled twice
     return totals

@@ -15,7 +15,7 @@ PATIENCE_SECONDS = 1.0
 
 @contextmanager
 def progress(label: str, rounds: int, *, show: bool | None) -> Iterator[Callable[[int], None]]:
-    """Yield a function that is told how many rounds are done.
+    """Yield a function that takes the number of rounds done.
 
     `show` is True, False, or None for "on a terminal".
     """

@@ -25,7 +25,7 @@ THIN_POINTS = 1000
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """One algorithm on one environment under one seed.
+    """One algorithm on one environment with one seed.
 
     The comparator plays, in each context, the one arm with the least total loss over the horizon;
     its losses too are those of the contexts that occurred.
@@ -38,7 +38,7 @@ class Run:
         regret: The regret after each of `rounds`.
         loss: The total loss.
         comparator_loss: The total loss of the comparator.
-        log: Every single round, if the run was recorded in full. The properties `contexts`,
+        log: Every round, if the run was recorded in full. The properties `contexts`,
             `arms`, `losses`, `comparator_arms` and `comparator_losses` read it.
     """
 
@@ -83,12 +83,12 @@ class Run:
 
     @property
     def pseudo_regret(self) -> Floats:
-        """The pseudo-regret after each round, where the law of the losses is known.
+        """The pseudo-regret after each round, if the distribution of the losses is known.
 
         That is the expected loss of the arms played, less that of the policy which is best in
-        expectation over the horizon. Unlike `regret`, it has no part that is the noise of losses.
+        expectation over the horizon. Unlike `regret`, it does not contain the noise of the losses.
         The environment must have a method `expected_block(start, stop)`, which returns the expected
-        losses as `block` returns the losses; `stochastic` has.
+        losses as `block` returns the losses; `stochastic` has it.
         """
         expected_block = getattr(self.environment, "expected_block", None)
         if expected_block is None:
@@ -133,7 +133,7 @@ class Run:
 
 
 class Recorder(Protocol):
-    """Takes a run batch by batch, and gives it back as a whole."""
+    """Records a run batch by batch."""
 
     def take(self, batch: BatchRecord) -> None:
         """Record the next rounds."""
@@ -170,7 +170,7 @@ class FullRecorder:
 
 
 class ThinRecorder:
-    """Keeps the regret after `THIN_POINTS` rounds, evenly spread, in memory that does not grow."""
+    """Keeps the regret after `THIN_POINTS` evenly spread rounds, in constant memory."""
 
     def __init__(self, horizon: int) -> None:
         points = np.linspace(1, horizon, min(THIN_POINTS, horizon))
@@ -204,6 +204,6 @@ class ThinRecorder:
 
 
 def _going_on(sum_: float, numbers: Floats) -> Floats:
-    """Return the sums from `sum_` on, one number after the other: wherever batches end."""
+    """Return cumulative sums that start at `sum_`, in an order that does not depend on batches."""
     sums: Floats = np.cumsum(np.append(sum_, numbers))
     return sums

@@ -1,4 +1,4 @@
-"""One algorithm on one environment: the loop, compiled where it can be."""
+"""One algorithm on one environment: the compiled loop, or else the plain one."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from crossbandit.simulation.players import BatchRecord
     from crossbandit.simulation.run import Recorder, Run
 
-# Where contexts are continuous, this many draws stand for their distribution.
+# The number of draws that represent the distribution of continuous contexts.
 CONTEXT_SAMPLE = 1000
 
 # Measured: from about here on, adding to a table in every round costs more than reading features.
@@ -52,18 +52,18 @@ def simulate(
 ) -> Run:
     """Run an algorithm on an environment from the first round to the horizon.
 
-    Contexts depend on the seed alone: all algorithms meet the same ones, and a shorter horizon is
-    the beginning of a longer one. Where contexts are continuous, an algorithm that needs to know
-    their distribution is given 1,000 draws from it.
+    Contexts depend on the seed alone: they are the same for all algorithms, and those of a shorter
+    horizon are the first of a longer one. If contexts are continuous, an algorithm that needs their
+    distribution is given 1,000 draws from it.
 
     Args:
-        algorithm: What plays.
-        environment: What it plays on. Its problem must have a horizon.
+        algorithm: The algorithm.
+        environment: The environment. Its problem must have a horizon.
         seed: An int, a SeedSequence or a Generator, from which all random numbers are derived.
         compiled: True for the compiled loop, False for the plain loop through `act` and `learn`.
-            None takes the compiled loop where there is one. Both play the same arms.
-        factored: False to keep a number per arm and context, even where the environment's losses
-            are exactly linear. True to insist on the linear form. None takes what is faster.
+            None takes the compiled loop if there is one. Both play the same arms.
+        factored: False to keep a number per arm and context, even if the environment's losses are
+            exactly linear. True to require the linear form. None takes the faster form.
         record: "full", or "thin" to keep the regret at 1,000 evenly spread rounds and nothing else,
             for horizons that would fill the memory.
         show_progress: Whether to show a progress bar; None shows one on a terminal only.
@@ -72,7 +72,8 @@ def simulate(
         What happened: arms, losses, the comparator, the regret curve.
 
     Raises:
-        InvalidInputError: An argument does not fit, or the environment breaks its promises.
+        InvalidInputError: An argument is not valid, or the environment breaks a rule that
+            `check_environment` tests.
 
     >>> from crossbandit import CrossGraph, environments
     >>> run = simulate(CrossGraph(), environments.paper_benchmark(2_000, alpha=4), seed=200)
@@ -108,7 +109,7 @@ def play_through(
     show_progress: bool | None,
     stopped: Callable[[], bool],
 ) -> Run:
-    """Simulate, as `simulate` says; end with KeyboardInterrupt as soon as `stopped` says so."""
+    """Simulate as `simulate` does; raise KeyboardInterrupt as soon as `stopped` returns True."""
     played = form_to_play(algorithm, environment, compiled=compiled, factored=factored)
     horizon = horizon_of(played)
     learner = algorithm.start(_problem(algorithm, played, seed), seed=seed)
@@ -178,7 +179,7 @@ def form_to_play(
 def _contexts(
     environment: Environment, generator: np.random.Generator, horizon: int
 ) -> npt.NDArray[Any]:
-    """Draw the contexts of the next rounds; refuse what the problem does not have."""
+    """Draw the contexts of the next rounds; raise if the problem does not have them."""
     contexts = np.asarray(environment.context_distribution.draw(generator, horizon))
     form = environment.problem.form
     if form.contexts is None:
@@ -201,7 +202,7 @@ def _contexts(
 
 
 def _check(batch: BatchRecord, start: int) -> None:
-    """Raise unless every loss that was met lies in [0, 1]."""
+    """Raise unless every loss of the rounds played lies in [0, 1]."""
     met = np.stack([batch.losses, batch.comparator_losses])
     bad = first_outside(met, -ROUNDING, 1.0 + ROUNDING)
     if bad < 0:
@@ -223,7 +224,7 @@ def _problem(
     distribution = environment.context_distribution
     if distribution.probabilities is not None:
         return environment.problem.with_distribution(distribution.probabilities)
-    # The stream keeps its first name: another would change the results of a seed.
+    # The stream must keep this name: another would change the results of a seed.
     sample = distribution.draw(stream(seed, "law"), CONTEXT_SAMPLE)
     return environment.problem.with_sample(sample)
 

@@ -65,7 +65,7 @@ class Pool:
 
 @contextmanager
 def open_pool(backend: str, jobs: int | None, address: str | None) -> Iterator[Pool]:
-    """Yield a pool, and close what was opened for it in the end."""
+    """Yield a pool, and close everything that was opened for it."""
     choice("run", "backend", backend, BACKENDS)
     if jobs is not None:
         integer("run", "jobs", jobs, at_least=1)
@@ -221,7 +221,7 @@ def _dask_pool(client: Any, jobs: int | None) -> Pool:
     class ReportingDask(DaskDistributedBackend):  # type: ignore[misc]
         """The backend of Dask, made to report a batch whose workers died.
 
-        The one that joblib has waits for such a batch for ever.
+        That of joblib would wait for such a batch forever.
         """
 
         def submit(self, func: Any, callback: Any = None) -> Any:
@@ -252,7 +252,7 @@ def _dask_pool(client: Any, jobs: int | None) -> Pool:
 
 @dataclass(frozen=True)
 class _Lost:
-    """Why there will be no result; it takes the place of one."""
+    """The reason why there is no result; it is returned instead of one."""
 
     error: BaseException
 

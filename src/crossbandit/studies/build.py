@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from crossbandit.environments import Environment
 
 TABLE_PER_SEED = "seed"
-"""The value of `table_seed` that stands for the seed of the cell."""
+"""The value of `table_seed` that means the seed of the cell."""
 
 
 def build_environment(data: dict[str, Any], seed: int) -> Environment:
@@ -56,7 +56,7 @@ def _part(value: Any) -> Any:
 
 @lru_cache(maxsize=10_000)
 def own_builders(environment: str, algorithm: str) -> tuple[tuple[str, Callable[..., Any]], ...]:
-    """Return what a cell uses that comes from elsewhere than this package: names and builders.
+    """Return what a cell uses that is not part of this package: names and builders.
 
     Args:
         environment: The environment of the cell, as JSON.

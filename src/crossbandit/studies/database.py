@@ -1,7 +1,7 @@
 """Opening a results file: its tables, what it may contain, and clear errors.
 
-A results file may come from a stranger. So it is opened without access to other files or to the
-network, and it may contain tables of known types and nothing else: a view or a macro would be code.
+A results file may come from an untrusted source. So it is opened without access to other files or
+to the network, and it may contain only tables of known types: a view or a macro would be code.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _TABLES: Mapping[str, Mapping[str, str]] = {
         "failed_at": "TIMESTAMP NOT NULL",
     },
 }
-# These came later. A file that lacks them gets them when it is next written to.
+# Later versions added these. A file without them gets them at the next write.
 _LATER: Mapping[str, Mapping[str, str]] = {
     "cells": {"provenance": "VARCHAR", "parameters": "VARCHAR"},
     "failures": {"location": "VARCHAR", "traceback": "VARCHAR", "provenance": "VARCHAR"},
@@ -63,7 +63,7 @@ _LATER: Mapping[str, Mapping[str, str]] = {
 
 # What the system says when a disk, a quota or a file is full. DuckDB gives only this text.
 _FULL = tuple(os.strerror(code) for code in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG))
-# What DuckDB says of a DuckDB file that it cannot open.
+# Messages of DuckDB for a DuckDB file that it cannot open.
 _DAMAGED = re.compile(r"enough bytes|corrupt|checksum|replaying WAL", re.IGNORECASE)
 
 _CONFIG: dict[str, str | bool | int | float | list[str]] = {
@@ -205,9 +205,9 @@ def _check_table(path: Path, connection: Any, table: str, types: Mapping[str, st
 
 
 def _advice(error: duckdb.Error) -> str:
-    """Return what to do. Nothing is called intact unless it is known to be."""
+    """Return advice. It says that data is intact only if that is known."""
     if any(reason in str(error) for reason in _FULL):
-        return " What was stored before is intact: make room, and run the same command again."
+        return " What was stored before is intact: free some space, and run the same command again."
     if isinstance(error, duckdb.OutOfMemoryException):
         return ""
     return " The file may be damaged: restore it from a copy, or choose another folder."

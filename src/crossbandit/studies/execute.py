@@ -1,4 +1,4 @@
-"""Run what is missing of a study, and store each result as it arrives."""
+"""Run the missing cells of a study, and store each result as it arrives."""
 
 from __future__ import annotations
 
@@ -251,8 +251,8 @@ def _execute(pool: Pool, queue: Queue) -> Iterator[Sequence[CellResult | CellFai
     """Yield results until no cell is waiting, whatever happens to the workers.
 
     When a worker dies, it is unknown which cell ended it. All cells that were with a worker are
-    sent again one by one. Those that meet a second death run alone from then on, so a cell is
-    given up only if it ends its worker by itself.
+    sent again one by one. Those whose worker dies again then run alone, so a cell is given up
+    only if it ends its worker when it runs alone.
     """
     while queue:
         for batch in queue.alone():

@@ -50,7 +50,7 @@ def combinations(
         name: The registered name of the builder.
         builder: What the parameters are for.
         given: The parameters in the file.
-        elsewhere: The locations of those that do not stand in the entry itself.
+        elsewhere: The locations of parameters that are given outside the entry.
     """
     parameters = inspect.signature(builder).parameters
     choices: dict[str, list[Any]] = {}

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-# Part of the content of every cell. It is raised when the same configuration means another run.
+# Part of the content of every cell. Increase it when the same configuration gives another run.
 FORMAT = 1
 
 
@@ -25,9 +25,9 @@ class Cell(NamedTuple):
     Attributes:
         key: The address of the cell: a hash of the environment, the algorithm and the seed. The
             same content has the same key in every study and on every machine.
-        part: The part of the study in which the cell stands.
+        part: The part of the study to which the cell belongs.
         environment: The environment as canonical JSON with every parameter, defaults included.
-        algorithm: The algorithm, likewise.
+        algorithm: The algorithm in the same form.
         environment_name: The name of the environment in tables. Names do not change the key.
         algorithm_name: The name of the algorithm in tables.
         seed: The seed.

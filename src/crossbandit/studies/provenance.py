@@ -43,7 +43,7 @@ def differences(texts: Iterable[str | None]) -> dict[str, list[str]]:
         texts: The provenance of each cell, as JSON; None if it is unknown.
 
     Returns:
-        The values of each fact that has more than one; "unknown" stands for missing ones.
+        The values of each fact that has more than one; "unknown" for missing ones.
 
     >>> differences(['{"numpy": "2.1"}', '{"numpy": "2.2"}'])
     {'numpy': ['2.1', '2.2']}

@@ -19,7 +19,7 @@ _BATCH_SECONDS = 1.0
 _BATCH_SECONDS_PER_WORKER = 0.03
 _MOST_CELLS = 500
 
-# A cell whose worker died this often is given up, the last time having run alone.
+# A cell is given up when its worker has died this often. The last time, it runs alone.
 _DEATHS = 3
 
 
@@ -28,7 +28,7 @@ class Queue:
 
     Args:
         cells: The cells to run, each once.
-        modules: What a worker loads beforehand.
+        modules: What a worker loads first.
     """
 
     def __init__(self, cells: Sequence[Cell], modules: tuple[str, ...]) -> None:

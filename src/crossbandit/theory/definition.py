@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class PairDraws(NamedTuple):
-    """Everything that was drawn in one pair of rounds."""
+    """All random numbers of one pair of rounds."""
 
     contexts: tuple[int, int]
     arms: tuple[int, int]

@@ -1,6 +1,6 @@
 """What a check of the paper returns, and the list of all checks.
 
-A check takes the algorithm under test, so that a wrong one can be put in its place, and an effort.
+A check takes the algorithm under test, so that tests can pass a wrong one, and an effort.
 It yields one result for each line that `crossbandit verify` prints.
 """
 
@@ -47,8 +47,8 @@ class CheckResult:
     Attributes:
         statement: The statement by its number in the paper: "Lemma 9 (joint product stability)".
         checked: What was compared, in words.
-        instances: On how many instances.
-        worst: The worst case, readable: "left/right at most 0.93", "largest difference 2e-16".
+        instances: The number of instances.
+        worst: The worst case, as text: "left/right at most 0.93", "largest difference 2e-16".
         passed: Whether the statement held in all of them.
         note: A reading, a smallest counterexample, the smallest constant that held, or an error.
         figure: A figure to show beside the line, or None.

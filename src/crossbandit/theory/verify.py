@@ -56,7 +56,7 @@ class CheckProgress(NamedTuple):
 
     Attributes:
         done: How many checks are done.
-        total: Of how many.
+        total: How many there are.
     """
 
     done: int
@@ -76,7 +76,7 @@ def verify(
     Args:
         subject: The algorithm under test, a `CrossGraph` or derived from it; None means
             `CrossGraph()`.
-        effort: How many instances and how long runs.
+        effort: How much to compute.
         only: Check only those parts of the paper that contain this text, as in "Lemma 9".
         jobs: The number of processes; None means one for each core.
         progress: Called with the number of finished checks after each group of checks.
@@ -85,7 +85,7 @@ def verify(
         The results in the order of the paper. An error within a check is a result that failed.
 
     Raises:
-        InvalidParameterError: If an argument does not fit, or nothing contains `only`.
+        InvalidParameterError: An argument is not valid, or no part contains `only`.
 
     >>> [result.passed for result in verify(only="Lemma 5")]
     [True]
@@ -107,7 +107,7 @@ def verify(
         if progress is not None:
             progress(CheckProgress(len(found), total))
     ordered = [result for _, part in sorted(found, key=_place) for result in part]
-    # A check may cover several lemmas: those that were asked for are enough, and what failed.
+    # A check may cover several lemmas: return the requested ones, and those that failed.
     named = [only.lower() in result.statement.lower() for result in ordered]
     if not any(named):
         return ordered

@@ -193,7 +193,7 @@ def _growth(sweep: Sweep | None) -> Claim:
     expected = f"by {factor:.2f} ± 8 % ({number(was[0])} to {number(was[1])})"
     entries = _enough(sweep, paper.OURS)
     if first not in entries or last not in entries:
-        return _not_judged(name, expected, "an endpoint lacks runs")
+        return _not_judged(name, expected, "an endpoint has no runs")
     now = [entries[value].summary.regret for value in (first, last)]
     measured = now[1] / now[0]
     return Claim(

@@ -93,7 +93,7 @@ def compose(frame: pd.DataFrame, *, command: str, failures: pd.DataFrame | None 
         The report, for `write`.
 
     Raises:
-        InvalidInputError: If the frame is empty or lacks a column.
+        InvalidInputError: The frame is empty, or a column is missing.
     """
     frame = frame.drop_duplicates(["part", "cell"])  # two studies in one folder may share runs
     summaries = summarize(frame)

@@ -103,7 +103,7 @@ def summarize(frame: pd.DataFrame) -> list[Summary]:
         The summaries.
 
     Raises:
-        InvalidInputError: If the frame is empty or lacks a column.
+        InvalidInputError: The frame is empty, or a column is missing.
     """
     missing = [name for name in _NEEDED if name not in frame.columns]
     if missing:

@@ -1,7 +1,7 @@
-"""The laws from which environments draw are the ones that they state.
+"""Environments draw from the distributions that they state.
 
-Means and variances of many rounds against those of the law, within five standard errors: were the
-law right, one such test would fail in less than a run in a million.
+Means and variances of many rounds are compared with the stated ones, within five standard errors.
+If the distribution is right, such a test fails in less than one of a million runs.
 """
 
 import math
@@ -24,7 +24,7 @@ ROUNDS = 40_000
 
 
 def assert_moments(sample: Any, mean: float, variance: float) -> None:
-    """Compare mean and variance; of a fourth moment it is enough to know its own estimate."""
+    """Compare mean and variance; the fourth moment is estimated from the sample."""
     sample = np.asarray(sample, dtype=float)
     squares = (sample - mean) ** 2
     assert abs(sample.mean() - mean) < 5 * math.sqrt(variance / sample.size)

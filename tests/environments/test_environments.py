@@ -28,7 +28,7 @@ from crossbandit.environments import (
 from crossbandit.errors import InvalidParameterError
 
 K4 = graphs.complete(4)
-WORLDS: dict[str, Callable[..., BlockEnvironment]] = {
+ENVIRONMENTS: dict[str, Callable[..., BlockEnvironment]] = {
     "stochastic": partial(stochastic, graphs.paper_ring(9, 1)),
     "newsvendor": newsvendor,
     "newsvendor, demand seen": partial(newsvendor, orders=7, feedback="demand", season=1.0),
@@ -54,37 +54,37 @@ BUILDERS: dict[str, Callable[..., Any]] = {
     "switching": switching,
 }
 
-every_world = pytest.mark.parametrize("world", WORLDS.values(), ids=WORLDS.keys())
+every_environment = pytest.mark.parametrize("build", ENVIRONMENTS.values(), ids=ENVIRONMENTS.keys())
 
 
-@every_world
-def test_it_passes_the_checks(world: Callable[..., BlockEnvironment]) -> None:
-    environment = world(20_000)
+@every_environment
+def test_it_passes_the_checks(build: Callable[..., BlockEnvironment]) -> None:
+    environment = build(20_000)
     check_environment(environment)
     assert environment.problem.horizon == 20_000
 
 
-@every_world
+@every_environment
 def test_a_shorter_horizon_is_the_beginning_of_a_longer_one(
-    world: Callable[..., BlockEnvironment],
+    build: Callable[..., BlockEnvironment],
 ) -> None:
-    short, long = world(40), world(20_000)
+    short, long = build(40), build(20_000)
     for t in (0, 1, 17, 39):
         np.testing.assert_array_equal(short.losses(t), long.losses(t))
     assert short.problem.graph == long.problem.graph
 
 
-@every_world
-def test_losses_depend_on_the_table_seed(world: Callable[..., BlockEnvironment]) -> None:
-    one, same, other = (world(500, table_seed=seed).totals for seed in (3, 3, 4))
+@every_environment
+def test_losses_depend_on_the_table_seed(build: Callable[..., BlockEnvironment]) -> None:
+    one, same, other = (build(500, table_seed=seed).totals for seed in (3, 3, 4))
     np.testing.assert_array_equal(one, same)
     assert (one != other).any()
 
 
-@every_world
-def test_it_can_be_learned(world: Callable[..., BlockEnvironment]) -> None:
+@every_environment
+def test_it_can_be_learned(build: Callable[..., BlockEnvironment]) -> None:
     """After 20,000 rounds, the regret is below 15 % of what uniform play would have."""
-    environment = world(20_000)
+    environment = build(20_000)
     run = simulate(CrossGraphAdaptive(), environment, seed=1, show_progress=False)
     idle = simulate(CrossGraphAdaptive(eta=1e-9), environment, seed=1, show_progress=False)
     assert run.final_regret < 0.15 * idle.final_regret
@@ -135,9 +135,9 @@ def test_segments_weigh_what_was_rated() -> None:
         assert loss == pytest.approx(disliked, abs=1e-12)
 
 
-@every_world
-def test_it_is_frozen_and_can_be_pickled(world: Callable[..., BlockEnvironment]) -> None:
-    environment = world(300)
+@every_environment
+def test_it_is_frozen_and_can_be_pickled(build: Callable[..., BlockEnvironment]) -> None:
+    environment = build(300)
     copied = pickle.loads(pickle.dumps(environment))  # noqa: S301
     np.testing.assert_array_equal(copied.totals, environment.totals)
     with pytest.raises(FrozenInstanceError):
@@ -159,10 +159,10 @@ def test_an_error_names_the_builder(name: str) -> None:
         BUILDERS[name](**graph, horizon=100, table_seed=-1)
 
 
-@pytest.mark.parametrize("world", [first_price, newsvendor, posted_price, spam])
-def test_contexts_without_end_have_no_list_of_best_arms(world: Callable[..., Any]) -> None:
+@pytest.mark.parametrize("build", [first_price, newsvendor, posted_price, spam])
+def test_continuous_contexts_have_no_list_of_best_arms(build: Callable[..., Any]) -> None:
     with pytest.raises(InvalidParameterError, match="continuous feature vectors"):
-        _ = world(100).best_arms
+        _ = build(100).best_arms
 
 
 def test_bids_from_0_are_needed_only_where_values_bind() -> None:
@@ -209,16 +209,18 @@ BAD: list[tuple[Callable[..., Any], dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("world", "parameters", "message"), BAD)
+@pytest.mark.parametrize(("build", "parameters", "message"), BAD)
 def test_a_bad_parameter_is_refused(
-    world: Callable[..., Any], parameters: dict[str, Any], message: str
+    build: Callable[..., Any], parameters: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(InvalidParameterError, match=message):
-        world(100, **parameters)
+        build(100, **parameters)
 
 
-@every_world
+@every_environment
 @pytest.mark.parametrize("name", ["horizon", "table_seed"])
-def test_every_world_checks_its_horizon_and_seed(world: Callable[..., Any], name: str) -> None:
+def test_every_environment_checks_its_horizon_and_seed(
+    build: Callable[..., Any], name: str
+) -> None:
     with pytest.raises(InvalidParameterError, match=f"'{name}' .* an integer of at least"):
-        world(**{"horizon": 100, name: -1})
+        build(**{"horizon": 100, name: -1})
