@@ -67,7 +67,13 @@ class LawBase:
         self._levels = Levels(owner, classes, self.class_limit)
         cuts = np.linspace(low, high, (1 << DEPTH) + 1)[1:-1]
         self._rules = law_rules(
-            grid, cuts, feedback, payoff, len(self._levels.features), probing=self.probing
+            grid,
+            cuts,
+            feedback,
+            payoff,
+            len(self._levels.features),
+            strict=ties == "lose",
+            probing=self.probing,
         )
         slots = self.class_limit if classes else 0
         self._state = empty_state(self._rules, slots, slots)

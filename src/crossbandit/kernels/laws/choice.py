@@ -77,7 +77,10 @@ def best_amount(
         if rules.mirrored:
             chance = 1.0 - chance
         if k > start and rules.payoff == NEWSVENDOR:
-            sold += (rules.amounts[k] - rules.amounts[k - 1]) * (1.0 - before)
+            # The units from amount k - 1 to k are sold if the number is above k - 1 (or at least
+            # k): exact for numbers on the grid of the amounts.
+            missed = chance if rules.strict else before
+            sold += (rules.amounts[k] - rules.amounts[k - 1]) * (1.0 - missed)
         before = chance
         earned = payoff_of(rules, k, chance, sold, worth, cost)
         if k >= first and earned > most:
