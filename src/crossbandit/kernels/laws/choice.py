@@ -228,6 +228,32 @@ def choose(
 
 
 @compiled
+def weigh_choices(
+    rules: LawRules,
+    state: LawState,
+    scratch: Scratch,
+    context: float,
+    slots: Integers,
+    worth: float,
+    cost: float,
+    first: int,
+    last: int,
+    uniforms: Floats,
+    weights: Floats,
+    out: Floats,
+) -> None:
+    """Add to `out`, (K,), the weight of each row of random numbers, at what is chosen with it.
+
+    uniforms: (n, 3). weights: (n,).
+    """
+    band = read_law(rules, state, scratch, context, slots)
+    for i in range(weights.size):
+        out[choose(rules, state, scratch, band, worth, cost, first, last, uniforms[i])] += weights[
+            i
+        ]
+
+
+@compiled
 def look(
     rules: LawRules, state: LawState, scratch: Scratch, context: float, slots: Integers
 ) -> None:
