@@ -55,7 +55,7 @@ class Application(ABC):
     """
 
     kind: ClassVar[str]
-    learner: Learner | LawLearner
+    learner: Any  # a Learner or a LawLearner; the application knows which
 
     @abstractmethod
     def settings(self) -> dict[str, Any]:
@@ -108,12 +108,12 @@ class Application(ABC):
     @property
     def rounds(self) -> int:
         """The number of decisions made."""
-        return self.learner.round
+        return int(self.learner.round)
 
     @property
     def pending(self) -> int:
         """The number of decisions without an outcome so far. The oldest ones expire."""
-        return self.learner.pending
+        return int(self.learner.pending)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything to one file, atomically. `load` resumes from it.
@@ -136,7 +136,7 @@ class Application(ABC):
         }
         notes = {"application": self.kind, "settings": self.settings(), "state": values}
         write = law_files.save if isinstance(self.learner, LawLearner) else save
-        write(self.learner, path, notes, arrays, owner=type(self).__name__)  # type: ignore[operator]
+        write(self.learner, path, notes, arrays, owner=type(self).__name__)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:

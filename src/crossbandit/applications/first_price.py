@@ -329,9 +329,8 @@ class FirstPriceBidder(HiddenNumberApplication):
             won,
             classes,
         )
-        columns = log.classes
         learner.law.learn_all(
-            log.values, log.kinds, log.indices, played=log.played, classes=columns
+            log.values, log.kinds, log.indices, played=log.played, classes=log.classes
         )
         learner.test.learn_all(log.values, log.kinds, log.indices, log.recent_labels())
 

@@ -101,7 +101,7 @@ class HiddenNumberApplication(Application):
         if isinstance(classes, str):
             reject(owner, "classes", "a list of names", classes)
         for name in classes:
-            if not isinstance(name, str) or name in _RESERVED | reserved:
+            if name in _RESERVED | reserved:
                 expected = f"names other than {', '.join(sorted(_RESERVED | reserved))}"
                 reject(owner, "classes", expected, name)
         self._horizon = problem.horizon
@@ -153,14 +153,14 @@ class HiddenNumberApplication(Application):
         return ()
 
     def _act(self, features: Any, given: Round, available: Booleans | None) -> Decision:
-        if isinstance(self.learner, LawLearner):
-            return self.learner.act(given, available)
-        return self.learner.act(features, available)
+        law = isinstance(self.learner, LawLearner)
+        decision: Decision = self.learner.act(given if law else features, available)
+        return decision
 
     def _probabilities(self, features: Any, given: Round, available: Booleans | None) -> Floats:
-        if isinstance(self.learner, LawLearner):
-            return self.learner.policy(given, available)
-        return self.learner.policy(features, available)
+        law = isinstance(self.learner, LawLearner)
+        policy: Floats = self.learner.policy(given if law else features, available)
+        return policy
 
 
 def _is_law(algorithm: object) -> bool:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from crossbandit.algorithms import Algorithm
+    from crossbandit.algorithms import Algorithm, Learner
     from crossbandit.graphs import FeedbackGraph
     from crossbandit.streams import Seed
     from crossbandit.types import Floats
@@ -87,6 +87,7 @@ class Recommender(Application):
     """
 
     kind: ClassVar[str] = "recommender"
+    learner: Learner
 
     def __init__(
         self,

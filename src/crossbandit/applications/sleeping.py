@@ -20,7 +20,7 @@ from crossbandit.validation import reject, verbatim
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from crossbandit.algorithms import Algorithm
+    from crossbandit.algorithms import Algorithm, Learner
     from crossbandit.graphs import FeedbackGraph
     from crossbandit.streams import Seed
     from crossbandit.types import Booleans, Floats
@@ -70,6 +70,7 @@ class SleepingArms(Application):
     """
 
     kind: ClassVar[str] = "sleeping-arms"
+    learner: Learner
 
     def __init__(
         self,

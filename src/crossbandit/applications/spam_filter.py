@@ -20,7 +20,7 @@ from crossbandit.validation import boolean, reject
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from crossbandit.algorithms import Algorithm
+    from crossbandit.algorithms import Algorithm, Learner
     from crossbandit.streams import Seed
     from crossbandit.types import Floats
 
@@ -69,6 +69,7 @@ class SpamFilter(Application):
     """
 
     kind: ClassVar[str] = "spam-filter"
+    learner: Learner
 
     def __init__(
         self,
