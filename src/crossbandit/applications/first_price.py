@@ -39,6 +39,7 @@ class Bid(Action):
     """One bid. Place it, keep it until its auction is over, then pass it to `settle`.
 
     Attributes:
+        decision: The learner's decision; None if there was nothing to choose from.
         amount: The money to bid. None if no bid may be made, because every bid is above the value
             or below the reserve price.
         value: What winning is worth.

@@ -31,6 +31,7 @@ class Order(Action):
     """One order. Place it, and pass it to `settle` when the sales are known.
 
     Attributes:
+        decision: The learner's decision.
         quantity: The units to order.
         price: The price of a unit.
         cost: The cost of a unit.

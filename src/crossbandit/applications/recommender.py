@@ -37,6 +37,7 @@ class Shown(Action):
     """One recommendation. Show its items, and pass it to `settle` when they are rated.
 
     Attributes:
+        decision: The learner's decision.
         item: The name of the recommended item.
         beside: The names of the similar items to show with it.
         segment: The name of the user's segment.

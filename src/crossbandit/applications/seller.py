@@ -34,6 +34,7 @@ class Offer(Action):
     """One offer. Ask for its price, and pass it to `settle` when the buyer has answered.
 
     Attributes:
+        decision: The learner's decision; None if there was nothing to choose from.
         price: The price to ask. None if all prices are below the cost.
         cost: The cost of a unit.
         classes: The levels of the seller's classes, in their order.

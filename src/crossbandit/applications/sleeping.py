@@ -33,6 +33,7 @@ class Choice(Action):
     """One choice. Use its arm, and pass it to `settle` when its losses are known.
 
     Attributes:
+        decision: The learner's decision.
         arm: The name of the chosen arm.
         revealed: The names of the arms whose losses `settle` needs.
     """

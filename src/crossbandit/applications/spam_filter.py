@@ -30,6 +30,7 @@ class MailDecision(Action):
     """What to do with one message. Pass it to `settle` when its reader has answered.
 
     Attributes:
+        decision: The learner's decision.
         deliver: Whether to deliver the message; otherwise block it.
         mailbox: The name of the mailbox.
     """

@@ -27,6 +27,10 @@ class GuardedChoice(Choice):
     """An amount to play under a guard, with all that learning needs.
 
     Attributes:
+        index: The number of the amount.
+        amount: The amount.
+        context: What the law was chosen by.
+        classes: The labels, in the order of the law's features.
         worth: What the amount was chosen for.
         law_index: What the law would have played.
         chances: Those of the learner, by amount.
@@ -144,7 +148,8 @@ class GuardedLaw:
             first: As in `OutcomeLaw.decide`.
             **classes: A label for every feature of the law.
         """
-        law = self.law.policy(context, worth=worth, first=first, **classes)
+        last = self.law.highest(context if worth is None else worth)
+        law = self.law.policy(context, worth=worth, cost=0.0, first=first, last=last, **classes)
         self.law.guarded_choice(self._guard, context, worth, first, classes, np.zeros(5))
         chances = self._guard.chances.copy()
         chances[first] += chances[:first].sum()
