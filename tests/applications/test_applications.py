@@ -482,8 +482,9 @@ def budget_bidder(**options: Any) -> BudgetBidder:
     return BudgetBidder(**{**given, "algorithm": CrossGraphAdaptive(), **options})
 
 
-def test_state_of_its_own_is_saved_and_restored(tmp_path: Path) -> None:
-    own = budget_bidder()
+@pytest.mark.parametrize("algorithm", ["law", CrossGraphAdaptive()])
+def test_state_of_its_own_is_saved_and_restored(algorithm: Any, tmp_path: Path) -> None:
+    own = budget_bidder(algorithm=algorithm)
     own.spend(2.5)
     bid = own.bid(3)
     own.save(tmp_path / "file")
@@ -492,7 +493,7 @@ def test_state_of_its_own_is_saved_and_restored(tmp_path: Path) -> None:
     assert again._prices.dtype == np.int64
     np.testing.assert_array_equal(again._prices, own._prices)
     np.testing.assert_array_equal(again._won, own._won)
-    again.settle(bid, won=True)
+    again.settle(bid, won=False, highest_competing_bid=3.5)
     again.spend(1.0)
     again.save(tmp_path / "file")
     assert BudgetBidder.load(tmp_path / "file").left == 6.5
