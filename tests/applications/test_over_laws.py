@@ -13,7 +13,7 @@ import pytest
 from crossbandit import CrossGraphAdaptive
 from crossbandit.algorithms import archive
 from crossbandit.applications import Bid, FirstPriceBidder, Newsvendor, PostedPriceSeller
-from crossbandit.applications.first_price import numbers_to_reach
+from crossbandit.applications.bid_logs import numbers_to_reach
 from crossbandit.environments.auctions import FEEDBACK, AuctionRules
 from crossbandit.environments.newsvendor import SALES_FEEDBACK
 from crossbandit.environments.posted_price import REPORTS

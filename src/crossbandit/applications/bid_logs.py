@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -11,7 +12,7 @@ from crossbandit.kernels.laws.state import ABOVE, AT_MOST, TOLD
 from crossbandit.validation import as_array, reject
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     import numpy.typing as npt
 
@@ -40,12 +41,26 @@ class LogOutcomes(NamedTuple):
         return list(zip(*columns, strict=True)) if columns else [()] * count
 
 
+def numbers_to_reach(rules: AuctionRules, prices: npt.ArrayLike) -> Floats:
+    """Return the number that a bid has to reach to win against each price.
+
+    It is the price, or what a higher reserve price asks for. Where equal bids win, a bid of 0
+    would reach a price of 0; but it means not to bid.
+    """
+    least, reserve = 0.0, float(rules.reserve)
+    if rules.ties == "win":
+        least = math.nextafter(0.0, 1.0)
+    else:
+        reserve = math.nextafter(reserve, -1.0)  # a bid of the reserve price itself is enough
+    found: Floats = np.maximum(np.asarray(prices, dtype=float), max(reserve, least))
+    return found
+
+
 def log_outcomes(
     law: OutcomeLaw,
     rules: AuctionRules,
     value_range: tuple[float, float],
     values: npt.ArrayLike,
-    numbers_of: Callable[[Floats], Floats],
     prices: npt.ArrayLike,
     bids: npt.ArrayLike | None,
     won: npt.ArrayLike | None,
@@ -65,7 +80,7 @@ def log_outcomes(
     if (told < 0).any():
         reject("warm_up", "prices", "at least 0, or NaN", prices, error=InvalidLossesError)
     columns = _class_columns(law, classes, worths.size)
-    cells = law.cells(numbers_of(told))
+    cells = law.cells(numbers_to_reach(rules, told))
     if bids is None:
         if law.feedback == "won-lost" or np.isnan(told).any():
             expected = "given where prices are not known, or nothing but won or lost is told"

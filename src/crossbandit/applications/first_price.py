@@ -10,7 +10,7 @@ import numpy as np
 
 from crossbandit.algorithms import CrossGraphAdaptive
 from crossbandit.applications.action import Action, pending_decision, require_action
-from crossbandit.applications.bid_logs import log_outcomes
+from crossbandit.applications.bid_logs import log_outcomes, numbers_to_reach
 from crossbandit.applications.hidden_number import HiddenNumberApplication
 from crossbandit.applications.law_learner import LawLearner, Round
 from crossbandit.applications.shading import ShadingCurve
@@ -324,7 +324,6 @@ class FirstPriceBidder(HiddenNumberApplication):
             self.rules,
             self.value_range,
             values,
-            lambda given: numbers_to_reach(self.rules, given),
             prices,
             bids,
             won,
@@ -428,21 +427,6 @@ class FirstPriceBidder(HiddenNumberApplication):
             against = f"against a highest competing bid of {price:.15g}{equal}"
             raise _contradiction(amount, f"it cannot have {outcome} {against}")
         return price
-
-
-def numbers_to_reach(rules: AuctionRules, prices: npt.ArrayLike) -> Floats:
-    """Return the number that a bid has to reach to win against each price.
-
-    It is the price, or what a higher reserve price asks for. Where equal bids win, a bid of 0
-    would reach a price of 0; but it means not to bid.
-    """
-    least, reserve = 0.0, float(rules.reserve)
-    if rules.ties == "win":
-        least = math.nextafter(0.0, 1.0)
-    else:
-        reserve = math.nextafter(reserve, -1.0)  # a bid of the reserve price itself is enough
-    found: Floats = np.maximum(np.asarray(prices, dtype=float), max(reserve, least))
-    return found
 
 
 def _contradiction(amount: float, why: str) -> InvalidLossesError:
