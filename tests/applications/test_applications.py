@@ -12,7 +12,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from crossbandit import CrossGraph, Decision, graphs, load
+from crossbandit import CrossGraph, CrossGraphAdaptive, Decision, graphs, load
 from crossbandit.algorithms.checkpoints import load_checkpoint, save
 from crossbandit.applications import (
     Action,
@@ -54,7 +54,9 @@ def masked(values: Any, mask: Any) -> Any:
 
 
 def bidder(**options: Any) -> FirstPriceBidder:
-    return FirstPriceBidder(**{"bids": (0, 1, 2, 3), "value_range": (0, 4), "seed": 0, **options})
+    """Return a bidder that learns by its feedback graph, unless `options` say otherwise."""
+    given = {"bids": (0, 1, 2, 3), "value_range": (0, 4), "algorithm": CrossGraphAdaptive()}
+    return FirstPriceBidder(**{**given, "seed": 0, **options})
 
 
 def newsvendor(**options: Any) -> Newsvendor:
@@ -91,7 +93,7 @@ def until(arm: int, play: Callable[[], Action]) -> Any:
 def learned(application: Application, settle: Callable[[], None]) -> dict[int, Floats]:
     """Settle a play and return what the learner was told: the row of each revealed arm."""
     told: list[tuple[Decision, Any]] = []
-    application.learner.learn = lambda *arguments: told.append(arguments)  # type: ignore[method-assign]
+    application.learner.learn = lambda *arguments: told.append(arguments)
     try:
         settle()
     finally:
@@ -477,11 +479,12 @@ class BudgetBidder(FirstPriceBidder):
 
 def budget_bidder(**options: Any) -> BudgetBidder:
     given = {"bids": (0, 1, 2, 3), "value_range": (0, 4), "seed": 0, "budget": 10.0}
-    return BudgetBidder(**{**given, **options})
+    return BudgetBidder(**{**given, "algorithm": CrossGraphAdaptive(), **options})
 
 
-def test_state_of_its_own_is_saved_and_restored(tmp_path: Path) -> None:
-    own = budget_bidder()
+@pytest.mark.parametrize("algorithm", ["law", CrossGraphAdaptive()])
+def test_state_of_its_own_is_saved_and_restored(algorithm: Any, tmp_path: Path) -> None:
+    own = budget_bidder(algorithm=algorithm)
     own.spend(2.5)
     bid = own.bid(3)
     own.save(tmp_path / "file")
@@ -490,7 +493,7 @@ def test_state_of_its_own_is_saved_and_restored(tmp_path: Path) -> None:
     assert again._prices.dtype == np.int64
     np.testing.assert_array_equal(again._prices, own._prices)
     np.testing.assert_array_equal(again._won, own._won)
-    again.settle(bid, won=True)
+    again.settle(bid, won=False, highest_competing_bid=3.5)
     again.spend(1.0)
     again.save(tmp_path / "file")
     assert BudgetBidder.load(tmp_path / "file").left == 6.5
@@ -677,7 +680,7 @@ def test_an_action_needs_all_its_parts(
     made = play(make(), 0)
     kind, data = type(made), made.to_json()
     for key in data:
-        if key != "reserve":  # which not every auction has
+        if key not in ("reserve", "classes"):  # which not every round has
             with pytest.raises(InvalidParameterError, match=f"the keys .*'{key}'.* Got one with"):
                 kind.from_json({name: data[name] for name in data if name != key})
     with pytest.raises(InvalidParameterError, match=r"Got one with .*'more'"):

@@ -28,7 +28,9 @@ HIGHEST = 8.0
 
 
 def bidder(**options: Any) -> FirstPriceBidder:
-    return FirstPriceBidder(**{"bids": BIDS, "value_range": (0, HIGHEST), "seed": 0, **options})
+    """Return a bidder that learns by its feedback graph, unless `options` say otherwise."""
+    given = {"bids": BIDS, "value_range": (0, HIGHEST), "algorithm": CrossGraphAdaptive()}
+    return FirstPriceBidder(**{**given, "seed": 0, **options})
 
 
 def place(
@@ -45,7 +47,7 @@ def place(
 def learned(bidder: FirstPriceBidder, bid: Bid, **outcome: Any) -> tuple[Decision, Floats]:
     """Settle `bid` and return what the learner was told."""
     told: list[tuple[Decision, Floats]] = []
-    bidder.learner.learn = lambda *arguments: told.append(arguments)  # type: ignore[method-assign]
+    bidder.learner.learn = lambda *arguments: told.append(arguments)
     try:
         bidder.settle(bid, **outcome)
     finally:
@@ -208,7 +210,7 @@ def test_what_is_learned_with_a_known_reserve_holds_without_it(feedback: str, ti
 
 
 @pytest.mark.parametrize("feedback", FEEDBACK)
-@pytest.mark.parametrize("algorithm", [None, CrossGraph()])
+@pytest.mark.parametrize("algorithm", [CrossGraphAdaptive(), CrossGraph()])
 def test_a_known_reserve_is_a_mask_of_the_learner(feedback: str, algorithm: Any) -> None:
     """The same bids as of a learner that is told which may be made, with losses by hand."""
     own = bidder(feedback=feedback, horizon=400, algorithm=algorithm)

@@ -299,6 +299,18 @@ def test_a_newsvendor_orders_the_critical_quantile() -> None:
     assert abs(np.median(orders[played[-500:]]) - 13) <= 1  # 3/4 of 5, ..., 15
 
 
+@pytest.mark.parametrize("ties", ["win", "lose"])
+def test_a_newsvendor_sells_whole_units(ties: str) -> None:
+    """With demands on the grid, the order that would have earned most; not the one beside it."""
+    orders = np.arange(11.0)
+    demands = np.random.default_rng(0).binomial(10, 0.5, 4_000).astype(float)
+    law = OutcomeLaw(orders, (4.0, 4.5), feedback="always", payoff="newsvendor", ties=ties)
+    law.warm_up(np.full(4_000, 4.0), demands)
+    for cost in (0.5, 1.0, 2.0, 3.0, 3.7):
+        earned = 4.0 * np.minimum.outer(orders, demands).mean(axis=1) - cost * orders
+        assert law.decide(4.0, cost=cost).index == earned.argmax()
+
+
 def test_a_seller_finds_the_best_price() -> None:
     generator = np.random.default_rng(0)
     prices = np.arange(1.0, 11.0)

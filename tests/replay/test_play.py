@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from crossbandit.algorithms import CrossGraphAdaptive
 from crossbandit.applications import FirstPriceBidder, geometric_bids
 from crossbandit.errors import InvalidInputError, InvalidParameterError, LogError
 from crossbandit.replay import (
@@ -236,7 +237,8 @@ def test_with_reserves_a_learner_is_a_bidder_who_is_told_them(
         strategies=[algorithm],
         seeds=1,
     )
-    bidder = FirstPriceBidder(value_range=(0, 10), seed=0, horizon=600, **rules)
+    graph = CrossGraphAdaptive()
+    bidder = FirstPriceBidder(value_range=(0, 10), seed=0, algorithm=graph, **rules)
     earned = 0.0
     for value, price, _, floor in frame.itertuples(index=False):
         bid = bidder.bid(value)

@@ -141,7 +141,20 @@ def load_checkpoint(path: str | os.PathLike[str]) -> Checkpoint:
         FileNotFoundError: There is no such file.
         CheckpointError: As for `load`.
     """
-    header, arrays, size = archive.read(path)
+    return restored(path, archive.read(path))
+
+
+def restored(path: str | os.PathLike[str], file: archive.Archive) -> Checkpoint:
+    """Return what a file that was read already holds.
+
+    Args:
+        path: The file, for messages.
+        file: What `archive.read` returned.
+
+    Raises:
+        CheckpointError: As for `load`.
+    """
+    header, arrays, size = file
     _check_version(path, header)
     try:
         if header["version"] == 2:

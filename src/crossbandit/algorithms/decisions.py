@@ -118,6 +118,24 @@ class PendingDecision:
             )
 
 
+def check_maker(decision: Decision, makers: Sequence[str]) -> None:
+    """Raise DecisionError unless a decision was made under one of these ids."""
+    if decision.learner not in makers:
+        raise DecisionError(
+            f"The decision of round {decision.round} was made by another learner, or by this "
+            f"one after the checkpoint from which it was restored ({decision.learner}). Give "
+            "it to the learner that made it, or drop it."
+        )
+
+
+def no_longer_pending(decision: Decision, remembered: int) -> DecisionError:
+    """Return the error for a decision of one's own that is not pending."""
+    return DecisionError(
+        f"The decision of round {decision.round} has been learned from before, or is older "
+        f"than the {remembered} decisions that are remembered. Each counts once."
+    )
+
+
 def compact(arms: list[int]) -> Sequence[int]:
     """Return arms as a range if they are one, and as a tuple if not.
 

@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic
 
 import numpy as np
 
-from crossbandit.algorithms.decisions import Decision, PendingDecision, compact
+from crossbandit.algorithms.decisions import (
+    Decision,
+    PendingDecision,
+    check_maker,
+    compact,
+    no_longer_pending,
+)
 from crossbandit.algorithms.feedback import check_sizes, checked_rows
 from crossbandit.algorithms.missing import FeedbackWatch
 from crossbandit.errors import CheckpointError, DecisionError
@@ -453,17 +459,9 @@ class Learner(ABC, Generic[AlgorithmT]):
         except TypeError:  # a round that cannot be one
             pending = None
         makers = (self.id, *self._former_ids) if pending is None else (pending.learner,)
-        if decision.learner not in makers:
-            raise DecisionError(
-                f"The decision of round {decision.round} was made by another learner, or by this "
-                f"one after the checkpoint from which it was restored ({decision.learner}). Give "
-                "it to the learner that made it, or drop it."
-            )
+        check_maker(decision, makers)
         if pending is None:
-            raise DecisionError(
-                f"The decision of round {decision.round} has been learned from before, or is older "
-                f"than the {self.max_pending} decisions that are remembered. Each counts once."
-            )
+            raise no_longer_pending(decision, self.max_pending)
         pending.check(decision, self.reveals(pending.arm))
         return pending
 

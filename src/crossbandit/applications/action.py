@@ -12,6 +12,7 @@ from crossbandit.validation import reject, verbatim
 
 if TYPE_CHECKING:
     from crossbandit.algorithms import Learner
+    from crossbandit.applications.law_learner import LawLearner
 
 _Action = TypeVar("_Action", bound="Action")
 
@@ -75,7 +76,7 @@ def require_action(action: object, kind: type[_Action]) -> _Action:
     return action
 
 
-def pending_decision(action: object, kind: type[Action], learner: Learner) -> Decision:
+def pending_decision(action: object, kind: type[Action], learner: Learner | LawLearner) -> Decision:
     """Return the decision of an action, or raise DecisionError if it cannot be learned from."""
     decision = require_action(action, kind).decision
     if decision is None:

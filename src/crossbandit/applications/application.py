@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from crossbandit.algorithms import Algorithm, CrossGraphAdaptive
-from crossbandit.algorithms.checkpoints import load_checkpoint, save
+from crossbandit.algorithms import Algorithm, CrossGraphAdaptive, Learner, archive
+from crossbandit.algorithms.checkpoints import restored, save
+from crossbandit.applications import law_files
+from crossbandit.applications.law_learner import LawLearner
 from crossbandit.errors import CheckpointError, CrossbanditError
 from crossbandit.validation import reject
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from crossbandit.algorithms import Learner
     from crossbandit.problem import Problem
     from crossbandit.streams import Seed
 
@@ -35,7 +36,7 @@ _IMPOSSIBLE = (
 
 
 class Application(ABC):
-    """A `Learner` behind an interface in the terms of one domain.
+    """A learner behind an interface in the terms of one domain.
 
     All applications have the same shape. The constructor takes everything by keyword: the arms, the
     contexts, what is observed, and then `horizon`, `algorithm` and `seed`. One method takes the
@@ -49,11 +50,12 @@ class Application(ABC):
 
     Attributes:
         kind: The name of the application in its files.
-        learner: The learner that makes the decisions.
+        learner: What makes the decisions: a `Learner` that uses a feedback graph, or a
+            `LawLearner`. Both have `round`, `pending`, `max_pending`, `id` and `expects`.
     """
 
     kind: ClassVar[str]
-    learner: Learner
+    learner: Any  # a Learner or a LawLearner; the application knows which
 
     @abstractmethod
     def settings(self) -> dict[str, Any]:
@@ -85,9 +87,10 @@ class Application(ABC):
             raise ValueError(f"{type(self).__name__} keeps no state of its own")
 
     def __repr__(self) -> str:
+        learner = self.learner
+        name = learner.name if isinstance(learner, LawLearner) else learner.algorithm.id
         return (
-            f"{type(self).__name__}({self.rounds} decisions made, {self.pending} pending, "
-            f"{self.learner.algorithm.id})"
+            f"{type(self).__name__}({self.rounds} decisions made, {self.pending} pending, {name})"
         )
 
     if not TYPE_CHECKING:  # a type checker would allow every attribute
@@ -105,12 +108,12 @@ class Application(ABC):
     @property
     def rounds(self) -> int:
         """The number of decisions made."""
-        return self.learner.round
+        return int(self.learner.round)
 
     @property
     def pending(self) -> int:
         """The number of decisions without an outcome so far. The oldest ones expire."""
-        return self.learner.pending
+        return int(self.learner.pending)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything to one file, atomically. `load` resumes from it.
@@ -132,7 +135,8 @@ class Application(ABC):
             if name not in arrays
         }
         notes = {"application": self.kind, "settings": self.settings(), "state": values}
-        save(self.learner, path, notes, arrays, owner=type(self).__name__)
+        write = law_files.save if isinstance(self.learner, LawLearner) else save
+        write(self.learner, path, notes, arrays, owner=type(self).__name__)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -145,7 +149,14 @@ class Application(ABC):
             FileNotFoundError: There is no such file.
             CheckpointError: The file is damaged, or was not written by this class.
         """
-        learner, notes, arrays = load_checkpoint(path)
+        file = archive.read(path)
+        source: Learner | law_files.LawFile
+        if file.header.get("format") == law_files.FORMAT:
+            source, algorithm = law_files.read(path, file), "law"
+            notes, arrays = source.notes, source.application
+        else:
+            source, notes, arrays = restored(path, file)
+            algorithm = source.algorithm
         if notes.get("application") != cls.kind:
             found = notes.get("application") or "learner without an application"
             raise CheckpointError(
@@ -154,8 +165,8 @@ class Application(ABC):
             )
         construct: Callable[..., Self] = cls
         try:
-            application = construct(**notes["settings"], algorithm=learner.algorithm, seed=0)
-            application._resume(learner, notes, arrays)  # noqa: SLF001 - its own
+            application = construct(**notes["settings"], algorithm=algorithm, seed=0)
+            application._resume(source, notes, arrays)  # noqa: SLF001 - its own
         except _IMPOSSIBLE as error:
             raise CheckpointError(
                 f"The checkpoint {os.fspath(path)!r} is inconsistent: {error}"
@@ -163,12 +174,20 @@ class Application(ABC):
         return application
 
     def _resume(
-        self, learner: Learner, notes: Mapping[str, Any], arrays: Mapping[str, Any]
+        self,
+        source: Learner | law_files.LawFile,
+        notes: Mapping[str, Any],
+        arrays: Mapping[str, Any],
     ) -> None:
         """Take over a learner and a state, or raise ValueError if they do not fit the settings."""
-        if self.learner.problem != learner.problem:
+        if not isinstance(source, Learner):
+            if not isinstance(self.learner, LawLearner):
+                raise ValueError("its settings describe an application without a law")  # noqa: TRY004 - of a file
+            self.learner.resume(source.header, source.arrays)
+        elif isinstance(self.learner, LawLearner) or self.learner.problem != source.problem:
             raise ValueError("its settings describe another problem than its learner's")
-        vars(self)["learner"] = learner
+        else:
+            vars(self)["learner"] = source
         now, values = self.state(), notes.get("state", {})
         if "state" not in notes and not arrays:  # an earlier version, which kept no state
             return
@@ -196,6 +215,8 @@ def start_learner(
     problem: Problem,
     seed: Seed,
     default: Algorithm = _DEFAULT,
+    *,
+    expected: str = "None, or an Algorithm such as CrossGraph()",
 ) -> Learner:
     """Start the learner of an application.
 
@@ -205,11 +226,12 @@ def start_learner(
         problem: What the application has to decide.
         seed: The seed of the learner.
         default: The algorithm where none was asked for.
+        expected: What may be asked for, for messages.
 
     Raises:
         InvalidParameterError: `algorithm` is not an Algorithm, or does not fit the problem.
     """
     algorithm = default if algorithm is None else anchored_as(default, algorithm)
     if not isinstance(algorithm, Algorithm):
-        reject(owner, "algorithm", "None, or an Algorithm such as CrossGraph()", algorithm)
+        reject(owner, "algorithm", expected, algorithm)
     return algorithm.start(problem, seed=seed)

@@ -7,16 +7,21 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from crossbandit.algorithms import CrossGraphAdaptive
 from crossbandit.applications.action import Action, pending_decision
-from crossbandit.applications.application import Application, start_learner
+from crossbandit.applications.hidden_number import HiddenNumberApplication
+from crossbandit.applications.law_learner import LawLearner, Round
 from crossbandit.environments.newsvendor import SALES_FEEDBACK, NewsvendorRules
 from crossbandit.errors import InvalidContextError, InvalidLossesError
 from crossbandit.problem import Problem
 from crossbandit.validation import choice, number
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy.typing as npt
 
     from crossbandit.algorithms import Algorithm
+    from crossbandit.laws import LawView
+    from crossbandit.laws.levels import Label
     from crossbandit.streams import Seed
     from crossbandit.types import Floats
 
@@ -26,17 +31,20 @@ class Order(Action):
     """One order. Place it, and pass it to `settle` when the sales are known.
 
     Attributes:
+        decision: The learner's decision.
         quantity: The units to order.
         price: The price of a unit.
         cost: The cost of a unit.
+        classes: The levels of the newsvendor's classes, in their order.
     """
 
     quantity: float
     price: float
     cost: float
+    classes: tuple[Label, ...] = ()
 
 
-class Newsvendor(Application):
+class Newsvendor(HiddenNumberApplication):
     """Learns how much to order at the price and the cost of the day. Leftovers are worth nothing.
 
     If a leftover is worth s, subtract s from prices and costs. `feedback` says what is observed:
@@ -51,8 +59,11 @@ class Newsvendor(Application):
         price_range: The lowest and the highest price to come, in any unit of money.
         cost_range: The lowest and the highest cost to come.
         feedback: What is observed, as above.
+        classes: Names of categorical features, such as ("shop",), for the law; `order` then takes
+            a level of each.
         horizon: The number of orders to come. The default algorithm does not need it.
-        algorithm: The algorithm; None for the parameter-free default.
+        algorithm: None for the parameter-free default, `CrossGraphAdaptive`; another `Algorithm`;
+            or "law", to learn the law of the demand given the price and the classes.
         seed: The seed of the random choices.
 
     Raises:
@@ -70,6 +81,8 @@ class Newsvendor(Application):
     """
 
     kind: ClassVar[str] = "newsvendor"
+    words: ClassVar[tuple[str, str, str]] = ("demands", "prices", "ordering by price")
+    rules: NewsvendorRules
 
     def __init__(
         self,
@@ -78,8 +91,9 @@ class Newsvendor(Application):
         price_range: tuple[float, float],
         cost_range: tuple[float, float],
         feedback: str = "sales",
+        classes: Sequence[str] = (),
         horizon: int | None = None,
-        algorithm: Algorithm | None = None,
+        algorithm: Algorithm | str | None = None,
         seed: Seed,
     ) -> None:
         owner = type(self).__name__
@@ -89,8 +103,20 @@ class Newsvendor(Application):
         self.feedback = choice(owner, "feedback", feedback, SALES_FEEDBACK)
         problem = Problem(self.rules.graph(feedback), features=3, horizon=horizon)
         # Neighbouring amounts earn alike: see docs/explanation/the-adaptive-learner.md.
-        default = CrossGraphAdaptive(anchored=feedback == "sales")
-        self.learner = start_learner(owner, algorithm, problem, seed, default)
+        usual = CrossGraphAdaptive(anchored=feedback == "sales")
+        # A sold-out order shows that the demand is at least the order: it has not exceeded it.
+        self._start(
+            algorithm,
+            problem,
+            seed,
+            usual,
+            context_range=self.rules.price_range,
+            feedback="after-win" if feedback == "sales" else "always",
+            payoff="newsvendor",
+            ties="lose",
+            classes=classes,
+            reserved={"price", "cost"},
+        )
 
     @property
     def orders(self) -> Floats:
@@ -103,22 +129,26 @@ class Newsvendor(Application):
             "price_range": list(self.rules.price_range),
             "cost_range": list(self.rules.cost_range),
             "feedback": self.feedback,
-            "horizon": self.learner.problem.horizon,
+            "classes": list(self.classes),
+            "horizon": self._horizon,
         }
 
-    def order(self, price: float, cost: float) -> Order:
+    def order(self, price: float, cost: float, **classes: Label) -> Order:
         """Choose how much to order.
 
         Args:
             price: The price at which a unit is sold.
             cost: The cost at which a unit is bought.
+            **classes: A level, a text or an integer, of each of the newsvendor's classes.
 
         Raises:
-            InvalidContextError: The price or the cost is outside its range.
+            InvalidContextError: The price or the cost is outside its range, or a class is missing.
         """
-        context = self._context("order", price, cost)
-        decision = self.learner.act(context)
-        return Order(decision, float(self.orders[decision.arm]), *context[1:])
+        features = self._context("order", price, cost)
+        labels = self._labels("order", classes)
+        _, paid, spent = features
+        decision = self._act(features, Round(paid, paid, spent, labels), None)
+        return Order(decision, float(self.orders[decision.arm]), paid, spent, labels)
 
     def settle(self, order: Order, *, sold: float, demand: float | None = None) -> None:
         """Learn from the sales of an order.
@@ -145,23 +175,48 @@ class Newsvendor(Application):
             "settle", "sold", sold, at_least=0, at_most=quantity, error=InvalidLossesError
         )
         wanted = self._demand(quantity, sales, demand)
+        if isinstance(self.learner, LawLearner):
+            given = Round(order.price, order.price, order.cost, order.classes)
+            exceeded = wanted < quantity
+            self.learner.learn(decision, given, reached=exceeded, number=wanted)
+            return
         rows = self.rules.rows([wanted])[0]
         self.learner.learn(decision, rows[list(decision.revealed)])
 
-    def policy(self, price: float, cost: float) -> Floats:
+    def policy(self, price: float, cost: float, **classes: Label) -> Floats:
         """Return the probability with which each quantity would be ordered now.
 
         Args:
             price: The price at which a unit is sold.
             cost: The cost at which a unit is bought.
+            **classes: As for `order`.
 
         Returns:
             A probability for each of `orders`.
 
         Raises:
-            InvalidContextError: The price or the cost is outside its range.
+            InvalidContextError: As for `order`.
         """
-        return self.learner.policy(self._context("policy", price, cost))
+        features = self._context("policy", price, cost)
+        given = Round(features[1], features[1], features[2], self._labels("policy", classes))
+        return self._probabilities(features, given, None)
+
+    def demand_law(self, price: float, **classes: Label) -> LawView:
+        """Return the law of the demand at a price, with its uncertainty.
+
+        Args:
+            price: The price at which a unit is sold.
+            **classes: As for `order`.
+
+        Returns:
+            The probability that the demand is below each order, and where it comes from.
+
+        Raises:
+            InvalidContextError: The price is outside its range, or a class is missing.
+            InvalidParameterError: This newsvendor does not learn by the law.
+        """
+        paid = self._context("demand_law", price, self.rules.cost_range[0])[1]
+        return self._view("demand_law", paid, classes)
 
     def _context(self, owner: str, price: object, cost: object) -> tuple[float, float, float]:
         low, high = self.rules.price_range

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from crossbandit.algorithms import Algorithm
+    from crossbandit.algorithms import Algorithm, Learner
     from crossbandit.graphs import FeedbackGraph
     from crossbandit.streams import Seed
     from crossbandit.types import Floats
@@ -37,6 +37,7 @@ class Shown(Action):
     """One recommendation. Show its items, and pass it to `settle` when they are rated.
 
     Attributes:
+        decision: The learner's decision.
         item: The name of the recommended item.
         beside: The names of the similar items to show with it.
         segment: The name of the user's segment.
@@ -87,6 +88,7 @@ class Recommender(Application):
     """
 
     kind: ClassVar[str] = "recommender"
+    learner: Learner
 
     def __init__(
         self,

@@ -10,16 +10,21 @@ import numpy as np
 
 from crossbandit.algorithms import CrossGraphAdaptive
 from crossbandit.applications.action import Action, pending_decision, require_action
-from crossbandit.applications.application import Application, start_learner
+from crossbandit.applications.hidden_number import HiddenNumberApplication
+from crossbandit.applications.law_learner import LawLearner, Round
 from crossbandit.environments.posted_price import REPORTS, SellerRules
 from crossbandit.errors import InvalidContextError, InvalidLossesError
 from crossbandit.problem import Problem
 from crossbandit.validation import boolean, choice, number
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy.typing as npt
 
     from crossbandit.algorithms import Algorithm
+    from crossbandit.laws import LawView
+    from crossbandit.laws.levels import Label
     from crossbandit.streams import Seed
     from crossbandit.types import Booleans, Floats
 
@@ -29,15 +34,27 @@ class Offer(Action):
     """One offer. Ask for its price, and pass it to `settle` when the buyer has answered.
 
     Attributes:
+        decision: The learner's decision; None if there was nothing to choose from.
         price: The price to ask. None if all prices are below the cost.
         cost: The cost of a unit.
+        classes: The levels of the seller's classes, in their order.
     """
 
     price: float | None
     cost: float
+    classes: tuple[Label, ...] = ()
 
 
-class PostedPriceSeller(Application):
+# Of a law whose number, the willingness, is reached by prices above it.
+_LAW_FEEDBACK = {
+    "never": "won-lost",
+    "after-sale": "after-loss",
+    "after-refusal": "after-win",
+    "always": "always",
+}
+
+
+class PostedPriceSeller(HiddenNumberApplication):
     """Learns which price to ask at the cost of the day. A buyer accepts or refuses.
 
     `reports` says when buyers tell the most that they would have paid:
@@ -55,8 +72,11 @@ class PostedPriceSeller(Application):
         reports: When buyers tell what they would have paid, as above.
         at_least_cost: Whether to refrain from prices below the cost. Then no offer is made if all
             prices are below it.
+        classes: Names of categorical features, such as ("country",), for the law; `price` then
+            takes a level of each.
         horizon: The number of offers to come. The default algorithm does not need it.
-        algorithm: The algorithm; None for the parameter-free default.
+        algorithm: None for the parameter-free default, `CrossGraphAdaptive`; another `Algorithm`;
+            or "law", to learn the law of the willingness given the cost and the classes.
         seed: The seed of the random choices.
 
     Raises:
@@ -74,6 +94,8 @@ class PostedPriceSeller(Application):
     """
 
     kind: ClassVar[str] = "posted-price-seller"
+    words: ClassVar[tuple[str, str, str]] = ("valuations", "costs", "pricing by cost")
+    rules: SellerRules
 
     def __init__(
         self,
@@ -82,8 +104,9 @@ class PostedPriceSeller(Application):
         cost_range: tuple[float, float],
         reports: str = "never",
         at_least_cost: bool = True,
+        classes: Sequence[str] = (),
         horizon: int | None = None,
-        algorithm: Algorithm | None = None,
+        algorithm: Algorithm | str | None = None,
         seed: Seed,
     ) -> None:
         owner = type(self).__name__
@@ -96,8 +119,19 @@ class PostedPriceSeller(Application):
         self.reports = choice(owner, "reports", reports, REPORTS)
         problem = Problem(self.rules.graph(reports), features=2, horizon=horizon)
         # Neighbouring amounts earn alike: see docs/explanation/the-adaptive-learner.md.
-        default = CrossGraphAdaptive(anchored=reports == "after-refusal")
-        self.learner = start_learner(owner, algorithm, problem, seed, default)
+        usual = CrossGraphAdaptive(anchored=reports == "after-refusal")
+        self._start(
+            algorithm,
+            problem,
+            seed,
+            usual,
+            context_range=self.rules.cost_range,
+            feedback=_LAW_FEEDBACK[reports],
+            payoff="posted-price",
+            ties="lose",
+            classes=classes,
+            reserved={"cost"},
+        )
 
     @property
     def prices(self) -> Floats:
@@ -110,23 +144,27 @@ class PostedPriceSeller(Application):
             "cost_range": list(self.rules.cost_range),
             "reports": self.reports,
             "at_least_cost": self.rules.at_least_cost,
-            "horizon": self.learner.problem.horizon,
+            "classes": list(self.classes),
+            "horizon": self._horizon,
         }
 
-    def price(self, cost: float) -> Offer:
+    def price(self, cost: float, **classes: Label) -> Offer:
         """Choose a price.
 
         Args:
             cost: The cost of a unit.
+            **classes: A level, a text or an integer, of each of the seller's classes.
 
         Raises:
-            InvalidContextError: The cost is outside its range.
+            InvalidContextError: The cost is outside its range, or a class is missing.
         """
         spent, available = self._cost("price", cost)
+        labels = self._labels("price", classes)
         if available is not None and not available.any():
-            return Offer(None, None, spent)
-        decision = self.learner.act(self.rules.contexts(spent), available)
-        return Offer(decision, float(self.prices[decision.arm]), spent)
+            return Offer(None, None, spent, labels)
+        given = Round(spent, spent, spent, labels)
+        decision = self._act(self.rules.contexts(spent), given, available)
+        return Offer(decision, float(self.prices[decision.arm]), spent, labels)
 
     def settle(self, offer: Offer, *, sold: bool, willingness: float | None = None) -> None:
         """Learn from the answer of a buyer.
@@ -155,25 +193,48 @@ class PostedPriceSeller(Application):
         has_sold = boolean("settle", "sold", sold, error=InvalidLossesError)
         asked = float(self.prices[decision.arm])
         willing = self._willingness(asked, willingness, sold=has_sold)
+        if isinstance(self.learner, LawLearner):
+            given = Round(offer.cost, offer.cost, offer.cost, offer.classes)
+            self.learner.learn(decision, given, reached=not has_sold, number=willing)
+            return
         rows = self.rules.rows([willing])[0]
         self.learner.learn(decision, rows[list(decision.revealed)])
 
-    def policy(self, cost: float) -> Floats:
+    def policy(self, cost: float, **classes: Label) -> Floats:
         """Return the probability with which each price would be asked now.
 
         Args:
             cost: The cost of a unit.
+            **classes: As for `price`.
 
         Returns:
             A probability for each of `prices`; all 0 if no offer may be made.
 
         Raises:
-            InvalidContextError: The cost is outside its range.
+            InvalidContextError: As for `price`.
         """
         spent, available = self._cost("policy", cost)
+        given = Round(spent, spent, spent, self._labels("policy", classes))
         if available is not None and not available.any():
             return np.zeros(self.prices.size)
-        return self.learner.policy(self.rules.contexts(spent), available)
+        return self._probabilities(self.rules.contexts(spent), given, available)
+
+    def willingness_law(self, cost: float, **classes: Label) -> LawView:
+        """Return the law of what buyers would pay at a cost, with its uncertainty.
+
+        Args:
+            cost: The cost of a unit.
+            **classes: As for `price`.
+
+        Returns:
+            The probability that each price is refused, and where it comes from.
+
+        Raises:
+            InvalidContextError: The cost is outside its range, or a class is missing.
+            InvalidParameterError: This seller does not learn by the law.
+        """
+        spent, _ = self._cost("willingness_law", cost)
+        return self._view("willingness_law", spent, classes)
 
     def _cost(self, owner: str, cost: object) -> tuple[float, Booleans | None]:
         low, high = self.rules.cost_range

@@ -20,7 +20,7 @@ from crossbandit.validation import reject, verbatim
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from crossbandit.algorithms import Algorithm
+    from crossbandit.algorithms import Algorithm, Learner
     from crossbandit.graphs import FeedbackGraph
     from crossbandit.streams import Seed
     from crossbandit.types import Booleans, Floats
@@ -33,6 +33,7 @@ class Choice(Action):
     """One choice. Use its arm, and pass it to `settle` when its losses are known.
 
     Attributes:
+        decision: The learner's decision.
         arm: The name of the chosen arm.
         revealed: The names of the arms whose losses `settle` needs.
     """
@@ -70,6 +71,7 @@ class SleepingArms(Application):
     """
 
     kind: ClassVar[str] = "sleeping-arms"
+    learner: Learner
 
     def __init__(
         self,

@@ -20,7 +20,7 @@ from crossbandit.validation import boolean, reject
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from crossbandit.algorithms import Algorithm
+    from crossbandit.algorithms import Algorithm, Learner
     from crossbandit.streams import Seed
     from crossbandit.types import Floats
 
@@ -30,6 +30,7 @@ class MailDecision(Action):
     """What to do with one message. Pass it to `settle` when its reader has answered.
 
     Attributes:
+        decision: The learner's decision.
         deliver: Whether to deliver the message; otherwise block it.
         mailbox: The name of the mailbox.
     """
@@ -69,6 +70,7 @@ class SpamFilter(Application):
     """
 
     kind: ClassVar[str] = "spam-filter"
+    learner: Learner
 
     def __init__(
         self,

@@ -154,6 +154,11 @@ def bid_grid(owner: str, bids: Any, highest: float) -> Floats:
 def geometric_bids(count: int, lowest: float, highest: float) -> Floats:
     """Return 0 and `count` - 1 bids from `lowest` to `highest` with equal ratios.
 
+    Args:
+        count: The number of bids, 0 included; at least 3.
+        lowest: The lowest bid above 0.
+        highest: The highest bid.
+
     >>> geometric_bids(5, 1, 8)
     array([0., 1., 2., 4., 8.])
     """

@@ -67,7 +67,13 @@ class LawBase:
         self._levels = Levels(owner, classes, self.class_limit)
         cuts = np.linspace(low, high, (1 << DEPTH) + 1)[1:-1]
         self._rules = law_rules(
-            grid, cuts, feedback, payoff, len(self._levels.features), probing=self.probing
+            grid,
+            cuts,
+            feedback,
+            payoff,
+            len(self._levels.features),
+            strict=ties == "lose",
+            probing=self.probing,
         )
         slots = self.class_limit if classes else 0
         self._state = empty_state(self._rules, slots, slots)
@@ -90,19 +96,31 @@ class LawBase:
         return self._state
 
     def cells(self, numbers: npt.ArrayLike) -> Integers:
-        """Return the number of the lowest amount that reaches each number; K if none does."""
+        """Return the number of the lowest amount that reaches each number; K if none does.
+
+        Args:
+            numbers: Hidden numbers.
+        """
         side: Any = "left" if self.ties == "win" else "right"
         found: Integers = np.searchsorted(self.amounts, np.asarray(numbers, dtype=float), side)
         return found
 
     def slot_table(self, columns: Mapping[str, npt.ArrayLike], count: int) -> Integers:
-        """Return the numbers of the classes of many rounds; new levels are given theirs."""
+        """Return the numbers of the classes of many rounds; new levels are given theirs.
+
+        Args:
+            columns: A column of labels for every feature.
+            count: The number of rounds.
+        """
         return self._levels.table(columns, count)
 
     def merge(self, other: Self) -> None:
         """Add what another law has learned: all counts add up exactly.
 
         Discounted counts are added as they stand now. Laws are computed anew from the counts.
+
+        Args:
+            other: A law of the same form. It is not changed.
 
         Raises:
             InvalidParameterError: The other law has another grid, range, feedback or features.
@@ -117,6 +135,10 @@ class LawBase:
 
         Outcomes go to the nearest amount for which they still hold, bands of contexts to that of
         their middle. Classes keep what they have learned at all contexts together.
+
+        Args:
+            amounts: The new amounts.
+            context_range: The new range of contexts.
         """
         made = type(self)(
             amounts,
@@ -132,7 +154,11 @@ class LawBase:
         return made
 
     def take_counts(self, other: Self) -> None:
-        """Replace what was learned by the counts of a law on another grid or range."""
+        """Replace what was learned by the counts of a law on another grid or range.
+
+        Args:
+            other: The law. It is not changed.
+        """
         slots = self.class_limit if self.classes else 0
         self._state = empty_state(self._rules, slots, slots)
         self._levels = other._levels.copy()
@@ -162,6 +188,10 @@ class LawBase:
     def restore(cls, settings: Mapping[str, Any], arrays: Mapping[str, npt.ArrayLike]) -> Self:
         """Return the law that `settings()` and `arrays()` were taken from.
 
+        Args:
+            settings: What `settings()` returned.
+            arrays: What `arrays()` returned.
+
         Raises:
             CheckpointError: The arrays do not fit the settings or hold impossible numbers.
         """
@@ -169,10 +199,40 @@ class LawBase:
         levels, generator = given.pop("levels"), given.pop("generator")
         low, high = given.pop("context_range")
         law = cls(given.pop("amounts"), (low, high), **given)
-        law._levels.restore(levels)
-        law._state = state_from(law._state, arrays)
-        law._generator.bit_generator.state = generator
+        law.resume(levels, generator, arrays)
         return law
+
+    def resume(
+        self,
+        levels: Sequence[tuple[int, Sequence[Label]]],
+        generator: Mapping[str, Any],
+        arrays: Mapping[str, npt.ArrayLike],
+    ) -> None:
+        """Take over what a law with the same settings has learned, and its random numbers.
+
+        Args:
+            levels: As in `settings()`.
+            generator: As in `settings()`.
+            arrays: What `arrays()` returned.
+
+        Raises:
+            CheckpointError: The arrays do not fit the settings or hold impossible numbers.
+        """
+        self._levels.restore(levels)
+        self._state = state_from(self._state, arrays)
+        self._generator.bit_generator.state = generator
+
+    def labels(self, owner: str, classes: Mapping[str, object]) -> tuple[Label, ...]:
+        """Return the labels of a round in the order of the features.
+
+        Args:
+            owner: Whom an error names.
+            classes: A label for every feature.
+
+        Raises:
+            InvalidContextError: A feature is missing or unknown, or a label is no text or integer.
+        """
+        return self._levels.labels(owner, classes)
 
     def _at(
         self, owner: str, context: object, classes: Mapping[str, object]

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossbandit.errors import InvalidLossesError
+from crossbandit.errors import CheckpointError, InvalidLossesError
 from crossbandit.kernels.laws.independence import RANKS, TestState, log_evidence, test_all
 from crossbandit.laws.memory import FEEDBACK
 from crossbandit.laws.outcome_law import OUTCOMES
-from crossbandit.validation import reject
+from crossbandit.validation import integer, number, reject
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     import numpy.typing as npt
 
     from crossbandit.laws.levels import Label
     from crossbandit.laws.outcome_law import Choice, OutcomeLaw
-    from crossbandit.types import Integers
+    from crossbandit.types import Floats, Integers
 
 _SAMPLE = 256
 _ENOUGH = 100.0  # evidence; a false alarm has at most the inverse of it as its probability
@@ -38,11 +38,13 @@ class Diagnosis:
         gain: An estimate of how much more is earned by the law at each context and its classes
             than by the law of all rounds; 0.05 is 5 %. NaN where it is not known.
         rounds: How many outcomes were looked at.
+        words: What numbers and contexts are called, and what choosing by context is.
     """
 
     log_evidence: float
     gain: float
     rounds: int
+    words: tuple[str, str, str] = ("outcomes", "the context", "choosing by context")
 
     @property
     def depends(self) -> bool:
@@ -50,20 +52,22 @@ class Diagnosis:
         return self.log_evidence >= math.log(_ENOUGH)
 
     def __str__(self) -> str:
+        numbers, contexts, choosing = self.words
         if not self.depends:
             return (
-                f"In {self.rounds:,} rounds nothing shows that outcomes go with the context: "
+                f"In {self.rounds:,} rounds nothing shows that {numbers} go with {contexts}: "
                 "learning across contexts is sound here."
             )
+        found = f"{numbers.capitalize()} go with {contexts} here"
         if math.isnan(self.gain):
-            return f"Outcomes go with the context here ({self.rounds:,} rounds)."
+            return f"{found} ({self.rounds:,} rounds)."
         if self.gain < _WORTHWHILE:
             return (
-                f"Outcomes go with the context here ({self.rounds:,} rounds), but knowing it "
+                f"{found} ({self.rounds:,} rounds), but knowing it "
                 f"earns an estimated {100 * self.gain:.1f} % more: it hardly matters."
             )
         return (
-            f"Outcomes go with the context here: choosing by context earns an estimated "
+            f"{found}: {choosing} earns an estimated "
             f"{100 * self.gain:.0f} % more ({self.rounds:,} rounds)."
         )
 
@@ -108,7 +112,13 @@ class IndependenceTest:
         self._recent: list[tuple[float, tuple[Label, ...]]] = []
 
     def learn(self, made: Choice, *, reached: bool, number: float | None = None) -> None:
-        """Take in what `OutcomeLaw.learn` is told."""
+        """Take in what `OutcomeLaw.learn` is told.
+
+        Args:
+            made: What `OutcomeLaw.decide` returned.
+            reached: Whether the amount reached the number.
+            number: The number, where the law's feedback says that it is shown.
+        """
         told = self._law.feedback == "always" or (
             self._law.feedback != "won-lost" and reached == (self._law.feedback == "after-win")
         )
@@ -146,6 +156,56 @@ class IndependenceTest:
         if labels is not None:
             pairs = zip(values[-_SAMPLE:].tolist(), labels[-_SAMPLE:], strict=True)
             self._recent = [*self._recent, *pairs][-_SAMPLE:]
+
+    def merge(self, other: IndependenceTest) -> None:
+        """Add what another test has seen. Sums over independent rounds add up.
+
+        Args:
+            other: A test of a law of the same form. It is not changed.
+        """
+        mine, theirs = self._state, other._state
+        total = np.maximum(mine.counts + theirs.counts, 1.0)
+        mine.usual[:] = (mine.usual * mine.counts + theirs.usual * theirs.counts) / total
+        for name in ("told", "hidden", "counts", "ranks", "sums", "variances"):
+            getattr(mine, name)[:] += getattr(theirs, name)
+        self._rounds += other._rounds
+        self._recent = [*self._recent, *other._recent][-_SAMPLE:]
+
+    def settings(self) -> dict[str, Any]:
+        """Return all that `restore` needs besides the arrays, in a form that JSON can hold."""
+        return {"rounds": self._rounds, "recent": [[at, *names] for at, names in self._recent]}
+
+    def arrays(self) -> dict[str, Floats]:
+        """Return copies of the arrays of the test, by name."""
+        return {name: part.copy() for name, part in self._state._asdict().items()}
+
+    def restore(self, settings: Mapping[str, Any], arrays: Mapping[str, npt.ArrayLike]) -> None:
+        """Take over what a test of a law of the same form has seen.
+
+        Args:
+            settings: What `settings()` returned.
+            arrays: What `arrays()` returned.
+
+        Raises:
+            CheckpointError: They do not fit the law, or hold impossible numbers.
+        """
+        for name, part in self._state._asdict().items():
+            given = np.asarray(arrays.get(name, np.nan), dtype=float)
+            signed = name in ("usual", "sums")
+            if given.shape != part.shape or not np.isfinite(given).all():
+                raise CheckpointError(f"The array {name!r} of a test is missing or impossible.")
+            if not signed and (given < 0).any():
+                raise CheckpointError(f"The array {name!r} of a test holds negative numbers.")
+            part[:] = given
+        self._rounds = integer("restore", "rounds", settings["rounds"], at_least=0)
+        recent = settings["recent"][-_SAMPLE:]
+        self._recent = [
+            (
+                number("restore", "recent", at),
+                self._law.labels("restore", dict(zip(self._law.classes, names, strict=True))),
+            )
+            for at, *names in recent
+        ]
 
     def diagnosis(self) -> Diagnosis:
         """Return what is known by now."""

@@ -27,6 +27,10 @@ class GuardedChoice(Choice):
     """An amount to play under a guard, with all that learning needs.
 
     Attributes:
+        index: The number of the amount.
+        amount: The amount.
+        context: What the law was chosen by.
+        classes: The labels, in the order of the law's features.
         worth: What the amount was chosen for.
         law_index: What the law would have played.
         chances: Those of the learner, by amount.
@@ -94,7 +98,14 @@ class GuardedLaw:
     def decide(
         self, context: float, *, worth: float | None = None, first: int = 0, **classes: Label
     ) -> GuardedChoice:
-        """Choose an amount; see `OutcomeLaw.decide`."""
+        """Choose an amount; see `OutcomeLaw.decide`.
+
+        Args:
+            context: As in `OutcomeLaw.decide`.
+            worth: As in `OutcomeLaw.decide`.
+            first: As in `OutcomeLaw.decide`.
+            **classes: A label for every feature of the law.
+        """
         index, bid = self.law.guarded_choice(self._guard, context, worth, first, classes)
         return GuardedChoice(
             index=index,
@@ -108,7 +119,13 @@ class GuardedLaw:
         )
 
     def learn(self, made: GuardedChoice, *, reached: bool, number: float | None = None) -> None:
-        """Learn from the outcome of a choice; in any order, once each. See `OutcomeLaw.learn`."""
+        """Learn from the outcome of a choice; in any order, once each. See `OutcomeLaw.learn`.
+
+        Args:
+            made: What `decide` returned.
+            reached: Whether the amount reached the number.
+            number: The number, where the law's feedback says that it is shown.
+        """
         self.law.learn(made, reached=reached, number=number, tried=made.index == made.law_index)
         told = self.law.feedback == "always" or (
             self.law.feedback != "won-lost" and bool(reached) == (self.law.feedback == "after-win")
@@ -120,12 +137,48 @@ class GuardedLaw:
         self._guard.seen[:] = made.seen
         self.law.settle_guard(self._guard, made.worth, made.law_index, made.index, cell)
 
+    def policy(
+        self, context: float, *, worth: float | None = None, first: int = 0, **classes: Label
+    ) -> Floats:
+        """Return the probability with which `decide` would choose each amount. Changes nothing.
+
+        Args:
+            context: As in `OutcomeLaw.decide`.
+            worth: As in `OutcomeLaw.decide`.
+            first: As in `OutcomeLaw.decide`.
+            **classes: A label for every feature of the law.
+        """
+        last = self.law.highest(context if worth is None else worth)
+        law = self.law.policy(context, worth=worth, cost=0.0, first=first, last=last, **classes)
+        self.law.guarded_choice(self._guard, context, worth, first, classes, np.zeros(5))
+        chances = self._guard.chances.copy()
+        chances[first] += chances[:first].sum()
+        chances[:first] = 0.0
+        mixed: Floats = self.law_weight * law + (1 - self.law_weight) * chances
+        return mixed
+
+    def merge(self, other: GuardedLaw) -> None:
+        """Add what another guarded law has learned. Estimates are sums over rounds; they add up.
+
+        Args:
+            other: A guarded law of the same form. It is not changed.
+
+        Raises:
+            InvalidParameterError: Its law has another grid, range, feedback or features.
+        """
+        self.law.merge(other.law)
+        for name in ("wins", "spent", "gains"):
+            getattr(self._guard, name)[:] += getattr(other._guard, name)
+
     def arrays(self) -> dict[str, Floats]:
         """Return copies of the guard's arrays, by name; the law has its own."""
         return {name: part.copy() for name, part in self._guard._asdict().items()}
 
     def restore(self, arrays: Mapping[str, npt.ArrayLike]) -> None:
         """Take over the arrays of a guard on the same amounts.
+
+        Args:
+            arrays: What `arrays()` returned.
 
         Raises:
             CheckpointError: An array is missing, has another shape, or holds impossible numbers.
@@ -144,5 +197,15 @@ class GuardedLaw:
         worths: npt.ArrayLike | None = None,
         classes: Mapping[str, npt.ArrayLike] | None = None,
     ) -> Integers:
-        """Decide and learn in all rounds of a log; see `OutcomeLaw.play`."""
+        """Decide and learn in all rounds of a log; see `OutcomeLaw.play`.
+
+        Args:
+            contexts: As in `OutcomeLaw.play`.
+            numbers: As in `OutcomeLaw.play`.
+            worths: As in `OutcomeLaw.play`.
+            classes: As in `OutcomeLaw.play`.
+
+        Returns:
+            What was played, by number; -1 for nothing.
+        """
         return self.law.guarded(self._guard, contexts, numbers, worths, classes)

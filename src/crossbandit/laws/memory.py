@@ -50,7 +50,14 @@ OPTIMISM = {"after-loss": 0.5, "after-win": 1.0, "always": 0.0, "won-lost": 1.0}
 
 
 def law_rules(
-    amounts: Floats, cuts: Floats, feedback: str, payoff: str, features: int, *, probing: float
+    amounts: Floats,
+    cuts: Floats,
+    feedback: str,
+    payoff: str,
+    features: int,
+    *,
+    strict: bool,
+    probing: float,
 ) -> LawRules:
     """Return what compiled steps need to know."""
     half_lives = np.array(LONG_HALF_LIVES if feedback == "won-lost" else HALF_LIVES)
@@ -65,6 +72,7 @@ def law_rules(
         feedback=FEEDBACK[feedback],
         payoff=PAYOFFS[payoff],
         mirrored=feedback == "after-win",
+        strict=strict,
         features=features,
         optimism=OPTIMISM[feedback],
         probing=probing,

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crossbandit.errors import InvalidContextError, InvalidLossesError
-from crossbandit.kernels.laws.choice import decide, look
+from crossbandit.kernels.laws.choice import decide, look, weigh_choices
 from crossbandit.kernels.laws.guard import guarded_decide, guarded_learn, guarded_play
 from crossbandit.kernels.laws.learning import learn
 from crossbandit.kernels.laws.loops import learn_all, play
 from crossbandit.kernels.laws.state import ABOVE, AT_MOST, TOLD
 from crossbandit.laws.base import LawBase
 from crossbandit.laws.logs import prepared, shown_to
+from crossbandit.laws.quantiles import chance_grid
 from crossbandit.laws.view import LawView, alone, in_order, share_of
 from crossbandit.validation import number, reject
 
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
 
     from crossbandit.kernels.laws.guard import GuardState
     from crossbandit.laws.levels import Label
-    from crossbandit.types import Integers
+    from crossbandit.laws.logs import LogRounds
+    from crossbandit.types import Floats, Integers
 
 OUTCOMES = {"told": TOLD, "at-most": AT_MOST, "above": ABOVE}
 
@@ -142,8 +144,67 @@ class OutcomeLaw(LawBase):
         )
         return Choice(index, float(self.amounts[index]), at, labels)
 
+    def policy(
+        self,
+        context: float,
+        *,
+        worth: float | None = None,
+        cost: float = 0.0,
+        first: int = 0,
+        last: int | None = None,
+        **classes: Label,
+    ) -> Floats:
+        """Return the probability with which `decide` would choose each amount. Changes nothing.
+
+        The random numbers of a choice are integrated over a fixed grid of quantiles: probabilities
+        are the same in every call, and right up to 1/64.
+
+        Args:
+            context: As in `decide`.
+            worth: As in `decide`.
+            cost: As in `decide`.
+            first: As in `decide`.
+            last: As in `decide`.
+            **classes: A label for every feature of the law.
+
+        Returns:
+            A probability for each amount.
+
+        Raises:
+            InvalidContextError: As for `decide`.
+        """
+        at, labels = self._at("policy", context, classes)
+        value = float(context if worth is None else worth)
+        if last is None:
+            last = self.highest(value)
+        if not 0 <= first <= last < self.amounts.size:
+            got = (first, last)
+            reject("policy", "first, last", "a range of amounts", got, error=InvalidContextError)
+        uniforms, weights = chance_grid(self._rules, self._state)
+        chances = np.zeros(self.amounts.size)
+        slots = self._levels.slots(labels)
+        weigh_choices(
+            self._rules,
+            self._state,
+            self._scratch,
+            at,
+            slots,
+            value,
+            float(cost),
+            first,
+            last,
+            uniforms,
+            weights,
+            chances,
+        )
+        return chances
+
     def highest(self, worth: float) -> int:
-        """Return the number of the highest amount that it makes sense to play."""
+        """Return the number of the highest amount that it makes sense to play.
+
+        Args:
+            worth: What reaching the number is worth.
+        """
         if self.payoff != "first-price":
             return self.amounts.size - 1
         return max(int(np.searchsorted(self.amounts, worth, "right")) - 1, 0)
@@ -292,6 +353,35 @@ class OutcomeLaw(LawBase):
         """
         log = prepared(self, contexts, numbers, classes=classes)
         kinds, indices, made = shown_to(self, log.cells, played)
+        self._learn_all(log, kinds, indices, made)
+
+    def learn_all(
+        self,
+        contexts: npt.ArrayLike,
+        kinds: Integers,
+        indices: Integers,
+        *,
+        played: Integers | None = None,
+        classes: Mapping[str, npt.ArrayLike] | None = None,
+    ) -> None:
+        """Learn from many outcomes, however they came to be known; see `observe`.
+
+        Args:
+            contexts: A context per round.
+            kinds: What is known of each number: 0 its cell, 1 that an amount reaches it, 2 that
+                an amount does not.
+            indices: The cells or amounts, by number.
+            played: What was played, by number; -1 where nothing was, or no amount of the law's.
+            classes: A column of labels for every feature.
+        """
+        count = np.size(contexts)
+        log = prepared(self, contexts, np.zeros(count), classes=classes, cells=indices)
+        made = np.full(count, -1) if played is None else played
+        self._learn_all(log, np.asarray(kinds), log.cells, np.asarray(made))
+
+    def _learn_all(
+        self, log: LogRounds, kinds: Integers, indices: Integers, made: Integers
+    ) -> None:
         learn_all(
             self._rules,
             self._state,
@@ -304,7 +394,12 @@ class OutcomeLaw(LawBase):
         )
 
     def law(self, context: float, **classes: Label) -> LawView:
-        """Return the law at a context: chances, errors, and where they come from."""
+        """Return the law at a context: chances, errors, and where they come from.
+
+        Args:
+            context: The context.
+            **classes: A label for every feature of the law.
+        """
         at, labels = self._at("law", context, classes)
         slots, scratch = self._levels.slots(labels), self._scratch
         look(self._rules, self._state, scratch, at, slots)
@@ -343,7 +438,15 @@ class OutcomeLaw(LawBase):
         worths: npt.ArrayLike | None,
         classes: Mapping[str, npt.ArrayLike] | None,
     ) -> Integers:
-        """Play a log under a guard; see `GuardedLaw`."""
+        """Play a log under a guard; see `GuardedLaw`.
+
+        Args:
+            guard: The state of the guard; it changes.
+            contexts: As in `play`.
+            numbers: As in `play`.
+            worths: As in `play`.
+            classes: As in `play`.
+        """
         log = prepared(self, contexts, numbers, worths, classes=classes)
         out = np.empty(log.contexts.size, dtype=np.int64)
         guarded_play(
@@ -370,8 +473,18 @@ class OutcomeLaw(LawBase):
         worth: float | None,
         first: int,
         classes: Mapping[str, Label],
+        uniforms: Floats | None = None,
     ) -> tuple[int, int]:
-        """Return the amount to play under a guard, and the law's own; see `GuardedLaw`."""
+        """Return the amount to play under a guard, and the law's own; see `GuardedLaw`.
+
+        Args:
+            guard: The state of the guard; its `chances` and `seen` are set.
+            context: As in `decide`.
+            worth: As in `decide`.
+            first: As in `decide`.
+            classes: A label for every feature.
+            uniforms: Five random numbers from [0, 1), in place of the law's own.
+        """
         at, labels = self._at("decide", context, classes)
         value = number(
             "decide", "worth", context if worth is None else worth, error=InvalidContextError
@@ -390,11 +503,19 @@ class OutcomeLaw(LawBase):
             value,
             first,
             last,
-            self._generator.random(5),
+            self._generator.random(5) if uniforms is None else uniforms,
         )
 
     def settle_guard(
         self, guard: GuardState, worth: float, bid: int, played: int, cell: int
     ) -> None:
-        """Weigh the experts of a guard by an outcome."""
+        """Weigh the experts of a guard by an outcome.
+
+        Args:
+            guard: The state of the guard; it changes.
+            worth: What reaching the number was worth.
+            bid: What the law would have played.
+            played: What was played.
+            cell: A cell for which all amounts that were shown reach it or not, as they did.
+        """
         guarded_learn(self._rules, guard, worth, self.context_range[1], bid, played, cell)

@@ -24,7 +24,8 @@ class LawView:
         errors: About one standard error of each chance.
         pool: The chances by all rounds alike.
         own: The chances by the nearest rounds alone: its band of contexts, or its class if that
-            has fewer; `own_rounds` of them.
+            has fewer.
+        own_rounds: How many rounds these are.
         own_share: How far the law lies on the way from `pool` to `own`, from 0 to 1.
         classes_weight: The weight of the laws that use classes, from 0 to 1.
         recent_weight: The weight of the laws that discount the past, from 0 to 1.
@@ -44,6 +45,9 @@ class LawView:
         """Return the lowest amount that reaches the number with at least this probability.
 
         Infinite if no amount does.
+
+        Args:
+            probability: From 0 to 1.
         """
         reached = np.flatnonzero(self.chances >= probability)
         return float(self.amounts[reached[0]]) if reached.size else float("inf")
@@ -57,7 +61,11 @@ class LawView:
         )
 
     def plot(self, axes: Any = None) -> Any:
-        """Draw the chances, their errors and the pool's, on Matplotlib axes, and return them."""
+        """Draw the chances, their errors and the pool's, on Matplotlib axes, and return them.
+
+        Args:
+            axes: Where to draw; by default on a new figure.
+        """
         if axes is None:
             from matplotlib.figure import Figure
 

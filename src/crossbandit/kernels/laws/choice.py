@@ -77,7 +77,10 @@ def best_amount(
         if rules.mirrored:
             chance = 1.0 - chance
         if k > start and rules.payoff == NEWSVENDOR:
-            sold += (rules.amounts[k] - rules.amounts[k - 1]) * (1.0 - before)
+            # The units from amount k - 1 to k are sold if the number is above k - 1 (or at least
+            # k): exact for numbers on the grid of the amounts.
+            missed = chance if rules.strict else before
+            sold += (rules.amounts[k] - rules.amounts[k - 1]) * (1.0 - missed)
         before = chance
         earned = payoff_of(rules, k, chance, sold, worth, cost)
         if k >= first and earned > most:
@@ -222,6 +225,32 @@ def choose(
     if rules.feedback == AFTER_LOSS and rules.payoff == FIRST_PRICE and rules.probing > 0.0:
         return probe(rules, state, band, best, most, worth, first, uniforms[2])
     return best
+
+
+@compiled
+def weigh_choices(
+    rules: LawRules,
+    state: LawState,
+    scratch: Scratch,
+    context: float,
+    slots: Integers,
+    worth: float,
+    cost: float,
+    first: int,
+    last: int,
+    uniforms: Floats,
+    weights: Floats,
+    out: Floats,
+) -> None:
+    """Add to `out`, (K,), the weight of each row of random numbers, at what is chosen with it.
+
+    uniforms: (n, 3). weights: (n,).
+    """
+    band = read_law(rules, state, scratch, context, slots)
+    for i in range(weights.size):
+        out[choose(rules, state, scratch, band, worth, cost, first, last, uniforms[i])] += weights[
+            i
+        ]
 
 
 @compiled

@@ -52,6 +52,7 @@ class LawRules(NamedTuple):
     feedback: int
     payoff: int
     mirrored: bool
+    strict: bool  # an amount reaches only numbers below it, not the one that equals it
     features: int  # categorical ones; with two or more, their combination counts as one more
     optimism: float  # of a choice, in standard deviations of the law
     probing: float  # how often far lower amounts are tried, where a broad node has not seen them

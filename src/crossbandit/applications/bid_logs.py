@@ -1,0 +1,157 @@
+"""What a log of auctions shows of the competing bids."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from crossbandit.errors import InvalidContextError, InvalidLossesError
+from crossbandit.kernels.laws.state import ABOVE, AT_MOST, TOLD
+from crossbandit.validation import as_array, reject
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy.typing as npt
+
+    from crossbandit.environments.auctions import AuctionRules
+    from crossbandit.errors import InvalidInputError
+    from crossbandit.laws import OutcomeLaw
+    from crossbandit.laws.levels import Label
+    from crossbandit.types import Booleans, Floats, Integers
+
+_RECENT = 256  # of which the test keeps the classes
+
+
+class LogOutcomes(NamedTuple):
+    """What is known of each auction; all (n,)."""
+
+    values: Floats
+    kinds: Integers
+    indices: Integers
+    played: Integers
+    classes: dict[str, npt.NDArray[np.generic]]
+
+    def recent_labels(self) -> list[tuple[Label, ...]]:
+        """Return the classes of the last auctions, at most as many as the test keeps."""
+        count = min(self.values.size, _RECENT)
+        columns = [column[-count:].tolist() if count else [] for column in self.classes.values()]
+        return list(zip(*columns, strict=True)) if columns else [()] * count
+
+
+def numbers_to_reach(rules: AuctionRules, prices: npt.ArrayLike) -> Floats:
+    """Return the number that a bid has to reach to win against each price.
+
+    It is the price, or what a higher reserve price asks for. Where equal bids win, a bid of 0
+    would reach a price of 0; but it means not to bid.
+    """
+    least, reserve = 0.0, float(rules.reserve)
+    if rules.ties == "win":
+        least = math.nextafter(0.0, 1.0)
+    else:
+        reserve = math.nextafter(reserve, -1.0)  # a bid of the reserve price itself is enough
+    found: Floats = np.maximum(np.asarray(prices, dtype=float), max(reserve, least))
+    return found
+
+
+def log_outcomes(
+    law: OutcomeLaw,
+    rules: AuctionRules,
+    value_range: tuple[float, float],
+    values: npt.ArrayLike,
+    prices: npt.ArrayLike,
+    bids: npt.ArrayLike | None,
+    won: npt.ArrayLike | None,
+    classes: Mapping[str, npt.ArrayLike],
+) -> LogOutcomes:
+    """Return what a log shows; see `FirstPriceBidder.warm_up`.
+
+    A bid between two bids of the grid that has won shows that the higher one wins; if it has lost,
+    that the lower one loses.
+    """
+    worths = _column("values", values, None, InvalidContextError)
+    low, high = value_range
+    if worths.size and not (low <= worths.min() and worths.max() <= high):
+        expected = f"numbers from {low:.15g} to {high:.15g}"
+        reject("warm_up", "values", expected, values, error=InvalidContextError)
+    told = _column("prices", prices, worths.size, InvalidLossesError)
+    if (told < 0).any():
+        reject("warm_up", "prices", "at least 0, or NaN", prices, error=InvalidLossesError)
+    columns = _class_columns(law, classes, worths.size)
+    cells = law.cells(numbers_to_reach(rules, told))
+    if bids is None:
+        if law.feedback == "won-lost" or np.isnan(told).any():
+            expected = "given where prices are not known, or nothing but won or lost is told"
+            reject("warm_up", "bids", expected, None, error=InvalidLossesError)
+        unplayed = np.full(worths.size, -1)
+        return LogOutcomes(worths, np.full(worths.size, TOLD), cells, unplayed, columns)
+    made = _column("bids", bids, worths.size, InvalidLossesError)
+    if (made < 0).any():
+        reject("warm_up", "bids", "at least 0", bids, error=InvalidLossesError)
+    has_won = _won(law.feedback, rules, made, told, won)
+    shown = np.full(worths.size, law.feedback == "always")
+    if law.feedback in ("after-loss", "after-win"):
+        shown = has_won == (law.feedback == "after-win")
+    if (shown & np.isnan(told)).any():
+        expected = f"known where the feedback {law.feedback!r} tells them"
+        reject("warm_up", "prices", expected, prices, error=InvalidLossesError)
+    above = np.searchsorted(law.amounts, made, "left")
+    below = np.searchsorted(law.amounts, made, "right") - 1
+    kinds = np.where(shown, TOLD, np.where(has_won, AT_MOST, ABOVE))
+    indices = np.where(shown, cells, np.where(has_won, above, below))
+    # A win above all bids of the grid, or a loss below them, says nothing about any of them.
+    kept = shown | ((indices >= 0) & (indices < law.amounts.size))
+    played = np.where(above == below, above, -1)
+    columns = {name: column[kept] for name, column in columns.items()}
+    return LogOutcomes(worths[kept], kinds[kept], indices[kept], played[kept], columns)
+
+
+def _won(
+    feedback: str, rules: AuctionRules, bids: Floats, prices: Floats, given: npt.ArrayLike | None
+) -> Booleans:
+    unknown = np.isnan(prices)
+    wins = rules.wins(bids, np.where(unknown, np.inf, prices))
+    if given is None:
+        if unknown.any() and feedback not in ("after-loss", "after-win"):
+            expected = "given where prices are not known"
+            reject("warm_up", "won", expected, None, error=InvalidLossesError)
+        found: Booleans = np.where(unknown, feedback == "after-loss", wins)
+        return found
+    told = np.asarray(given)
+    if told.dtype != np.bool_ or told.shape != bids.shape:
+        expected = "True or False for each auction"
+        reject("warm_up", "won", expected, given, error=InvalidLossesError)
+    wrong = np.flatnonzero(~unknown & (told != wins))
+    if wrong.size:
+        i = int(wrong[0])
+        raise InvalidLossesError(
+            f"Auction {i} of the log contradicts itself: a bid of {bids[i]:.15g} against a highest "
+            f"competing bid of {prices[i]:.15g} cannot have {'won' if told[i] else 'lost'}. "
+            "Nothing was learned."
+        )
+    return told
+
+
+def _column(
+    name: str, given: npt.ArrayLike, count: int | None, error: type[InvalidInputError]
+) -> Floats:
+    expected = "numbers, one per auction"
+    column = as_array("warm_up", name, expected, given, error=error).astype(float)
+    wrong = np.isinf(column) if name == "prices" else ~np.isfinite(column)
+    if column.ndim != 1 or wrong.any() or (count is not None and column.size != count):
+        reject("warm_up", name, expected, given, error=error)
+    return column
+
+
+def _class_columns(
+    law: OutcomeLaw, classes: Mapping[str, npt.ArrayLike], count: int
+) -> dict[str, npt.NDArray[np.generic]]:
+    columns = {name: np.asarray(column) for name, column in classes.items()}
+    # The names, and the types of the first levels; the law checks all levels.
+    law.labels("warm_up", {name: c.flat[0] if c.size else "" for name, c in columns.items()})
+    for name, column in columns.items():
+        if column.shape != (count,):
+            reject("warm_up", name, "a level per auction", column, error=InvalidContextError)
+    return {name: columns[name] for name in law.classes}

@@ -1,0 +1,167 @@
+"""What applications share whose rounds have one hidden number: a price, a demand, a valuation."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from crossbandit.applications.application import Application, start_learner
+from crossbandit.applications.law_learner import LawLearner, Round
+from crossbandit.errors import InvalidContextError, InvalidParameterError
+from crossbandit.laws import OutcomeLaw
+from crossbandit.validation import reject, verbatim
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from crossbandit.algorithms import Algorithm, Decision
+    from crossbandit.environments.amounts import AmountRules
+    from crossbandit.laws import Diagnosis, LawView
+    from crossbandit.laws.levels import Label
+    from crossbandit.problem import Problem
+    from crossbandit.streams import Seed
+    from crossbandit.types import Booleans, Floats
+
+_LAW = "law"
+_EXPECTED = "None, 'law', or an Algorithm such as CrossGraph()"
+# A law keeps some numbers per node and amount: these are at most about 300 MB.
+_MOST_CELLS = 10_000_000
+_NODES, _CLASS_NODES = 700, 4100
+_RESERVED = {"context", "worth", "cost", "first", "last", "uniforms", "self"}
+
+
+class HiddenNumberApplication(Application):
+    """An application that learns by the law of a hidden number, or by a feedback graph.
+
+    `algorithm` chooses: None for the default of the application, "law" for the law, an `Algorithm`
+    for a learner that uses the feedback graph. Classes need the law.
+
+    Attributes:
+        rules: What amounts earn.
+        classes: The names of the categorical features.
+        words: What numbers and contexts are called, and what choosing by context is.
+    """
+
+    rules: AmountRules
+    classes: tuple[str, ...]
+    words: ClassVar[tuple[str, str, str]]
+
+    def diagnosis(self) -> Diagnosis:
+        """Return whether the hidden number goes with the context, and what knowing it is worth.
+
+        Returns:
+            The diagnosis; `print` shows it in words.
+
+        Raises:
+            InvalidParameterError: This application does not learn by the law.
+        """
+        return replace(self._law("diagnosis").diagnosis(), words=self.words)
+
+    def merge(self, other: Self) -> None:
+        """Add what another one has learned from other rounds. Counts add up.
+
+        The decisions of the other that are pending can still be settled there, and only there.
+
+        Args:
+            other: One with the same settings. It is not changed.
+
+        Raises:
+            InvalidParameterError: The other has different settings, is this one, or does not learn
+                by the law.
+        """
+        if type(other) is not type(self) or other is self or self._form() != other._form():
+            reject("merge", "other", f"another {type(self).__name__} with the same settings", other)
+        self._law("merge").merge(other._law("merge"))
+
+    def _form(self) -> dict[str, Any]:
+        """Return the settings but for the horizon."""
+        return {name: one for name, one in self.settings().items() if name != "horizon"}
+
+    def _start(
+        self,
+        algorithm: Algorithm | str | None,
+        problem: Problem,
+        seed: Seed,
+        usual: Algorithm,
+        *,
+        context_range: tuple[float, float],
+        feedback: str,
+        payoff: str,
+        ties: str,
+        classes: Sequence[str],
+        reserved: set[str],
+        guarded: bool = False,
+        law_by_default: bool = False,
+    ) -> None:
+        """Set `classes` and `learner`. usual: the algorithm where none is given, but for the law.
+
+        reserved: names of arguments, which are no names of classes.
+        """
+        owner = type(self).__name__
+        if isinstance(classes, str):
+            reject(owner, "classes", "a list of names", classes)
+        for name in classes:
+            if name in _RESERVED | reserved:
+                expected = f"names other than {', '.join(sorted(_RESERVED | reserved))}"
+                reject(owner, "classes", expected, name)
+        self._horizon = problem.horizon
+        self.classes = tuple(classes)
+        if not (algorithm is None and law_by_default) and not _is_law(algorithm):
+            if classes:
+                reject(owner, "classes", "empty, unless the algorithm is the law", self.classes)
+            if guarded:
+                reject(owner, "guarded", "False, unless the algorithm is the law", guarded)
+            given: Any = algorithm
+            self.learner = start_learner(owner, given, problem, seed, usual, expected=_EXPECTED)
+            return
+        low, high = context_range
+        amounts = self.rules.amounts
+        most = _MOST_CELLS // (_NODES + (_CLASS_NODES if classes else 0))
+        if amounts.size > most:
+            expected = f"{_EXPECTED}; the law has room for {most} amounts"
+            reject(owner, "algorithm", expected, verbatim(f"{amounts.size} amounts"))
+        law = OutcomeLaw(
+            amounts.copy(),
+            (low, high if high > low else low + max(low, 1.0)),  # one context: any range does
+            classes=self.classes,
+            feedback=feedback,
+            payoff=payoff,
+            ties=ties,
+            seed=seed,
+        )
+        self.learner = LawLearner(law, guarded=guarded)
+
+    def _law(self, method: str) -> LawLearner:
+        if not isinstance(self.learner, LawLearner):
+            name = type(self).__name__
+            raise InvalidParameterError(
+                f"{name}.{method} needs a {name} that learns by the law: make one with "
+                f"algorithm='law'. This one has {self.learner.algorithm}."
+            )
+        return self.learner
+
+    def _view(self, method: str, context: float, classes: Mapping[str, object]) -> LawView:
+        law = self._law(method).law
+        labels = law.labels(method, classes)
+        return law.law(context, **dict(zip(law.classes, labels, strict=True)))
+
+    def _labels(self, owner: str, classes: Mapping[str, object]) -> tuple[Label, ...]:
+        if isinstance(self.learner, LawLearner):
+            return self.learner.law.labels(owner, classes)
+        if classes:
+            reject(owner, "classes", "given for no classes", classes, error=InvalidContextError)
+        return ()
+
+    def _act(self, features: Any, given: Round, available: Booleans | None) -> Decision:
+        law = isinstance(self.learner, LawLearner)
+        decision: Decision = self.learner.act(given if law else features, available)
+        return decision
+
+    def _probabilities(self, features: Any, given: Round, available: Booleans | None) -> Floats:
+        law = isinstance(self.learner, LawLearner)
+        policy: Floats = self.learner.policy(given if law else features, available)
+        return policy
+
+
+def _is_law(algorithm: object) -> bool:
+    return isinstance(algorithm, str) and algorithm == _LAW
