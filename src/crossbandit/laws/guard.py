@@ -47,11 +47,13 @@ class GuardedLaw:
     second, two-sided exponential weighting chooses between the two by what they would have earned;
     a share of 0.25 / sqrt(rounds) is always left to the other.
 
-    What is known of it: for prices fixed beforehand, what the two experts *recommend* is compared
-    by unbiased estimates (up to the small implicit exploration), so the choice between them loses
-    O(sqrt(T log T)) to the better recommendation, in expectation, times the highest value and the
-    variance of the estimates; and the share left to the other costs at most 0.5 sqrt(T) values. The
-    experts learn from what the guard plays: what either would have earned alone is not compared.
+    No regret bound is proved. What holds by construction: the law and the learner are compared by
+    estimates of what both recommend, importance-weighted and shrunk by the implicit exploration;
+    the share left to the other is 0.5 sqrt(T) rounds in all. The estimates of an expert that is
+    seldom followed can have a variance of the order of sqrt(T), so the usual argument for
+    exponential weights gives T^(3/4) at best. The experts learn from what the guard plays: what
+    either would have earned alone is not compared. A reserve moves the learner's bids up to it,
+    which its estimates do not take into account.
 
     Args:
         law: A law for first-price auctions; it learns along.
