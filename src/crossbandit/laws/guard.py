@@ -142,7 +142,9 @@ class GuardedLaw:
         numbers: npt.ArrayLike,
         *,
         worths: npt.ArrayLike | None = None,
+        firsts: npt.ArrayLike | None = None,
         classes: Mapping[str, npt.ArrayLike] | None = None,
+        cells: npt.ArrayLike | None = None,
     ) -> Integers:
         """Decide and learn in all rounds of a log; see `OutcomeLaw.play`."""
-        return self.law.guarded(self._guard, contexts, numbers, worths, classes)
+        return self.law.guarded(self._guard, contexts, numbers, worths, firsts, classes, cells)

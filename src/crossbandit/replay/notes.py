@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from crossbandit.replay.classes import LIMIT
 from crossbandit.replay.faults import NO_PRICE
 from crossbandit.replay.oracles import BestPolicy, PerfectKnowledge
 from crossbandit.replay.strategies import OwnBids
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from crossbandit.environments.auctions import AuctionRules
+    from crossbandit.laws import Diagnosis
+    from crossbandit.replay.classes import ClassTable
     from crossbandit.replay.log import AuctionLog
     from crossbandit.replay.oracles import Hindsight
     from crossbandit.replay.results import StrategyResult
@@ -26,6 +29,8 @@ _MANY_LEFT_OUT = 0.01  # of all lines
 _MANY_ALIKE = 0.05  # of the auctions
 _ENOUGH = 20  # auctions, before anything is concluded from them
 _NEARLY_NONE = 0.001  # of the own bids
+_WORTHWHILE = 0.01  # of the surplus
+_MUCH = 0.03  # more than this is shown in whole percent
 _OTHER_UNIT = 30.0  # ratio of the medians of values and prices
 _UNITS = {
     100.0: "cents and whole units",
@@ -68,6 +73,31 @@ def find_notes(
     yield from _coarse_grid(survey, rules)
     yield from _low_grid(rules, hindsight, outcomes)
     yield from _surprise(outcomes)
+
+
+def find_dependence(diagnosis: Diagnosis | None, classes: ClassTable) -> Iterator[str]:
+    """Yield whether prices go with values, and which class columns have too many levels."""
+    for name in classes.full():
+        yield (
+            f"Column {name!r} has more than {LIMIT:,} levels. Those after the first {LIMIT:,} are "
+            "treated as one class."
+        )
+    if diagnosis is None or math.isnan(diagnosis.gain):
+        return
+    share = f"{100 * diagnosis.gain:.{1 if diagnosis.gain < _MUCH else 0}f} %"
+    by = "by value and class" if classes.names else "by value"
+    if not diagnosis.depends:
+        more = f" Bidding by class earns an estimated {share} more."
+        yield "Nothing shows that prices go with values here." + (
+            more if classes.names and diagnosis.gain >= _WORTHWHILE else ""
+        )
+    elif diagnosis.gain < _WORTHWHILE:
+        yield (
+            f"Prices go with values here, but it hardly matters: bidding {by} earns an estimated "
+            f"{share} more."
+        )
+    else:
+        yield f"Prices go with values here: bidding {by} earns an estimated {share} more."
 
 
 def mostly(won: float, bids: int) -> str:
