@@ -104,7 +104,7 @@ class ClassTable:
         """Return what tables show of a column."""
         places, labels = self.places(column), list(self._levels[column])
         counts = np.append(self.auctions[column, : len(labels)], self.auctions[column, LIMIT])
-        auctions = np.bincount(places, counts)
+        auctions: Floats = np.bincount(places, counts).astype(float)
         auctions = auctions[: np.flatnonzero(auctions)[-1] + 1]
         levels = [OTHERS] * auctions.size
         for i in range(len(labels)):

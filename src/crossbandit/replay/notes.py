@@ -10,6 +10,7 @@ import numpy as np
 from crossbandit.replay.classes import LIMIT
 from crossbandit.replay.faults import NO_PRICE
 from crossbandit.replay.oracles import BestPolicy, PerfectKnowledge
+from crossbandit.replay.price_law import GUARDED, LAW
 from crossbandit.replay.strategies import OwnBids
 from crossbandit.replay.survey import TIMED_LINES, steps_back_in_time
 
@@ -261,7 +262,8 @@ def _surprise(outcomes: Sequence[StrategyResult]) -> Iterator[str]:
     others = [one for one in outcomes if one.kind != "oracle"]
     first = max(others, key=lambda one: one.mean_surplus)
     if first.mean_surplus - np.nan_to_num(first.half_width) > best:
-        yield f"{first.strategy} earned more than the {BestPolicy.name}. {_WHY_MORE}"
+        name = first.strategy if first.strategy not in {LAW, GUARDED} else f"The {first.strategy}"
+        yield f"{name} earned more than the {BestPolicy.name}. {_WHY_MORE}"
 
 
 def _named(outcomes: Sequence[StrategyResult], strategy: str) -> StrategyResult:

@@ -47,7 +47,9 @@ class Ledger:
     ) -> None:
         """Enter consecutive auctions: value minus bid, the bid, whether it won, its classes."""
         earned = self.surplus + np.cumsum(np.where(won, margins, 0.0))
-        for i, sums in enumerate(self.by_class if classes is not None else ()):
+        for i, sums in enumerate(self.by_class):
+            if classes is None:
+                break
             numbers = np.minimum(classes[won, i], sums.shape[1] - 1)
             for row, amounts in enumerate((margins[won], bids[won], None)):
                 sums[row] += np.bincount(numbers, amounts, sums.shape[1])
