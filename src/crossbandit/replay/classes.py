@@ -98,7 +98,7 @@ class ClassTable:
         places = np.minimum(np.argsort(order), SHOWN)
         if size == SHOWN + 1 and not counts[LIMIT]:
             places = np.argsort(order)
-        return np.append(places, SHOWN)
+        return np.append(places, min(size, SHOWN))
 
     def column(self, column: int) -> ClassColumn:
         """Return what tables show of a column."""
