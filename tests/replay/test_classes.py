@@ -117,7 +117,7 @@ def test_more_levels_than_are_told_apart_are_one_class(monkeypatch: pytest.Monke
     assert table.full() == ["site"]
     assert table.column(0).levels == ("a", "b", "c", OTHERS)
     assert table.column(0).auctions.tolist() == [2, 2, 1, 2]
-    (note,) = find_dependence(None, table)
+    (note,) = find_dependence(None, table, ())
     assert "'site' has more than" in note
 
 
@@ -226,6 +226,10 @@ def test_the_diagnosis_is_said_in_words(tmp_path: Path) -> None:
     # Both are higher in the evening, so that they are not quite independent at correlation 0.
     assert "hardly matters" in said[0.0] or "Nothing shows" in said[0.0]
     assert "Prices go with values here: bidding by value earns an estimated" in said[0.7]
+    result = replay(tmp_path / "0.7.csv", strategies=["law", "best response"], seeds=1)
+    mine, other = (result.outcomes[i].mean_surplus for i in (0, 1))
+    assert mine > 1.03 * other
+    assert f"bidding by value earned {100 * (mine / other - 1):.0f} % more" in result.notes[-1]
     assert replay(tmp_path / "0.7.csv", strategies=["truthful"]).diagnosis is None
 
 
@@ -247,5 +251,5 @@ def test_the_diagnosis_is_said_in_words(tmp_path: Path) -> None:
 def test_every_finding_has_its_words(
     evidence: float, gain: float, names: tuple[str, ...], said: str
 ) -> None:
-    (note,) = find_dependence(Diagnosis(evidence, gain, 100), ClassTable(names))
+    (note,) = find_dependence(Diagnosis(evidence, gain, 100), ClassTable(names), ())
     assert note.endswith(said)

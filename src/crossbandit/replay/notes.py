@@ -9,6 +9,7 @@ import numpy as np
 
 from crossbandit.replay.classes import LIMIT
 from crossbandit.replay.faults import NO_PRICE
+from crossbandit.replay.lineup import ALL_TOLD, TOLD
 from crossbandit.replay.oracles import BestPolicy, PerfectKnowledge
 from crossbandit.replay.price_law import GUARDED, LAW
 from crossbandit.replay.strategies import OwnBids
@@ -76,29 +77,40 @@ def find_notes(
     yield from _surprise(outcomes)
 
 
-def find_dependence(diagnosis: Diagnosis | None, classes: ClassTable) -> Iterator[str]:
+def find_dependence(
+    diagnosis: Diagnosis | None, classes: ClassTable, outcomes: Sequence[StrategyResult]
+) -> Iterator[str]:
     """Yield whether prices go with values, and which class columns have too many levels."""
     for name in classes.full():
         yield (
             f"Column {name!r} has more than {LIMIT:,} levels. Those after the first {LIMIT:,} are "
             "treated as one class."
         )
-    if diagnosis is None or math.isnan(diagnosis.gain):
+    if diagnosis is None:
         return
-    share = f"{100 * diagnosis.gain:.{1 if diagnosis.gain < _MUCH else 0}f} %"
-    by = "by value and class" if classes.names else "by value"
+    gain, earned = _gain(diagnosis, outcomes)
+    matters = gain >= _WORTHWHILE
     if not diagnosis.depends:
-        more = f" Bidding by class earns an estimated {share} more."
-        yield "Nothing shows that prices go with values here." + (
-            more if classes.names and diagnosis.gain >= _WORTHWHILE else ""
-        )
-    elif diagnosis.gain < _WORTHWHILE:
-        yield (
-            f"Prices go with values here, but it hardly matters: bidding {by} earns an estimated "
-            f"{share} more."
-        )
-    else:
-        yield f"Prices go with values here: bidding {by} earns an estimated {share} more."
+        by_class = f" Bidding by class {earned}." if classes.names and matters else ""
+        yield f"Nothing shows that prices go with values here.{by_class}"
+        return
+    by = "by value and class" if classes.names else "by value"
+    but = "" if matters else ", but it hardly matters"
+    yield f"Prices go with values here{but}: bidding {by} {earned}."
+
+
+def _gain(diagnosis: Diagnosis, outcomes: Sequence[StrategyResult]) -> tuple[float, str]:
+    """Return what a law earned more than the best response, or an estimate, and it in words."""
+    surplus = {one.strategy: one.mean_surplus for one in outcomes}
+    law = surplus.get(LAW, surplus.get(GUARDED, math.nan))
+    rival = surplus.get(TOLD, surplus.get(ALL_TOLD, math.nan))
+    measured = law / rival - 1 if rival > 0 else math.nan
+    gain = diagnosis.gain if math.isnan(measured) else measured
+    share = f"{abs(100 * gain):.{1 if abs(gain) < _MUCH else 0}f} %"
+    if math.isnan(measured):
+        return gain, f"earns an estimated {share} more"
+    than = "more" if gain >= 0 else "less"
+    return gain, f"earned {share} {than} than the best response, which learns from all prices alike"
 
 
 def mostly(won: float, bids: int) -> str:

@@ -144,7 +144,7 @@ def replay(
     for doubt in doubts:
         warnings.warn(doubt, LogWarning, stacklevel=2)
     notes += find_notes(log, survey, auction_rules, hindsight, outcomes)
-    notes += find_dependence(diagnosis, classes)
+    notes += find_dependence(diagnosis, classes, outcomes)
     return Replay(
         auctions=survey.auctions,
         bad=survey.bad,
