@@ -33,12 +33,9 @@ def test_a_geometric_grid_makes_bands_where_the_values_are() -> None:
     test = IndependenceTest(law)
     bids = law.play(values, prices)
     won = law.cells(prices) <= bids
-    earned = np.where(won, values - grid[bids], 0)[20_000:].sum()
-    fractions = [
-        np.where(prices <= f * values, (1 - f) * values, 0)[20_000:].sum()
-        for f in np.arange(0.3, 1, 0.05)
-    ]
-    assert earned > 0.97 * max(fractions)
+    earned = np.where(won, 1 - grid[bids] / values, 0)[20_000:].mean()  # per unit of value
+    shares = prices[20_000:] / values[20_000:]
+    assert earned > 0.9 * max((1 - f) * (shares <= f).mean() for f in np.arange(0.3, 1, 0.05))
     cells = law.cells(prices[:2_000])
     test.learn_all(values[:2_000], np.zeros(2_000, dtype=int), cells)
     assert test.diagnosis().depends
