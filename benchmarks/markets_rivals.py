@@ -12,7 +12,7 @@ from crossbandit.environments.auctions import AuctionRules
 from crossbandit.kernels.compilation import compiled
 from crossbandit.problem import Problem
 from crossbandit.replay.log import Auctions
-from crossbandit.replay.strategies import Playing, chunk_of
+from crossbandit.replay.strategies import LearnerStrategy, Setting, make_chunk
 
 if TYPE_CHECKING:
     from crossbandit.types import Floats, Integers
@@ -38,12 +38,13 @@ def adaptive(world: World, feedback: str = "after-loss", seed: int = 0) -> float
     """Return what the adaptive cross-learner earns."""
     rules = AuctionRules(bids=BIDS, highest_value=1.0)
     problem = Problem(rules.graph(feedback), features=2)
-    strategy = Playing("adaptive", usual_algorithm(feedback), problem, rules, seed)
+    setting = Setting(rules, feedback, problem)
+    strategy = LearnerStrategy("adaptive", usual_algorithm(feedback), setting, seed)
     total = 0.0
     for start in range(0, world.values.size, _CHUNK):
         part = slice(start, start + _CHUNK)
         values, prices = world.values[part], world.prices[part]
-        bids = strategy.bids(chunk_of(Auctions(values, prices), rules, problem))
+        bids = strategy.bids(make_chunk(Auctions(values, prices), rules, problem))
         total += float(np.sum(rules.surplus(values=values, bids=bids, prices=prices)))
     return total
 

@@ -27,7 +27,8 @@ BIDS = 100
 AUCTIONS = 1_000_000
 HORIZONS = tuple(10_000 * 2**i for i in range(7))
 SEEDS = 5
-LEARNER = "cross-graph-adaptive"
+LEARNER = "law"
+LEARNERS = 3
 OTHERS = ("best responses", "fractions")
 
 
@@ -51,8 +52,8 @@ def _time(folder: Path) -> Iterator[Result]:
     name = "replay of 10^6 auctions, 100 bids, against reading them and a softmax each"
     yield Result(f"{name}: the default learner, one seed", learner / bare, 10, "times")
     yield Result(
-        "the same: two learners, five seeds, per run of a learner",
-        command / bare / (2 * SEEDS),
+        "the same: three learners, five seeds, per run of a learner",
+        command / bare / (LEARNERS * SEEDS),
         10,
         "times",
     )

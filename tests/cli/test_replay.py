@@ -36,12 +36,18 @@ def first(log: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Re
 def test_from_a_log_to_the_page(first: tuple[Path, Result]) -> None:
     folder, result = first
     assert result.exit_code == 0, result.output
-    assert {path.name for path in folder.iterdir()} == set(WRITTEN)
+    assert {path.name for path in folder.iterdir()} == set(WRITTEN) - {"classes.csv"}
     assert "(guessed by name)" in result.output.replace("\n", " ")
     assert f"Open {folder / 'index.html'}" in result.output
     table = result.output.partition("What each strategy")[2].partition("Difference to")[0]
     assert max(map(len, table.splitlines())) <= 80
-    for strategy in ("cross-graph-adaptive", "best response", "truthful", "best fixed policy"):
+    for strategy in (
+        "price law",
+        "cross-graph-adaptive",
+        "best response",
+        "truthful",
+        "best fixed policy",
+    ):
         assert re.search(rf"^ ?{strategy} .*%", table, re.MULTILINE), strategy
     assert len(re.findall(r"shading 0\.\d\d \(best\)", table)) == 1
 
@@ -222,13 +228,36 @@ def test_bids_are_numbers_lists_or_ratios() -> None:
 
 
 def test_every_pair_with_the_first_strategy_is_compared(first: tuple[Path, Result]) -> None:
-    table = first[1].output.partition("Difference to cross-graph-adaptive, in the same")[2]
+    table = first[1].output.partition("Difference to price law, in the same")[2]
     assert max(map(len, table.splitlines()[:10])) <= 80
-    for strategy in ("cross-graph", "best response", r"shading 0\.\d\d \(best\)"):
+    for strategy in (
+        "cross-graph-adaptive",
+        "cross-graph",
+        "best response",
+        r"shading 0\.\d\d \(best\)",
+    ):
         number = r"−?[\d,.]+"
         row = rf"^ ?{strategy} +{number} +{number} to {number} +[+−][\d.]+ %"
         assert re.search(row, table, re.MULTILINE), strategy
     assert "perfect knowledge" not in table
+
+
+def test_classes_are_printed_and_written(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    made = CliRunner().invoke(
+        app, ["make-log", str(path), "--auctions", "2000", "--sites", "12", "--correlation", "0.5"]
+    )
+    assert "--class-column site" in made.output
+    columns = ("--class-column", "site", "--class-column", "1")
+    result = run(path, *columns, "--seeds", 1, "--out", tmp_path / "out", "--bids", 20)
+    assert result.exit_code == 0, result.output
+    assert "Surplus by site" in result.output
+    assert "Surplus by timestamp" in result.output
+    assert "The other 2 levels are pooled." in result.output
+    written = pd.read_csv(tmp_path / "out" / "classes.csv")
+    assert set(written["column"]) == {"site", "timestamp"}
+    page = (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
+    assert "--class-column site --class-column 1" in page
 
 
 def test_a_log_without_the_auctions_won_is_warned_of(tmp_path: Path) -> None:

@@ -133,7 +133,7 @@ def test_markdown_has_a_row_per_strategy(result: Replay) -> None:
 
 def test_the_same_replay_gives_the_same_bytes(result: Replay, tmp_path: Path) -> None:
     first, again = (write(result, tmp_path / name, log="l.csv", command="c") for name in "ab")
-    assert [path.name for path in first] == list(WRITTEN)
+    assert [path.name for path in first] == [name for name in WRITTEN if name != "classes.csv"]
     assert [path.read_bytes() for path in first] == [path.read_bytes() for path in again]
     assert first[5].read_bytes().startswith(b"\x89PNG")
 

@@ -38,7 +38,8 @@ def result(log: Path) -> Replay:
 
 def test_every_strategy_is_there_once(result: Replay) -> None:
     table = result.table()
-    assert list(table["strategy"][:4]) == [
+    assert list(table["strategy"][:5]) == [
+        "price law",
         "cross-graph-adaptive",
         "cross-graph",
         "best response",
@@ -51,7 +52,7 @@ def test_every_strategy_is_there_once(result: Replay) -> None:
         "perfect knowledge",
     ]
     assert table["strategy"].is_unique
-    assert list(table["runs"]) == [2, 2] + [1] * (len(table) - 2)
+    assert list(table["runs"]) == [2, 2, 2] + [1] * (len(table) - 3)
     assert result.auctions == AUCTIONS
 
 
@@ -258,7 +259,7 @@ def test_a_data_frame_gives_the_same_as_its_file(log: Path, result: Replay) -> N
 
 
 def test_a_strategy_that_did_not_play_is_refused(result: Replay) -> None:
-    with pytest.raises(InvalidParameterError, match=r"one of 'cross-graph-adaptive', .*'cross gr"):
+    with pytest.raises(InvalidParameterError, match=r"one of 'price law', .*'cross gr"):
         result.outcome("cross graph")
 
 
@@ -273,7 +274,8 @@ def test_with_prices_always_told_there_is_one_best_response(log: Path) -> None:
 def test_an_algorithm_that_cannot_is_left_out_or_refused(log: Path) -> None:
     three = AuctionLog(log, limit=3)
     short = replay(three, seeds=1)
-    assert [o.strategy for o in short.outcomes if o.kind == "learner"] == ["cross-graph-adaptive"]
+    learners = [o.strategy for o in short.outcomes if o.kind == "learner"]
+    assert learners == ["price law", "cross-graph-adaptive"]
     assert any("cross-graph cannot play this log" in note for note in short.notes)
     with pytest.raises(InvalidInputError, match="at least"):
         replay(three, seeds=1, strategies=["cross-graph"])

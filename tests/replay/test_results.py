@@ -1,5 +1,7 @@
 """What a replay found, in its tables: numbers made by hand, several seeds."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -13,7 +15,7 @@ def outcome(
 ) -> StrategyResult:
     """Return what a strategy earned; half of it after half of the auctions."""
     total = np.array(surplus)
-    arrays = {"spend": np.zeros(total.size), "wins": np.zeros(total.size)}
+    arrays: dict[str, Any] = {"spend": np.zeros(total.size), "wins": np.zeros(total.size)}
     arrays |= {name: np.array(values) for name, values in changes.items()}
     return StrategyResult(
         strategy=strategy,

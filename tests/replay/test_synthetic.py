@@ -69,6 +69,25 @@ def test_known_laws_are_the_laws(tmp_path: Path) -> None:
     assert stats.spearmanr(values[1:], values[:-1]).pvalue > 1e-3
 
 
+def test_a_correlation_and_sites_are_as_asked_for(tmp_path: Path) -> None:
+    frames = {
+        c: pd.read_csv(make_log(tmp_path / f"{c}.csv", 20_000, correlation=c, sites=30))
+        for c in (0.0, 0.8)
+    }
+    for correlation, frame in frames.items():
+        logs = np.log(frame[["value", "highest_competing_bid"]].clip(lower=0.01))
+        means = logs.groupby(frame["site"]).transform("mean")
+        inside = (logs - means).corr().iloc[0, 1]
+        assert abs(inside - correlation) < 0.12  # also the hours, and prices that are rounded
+        assert frame["site"].nunique() == 30
+        assert frame["site"].value_counts().index[0] == "site-01"
+        assert means["highest_competing_bid"].std() > 0.2
+    with pytest.raises(InvalidParameterError, match="'laws' parameter"):
+        make_log(tmp_path / "x.csv", 5, laws="known", sites=2)
+    with pytest.raises(InvalidParameterError, match="'correlation' parameter"):
+        make_log(tmp_path / "x.csv", 5, correlation=1.5)
+
+
 def test_a_log_is_not_overwritten_by_accident(tmp_path: Path) -> None:
     path = make_log(tmp_path / "log.csv", 10)
     before = path.read_bytes()

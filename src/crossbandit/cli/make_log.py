@@ -30,6 +30,15 @@ def make_log(
             help="'realistic': like an ad exchange, with drift; 'known': independent draws."
         ),
     ] = Laws.realistic,
+    correlation: Annotated[
+        float | None,
+        typer.Option(
+            min=0, max=1, help="How much competing bids go with values. \\[default: 0.26]"
+        ),
+    ] = None,
+    sites: Annotated[
+        int, typer.Option(min=0, help="Number of sites, each with its own competition.")
+    ] = 0,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")] = False,
 ) -> None:
@@ -37,6 +46,15 @@ def make_log(
     with stopping("Stopped. Nothing was written."):
         from crossbandit import replay
 
-        replay.make_log(path, auctions, seed=seed, laws=laws.value, overwrite=force)
+        replay.make_log(
+            path,
+            auctions,
+            seed=seed,
+            laws=laws.value,
+            correlation=correlation,
+            sites=sites,
+            overwrite=force,
+        )
         if not quiet:
-            typer.echo(f"Wrote {auctions:,} auctions to {path}. Next: crossbandit replay {path}")
+            following = f"crossbandit replay {path}" + (" --class-column site" if sites else "")
+            typer.echo(f"Wrote {auctions:,} auctions to {path}. Next: {following}")

@@ -48,7 +48,8 @@ def replay(
         list[str] | None,
         typer.Option(
             metavar="ID",
-            help="A learner; may be repeated. \\[default: cross-graph-adaptive, cross-graph]",
+            help="A learner: law, guarded law or an algorithm; may be repeated. "
+            "\\[default: law, cross-graph-adaptive, cross-graph]",
         ),
     ] = None,
     module: Modules = None,
@@ -89,6 +90,13 @@ def replay(
     reserve_column: Annotated[
         str | None,
         typer.Option(metavar="COLUMN", help=f"Column with a reserve per auction: {_COLUMN}"),
+    ] = None,
+    class_column: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN",
+            help=f"Column with a class, such as a site, that laws use; may be repeated: {_COLUMN}",
+        ),
     ] = None,
     fractions: Annotated[
         str | None,
@@ -139,6 +147,7 @@ def replay(
                 AuctionLog(
                     log,
                     columns={role: column for role, column in columns.items() if column},
+                    classes=class_column or [],
                     highest_value=highest_value,
                     limit=limit,
                     max_bad=max_bad,

@@ -9,12 +9,14 @@ from rich.console import Console
 from rich.table import Table
 
 from crossbandit.cli.terminal import notify, say, say_paths
-from crossbandit.replay.page import differences, left_out, rows, summary
+from crossbandit.replay.page import differences, left_out, money_digits, rows, summary
+from crossbandit.replay.page_classes import class_tables
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from crossbandit.replay import Replay
+    from crossbandit.replay.page_classes import ClassRows
 
 
 def print_replay(result: Replay, paths: list[Path]) -> None:
@@ -30,6 +32,8 @@ def print_replay(result: Replay, paths: list[Path]) -> None:
         say(f"  line {fault.line}: {fault.reason}")
     Console().print(_table(result))
     Console().print(_comparison(result))
+    for rows_by_class in class_tables(result, money_digits(result)):
+        Console().print(_by_class(rows_by_class))
     say_paths(paths)
 
 
@@ -70,6 +74,17 @@ def _comparison(result: Replay) -> Table:
     for line in differences(result):
         mark = " (best)" if line.is_best else ""
         table.add_row(line.strategy + mark, line.difference, line.interval, line.percent)
+    return table
+
+
+def _by_class(by_class: ClassRows) -> Table:
+    """Return the surplus by the levels of a class column."""
+    table = _new_table(f"Surplus by {by_class.column}", by_class.note)
+    table.add_column(by_class.column)
+    for heading in ("auctions", *by_class.head):
+        table.add_column(heading, justify="right")
+    for row in by_class.rows:
+        table.add_row(*row)
     return table
 
 

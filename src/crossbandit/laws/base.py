@@ -65,7 +65,7 @@ class LawBase:
         self.class_limit = integer(owner, "class_limit", class_limit, at_least=1)
         self.probing = number(owner, "probing", probing, at_least=0, at_most=10)
         self._levels = Levels(owner, classes, self.class_limit)
-        cuts = np.linspace(low, high, (1 << DEPTH) + 1)[1:-1]
+        cuts = _cuts(grid if payoff == "first-price" else np.zeros(0), low, high)
         self._rules = law_rules(
             grid,
             cuts,
@@ -103,6 +103,17 @@ class LawBase:
         """
         side: Any = "left" if self.ties == "win" else "right"
         found: Integers = np.searchsorted(self.amounts, np.asarray(numbers, dtype=float), side)
+        return found
+
+    def bands(self, contexts: npt.ArrayLike) -> Integers:
+        """Return the number of the finest band that each context lies in, from 0 to 255.
+
+        Args:
+            contexts: Contexts; those outside the range count as its ends.
+        """
+        found: Integers = np.searchsorted(
+            self._rules.cuts, np.asarray(contexts, dtype=float), "right"
+        )
         return found
 
     def slot_table(self, columns: Mapping[str, npt.ArrayLike], count: int) -> Integers:
@@ -256,3 +267,23 @@ class LawBase:
             self.ties,
             self.class_limit,
         )
+
+
+def _cuts(amounts: Floats, low: float, high: float) -> Floats:
+    """Return where the finest bands of contexts end.
+
+    Bands are equally wide, or follow the amounts, if there are any: a grid that is finer where most
+    values are makes bands that are finer there, too. Above the highest amount, the grid is
+    continued with its last step.
+    """
+    equal = np.linspace(low, high, (1 << DEPTH) + 1)
+    inside = amounts[(amounts > low) & (amounts < high)]
+    if inside.size < 2:
+        return equal[1:-1]
+    step = max(inside[-1] - inside[-2], (high - inside[-1]) / equal.size)
+    more = np.arange(inside[-1] + step, high - 1e-6 * step, step)
+    edges = np.concatenate([[low], inside, more, [high]])
+    shares = np.linspace(0, 1, edges.size)
+    cuts: Floats = np.interp(np.linspace(0, 1, equal.size), shares, edges)
+    # Rounding must not move the cuts of evenly spaced amounts.
+    return np.where(np.isclose(cuts, equal, rtol=0, atol=1e-9 * (high - low)), equal, cuts)[1:-1]

@@ -146,8 +146,7 @@ class IndependenceTest:
                 with classes say nothing about the gain.
         """
         values = np.asarray(contexts, dtype=float)
-        low, high = self._law.context_range
-        bins = np.clip((values - low) / (high - low) * RANKS, 0, RANKS - 1).astype(np.int64)
+        bins = self._law.bands(values)
         mirrored = self._law.feedback == "after-win"
         test_all(self._code, mirrored, self._state, bins, np.asarray(kinds), np.asarray(indices))
         self._rounds += values.size

@@ -195,7 +195,9 @@ class GuardedLaw:
         numbers: npt.ArrayLike,
         *,
         worths: npt.ArrayLike | None = None,
+        firsts: npt.ArrayLike | None = None,
         classes: Mapping[str, npt.ArrayLike] | None = None,
+        cells: npt.ArrayLike | None = None,
     ) -> Integers:
         """Decide and learn in all rounds of a log; see `OutcomeLaw.play`.
 
@@ -203,9 +205,11 @@ class GuardedLaw:
             contexts: As in `OutcomeLaw.play`.
             numbers: As in `OutcomeLaw.play`.
             worths: As in `OutcomeLaw.play`.
+            firsts: As in `OutcomeLaw.play`.
             classes: As in `OutcomeLaw.play`.
+            cells: As in `OutcomeLaw.play`.
 
         Returns:
             What was played, by number; -1 for nothing.
         """
-        return self.law.guarded(self._guard, contexts, numbers, worths, classes)
+        return self.law.guarded(self._guard, contexts, numbers, worths, firsts, classes, cells)

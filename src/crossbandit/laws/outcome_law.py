@@ -436,7 +436,9 @@ class OutcomeLaw(LawBase):
         contexts: npt.ArrayLike,
         numbers: npt.ArrayLike,
         worths: npt.ArrayLike | None,
+        firsts: npt.ArrayLike | None,
         classes: Mapping[str, npt.ArrayLike] | None,
+        cells: npt.ArrayLike | None,
     ) -> Integers:
         """Play a log under a guard; see `GuardedLaw`.
 
@@ -445,9 +447,11 @@ class OutcomeLaw(LawBase):
             contexts: As in `play`.
             numbers: As in `play`.
             worths: As in `play`.
+            firsts: As in `play`.
             classes: As in `play`.
+            cells: As in `play`.
         """
-        log = prepared(self, contexts, numbers, worths, classes=classes)
+        log = prepared(self, contexts, numbers, worths, firsts=firsts, classes=classes, cells=cells)
         out = np.empty(log.contexts.size, dtype=np.int64)
         guarded_play(
             self._rules,

@@ -9,6 +9,7 @@ from crossbandit.algorithms import Algorithm, CrossGraph, from_json, registered
 from crossbandit.applications.application import anchored_as
 from crossbandit.applications.first_price import usual_algorithm
 from crossbandit.errors import InvalidInputError, InvalidParameterError
+from crossbandit.replay.price_law import GUARDED, LAW, LawStrategy
 from crossbandit.replay.strategies import KINDS, BestResponse, LearnerStrategy, Shading, Strategy
 from crossbandit.validation import choice, reject
 
@@ -22,6 +23,7 @@ USUAL = (LEARNERS, BEST_RESPONSES, FRACTIONS)
 TOLD, ALL_TOLD, TRUTHFUL = "best response", "best response, all told", "truthful"
 USUAL_FRACTIONS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 _SHADING = "shading "
+_LAWS = {"law": LAW, LAW: LAW, "guarded law": GUARDED, GUARDED: GUARDED}
 _GROUPS = {
     BEST_RESPONSES: (TOLD, ALL_TOLD),
     FRACTIONS: (*(f"{_SHADING}{fraction}" for fraction in USUAL_FRACTIONS), TRUTHFUL),
@@ -41,6 +43,7 @@ def build_strategies(
     usual = usual_algorithm(setting.feedback)
     for one in _expand(wanted):
         if one == LEARNERS:
+            found.setdefault(LAW, _laws(LAW, setting, seeds))
             for algorithm in (usual, CrossGraph()):
                 name = name_of(algorithm, usual)
                 try:
@@ -75,10 +78,10 @@ def _build(one: object, usual: Algorithm, setting: Setting, seeds: Sequence[int]
         return [BestResponse(setting.rules, setting.feedback, TOLD, note)]
     if one in {TOLD, ALL_TOLD}:
         return [BestResponse(setting.rules, "always", ALL_TOLD, "to all past prices")]
-    if one == TRUTHFUL:
-        return [Shading(1.0)]
-    if isinstance(one, str) and one.startswith(_SHADING):
-        return [Shading(_fraction(one))]
+    if isinstance(one, str) and one in _LAWS:
+        return _laws(_LAWS[one], setting, seeds)
+    if isinstance(one, str) and (one == TRUTHFUL or one.startswith(_SHADING)):
+        return [Shading(1.0 if one == TRUTHFUL else _fraction(one))]
     algorithm = one if isinstance(one, Algorithm) else _named(one)
     algorithm = anchored_as(usual, algorithm)
     name = name_of(algorithm, usual)
@@ -97,6 +100,14 @@ def _learners(
     return [LearnerStrategy(name, algorithm, setting, seed) for seed in seeds]
 
 
+def _laws(name: str, setting: Setting, seeds: Sequence[int]) -> list[Strategy]:
+    """Return a law per seed; the first one tests whether prices go with values."""
+    return [
+        LawStrategy(setting, seed, guarded=name == GUARDED, tested=seed == seeds[0])
+        for seed in seeds
+    ]
+
+
 def _fraction(name: str) -> float:
     try:
         return float(name.removeprefix(_SHADING))
@@ -110,7 +121,7 @@ def _named(name: object) -> Algorithm:
     ids = list(registered())
     if isinstance(name, str) and name in ids:
         return from_json({"id": name})
-    names = [*ids, *USUAL, TOLD, ALL_TOLD, TRUTHFUL]
+    names = ["law", "guarded law", *ids, *USUAL, TOLD, ALL_TOLD, TRUTHFUL]
     near = get_close_matches(str(name), names, n=2)
     hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
     raise InvalidParameterError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from crossbandit.errors import LogError
+from crossbandit.replay.classes import ClassTable
 from crossbandit.replay.columns import ROLES
 from crossbandit.replay.faults import LEAST, MOST, fault_sql
 from crossbandit.replay.source import Source, recognize
@@ -17,11 +18,11 @@ from crossbandit.validation import integer, number, reject
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     import pandas as pd
 
-    from crossbandit.types import Floats
+    from crossbandit.types import Floats, Integers
 
 _VECTORS = 8  # of 2,048 rows: what DuckDB returns at once
 
@@ -29,13 +30,15 @@ _VECTORS = 8  # of 2,048 rows: what DuckDB returns at once
 class Auctions(NamedTuple):
     """Consecutive auctions: what each was worth, and the highest competing bid.
 
-    Where the log has them, also what was bid, and the reserve of each auction.
+    Where the log has them, also what was bid, the reserve of each auction, and the numbers of its
+    classes: one per class column, and one for their combination.
     """
 
     values: Floats
     prices: Floats
     bids: Floats | None = None
     reserves: Floats | None = None
+    classes: Integers | None = None
 
     def part(self, start: int, stop: int | None = None) -> Auctions:
         """Return the auctions start, ..., stop - 1."""
@@ -71,6 +74,8 @@ class AuctionLog:
             each auction: names, in which case does not matter, or numbers from 1. The value and the
             price are found by their usual names if they are not given. Own bids and reserves are
             read only if they are given.
+        classes: Categorical columns, such as the site or the campaign: names or numbers. Learners
+            that use classes are told them before they bid. An empty entry is a class of its own.
         highest_value: A bound of the values. Lines with a higher value are bad. None takes the
             highest value of the log.
         limit: How many lines are read; None for all.
@@ -88,11 +93,13 @@ class AuctionLog:
 
     data: str | os.PathLike[str] | pd.DataFrame = field(repr=False)
     columns: Mapping[str, str | int] = field(default_factory=dict, kw_only=True)
+    classes: Sequence[str | int] = field(default=(), kw_only=True)
     highest_value: float | None = field(default=None, kw_only=True)
     limit: int | None = field(default=None, kw_only=True)
     max_bad: int = field(default=100, kw_only=True)
     source: Source = field(init=False)
     places: dict[str, int] = field(init=False, repr=False)  # indices of columns by their roles
+    class_places: dict[str, int] = field(init=False, repr=False)  # likewise, by names of columns
 
     def __post_init__(self) -> None:
         owner = type(self).__name__
@@ -107,6 +114,7 @@ class AuctionLog:
             reject(owner, "columns", expected, columns)
         object.__setattr__(self, "source", recognize(self.data))
         object.__setattr__(self, "places", self._find_columns())
+        object.__setattr__(self, "class_places", self._find_classes())
 
     def _find_columns(self) -> dict[str, int]:
         columns = self.source.columns
@@ -123,6 +131,17 @@ class AuctionLog:
                 )
         return places
 
+    def _find_classes(self) -> dict[str, int]:
+        classes: object = self.classes
+        if isinstance(classes, str) or not isinstance(classes, Sequence):
+            reject(type(self).__name__, "classes", "a list of columns", classes)
+        columns = self.source.columns
+        found = [columns.find(one, "class") for one in classes]
+        if len(set(found)) < len(found):
+            reject(type(self).__name__, "classes", "different columns", classes)
+        names = columns.names or [f"column {i + 1}" for i in range(columns.width)]
+        return {names[place]: place for place in found}
+
     @property
     def description(self) -> str:
         """A sentence that says which columns are read."""
@@ -136,6 +155,7 @@ class AuctionLog:
             f"{self.label('price')}{second}."
             + (f" Your own bid is column {bid}." if bid else "")
             + (f" The reserve is column {reserve}." if reserve else "")
+            + (f" Classes: {', '.join(self.class_places)}." if self.class_places else "")
         )
 
     def label(self, role: str) -> str | None:
@@ -149,11 +169,12 @@ class AuctionLog:
         """
         return self.source.columns.label(self.places[role]) if role in self.places else None
 
-    def chunks(self, size: int) -> Iterator[Auctions]:
+    def chunks(self, size: int, classes: ClassTable | None = None) -> Iterator[Auctions]:
         """Read the good lines in order.
 
         Args:
             size: The number of auctions per chunk. The last chunk may be shorter.
+            classes: The numbers of the classes, to which new ones are added; None for a new table.
 
         Yields:
             The auctions of one chunk.
@@ -163,7 +184,7 @@ class AuctionLog:
         """
         kept: list[Auctions] = []
         count = 0
-        for piece in self._pieces():
+        for piece in self._pieces(classes or ClassTable([*self.class_places])):
             kept.append(piece)
             count += len(piece.values)
             if count >= size:
@@ -176,8 +197,9 @@ class AuctionLog:
         if count:
             yield _concatenate(kept)
 
-    def _pieces(self) -> Iterator[Auctions]:
-        numbers = ", ".join(f"{role}_" for role in self.places)
+    def _pieces(self, classes: ClassTable) -> Iterator[Auctions]:
+        labels = self._class_names()
+        numbers = ", ".join([*(f"{role}_" for role in self.places), *labels])
         with self.source.connect() as connection:
             # With WHERE, DuckDB would convert each number from its text once for every check.
             query = f"SELECT {numbers}, fault IS NULL AS good FROM ({self.checked_sql()})"
@@ -185,7 +207,16 @@ class AuctionLog:
             while len(frame := connection.fetch_df_chunk(_VECTORS)):
                 good = frame["good"].to_numpy()
                 rows = frame if good.all() else frame[good]
-                yield Auctions(**{f"{role}s": rows[f"{role}_"].to_numpy() for role in self.places})
+                auctions = Auctions(
+                    **{f"{role}s": rows[f"{role}_"].to_numpy() for role in self.places}
+                )
+                if labels and len(rows):
+                    numbered = classes.numbers([rows[label] for label in labels])
+                    auctions = auctions._replace(classes=numbered)
+                yield auctions
+
+    def _class_names(self) -> list[str]:
+        return [f"class_{i}" for i in range(len(self.class_places))]
 
     def checked_sql(self) -> str:
         """Return SQL for each column as text and as a number, and for what is wrong with a line.
@@ -194,9 +225,12 @@ class AuctionLog:
             A query. A number has the name of its role with an underscore after it; `fault` is NULL
             for a good line.
         """
-        rows = self.source.select(self.places)
+        labels = self._class_names()
+        places = {**self.places, **dict(zip(labels, self.class_places.values(), strict=True))}
+        rows = self.source.select(places)
         if self.limit is not None:
             rows += f" LIMIT {self.limit}"
         numbers = ", ".join(f"TRY_CAST({role} AS DOUBLE) AS {role}_" for role in self.places)
         fault = fault_sql(self.places, self.highest_value)
-        return f"SELECT {numbers}, {fault} AS fault, {', '.join(self.places)} FROM ({rows})"
+        texts = [*self.places, *(f"coalesce({one}::VARCHAR, '') AS {one}" for one in labels)]
+        return f"SELECT {numbers}, {fault} AS fault, {', '.join(texts)} FROM ({rows})"

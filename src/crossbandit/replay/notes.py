@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from crossbandit.replay.classes import LIMIT
 from crossbandit.replay.faults import NO_PRICE
+from crossbandit.replay.lineup import ALL_TOLD, TOLD
 from crossbandit.replay.oracles import BestPolicy, PerfectKnowledge
+from crossbandit.replay.price_law import GUARDED, LAW
 from crossbandit.replay.strategies import OwnBids
 from crossbandit.replay.survey import TIMED_LINES, steps_back_in_time
 
@@ -16,6 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from crossbandit.environments.auctions import AuctionRules
+    from crossbandit.laws import Diagnosis
+    from crossbandit.replay.classes import ClassTable
     from crossbandit.replay.log import AuctionLog
     from crossbandit.replay.oracles import Hindsight
     from crossbandit.replay.results import StrategyResult
@@ -26,6 +31,8 @@ _MANY_LEFT_OUT = 0.01  # of all lines
 _MANY_ALIKE = 0.05  # of the auctions
 _ENOUGH = 20  # auctions, before anything is concluded from them
 _NEARLY_NONE = 0.001  # of the own bids
+_WORTHWHILE = 0.01  # of the surplus
+_MUCH = 0.03  # more than this is shown in whole percent
 _OTHER_UNIT = 30.0  # ratio of the medians of values and prices
 _UNITS = {
     100.0: "cents and whole units",
@@ -68,6 +75,42 @@ def find_notes(
     yield from _coarse_grid(survey, rules)
     yield from _low_grid(rules, hindsight, outcomes)
     yield from _surprise(outcomes)
+
+
+def find_dependence(
+    diagnosis: Diagnosis | None, classes: ClassTable, outcomes: Sequence[StrategyResult]
+) -> Iterator[str]:
+    """Yield whether prices go with values, and which class columns have too many levels."""
+    for name in classes.full():
+        yield (
+            f"Column {name!r} has more than {LIMIT:,} levels. Those after the first {LIMIT:,} are "
+            "treated as one class."
+        )
+    if diagnosis is None:
+        return
+    gain, earned = _gain(diagnosis, outcomes)
+    matters = gain >= _WORTHWHILE
+    if not diagnosis.depends:
+        by_class = f" Bidding by class {earned}." if classes.names and matters else ""
+        yield f"Nothing shows that prices go with values here.{by_class}"
+        return
+    by = "by value and class" if classes.names else "by value"
+    but = "" if matters else ", but it hardly matters"
+    yield f"Prices go with values here{but}: bidding {by} {earned}."
+
+
+def _gain(diagnosis: Diagnosis, outcomes: Sequence[StrategyResult]) -> tuple[float, str]:
+    """Return what a law earned more than the best response, or an estimate, and it in words."""
+    surplus = {one.strategy: one.mean_surplus for one in outcomes}
+    law = surplus.get(LAW, surplus.get(GUARDED, math.nan))
+    rival = surplus.get(TOLD, surplus.get(ALL_TOLD, math.nan))
+    measured = law / rival - 1 if rival > 0 else math.nan
+    gain = diagnosis.gain if math.isnan(measured) else measured
+    share = f"{abs(100 * gain):.{1 if abs(gain) < _MUCH else 0}f} %"
+    if math.isnan(measured):
+        return gain, f"earns an estimated {share} more"
+    than = "more" if gain >= 0 else "less"
+    return gain, f"earned {share} {than} than the best response, which learns from all prices alike"
 
 
 def mostly(won: float, bids: int) -> str:
@@ -231,7 +274,8 @@ def _surprise(outcomes: Sequence[StrategyResult]) -> Iterator[str]:
     others = [one for one in outcomes if one.kind != "oracle"]
     first = max(others, key=lambda one: one.mean_surplus)
     if first.mean_surplus - np.nan_to_num(first.half_width) > best:
-        yield f"{first.strategy} earned more than the {BestPolicy.name}. {_WHY_MORE}"
+        name = first.strategy if first.strategy not in {LAW, GUARDED} else f"The {first.strategy}"
+        yield f"{name} earned more than the {BestPolicy.name}. {_WHY_MORE}"
 
 
 def _named(outcomes: Sequence[StrategyResult], strategy: str) -> StrategyResult:

@@ -26,11 +26,13 @@ class Hindsight(NamedTuple):
         auctions: (BANDS,). The number of auctions in each band of values.
         earned: (BANDS, K). The surplus of each bid in the auctions of a band whose value is at
             least the bid. Where the value is lower, the band policy bids the value and earns 0.
+        class_wins: (classes, K). Like `wins`, for each combination of classes; None without.
     """
 
     wins: Floats
     auctions: Floats
     earned: Floats
+    class_wins: Floats | None = None
 
 
 def collect_hindsight(chunks: Iterable[Auctions], rules: AuctionRules) -> Hindsight:
@@ -45,19 +47,40 @@ def collect_hindsight(chunks: Iterable[Auctions], rules: AuctionRules) -> Hindsi
     cells = np.zeros(rules.arms + 1)
     auctions = np.zeros(BANDS)
     counts, sums = np.zeros(size), np.zeros(size)
+    by_class: Floats | None = None
     for chunk in chunks:
         values, first = chunk.values, cells_of(prices_to_beat(chunk, rules), rules)
         after = np.maximum(np.searchsorted(rules.amounts, values, "right"), first)
         bands = _bands(values, rules)
         cells += np.bincount(first, minlength=cells.size)
         auctions += np.bincount(bands, minlength=BANDS)
+        by_class = _add_classes(by_class, chunk.classes, first, shape[1])
         for bids, sign in ((first, 1.0), (after, -1.0)):
             places = shape[1] * bands + bids
             counts += sign * np.bincount(places, minlength=size)
             sums += np.bincount(places, sign * values, minlength=size)
     won, worth = (table.reshape(shape).cumsum(axis=1)[:, :-1] for table in (counts, sums))
     earned = np.where(won > 0, worth - rules.amounts * won, 0.0)  # no rounding errors of 0
-    return Hindsight(cells.cumsum()[:-1], auctions, earned)
+    class_wins = None if by_class is None else by_class.cumsum(axis=1)[:, :-1]
+    return Hindsight(cells.cumsum()[:-1], auctions, earned, class_wins)
+
+
+def _add_classes(
+    counts: Floats | None, classes: Integers | None, cells: Integers, width: int
+) -> Floats | None:
+    """Count the cells of each combination of classes; new ones get rows."""
+    if classes is None:
+        return counts
+    rows = int(classes[:, -1].max()) + 1
+    added = np.bincount(classes[:, -1] * width + cells, minlength=rows * width)
+    total = added.reshape(rows, width).astype(float)
+    if counts is None:
+        return total
+    if len(counts) > rows:
+        counts[:rows] += total
+        return counts
+    total[: len(counts)] += counts
+    return total
 
 
 def _bands(values: Floats, rules: AuctionRules) -> Integers:
@@ -113,6 +136,33 @@ class BandPolicy(Strategy):
         empty = self._empty[bands]
         bids[empty] = self._elsewhere.curve(values[empty])
         return bids
+
+
+class ClassPolicy(Strategy):
+    """At each value, the bid that would have earned most there in all auctions of its class.
+
+    With more than one class column, a class is a combination of levels.
+    """
+
+    kind = "oracle"
+    name = "best policy per class"
+    note = "each value by the prices of its class, in hindsight"
+
+    def __init__(self, rules: AuctionRules, class_wins: Floats) -> None:
+        self._rules = rules
+        self._wins = class_wins
+
+    def bids(self, chunk: Chunk) -> Floats:
+        if chunk.classes is None:
+            raise ValueError("A log without class columns has no policy per class.")
+        numbers, bids = chunk.classes[:, -1], np.empty(chunk.values.size)
+        for number in np.unique(numbers):
+            inside = numbers == number
+            bids[inside] = best_on_grid(chunk.values[inside], self._rules, self._wins[number])
+        return bids
+
+    def curve(self, values: Floats) -> Floats:
+        return np.full(values.size, np.nan)  # it bids by class, too
 
 
 class PerfectKnowledge(Strategy):

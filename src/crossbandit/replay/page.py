@@ -10,6 +10,7 @@ import crossbandit
 from crossbandit.environments.auctions import FEEDBACK
 from crossbandit.replay.oracles import BestPolicy
 from crossbandit.replay.page_charts import bids_chart, charted, regret_chart, surplus_chart
+from crossbandit.replay.page_classes import class_charts, class_tables
 from crossbandit.report import (
     Table,
     check_folder,
@@ -37,7 +38,8 @@ KINDS = {
     "oracle": "Oracles: what could have been earned",
 }
 _FIGURES = tuple(f"replay.{kind}" for kind in ("png", "pdf", "svg"))
-WRITTEN = ("index.html", "table.md", "table.csv", "curves.csv", "bids.csv", *_FIGURES)
+_CLASSES = "classes.csv"
+WRITTEN = ("index.html", "table.md", "table.csv", "curves.csv", "bids.csv", _CLASSES, *_FIGURES)
 
 
 @dataclass(frozen=True)
@@ -105,7 +107,7 @@ def write(result: Replay, folder: Path, *, log: str, command: str) -> list[Path]
         command: The command that makes this replay.
 
     Returns:
-        The paths, in the order of `WRITTEN`.
+        The paths, in the order of `WRITTEN`. "classes.csv" is written if there are class columns.
 
     Raises:
         ResultsError: If the folder holds other files, or cannot be written.
@@ -120,6 +122,8 @@ def write(result: Replay, folder: Path, *, log: str, command: str) -> list[Path]
     )
     drawn = draw_figure(charts, columns=3, shared_legend=True)
     tables = dict(zip(WRITTEN, texts, strict=False))
+    if result.classes:
+        tables[_CLASSES] = frame_csv(result.by_class())
     return write_files(folder, {**tables, **figure_files(drawn, "replay")})
 
 
@@ -145,7 +149,10 @@ def page(result: Replay, *, log: str, command: str) -> str:
         charts={
             "over-time": [regret_chart(result, digits), surplus_chart(result, digits)],
             "bids": [bids_chart(result)],
+            **class_charts(result),
         },
+        by_class=class_tables(result, digits),
+        classes_csv=frame_csv(result.by_class()),
         result=result,
         summary=summary(result),
         groups=[
@@ -246,7 +253,16 @@ def table_text(result: Replay, *, log: str) -> str:
         ),
     )
     notes = "".join(f"- {note}\n" for note in result.notes)
-    return f"{markdown(table)}\n{notes}"
+    by_class = [
+        Table(
+            title=f"By {one.column}",
+            caption=one.note,
+            head=(one.column, "auctions", *one.head),
+            rows=one.rows,
+        )
+        for one in class_tables(result, money_digits(result))
+    ]
+    return "\n".join([markdown(table), notes, *map(markdown, by_class)])
 
 
 def left_out(result: Replay) -> str:

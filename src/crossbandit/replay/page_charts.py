@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from crossbandit.algorithms import CrossGraph
 from crossbandit.replay.lineup import ALL_TOLD
 from crossbandit.replay.oracles import BestPolicy, PerfectKnowledge
 from crossbandit.report import Chart, Series
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from crossbandit.types import Floats
 
 _MOST_LINES = 7  # there are as many colours
+_LEFT_OUT = (ALL_TOLD, CrossGraph.id, BestPolicy.name)  # if there are more lines, in this order
 
 
 def charted(result: Replay) -> tuple[StrategyResult, ...]:
@@ -25,7 +27,7 @@ def charted(result: Replay) -> tuple[StrategyResult, ...]:
 
     Of the fixed fractions this is only the one that earned most. Perfect knowledge earns so much
     more than all others that it would flatten their lines. Where there are more lines than colours,
-    the best response that is told everything is left out.
+    some are left out: first the best response that is told everything.
     """
     fixed = [one for one in result.outcomes if one.kind == "fixed"]
     best = max(fixed, key=lambda one: one.mean_surplus, default=None)
@@ -34,8 +36,9 @@ def charted(result: Replay) -> tuple[StrategyResult, ...]:
         for one in result.outcomes
         if one is best or (one.kind != "fixed" and one.strategy != PerfectKnowledge.name)
     ]
-    if len(shown) > _MOST_LINES:
-        shown = [one for one in shown if one.strategy != ALL_TOLD]
+    for name in _LEFT_OUT:
+        if len(shown) > _MOST_LINES:
+            shown = [one for one in shown if one.strategy != name]
     return tuple(shown)
 
 

@@ -14,11 +14,25 @@ import numpy as np
 
 from crossbandit.errors import LogError
 from crossbandit.problem import Problem
+from crossbandit.replay.classes import ClassTable
 from crossbandit.replay.faults import check_survey
 from crossbandit.replay.lineup import USUAL, build_strategies
 from crossbandit.replay.log import AuctionLog
-from crossbandit.replay.notes import LogWarning, find_notes, find_warnings, mostly
-from crossbandit.replay.oracles import BandPolicy, BestPolicy, PerfectKnowledge, collect_hindsight
+from crossbandit.replay.notes import (
+    LogWarning,
+    find_dependence,
+    find_notes,
+    find_warnings,
+    mostly,
+)
+from crossbandit.replay.oracles import (
+    BandPolicy,
+    BestPolicy,
+    ClassPolicy,
+    PerfectKnowledge,
+    collect_hindsight,
+)
+from crossbandit.replay.price_law import LawStrategy
 from crossbandit.replay.results import Ledger, Replay, StrategyResult
 from crossbandit.replay.rules import ReplayRules
 from crossbandit.replay.strategies import KINDS, OwnBids, Setting, Shading, make_chunk
@@ -27,11 +41,13 @@ from crossbandit.simulation.progress import progress
 from crossbandit.validation import integer, reject
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     import pandas as pd
 
     from crossbandit.algorithms import Algorithm
+    from crossbandit.laws import Diagnosis
+    from crossbandit.replay.log import Auctions
     from crossbandit.replay.oracles import Hindsight
     from crossbandit.replay.strategies import Chunk, Strategy
     from crossbandit.types import Floats, Integers
@@ -66,7 +82,9 @@ def replay(
         log: The log. A path or a DataFrame stands for `AuctionLog(log)`.
         rules: The feedback, the grid of bids and who wins; None for `ReplayRules()`.
         strategies: Who takes part: ids of algorithms, algorithms, strategies such as
-            `Shading(0.5)`, or names. "learners" are the usual learners that can play this log.
+            `Shading(0.5)`, or names. "law" is the price law, which uses class columns, and
+            "guarded law" its guarded form. "learners" are the price law and the usual algorithms
+            that can play this log.
             "best responses" are "best response" and "best response, all told". "fractions" are
             "shading 0.1" to "shading 0.95" and "truthful". The oracles always take part, and so
             do the log's own bids if it has them.
@@ -104,26 +122,29 @@ def replay(
     auction_rules = rules.auction_rules(top)
     graph = auction_rules.graph(rules.feedback)
     problem = Problem(graph, features=2, horizon=survey.auctions)
-    setting = Setting(auction_rules, rules.feedback, problem)
+    classes = ClassTable([*log.class_places])
+    setting = Setting(auction_rules, rules.feedback, problem, len(classes.names))
     players, notes = build_strategies(strategies, setting, numbers)
     size = max(64, _ENTRIES // auction_rules.arms // 2 * 2)  # even: some learners pair rounds
-    hindsight = collect_hindsight(log.chunks(size), auction_rules)
+    hindsight = collect_hindsight(_counted(log.chunks(size, classes), classes), auction_rules)
     players += _always_present(log, setting, hindsight)
     points = _points(survey.auctions)
     runs = [
-        StrategyRun(player, Ledger(points))
+        StrategyRun(player, Ledger(points, classes.sizes))
         for player in sorted(players, key=lambda player: KINDS.index(player.kind))
     ]
     with progress("auctions", survey.auctions, show=show_progress) as tell:
-        _play(runs, log, setting, size, jobs, tell)
+        _play(runs, log.chunks(size, classes), setting, jobs, tell)
     if runs[0].ledger.auctions != survey.auctions:
         raise LogError(f"{log.source.path} has changed while it was read. Try again.")
     values = np.linspace(0.0, top, _VALUES)
-    outcomes = _outcomes(runs, values, survey.own_bids)
+    outcomes = _outcomes(runs, values, survey.own_bids, classes)
+    diagnosis = _diagnosis(runs)
     doubts = tuple(find_warnings(log, survey, auction_rules, outcomes))
     for doubt in doubts:
         warnings.warn(doubt, LogWarning, stacklevel=2)
     notes += find_notes(log, survey, auction_rules, hindsight, outcomes)
+    notes += find_dependence(diagnosis, classes, outcomes)
     return Replay(
         auctions=survey.auctions,
         bad=survey.bad,
@@ -137,7 +158,23 @@ def replay(
         outcomes=outcomes,
         reserve_column=log.label("reserve"),
         warnings=doubts,
+        classes=tuple(classes.column(i) for i in range(len(classes.names))),
+        diagnosis=diagnosis,
     )
+
+
+def _counted(chunks: Iterable[Auctions], classes: ClassTable) -> Iterator[Auctions]:
+    """Yield chunks, and count the auctions of each class."""
+    for chunk in chunks:
+        if chunk.classes is not None:
+            classes.count(chunk.classes)
+        yield chunk
+
+
+def _diagnosis(runs: Sequence[StrategyRun]) -> Diagnosis | None:
+    """Return what the first law has found out about prices and values."""
+    laws = [run.strategy for run in runs if isinstance(run.strategy, LawStrategy)]
+    return laws[0].diagnosis() if laws else None
 
 
 def _seeds(seeds: int | Sequence[int]) -> tuple[int, ...]:
@@ -154,8 +191,10 @@ def _always_present(log: AuctionLog, setting: Setting, hindsight: Hindsight) -> 
     """Return the strategies that always take part: the log's own bids and the oracles."""
     rules = setting.rules
     own: list[Strategy] = [OwnBids()] if "bid" in log.places else []
-    oracles = [BestPolicy(rules, hindsight), BandPolicy(rules, hindsight), PerfectKnowledge(rules)]
-    return [*own, *oracles]
+    oracles: list[Strategy] = [BestPolicy(rules, hindsight), BandPolicy(rules, hindsight)]
+    if hindsight.class_wins is not None:
+        oracles.append(ClassPolicy(rules, hindsight.class_wins))
+    return [*own, *oracles, PerfectKnowledge(rules)]
 
 
 def _points(auctions: int) -> Integers:
@@ -166,9 +205,8 @@ def _points(auctions: int) -> Integers:
 
 def _play(
     runs: Sequence[StrategyRun],
-    log: AuctionLog,
+    auctions: Iterator[Auctions],
     setting: Setting,
-    size: int,
     jobs: int | None,
     tell: Callable[[int], None],
 ) -> None:
@@ -178,7 +216,7 @@ def _play(
     chunk is read at the same time.
     """
     rules, problem = setting.rules, setting.problem
-    chunks = (make_chunk(auctions, rules, problem) for auctions in log.chunks(size))
+    chunks = (make_chunk(piece, rules, problem) for piece in auctions)
     with ThreadPoolExecutor(1) as reader, ThreadPoolExecutor(jobs or os.cpu_count()) as threads:
         chunk = next(chunks, None)
         while chunk is not None:
@@ -190,17 +228,18 @@ def _play(
 
 def _settle(run: StrategyRun, chunk: Chunk, setting: Setting) -> None:
     bids = run.strategy.bids(chunk)
-    run.ledger.add(chunk.values - bids, bids, setting.rules.wins(bids, chunk.prices))
+    won = setting.rules.wins(bids, chunk.prices)
+    run.ledger.add(chunk.values - bids, bids, won, chunk.classes)
 
 
 def _outcomes(
-    runs: Sequence[StrategyRun], values: Floats, own_bids: int
+    runs: Sequence[StrategyRun], values: Floats, own_bids: int, classes: ClassTable
 ) -> tuple[StrategyResult, ...]:
     """Return one result per strategy, with notes that depend on the numbers."""
     by_name: dict[str, list[StrategyRun]] = {}
     for run in runs:
         by_name.setdefault(run.strategy.name, []).append(run)
-    results = {name: _result(group, values) for name, group in by_name.items()}
+    results = {name: _result(group, values, classes) for name, group in by_name.items()}
     shading = [
         run.strategy.name
         for run in runs
@@ -218,7 +257,7 @@ def _outcomes(
     )
 
 
-def _result(runs: Sequence[StrategyRun], values: Floats) -> StrategyResult:
+def _result(runs: Sequence[StrategyRun], values: Floats, classes: ClassTable) -> StrategyResult:
     strategy, ledgers = runs[0].strategy, [run.ledger for run in runs]
     return StrategyResult(
         strategy=strategy.name,
@@ -229,4 +268,13 @@ def _result(runs: Sequence[StrategyRun], values: Floats) -> StrategyResult:
         wins=np.array([float(ledger.wins) for ledger in ledgers]),
         curve=np.array([ledger.curve for ledger in ledgers]),
         bids=np.mean([run.strategy.curve(values) for run in runs], axis=0),
+        by_class=tuple(_shown(ledgers, classes, i) for i in range(len(classes.names))),
     )
+
+
+def _shown(ledgers: Sequence[Ledger], classes: ClassTable, column: int) -> Floats:
+    """Return surplus, spend and wins by the levels of a column that tables show; (3, levels)."""
+    mean = np.mean([ledger.by_class[column] for ledger in ledgers], axis=0)
+    places, size = classes.places(column), len(classes.column(column).levels)
+    shown: Floats = np.array([np.bincount(places, row, size)[:size] for row in mean])
+    return shown

@@ -14,10 +14,14 @@ from crossbandit.report.statistics import half_width, half_widths
 from crossbandit.validation import reject
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy.typing as npt
     import pandas as pd
 
     from crossbandit.environments.auctions import AuctionRules
+    from crossbandit.laws import Diagnosis
+    from crossbandit.replay.classes import ClassColumn
     from crossbandit.replay.faults import Fault
     from crossbandit.types import Floats, Integers
 
@@ -25,17 +29,30 @@ if TYPE_CHECKING:
 class Ledger:
     """What one run of a strategy has earned so far."""
 
-    def __init__(self, points: Integers) -> None:
+    def __init__(self, points: Integers, class_sizes: Sequence[int] = ()) -> None:
         self.surplus = 0.0
         self.spend = 0.0
         self.wins = 0
         self.curve = np.empty(points.size)
         self._points = points
         self.auctions = 0
+        self.by_class = [np.zeros((3, size)) for size in class_sizes]  # surplus, spend, wins
 
-    def add(self, margins: Floats, bids: Floats, won: npt.NDArray[np.bool_]) -> None:
-        """Enter consecutive auctions: value minus bid, the bid, and whether it won."""
+    def add(
+        self,
+        margins: Floats,
+        bids: Floats,
+        won: npt.NDArray[np.bool_],
+        classes: Integers | None = None,
+    ) -> None:
+        """Enter consecutive auctions: value minus bid, the bid, whether it won, its classes."""
         earned = self.surplus + np.cumsum(np.where(won, margins, 0.0))
+        for i, sums in enumerate(self.by_class):
+            if classes is None:
+                break
+            numbers = np.minimum(classes[won, i], sums.shape[1] - 1)
+            for row, amounts in enumerate((margins[won], bids[won], None)):
+                sums[row] += np.bincount(numbers, amounts, sums.shape[1])
         first, last = np.searchsorted(
             self._points, [self.auctions, self.auctions + bids.size], side="right"
         )
@@ -59,6 +76,8 @@ class StrategyResult:
         wins: The number of auctions won, likewise.
         curve: (seeds, points). The surplus up to each of `Replay.points`.
         bids: What it would bid at the end at each of `Replay.values`; the mean over the seeds.
+        by_class: For each of `Replay.classes`, an array (3, levels): surplus, spend and wins, the
+            mean over the seeds.
     """
 
     strategy: str
@@ -69,6 +88,7 @@ class StrategyResult:
     wins: Floats
     curve: Floats
     bids: Floats
+    by_class: tuple[Floats, ...] = ()
 
     @property
     def mean_surplus(self) -> float:
@@ -98,6 +118,9 @@ class Replay:
         values: Values at which the bids at the end were recorded.
         outcomes: The results of the strategies, in the order of the table.
         reserve_column: The column that holds the reserve of each auction, or None.
+        classes: The class columns, each with its most frequent levels.
+        diagnosis: Whether prices go with values, as the first run of the price law found; None if
+            the price law did not take part.
     """
 
     auctions: int
@@ -112,6 +135,8 @@ class Replay:
     outcomes: tuple[StrategyResult, ...]
     reserve_column: str | None = None
     warnings: tuple[str, ...] = ()
+    classes: tuple[ClassColumn, ...] = ()
+    diagnosis: Diagnosis | None = None
 
     def __repr__(self) -> str:
         """Return the size and who earned most, oracles aside; the arrays would fill screens."""
@@ -220,6 +245,29 @@ class Replay:
                 "clear": np.abs(differences) > widths,
             }
         )
+
+    def by_class(self) -> pd.DataFrame:
+        """Return what each strategy earned in each class.
+
+        Returns:
+            A frame with one row per class column, level and strategy: column, level, auctions,
+            strategy, kind, surplus, spend, win_rate. Levels beyond the most frequent ones are
+            pooled as "others". It is empty if the log has no class columns.
+        """
+        import pandas as pd
+
+        rows = [
+            (
+                *(column.column, level, int(column.auctions[j])),
+                *(one.strategy, one.kind, *one.by_class[i][:2, j]),
+                one.by_class[i][2, j] / column.auctions[j],
+            )
+            for i, column in enumerate(self.classes)
+            for j, level in enumerate(column.levels)
+            for one in self.outcomes
+        ]
+        names = "column level auctions strategy kind surplus spend win_rate"
+        return pd.DataFrame(rows, columns=names.split())
 
     def curves(self) -> pd.DataFrame:
         """Return the surplus over time.

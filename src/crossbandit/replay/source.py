@@ -196,6 +196,10 @@ def connect(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
                 yield connection
     except duckdb.InterruptException:  # DuckDB has noticed Ctrl-C before Python
         raise KeyboardInterrupt from None
+    except RuntimeError as error:  # it does so with this one, too, while a result is fetched
+        if "interrupted" not in str(error).lower():
+            raise
+        raise KeyboardInterrupt from None
     except duckdb.Error as error:
         raise LogError(f"{path} cannot be read: {first_line(error)}.") from error
 

@@ -52,6 +52,7 @@ class Setting(NamedTuple):
     rules: AuctionRules
     feedback: str
     problem: Problem
+    features: int = 0  # class columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +68,8 @@ class Chunk:
         contexts: The contexts, as kernels read them.
         losses: The losses of all bids, as kernels read them.
         own: What was bid, if the log has it.
+        classes: (n, columns + 1). The numbers of each auction's classes, and of their combination,
+            if the log has class columns.
     """
 
     values: Floats
@@ -76,6 +79,7 @@ class Chunk:
     contexts: ContextBlock
     losses: LossBlock
     own: Floats | None = None
+    classes: Integers | None = None
 
 
 def make_chunk(auctions: Auctions, rules: AuctionRules, problem: Problem) -> Chunk:
@@ -84,7 +88,8 @@ def make_chunk(auctions: Auctions, rules: AuctionRules, problem: Problem) -> Chu
     vectors = rules.contexts(values)
     contexts = problem.form.block(vectors, rules.available(values))
     cells, losses = cells_of(prices, rules), rules.block(prices)
-    return Chunk(values, prices, cells, vectors, contexts, losses, auctions.bids)
+    own, classes = auctions.bids, auctions.classes
+    return Chunk(values, prices, cells, vectors, contexts, losses, own, classes)
 
 
 def prices_to_beat(auctions: Auctions, rules: AuctionRules) -> Floats:

@@ -1,0 +1,102 @@
+"""The law of prices as a strategy: it learns prices by value and class, and bids by them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from crossbandit.laws import GuardedLaw, IndependenceTest, OutcomeLaw
+from crossbandit.laws.logs import shown_to
+from crossbandit.replay.strategies import Strategy, first_winner
+
+if TYPE_CHECKING:
+    from crossbandit.laws import Diagnosis
+    from crossbandit.replay.strategies import Chunk, Setting
+    from crossbandit.types import Floats, Integers
+
+LAW, GUARDED = "price law", "guarded price law"
+_ENTRIES = 2**19  # classes times bids that a law tells apart
+_MOST_CLASSES = 4096
+_SAMPLE = 16  # auctions whose classes the curve is averaged over
+_NO_NOISE = (0.0, 0.0, 1.0 - 1e-9)  # random numbers with which a law does what it thinks best
+
+
+class LawStrategy(Strategy):
+    """An `OutcomeLaw` of the highest competing bid; it is told what its own bids reveal.
+
+    Args:
+        setting: What is known before the first auction.
+        seed: The seed of the law's random numbers.
+        guarded: Whether a `GuardedLaw` bids.
+        tested: Whether to test if prices go with values.
+    """
+
+    kind = "learner"
+
+    def __init__(
+        self, setting: Setting, seed: int, *, guarded: bool = False, tested: bool = False
+    ) -> None:
+        rules = setting.rules
+        self.name = GUARDED if guarded else LAW
+        self.law = OutcomeLaw(
+            rules.amounts,
+            (0.0, rules.highest_value),
+            classes=[f"class_{i}" for i in range(setting.features)],
+            feedback=setting.feedback,
+            ties=rules.ties,
+            class_limit=min(_MOST_CLASSES, max(64, _ENTRIES // rules.arms)),
+            seed=seed,
+        )
+        self._player = GuardedLaw(self.law) if guarded else self.law
+        self._test = IndependenceTest(self.law) if tested else None
+        self._first = first_winner(rules)
+        self._recent: list[tuple[int, ...]] = [()]
+
+    def bids(self, chunk: Chunk) -> Floats:
+        labels = None if chunk.classes is None else chunk.classes[:, :-1]
+        columns = {} if labels is None else dict(zip(self.law.classes, labels.T, strict=True))
+        arms = self._player.play(
+            chunk.values,
+            chunk.prices,
+            firsts=np.full(chunk.values.size, self._first),
+            cells=chunk.cells,
+            classes=columns,
+        )
+        if labels is not None:
+            rows = np.linspace(0, len(labels) - 1, _SAMPLE).astype(np.int64)
+            self._recent = list(map(tuple, labels[rows].tolist()))
+        if self._test is not None:
+            self._examine(self._test, chunk, labels, arms)
+        bids: Floats = self.law.amounts[np.maximum(arms, 0)]  # amount 0 is no bid
+        return bids
+
+    def _examine(
+        self, test: IndependenceTest, chunk: Chunk, labels: Integers | None, arms: Integers
+    ) -> None:
+        made = arms >= 0
+        kinds, indices, _ = shown_to(self.law, chunk.cells[made], arms[made])
+        named = None if labels is None else list(map(tuple, labels[made].tolist()))
+        test.learn_all(chunk.values[made], kinds, indices, named)
+
+    def diagnosis(self) -> Diagnosis | None:
+        """Return whether prices go with values, if that was tested."""
+        return None if self._test is None else self._test.diagnosis()
+
+    def curve(self, values: Floats) -> Floats:
+        return np.array([self._mean_bid(value) for value in values.tolist()])
+
+    def _mean_bid(self, value: float) -> float:
+        """Return the bid at a value, averaged over classes of recent auctions."""
+        if self.law.highest(value) < self._first:
+            return 0.0
+        amounts = [
+            self.law.decide(
+                value,
+                first=self._first,
+                uniforms=_NO_NOISE,
+                **dict(zip(self.law.classes, labels, strict=True)),
+            ).amount
+            for labels in self._recent
+        ]
+        return float(np.mean(amounts))
