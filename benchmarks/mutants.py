@@ -21,14 +21,17 @@ import sys
 import tempfile
 import tomllib
 from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
 from pathlib import Path
 from queue import SimpleQueue
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 PROJECT = Path(__file__).resolve().parents[1]
 LIST = Path(__file__).with_name("mutants.toml")
-_SECONDS = 300
-_KERNELS = "kernels/"
+_SECONDS = 900
 
 
 class Mutant(NamedTuple):
@@ -39,20 +42,21 @@ class Mutant(NamedTuple):
         old: A text that the file contains exactly once.
         new: What takes its place.
         test: The tests that must notice it, as pytest takes them, separated by blanks.
-        compiled: Whether a kernel must be compiled for the test. Otherwise it is interpreted, which
-            takes less time for a short test.
     """
 
     file: str
     old: str
     new: str
     test: str
-    compiled: bool = False
 
     @property
     def interpreted(self) -> bool:
-        """Whether the test runs with interpreted kernels."""
-        return self.file.startswith(_KERNELS) and not self.compiled
+        """Whether the test runs with interpreted kernels.
+
+        Machine code is not made anew when a function that it calls has changed. To compile all
+        kernels again would take longer than a short test takes to interpret them.
+        """
+        return self.file.startswith("kernels/")
 
 
 def mutants() -> list[Mutant]:
@@ -85,45 +89,46 @@ class Workshop:
     """Copies of the project, one for each job, in which tests are run."""
 
     def __init__(self, folder: Path, jobs: int) -> None:
-        self._folder = folder
         self._copies: SimpleQueue[Path] = SimpleQueue()
-        ignored = shutil.ignore_patterns(".git", ".venv", "results", ".*_cache", "__pycache__")
+        ignored = shutil.ignore_patterns(".git", ".venv", "results", ".*_cache")
         for number in range(jobs):
             copy = folder / f"project-{number}"
             shutil.copytree(PROJECT, copy, ignore=ignored)
             self._copies.put(copy)
 
-    def passes(self, mutant: Mutant, *, changed: bool) -> bool:
-        """Return whether the tests of a mutant pass, with its change or without."""
+    def failures(self, tests: Iterable[str], *, interpreted: bool) -> str:
+        """Return what pytest says of the tests that fail without a change; nothing if all pass."""
+        copy = self._copies.get()
+        try:
+            return _run(copy, tests, interpreted=interpreted)
+        finally:
+            self._copies.put(copy)
+
+    def is_noticed(self, mutant: Mutant) -> bool:
+        """Return whether a test of a mutant fails with it."""
         copy = self._copies.get()
         path = copy / "src" / "crossbandit" / mutant.file
-        text = path.read_text(encoding="utf-8")
+        text, state = path.read_text(encoding="utf-8"), path.stat()
         try:
-            with tempfile.TemporaryDirectory(dir=self._folder) as fresh:
-                if changed:
-                    path.write_text(text.replace(mutant.old, mutant.new), encoding="utf-8")
-                # Machine code is not made anew when a function that it calls has changed: a changed
-                # kernel starts without any. All others share what the copy has.
-                kernel = changed and mutant.file.startswith(_KERNELS)
-                machine_code = fresh if kernel else str(copy / ".numba_cache")
-                return _run(copy, mutant, machine_code)
+            path.write_text(text.replace(mutant.old, mutant.new), encoding="utf-8")
+            tests = ["-x", *mutant.test.split()]
+            return bool(_run(copy, tests, interpreted=mutant.interpreted))
         finally:
             path.write_text(text, encoding="utf-8")
+            os.utime(path, ns=(state.st_atime_ns, state.st_mtime_ns))  # so that caches stay valid
             self._copies.put(copy)
 
 
-def _run(copy: Path, mutant: Mutant, machine_code: str) -> bool:
-    """Run the tests of a mutant in a copy of the project; return whether they pass."""
-    options = ["-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist"]
+def _run(copy: Path, tests: Iterable[str], *, interpreted: bool) -> str:
+    """Run tests in a copy of the project; return what pytest says, or nothing if all pass."""
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"]
     settings = {
         "PYTHONPATH": str(copy / "src"),
-        "PYTHONDONTWRITEBYTECODE": "1",
-        "NUMBA_CACHE_DIR": machine_code,
-        "NUMBA_DISABLE_JIT": str(int(mutant.interpreted)),
+        "NUMBA_DISABLE_JIT": str(int(interpreted)),
     }
     try:
         result = subprocess.run(
-            [sys.executable, "-m", "pytest", *options, *mutant.test.split()],
+            [*command, *tests],
             cwd=copy,
             env={**os.environ, **settings},
             capture_output=True,
@@ -132,35 +137,31 @@ def _run(copy: Path, mutant: Mutant, machine_code: str) -> bool:
             timeout=_SECONDS,
         )
     except subprocess.TimeoutExpired:
-        return False  # it hangs, which nobody would miss
+        return "It hangs."
     if result.returncode not in {0, 1, 2}:
-        raise RuntimeError(f"pytest could not run {mutant.test}: {result.stdout}{result.stderr}")
-    return result.returncode == 0
+        raise RuntimeError(f"pytest could not run: {result.stdout}{result.stderr}")
+    return result.stdout if result.returncode else ""
 
 
 def run(chosen: list[Mutant], jobs: int) -> list[Mutant]:
-    """Return the mutants that the tests do not notice."""
-    with (
-        tempfile.TemporaryDirectory() as scratch,
-        ThreadPoolExecutor(jobs) as pool,
-    ):
+    """Return the mutants that the tests do not notice.
+
+    Raises:
+        RuntimeError: A test fails without any change.
+    """
+    with tempfile.TemporaryDirectory() as scratch, ThreadPoolExecutor(jobs) as pool:
         workshop = Workshop(Path(scratch), jobs)
-        distinct = list({(one.test, one.interpreted): one for one in chosen}.values())
-        passing = pool.map(lambda one: workshop.passes(one, changed=False), distinct)
-        failing = {
-            (one.test, one.interpreted)
-            for one, passes in zip(distinct, passing, strict=True)
-            if not passes
-        }
-        for test, _ in failing:
-            print(f"This fails without any change, so it notices nothing: {test}", flush=True)
-        survivors = [one for one in chosen if (one.test, one.interpreted) in failing]
-        chosen = [one for one in chosen if one not in survivors]
-        outcomes = pool.map(lambda one: workshop.passes(one, changed=True), chosen)
-        for number, (mutant, passes) in enumerate(zip(chosen, outcomes, strict=True), 1):
-            word = "SURVIVED" if passes else "noticed "
+        for interpreted in (False, True):
+            alike = [one.test.split() for one in chosen if one.interpreted == interpreted]
+            tests = dict.fromkeys(chain.from_iterable(alike))
+            if tests and (said := workshop.failures(tests, interpreted=interpreted)):
+                raise RuntimeError(f"Tests fail without any change:\n{said[-2000:]}")
+        survivors = []
+        outcomes = pool.map(workshop.is_noticed, chosen)
+        for number, (mutant, noticed) in enumerate(zip(chosen, outcomes, strict=True), 1):
+            word = "noticed " if noticed else "SURVIVED"
             print(f"{number}/{len(chosen)} {word} {mutant.file}", flush=True)
-            if passes:
+            if not noticed:
                 survivors.append(mutant)
     return survivors
 

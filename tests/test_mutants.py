@@ -49,7 +49,6 @@ def test_a_test_that_does_not_exist_is_named(
     ]
 
 
-def test_kernels_are_interpreted_unless_they_must_be_compiled() -> None:
+def test_changed_kernels_are_interpreted() -> None:
     assert KERNEL.interpreted
-    assert not KERNEL._replace(compiled=True).interpreted
     assert not KERNEL._replace(file="replay/a.py").interpreted

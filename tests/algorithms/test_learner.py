@@ -544,6 +544,19 @@ def test_dense_and_linear_losses_give_the_same_arms(algorithm: Algorithm) -> Non
     np.testing.assert_allclose(dense.regret, linear.regret, rtol=0, atol=1e-12)
 
 
+@every_algorithm
+def test_every_arm_is_read_with_its_own_features(algorithm: Algorithm) -> None:
+    features = np.random.default_rng(8).random((len(FEATURES), *COEFFICIENTS.shape[1:])) / 2
+    losses = np.einsum("taf,caf->tca", COEFFICIENTS, features)
+    linear = from_coefficients(COEFFICIENTS, asymmetric(), features, LAW)
+    dense = from_table(losses, asymmetric(), LAW)
+    for compiled in (True, False):
+        one, other = (simulate(algorithm, e, seed=3, compiled=compiled) for e in (dense, linear))
+        np.testing.assert_array_equal(one.arms, other.arms)
+        np.testing.assert_allclose(one.losses, other.losses, rtol=0, atol=1e-15)
+        np.testing.assert_array_equal(one.comparator_arms, other.comparator_arms)
+
+
 @pytest.mark.parametrize("algorithm", PAIRED, ids=name)
 def test_feature_vectors_are_read_like_the_rows_of_a_table(algorithm: Algorithm) -> None:
     by_number = algorithm.start(LINEAR.problem, seed=1)
