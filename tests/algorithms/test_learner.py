@@ -181,6 +181,32 @@ def test_late_feedback_weighs_what_it_would_have_weighed_on_time(algorithm: Algo
 
 
 @every_algorithm
+def test_what_is_learned_meanwhile_does_not_change_the_weight_of_late_feedback(
+    algorithm: Algorithm,
+) -> None:
+    learner = start(algorithm, ENVIRONMENT)
+    play(learner, ENVIRONMENT, 20)
+    changed = 0
+    for first in range(20, 60, 4):
+        pair, after = CONTEXTS[first : first + 2], CONTEXTS[first + 2 : first + 4]
+        waiting = [learner.act(context) for context in pair]
+        prompt = clone(learner)
+        increments = []
+        for one in (prompt, learner):
+            if one is learner:
+                for context in after:
+                    decision = one.act(context)
+                    one.learn(decision, revealed(ENVIRONMENT, decision))
+            before = cumulative(one)
+            for decision in waiting:
+                one.learn(decision, revealed(ENVIRONMENT, decision))
+            increments.append(cumulative(one) - before)
+        np.testing.assert_allclose(*increments, rtol=1e-9, atol=1e-9)
+        changed += bool(increments[0].any())
+    assert changed > 1
+
+
+@every_algorithm
 def test_the_order_of_late_feedback_does_not_matter(algorithm: Algorithm) -> None:
     learners = [start(algorithm, ENVIRONMENT) for _ in range(2)]
     out = [[learner.act(context) for context in CONTEXTS] for learner in learners]

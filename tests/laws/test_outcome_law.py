@@ -16,6 +16,7 @@ from crossbandit.errors import (
     InvalidLossesError,
     InvalidParameterError,
 )
+from crossbandit.kernels.laws.choice import best_amount
 from crossbandit.laws import OutcomeLaw
 
 GRID = np.linspace(0.0, 1.0, 11)
@@ -404,6 +405,36 @@ def test_a_view_speaks_and_draws() -> None:
     view = law.law(0.7)
     assert "comes from all rounds" in str(view)
     assert len(view.plot().lines) == 2
+
+
+def test_a_quantile_is_the_lowest_amount_that_reaches_it() -> None:
+    view = made().law(0.5)
+    for k, chance in enumerate(view.chances.tolist()):
+        assert view.quantile(chance) == view.amounts[k]
+        assert view.quantile(chance - 1e-9) == view.amounts[k]
+    assert view.quantile(1.0) == np.inf
+
+
+@pytest.mark.parametrize("feedback", ["always", "after-win"])
+def test_the_best_order_is_found_by_trying_all(feedback: str) -> None:
+    rng = np.random.default_rng(4)
+    amounts = np.array([0.0, 1.0, 1.5, 4.0, 6.0, 7.0])
+    rules = OutcomeLaw(amounts, (0, 9), feedback=feedback, payoff="newsvendor")._rules
+    for _ in range(50):
+        shares = rng.dirichlet(np.ones(7))  # of the cells; the last demand is beyond all amounts
+        demands = np.append(amounts, 99.0)
+        price, cost = rng.uniform(2, 9), rng.uniform(0, 2)
+        profits = [shares @ (price * np.minimum(demands, a)) - cost * a for a in amounts]
+        chances = np.cumsum(shares)[:-1]
+        if rules.mirrored:
+            chances = 1 - chances[::-1]
+        best = best_amount(rules, chances, np.zeros(6), 0.0, price, cost, 0, 5)
+        assert best == int(np.argmax(profits))
+
+
+def test_of_equal_amounts_the_lowest_is_chosen() -> None:
+    rules = OutcomeLaw(np.linspace(0, 1, 6), (0, 1))._rules
+    assert best_amount(rules, np.zeros(6), np.zeros(6), 0.0, 1.0, 0.0, 2, 5) == 2
 
 
 def test_discounted_counts_stay_finite_in_long_runs() -> None:
