@@ -432,6 +432,16 @@ def test_the_best_order_is_found_by_trying_all(feedback: str) -> None:
         assert best == int(np.argmax(profits))
 
 
+@pytest.mark.parametrize("feedback", ["after-loss", "after-win", "always", "won-lost"])
+def test_a_log_that_was_played_teaches_what_playing_it_taught(feedback: str) -> None:
+    values, prices = auctions(600)
+    played, told = made(feedback=feedback), made(feedback=feedback)
+    amounts = played.play(values, prices)
+    told.warm_up(values, prices, played=amounts)
+    for name, part in played.arrays().items():
+        np.testing.assert_array_equal(told.arrays()[name], part, err_msg=name)
+
+
 def test_of_equal_amounts_the_lowest_is_chosen() -> None:
     rules = OutcomeLaw(np.linspace(0, 1, 6), (0, 1))._rules
     assert best_amount(rules, np.zeros(6), np.zeros(6), 0.0, 1.0, 0.0, 2, 5) == 2
