@@ -570,6 +570,21 @@ def test_dense_and_linear_losses_give_the_same_arms(algorithm: Algorithm) -> Non
     np.testing.assert_allclose(dense.regret, linear.regret, rtol=0, atol=1e-12)
 
 
+def test_contexts_that_cannot_occur_may_stand_anywhere() -> None:
+    rows, nu = np.random.default_rng(2).random((40, 5, 3)), np.array([0.0, 0.7, 0.3])
+    played, policies = [], []
+    for order in ([0, 1, 2], [1, 2, 0]):
+        problem = Problem(asymmetric(), contexts=3, horizon=40, context_distribution=nu[order])
+        learner = CrossGraphKnown(eta=0.5).start(problem, seed=1)
+        for t in range(40):
+            decision = learner.act(order.index(1 + t % 2))
+            learner.learn(decision, rows[t][list(decision.revealed)][:, order])
+            played.append(decision.arm)
+        policies.append(learner.policy(order.index(2)))
+    assert played[:40] == played[40:]
+    np.testing.assert_allclose(*policies, rtol=1e-12)
+
+
 @every_algorithm
 def test_every_arm_is_read_with_its_own_features(algorithm: Algorithm) -> None:
     features = np.random.default_rng(8).random((len(FEATURES), *COEFFICIENTS.shape[1:])) / 2

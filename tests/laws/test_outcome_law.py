@@ -18,6 +18,7 @@ from crossbandit.errors import (
 )
 from crossbandit.kernels.laws.choice import best_amount
 from crossbandit.laws import OutcomeLaw
+from crossbandit.laws.logs import prepared
 
 GRID = np.linspace(0.0, 1.0, 11)
 FEEDBACK = ["after-loss", "after-win", "always", "won-lost"]
@@ -440,6 +441,10 @@ def test_a_log_that_was_played_teaches_what_playing_it_taught(feedback: str) -> 
     told.warm_up(values, prices, played=amounts)
     for name, part in played.arrays().items():
         np.testing.assert_array_equal(told.arrays()[name], part, err_msg=name)
+
+
+def test_no_more_than_the_worth_is_bid_and_the_worth_may_be() -> None:
+    assert prepared(made(), GRID, GRID).lasts.tolist() == list(range(GRID.size))
 
 
 def test_of_equal_amounts_the_lowest_is_chosen() -> None:
