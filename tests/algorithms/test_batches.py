@@ -48,6 +48,14 @@ def test_a_batch_ends_when_its_budget_is_used_up(algorithm: Algorithm) -> None:
 
 
 @every_algorithm
+def test_a_batch_ends_when_nothing_at_all_is_left(algorithm: Algorithm) -> None:
+    learner: Any = start(algorithm, ENVIRONMENT)
+    budget = Budget(np.ones((300, 4)), np.full(1, 40.0))
+    assert learner.simulate(rounds(0, 300, budget)) == 40
+    assert budget.left[0] == 0
+
+
+@every_algorithm
 @pytest.mark.parametrize("length", [1, 2, 7, 64])
 def test_batches_of_any_length_and_single_rounds_may_alternate(
     algorithm: Algorithm, length: int

@@ -19,6 +19,7 @@ from crossbandit.errors import (
 from crossbandit.kernels.laws.choice import best_amount
 from crossbandit.laws import OutcomeLaw
 from crossbandit.laws.logs import prepared
+from crossbandit.laws.merging import row_units
 
 GRID = np.linspace(0.0, 1.0, 11)
 FEEDBACK = ["after-loss", "after-win", "always", "won-lost"]
@@ -445,6 +446,29 @@ def test_a_log_that_was_played_teaches_what_playing_it_taught(feedback: str) -> 
 
 def test_no_more_than_the_worth_is_bid_and_the_worth_may_be() -> None:
     assert prepared(made(), GRID, GRID).lasts.tolist() == list(range(GRID.size))
+
+
+def test_merging_adds_discounted_rounds_as_they_count_now() -> None:
+    def rounds(law: OutcomeLaw) -> np.ndarray:
+        units = row_units(law._rules, law._state)
+        return law._state.visits[: units.size] / units
+
+    laws = [made(), made()]
+    for law, count in zip(laws, (300, 5_000), strict=True):
+        law.warm_up(*auctions(count))
+    expected = rounds(laws[0]) + rounds(laws[1])
+    laws[0].merge(laws[1])
+    np.testing.assert_allclose(rounds(laws[0]), expected, rtol=1e-12)
+    assert expected.min() < 0.9 * expected.max()
+
+
+@pytest.mark.parametrize(("context", "side"), [(0.1, 0), (0.9, 1)])
+def test_a_class_counts_in_the_half_of_its_context(context: float, side: int) -> None:
+    law = made(classes=("site",))
+    law.warm_up(np.full(900, context), np.full(900, 0.3), classes={"site": ["a"] * 900})
+    children = law._state.children[law._state.roots[0]]
+    assert law._state.visits[children[side]] > 0
+    assert law._state.visits[children[1 - side]] == 0
 
 
 def test_of_equal_amounts_the_lowest_is_chosen() -> None:
