@@ -319,8 +319,8 @@ def test_prices_that_go_with_values_mislead_less_with_anchors() -> None:
 def test_differences_of_rows_that_are_sums_of_terms() -> None:
     environment = switching(graphs.threshold(5), 200, contexts=6, groups=2, switches=3)
     algorithm = CrossGraphAdaptive(anchored=True)
-    options = ({"compiled": True, "factored": False}, {"compiled": False})
-    terms, rows = (simulate(algorithm, environment, seed=4, **each) for each in options)
+    terms = simulate(algorithm, environment, seed=4, compiled=True, factored=False)
+    rows = simulate(algorithm, environment, seed=4, compiled=False)
     np.testing.assert_array_equal(terms.arms, rows.arms)
 
 

@@ -201,7 +201,7 @@ def test_what_is_learned_meanwhile_does_not_change_the_weight_of_late_feedback(
             for decision in waiting:
                 one.learn(decision, revealed(ENVIRONMENT, decision))
             increments.append(cumulative(one) - before)
-        np.testing.assert_allclose(*increments, rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(increments[0], increments[1], rtol=1e-9, atol=1e-9)
         changed += bool(increments[0].any())
     assert changed > 1
 
@@ -582,7 +582,7 @@ def test_contexts_that_cannot_occur_may_stand_anywhere() -> None:
             played.append(decision.arm)
         policies.append(learner.policy(order.index(2)))
     assert played[:40] == played[40:]
-    np.testing.assert_allclose(*policies, rtol=1e-12)
+    np.testing.assert_allclose(policies[0], policies[1], rtol=1e-12)
 
 
 @every_algorithm
