@@ -1,12 +1,54 @@
 """The list of mutants is kept up to date; running them takes too long for here."""
 
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
 from benchmarks import mutants
+
+KERNEL = mutants.Mutant("kernels/a.py", "<", "<=", "tests/a.py")
 
 
 def test_every_mutant_still_applies() -> None:
     assert mutants.problems() == []
 
 
+def test_there_are_many_in_every_part() -> None:
+    parts = Counter(mutant.file.split("/", maxsplit=1)[0] for mutant in mutants.mutants())
+    assert sum(parts.values()) >= 150
+    assert parts["kernels"] >= 45
+    assert parts["algorithms"] + parts["simulation"] >= 25
+    assert parts["replay"] >= 20
+    assert parts["report"] + parts["studies"] >= 15
+    assert parts["environments"] + parts["applications"] >= 15
+    assert min(parts["laws"], parts["theory"]) >= 10
+
+
+def test_no_mutant_is_listed_twice() -> None:
+    listed = [(mutant.file, mutant.old, mutant.new) for mutant in mutants.mutants()]
+    assert len(set(listed)) == len(listed)
+
+
 def test_a_mutant_that_does_not_apply_is_named() -> None:
-    assert len(mutants.mutants()) >= 30
     assert any("found 0 times" in problem for problem in mutants.problems(mutants.PROJECT / "docs"))
+
+
+def test_a_test_that_does_not_exist_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernel = tmp_path / "src" / "crossbandit" / KERNEL.file
+    kernel.parent.mkdir(parents=True)
+    kernel.write_text("a < b")
+    (tmp_path / "test_a.py").write_text("def test_other() -> None: ...")
+    tests = ("test_a.py::test_other", "test_a.py::test_gone", "test_gone.py")
+    monkeypatch.setattr(mutants, "mutants", lambda: [KERNEL._replace(test=one) for one in tests])
+    assert [problem.partition(",")[0] for problem in mutants.problems(tmp_path)] == [
+        "There is no test_a.py::test_gone",
+        "There is no test_gone.py",
+    ]
+
+
+def test_changed_kernels_are_interpreted() -> None:
+    assert KERNEL.interpreted
+    assert not KERNEL._replace(file="replay/a.py").interpreted

@@ -22,6 +22,7 @@ from crossbandit.environments import (
     newsvendor,
     paper_benchmark,
     posted_price,
+    switching,
 )
 from crossbandit.environments.auctions import AuctionRules, first_price
 from crossbandit.errors import InvalidParameterError
@@ -313,6 +314,14 @@ def test_prices_that_go_with_values_mislead_less_with_anchors() -> None:
         learner.simulate(rounds)
         earned.append(rules.surplus(values, rules.amounts[rounds.arms], prices).sum())
     assert earned[0] > 1.3 * earned[1]
+
+
+def test_differences_of_rows_that_are_sums_of_terms() -> None:
+    environment = switching(graphs.threshold(5), 200, contexts=6, groups=2, switches=3)
+    algorithm = CrossGraphAdaptive(anchored=True)
+    terms = simulate(algorithm, environment, seed=4, compiled=True, factored=False)
+    rows = simulate(algorithm, environment, seed=4, compiled=False)
+    np.testing.assert_array_equal(terms.arms, rows.arms)
 
 
 def test_features_that_differ_from_arm_to_arm_have_no_differences() -> None:

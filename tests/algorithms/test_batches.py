@@ -9,7 +9,7 @@ from crossbandit import graphs
 from crossbandit.algorithms import Algorithm
 from crossbandit.environments.environment import checked_block
 from crossbandit.kernels.rounds import Budget, Rounds
-from tests.cases import every_algorithm, table
+from tests.cases import every_algorithm, linear, table
 from tests.learners import assert_same_state, contexts_of, play, start
 
 ENVIRONMENT = table(graphs.threshold(4), 300, 5, seed=8)
@@ -48,6 +48,14 @@ def test_a_batch_ends_when_its_budget_is_used_up(algorithm: Algorithm) -> None:
 
 
 @every_algorithm
+def test_a_batch_ends_when_nothing_at_all_is_left(algorithm: Algorithm) -> None:
+    learner: Any = start(algorithm, ENVIRONMENT)
+    budget = Budget(np.ones((300, 4)), np.full(1, 40.0))
+    assert learner.simulate(rounds(0, 300, budget)) == 40
+    assert budget.left[0] == 0
+
+
+@every_algorithm
 @pytest.mark.parametrize("length", [1, 2, 7, 64])
 def test_batches_of_any_length_and_single_rounds_may_alternate(
     algorithm: Algorithm, length: int
@@ -67,6 +75,17 @@ def test_batches_of_any_length_and_single_rounds_may_alternate(
     ours, theirs = mixed.state(), plain.state()
     np.testing.assert_allclose(ours["estimates"], theirs["estimates"], rtol=1e-12, atol=1e-12)
     assert mixed.generator.bit_generator.state == plain.generator.bit_generator.state
+
+
+def test_a_part_of_a_batch_reads_like_its_rounds() -> None:
+    environment = linear(graphs.threshold(6), 20, 11, seed=5)
+    now = contexts_of(environment)
+    losses = checked_block(environment, 0, 20)
+    whole = Rounds.to_play(environment.problem.form.block(now), losses, now)
+    part = whole.part(3, 9)
+    for i in range(6):
+        for ours, theirs in zip(part.readout(i), whole.readout(3 + i), strict=True):
+            np.testing.assert_array_equal(ours, theirs)
 
 
 @every_algorithm

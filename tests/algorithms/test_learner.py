@@ -181,6 +181,32 @@ def test_late_feedback_weighs_what_it_would_have_weighed_on_time(algorithm: Algo
 
 
 @every_algorithm
+def test_what_is_learned_meanwhile_does_not_change_the_weight_of_late_feedback(
+    algorithm: Algorithm,
+) -> None:
+    learner = start(algorithm, ENVIRONMENT)
+    play(learner, ENVIRONMENT, 20)
+    changed = 0
+    for first in range(20, 60, 4):
+        pair, after = CONTEXTS[first : first + 2], CONTEXTS[first + 2 : first + 4]
+        waiting = [learner.act(context) for context in pair]
+        prompt = clone(learner)
+        increments = []
+        for one in (prompt, learner):
+            if one is learner:
+                for context in after:
+                    decision = one.act(context)
+                    one.learn(decision, revealed(ENVIRONMENT, decision))
+            before = cumulative(one)
+            for decision in waiting:
+                one.learn(decision, revealed(ENVIRONMENT, decision))
+            increments.append(cumulative(one) - before)
+        np.testing.assert_allclose(increments[0], increments[1], rtol=1e-9, atol=1e-9)
+        changed += bool(increments[0].any())
+    assert changed > 1
+
+
+@every_algorithm
 def test_the_order_of_late_feedback_does_not_matter(algorithm: Algorithm) -> None:
     learners = [start(algorithm, ENVIRONMENT) for _ in range(2)]
     out = [[learner.act(context) for context in CONTEXTS] for learner in learners]
@@ -542,6 +568,34 @@ def test_dense_and_linear_losses_give_the_same_arms(algorithm: Algorithm) -> Non
     np.testing.assert_allclose(dense.losses, linear.losses, rtol=0, atol=1e-15)
     np.testing.assert_array_equal(dense.comparator_arms, linear.comparator_arms)
     np.testing.assert_allclose(dense.regret, linear.regret, rtol=0, atol=1e-12)
+
+
+def test_contexts_that_cannot_occur_may_stand_anywhere() -> None:
+    rows, nu = np.random.default_rng(2).random((40, 5, 3)), np.array([0.0, 0.7, 0.3])
+    played, policies = [], []
+    for order in ([0, 1, 2], [1, 2, 0]):
+        problem = Problem(asymmetric(), contexts=3, horizon=40, context_distribution=nu[order])
+        learner = CrossGraphKnown(eta=0.5).start(problem, seed=1)
+        for t in range(40):
+            decision = learner.act(order.index(1 + t % 2))
+            learner.learn(decision, rows[t][list(decision.revealed)][:, order])
+            played.append(decision.arm)
+        policies.append(learner.policy(order.index(2)))
+    assert played[:40] == played[40:]
+    np.testing.assert_allclose(policies[0], policies[1], rtol=1e-12)
+
+
+@every_algorithm
+def test_every_arm_is_read_with_its_own_features(algorithm: Algorithm) -> None:
+    features = np.random.default_rng(8).random((len(FEATURES), *COEFFICIENTS.shape[1:])) / 2
+    losses = np.einsum("taf,caf->tca", COEFFICIENTS, features)
+    linear = from_coefficients(COEFFICIENTS, asymmetric(), features, LAW)
+    dense = from_table(losses, asymmetric(), LAW)
+    for compiled in (True, False):
+        one, other = (simulate(algorithm, e, seed=3, compiled=compiled) for e in (dense, linear))
+        np.testing.assert_array_equal(one.arms, other.arms)
+        np.testing.assert_allclose(one.losses, other.losses, rtol=0, atol=1e-15)
+        np.testing.assert_array_equal(one.comparator_arms, other.comparator_arms)
 
 
 @pytest.mark.parametrize("algorithm", PAIRED, ids=name)

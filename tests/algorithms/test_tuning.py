@@ -381,3 +381,23 @@ def test_the_proved_rule_refuses_short_horizons(horizon: int) -> None:
 def test_a_learner_starts_with_the_proved_rule_at_the_shortest_horizon() -> None:
     problem = Problem(graphs.complete(2), contexts=1, horizon=580)
     assert CrossGraph(tuning="proved").start(problem, seed=0).act(0).arm in {0, 1}
+
+
+def test_a_last_epoch_that_is_cut_short_counts_in_the_bound() -> None:
+    parameters = tuning.proved(Problem(graphs.complete(4), contexts=1, horizon=1_000_000))
+    length = parameters.epoch_length
+    bounds = [
+        regret_bound.bound2(4, 1, horizon, parameters, 5.0)
+        for horizon in (4 * length, 4 * length + 1, 5 * length)
+    ]
+    assert bounds[0] < bounds[1] == bounds[2]
+
+
+def test_a_bound_needs_an_iota_that_kappa_allows() -> None:
+    def bound(iota: float) -> float:  # where kappa allows iota and no more
+        eta = 0.125 * 0.01 / (2 * iota + 10_000 * 0.04)
+        parameters = EpochParameters(eta, 0.01, 0.01, 0.04, 20_000)
+        return regret_bound.smallest_bound(4, 1, 1_000_000, parameters)
+
+    assert math.isinf(bound(0.99))
+    assert math.isfinite(bound(1.01))

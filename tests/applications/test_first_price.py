@@ -12,6 +12,7 @@ import pytest
 
 from crossbandit import CrossGraph, CrossGraphAdaptive, Decision
 from crossbandit.applications import Bid, FirstPriceBidder, geometric_bids
+from crossbandit.applications.shading import ShadingCurve
 from crossbandit.environments.auctions import FEEDBACK, AuctionRules, bid_grid
 from crossbandit.errors import (
     CheckpointError,
@@ -534,3 +535,11 @@ def test_an_algorithm_that_leaves_anchors_open_gets_them_where_they_help() -> No
     assert bidder(algorithm=plain).learner.algorithm == plain
     assert bidder(algorithm=open_, feedback="after-win").learner.algorithm == plain
     assert bidder().learner.algorithm == CrossGraphAdaptive(anchored=True)
+
+
+def test_a_quantile_of_bids_is_the_first_that_reaches_its_share() -> None:
+    policies = np.array([[0.5, 0.5, 0.0], [0.1, 0.3, 0.6], [0.0, 0.9, 0.1]])
+    curve = ShadingCurve.of(np.ones(3), np.array([0.0, 1.0, 2.0]), policies)
+    np.testing.assert_array_equal(curve.low, [0, 0, 1])
+    np.testing.assert_array_equal(curve.bids, [0, 2, 1])
+    np.testing.assert_array_equal(curve.high, [1, 2, 1])

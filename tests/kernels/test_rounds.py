@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from crossbandit.kernels.rounds import LossBlock, write_rows
+from crossbandit.kernels.rounds import LossBlock, add_row, write_rows
 from crossbandit.kernels.totals import add_totals, may_clip
 
 
@@ -27,3 +27,16 @@ def test_totals_are_the_sums_of_rows(excess: float, high: bool) -> None:
     np.testing.assert_allclose(totals, expected, rtol=1e-13)
     clipping = [may_clip(block, rounds, arm, np.empty(1)) for arm in range(arms)]
     assert any(clipping) is (excess > 0)
+
+
+@pytest.mark.parametrize("clip", [True, False])
+@pytest.mark.parametrize("columns", [3, 20])
+@pytest.mark.parametrize("terms", range(7))
+def test_a_row_is_added_whatever_its_number_of_terms(terms: int, columns: int, clip: bool) -> None:
+    rng = np.random.default_rng(terms)
+    base, coefficients = rng.random((1, 2, columns)), rng.uniform(-0.5, 0.5, (4, 2, terms))
+    features = rng.random((terms, columns))
+    row = base[0, 1] + coefficients[3, 1] @ features
+    out = np.full(columns, 2.0)
+    add_row(LossBlock(base, coefficients, features, clip), 3, 1, 0.5, out)
+    np.testing.assert_allclose(out, 2 + 0.5 * (np.clip(row, 0, 1) if clip else row), rtol=1e-13)

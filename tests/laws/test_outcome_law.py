@@ -16,7 +16,10 @@ from crossbandit.errors import (
     InvalidLossesError,
     InvalidParameterError,
 )
+from crossbandit.kernels.laws.choice import best_amount
 from crossbandit.laws import OutcomeLaw
+from crossbandit.laws.logs import prepared
+from crossbandit.laws.merging import row_units
 
 GRID = np.linspace(0.0, 1.0, 11)
 FEEDBACK = ["after-loss", "after-win", "always", "won-lost"]
@@ -416,6 +419,73 @@ def test_a_view_speaks_and_draws() -> None:
     view = law.law(0.7)
     assert "comes from all rounds" in str(view)
     assert len(view.plot().lines) == 2
+
+
+def test_a_quantile_is_the_lowest_amount_that_reaches_it() -> None:
+    view = made().law(0.5)
+    for k, chance in enumerate(view.chances.tolist()):
+        assert view.quantile(chance) == view.amounts[k]
+        assert view.quantile(chance - 1e-9) == view.amounts[k]
+    assert view.quantile(1.0) == np.inf
+
+
+@pytest.mark.parametrize("feedback", ["always", "after-win"])
+def test_the_best_order_is_found_by_trying_all(feedback: str) -> None:
+    rng = np.random.default_rng(4)
+    amounts = np.array([0.0, 1.0, 1.5, 4.0, 6.0, 7.0])
+    rules = OutcomeLaw(amounts, (0, 9), feedback=feedback, payoff="newsvendor")._rules
+    for _ in range(50):
+        shares = rng.dirichlet(np.ones(7))  # of the cells; the last demand is beyond all amounts
+        demands = np.append(amounts, 99.0)
+        price, cost = rng.uniform(2, 9), rng.uniform(0, 2)
+        profits = [shares @ (price * np.minimum(demands, a)) - cost * a for a in amounts]
+        chances = np.cumsum(shares)[:-1]
+        if rules.mirrored:
+            chances = 1 - chances[::-1]
+        best = best_amount(rules, chances, np.zeros(6), 0.0, price, cost, 0, 5)
+        assert best == int(np.argmax(profits))
+
+
+@pytest.mark.parametrize("feedback", ["after-loss", "after-win", "always", "won-lost"])
+def test_a_log_that_was_played_teaches_what_playing_it_taught(feedback: str) -> None:
+    values, prices = auctions(600)
+    played, told = made(feedback=feedback), made(feedback=feedback)
+    amounts = played.play(values, prices)
+    told.warm_up(values, prices, played=amounts)
+    for name, part in played.arrays().items():
+        np.testing.assert_array_equal(told.arrays()[name], part, err_msg=name)
+
+
+def test_no_more_than_the_worth_is_bid_and_the_worth_may_be() -> None:
+    assert prepared(made(), GRID, GRID).lasts.tolist() == list(range(GRID.size))
+
+
+def test_merging_adds_discounted_rounds_as_they_count_now() -> None:
+    def rounds(law: OutcomeLaw) -> np.ndarray:
+        units = row_units(law._rules, law._state)
+        return law._state.visits[: units.size] / units
+
+    laws = [made(), made()]
+    for law, count in zip(laws, (300, 5_000), strict=True):
+        law.warm_up(*auctions(count))
+    expected = rounds(laws[0]) + rounds(laws[1])
+    laws[0].merge(laws[1])
+    np.testing.assert_allclose(rounds(laws[0]), expected, rtol=1e-12)
+    assert expected.min() < 0.9 * expected.max()
+
+
+@pytest.mark.parametrize(("context", "side"), [(0.1, 0), (0.9, 1)])
+def test_a_class_counts_in_the_half_of_its_context(context: float, side: int) -> None:
+    law = made(classes=("site",))
+    law.warm_up(np.full(900, context), np.full(900, 0.3), classes={"site": ["a"] * 900})
+    children = law._state.children[law._state.roots[0]]
+    assert law._state.visits[children[side]] > 0
+    assert law._state.visits[children[1 - side]] == 0
+
+
+def test_of_equal_amounts_the_lowest_is_chosen() -> None:
+    rules = OutcomeLaw(np.linspace(0, 1, 6), (0, 1))._rules
+    assert best_amount(rules, np.zeros(6), np.zeros(6), 0.0, 1.0, 0.0, 2, 5) == 2
 
 
 def test_discounted_counts_stay_finite_in_long_runs() -> None:

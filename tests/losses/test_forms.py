@@ -8,6 +8,7 @@ import pytest
 from crossbandit import CrossGraphAdaptive, Problem, graphs
 from crossbandit.environments import from_table
 from crossbandit.errors import InvalidLossesError, InvalidParameterError
+from crossbandit.losses.linear import LinearForm
 
 RNG = np.random.default_rng(0)
 TABLE = RNG.random((5, 2))
@@ -102,3 +103,28 @@ def test_losses_may_leave_their_limits_by_rounding_and_no_more(beyond: float) ->
             learner.learn(learner.act(0), [[1.00001 if beyond > 1 else -1e-5]])
     table = from_table([[[beyond, 0.5]]], graph)
     assert table.losses(0)[0, 0] == beyond
+
+
+@pytest.mark.filterwarnings("ignore:overflow", "ignore:invalid value")
+def test_losses_that_are_no_numbers_are_refused() -> None:
+    learner = CrossGraphAdaptive().start(Problem(graphs.singletons(2), features=2), seed=0)
+    decision = learner.act((1e10, 1e10))
+    with pytest.raises(InvalidLossesError):
+        learner.learn(decision, [[1e308, -1e308]])  # infinity less infinity
+
+
+@pytest.mark.parametrize("own", [1, 3])
+def test_the_first_bad_row_is_that_of_trying_every_context(own: int) -> None:
+    rng = np.random.default_rng(own)
+    table = rng.uniform([0.5, -1.0], 1.0, (6, own, 2))
+    form = Problem(G, features=table if own > 1 else table[:, 0]).form
+    assert isinstance(form, LinearForm)
+    found = set()
+    for _ in range(300):
+        rows, arms = rng.uniform([0.0, -0.3], [1.2, 0.3], (2, 2)), rng.integers(0, 3, 2)
+        losses = np.einsum("cjf,jf->jc", table[:, np.minimum(arms, own - 1)], rows)
+        bad = np.argwhere((losses < 0) | (losses > 1))
+        expected = (-1, -1) if bad.size == 0 else tuple(bad[0].tolist())
+        assert form.first_bad(rows, arms) == expected
+        found.add(expected[0])
+    assert found == {-1, 0, 1}

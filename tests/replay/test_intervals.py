@@ -65,3 +65,9 @@ def test_the_random_numbers_are_fixed() -> None:
     curves = waves(3, 0.5, seed=3)
     np.testing.assert_array_equal(resample_totals(curves), resample_totals(curves))
     np.testing.assert_allclose(resample_totals(curves)[1:2], resample_totals(curves[1:2]))
+
+
+@pytest.mark.parametrize("at", [0, 50, 150, 199])
+def test_every_part_of_a_log_is_drawn_as_often(at: int) -> None:
+    curve = (np.arange(200) >= at).astype(float)[None]  # all that was earned came in one moment
+    assert abs(resample_totals(curve).mean()) < 0.1
