@@ -353,6 +353,28 @@ def test_only_bidders_with_the_same_settings_merge(other: Callable[..., Any]) ->
         own.merge(other(own))
 
 
+def test_counts_move_to_a_finer_grid_and_another_range() -> None:
+    """Each price is known to within a step of the coarse grid, so the medians agree to a step."""
+    coarse = bidder(feedback="always", classes=["site"])
+    play(coarse, rounds(1_000))
+    low, high = coarse.value_range
+    fine = bidder(feedback="always", classes=["site"], bids=81, value_range=(low, 1.25 * high))
+    fine.take_counts(coarse)
+    assert fine.learner.law.rounds == coarse.learner.law.rounds == 1_000
+    step = float(np.diff(coarse.bids).max())
+    for site in "abc":
+        ours, theirs = fine.price_law(6.0, site=site), coarse.price_law(6.0, site=site)
+        assert abs(ours.quantile(0.5) - theirs.quantile(0.5)) <= step
+    with pytest.raises(InvalidParameterError, match="has learned from 1000 rounds"):
+        fine.take_counts(coarse)
+
+
+@pytest.mark.parametrize("other", [bidder(ties="lose"), bidder(classes=["site"]), "a bidder"])
+def test_only_counts_of_the_same_kind_are_taken(other: Any) -> None:
+    with pytest.raises(InvalidParameterError, match="with the same feedback, ties and classes"):
+        bidder().take_counts(other)
+
+
 def test_guarded_bidders_merge() -> None:
     one, two = bidder(guarded=True), bidder(guarded=True)
     play(one, rounds(50))

@@ -73,6 +73,40 @@ class HiddenNumberApplication(Application):
             reject("merge", "other", f"another {type(self).__name__} with the same settings", other)
         self._law("merge").merge(other._law("merge"))
 
+    def take_counts(self, other: Self) -> None:
+        """Begin with what another one has learned on other amounts, or on another range.
+
+        Outcomes are kept as far as they hold on the new amounts. The test of independence and the
+        guard begin anew. Pending decisions of the other can still be settled there.
+
+        Args:
+            other: One with the same feedback, ties and classes. It is not changed.
+
+        Raises:
+            InvalidParameterError: This one has learned something already, or the two do not fit.
+
+        >>> from crossbandit.applications import FirstPriceBidder
+        >>> coarse = FirstPriceBidder(bids=11, value_range=(0, 10), seed=1)
+        >>> coarse.warm_up([8.0] * 100, [3.0] * 100)
+        >>> fine = FirstPriceBidder(bids=101, value_range=(0, 12), seed=1)
+        >>> fine.take_counts(coarse)
+        >>> float(fine.price_law(8.0).quantile(0.5)) <= 4.0
+        True
+        """
+        expected = f"another {type(self).__name__} with the same feedback, ties and classes"
+        if type(other) is not type(self) or other is self:
+            reject("take_counts", "other", expected, other)
+        law, given = self._law("take_counts").law, other._law("take_counts").law
+        for name in ("feedback", "payoff", "ties", "classes"):
+            if getattr(law, name) != getattr(given, name):
+                reject("take_counts", "other", expected, other)
+        if law.rounds > 0:
+            raise InvalidParameterError(
+                f"take_counts is for a new {type(self).__name__}. This one has learned from "
+                f"{law.rounds} rounds, which would be lost. Make a new one."
+            )
+        law.take_counts(given)
+
     def _form(self) -> dict[str, Any]:
         """Return the settings but for the horizon."""
         return {name: one for name, one in self.settings().items() if name != "horizon"}
