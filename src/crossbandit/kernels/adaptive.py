@@ -85,7 +85,7 @@ class AdaptiveState(NamedTuple):
     pooled: Floats  # (K,), scratch: the distribution, with unrevealed arms' parts at their anchors
     sums: Floats  # (2, K + 1), scratch
     revealed: Integers  # (K,), scratch
-    place: Integers  # (K,), scratch
+    place: Integers  # (K,), scratch: which row of the feedback holds each revealed arm
 
 
 @inlined
@@ -253,6 +253,7 @@ def learn(
             b = arms[j]
             loss = loss_at(feedback.losses, feedback.round, feedback.places[j], b, readout)
             losses[b] = loss
+            state.place[b] = feedback.places[j]
             if available.size == 0 or available[b]:
                 least, largest = min(least, loss), max(largest, loss)
                 here += loss

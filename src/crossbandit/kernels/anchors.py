@@ -81,16 +81,25 @@ def add_differences(
     """Add the row of each revealed arm, less the row of its anchor, to `estimates`, in place.
 
     An arm without anchor adds its row as it is. estimates: (1, K, columns). weights: (K,), each
-    multiplied by `factor`. place: (K,), scratch.
+    multiplied by `factor`. place: (K,), the row of each revealed arm, needed with anchors only.
     """
     losses, i = feedback.losses, feedback.round
     plain = losses.coefficients.shape[2] == 0
-    for j in range(feedback.arms.size):
-        place[feedback.arms[j]] = feedback.places[j]
+    if anchors.order.size == 0:
+        for j in range(feedback.arms.size):
+            b, row = feedback.arms[j], feedback.places[j]
+            weight = weights[b] * factor
+            if plain:  # short rows cost less as they are than as slices
+                t = min(i, losses.base.shape[0] - 1)
+                for m in range(estimates.shape[2]):
+                    estimates[0, b, m] += weight * losses.base[t, row, m]
+            else:
+                add_row(losses, i, row, weight, estimates[0, b])
+        return
     for b in feedback.arms:
-        anchor = anchors.anchor[b] if anchors.order.size > 0 else -1
+        anchor = anchors.anchor[b]
         weight = weights[b] * factor
-        if plain:  # short rows cost less as they are than as slices
+        if plain:
             t = min(i, losses.base.shape[0] - 1)
             for m in range(estimates.shape[2]):
                 loss = losses.base[t, place[b], m]
