@@ -504,7 +504,9 @@ def test_classes_are_told_apart_as_they_come() -> None:
 
 def test_the_diagnosis_speaks_of_prices_and_values() -> None:
     own = bidder(feedback="always")
-    assert str(own.diagnosis()).startswith("In 0 rounds nothing shows that prices go with values")
+    assert str(own.diagnosis()).startswith(
+        "There is no evidence so far, in 0 rounds, that prices go"
+    )
     play(own, rounds(3_000))
     assert own.diagnosis().depends
     assert str(own.diagnosis()).startswith("Prices go with values here")
@@ -538,11 +540,11 @@ def test_a_bad_setting_is_refused(options: dict[str, Any], message: str) -> None
 @pytest.mark.parametrize(
     ("options", "classes", "message"),
     [
-        ({"classes": ["site"]}, {}, "'classes' parameter of bid must be given for site"),
+        ({"classes": ["site"]}, {}, "'classes' parameter of bid must be a label for each of site"),
         ({"classes": ["site"]}, {"site": 1.5}, "'site' parameter of bid .* text or an integer"),
-        ({"classes": ["site"]}, {"site": "a", "more": 1}, "given for site"),
-        ({}, {"site": "a"}, "'classes' parameter of bid must be given for no classes"),
-        ({"algorithm": CrossGraphAdaptive()}, {"site": "a"}, "given for no classes"),
+        ({"classes": ["site"]}, {"site": "a", "more": 1}, "a label for each of site"),
+        ({}, {"site": "a"}, "'classes' parameter of bid must be left out: this one has none"),
+        ({"algorithm": CrossGraphAdaptive()}, {"site": "a"}, "left out: this one has none"),
     ],
 )
 def test_a_class_that_is_missing_or_unknown_is_refused(

@@ -44,7 +44,7 @@ def test_dependence_is_found(feedback: str) -> None:
 
 
 def test_words() -> None:
-    assert "sound here" in str(Diagnosis(0.0, 0.0, 1_000))
+    assert "no evidence so far, in 1,000 rounds" in str(Diagnosis(0.0, 0.0, 1_000))
     assert "%" not in str(Diagnosis(50.0, math.nan, 1_000))
     assert "hardly matters" in str(Diagnosis(50.0, 0.001, 1_000))
     assert "5 % more" in str(Diagnosis(math.log(1e6), 0.05, 1_000))

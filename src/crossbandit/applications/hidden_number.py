@@ -183,7 +183,9 @@ class HiddenNumberApplication(Application):
         if isinstance(self.learner, LawLearner):
             return self.learner.law.labels(owner, classes)
         if classes:
-            reject(owner, "classes", "given for no classes", classes, error=InvalidContextError)
+            reject(
+                owner, "classes", "left out: this one has none", classes, error=InvalidContextError
+            )
         return ()
 
     def _act(self, features: Any, given: Round, available: Booleans | None) -> Decision:

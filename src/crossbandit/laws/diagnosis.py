@@ -55,8 +55,8 @@ class Diagnosis:
         numbers, contexts, choosing = self.words
         if not self.depends:
             return (
-                f"In {self.rounds:,} rounds nothing shows that {numbers} go with {contexts}: "
-                "learning across contexts is sound here."
+                f"There is no evidence so far, in {self.rounds:,} rounds, that {numbers} go with "
+                f"{contexts}. With few rounds this does not show that they are independent."
             )
         found = f"{numbers.capitalize()} go with {contexts} here"
         if math.isnan(self.gain):

@@ -53,9 +53,13 @@ class Levels:
     def labels(self, owner: str, given: Mapping[str, object]) -> tuple[Label, ...]:
         """Return the labels of a round in the order of the features."""
         if set(given) != set(self.features):
-            expected = ", ".join(self.features) or "no classes"
-            reject(owner, "classes", f"given for {expected}", given, error=InvalidContextError)
+            reject(owner, "classes", self._expected(), given, error=InvalidContextError)
         return tuple(self._label(owner, name, given[name]) for name in self.features)
+
+    def _expected(self) -> str:
+        if not self.features:
+            return "left out: this one has none"
+        return f"a label for each of {', '.join(self.features)}"
 
     def _label(self, owner: str, name: str, label: object) -> Label:
         if isinstance(label, np.generic):
@@ -87,8 +91,7 @@ class Levels:
     def table(self, columns: Mapping[str, npt.ArrayLike], count: int) -> Integers:
         """Return the slots of many rounds, (count, width); levels get them in order of rounds."""
         if set(columns) != set(self.features):
-            expected = ", ".join(self.features) or "no classes"
-            reject("play", "classes", f"given for {expected}", sorted(columns))
+            reject("play", "classes", self._expected(), sorted(columns))
         if not self.features:
             return np.full((count, 1), -1)
         codes, names = [], []
