@@ -467,7 +467,11 @@ def test_a_late_gap_counts_as_much_as_its_round_does_by_now(late: int) -> None:
     rows = 0.25 + 0.5 * rng.random((len(decision.revealed), 2))  # within the range seen so far
     state = learner._adaptive
     before, eta = state.gap[0], learner.learning_rate
+    # The exponential weights of the context by now: sums of losses as they count in the last round.
+    growth = 2.0 ** ((learner.round - 1 - state.reference[0]) / half_life)
+    scores = np.exp(-eta * (state.estimates[0, :, 0] + state.bias[0]) / growth)
     learner.learn(decision, rows)
+    np.testing.assert_allclose(state.softmax, scores / scores.sum(), rtol=1e-9)
     age = 2.0 ** (-late / half_life)
     estimates = np.zeros(3)
     estimates[list(decision.revealed)] = state.inferred[list(decision.revealed)]

@@ -101,6 +101,21 @@ def test_a_held_and_an_open_round_are_kept(algorithm: Algorithm, tmp_path: Path)
     assert_same_state(again, learner)
 
 
+@pytest.mark.parametrize("algorithm", ALGORITHMS[:1], ids=name)
+def test_several_held_rounds_keep_their_own_rows(algorithm: Algorithm, tmp_path: Path) -> None:
+    environment = table(graphs.threshold(5), 400, 3, seed=1)
+    learner: Any = start(algorithm, environment)
+    decisions = [learner.act(context) for context in contexts_of(environment)[:121]]
+    weighted = [d for d in decisions if learner._pending[d.round].weights is not None]
+    for decision in weighted:
+        learner.learn(decision, revealed(environment, decision))
+    assert len({len(d.revealed) for d in weighted}) > 2  # rows of several lengths
+    again: Any = resumed(learner, tmp_path)
+    assert [one.round for one in again._held] == [d.round for d in weighted]
+    for one, decision in zip(again._held, weighted, strict=True):
+        np.testing.assert_array_equal(one.rows, revealed(environment, decision))
+
+
 @every_algorithm
 def test_a_loaded_learner_knows_its_old_decisions_and_no_others(
     algorithm: Algorithm, tmp_path: Path

@@ -128,3 +128,18 @@ def test_the_gain_counts_classes() -> None:
     test.learn_all(values, np.zeros(4_000, dtype=int), law.cells(prices), labels)
     assert not test.diagnosis().depends  # on the context, which it does not
     assert test.diagnosis().gain > 0.05
+
+
+def test_the_gain_is_that_of_the_law_over_the_pool() -> None:
+    """Two values, each with a price of its own; the pool sees both prices equally often.
+
+    At 0.5, prices are 0.2: the pool bids 0.2 and earns 0.3, as the law does. At 1.0, prices are
+    0.8: the law bids 0.8 and earns 0.2; the pool bids 0.2, as 0.8 / 2 > 0.2, and earns nothing.
+    """
+    law = OutcomeLaw(np.array([0.2, 0.8]), (0, 1), feedback="always")
+    test = IndependenceTest(law)
+    values = np.tile([0.5, 1.0], 4_000)
+    prices = np.tile([0.2, 0.8], 4_000)
+    law.warm_up(values, prices)
+    test.learn_all(values, np.zeros(8_000, dtype=int), law.cells(prices))
+    assert test.diagnosis().gain == pytest.approx(0.5 / 0.3 - 1.0, rel=0.02)
