@@ -226,17 +226,17 @@ class SeenDecisions:
         Returns:
             A function without arguments. `restore` takes what it returns.
         """
-        pages, dropped = list(self._pages.items()), self._dropped
+        pages, dropped = self._pages.copy(), self._dropped
         self._generation += 1
 
         def arrays() -> dict[str, npt.NDArray[Any]]:
             codes = np.zeros((len(pages), PAGE), dtype=np.uint16)
-            for i, (_, page) in enumerate(pages):
+            for i, page in enumerate(pages.values()):
                 codes[i] = _codes_of(page)
             return {
-                "deciders": np.array([int(key[0], 16) for key, _ in pages], dtype=np.uint64),
-                "numbers": np.array([key[1] for key, _ in pages], dtype=np.int64),
-                "newest": np.array([page.newest for _, page in pages], dtype=np.float64),
+                "deciders": np.array([int(key[0], 16) for key in pages], dtype=np.uint64),
+                "numbers": np.array([key[1] for key in pages], dtype=np.int64),
+                "newest": np.array([page.newest for page in pages.values()], dtype=np.float64),
                 "codes": codes,
                 "dropped": np.array([dropped] if np.isfinite(dropped) else [], dtype=np.float64),
             }
