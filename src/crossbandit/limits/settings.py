@@ -38,7 +38,7 @@ class JsonForm:
         return {"kind": self.kind, **values}
 
     @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Self:
+    def from_json(cls, data: Any) -> Self:
         """Return the limit that `to_json` wrote.
 
         Args:
@@ -194,7 +194,7 @@ Target = ReturnOnSpend | CostPer
 Limit = Budget | ReturnOnSpend | CostPer
 
 
-def limit_from_json(data: dict[str, Any]) -> Limit:
+def limit_from_json(data: Any) -> Limit:
     """Return the limit of any kind that `to_json` wrote.
 
     Args:
