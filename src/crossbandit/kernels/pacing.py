@@ -32,15 +32,16 @@ GIVEN, SPENT, RESERVED = range(3)
 # Columns of `PaceState.duals`: the logarithm s; the sum of squared gradients; money that was paid,
 # and that had been reserved, in the auctions that are over.
 LOG, SQUARES, PAID, ASKED = range(4)
-# Columns of a ticket: what was planned for the auction; 1 if the limit may be relaxed after it.
-PLANNED, RELAXES = range(2)
+# Columns of a ticket: what was planned for the auction; 1 if the limit may be relaxed after it; the
+# period it belongs to.
+PLANNED, RELAXES, OF_PERIOD = range(3)
 
 # How a budget is spread: not at all, over a number of auctions, over time.
 AT_ONCE, BY_AUCTIONS, BY_TIME = range(3)
 # Columns of `PaceState.times`: when the period began and when it ends, in seconds or auctions; the
 # latest auction; the auctions of the period; the usual share of the plan between two auctions, and
-# of how many it is the mean.
-START, END, LATEST, AUCTIONS, GAP, GAPS = range(6)
+# of how many it is the mean; the number of the period.
+START, END, LATEST, AUCTIONS, GAP, GAPS, PERIOD = range(7)
 BINS = 96  # of a period: quarters of an hour, if it is a day
 
 _FAR = 1.0  # a limit whose pseudo-value is e times the one that counts is not relaxed further
@@ -53,6 +54,7 @@ _LONG = 8.0  # usual gaps: a longer one counts as this, as nobody bids in a paus
 class PaceRules(NamedTuple):
     """What does not change. L limits, K amounts."""
 
+    amounts: Floats  # (K,), ascending
     prices: Integers  # (K,): what each amount costs, in units, rounded up
     unit: float  # of money
     kinds: Integers  # (L,): BUDGET, TARGET or LOOSE_TARGET
@@ -66,7 +68,7 @@ class PaceState(NamedTuple):
 
     money: Integers  # (L, 3), in units
     duals: Floats  # (L, 4)
-    times: Floats  # (L, 6)
+    times: Floats  # (L, 7)
     plan: Floats  # (L, BINS + 1): the share of the period's budget that is planned up to each bin
     counts: Floats  # (L, BINS): auctions of the period
 
@@ -129,7 +131,7 @@ def expected_left(state: PaceState, limit: int) -> float:
 def pseudo_value(
     rules: PaceRules, state: PaceState, now: float, value: float, ticket: Floats
 ) -> float:
-    """Count an auction, and return what to bid for in it. Sets `ticket` (L, 2)."""
+    """Count an auction, and return what to bid for in it. Sets `ticket` (L, 3)."""
     lowest = value if rules.surplus else math.inf
     for limit in range(rules.kinds.size):
         at = _limited(rules, state, limit, value)
@@ -137,6 +139,7 @@ def pseudo_value(
         lowest = min(lowest, at)
         share = planned_share(rules, state, limit, now)
         ticket[limit, PLANNED] = share * expected_left(state, limit)
+        ticket[limit, OF_PERIOD] = state.times[limit, PERIOD]
     for limit in range(rules.kinds.size):
         far = ticket[limit, RELAXES] > lowest * math.exp(_FAR)
         ticket[limit, RELAXES] = 0.0 if far else 1.0
@@ -153,6 +156,29 @@ def _limited(rules: PaceRules, state: PaceState, limit: int, value: float) -> fl
     if rules.surplus:
         return float(credit + (value - credit) * factor)
     return float(credit + value * rules.credits[limit, 2] * factor)
+
+
+@inlined
+def open_auction(
+    rules: PaceRules,
+    state: PaceState,
+    now: float,
+    value: float,
+    first: int,
+    last: int,
+    ticket: Floats,
+) -> tuple[float, int, int]:
+    """Return the pseudo-value, the highest amount up to it, and the highest one that may be bid.
+
+    The last one is -1 if no amount may be bid, or only 0 because of a limit. Sets `ticket`.
+    """
+    worth = pseudo_value(rules, state, now, value, ticket)
+    while last > first and rules.amounts[last] > worth:
+        last -= 1
+    cap = affordable(rules, state, value, last)
+    if cap < first or (rules.prices[cap] == 0 and rules.prices[last] > 0):
+        cap = -1
+    return worth, last, cap
 
 
 @inlined
@@ -195,22 +221,29 @@ def reserve(rules: PaceRules, state: PaceState, value: float, amount: int) -> No
 def release(
     rules: PaceRules,
     state: PaceState,
+    ticket: Floats,
     value: float,
     amount: int,
     won: bool,  # noqa: FBT001 - kernels take no keywords
 ) -> None:
-    """Give back what was reserved for a bid, and pay if it has won."""
+    """Give back what was reserved for a bid, and pay if it has won; both in the bid's period."""
     for limit in range(rules.kinds.size):
-        risk = at_risk(rules, limit, value, amount)
-        state.money[limit, RESERVED] -= risk
-        if rules.kinds[limit] == BUDGET:
-            state.duals[limit, ASKED] += rules.prices[amount]
+        state.duals[limit, ASKED] += rules.prices[amount]
         if won:
-            state.money[limit, SPENT] += rules.prices[amount]
-            if rules.kinds[limit] == BUDGET:
-                state.duals[limit, PAID] += rules.prices[amount]
-            else:
-                state.money[limit, GIVEN] += credit_of(rules, limit, value)
+            state.duals[limit, PAID] += rules.prices[amount]
+        if ticket[limit, OF_PERIOD] != state.times[limit, PERIOD]:
+            continue
+        state.money[limit, RESERVED] -= at_risk(rules, limit, value, amount)
+        if won:
+            pay(rules, state, limit, value, amount)
+
+
+@inlined
+def pay(rules: PaceRules, state: PaceState, limit: int, value: float, amount: int) -> None:
+    """Count what a win costs, and its credit."""
+    state.money[limit, SPENT] += rules.prices[amount]
+    if rules.kinds[limit] != BUDGET:
+        state.money[limit, GIVEN] += credit_of(rules, limit, value)
 
 
 @inlined
@@ -245,6 +278,27 @@ def adapt(
             state.duals[limit, LOG] = min(max(at, _LOWEST), highest)
 
 
+@inlined
+def settle(
+    rules: PaceRules,
+    state: PaceState,
+    ticket: Floats,
+    value: float,
+    amount: int,
+    wanted: int,
+    won: bool,  # noqa: FBT001 - kernels take no keywords
+    would: bool,  # noqa: FBT001
+) -> None:
+    """Account for an auction that is over.
+
+    wanted: the amount that would have been bid without a hard limit. would: whether it would have
+    won.
+    """
+    release(rules, state, ticket, value, amount, won)
+    paid = rules.prices[amount] if won else 0
+    adapt(rules, state, ticket, value, paid, rules.prices[wanted] if would else -1)
+
+
 @compiled
 def paced_play(
     law_rules: LawRules,
@@ -266,30 +320,24 @@ def paced_play(
 ) -> None:
     """Decide, settle and learn in n first-price auctions, one after the other.
 
-    As `laws.loops.play`. No period ends in between. times: (n,). ticket: (L, 2), scratch. Where
+    As `laws.loops.play`. No period ends in between. times: (n,). ticket: (L, 3), scratch. Where
     nothing can be bid, out[i] = -1. pseudo: (n,), is set to the pseudo-values.
     """
     for i in range(contexts.size):
-        worth = pseudo_value(rules, state, times[i], worths[i], ticket)
+        value, first = worths[i], firsts[i]
+        worth, last, cap = open_auction(rules, state, times[i], value, first, lasts[i], ticket)
         pseudo[i] = worth
-        last = lasts[i]
-        while last > firsts[i] and law_rules.amounts[last] > worth:
-            last -= 1
-        cap = affordable(rules, state, worths[i], last)
-        if cap < firsts[i]:
-            out[i] = -1
-            adapt(rules, state, ticket, worths[i], 0, -1)
+        out[i] = -1
+        if cap < 0:
+            adapt(rules, state, ticket, value, 0, -1)
             continue
         band = read_law(law_rules, law, scratch, contexts[i], slots[i])
-        wanted = choose(law_rules, law, scratch, band, worth, 0.0, firsts[i], last, uniforms[i])
+        wanted = choose(law_rules, law, scratch, band, worth, 0.0, first, last, uniforms[i])
         amount = min(wanted, cap)
         out[i] = amount
+        reserve(rules, state, value, amount)
         won = cells[i] <= amount
-        reserve(rules, state, worths[i], amount)
-        release(rules, state, worths[i], amount, won)
-        paid = rules.prices[amount] if won else 0
-        beaten = rules.prices[wanted] if cells[i] <= wanted else -1
-        adapt(rules, state, ticket, worths[i], paid, beaten)
+        settle(rules, state, ticket, value, amount, wanted, won, cells[i] <= wanted)
         kind = outcome_kind(law_rules.feedback, amount, cells[i])
         index = cells[i] if kind == TOLD else amount
         absorb(law_rules, law, scratch, band, slots[i], kind, index, amount)

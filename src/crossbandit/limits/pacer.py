@@ -3,38 +3,37 @@
 from __future__ import annotations
 
 import math
-from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
-from typing import TYPE_CHECKING, NamedTuple
+from datetime import timedelta
+from decimal import ROUND_FLOOR
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from crossbandit.errors import InvalidContextError
+from crossbandit.kernels.compilation import resolved
 from crossbandit.kernels.pacing import (
     ASKED,
-    AT_ONCE,
     AUCTIONS,
-    BINS,
-    BUDGET,
-    BY_AUCTIONS,
-    BY_TIME,
     END,
     GIVEN,
     LATEST,
-    LOG,
-    LOOSE_TARGET,
     PAID,
+    PERIOD,
     SQUARES,
     START,
-    TARGET,
-    PaceRules,
-    PaceState,
+    adapt,
+    open_auction,
+    pay,
+    reserve,
+    settle,
 )
 from crossbandit.limits.periods import Traffic, period_around
-from crossbandit.limits.settings import Budget, CostPer, ReturnOnSpend
-from crossbandit.validation import array, reject
+from crossbandit.limits.rules import checked, empty_state, in_units, pace_rules, timed, unit_of
+from crossbandit.limits.settings import Budget
+from crossbandit.validation import array, number, reject
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     import numpy.typing as npt
 
@@ -42,9 +41,8 @@ if TYPE_CHECKING:
     from crossbandit.limits.settings import Limit
     from crossbandit.types import Floats, Integers
 
-_DIGITS = 9  # of the highest bid, after its first
-_MOST_DIGITS = 17  # of a budget: its units fit into 63 bits
-_CARRIED = 0.5  # of what was learned for steps, into the next period
+_CARRIED = 0.5  # of the sums that set the steps, into the next period
+_NEVER = 2.0**62
 
 
 class PacedLog(NamedTuple):
@@ -59,13 +57,31 @@ class PacedLog(NamedTuple):
     pseudo_values: Floats
 
 
+class Reservation(NamedTuple):
+    """Money that is set aside until the outcome of a bid is known.
+
+    Attributes:
+        time: When it was made.
+        value: The value that was bid for.
+        amount: The amount, by number.
+        wanted: The amount without a limit that is kept at any time, by number.
+        ticket: (limits, 3): what each limit needs to know when the auction is over.
+    """
+
+    time: float
+    value: float
+    amount: int
+    wanted: int
+    ticket: Floats
+
+
 class Pacer:
     """Limits on the spending of one bidder, and how it keeps to them.
 
     Every limit has a multiplier. Without limits, a bidder bids for the value v. Under limits it
     bids for a *pseudo-value*, the lowest of
 
-    - v exp(s) under a budget, where s is at most 0 if the surplus is to be high;
+    - v exp(s) under a budget, where s is at most 0 if the aim is the surplus;
     - c (1 + exp(s)) under a target, where c is what a win allows to spend: the value divided by the
       return on spend. With the aim "surplus": c + (v - c) exp(s).
 
@@ -79,15 +95,26 @@ class Pacer:
     becomes of bids that are outstanding. Under a target, g then is that of the bid without the cap,
     as with the cap the target is always kept and s would only rise.
 
+    For each auction call `open`, then `reserve` or `decline`, and `settle` once its outcome is
+    known. `play` does all of it on a log.
+
     Args:
         amounts: The amounts that may be bid, ascending.
         limits: Budgets and targets, at least one of them.
         value_range: The lowest and the highest value.
         horizon: The number of auctions to come, for budgets that have no period.
+        expires: After which time a bid without an outcome counts as lost, as a timedelta or in
+            seconds; None for never.
+
+    Attributes:
+        limits: The limits.
+        rules: The limits in the form for compiled steps.
+        state: What changes, in that form.
+        reserved: The bids without an outcome, by their keys.
+        late: (limits,): what was paid for bids that had expired, in units.
 
     Raises:
-        InvalidParameterError: The limits contradict each other, or a budget is too small for any
-            bid.
+        InvalidParameterError: The limits do not fit together, or a budget is too small for any bid.
 
     >>> from crossbandit.laws import OutcomeLaw
     >>> rng = np.random.default_rng(0)
@@ -108,45 +135,98 @@ class Pacer:
         *,
         value_range: tuple[float, float],
         horizon: int | None = None,
+        expires: timedelta | float | None = None,
     ) -> None:
         grid = array("Pacer", "amounts", "ascending numbers", amounts)
-        self.limits = _checked(limits)
-        self._digits = _exponent(grid, self.limits)
-        self._unit = Decimal(1).scaleb(self._digits)
-        kinds, plans, allowed = [], [], []
-        for limit in self.limits:
-            kinds.append(_kind(limit))
-            plans.append(_plan(limit, horizon))
-            allowed.append((*_credit(limit), _scale(limit, value_range)))
+        self.limits = checked(limits, grid)
+        self.expires = _seconds(expires)
+        self.rules = pace_rules(grid, self.limits, value_range, horizon)
+        self.state = empty_state(self.rules, value_range)
+        self.reserved: dict[int, Reservation] = {}
+        self.late = np.zeros(len(self.limits), dtype=np.int64)
+        self.unit = unit_of(grid, self.limits)
+        self.middle = (value_range[0] + value_range[1]) / 2
         self._horizon = horizon
-        aims = {limit.aim for limit in self.limits if isinstance(limit, ReturnOnSpend | CostPer)}
-        self.rules = PaceRules(
-            prices=np.array([self._units(amount, ROUND_CEILING) for amount in grid.tolist()]),
-            unit=float(self._unit),
-            kinds=np.array(kinds),
-            plans=np.array(plans),
-            credits=np.array(allowed, dtype=float),
-            surplus=aims != {"value"},
-        )
-        count = len(self.limits)
-        self.state = PaceState(
-            money=np.zeros((count, 3), dtype=np.int64),
-            duals=np.zeros((count, 4)),
-            times=np.zeros((count, 6)),
-            plan=np.tile(np.linspace(0.0, 1.0, BINS + 1), (count, 1)),
-            counts=np.zeros((count, BINS)),
-        )
-        self._ticket = np.zeros((count, 2))
+        self._ticket = np.zeros((len(self.limits), 3))
         self._traffic = [Traffic(limit.timezone) for limit in self.limits]
-        self._first = math.nan
-        self._ends = -math.inf
-        self._require_room(grid)
-        self._start_at(value_range)
+        self._counted = any(isinstance(limit.per, int) for limit in self.limits)
+        self._first = self._now = self._ends = -1.0
+        self._code: dict[str, Callable[..., Any]] = {}
 
     @property
     def timed(self) -> bool:
         """Whether a limit has periods of the clock, so that times of auctions are needed."""
-        return any(_timed(limit) for limit in self.limits)
+        return any(timed(limit) for limit in self.limits)
+
+    @property
+    def now(self) -> float:
+        """The time of the latest auction. A clock that goes back does not change it."""
+        return self._now
+
+    def open(self, value: float, now: float, first: int, last: int) -> tuple[float, int, int]:
+        """Count an auction, and return what to bid for and how much may be bid.
+
+        Args:
+            value: What winning is worth.
+            now: The time, in seconds since 1970.
+            first: The lowest amount that may be bid without limits, by number.
+            last: The highest one.
+
+        Returns:
+            The pseudo-value, the highest amount up to it (or the first), and the highest one that
+            can break no limit: -1 if there is none.
+        """
+        self._now = max(now, self._now)
+        if self._now >= self._ends or self._counted:
+            self.turn(self._now)
+        if self.expires is not None:
+            self._expire(self._now - self.expires)
+        given = (self.rules, self.state, self._now, value, first, last, self._ticket)
+        if "open" not in self._code:
+            self._compile(value)
+        opened: tuple[float, int, int] = self._code["open"](*given)
+        return opened
+
+    def decline(self, value: float) -> None:
+        """Account for the auction that was opened last, in which no bid was made.
+
+        Args:
+            value: What winning was worth.
+        """
+        adapt(self.rules, self.state, self._ticket, value, 0, -1)
+
+    def reserve(self, key: int, value: float, amount: int, wanted: int) -> None:
+        """Set money aside for a bid in the auction that was opened last.
+
+        Args:
+            key: A number of the bid that is its own.
+            value: What winning is worth.
+            amount: The amount, by number; at most the highest that `open` returned.
+            wanted: The amount that would have been bid without that limit, by number.
+        """
+        self._code["reserve"](self.rules, self.state, value, amount)
+        self.reserved[key] = Reservation(self._now, value, amount, wanted, self._ticket.copy())
+
+    def settle(self, key: int, value: float, amount: int, *, won: bool, would: bool) -> None:
+        """Account for a bid whose outcome is known.
+
+        A win that comes after the bid has expired is paid from what is left now.
+
+        Args:
+            key: The number of the bid.
+            value: What winning was worth.
+            amount: The amount, by number.
+            won: Whether it won.
+            would: Whether the amount that was wanted would have won.
+        """
+        held = self.reserved.pop(key, None)
+        if held is not None:
+            given = (held.ticket, held.value, held.amount, held.wanted, won, won or would)
+            self._code["settle"](self.rules, self.state, *given)
+        elif won:
+            self.late += self.rules.prices[amount]
+            for limit in range(len(self.limits)):
+                pay(self.rules, self.state, limit, value, amount)
 
     def play(
         self,
@@ -186,24 +266,26 @@ class Pacer:
             if self.timed:
                 expected = "given, as a limit has periods of the clock"
                 reject("play", "times", expected, None, error=InvalidContextError)
-            times = np.zeros(count)
+            times = np.full(count, max(self._now, 0.0))
         nows = np.maximum.accumulate(array("play", "times", "numbers, one per auction", times))
         bids, pseudo = np.empty(count, dtype=np.int64), np.empty(count)
-        start = 0
         log = law.log(values, prices, firsts, lasts, classes, cells)
+        start = 0
         while start < count:
             self.turn(float(nows[start]))
             stop = self._until(nows, start)
+            part = slice(start, stop)
             law.paced(
                 log.part(start, stop),
                 self.rules,
                 self.state,
-                nows[start:stop],
+                nows[part],
                 self._ticket,
-                bids[start:stop],
-                pseudo[start:stop],
+                bids[part],
+                pseudo[part],
             )
             start = stop
+            self._now = float(nows[stop - 1])
         return PacedLog(bids, pseudo)
 
     def turn(self, now: float) -> None:
@@ -212,26 +294,23 @@ class Pacer:
         Args:
             now: The time of the next auction.
         """
-        if math.isnan(self._first):
+        if self._first < 0:
             self._first = now
-            self._ends = -math.inf
         for i, limit in enumerate(self.limits):
             times = self.state.times[i]
             passed = times[AUCTIONS] if isinstance(limit.per, int) else now
             if times[END] == 0.0 or (limit.per is not None and passed >= times[END]):
                 self._begin(i, limit, now)
-        self._ends = min(
-            (float(self.state.times[i, END]) for i, one in enumerate(self.limits) if _timed(one)),
-            default=math.inf,
-        )
+        ends = [self.state.times[i, END] for i, one in enumerate(self.limits) if timed(one)]
+        self._ends = float(min(ends, default=_NEVER))
 
     def _begin(self, i: int, limit: Limit, now: float) -> None:
         state, times = self.state, self.state.times[i]
         fresh = times[END] == 0.0
-        begins, ends = 0.0, math.inf if self._horizon is None else float(self._horizon)
+        begins, ends = 0.0, _NEVER if self._horizon is None else float(self._horizon)
         if isinstance(limit.per, int):
             ends = float(limit.per)
-        if _timed(limit):
+        if timed(limit):
             if not fresh:
                 self._traffic[i].learn(times[START], times[END], self._first, state.counts[i])
             begins, ends = period_around(limit.per, limit.timezone, now, self._first)
@@ -239,10 +318,11 @@ class Pacer:
             if isinstance(limit, Budget) and limit.pacing == "traffic":
                 state.plan[i] = self._traffic[i].plan(begins, ends)
         times[[START, END, AUCTIONS]] = begins, ends, 0.0
+        times[PERIOD] += 1.0
         state.counts[i] = 0.0
         state.money[i] = 0
         if isinstance(limit, Budget):
-            state.money[i, GIVEN] = self._units(limit.amount, ROUND_FLOOR)
+            state.money[i, GIVEN] = in_units(limit.amount, self.unit, ROUND_FLOOR)
         state.duals[i, [SQUARES, PAID, ASKED]] *= _CARRIED
 
     def _until(self, nows: Floats, start: int) -> int:
@@ -253,77 +333,27 @@ class Pacer:
                 stop = min(stop, start + limit.per - int(self.state.times[i, AUCTIONS]))
         return min(max(stop, start + 1), nows.size)
 
-    def _units(self, amount: float, rounding: str) -> int:
-        return int((Decimal(repr(float(amount))) / self._unit).to_integral_value(rounding))
+    def _expire(self, before: float) -> None:
+        """Count bids without an outcome as lost; the oldest ones come first."""
+        while self.reserved:
+            key = next(iter(self.reserved))
+            held = self.reserved[key]
+            if held.time > before:
+                return
+            self.settle(key, held.value, held.amount, won=False, would=False)
 
-    def _require_room(self, grid: Floats) -> None:
-        positive = grid[grid > 0]
-        for limit in self.limits:
-            if isinstance(limit, Budget) and positive.size and limit.amount < positive[0]:
-                expected = f"at least the lowest bid, {positive[0]:.15g}"
-                reject("Budget", "amount", expected, limit.amount)
-
-    def _start_at(self, value_range: tuple[float, float]) -> None:
-        """Let pseudo-values begin at 2 c under targets whose aim is the surplus, if that is less.
-
-        Where prices are uniform, a half of the pseudo-value is bid.
-        """
-        middle = (value_range[0] + value_range[1]) / 2
-        for i, limit in enumerate(self.limits):
-            if isinstance(limit, ReturnOnSpend | CostPer) and self.rules.surplus:
-                base, slope = limit.credit()
-                credit = base + slope * middle
-                if 2 * credit < middle:
-                    self.state.duals[i, LOG] = math.log(credit / (middle - credit))
+    def _compile(self, value: float) -> None:
+        """Find the machine code of the steps."""
+        rules, state, ticket = self.rules, self.state, self._ticket
+        self._code["open"] = resolved(open_auction, rules, state, 0.0, value, 0, 0, ticket)
+        self._code["reserve"] = resolved(reserve, rules, state, value, 0)
+        self._code["settle"] = resolved(
+            settle, rules, state, ticket, value, 0, 0, won := True, won
+        )
 
 
-def _checked(limits: Sequence[Limit]) -> tuple[Limit, ...]:
-    listed = tuple(limits)
-    for limit in listed:
-        if not isinstance(limit, Budget | ReturnOnSpend | CostPer):
-            reject("Pacer", "limits", "Budgets, ReturnOnSpends and CostPers", limit)
-    if not listed:
-        reject("Pacer", "limits", "at least one limit", listed)
-    aims = {limit.aim for limit in listed if isinstance(limit, ReturnOnSpend | CostPer)}
-    if len(aims) > 1:
-        reject("Pacer", "limits", "targets with the same aim", sorted(aims))
-    return listed
-
-
-def _exponent(grid: Floats, limits: Sequence[Limit]) -> int:
-    """Return the power of ten of the unit of money."""
-    highest = math.floor(math.log10(max(float(np.abs(grid).max()), 1e-300))) - _DIGITS
-    budgets = [limit.amount for limit in limits if isinstance(limit, Budget)]
-    return max([highest, *(math.floor(math.log10(one)) - _MOST_DIGITS for one in budgets)])
-
-
-def _kind(limit: Limit) -> int:
-    if isinstance(limit, ReturnOnSpend | CostPer):
-        return TARGET if limit.keep == "always" else LOOSE_TARGET
-    return BUDGET
-
-
-def _plan(limit: Limit, horizon: int | None) -> int:
-    if not isinstance(limit, Budget) or limit.pacing == "asap":
-        return AT_ONCE
-    if _timed(limit):
-        return BY_TIME
-    if limit.per is None and horizon is None:
-        expected = "'asap' for a budget without a period, unless the horizon is given"
-        reject("Budget", "pacing", expected, limit.pacing)
-    return BY_AUCTIONS
-
-
-def _timed(limit: Limit) -> bool:
-    return limit.per is not None and not isinstance(limit.per, int)
-
-
-def _credit(limit: Limit) -> tuple[float, float]:
-    return limit.credit() if isinstance(limit, ReturnOnSpend | CostPer) else (0.0, 0.0)
-
-
-def _scale(limit: Limit, value_range: tuple[float, float]) -> float:
-    """Return what a value is multiplied by, so that a pseudo-value is 2 c where s is 0."""
-    base, slope = _credit(limit)
-    middle = (value_range[0] + value_range[1]) / 2
-    return slope + base / middle
+def _seconds(expires: timedelta | float | None) -> float | None:
+    if expires is None:
+        return None
+    given = expires.total_seconds() if isinstance(expires, timedelta) else expires
+    return number("Pacer", "expires", given, above=0)
