@@ -90,9 +90,9 @@ def planned_share(rules: PaceRules, state: PaceState, limit: int, now: float) ->
         return float(1.0 / max(times[END] - times[AUCTIONS] + 1.0, 1.0))
     if rules.plans[limit] == AT_ONCE:
         return 0.0
-    before = _planned_until(state, limit, times[LATEST])
+    before = planned_until(state, limit, times[LATEST])
     times[LATEST] = max(times[LATEST], now)
-    done = _planned_until(state, limit, times[LATEST])
+    done = planned_until(state, limit, times[LATEST])
     if times[GAPS] > 0.0 or times[AUCTIONS] > 1.0:
         gap = done - before
         if times[GAPS] >= _LONG:
@@ -107,7 +107,7 @@ def planned_share(rules: PaceRules, state: PaceState, limit: int, now: float) ->
 
 
 @inlined
-def _planned_until(state: PaceState, limit: int, now: float) -> float:
+def planned_until(state: PaceState, limit: int, now: float) -> float:
     """Return the share of the period's budget that is planned until `now`."""
     times = state.times[limit]
     at = (now - times[START]) / (times[END] - times[START]) * BINS
@@ -134,7 +134,7 @@ def pseudo_value(
     """Count an auction, and return what to bid for in it. Sets `ticket` (L, 3)."""
     lowest = value if rules.surplus else math.inf
     for limit in range(rules.kinds.size):
-        at = _limited(rules, state, limit, value)
+        at = limited_value(rules, state, limit, value)
         ticket[limit, RELAXES] = at
         lowest = min(lowest, at)
         share = planned_share(rules, state, limit, now)
@@ -147,7 +147,7 @@ def pseudo_value(
 
 
 @inlined
-def _limited(rules: PaceRules, state: PaceState, limit: int, value: float) -> float:
+def limited_value(rules: PaceRules, state: PaceState, limit: int, value: float) -> float:
     """Return the pseudo-value under one limit."""
     factor = math.exp(state.duals[limit, LOG])
     if rules.kinds[limit] == BUDGET:

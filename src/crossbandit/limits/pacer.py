@@ -347,9 +347,7 @@ class Pacer:
         rules, state, ticket = self.rules, self.state, self._ticket
         self._code["open"] = resolved(open_auction, rules, state, 0.0, value, 0, 0, ticket)
         self._code["reserve"] = resolved(reserve, rules, state, value, 0)
-        self._code["settle"] = resolved(
-            settle, rules, state, ticket, value, 0, 0, won := True, won
-        )
+        self._code["settle"] = resolved(settle, rules, state, ticket, value, 0, 0, won := True, won)
 
 
 def _seconds(expires: timedelta | float | None) -> float | None:
