@@ -44,11 +44,8 @@ def test_all(
         column = indices[i]
         if mirrored:
             column = size - column if kinds[i] == TOLD else size - 1 - column
-        below, total = 0.0, 0.0
-        for r in range(bins[i]):
-            below += state.ranks[r]
-        for r in range(RANKS):
-            total += state.ranks[r]
+        below = whole_sum(state.ranks, 0, bins[i])
+        total = below + whole_sum(state.ranks, bins[i], RANKS)
         rank = (below + 0.5 * state.ranks[bins[i]] + 0.5) / (total + 1.0) - 0.5
         state.ranks[bins[i]] += 1.0
         if feedback == WON_LOST:
@@ -61,10 +58,10 @@ def test_all(
             else:
                 state.hidden[column] += 1.0
             continue
-        _hazards(state)
-        lowest = column if kinds[i] == TOLD else column + 1
+        lowest = max(column if kinds[i] == TOLD else column + 1, 1)
+        _hazards(state, lowest)
         chance = 1.0
-        for j in range(size, max(lowest, 1) - 1, -1):
+        for j in range(size, lowest - 1, -1):
             hazard = (state.told[j] + 1.0 / (j + 1.0)) / (state.risk[j] + 1.0)
             hit = 1.0 if kinds[i] == TOLD and j == column else 0.0
             _add(state, j, hit, hazard, chance, rank)
@@ -76,11 +73,28 @@ def test_all(
 
 
 @inlined
-def _hazards(state: TestState) -> None:
-    total = 0.0
-    for j in range(state.told.size):
-        total += state.told[j] + state.hidden[j]
-    for j in range(state.told.size - 1, 0, -1):
+def whole_sum(counts: Floats, start: int, stop: int) -> float:
+    """Return a sum of whole numbers. It is exact, so four sums at a time are as good as one."""
+    a, b, c, d = 0.0, 0.0, 0.0, 0.0
+    i = start
+    while i + 4 <= stop:
+        a += counts[i]
+        b += counts[i + 1]
+        c += counts[i + 2]
+        d += counts[i + 3]
+        i += 4
+    while i < stop:
+        a += counts[i]
+        i += 1
+    return (a + b) + (c + d)
+
+
+@inlined
+def _hazards(state: TestState, lowest: int) -> None:
+    """Set how many rounds were at risk in each column from `lowest` on."""
+    size = state.told.size
+    total = whole_sum(state.told, 0, size) + whole_sum(state.hidden, 0, size)
+    for j in range(size - 1, lowest - 1, -1):
         total -= state.hidden[j]
         state.risk[j] = total
         total -= state.told[j]
