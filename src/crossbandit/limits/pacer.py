@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from datetime import timedelta
 from decimal import ROUND_FLOOR
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from crossbandit.errors import InvalidContextError
-from crossbandit.kernels.compilation import resolved
+from crossbandit.kernels.compilation import MachineCode
 from crossbandit.kernels.pacing import (
     ASKED,
     AUCTIONS,
@@ -23,17 +22,19 @@ from crossbandit.kernels.pacing import (
     START,
     adapt,
     open_auction,
+    paced_play,
     pay,
     reserve,
     settle,
 )
+from crossbandit.laws.logs import prepared
 from crossbandit.limits.periods import Traffic, period_around
 from crossbandit.limits.rules import checked, empty_state, in_units, pace_rules, timed, unit_of
 from crossbandit.limits.settings import Budget
 from crossbandit.validation import array, number, reject
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     import numpy.typing as npt
 
@@ -151,7 +152,7 @@ class Pacer:
         self._traffic = [Traffic(limit.timezone) for limit in self.limits]
         self._counted = any(isinstance(limit.per, int) for limit in self.limits)
         self._first = self._now = self._ends = -1.0
-        self._code: dict[str, Callable[..., Any]] = {}
+        self._code = MachineCode()
 
     @property
     def timed(self) -> bool:
@@ -181,10 +182,9 @@ class Pacer:
             self.turn(self._now)
         if self.expires is not None:
             self._expire(self._now - self.expires)
-        given = (self.rules, self.state, self._now, value, first, last, self._ticket)
-        if "open" not in self._code:
-            self._compile(value)
-        opened: tuple[float, int, int] = self._code["open"](*given)
+        opened: tuple[float, int, int] = self._code(
+            open_auction, self.rules, self.state, self._now, value, first, last, self._ticket
+        )
         return opened
 
     def decline(self, value: float) -> None:
@@ -204,7 +204,7 @@ class Pacer:
             amount: The amount, by number; at most the highest that `open` returned.
             wanted: The amount that would have been bid without that limit, by number.
         """
-        self._code["reserve"](self.rules, self.state, value, amount)
+        self._code(reserve, self.rules, self.state, value, amount)
         self.reserved[key] = Reservation(self._now, value, amount, wanted, self._ticket.copy())
 
     def settle(self, key: int, value: float, amount: int, *, won: bool, would: bool) -> None:
@@ -222,7 +222,7 @@ class Pacer:
         held = self.reserved.pop(key, None)
         if held is not None:
             given = (held.ticket, held.value, held.amount, held.wanted, won, won or would)
-            self._code["settle"](self.rules, self.state, *given)
+            self._code(settle, self.rules, self.state, *given)
         elif won:
             self.late += self.rules.prices[amount]
             for limit in range(len(self.limits)):
@@ -269,20 +269,29 @@ class Pacer:
             times = np.full(count, max(self._now, 0.0))
         nows = np.maximum.accumulate(array("play", "times", "numbers, one per auction", times))
         bids, pseudo = np.empty(count, dtype=np.int64), np.empty(count)
-        log = law.log(values, prices, firsts, lasts, classes, cells)
+        log = prepared(
+            law, values, prices, firsts=firsts, lasts=lasts, classes=classes, cells=cells
+        )
         start = 0
         while start < count:
             self.turn(float(nows[start]))
             stop = self._until(nows, start)
-            part = slice(start, stop)
-            law.paced(
-                log.part(start, stop),
+            part = log.part(start, stop)
+            paced_play(
+                *law.parts,
                 self.rules,
                 self.state,
-                nows[part],
+                part.contexts,
+                part.slots,
+                part.worths,
+                part.firsts,
+                part.lasts,
+                part.cells,
+                part.uniforms(law.uniforms, 3),
+                nows[start:stop],
                 self._ticket,
-                bids[part],
-                pseudo[part],
+                bids[start:stop],
+                pseudo[start:stop],
             )
             start = stop
             self._now = float(nows[stop - 1])
@@ -341,13 +350,6 @@ class Pacer:
             if held.time > before:
                 return
             self.settle(key, held.value, held.amount, won=False, would=False)
-
-    def _compile(self, value: float) -> None:
-        """Find the machine code of the steps."""
-        rules, state, ticket = self.rules, self.state, self._ticket
-        self._code["open"] = resolved(open_auction, rules, state, 0.0, value, 0, 0, ticket)
-        self._code["reserve"] = resolved(reserve, rules, state, value, 0)
-        self._code["settle"] = resolved(settle, rules, state, ticket, value, 0, 0, won := True, won)
 
 
 def _seconds(expires: timedelta | float | None) -> float | None:
