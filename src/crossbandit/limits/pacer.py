@@ -2,48 +2,23 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
-from decimal import ROUND_FLOOR
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from crossbandit.errors import InvalidContextError
-from crossbandit.kernels.compilation import MachineCode
-from crossbandit.kernels.pacing import (
-    ASKED,
-    AUCTIONS,
-    END,
-    GIVEN,
-    LATEST,
-    PAID,
-    PERIOD,
-    SQUARES,
-    START,
-    adapt,
-    open_auction,
-    paced_play,
-    pay,
-    reserve,
-    settle,
-)
+from crossbandit.kernels.pacing import adapt, open_auction, paced_play, pay, reserve, settle
 from crossbandit.laws.logs import prepared
-from crossbandit.limits.periods import Traffic, period_around
-from crossbandit.limits.rules import checked, empty_state, in_units, pace_rules, timed, unit_of
-from crossbandit.limits.settings import Budget
-from crossbandit.validation import array, number, reject
+from crossbandit.limits.base import PacerBase, Reservation
+from crossbandit.validation import array, reject
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     import numpy.typing as npt
 
     from crossbandit.laws import OutcomeLaw
-    from crossbandit.limits.settings import Limit
     from crossbandit.types import Floats, Integers
-
-_CARRIED = 0.5  # of the sums that set the steps, into the next period
-_NEVER = 2.0**62
 
 
 class PacedLog(NamedTuple):
@@ -58,25 +33,7 @@ class PacedLog(NamedTuple):
     pseudo_values: Floats
 
 
-class Reservation(NamedTuple):
-    """Money that is set aside until the outcome of a bid is known.
-
-    Attributes:
-        time: When it was made.
-        value: The value that was bid for.
-        amount: The amount, by number.
-        wanted: The amount without a limit that is kept at any time, by number.
-        ticket: (limits, 3): what each limit needs to know when the auction is over.
-    """
-
-    time: float
-    value: float
-    amount: int
-    wanted: int
-    ticket: Floats
-
-
-class Pacer:
+class Pacer(PacerBase):
     """Limits on the spending of one bidder, and how it keeps to them.
 
     Every limit has a multiplier. Without limits, a bidder bids for the value v. Under limits it
@@ -118,51 +75,17 @@ class Pacer:
         InvalidParameterError: The limits do not fit together, or a budget is too small for any bid.
 
     >>> from crossbandit.laws import OutcomeLaw
+    >>> from crossbandit.limits import Budget
     >>> rng = np.random.default_rng(0)
     >>> values, prices = rng.uniform(0, 1, (2, 10_000))
     >>> law = OutcomeLaw(np.linspace(0, 1, 51), (0, 1))
     >>> pacer = Pacer(law.amounts, [Budget(200, per=10_000)], value_range=(0, 1))
     >>> log = pacer.play(law, values, prices)
-    >>> won = law.amounts[log.bids] >= prices
+    >>> won = (log.bids >= 0) & (law.amounts[log.bids] >= prices)
     >>> spent = law.amounts[log.bids][won].sum()
     >>> bool(199 < spent <= 200)
     True
     """
-
-    def __init__(
-        self,
-        amounts: npt.ArrayLike,
-        limits: Sequence[Limit],
-        *,
-        value_range: tuple[float, float],
-        horizon: int | None = None,
-        expires: timedelta | float | None = None,
-    ) -> None:
-        grid = array("Pacer", "amounts", "ascending numbers", amounts)
-        self.limits = checked(limits, grid)
-        self.expires = _seconds(expires)
-        self.rules = pace_rules(grid, self.limits, value_range, horizon)
-        self.state = empty_state(self.rules, value_range)
-        self.reserved: dict[int, Reservation] = {}
-        self.late = np.zeros(len(self.limits), dtype=np.int64)
-        self.unit = unit_of(grid, self.limits)
-        self.middle = (value_range[0] + value_range[1]) / 2
-        self._horizon = horizon
-        self._ticket = np.zeros((len(self.limits), 3))
-        self._traffic = [Traffic(limit.timezone) for limit in self.limits]
-        self._counted = any(isinstance(limit.per, int) for limit in self.limits)
-        self._first = self._now = self._ends = -1.0
-        self._code = MachineCode()
-
-    @property
-    def timed(self) -> bool:
-        """Whether a limit has periods of the clock, so that times of auctions are needed."""
-        return any(timed(limit) for limit in self.limits)
-
-    @property
-    def now(self) -> float:
-        """The time of the latest auction. A clock that goes back does not change it."""
-        return self._now
 
     def open(self, value: float, now: float, first: int, last: int) -> tuple[float, int, int]:
         """Count an auction, and return what to bid for and how much may be bid.
@@ -178,8 +101,9 @@ class Pacer:
             can break no limit: -1 if there is none.
         """
         self._now = max(now, self._now)
-        if self._now >= self._ends or self._counted:
+        if self._now >= self._ends or self._auctions <= 0:
             self.turn(self._now)
+        self._auctions -= 1
         if self.expires is not None:
             self._expire(self._now - self.expires)
         opened: tuple[float, int, int] = self._code(
@@ -275,7 +199,8 @@ class Pacer:
         start = 0
         while start < count:
             self.turn(float(nows[start]))
-            stop = self._until(nows, start)
+            ends = int(np.searchsorted(nows, self._ends, "left"))
+            stop = min(max(min(ends, start + self._auctions), start + 1), count)
             part = log.part(start, stop)
             paced_play(
                 *law.parts,
@@ -295,52 +220,8 @@ class Pacer:
             )
             start = stop
             self._now = float(nows[stop - 1])
+            self._auctions = 0  # count them anew
         return PacedLog(bids, pseudo)
-
-    def turn(self, now: float) -> None:
-        """Begin new periods, where they are due.
-
-        Args:
-            now: The time of the next auction.
-        """
-        if self._first < 0:
-            self._first = now
-        for i, limit in enumerate(self.limits):
-            times = self.state.times[i]
-            passed = times[AUCTIONS] if isinstance(limit.per, int) else now
-            if times[END] == 0.0 or (limit.per is not None and passed >= times[END]):
-                self._begin(i, limit, now)
-        ends = [self.state.times[i, END] for i, one in enumerate(self.limits) if timed(one)]
-        self._ends = float(min(ends, default=_NEVER))
-
-    def _begin(self, i: int, limit: Limit, now: float) -> None:
-        state, times = self.state, self.state.times[i]
-        fresh = times[END] == 0.0
-        begins, ends = 0.0, _NEVER if self._horizon is None else float(self._horizon)
-        if isinstance(limit.per, int):
-            ends = float(limit.per)
-        if timed(limit):
-            if not fresh:
-                self._traffic[i].learn(times[START], times[END], self._first, state.counts[i])
-            begins, ends = period_around(limit.per, limit.timezone, now, self._first)
-            times[LATEST] = now if fresh else begins
-            if isinstance(limit, Budget) and limit.pacing == "traffic":
-                state.plan[i] = self._traffic[i].plan(begins, ends)
-        times[[START, END, AUCTIONS]] = begins, ends, 0.0
-        times[PERIOD] += 1.0
-        state.counts[i] = 0.0
-        state.money[i] = 0
-        if isinstance(limit, Budget):
-            state.money[i, GIVEN] = in_units(limit.amount, self.unit, ROUND_FLOOR)
-        state.duals[i, [SQUARES, PAID, ASKED]] *= _CARRIED
-
-    def _until(self, nows: Floats, start: int) -> int:
-        """Return the first auction after `start` in which a period begins."""
-        stop = int(np.searchsorted(nows, self._ends, "left"))
-        for i, limit in enumerate(self.limits):
-            if isinstance(limit.per, int):
-                stop = min(stop, start + limit.per - int(self.state.times[i, AUCTIONS]))
-        return min(max(stop, start + 1), nows.size)
 
     def _expire(self, before: float) -> None:
         """Count bids without an outcome as lost; the oldest ones come first."""
@@ -350,10 +231,3 @@ class Pacer:
             if held.time > before:
                 return
             self.settle(key, held.value, held.amount, won=False, would=False)
-
-
-def _seconds(expires: timedelta | float | None) -> float | None:
-    if expires is None:
-        return None
-    given = expires.total_seconds() if isinstance(expires, timedelta) else expires
-    return number("Pacer", "expires", given, above=0)

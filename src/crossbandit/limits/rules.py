@@ -20,7 +20,7 @@ from crossbandit.kernels.pacing import (
     PaceRules,
     PaceState,
 )
-from crossbandit.limits.settings import Budget, CostPer, ReturnOnSpend
+from crossbandit.limits.settings import CostPer, Money, ReturnOnSpend
 from crossbandit.validation import reject
 
 if TYPE_CHECKING:
@@ -45,8 +45,8 @@ def checked(limits: Sequence[Limit], grid: Floats) -> tuple[Limit, ...]:
     """
     listed = tuple(limits)
     for limit in listed:
-        if not isinstance(limit, Budget | ReturnOnSpend | CostPer):
-            reject("Pacer", "limits", "Budgets, ReturnOnSpends and CostPers", limit)
+        if not isinstance(limit, Money | ReturnOnSpend | CostPer):
+            reject("Pacer", "limits", "Budgets, Leases, ReturnOnSpends and CostPers", limit)
     if not listed:
         reject("Pacer", "limits", "at least one limit", listed)
     aims = {limit.aim for limit in listed if isinstance(limit, ReturnOnSpend | CostPer)}
@@ -54,9 +54,9 @@ def checked(limits: Sequence[Limit], grid: Floats) -> tuple[Limit, ...]:
         reject("Pacer", "limits", "targets with the same aim", sorted(aims))
     positive = grid[grid > 0]
     for limit in listed:
-        if isinstance(limit, Budget) and positive.size and limit.amount < positive[0]:
+        if isinstance(limit, Money) and positive.size and limit.amount < positive[0]:
             expected = f"at least the lowest bid, {positive[0]:.15g}"
-            reject("Budget", "amount", expected, limit.amount)
+            reject(type(limit).__name__, "amount", expected, limit.amount)
     return listed
 
 
@@ -68,7 +68,7 @@ def unit_of(grid: Floats, limits: Sequence[Limit]) -> Decimal:
         limits: The limits.
     """
     highest = math.floor(math.log10(max(float(np.abs(grid).max()), 1e-300))) - _DIGITS
-    budgets = [limit.amount for limit in limits if isinstance(limit, Budget)]
+    budgets = [limit.amount for limit in limits if isinstance(limit, Money)]
     exponents = [highest, *(math.floor(math.log10(one)) - _MOST_DIGITS for one in budgets)]
     return Decimal(1).scaleb(max(exponents))
 
@@ -102,13 +102,13 @@ def pace_rules(
         InvalidParameterError: A budget has neither a period nor a horizon to be spread over.
     """
     unit = unit_of(grid, limits)
-    middle = (value_range[0] + value_range[1]) / 2
+    middle = value_range[1] / 2
     table = []
     for limit in limits:
-        base, slope = (0.0, 0.0) if isinstance(limit, Budget) else limit.credit()
+        base, slope = (0.0, 0.0) if isinstance(limit, Money) else limit.credit()
         # With this factor of the value, a pseudo-value is about 2 c where s is 0.
         table.append((base, slope, slope + base / middle))
-    aims = {limit.aim for limit in limits if not isinstance(limit, Budget)}
+    aims = {limit.aim for limit in limits if not isinstance(limit, Money)}
     return PaceRules(
         amounts=grid,
         prices=np.array([in_units(amount, unit, ROUND_CEILING) for amount in grid.tolist()]),
@@ -138,7 +138,7 @@ def empty_state(rules: PaceRules, value_range: tuple[float, float]) -> PaceState
         plan=np.tile(np.linspace(0.0, 1.0, BINS + 1), (count, 1)),
         counts=np.zeros((count, BINS)),
     )
-    middle = (value_range[0] + value_range[1]) / 2
+    middle = value_range[1] / 2
     for i in range(count):
         credit = rules.credits[i, 0] + rules.credits[i, 1] * middle
         if rules.surplus and rules.kinds[i] != BUDGET and 2 * credit < middle:
@@ -156,13 +156,13 @@ def timed(limit: Limit) -> bool:
 
 
 def _kind(limit: Limit) -> int:
-    if isinstance(limit, Budget):
+    if isinstance(limit, Money):
         return BUDGET
     return TARGET if limit.keep == "always" else LOOSE_TARGET
 
 
 def _plan(limit: Limit, horizon: int | None) -> int:
-    if not isinstance(limit, Budget) or limit.pacing == "asap":
+    if not isinstance(limit, Money) or limit.pacing == "asap":
         return AT_ONCE
     if timed(limit):
         return BY_TIME

@@ -18,7 +18,7 @@ from crossbandit.kernels.pacing import (
     planned_until,
 )
 from crossbandit.limits.rules import timed
-from crossbandit.limits.settings import Budget
+from crossbandit.limits.settings import Money
 
 if TYPE_CHECKING:
     from crossbandit.limits.pacer import Pacer
@@ -84,7 +84,7 @@ def status(pacer: Pacer) -> tuple[LimitStatus, ...]:
 
 def _status(pacer: Pacer, i: int, limit: Limit) -> LimitStatus:
     given, spent, held = (_money(pacer, units) for units in pacer.state.money[i])
-    if isinstance(limit, Budget) and pacer.state.times[i, END] == 0.0:  # no auction so far
+    if isinstance(limit, Money) and pacer.state.times[i, END] == 0.0:  # no auction so far
         given = Decimal(repr(limit.amount))
     times = pacer.state.times[i]
     seconds = timed(limit) and times[END] != 0.0
@@ -96,7 +96,7 @@ def _status(pacer: Pacer, i: int, limit: Limit) -> LimitStatus:
         reserved=held,
         left=given - spent - held,
         planned=_planned(pacer, i, limit),
-        slack=None if isinstance(limit, Budget) else given - spent,
+        slack=None if isinstance(limit, Money) else given - spent,
         multiplier=value / pseudo,
         begins=float(times[START]) if seconds else None,
         ends=float(times[END]) if seconds else None,
@@ -108,7 +108,7 @@ def _status(pacer: Pacer, i: int, limit: Limit) -> LimitStatus:
 def _planned(pacer: Pacer, i: int, limit: Limit) -> float | None:
     """Return what was to be spent by now."""
     times = pacer.state.times[i]
-    if not isinstance(limit, Budget) or pacer.rules.plans[i] == AT_ONCE:
+    if not isinstance(limit, Money) or pacer.rules.plans[i] == AT_ONCE:
         return None
     if times[END] == 0.0:
         return 0.0
@@ -141,8 +141,13 @@ def reason(pacer: Pacer, value: float, lowest: float) -> str:
 def _named(limit: Limit) -> str:
     size = f"{limit.ratio:.6g}" if hasattr(limit, "ratio") else f"{limit.amount:.6g}"
     per = "" if limit.per is None else f" per {limit.per}"
-    words = {"budget": "The budget of", "return-on-spend": "The return on spend of"}
-    kind = words.get(limit.kind, "The cost limit of")
+    words = {
+        "budget": "The budget of",
+        "lease": "The lease of",
+        "return-on-spend": "The return on spend of",
+        "cost-per": "The cost limit of",
+    }
+    kind = words[limit.kind]
     unit = " auctions" if isinstance(limit.per, int) else ""
     return f"{kind} {size}{per}{unit}"
 
