@@ -75,10 +75,10 @@ class PaceState(NamedTuple):
 
 @inlined
 def credit_of(rules: PaceRules, limit: int, value: float) -> int:
-    """Return the credit of a win in units, rounded down."""
+    """Return the credit of a win in units, rounded down, up to the precision of floats."""
     credit: float = rules.credits[limit, 0] + rules.credits[limit, 1] * value
-    # The quotient may have been rounded up, by less than two units in its last place.
-    return math.floor(credit / rules.unit * (1.0 - 4.5e-16))
+    # A value of 0.3 at a return of 3 allows 0.1, although floats say a little less.
+    return math.floor(credit / rules.unit * (1.0 + 4.5e-16))
 
 
 @inlined
@@ -170,15 +170,16 @@ def open_auction(
 ) -> tuple[float, int, int]:
     """Return the pseudo-value, the highest amount up to it, and the highest one that may be bid.
 
-    The last one is -1 if no amount may be bid, or only 0 because of a limit. Sets `ticket`.
+    The last one is -1 if no amount may be bid, or only 0 because of the limits. Sets `ticket`.
     """
     worth = pseudo_value(rules, state, now, value, ticket)
-    while last > first and rules.amounts[last] > worth:
-        last -= 1
-    cap = affordable(rules, state, value, last)
+    usable = last
+    while usable > first and rules.amounts[usable] > worth:
+        usable -= 1
+    cap = affordable(rules, state, value, usable)
     if cap < first or (rules.prices[cap] == 0 and rules.prices[last] > 0):
         cap = -1
-    return worth, last, cap
+    return worth, usable, cap
 
 
 @inlined

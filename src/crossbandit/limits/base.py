@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from decimal import ROUND_FLOOR
+from decimal import ROUND_FLOOR, Decimal
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -11,12 +11,16 @@ import numpy as np
 from crossbandit.kernels.compilation import MachineCode
 from crossbandit.kernels.pacing import (
     ASKED,
+    AT_ONCE,
     AUCTIONS,
+    BY_TIME,
     END,
     GIVEN,
     LATEST,
     PAID,
     PERIOD,
+    RESERVED,
+    SPENT,
     SQUARES,
     START,
 )
@@ -24,7 +28,7 @@ from crossbandit.limits.lease import Lease
 from crossbandit.limits.periods import Traffic, period_around
 from crossbandit.limits.rules import checked, empty_state, in_units, pace_rules, timed, unit_of
 from crossbandit.limits.settings import Budget, Money
-from crossbandit.validation import array, number
+from crossbandit.validation import array, number, reject
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -118,6 +122,33 @@ class PacerBase:
             default=int(_NEVER),
         )
 
+    def renew(self, lease: Lease | None = None) -> tuple[str, Decimal]:
+        """End the lease, and go on with another one.
+
+        Bids without an outcome count as spent: they may still win.
+
+        Args:
+            lease: The new lease; None to bid no more.
+
+        Returns:
+            The id of the old lease and what was spent of it, for `SharedBudget.take_back`.
+
+        Raises:
+            InvalidParameterError: These limits have no lease.
+        """
+        found = [i for i, limit in enumerate(self.limits) if isinstance(limit, Lease)]
+        if not found:
+            reject("renew", "lease", "for limits with a Lease", lease)
+        i, old = found[0], self.limits[found[0]]
+        used = int(self.state.money[i, SPENT] + self.state.money[i, RESERVED]) * self.unit
+        self.state.money[i, GIVEN] = self.state.money[i, SPENT] + self.state.money[i, RESERVED]
+        if lease is not None:
+            self.limits = (*self.limits[:i], lease, *self.limits[i + 1 :])
+            self.rules.plans[i] = AT_ONCE if lease.pacing == "asap" else BY_TIME
+            self._begin(i, lease, max(self._now, lease.begins))
+            self._ends = -1.0  # looked up when the next auction is opened
+        return str(getattr(old, "id", "")), used
+
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return copies of all that changes, by name; `restore` takes them back."""
         held = list(self.reserved.values())
@@ -182,7 +213,7 @@ class PacerBase:
         if isinstance(limit.per, int):
             ends = float(limit.per)
         if timed(limit):
-            if not fresh:
+            if not fresh and isinstance(limit, Budget):
                 self._traffic[i].learn(times[START], times[END], self._first, state.counts[i])
             begins, ends = self._period(limit, now)
             times[LATEST] = now if fresh else begins

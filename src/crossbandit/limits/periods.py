@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _DAY = 86_400.0
 _HALF_LIFE = 7 * _DAY  # of what is known of the times of the day
-_PRIOR = 16.0  # auctions in each bin of the day, as many as in all others
+_PRIOR = 4.0  # auctions in each bin of the day, as many as in all others
 _PARTS = 8  # of a bin of a period, each with a time of day of its own
 _LATEST = 4e9  # seconds: after the year 2090
 
