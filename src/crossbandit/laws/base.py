@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from crossbandit.errors import InvalidContextError
+from crossbandit.kernels.compilation import MachineCode
 from crossbandit.laws.levels import JOINT, Label, Levels
 from crossbandit.laws.memory import (
     DEPTH,
@@ -19,6 +20,7 @@ from crossbandit.laws.memory import (
     state_from,
 )
 from crossbandit.laws.merging import add_counts, compute_all, move
+from crossbandit.laws.uniforms import Uniforms
 from crossbandit.streams import stream
 from crossbandit.validation import array, choice, integer, number, reject
 
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from crossbandit.kernels.laws.state import LawState
+    from crossbandit.kernels.laws.state import LawRules, LawState, Scratch
     from crossbandit.streams import Seed
     from crossbandit.types import Floats, Integers
 
@@ -78,7 +80,9 @@ class LawBase:
         slots = self.class_limit if classes else 0
         self._state = empty_state(self._rules, slots, slots)
         self._scratch = scratch_for(self._rules, self._state.weights.size)
-        self._generator = stream(seed, "law")
+        self._usual = np.zeros(2)
+        self.uniforms = Uniforms(stream(seed, "law"))
+        self.code = MachineCode()
 
     @property
     def rounds(self) -> int:
@@ -94,6 +98,25 @@ class LawBase:
     def state(self) -> LawState:
         """The arrays of the law; they change as it learns."""
         return self._state
+
+    @property
+    def parts(self) -> tuple[LawRules, LawState, Scratch]:
+        """What compiled steps take: what does not change, what does, and room to compute in."""
+        return self._rules, self._state, self._scratch
+
+    @property
+    def usual(self) -> Floats:
+        """The mean chance of what was decided lately, and of how many; (2,)."""
+        return self._usual
+
+    def slots(self, labels: tuple[Label, ...], *, new: bool = False) -> Integers:
+        """Return the numbers of the classes of a round, -1 for those that have none.
+
+        Args:
+            labels: The classes, in the order of the law's features.
+            new: Whether to give numbers to those that have none.
+        """
+        return self._levels.slots(labels, new=new)
 
     def cells(self, numbers: npt.ArrayLike) -> Integers:
         """Return the number of the lowest amount that reaches each number; K if none does.
@@ -188,7 +211,7 @@ class LawBase:
             "class_limit": self.class_limit,
             "probing": self.probing,
             "levels": self._levels.entries(),
-            "generator": self._generator.bit_generator.state,
+            "generator": self.uniforms.state,
         }
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
@@ -231,7 +254,7 @@ class LawBase:
         """
         self._levels.restore(levels)
         self._state = state_from(self._state, arrays)
-        self._generator.bit_generator.state = generator
+        self.uniforms.state = generator
 
     def labels(self, owner: str, classes: Mapping[str, object]) -> tuple[Label, ...]:
         """Return the labels of a round in the order of the features.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -109,7 +110,7 @@ class IndependenceTest:
             risk=np.zeros(size),
         )
         self._rounds = 0
-        self._recent: list[tuple[float, tuple[Label, ...]]] = []
+        self._recent: deque[tuple[float, tuple[Label, ...]]] = deque(maxlen=_SAMPLE)
 
     def learn(self, made: Choice, *, reached: bool, number: float | None = None) -> None:
         """Take in what `OutcomeLaw.learn` is told.
@@ -153,8 +154,22 @@ class IndependenceTest:
         if labels is None and not self._law.classes:
             labels = [()] * values.size
         if labels is not None:
-            pairs = zip(values[-_SAMPLE:].tolist(), labels[-_SAMPLE:], strict=True)
-            self._recent = [*self._recent, *pairs][-_SAMPLE:]
+            self._recent.extend(zip(values[-_SAMPLE:].tolist(), labels[-_SAMPLE:], strict=True))
+
+    @property
+    def state(self) -> TestState:
+        """The arrays of the test; they change as it learns."""
+        return self._state
+
+    def saw(self, contexts: Sequence[float], labels: Sequence[tuple[Label, ...]]) -> None:
+        """Note rounds whose outcomes a compiled step has taken into `state`.
+
+        Args:
+            contexts: A context per round.
+            labels: The classes of each.
+        """
+        self._rounds += len(contexts)
+        self._recent.extend(zip(contexts[-_SAMPLE:], labels[-_SAMPLE:], strict=True))
 
     def merge(self, other: IndependenceTest) -> None:
         """Add what another test has seen. Sums over independent rounds add up.
@@ -168,7 +183,7 @@ class IndependenceTest:
         for name in ("told", "hidden", "counts", "ranks", "sums", "variances"):
             getattr(mine, name)[:] += getattr(theirs, name)
         self._rounds += other._rounds
-        self._recent = [*self._recent, *other._recent][-_SAMPLE:]
+        self._recent.extend(other._recent)
 
     def settings(self) -> dict[str, Any]:
         """Return all that `restore` needs besides the arrays, in a form that JSON can hold."""
@@ -198,13 +213,11 @@ class IndependenceTest:
             part[:] = given
         self._rounds = integer("restore", "rounds", settings["rounds"], at_least=0)
         recent = settings["recent"][-_SAMPLE:]
-        self._recent = [
-            (
-                number("restore", "recent", at),
-                self._law.labels("restore", dict(zip(self._law.classes, names, strict=True))),
-            )
-            for at, *names in recent
-        ]
+        self._recent.clear()
+        for at, *names in recent:
+            classes = dict(zip(self._law.classes, names, strict=True))
+            place = number("restore", "recent", at)
+            self._recent.append((place, self._law.labels("restore", classes)))
 
     def diagnosis(self) -> Diagnosis:
         """Return what is known by now."""

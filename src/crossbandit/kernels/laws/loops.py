@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 from crossbandit.kernels.compilation import compiled, inlined
 from crossbandit.kernels.laws.choice import choose, read_law
+from crossbandit.kernels.laws.independence import test_one
 from crossbandit.kernels.laws.learning import absorb, learn
+from crossbandit.kernels.laws.reading import band_of
 from crossbandit.kernels.laws.state import (
     ABOVE,
     AFTER_WIN,
@@ -17,6 +19,7 @@ from crossbandit.kernels.laws.state import (
 )
 
 if TYPE_CHECKING:
+    from crossbandit.kernels.laws.independence import TestState
     from crossbandit.kernels.laws.state import LawRules, LawState, Scratch
     from crossbandit.types import Floats, Integers
 
@@ -94,3 +97,39 @@ def learn_all(
             indices[i],
             amounts[i],
         )
+
+
+@compiled
+def learn_and_test(
+    rules: LawRules,
+    state: LawState,
+    scratch: Scratch,
+    test: TestState,
+    context: float,
+    slots: Integers,
+    kind: int,
+    index: int,
+    amount: int,
+) -> None:
+    """Learn from an outcome, and take it into the test of independence."""
+    learn(rules, state, scratch, context, slots, kind, index, amount)
+    place = band_of(rules, context)
+    test_one(rules.feedback, rules.mirrored, test, place, kind, index)
+
+
+@compiled
+def learn_and_test_all(
+    rules: LawRules,
+    state: LawState,
+    scratch: Scratch,
+    test: TestState,
+    contexts: Floats,
+    slots: Integers,
+    kinds: Integers,
+    indices: Integers,
+    amounts: Integers,
+) -> None:
+    """Do what `learn_and_test` does with n outcomes. All (n,); slots: (n, features + 1)."""
+    for i in range(contexts.size):
+        context, kind, index = contexts[i], kinds[i], indices[i]
+        learn_and_test(rules, state, scratch, test, context, slots[i], kind, index, amounts[i])

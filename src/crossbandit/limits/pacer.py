@@ -1,0 +1,233 @@
+"""Bidding under limits: pseudo-values that keep to the plan, and money that is reserved."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from crossbandit.errors import InvalidContextError
+from crossbandit.kernels.pacing import adapt, open_auction, paced_play, pay, reserve, settle
+from crossbandit.laws.logs import prepared
+from crossbandit.limits.base import PacerBase, Reservation
+from crossbandit.validation import array, reject
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy.typing as npt
+
+    from crossbandit.laws import OutcomeLaw
+    from crossbandit.types import Floats, Integers
+
+
+class PacedLog(NamedTuple):
+    """What was bid on a log.
+
+    Attributes:
+        bids: (n,), by number; -1 where nothing could be bid.
+        pseudo_values: (n,), what was bid for.
+    """
+
+    bids: Integers
+    pseudo_values: Floats
+
+
+class Pacer(PacerBase):
+    """Limits on the spending of one bidder, and how it keeps to them.
+
+    Every limit has a multiplier. Without limits, a bidder bids for the value v. Under limits it
+    bids for a *pseudo-value*, the lowest of
+
+    - v exp(s) under a budget, where s is at most 0 if the aim is the surplus;
+    - c (1 + exp(s)) under a target, where c is what a win allows to spend: the value divided by the
+      return on spend. With the aim "surplus": c + (v - c) exp(s).
+
+    These are the bids that maximise the Lagrangian. After an auction, s goes down by
+    `g / sqrt(sum of g^2)`: under a budget g is what was paid less what was planned, under a target
+    what was paid less c. What was planned is the share of the money left that falls on this
+    auction. Steps need no scale: the first is 1, later ones become smaller, and half of the sum is
+    carried into the next period.
+
+    A limit that is kept at any time is also a cap: no bid is made that could break it, whatever
+    becomes of bids that are outstanding. Under a target, g then is that of the bid without the cap,
+    as with the cap the target is always kept and s would only rise.
+
+    For each auction call `open`, then `reserve` or `decline`, and `settle` once its outcome is
+    known. `play` does all of it on a log.
+
+    Args:
+        amounts: The amounts that may be bid, ascending.
+        limits: Budgets and targets, at least one of them.
+        value_range: The lowest and the highest value.
+        horizon: The number of auctions to come, for budgets that have no period.
+        expires: After which time a bid without an outcome counts as lost, as a timedelta or in
+            seconds; None for never.
+
+    Attributes:
+        limits: The limits.
+        rules: The limits in the form for compiled steps.
+        state: What changes, in that form.
+        reserved: The bids without an outcome, by their keys.
+        late: (limits,): what was paid for bids that had expired, in units.
+
+    Raises:
+        InvalidParameterError: The limits do not fit together, or a budget is too small for any bid.
+
+    >>> from crossbandit.laws import OutcomeLaw
+    >>> from crossbandit.limits import Budget
+    >>> rng = np.random.default_rng(0)
+    >>> values, prices = rng.uniform(0, 1, (2, 10_000))
+    >>> law = OutcomeLaw(np.linspace(0, 1, 51), (0, 1))
+    >>> pacer = Pacer(law.amounts, [Budget(200, per=10_000)], value_range=(0, 1))
+    >>> log = pacer.play(law, values, prices)
+    >>> won = (log.bids >= 0) & (law.amounts[log.bids] >= prices)
+    >>> spent = law.amounts[log.bids][won].sum()
+    >>> bool(199 < spent <= 200)
+    True
+    """
+
+    def open(self, value: float, now: float, first: int, last: int) -> tuple[float, int, int]:
+        """Count an auction, and return what to bid for and how much may be bid.
+
+        Args:
+            value: What winning is worth.
+            now: The time, in seconds since 1970.
+            first: The lowest amount that may be bid without limits, by number.
+            last: The highest one.
+
+        Returns:
+            The pseudo-value, the highest amount up to it (or the first), and the highest one that
+            can break no limit: -1 if there is none.
+        """
+        self._now = max(now, self._now)
+        if self._now >= self._ends or self._auctions <= 0:
+            self.turn(self._now)
+        self._auctions -= 1
+        if self.expires is not None:
+            self._expire(self._now - self.expires)
+        opened: tuple[float, int, int] = self._code(
+            open_auction, self.rules, self.state, self._now, value, first, last, self._ticket
+        )
+        return opened
+
+    def decline(self, value: float) -> None:
+        """Account for the auction that was opened last, in which no bid was made.
+
+        Args:
+            value: What winning was worth.
+        """
+        adapt(self.rules, self.state, self._ticket, value, 0, -1)
+
+    def reserve(self, key: int, value: float, amount: int, wanted: int) -> None:
+        """Set money aside for a bid in the auction that was opened last.
+
+        Args:
+            key: A number of the bid that is its own.
+            value: What winning is worth.
+            amount: The amount, by number; at most the highest that `open` returned.
+            wanted: The amount that would have been bid without that limit, by number.
+        """
+        self._code(reserve, self.rules, self.state, value, amount)
+        self.reserved[key] = Reservation(self._now, value, amount, wanted, self._ticket.copy())
+
+    def settle(self, key: int, value: float, amount: int, *, won: bool, would: bool) -> None:
+        """Account for a bid whose outcome is known.
+
+        A win that comes after the bid has expired is paid from what is left now.
+
+        Args:
+            key: The number of the bid.
+            value: What winning was worth.
+            amount: The amount, by number.
+            won: Whether it won.
+            would: Whether the amount that was wanted would have won.
+        """
+        held = self.reserved.pop(key, None)
+        if held is not None:
+            given = (held.ticket, held.value, held.amount, held.wanted, won, won or would)
+            self._code(settle, self.rules, self.state, *given)
+        elif won:
+            self.late += self.rules.prices[amount]
+            for limit in range(len(self.limits)):
+                pay(self.rules, self.state, limit, value, amount)
+
+    def play(
+        self,
+        law: OutcomeLaw,
+        values: npt.ArrayLike,
+        prices: npt.ArrayLike,
+        *,
+        times: npt.ArrayLike | None = None,
+        firsts: npt.ArrayLike | None = None,
+        lasts: npt.ArrayLike | None = None,
+        classes: Mapping[str, npt.ArrayLike] | None = None,
+        cells: npt.ArrayLike | None = None,
+    ) -> PacedLog:
+        """Bid on a log under the limits, in compiled code; every outcome is known at once.
+
+        The law learns as in `OutcomeLaw.play`. A log may come in parts: call it for each of them.
+
+        Args:
+            law: The law of prices, with the same amounts. It chooses its law by the value, and its
+                payoff by the pseudo-value.
+            values: The value of each auction.
+            prices: The highest competing bid of each.
+            times: Seconds since 1970, ascending; needed if a limit has periods of the clock.
+            firsts: As in `OutcomeLaw.play`.
+            lasts: As in `OutcomeLaw.play`; unless given, the highest amount up to the value.
+            classes: As in `OutcomeLaw.play`.
+            cells: As in `OutcomeLaw.play`.
+
+        Returns:
+            The bids and the pseudo-values.
+
+        Raises:
+            InvalidContextError: Times are missing.
+        """
+        count = np.size(values)
+        if times is None:
+            if self.timed:
+                expected = "given, as a limit has periods of the clock"
+                reject("play", "times", expected, None, error=InvalidContextError)
+            times = np.full(count, max(self._now, 0.0))
+        nows = np.maximum.accumulate(array("play", "times", "numbers, one per auction", times))
+        bids, pseudo = np.empty(count, dtype=np.int64), np.empty(count)
+        log = prepared(
+            law, values, prices, firsts=firsts, lasts=lasts, classes=classes, cells=cells
+        )
+        start = 0
+        while start < count:
+            self.turn(float(nows[start]))
+            ends = int(np.searchsorted(nows, self._ends, "left"))
+            stop = min(max(min(ends, start + self._auctions), start + 1), count)
+            part = log.part(start, stop)
+            paced_play(
+                *law.parts,
+                self.rules,
+                self.state,
+                part.contexts,
+                part.slots,
+                part.worths,
+                part.firsts,
+                part.lasts,
+                part.cells,
+                part.uniforms(law.uniforms, 3),
+                nows[start:stop],
+                self._ticket,
+                bids[start:stop],
+                pseudo[start:stop],
+            )
+            start = stop
+            self._now = float(nows[stop - 1])
+            self._auctions = 0  # count them anew
+        return PacedLog(bids, pseudo)
+
+    def _expire(self, before: float) -> None:
+        """Count bids without an outcome as lost; the oldest ones come first."""
+        while self.reserved:
+            key = next(iter(self.reserved))
+            held = self.reserved[key]
+            if held.time > before:
+                return
+            self.settle(key, held.value, held.amount, won=False, would=False)
