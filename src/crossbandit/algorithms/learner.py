@@ -145,7 +145,7 @@ class Learner(DecisionRecords, Generic[AlgorithmT]):
             probability = self.play(pending)
             self._record(pending)
             if self._watch is not None:
-                self._watch.made(pending)
+                self._watch.made(pending.round, pending.arm)
         return self._decision(pending, probability)
 
     def learn(self, decision: Decision | bytes | str, losses: Any) -> None:
