@@ -23,17 +23,10 @@ from crossbandit.errors import (
 )
 from crossbandit.streams import stream
 from tests.cases import asymmetric, every_free_algorithm, linear, table
-from tests.learners import clone, contexts_of, play, revealed, start
+from tests.learners import assert_same_but_for_scratch, clone, contexts_of, play, revealed, start
 
 DENSE = table(asymmetric(), 80, 4, seed=1)
 LINEAR = linear(asymmetric(), 60, 7, seed=2)
-SCRATCH = {"weights", "chosen", "sums", "revealed"}
-
-
-def same_but_for_scratch(learner: Learner, other: Learner, rtol: float = 0.0) -> None:
-    ours, theirs = learner.state(), other.state()
-    for name in ours.keys() - SCRATCH:
-        np.testing.assert_allclose(ours[name], theirs[name], rtol=rtol, atol=rtol, err_msg=name)
 
 
 @every_free_algorithm
@@ -52,10 +45,10 @@ def test_every_decision_is_the_one_that_the_learner_would_make_next(algorithm: A
         expected, decision = next_one.act(t % 4), snapshot.act(t % 4)
         assert (decision.arm, decision.probability) == (expected.arm, expected.probability)
         assert decision.round == 30 + t
-        ours: Any = decision.made
-        theirs: Any = expected.made
-        np.testing.assert_array_equal(ours.pending.weights, theirs.pending.weights)
-        assert ours.pending.baseline == theirs.pending.baseline
+        ours: Any = decision.carried
+        theirs: Any = expected.carried
+        np.testing.assert_array_equal(ours.weights, theirs.weights)
+        assert ours.baseline == theirs.baseline
     np.testing.assert_array_equal([snapshot.policy(c) for c in range(4)], policies)
     assert learner.round == 30
 
@@ -71,7 +64,7 @@ def test_a_learner_that_decides_by_snapshots_alone_is_the_learner(algorithm: Alg
         learner.learn(decision.token, rows)
         twin.learn(drawn(twin, context, decision.arm), rows)
     assert (learner.round, twin.round) == (40, 40)
-    same_but_for_scratch(learner, twin)
+    assert_same_but_for_scratch(learner, twin)
 
 
 def drawn(learner: Learner, context: int, arm: int) -> Decision:
@@ -107,6 +100,24 @@ def test_tokens_of_old_snapshots_keep_their_weights(algorithm: Algorithm) -> Non
             learner.learn(decision, revealed(DENSE, decision))
     assert learner.round == 50
     learner.check_state()
+
+
+def test_a_late_token_of_a_snapshot_has_its_age() -> None:
+    """With forgetting, a loss of round s counts 2^(s / half_life) times."""
+    learner = CrossGraphAdaptive(half_life=5.0).start(DENSE.problem, seed=0)
+    play(learner, DENSE, 10)
+    snapshot = learner.snapshot(seed=0)
+    decisions = [snapshot.act(0) for _ in range(3)]
+    play(learner, DENSE, 20)
+    for age, decision in enumerate(decisions):
+        before = learner.state()["estimates"].copy()
+        rows = revealed(DENSE, decision)
+        learner.learn(decision.token, rows)
+        carried: Any = decision.carried
+        own = list(decision.revealed)
+        expected = 2.0 ** ((10 + age) / 5.0) * carried.weights[own, None] * rows
+        added = learner.state()["estimates"][0, own] - before[0, own]
+        np.testing.assert_allclose(added, expected, rtol=1e-9)
 
 
 def test_workers_that_were_given_the_same_bytes_do_not_decide_alike() -> None:
@@ -357,9 +368,9 @@ def test_four_threads_decide_and_four_learn(algorithm: Algorithm, tmp_path: Path
     if learner.additive_state:  # the sum of all weighted losses does not depend on the order
         expected = np.zeros(5)
         for decision in everything:
-            made: Any = decision.made
+            made: Any = decision.carried
             own = list(decision.revealed)
-            expected[own] += 0.5 * made.pending.weights[own]
+            expected[own] += 0.5 * made.weights[own]
         estimates = learner.state()["estimates"]
         found = estimates.sum(axis=0) if estimates.ndim == 2 else estimates[0, :, 0]
         np.testing.assert_allclose(found, expected, rtol=1e-12)

@@ -24,7 +24,7 @@ def checked_rows(
 
     It is a copy, so that losses which were checked cannot change before they are used.
     """
-    if isinstance(losses, Mapping):
+    if type(losses) is not np.ndarray and isinstance(losses, Mapping):
         losses = _in_order(losses, revealed, pending.arm)
     expected = (len(revealed), form.columns)
     rows = _numbers(losses)
@@ -43,6 +43,26 @@ def checked_rows(
         )
     form.check(rows, revealed, pending.context, pending.readout)
     return rows
+
+
+def joined_rows(
+    form: LossForm, pending: Sequence[PendingDecision], revealed: Sequence[Sequence[int]], rows: Any
+) -> list[Floats]:
+    """Return copies of the rows of each decision, of one array that has all of them in order.
+
+    Raises:
+        InvalidLossesError: They are no numbers, or a row cannot be the losses of its arm.
+    """
+    numbers = _numbers(rows)
+    if numbers is None:
+        raise InvalidLossesError(
+            f"The 'losses' parameter of learn_many must be an array of numbers. Got {rows!r}."
+        )
+    ends = np.cumsum([len(own) for own in revealed])
+    parts = np.split(numbers, ends[:-1])
+    for one, own, part in zip(pending, revealed, parts, strict=True):
+        form.check(part, own, one.context, one.readout)
+    return parts
 
 
 def _numbers(losses: Any) -> Floats | None:
