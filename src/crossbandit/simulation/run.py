@@ -57,6 +57,15 @@ class Run:
         return float(self.regret[-1])
 
     @property
+    def granted(self) -> str:
+        """What the algorithm was shown beyond the graph: "own loss" or nothing, "".
+
+        "own loss" is the loss of the arm played, also if that arm has no self-loop. The problem
+        grants it to algorithms that ignore the graph (`Problem.grants_own_loss`).
+        """
+        return "own loss" if self.algorithm.granted(self.environment.problem) else ""
+
+    @property
     def contexts(self) -> npt.NDArray[Any]:
         """The context of each round."""
         return self._log().contexts
@@ -128,7 +137,8 @@ class Run:
     def __repr__(self) -> str:
         return (
             f"Run({self.algorithm.id} for {self.rounds[-1]} rounds, "
-            f"final regret {self.final_regret:.2f})"
+            f"final regret {self.final_regret:.2f}"
+            f"{', granted the loss of the arm played' if self.granted else ''})"
         )
 
 
