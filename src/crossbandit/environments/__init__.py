@@ -1,5 +1,6 @@
 """One file per environment: the losses of every round, and the distribution of the contexts."""
 
+from crossbandit.environments.adaptive import AdaptiveEnvironment, congestion
 from crossbandit.environments.auctions import first_price
 from crossbandit.environments.benchmark import paper_benchmark, zipf_benchmark
 from crossbandit.environments.changing import (
@@ -31,6 +32,7 @@ from crossbandit.kernels.round_graphs import GraphBlock
 from crossbandit.kernels.rounds import LossBlock
 
 __all__ = [
+    "AdaptiveEnvironment",
     "BlockEnvironment",
     "ChangingGraph",
     "ContextDistribution",
@@ -39,6 +41,7 @@ __all__ = [
     "GraphBlock",
     "LossBlock",
     "UniformVectors",
+    "congestion",
     "context_graphs",
     "cycling_graphs",
     "first_price",

@@ -18,6 +18,8 @@ from crossbandit.losses.forms import ROUNDING
 from crossbandit.validation import reject, verbatim
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy.typing as npt
 
     from crossbandit.environments.contexts import ContextDistribution
@@ -231,9 +233,12 @@ def _check_arrays(call: str, block: object) -> None:
             )
 
 
-def checked_rows(environment: Environment, round_: int) -> Floats:
-    """Return the environment's losses of a round; raise unless they are finite and fit."""
-    rows = np.ascontiguousarray(environment.losses(round_), dtype=np.float64)
+def checked_rows(environment: Any, round_: int, *arms: Sequence[int]) -> Floats:
+    """Return the environment's losses of a round; raise unless they are finite and fit.
+
+    An adaptive environment also takes the arms that were played before.
+    """
+    rows = np.ascontiguousarray(environment.losses(round_, *arms), dtype=np.float64)
     expected = (environment.problem.arms, environment.problem.form.columns)
     if rows.shape != expected or not np.isfinite(rows).all():
         got = f"shape {rows.shape}" if rows.shape != expected else "numbers that are not finite"

@@ -11,6 +11,7 @@ from crossbandit.environments.environment import availability, batches
 from crossbandit.errors import CrossbanditError
 from crossbandit.kernels.rounds import losses_of, read_only
 from crossbandit.kernels.totals import add_totals, best_arms
+from crossbandit.simulation.adaptive import is_adaptive, policy_regret
 from crossbandit.simulation.players import BatchRecord
 
 if TYPE_CHECKING:
@@ -125,6 +126,20 @@ class Run:
             losses_of(best, block, contexts, theirs)
             excess[now] = ours - theirs
         return np.cumsum(excess)
+
+    @property
+    def policy_regret(self) -> Floats:
+        """The policy regret after each round.
+
+        That is the loss less what the best fixed policy would have lost if it had been played from
+        the first round on. If the environment is adaptive, that policy would have met other losses
+        than the learner did, and they are computed for it. All policies are tried, so there must be
+        few contexts and arms. If losses do not depend on the arms played, this is the regret.
+        """
+        if not is_adaptive(self.environment):
+            return self.regret
+        log = self._log()
+        return policy_regret(self.environment, log.contexts, log.losses)
 
     def _log(self) -> BatchRecord:
         if self.log is None:
