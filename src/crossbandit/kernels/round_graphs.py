@@ -41,6 +41,31 @@ def in_ranges_at(graphs: GraphBlock, i: int, arms: int) -> ArmRanges:
     return ArmRanges(ranges.starts[first : first + arms + 1], ranges.first, ranges.last)
 
 
+@compiled
+def first_unobservable(in_ranges: ArmRanges, arms: int, strongly: bool) -> int:  # noqa: FBT001
+    """Return the number of the first graph with an arm that is not observable; -1 if none has.
+
+    in_ranges: of all graphs of a block. strongly: whether each arm must be strongly observable.
+    """
+    for graph in range((in_ranges.starts.size - 1) // arms):
+        for a in range(arms):
+            revealers, loop = 0, False
+            i = graph * arms + a
+            for j in range(in_ranges.starts[i], in_ranges.starts[i + 1]):
+                revealers += in_ranges.last[j] - in_ranges.first[j] + 1
+                loop = loop or in_ranges.first[j] <= a <= in_ranges.last[j]
+            if revealers == 0 or (strongly and not loop and revealers < arms - 1):
+                return graph
+    return -1
+
+
+def ranges_of_graph(ranges: ArmRanges, graph: int, arms: int) -> ArmRanges:
+    """Return the ranges of one graph of a block, outside of compiled code."""
+    starts = ranges.starts[graph * arms : (graph + 1) * arms + 1]
+    own = slice(int(starts[0]), int(starts[-1]))
+    return ArmRanges(starts - starts[0], ranges.first[own], ranges.last[own])
+
+
 def graphs_of_matrices(present: Booleans) -> GraphBlock:
     """Return a graph per round, of adjacency matrices: present[i, a, b] if a reveals b in round i.
 
