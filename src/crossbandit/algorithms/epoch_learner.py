@@ -101,13 +101,13 @@ class EpochLearner(Learner[AlgorithmT]):
     def _close_pair(self, second: PendingDecision, loss_side: int, *, retained: bool) -> None:
         first, self._open = self._open, None
         if retained and first is not None:
-            (first, second)[loss_side].weights = self._pair_weights(second.round)
+            (first, second)[loss_side].weights = self._epoch_weights(second.round)
         held, self._held = self._held, []
         for pending in held:
             if pending.rows is not None:
                 self._learn(pending, pending.rows)
 
-    def _pair_weights(self, round_: int) -> Floats:
+    def _epoch_weights(self, round_: int) -> Floats:
         """Return the weights of a pair: those of its epoch, one copy for all its decisions."""
         epoch = round_ // self.parameters.epoch_length
         if self._weights is None or self._weights_of != epoch:

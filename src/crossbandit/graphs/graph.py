@@ -210,7 +210,7 @@ class FeedbackGraph(GraphNumbers):
         >>> FeedbackGraph([[1, 1], [0, 1]]).edge_not_in(FeedbackGraph([[1, 0], [0, 1]]))
         (0, 1)
         """
-        if not isinstance(other, FeedbackGraph) or other.arms != self.arms:
+        if other.arms != self.arms:
             expected = f"a FeedbackGraph of {self.arms} arms"
             reject("FeedbackGraph.edge_not_in", "other", expected, other)
         return neighborhoods.first_outside(self._out_ranges, other._out_ranges)

@@ -20,10 +20,15 @@ class GraphBlock(NamedTuple):
     The neighbourhoods of all graphs are listed one after the other: arm a of graph g owns the
     ranges `starts[g * K + a] : starts[g * K + a + 1]`. `out_ranges_at` and `in_ranges_at` return
     those of one round.
+
+    Attributes:
+        entry: (n,), the graph of each round; (0,) if a learner's own graph is trusted.
+        out_ranges: The arms that each arm reveals, of K arms times the number of graphs.
+        in_ranges: The arms that reveal each arm.
     """
 
-    entry: Integers  # (n,); (0,) where no graph is given, and a learner's own graph is trusted
-    out_ranges: ArmRanges  # of K arms times the number of graphs
+    entry: Integers
+    out_ranges: ArmRanges
     in_ranges: ArmRanges
 
 
