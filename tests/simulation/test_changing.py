@@ -12,6 +12,7 @@ from crossbandit.algorithms import (
     CrossGraphVarying,
     CrossGraphWeak,
     SchneiderZimmert,
+    load,
 )
 from crossbandit.checks import check_algorithm, check_environment
 from crossbandit.environments import (
@@ -387,3 +388,52 @@ def test_random_graphs_is_random_edges_over_stochastic_losses() -> None:
     assert run.pseudo_regret.shape == (50,)
     bare = random_graphs(50, arms=4, density=0.4, self_loops=False, kind="unknown")
     assert bare.problem.graph.edge_count == 0
+
+
+# --- saving, tokens ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("stop", [60, 61])
+def test_a_saved_learner_resumes_with_its_graphs(stop: int, tmp_path: Any) -> None:
+    environment = CHANGING["in turns"]()
+    contexts = environment.context_distribution.draw(stream(4, "contexts"), 151)
+    learner = CrossGraphVarying(**BY_HAND).start(environment.problem, seed=4)
+    waiting = []
+    for t in range(stop):
+        decision = learner.act(contexts[t], graph=environment.graph(t))
+        waiting.append((decision, environment.losses(t)[list(decision.revealed)]))
+        if t % 3 == 2:
+            learner.learn(*waiting.pop(0))
+    learner.save(tmp_path / "learner")
+    resumed = load(tmp_path / "learner")
+    arms: list[list[int]] = []
+    for one in (learner, resumed):
+        arms.append([])
+        for decision, rows in waiting:
+            one.learn(decision, rows)
+        for t in range(stop, 151):
+            decision = one.act(contexts[t], graph=environment.graph(t))
+            one.learn(decision.token, environment.losses(t)[list(decision.revealed)])
+            arms[-1].append(decision.arm)
+    assert arms[0] == arms[1]
+
+
+def test_a_checkpoint_with_a_wrong_graph_is_refused() -> None:
+    from crossbandit.algorithms import archived_decisions
+
+    data = {"decisions": [[0]], "graphs": [[0, [7], None]]}
+    with pytest.raises(ValueError, match="revealed arm 7 of 5"):
+        archived_decisions._read_graphs(data, 5)
+    data = {"decisions": [[0]], "graphs": [[0, [1], graphs.complete(3).to_json()]]}
+    with pytest.raises(ValueError, match="a graph of 3 arms"):
+        archived_decisions._read_graphs(data, 5)
+
+
+def test_many_decisions_at_once_need_a_graph_that_is_known() -> None:
+    learner = Sums().start(losses().problem.with_graph(graphs.complete(5), "unknown"), seed=1)
+    decisions = learner.act_many([0, 1])
+    with pytest.raises(InvalidParameterError, match="call learn"):
+        learner.learn_many(decisions, [{0: np.zeros(6)}, {0: np.zeros(6)}])
+    informed = CHANGING["in turns"]().problem
+    with pytest.raises(InvalidGraphError, match="the FeedbackGraph of the round"):
+        CrossGraphVarying().start(informed, seed=1).act_many([0, 1])
