@@ -13,7 +13,8 @@
     │   ├── ExpiredDecisionError    it is older than what is remembered
     │   ├── ForeignDecisionError    another learner made it
     │   └── DamagedTokenError       its token is damaged or forged
-    ├── IndependenceNumberError     an exact independence number takes too long
+    ├── GraphNumberError            an exact number of a graph takes too long
+    │   └── IndependenceNumberError the independence number does
     ├── OutOfMemoryError            estimates that would not fit into memory
     ├── CheckpointError             a file that is damaged, no checkpoint, or of another version
     ├── LogError (a ValueError)     a log that is missing, unreadable or too faulty to replay
@@ -39,6 +40,7 @@ __all__ = [
     "DecisionError",
     "ExpiredDecisionError",
     "ForeignDecisionError",
+    "GraphNumberError",
     "IndependenceNumberError",
     "InvalidContextError",
     "InvalidGraphError",
@@ -99,7 +101,11 @@ class DamagedTokenError(DecisionError):
     """A token is damaged or forged, or is no token."""
 
 
-class IndependenceNumberError(CrossbanditError):
+class GraphNumberError(CrossbanditError):
+    """An exact number of a graph cannot be computed in time; bounds can."""
+
+
+class IndependenceNumberError(GraphNumberError):
     """The exact independence number cannot be computed in time; bounds can."""
 
 

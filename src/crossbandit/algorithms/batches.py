@@ -138,7 +138,11 @@ def learn_many(learner: Learner, decisions: Any, losses: Any) -> None:
     """Learn from decisions, as `Learner.learn_many` says."""
     with learner._lock:
         pending = _expected(learner, decisions)
-        revealed = [learner.reveals(one.arm) for one in pending]
+        if learner.graph_kind in {"uninformed", "unknown"}:
+            expected = "those of a problem that says beforehand what a play reveals; call learn"
+            got = verbatim(f"those of {learner.graph_kind} graphs")
+            reject("learn_many", "decisions", expected, got)
+        revealed = [learner.revealed(one) for one in pending]
         rows = _rows(learner, pending, revealed, losses)
         carried = all(one.weights is not None for one in pending)
         if not pending or not carried or not isinstance(learner, BatchLearner):

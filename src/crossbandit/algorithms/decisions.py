@@ -20,6 +20,7 @@ from crossbandit.types import Floats
 from crossbandit.validation import reject
 
 if TYPE_CHECKING:
+    from crossbandit.graphs import FeedbackGraph
     from crossbandit.losses import Context, Readout
 
 
@@ -42,7 +43,8 @@ class Decision(_Fields):
         context: The context: a number, or a tuple of features.
         arm: The arm that was chosen.
         probability: The probability with which it was chosen; NaN if the learner does not know it.
-        revealed: The arms whose losses `learn` expects, in this order: a `range` or a tuple.
+        revealed: The arms whose losses `learn` expects, in this order: a `range` or a tuple. Empty
+            if the graph of the round is not known yet.
         learner: The id of the learner that may learn from it.
 
     >>> from crossbandit import CrossGraphAdaptive, Problem, graphs
@@ -158,6 +160,8 @@ class PendingDecision:
         decider: The id of what made the decision: the learner, or one of its snapshots.
         counter: The number of the decision, as its decider counts.
         time: When it was made, in seconds.
+        graph: The graph of the round, if graphs change and it is known.
+        revealed: The arms whose losses are revealed, if graphs change and they are known.
     """
 
     round: int
@@ -171,6 +175,8 @@ class PendingDecision:
     decider: str = ""
     counter: int = -1
     time: float = 0.0
+    graph: FeedbackGraph | None = None
+    revealed: Sequence[int] | None = None
 
     def check(self, decision: Decision, revealed: Sequence[int]) -> None:
         """Raise DecisionError if `decision` was changed.

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any, ClassVar, Generic
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, cast
 
 import numpy as np
 
+from crossbandit.algorithms.changing import checked_graph, listed_arms, neighbors
 from crossbandit.algorithms.decisions import Decision, PendingDecision, compact
 from crossbandit.algorithms.feedback import check_sizes, checked_rows
 from crossbandit.algorithms.records import DecisionRecords
@@ -72,8 +73,8 @@ class Learner(DecisionRecords, Generic[AlgorithmT]):
     - `check_state` and `tuned`, only if the state has indices or a rule sets parameters;
     - `count_round`, `changed_by_play` and `additive_state`, only for snapshots and for `merge`.
 
-    These may use `algorithm`, `problem`, `graph`, `generator`, `round`, `readout`, `reveals`, `add`
-    and `feedback`. `crossbandit.checks.check_algorithm` tests the result.
+    These may use `algorithm`, `problem`, `graph`, `generator`, `round`, `readout`, `reveals`,
+    `revealed`, `add` and `feedback`. `crossbandit.checks.check_algorithm` tests the result.
 
     Args:
         algorithm: The parameters of the algorithm.
@@ -84,7 +85,8 @@ class Learner(DecisionRecords, Generic[AlgorithmT]):
     Attributes:
         algorithm: The parameters of the algorithm.
         problem: What is known before the first round.
-        graph: What plays reveal to this learner.
+        graph: What plays reveal to this learner. If graphs change: what every round reveals.
+        graph_kind: That of the problem; "fixed" if the algorithm ignores the problem's graph.
         generator: The random numbers of this learner. Use no others.
         round: The number of rounds played, which is the number of the next round.
         id: A name that is stored with its decisions.
@@ -113,8 +115,10 @@ class Learner(DecisionRecords, Generic[AlgorithmT]):
         seed: Seed,
         graph: FeedbackGraph | None = None,
     ) -> None:
+        algorithm.require_playable(problem)
         self.algorithm = algorithm
         self.problem = problem
+        self.graph_kind = "fixed" if algorithm.needs_own_loss else problem.graph_kind
         self.graph = problem.graph if graph is None else graph
         self.generator = stream(seed, "learner")
         self._start_records(problem.arms if self.needs_all_feedback else None)
@@ -124,13 +128,14 @@ class Learner(DecisionRecords, Generic[AlgorithmT]):
 
     # --- using a learner -----------------------------------------------------------------------
 
-    def act(self, context: Any, available: Any = None) -> Decision:
+    def act(self, context: Any, available: Any = None, graph: Any = None) -> Decision:
         """Choose an arm.
 
         Args:
             context: The number of a context, or a feature vector.
             available: Which arms may be chosen, a boolean for each; no other arm is ever played.
                 It is a part of the context. None means all arms.
+            graph: The graph of the round, if the problem's `graph_kind` is "informed".
 
         Returns:
             The decision: its arm, and what `learn` needs later.
@@ -138,17 +143,22 @@ class Learner(DecisionRecords, Generic[AlgorithmT]):
         Raises:
             InvalidContextError: The problem has no such context, or no arm is available.
             InvalidParameterError: The algorithm cannot be told which arms are available.
+            InvalidGraphError: The graph of the round is missing, or the algorithm cannot play it.
         """
         plain, readout = self._read(context, available)
+        known = self._graph_of_round("act", graph)
         with self._lock:
             pending = self._begun(plain, readout)
+            pending.graph = known
             probability = self.play(pending)
+            if known is not None:
+                pending.revealed = neighbors(known, pending.arm)
             self._record(pending)
             if self._watch is not None:
                 self._watch.made(pending.round, pending.arm)
         return self._decision(pending, probability)
 
-    def learn(self, decision: Decision | bytes | str, losses: Any) -> None:
+    def learn(self, decision: Decision | bytes | str, losses: Any, graph: Any = None) -> None:
         """Learn from the losses that a decision revealed.
 
         Args:
@@ -156,7 +166,9 @@ class Learner(DecisionRecords, Generic[AlgorithmT]):
                 bytes or text. Each decision counts once.
             losses: One row per arm of `decision.revealed`, in that order: a number per context
                 (dense losses) or a coefficient per feature (linear losses). Or a mapping from each
-                revealed arm to its row.
+                revealed arm to its row. If graphs are unknown, it must be such a mapping.
+            graph: The graph of the round, if the problem's `graph_kind` is "uninformed". The rows
+                are then those of the arms that it reveals, ascending.
 
         Raises:
             LearnedBeforeError: The decision was learned from before.
@@ -164,14 +176,23 @@ class Learner(DecisionRecords, Generic[AlgorithmT]):
             ForeignDecisionError: Another learner made the decision.
             DamagedTokenError: The token is damaged or forged.
             DecisionError: It is no decision, or was changed.
+            InvalidGraphError: The graph of the round is missing, or the algorithm cannot play it.
             InvalidLossesError: Losses have another shape, are masked, not finite, or not in [0, 1].
                 Then nothing has changed.
         """
         with self._lock:
             pending = self._expected(decision)
-            revealed = self.reveals(pending.arm)
+            known = self._graph_of_round("learn", graph)
+            revealed = self.revealed(pending)
+            if known is not None:
+                revealed = neighbors(known, pending.arm)
+            elif self.graph_kind == "unknown":
+                revealed = listed_arms(losses, self.problem.arms)
             rows = checked_rows(self.problem.form, pending, revealed, losses)
-            self.update(self._taken(pending), rows)
+            pending = self._taken(pending)
+            if self.graph_kind in {"uninformed", "unknown"}:
+                pending.graph, pending.revealed = known, revealed
+            self.update(pending, rows)
 
     def expects(self, decision: Decision | bytes | str) -> None:
         """Check that `learn` would accept a decision now. Changes nothing.
@@ -351,7 +372,7 @@ class Learner(DecisionRecords, Generic[AlgorithmT]):
 
         Args:
             pending: The decision, as `play` left it.
-            rows: A row for each arm of `self.reveals(pending.arm)`: (revealed, columns).
+            rows: A row for each arm of `self.revealed(pending)`: (revealed, columns).
         """
 
     @abstractmethod
@@ -423,6 +444,19 @@ class Learner(DecisionRecords, Generic[AlgorithmT]):
             revealed = self._revealed[arm] = compact(self.graph.out_neighbors(arm).tolist())
         return revealed
 
+    def revealed(self, pending: PendingDecision) -> Sequence[int]:
+        """Return the arms whose losses a decision reveals, in ascending order.
+
+        Args:
+            pending: The decision, with its arm.
+
+        Returns:
+            The arms; none if the graph of the round is not known yet.
+        """
+        if pending.revealed is not None:
+            return pending.revealed
+        return self.reveals(pending.arm) if self.graph_kind == "fixed" else ()
+
     def add(self, estimates: Floats, pending: PendingDecision, rows: Floats) -> None:
         """Add the weighted rows of a decision to estimates, in place.
 
@@ -436,9 +470,9 @@ class Learner(DecisionRecords, Generic[AlgorithmT]):
         """
         if pending.weights is None:
             return
-        owner, revealed = type(self).__name__, len(self.reveals(pending.arm))
-        check_sizes(owner, self.graph.arms, estimates, pending, rows, revealed)
-        feedback = feedback_without_rows(self.graph.out_neighbors(pending.arm), rows.shape[1])
+        owner, revealed = type(self).__name__, self.revealed(pending)
+        check_sizes(owner, self.graph.arms, estimates, pending, rows, len(revealed))
+        feedback = feedback_without_rows(np.array(revealed, dtype=np.int64), rows.shape[1])
         add_revealed(estimates[None], 0, pending.weights, with_rows(feedback, rows))
 
     def feedback(self, pending: PendingDecision, rows: Floats) -> Feedback:
@@ -448,7 +482,10 @@ class Learner(DecisionRecords, Generic[AlgorithmT]):
             pending: The decision.
             rows: A row for each arm that was revealed (revealed, columns); it becomes read-only.
         """
-        return with_rows(self._template(pending.arm), rows)
+        if self.graph_kind == "fixed":
+            return with_rows(self._template(pending.arm), rows)
+        arms = np.array(self.revealed(pending), dtype=np.int64)
+        return with_rows(feedback_without_rows(arms, self.problem.form.columns), rows)
 
     def call(self, kernel: Callable[..., Any], *arguments: Any) -> Any:
         """Call a kernel without looking up the types of its arguments each time.
@@ -522,6 +559,14 @@ class Learner(DecisionRecords, Generic[AlgorithmT]):
             self.algorithm.require_availability()
             readout = restricted(readout, available, self.problem.arms)
         return plain, readout
+
+    def _graph_of_round(self, call: str, graph: Any) -> FeedbackGraph | None:
+        if self.graph_kind == "fixed" and (graph is None or self.algorithm.needs_own_loss):
+            return None
+        algorithm, arms = self.algorithm, self.problem.arms
+        return cast(
+            "FeedbackGraph | None", checked_graph(call, self.graph_kind, algorithm, arms, graph)
+        )
 
     def _check_remembered(self, one: PendingDecision) -> None:
         arms, where = self.graph.arms, f"round {one.round}"

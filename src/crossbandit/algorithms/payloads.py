@@ -1,10 +1,10 @@
 """What the token of a learner with a feedback graph holds beside its header.
 
-    flags (1), round (8), arm (4), context, available, weights, baseline
+    flags (1), round (8), arm (4), context, available, revealed, weights, baseline
 
 The context is a number (8 bytes) or a double for each feature. What is available takes a bit for
-each arm, weights a double for each revealed arm, the baseline a double. The flags say which of them
-are there.
+each arm, and so does what is revealed, if graphs change; weights take a double for each revealed
+arm, the baseline a double. The flags say which of them are there.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossbandit.algorithms.decisions import PendingDecision
+from crossbandit.algorithms.decisions import PendingDecision, compact
 from crossbandit.errors import DamagedTokenError, InvalidInputError
 from crossbandit.losses.forms import restricted
 
@@ -25,14 +25,15 @@ if TYPE_CHECKING:
     from crossbandit.algorithms.tokens import Token
     from crossbandit.losses import Readout
     from crossbandit.problem import Problem
+    from crossbandit.types import Booleans
 
 _START = struct.Struct("<Bqi")
 _NUMBER = struct.Struct("<q")
 _DOUBLE = struct.Struct("<d")
 _FLOATS = np.dtype("<f8")
 
-_VECTOR, _AVAILABLE, _WEIGHTS, _BASELINE = 1, 2, 4, 8
-_FLAGS = _VECTOR | _AVAILABLE | _WEIGHTS | _BASELINE
+_VECTOR, _AVAILABLE, _WEIGHTS, _BASELINE, _REVEALED = 1, 2, 4, 8, 16
+_FLAGS = _VECTOR | _AVAILABLE | _WEIGHTS | _BASELINE | _REVEALED
 
 _HEAVIEST = 1e120  # larger than any weight of a rate that is allowed; sums of losses stay finite
 
@@ -53,6 +54,9 @@ def encoded(pending: PendingDecision, revealed: Sequence[int]) -> bytes:
     if pending.readout.available.size:
         flags |= _AVAILABLE
         parts.append(np.packbits(pending.readout.available).tobytes())
+    if pending.revealed is not None:
+        flags |= _REVEALED
+        parts.append(_bits(pending))
     if pending.weights is not None:
         flags |= _WEIGHTS
         own = pending.weights[places_of(revealed)]
@@ -61,6 +65,15 @@ def encoded(pending: PendingDecision, revealed: Sequence[int]) -> bytes:
         flags |= _BASELINE
         parts.append(_DOUBLE.pack(pending.baseline))
     return b"".join([_START.pack(flags, pending.round, pending.arm), *parts])
+
+
+def _bits(pending: PendingDecision) -> bytes:
+    """Return a bit for each arm: whether the decision reveals it."""
+    arms = 0 if pending.graph is None else pending.graph.arms
+    arms = arms if pending.weights is None else pending.weights.size
+    mask = np.zeros(arms, dtype=np.bool_)
+    mask[list(pending.revealed or ())] = True
+    return np.packbits(mask).tobytes()
 
 
 def decoded(
@@ -114,8 +127,10 @@ class _Reader:
         pending = PendingDecision(round_, plain, readout, arm, token.learner)
         pending.decider, pending.counter = token.decider, token.counter
         pending.time = token.time
+        if flags & _REVEALED:
+            pending.revealed = compact(np.flatnonzero(self._mask(problem.arms)).tolist())
         if flags & _WEIGHTS:
-            revealed = reveals(arm)
+            revealed = reveals(arm) if pending.revealed is None else pending.revealed
             own = self._floats(len(revealed))
             if not max(own.max(initial=0.0), -own.min(initial=0.0)) <= _HEAVIEST:  # or NaN
                 raise ValueError("it has weights that no decision has")
@@ -130,11 +145,14 @@ class _Reader:
         return pending
 
     def _restricted(self, readout: Readout, arms: int, arm: int) -> Readout:
-        bits = np.frombuffer(self._bytes(-(-arms // 8)), dtype=np.uint8)
-        mask = np.unpackbits(bits, count=arms).astype(np.bool_)
+        mask = self._mask(arms)
         if not mask[arm]:
             raise ValueError(f"it says that arm {arm}, which was played, was not available")
         return restricted(readout, mask, arms)
+
+    def _mask(self, arms: int) -> Booleans:
+        bits = np.frombuffer(self._bytes(-(-arms // 8)), dtype=np.uint8)
+        return np.unpackbits(bits, count=arms).astype(np.bool_)
 
     def _bytes(self, count: int) -> bytes:
         part = self._payload[self._at : self._at + count]

@@ -67,6 +67,14 @@ class DecisionRecords(ABC):
             arm: An arm.
         """
 
+    @abstractmethod
+    def revealed(self, pending: PendingDecision) -> Sequence[int]:
+        """Return the arms whose losses a decision reveals, in ascending order.
+
+        Args:
+            pending: The decision, with its arm.
+        """
+
     def count_round(self, pending: PendingDecision) -> None:
         """Count a round that was not played here but by a snapshot, before `update` learns from it.
 
@@ -134,7 +142,7 @@ class DecisionRecords(ABC):
         self._waiting += arms.size
 
     def _decision(self, pending: PendingDecision, probability: float) -> Decision:
-        revealed = self.reveals(pending.arm)
+        revealed = self.revealed(pending)
         # This is Decision(...), in half the time.
         decision = tuple.__new__(
             Decision,
@@ -155,7 +163,7 @@ class DecisionRecords(ABC):
             pending = self._remembered(decision.round, decision.learner)
             if pending is None:
                 return self._new(decision)
-            pending.check(decision, self.reveals(pending.arm))
+            pending.check(decision, self.revealed(pending))
             return pending
         if not isinstance(decision, bytes | bytearray | memoryview | str):
             raise DecisionError(
@@ -177,7 +185,7 @@ class DecisionRecords(ABC):
         if carried is None:
             raise no_longer_pending(decision, self.max_pending)
         pending = self._decoded(carried) if isinstance(carried, bytes) else carried
-        pending.check(decision, self.reveals(pending.arm))
+        pending.check(decision, self.revealed(pending))
         return self._unlearned(pending)
 
     def _decoded(self, data: bytes | str) -> PendingDecision:

@@ -4,14 +4,21 @@ from crossbandit.graphs.builders import (
     apple_tasting,
     complete,
     loopless_clique,
+    loopless_ring,
+    loopy_star,
     paper_ring,
-    random_strongly_observable,
+    revealing_action,
     ring,
     similarity,
     singletons,
     threshold,
 )
 from crossbandit.graphs.graph import FeedbackGraph
+from crossbandit.graphs.random_builders import (
+    random_graph,
+    random_strongly_observable,
+    random_weakly_observable,
+)
 from crossbandit.graphs.registry import register, registered
 
 __all__ = [
@@ -19,10 +26,15 @@ __all__ = [
     "apple_tasting",
     "complete",
     "loopless_clique",
+    "loopless_ring",
+    "loopy_star",
     "paper_ring",
+    "random_graph",
     "random_strongly_observable",
+    "random_weakly_observable",
     "register",
     "registered",
+    "revealing_action",
     "ring",
     "similarity",
     "singletons",

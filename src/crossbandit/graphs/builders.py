@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 from typing import Literal
 
 import numpy as np
@@ -141,33 +140,6 @@ def similarity(points: npt.ArrayLike, distance: float) -> FeedbackGraph:
     return FeedbackGraph.from_edges(len(places), edges)
 
 
-@register("random-strongly-observable")
-def random_strongly_observable(
-    arms: int, density: float, seed: int | np.random.SeedSequence | np.random.Generator
-) -> FeedbackGraph:
-    """Return a random graph in which every arm is strongly observable.
-
-    Each ordered pair of distinct arms is an edge with probability `density`, independently. Then,
-    with probability 1/2 each, an arm gets a self-loop, or an edge to it from every other arm.
-
-    Args:
-        arms: The number of arms, at least 2.
-        density: The probability of an edge, from 0 to 1.
-        seed: An int, a SeedSequence or a Generator. A Generator is advanced.
-
-    >>> random_strongly_observable(6, density=0.3, seed=1).observability
-    'strong'
-    """
-    arms = integer("random_strongly_observable", "arms", arms, at_least=2, at_most=MAX_SIZE)
-    density = number("random_strongly_observable", "density", density, at_least=0, at_most=1)
-    rng = _generator("random_strongly_observable", seed)
-    adjacency = rng.random((arms, arms)) < density
-    loop = rng.random(arms) < 0.5
-    adjacency[:, ~loop] = True
-    np.fill_diagonal(adjacency, loop)
-    return FeedbackGraph(adjacency)
-
-
 @register("apple-tasting")
 def apple_tasting() -> FeedbackGraph:
     """Return the graph of apple tasting: arm 1 reveals both arms, arm 0 reveals nothing.
@@ -178,6 +150,69 @@ def apple_tasting() -> FeedbackGraph:
     ([(1, 0), (1, 1)], 'strong')
     """
     return FeedbackGraph([[False, False], [True, True]])
+
+
+@register("revealing-action")
+def revealing_action(arms: int, revealing: int = 1) -> FeedbackGraph:
+    """Return the graph in which few arms reveal everything, and the others reveal nothing.
+
+    The arms from 0 to `revealing` - 1 reveal; the arms are dealt out to them in consecutive parts,
+    and each also reveals itself. The other arms are weakly observable: they can be learned about
+    only by playing a revealing arm. The weak domination number is `revealing`.
+
+    Args:
+        arms: The number of arms, at least 3.
+        revealing: The number of revealing arms, at least 1 and at most half of the arms.
+
+    >>> graph = revealing_action(4)
+    >>> graph.edges(), graph.observability
+    ([(0, 0), (0, 1), (0, 2), (0, 3)], 'weak')
+    >>> revealing_action(6, revealing=2).edges()
+    [(0, 0), (0, 2), (0, 3), (1, 1), (1, 4), (1, 5)]
+    """
+    arms = integer("revealing_action", "arms", arms, at_least=3, at_most=MAX_SIZE)
+    count = integer("revealing_action", "revealing", revealing, at_least=1)
+    if 2 * count > arms:
+        reject("revealing_action", "revealing", f"at most half of the {arms} arms", revealing)
+    a = np.arange(count)
+    ends = count + (arms - count) * np.arange(count + 1) // count
+    return _of_ranges(arms, (a, a, a), (a, ends[:-1], ends[1:] - 1))
+
+
+@register("loopy-star")
+def loopy_star(arms: int) -> FeedbackGraph:
+    """Return the graph in which every arm reveals itself, and arm 0 reveals all arms.
+
+    Args:
+        arms: The number of arms, at least 2.
+
+    >>> loopy_star(3).edges(), loopy_star(6).independence_number
+    ([(0, 0), (0, 1), (0, 2), (1, 1), (2, 2)], 5)
+    """
+    arms = integer("loopy_star", "arms", arms, at_least=2, at_most=MAX_SIZE)
+    a, center = np.arange(arms), np.zeros(1, dtype=np.int64)
+    return _of_ranges(arms, (a, a, a), (center, center, center + arms - 1))
+
+
+@register("loopless-ring")
+def loopless_ring(arms: int, radius: int) -> FeedbackGraph:
+    """Return the ring in which arm a reveals a + 1, ..., a + radius modulo K, but not itself.
+
+    If the radius is below K - 1, every arm is weakly observable, and the weak domination number is
+    K / radius, rounded up.
+
+    Args:
+        arms: The number of arms, at least 2.
+        radius: How many arms an arm reveals, from 1 to arms - 1.
+
+    >>> loopless_ring(4, radius=1).edges(), loopless_ring(7, radius=3).weak_domination_number
+    ([(0, 1), (1, 2), (2, 3), (3, 0)], 3)
+    """
+    arms = integer("loopless_ring", "arms", arms, at_least=2, at_most=MAX_SIZE)
+    radius = integer("loopless_ring", "radius", radius, at_least=1, at_most=arms - 1)
+    a = np.arange(arms)
+    up, around = (a, a + 1, np.minimum(a + radius, arms - 1)), (a, 0 * a, a + radius - arms)
+    return _of_ranges(arms, up, around)
 
 
 _Arrays = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]
@@ -203,12 +238,3 @@ def _checked_points(points: npt.ArrayLike) -> npt.NDArray[np.float64]:
     if places.ndim not in {1, 2} or places.size == 0:
         reject("similarity", "points", expected, verbatim(f"an array of shape {places.shape}"))
     return places.reshape(len(places), -1)
-
-
-def _generator(owner: str, seed: object) -> np.random.Generator:
-    if isinstance(seed, np.random.SeedSequence | np.random.Generator):
-        return np.random.default_rng(seed)
-    if isinstance(seed, bool) or not isinstance(seed, numbers.Integral) or seed < 0:
-        expected = "an integer of at least 0, a SeedSequence or a Generator"
-        reject(owner, "seed", expected, seed)
-    return np.random.default_rng(int(seed))
