@@ -84,6 +84,8 @@ def cumulative(learner: Learner) -> Floats:
     state = learner.state()
     if "bias" not in state:
         return np.array(state["estimates"])
+    if getattr(learner.algorithm, "crosses", True) is False:  # a copy for each context
+        return np.array(state["estimates"][:, :, 0] + state["bias"])
     estimates, bias = state["estimates"][0], state["bias"][0]
     offsets, entries, table, _ = learner.problem.form.support()
     width = table.shape[2]

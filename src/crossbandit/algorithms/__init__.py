@@ -7,6 +7,12 @@ from crossbandit.algorithms.cross_graph import CrossGraph
 from crossbandit.algorithms.cross_graph_adaptive import CrossGraphAdaptive
 from crossbandit.algorithms.cross_graph_known import CrossGraphKnown
 from crossbandit.algorithms.decisions import Decision, PendingDecision
+from crossbandit.algorithms.elp import Elp
+from crossbandit.algorithms.estimator import Estimator
+from crossbandit.algorithms.exp3_g import Exp3G
+from crossbandit.algorithms.exp3_high_probability import Exp3HighProbability
+from crossbandit.algorithms.exp3_ix import Exp3IX
+from crossbandit.algorithms.exp3_set import Exp3Set
 from crossbandit.algorithms.learner import Learner
 from crossbandit.algorithms.per_context_exp3 import PerContextExp3
 from crossbandit.algorithms.per_context_graph import PerContextGraph
@@ -18,6 +24,12 @@ __all__ = [
     "CrossGraphAdaptive",
     "CrossGraphKnown",
     "Decision",
+    "Elp",
+    "Estimator",
+    "Exp3G",
+    "Exp3HighProbability",
+    "Exp3IX",
+    "Exp3Set",
     "Learner",
     "PendingDecision",
     "PerContextExp3",

@@ -1,0 +1,169 @@
+"""One round of exponential weights with graph feedback and exploration, and a batch of rounds.
+
+All algorithms of this kind are the same step with other numbers: which arms are explored, how
+often, and what is added to observation probabilities. A round is learned from in every context
+(cross-learning), or in its own context only.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from crossbandit.kernels.compilation import compiled, inlined
+from crossbandit.kernels.ranges import ArmRanges, range_masses
+from crossbandit.kernels.rounds import (
+    Feedback,
+    Readout,
+    Rounds,
+    add_revealed,
+    feedback_of,
+    is_over,
+    loss_at,
+    readout_at,
+    record,
+)
+from crossbandit.kernels.simplex import context_weights, draw
+from crossbandit.types import Floats, Integers
+
+
+class ExponentialParameters(NamedTuple):
+    """The constants of a learner; those that an algorithm does not have are 0."""
+
+    eta: float  # the learning rate
+    rho: float  # the probability of exploration
+    gamma: float  # the implicit exploration of arms with a self-loop
+    beta: float  # the pessimistic correction of an arm without self-loop
+
+
+class ExponentialSetting(NamedTuple):
+    """What does not change: the graph, and how it is explored."""
+
+    in_ranges: ArmRanges
+    exploration: Floats  # (K,): the distribution of arms that are explored
+    implicit: Floats  # (K,): what is added to the observation probability of each arm
+    loopless: Integers  # the arms without self-loop, ascending; (0,) where nothing is corrected
+    own_column: Floats  # (1, 1): a 1; how a context reads estimates of its own
+    cross: bool  # whether every context learns from a round
+
+
+class ExponentialState(NamedTuple):
+    """The state of a learner: one copy of estimates for all contexts, or a copy for each."""
+
+    estimates: Floats  # (1, K, columns), or (M, K, 1) without cross-learning
+    bias: Floats  # (copies, K): sums of the pessimistic correction
+    weights: Floats  # (K,): the weight of each arm's loss in the round played last
+    chosen: Floats  # (K,), scratch: the policy of the round's context
+    sums: Floats  # (2, K + 1), scratch
+    revealed: Integers  # (K,), scratch
+
+
+@inlined
+def policy(
+    state: ExponentialState,
+    parameters: ExponentialParameters,
+    setting: ExponentialSetting,
+    context: int,
+    readout: Readout,
+    out: Floats,
+) -> None:
+    """Set `out` (K,) to (1 - rho) * exponential weights + rho * exploration, for one context.
+
+    Only arms that are available are explored; if none of those to be explored is, all that are
+    available share the exploration equally.
+    """
+    eta, rho = parameters.eta, parameters.rho
+    if setting.cross:
+        context_weights(state.estimates, state.bias, 0, readout, eta, 0.0, out)
+    else:
+        own = Readout(0, setting.own_column, readout.available)
+        context_weights(state.estimates, state.bias, context, own, eta, 0.0, out)
+    if rho == 0.0:
+        return
+    available = readout.available
+    total, arms = 0.0, 0
+    for a in range(out.size):
+        if available.size == 0 or available[a]:
+            total += setting.exploration[a]
+            arms += 1
+    for a in range(out.size):
+        if available.size == 0 or available[a]:
+            explored = setting.exploration[a] / total if total > 0.0 else 1.0 / arms
+            out[a] = (1.0 - rho) * out[a] + rho * explored
+
+
+@inlined
+def play(
+    state: ExponentialState,
+    parameters: ExponentialParameters,
+    setting: ExponentialSetting,
+    context: int,
+    readout: Readout,
+    uniform: float,
+) -> tuple[int, float]:
+    """Play one round; return the arm and its probability. Changes `state`.
+
+    Sets `state.weights`. Where the arm played reveals b, the mass of b's in-neighbourhood is at
+    least the arm's own probability; enforcing that keeps rounding from causing a division by 0.
+    """
+    chosen, weights, loopless = state.chosen, state.weights, setting.loopless
+    policy(state, parameters, setting, context, readout, chosen)
+    arm = draw(chosen, uniform)
+    range_masses(setting.in_ranges, chosen, state.sums, weights)
+    for b in range(weights.size):
+        weights[b] += setting.implicit[b]
+    if loopless.size > 0:
+        special = loopless[0]
+        for a in loopless[1:]:
+            if chosen[a] > chosen[special]:
+                special = a
+        if weights[special] > 0.0:  # 0 if no other arm is available: then nothing is to correct
+            copy = 0 if setting.cross else context
+            state.bias[copy, special] += parameters.beta / weights[special]
+    for b in range(weights.size):
+        weights[b] = 1.0 / max(weights[b], chosen[arm])
+    return arm, chosen[arm]
+
+
+@inlined
+def learn(
+    state: ExponentialState,
+    setting: ExponentialSetting,
+    context: int,
+    readout: Readout,
+    weights: Floats,
+    feedback: Feedback,
+) -> None:
+    """Add the weighted losses of a round, to all contexts or to its own. weights: (K,)."""
+    if setting.cross:
+        add_revealed(state.estimates, 0, weights, feedback)
+        return
+    for j in range(feedback.arms.size):
+        b = feedback.arms[j]
+        loss = loss_at(feedback.losses, feedback.round, feedback.places[j], b, readout)
+        state.estimates[context, b, 0] += weights[b] * loss
+
+
+@compiled
+def simulate(
+    state: ExponentialState,
+    parameters: ExponentialParameters,
+    setting: ExponentialSetting,
+    out_ranges: ArmRanges,
+    rounds: Rounds,
+    uniforms: Floats,
+) -> int:
+    """Play `rounds`, fill in what was done and change `state`; return how many were played.
+
+    uniforms: (n,), one per round. Where contexts have no numbers, all rounds must be learned from
+    in every context.
+    """
+    for i in range(rounds.arms.size):
+        readout = readout_at(rounds.contexts, i)
+        context = rounds.numbers[i] if rounds.numbers.size > 0 else 0
+        arm, _ = play(state, parameters, setting, context, readout, uniforms[i])
+        record(rounds, i, arm, readout)
+        feedback = feedback_of(rounds, i, out_ranges, state.revealed)
+        learn(state, setting, context, readout, state.weights, feedback)
+        if is_over(rounds):
+            return i + 1
+    return rounds.arms.size
