@@ -9,7 +9,8 @@
     │   ├── InvalidContextError     a context that the problem does not have
     │   └── InvalidLossesError      losses of the wrong shape, not finite, or outside [0, 1]
     ├── DecisionError               a decision of another learner, or learned from before
-    ├── IndependenceNumberError     an exact independence number takes too long
+    ├── GraphNumberError            an exact number of a graph takes too long
+    │   └── IndependenceNumberError the independence number does
     ├── OutOfMemoryError            estimates that would not fit into memory
     ├── CheckpointError             a file that is damaged, no checkpoint, or of another version
     ├── LogError (a ValueError)     a log that is missing, unreadable or too faulty to replay
@@ -32,6 +33,7 @@ __all__ = [
     "CrossbanditError",
     "CrossbanditWarning",
     "DecisionError",
+    "GraphNumberError",
     "IndependenceNumberError",
     "InvalidContextError",
     "InvalidGraphError",
@@ -75,7 +77,11 @@ class DecisionError(CrossbanditError):
     """A decision belongs to another learner, was learned from before, or has expired."""
 
 
-class IndependenceNumberError(CrossbanditError):
+class GraphNumberError(CrossbanditError):
+    """An exact number of a graph cannot be computed in time; bounds can."""
+
+
+class IndependenceNumberError(GraphNumberError):
     """The exact independence number cannot be computed in time; bounds can."""
 
 

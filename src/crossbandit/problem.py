@@ -10,7 +10,7 @@ import numpy as np
 from crossbandit.errors import InvalidParameterError
 from crossbandit.graphs import FeedbackGraph
 from crossbandit.losses import DenseForm, LinearForm, LossForm
-from crossbandit.validation import array, choice, integer, reject, verbatim
+from crossbandit.validation import array, boolean, choice, integer, reject, verbatim
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -18,6 +18,14 @@ if TYPE_CHECKING:
     from crossbandit.types import Floats
 
 PROBABILITY_TOLERANCE = 1e-9
+
+# What a learner knows of the graph, and when. The words are used in messages.
+GRAPH_KINDS = {
+    "fixed": "the same in all rounds",
+    "informed": "given to act before each round",
+    "uninformed": "revealed to learn after each round",
+    "unknown": "never revealed: a mapping from arm to row is all that learn gets",
+}
 _LONGEST = 2**62  # of a horizon: rounds are counted in 64 bits
 
 
@@ -29,7 +37,9 @@ class Problem:
     context. With `features`, losses are *linear* in the features of a context.
 
     Args:
-        graph: The feedback graph, of at least 2 arms.
+        graph: The feedback graph, of at least 2 arms. If `graph_kind` is not "fixed": the edges
+            that every round has, as far as they are known beforehand. A graph without edges
+            promises nothing.
         contexts: The number of contexts. A context is then a number from 0.
         features: The number of features; a context is then a feature vector. Or a table of shape
             (contexts, features), or (contexts, arms, features) if features differ between arms; a
@@ -40,6 +50,12 @@ class Problem:
         context_distribution: A probability for each context, for algorithms that need it.
         context_sample: Feature vectors of shape (vectors, features) that represent the distribution
             of continuous contexts, for algorithms that need it.
+        graph_kind: What is known of the graph, and when: "fixed" (the graph is the same in all
+            rounds), "informed" (each round has a graph, which `act` is given), "uninformed" (which
+            `learn` is given) or "unknown" (which nobody is given).
+        grants_own_loss: Whether an algorithm that ignores the graph and says so
+            (`Algorithm.needs_own_loss`) is shown the loss of the arm that it plays, also if that
+            arm has no self-loop. The paper's evaluation does so. Runs and tables show it.
 
     Attributes:
         form: How losses are stored and read; set from `contexts` and `features`.
@@ -59,6 +75,8 @@ class Problem:
     precision: str = "float64"
     context_distribution: npt.ArrayLike | None = None
     context_sample: npt.ArrayLike | None = None
+    graph_kind: str = "fixed"
+    grants_own_loss: bool = True
     form: LossForm = field(init=False)
 
     def __post_init__(self) -> None:
@@ -66,6 +84,8 @@ class Problem:
         if self.graph.arms < 2:
             got = verbatim(f"{self.graph.arms} arm, which leaves nothing to decide")
             reject("Problem", "graph", "a FeedbackGraph of at least 2 arms", got)
+        choice("Problem", "graph_kind", self.graph_kind, tuple(GRAPH_KINDS))
+        boolean("Problem", "grants_own_loss", self.grants_own_loss)
         form = self._form()
         object.__setattr__(self, "form", form)
         object.__setattr__(self, "contexts", form.contexts)
@@ -156,7 +176,8 @@ class Problem:
         else:
             contexts = f"{self.contexts} contexts"
         horizon = "no horizon" if self.horizon is None else f"horizon {self.horizon}"
-        return f"Problem({self.arms} arms, {contexts}, {horizon})"
+        kind = "" if self.graph_kind == "fixed" else f", {self.graph_kind} graphs"
+        return f"Problem({self.arms} arms, {contexts}, {horizon}{kind})"
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Problem):
@@ -169,6 +190,10 @@ class Problem:
     def parts(self) -> dict[str, Any]:
         """Return the constructor's arguments: the graph in its JSON form, arrays unchanged."""
         linear = isinstance(self.form, LinearForm)
+        further = {
+            "graph_kind": (self.graph_kind, "fixed"),
+            "grants_own_loss": (self.grants_own_loss, True),
+        }
         return {
             "graph": self.graph.to_json(),
             "contexts": None if linear else self.contexts,
@@ -177,6 +202,8 @@ class Problem:
             "precision": self.precision,
             "context_distribution": self.context_distribution,
             "context_sample": self.context_sample,
+            # Only where they are not the default, so that what was stored before stays the same.
+            **{name: value for name, (value, usual) in further.items() if value != usual},
         }
 
     def to_json(self) -> dict[str, Any]:

@@ -6,8 +6,8 @@ from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
-from crossbandit.errors import InvalidParameterError
-from crossbandit.problem import Problem
+from crossbandit.errors import InvalidGraphError, InvalidParameterError
+from crossbandit.problem import GRAPH_KINDS, Problem
 from crossbandit.registry import Registry
 from crossbandit.validation import reject
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from crossbandit.algorithms.estimator import Estimator
     from crossbandit.algorithms.learner import Learner
+    from crossbandit.graphs import FeedbackGraph
     from crossbandit.streams import Seed
 
 
@@ -29,11 +30,22 @@ class Algorithm(ABC):
         id: The name by which study files and `from_json` know the algorithm.
         needs_context_distribution: Whether the problem must have a context distribution.
         takes_availability: Whether `act` takes `available`, the arms that may be played.
+        needs_observability: The least observability of a graph on which it can play: "strong",
+            "weak" or "none". If graphs change, this is asked of the graph of each round.
+        graph_kinds: What it can be told of the graph: some of the kinds of `Problem.graph_kind`.
+        stochastic_only: Whether its guarantee is for losses that are drawn independently in each
+            round from one distribution. It is refused by an adaptive environment.
+        needs_own_loss: Whether it ignores the graph and learns the loss of the arm played. On a
+            graph without all self-loops, the problem must grant that (`Problem.grants_own_loss`).
     """
 
     id: ClassVar[str]
     needs_context_distribution: ClassVar[bool] = False
     takes_availability: ClassVar[bool] = True
+    needs_observability: ClassVar[str] = "none"
+    graph_kinds: ClassVar[tuple[str, ...]] = ("fixed",)
+    stochastic_only: ClassVar[bool] = False
+    needs_own_loss: ClassVar[bool] = False
 
     @abstractmethod
     def start(self, problem: Problem, *, seed: Seed) -> Learner[Any]:
@@ -78,6 +90,67 @@ class Algorithm(ABC):
                 "CrossGraphAdaptive."
             )
 
+    def require_playable(self, problem: Problem) -> None:
+        """Check that this algorithm can play on a problem. Call it first in `start`.
+
+        Args:
+            problem: The problem on which a learner is to be started.
+
+        Raises:
+            InvalidParameterError: `problem` is not a Problem, its graph is of another kind, or it
+                does not grant the loss of the arm played.
+            InvalidGraphError: Its graph is less observable than this algorithm needs.
+        """
+        owner = type(self).__name__
+        if not isinstance(problem, Problem):
+            reject(owner, "problem", "a Problem", problem)
+        kind = problem.graph_kind
+        if kind not in self.graph_kinds:
+            own = " or ".join(f"{one} ({GRAPH_KINDS[one]})" for one in self.graph_kinds)
+            raise InvalidParameterError(
+                f"{owner} plays problems whose graph is {own}. Got a problem whose graph is {kind} "
+                f"({GRAPH_KINDS[kind]}). {_others(kind)}"
+            )
+        if kind == "fixed":
+            self.require_graph(problem.graph)
+        self.granted(problem)
+
+    def require_graph(self, graph: FeedbackGraph) -> None:
+        """Check that this algorithm can play on a graph.
+
+        Args:
+            graph: The graph of all rounds, or that of one round.
+
+        Raises:
+            InvalidGraphError: It is less observable than this algorithm needs.
+        """
+        if self.needs_observability != "none":
+            graph.require_observable(type(self).__name__, self.needs_observability)
+
+    def granted(self, problem: Problem) -> bool:
+        """Return whether a problem grants this algorithm losses that its graph may not reveal.
+
+        Args:
+            problem: The problem.
+
+        Returns:
+            True if it learns the loss of the arm that it plays, and some arm has no self-loop.
+
+        Raises:
+            InvalidGraphError: It needs the grant, and the problem does not give it.
+        """
+        missing = problem.graph.arms_without_self_loop
+        if not self.needs_own_loss or not missing:
+            return False
+        if not problem.grants_own_loss:
+            raise InvalidGraphError(
+                f"{type(self).__name__} learns the loss of the arm that it plays. Arm {missing[0]} "
+                "has no self-loop, and the problem does not grant that loss "
+                "(grants_own_loss=False). Use an algorithm that learns by the graph, such as "
+                "CrossGraph."
+            )
+        return True
+
     def given(self, *names: str) -> dict[str, Any]:
         """Return those of the named parameters that are not None.
 
@@ -118,15 +191,17 @@ class Algorithm(ABC):
         return {"id": self.id, **asdict(self)}
 
 
-def require_problem(owner: str, problem: object) -> None:
-    """Raise unless `problem` is a Problem."""
-    if not isinstance(problem, Problem):
-        reject(owner, "problem", "a Problem", problem)
-
-
 _ALGORITHMS = Registry("algorithm")
 registered = _ALGORITHMS.registered
 _Registered = TypeVar("_Registered", bound=type[Algorithm])
+
+
+def _others(kind: str) -> str:
+    """Return advice: the registered algorithms that play problems of this kind."""
+    names = [
+        one.__name__ for one in registered().values() if kind in getattr(one, "graph_kinds", ())
+    ]
+    return f"These play it: {', '.join(names)}." if names else "No registered algorithm plays it."
 
 
 def register(algorithm: _Registered) -> _Registered:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from crossbandit.algorithms import tuning
-from crossbandit.algorithms.algorithm import Algorithm, register, require_problem
+from crossbandit.algorithms.algorithm import Algorithm, register
 from crossbandit.algorithms.epoch_learner import EpochLearner
 from crossbandit.kernels.epochs import EpochParameters
 from crossbandit.validation import choice, even, positive, share
@@ -70,6 +70,7 @@ class CrossGraph(Algorithm):
     """
 
     id: ClassVar[str] = "cross-graph"
+    needs_observability: ClassVar[str] = "strong"
 
     eta: float | None = None
     gamma: float | None = None
@@ -85,8 +86,7 @@ class CrossGraph(Algorithm):
         choice("CrossGraph", "tuning", self.tuning, tuning.RULES)
 
     def start(self, problem: Problem, *, seed: Seed) -> EpochLearner:
-        require_problem("CrossGraph", problem)
-        problem.graph.require_strongly_observable("CrossGraph")
+        self.require_playable(problem)
         parameters = self.parameters(problem)
         return EpochLearner(self, problem, problem.graph, parameters, seed)
 

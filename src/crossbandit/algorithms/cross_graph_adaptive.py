@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from crossbandit.algorithms.algorithm import Algorithm, register, require_problem
+from crossbandit.algorithms.algorithm import Algorithm, register
 from crossbandit.algorithms.anchors import NO_ANCHORS, anchors_of
 from crossbandit.algorithms.learner import Learner
 from crossbandit.kernels import adaptive
@@ -95,6 +95,7 @@ class CrossGraphAdaptive(Algorithm):
     """
 
     id: ClassVar[str] = "cross-graph-adaptive"
+    needs_observability: ClassVar[str] = "strong"
 
     half_life: float | None = None
     rate: float = 1.0
@@ -113,8 +114,7 @@ class CrossGraphAdaptive(Algorithm):
             reject("CrossGraphAdaptive", "anchored", "True, False or None", self.anchored)
 
     def start(self, problem: Problem, *, seed: Seed) -> AdaptiveLearner:
-        require_problem("CrossGraphAdaptive", problem)
-        problem.graph.require_strongly_observable("CrossGraphAdaptive")
+        self.require_playable(problem)
         return AdaptiveLearner(self, problem, seed)
 
     def parameters(self) -> AdaptiveParameters:

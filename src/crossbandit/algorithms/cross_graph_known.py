@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from crossbandit.algorithms.algorithm import Algorithm, register, require_problem
+from crossbandit.algorithms.algorithm import Algorithm, register
 from crossbandit.algorithms.estimator import Estimator
 from crossbandit.algorithms.learner import Learner
 from crossbandit.algorithms.tuning import experiment_rate
@@ -69,6 +69,7 @@ class CrossGraphKnown(Algorithm):
     """
 
     id: ClassVar[str] = "cross-graph-known"
+    needs_observability: ClassVar[str] = "strong"
     needs_context_distribution: ClassVar[bool] = True
     takes_availability: ClassVar[bool] = False  # the distribution does not tell
 
@@ -82,8 +83,7 @@ class CrossGraphKnown(Algorithm):
         self.settle(share, "rho")
 
     def start(self, problem: Problem, *, seed: Seed) -> KnownLearner:
-        require_problem("CrossGraphKnown", problem)
-        problem.graph.require_strongly_observable("CrossGraphKnown")
+        self.require_playable(problem)
         if problem.context_distribution is None and problem.context_sample is None:
             raise InvalidParameterError(
                 "CrossGraphKnown needs the context distribution. Give Problem(..., "

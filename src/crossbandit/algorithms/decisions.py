@@ -14,6 +14,7 @@ from crossbandit.types import Floats
 from crossbandit.validation import reject
 
 if TYPE_CHECKING:
+    from crossbandit.graphs import FeedbackGraph
     from crossbandit.losses import Context, Readout
 
 
@@ -25,7 +26,8 @@ class Decision(NamedTuple):
         context: The context: a number, or a tuple of features.
         arm: The arm that was chosen.
         probability: The probability with which it was chosen; NaN if the learner does not know it.
-        revealed: The arms whose losses `learn` expects, in this order: a `range` or a tuple.
+        revealed: The arms whose losses `learn` expects, in this order: a `range` or a tuple. Empty
+            if the graph of the round is not known yet.
         learner: The id of the learner that made the decision.
     """
 
@@ -88,6 +90,8 @@ class PendingDecision:
             sets them: the weight of feedback is fixed when the round is played.
         baseline: What is subtracted from the losses before they are weighted, if anything.
         rows: Feedback that has come, but may not be used yet.
+        graph: The graph of the round, if graphs change and it is known.
+        revealed: The arms whose losses are revealed, if graphs change and they are known.
     """
 
     round: int
@@ -98,6 +102,8 @@ class PendingDecision:
     weights: Floats | None = None
     baseline: float | None = None
     rows: Floats | None = None
+    graph: FeedbackGraph | None = None
+    revealed: Sequence[int] | None = None
 
     def check(self, decision: Decision, revealed: Sequence[int]) -> None:
         """Raise DecisionError if `decision` was changed.

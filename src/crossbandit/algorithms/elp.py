@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from crossbandit.algorithms.algorithm import register
-from crossbandit.algorithms.domination import domination
+from crossbandit.algorithms.covering import covering
 from crossbandit.algorithms.exp3_g import covering_rule
 from crossbandit.algorithms.exponential import ExponentialAlgorithm, rounds_to_learn_from
 from crossbandit.algorithms.tuning import required_alpha
@@ -40,8 +40,8 @@ class Elp(ExponentialAlgorithm):
     for eta = sqrt(log(K) / (2 alpha n)), where rho is at most 1/2. (This form for losses and its
     constant are ours.) On directed graphs alpha is to be replaced as for Exp3Set.
 
-    With cross-learning the rates are those of Exp3G with a fractional dominating set, and so is the
-    bound: 3 (delta log(K) / 2)^(1/3) T^(2/3), whatever the number of contexts.
+    With cross-learning it is the same as Exp3G, with the same bound, on strongly observable graphs:
+    3 (delta log(K) / 2)^(1/3) T^(2/3), whatever the number of contexts.
 
     Args:
         eta: The learning rate; set by the rule if None.
@@ -61,11 +61,11 @@ class Elp(ExponentialAlgorithm):
     cross_learning: bool = True
 
     def explored_arms(self, problem: Problem) -> Floats:
-        return domination(problem.graph, range(problem.arms), fractional=True).distribution
+        return covering(problem.graph).distribution
 
     def tuning_rule(self, problem: Problem) -> Mapping[str, float]:
         rounds = rounds_to_learn_from(self, problem)
-        delta = domination(problem.graph, range(problem.arms), fractional=True).number
+        delta = covering(problem.graph).number
         if self.cross_learning:
             return covering_rule(delta, problem.arms, rounds, self.rho)
         size = 2.0 * required_alpha(self.id, problem) * rounds

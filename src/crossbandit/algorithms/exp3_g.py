@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from crossbandit.algorithms.algorithm import register
-from crossbandit.algorithms.domination import Domination, domination
+from crossbandit.algorithms.covering import Covering, covering
 from crossbandit.algorithms.exponential import ExponentialAlgorithm, rounds_to_learn_from
 from crossbandit.algorithms.tuning import required_alpha
-from crossbandit.errors import InvalidGraphError
-from crossbandit.validation import boolean, reject, verbatim
+from crossbandit.validation import boolean
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -42,9 +41,9 @@ class Exp3G(ExponentialAlgorithm):
     With `fractional`, u is the fractional dominating set instead, and delta its sum, which is never
     larger (Chen, Huang, Li and Zhang 2021; the constants of the rates are those above).
 
-    With cross-learning (ours), lhat is added in every context, and u reveals *all* arms: delta is
-    the size of a smallest set that does, or the sum of a fractional one. As q belongs to the
-    context of the round, lhat is unbiased in every context, and its second moment is at most
+    With cross-learning (ours), lhat is added in every context, and u maximises the least
+    probability 1 / delta with which exploration reveals an arm: a linear program. As q belongs to
+    the context of the round, lhat is unbiased in every context, and its second moment is at most
     delta / rho, because q(N_in(b)) is at least rho / delta. So the regret is at most
 
         rho T + log(K) / eta + eta T delta / (2 rho)  <=  3 (delta log(K) / 2)^(1/3) T^(2/3)
@@ -58,7 +57,8 @@ class Exp3G(ExponentialAlgorithm):
     Args:
         eta: The learning rate; set by the rule if None.
         rho: The probability of exploration; set by the rule if None.
-        fractional: Whether a fractional dominating set is explored.
+        fractional: Whether a fractional dominating set is explored. With cross-learning, it always
+            is.
         cross_learning: Whether a round is learned from in every context.
 
     >>> from crossbandit import FeedbackGraph, Problem
@@ -70,6 +70,7 @@ class Exp3G(ExponentialAlgorithm):
     """
 
     id: ClassVar[str] = "exp3-g"
+    needs_observability: ClassVar[str] = "weak"
 
     eta: float | None = None
     rho: float | None = None
@@ -80,35 +81,32 @@ class Exp3G(ExponentialAlgorithm):
         super().__post_init__()
         self.settle(boolean, "fractional")
 
-    def require_graph(self, problem: Problem) -> None:
-        if problem.graph.observability == "none":
-            reject(
-                "Exp3G",
-                "graph",
-                "observable: each arm is revealed by some arm",
-                verbatim(f"a graph in which {problem.graph.observability_reason}"),
-                error=InvalidGraphError,
-            )
-
     def explored_arms(self, problem: Problem) -> Floats:
         dominating = self.dominating(problem.graph)
         if dominating is None:
             return np.full(problem.arms, 1.0 / problem.arms)
         return dominating.distribution
 
-    def dominating(self, graph: FeedbackGraph) -> Domination | None:
+    def dominating(self, graph: FeedbackGraph) -> Covering | None:
         """Return what is explored on a graph; None for all arms alike.
 
         Args:
             graph: An observable graph.
 
         Returns:
-            The dominating set as a distribution.
+            The distribution of exploration, and delta.
         """
         if self.cross_learning:
-            return domination(graph, range(graph.arms), fractional=self.fractional)
-        weak = [arm for arm in graph.arms_without_self_loop if not _by_all_others(graph, arm)]
-        return domination(graph, weak, fractional=self.fractional) if weak else None
+            return covering(graph)
+        if graph.observability == "strong":
+            return None
+        if self.fractional:
+            number, weights = graph.fractional_weak_domination
+            return Covering(number, weights / number)
+        dominating = list(graph.weakly_dominating_set)
+        explored = np.zeros(graph.arms)
+        explored[dominating] = 1.0 / len(dominating)
+        return Covering(len(dominating), explored)
 
     def tuning_rule(self, problem: Problem) -> Mapping[str, float]:
         rounds = rounds_to_learn_from(self, problem)
@@ -143,6 +141,3 @@ def covering_rule(
         rho = min((delta * bits / (2.0 * rounds)) ** (1.0 / 3.0), 0.5)
     return {"eta": math.sqrt(2.0 * rho * bits / (delta * rounds)), "rho": rho}
 
-
-def _by_all_others(graph: FeedbackGraph, arm: int) -> bool:
-    return graph.in_neighbors(arm).size == graph.arms - 1

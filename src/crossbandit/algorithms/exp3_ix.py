@@ -36,6 +36,9 @@ class Exp3IX(ExponentialAlgorithm):
     which is Neu's rule with alpha for K and without the logarithm that his bound has inside the
     root (ours).
 
+    Graphs may change, and be revealed before or after the round: p does not depend on them. alpha
+    is then that of the edges which every round has.
+
     Args:
         eta: The learning rate; set by the rule if None.
         gamma: The implicit exploration; set by the rule if None.
@@ -50,6 +53,7 @@ class Exp3IX(ExponentialAlgorithm):
     """
 
     id: ClassVar[str] = "exp3-ix"
+    graph_kinds: ClassVar[tuple[str, ...]] = ("fixed", "informed", "uninformed")
 
     eta: float | None = None
     gamma: float | None = None

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, ClassVar
 
 from crossbandit.algorithms.algorithm import register
 from crossbandit.algorithms.exponential import ExponentialAlgorithm, rounds_to_learn_from
-from crossbandit.algorithms.tuning import required_alpha
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,9 +26,12 @@ class Exp3Set(ExponentialAlgorithm):
 
     Bound without cross-learning: log(K) / eta + eta / 2 sum_t Q_t for each context with n = T / M
     rounds, where Q_t = sum_b p_t(b) / p_t(N_in(b)). If every arm has a self-loop, Q_t is at most
-    the largest number of arms of an acyclic induced subgraph; that is alpha if all edges go both
-    ways. Rate: eta = sqrt(2 log(K) / (alpha n)), which gives sqrt(2 alpha n log K) then. On
-    other graphs, alpha in the rate is ours.
+    the maximum acyclic subgraph number m, which is alpha if all edges go both ways. Rate:
+    eta = sqrt(2 log(K) / (m n)), with an upper bound for m if it is not known; then the regret is
+    at most sqrt(2 m n log K). For arms without self-loop nothing is proved.
+
+    Graphs may change, and be revealed before or after the round: p does not depend on them. m is
+    that of the edges which every round has.
 
     With cross-learning (ours), lhat is added in every context. It is unbiased, but nothing
     bounds its variance, because nothing is explored: an arm that matters in one context may have
@@ -48,10 +50,12 @@ class Exp3Set(ExponentialAlgorithm):
     """
 
     id: ClassVar[str] = "exp3-set"
+    graph_kinds: ClassVar[tuple[str, ...]] = ("fixed", "informed", "uninformed")
 
     eta: float | None = None
     cross_learning: bool = False
 
     def tuning_rule(self, problem: Problem) -> Mapping[str, float]:
-        size = required_alpha(self.id, problem) * rounds_to_learn_from(self, problem)
+        acyclic = problem.graph.maximum_acyclic_bounds.upper
+        size = acyclic * rounds_to_learn_from(self, problem)
         return {"eta": math.sqrt(2.0 * math.log(problem.arms) / size)}

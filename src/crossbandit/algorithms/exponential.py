@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from crossbandit.algorithms.algorithm import Algorithm, require_problem
+from crossbandit.algorithms.algorithm import Algorithm
 from crossbandit.algorithms.estimator import Estimator, observed_share
 from crossbandit.algorithms.learner import Learner
 from crossbandit.algorithms.tuning import required_contexts, required_horizon
@@ -56,6 +56,8 @@ class ExponentialAlgorithm(Algorithm):
     fields, and overrides `tuning_rule` and, if arms are not explored uniformly, `explored_arms`.
     """
 
+    needs_observability: ClassVar[str] = "strong"
+
     def __post_init__(self) -> None:
         names = {field.name for field in fields(self)}
         for name, check in _CHECKS.items():
@@ -79,17 +81,6 @@ class ExponentialAlgorithm(Algorithm):
         Returns:
             The rates by name.
         """
-
-    def require_graph(self, problem: Problem) -> None:
-        """Raise unless the algorithm can play on the graph of a problem.
-
-        Args:
-            problem: The problem on which a learner is to be started.
-
-        Raises:
-            InvalidGraphError: It cannot. The message names an arm.
-        """
-        problem.graph.require_strongly_observable(type(self).__name__)
 
     def explored_arms(self, problem: Problem) -> Floats:
         """Return the distribution of the arms that are explored; uniform by default.
@@ -133,7 +124,9 @@ class ExponentialAlgorithm(Algorithm):
         """
         return np.full(problem.arms, parameters.gamma)
 
-    def estimator(self, problem: Problem) -> Estimator:
+    def estimator(self, problem: Problem) -> Estimator | None:
+        if problem.graph_kind != "fixed":
+            return None
         parameters = self.parameters(problem)
         implicit = self.implicit(problem, parameters)
         loopless = list(problem.graph.arms_without_self_loop) if parameters.beta else []
@@ -152,8 +145,7 @@ class ExponentialAlgorithm(Algorithm):
         return Estimator(problem.graph, shares, correction, self.crosses)
 
     def start(self, problem: Problem, *, seed: Seed) -> ExponentialLearner:
-        require_problem(type(self).__name__, problem)
-        self.require_graph(problem)
+        self.require_playable(problem)
         return ExponentialLearner(self, problem, seed)
 
 
@@ -192,6 +184,7 @@ class ExponentialLearner(Learner[ExponentialAlgorithm]):
             loopless=np.asarray(loopless, dtype=np.int64),
             own_column=np.ones((1, 1)),
             cross=algorithm.crosses,
+            changing=self.graph_kind != "fixed",
         )
         self._weighted = _empty_state(algorithm, problem)
 
@@ -208,23 +201,32 @@ class ExponentialLearner(Learner[ExponentialAlgorithm]):
             self._weighted,
             self.parameters,
             self._setting,
+            (self.graph if pending.graph is None else pending.graph).in_ranges,
             self._number(pending.context),
             pending.readout,
             self.generator.random(),
         )
-        pending.weights = self._weighted.weights.copy()
+        state, unseen = self._weighted, self.graph_kind == "uninformed"
+        # Until the graph of the round is known, the policy is kept in the place of the weights.
+        pending.weights = (state.chosen if unseen else state.weights).copy()
         return float(probability)
 
     def update(self, pending: PendingDecision, rows: Floats) -> None:
-        if pending.weights is None:
+        weights = pending.weights
+        if weights is None:
             return
+        if self.graph_kind == "uninformed" and pending.graph is not None:
+            self._weighted.chosen[:] = weights
+            seeing = pending.graph.in_ranges
+            self.call(exponential.weigh, self._setting, seeing, self._weighted, pending.arm)
+            weights = self._weighted.weights
         self.call(
             exponential.learn,
             self._weighted,
             self._setting,
             self._number(pending.context),
             pending.readout,
-            pending.weights,
+            weights,
             self.feedback(pending, rows),
         )
 

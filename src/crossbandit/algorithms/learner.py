@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 import secrets
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, ClassVar, Generic
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, cast
 
 import numpy as np
 
+from crossbandit.algorithms.changing import checked_graph, listed_arms, neighbors
 from crossbandit.algorithms.decisions import (
     Decision,
     PendingDecision,
@@ -71,8 +72,8 @@ class Learner(ABC, Generic[AlgorithmT]):
     - `play`, only if losses need weights;
     - `check_state` and `tuned`, only if the state has indices or a rule sets parameters.
 
-    These may use `algorithm`, `problem`, `graph`, `generator`, `round`, `readout`, `reveals`, `add`
-    and `feedback`. `crossbandit.checks.check_algorithm` tests the result.
+    These may use `algorithm`, `problem`, `graph`, `generator`, `round`, `readout`, `reveals`,
+    `revealed`, `add` and `feedback`. `crossbandit.checks.check_algorithm` tests the result.
 
     Args:
         algorithm: The parameters of the algorithm.
@@ -83,7 +84,8 @@ class Learner(ABC, Generic[AlgorithmT]):
     Attributes:
         algorithm: The parameters of the algorithm.
         problem: What is known before the first round.
-        graph: What plays reveal to this learner.
+        graph: What plays reveal to this learner. If graphs change: what every round reveals.
+        graph_kind: That of the problem; "fixed" if the algorithm ignores the problem's graph.
         generator: The random numbers of this learner. Use no others.
         round: The number of rounds played, which is the number of the next round.
         id: A name that is stored with its decisions.
@@ -102,8 +104,10 @@ class Learner(ABC, Generic[AlgorithmT]):
         seed: Seed,
         graph: FeedbackGraph | None = None,
     ) -> None:
+        algorithm.require_playable(problem)
         self.algorithm = algorithm
         self.problem = problem
+        self.graph_kind = "fixed" if algorithm.needs_own_loss else problem.graph_kind
         self.graph = problem.graph if graph is None else graph
         self.generator = stream(seed, "learner")
         self.round = 0
@@ -118,13 +122,14 @@ class Learner(ABC, Generic[AlgorithmT]):
 
     # --- using a learner -----------------------------------------------------------------------
 
-    def act(self, context: Any, available: Any = None) -> Decision:
+    def act(self, context: Any, available: Any = None, graph: Any = None) -> Decision:
         """Choose an arm.
 
         Args:
             context: The number of a context, or a feature vector.
             available: Which arms may be chosen, a boolean for each; no other arm is ever played.
                 It is a part of the context. None means all arms.
+            graph: The graph of the round, if the problem's `graph_kind` is "informed".
 
         Returns:
             The decision: its arm, and what `learn` needs later.
@@ -132,10 +137,14 @@ class Learner(ABC, Generic[AlgorithmT]):
         Raises:
             InvalidContextError: The problem has no such context, or no arm is available.
             InvalidParameterError: The algorithm cannot be told which arms are available.
+            InvalidGraphError: The graph of the round is missing, or the algorithm cannot play it.
         """
         plain, readout = self._read(context, available)
         pending = PendingDecision(self.round, plain, readout, -1, self.id)
+        pending.graph = self._graph_of_round("act", graph)
         probability = self.play(pending)
+        if pending.graph is not None:
+            pending.revealed = neighbors(pending.graph, pending.arm)
         self.round = pending.round + 1
         self._pending[pending.round] = pending
         while len(self._pending) > self._max_pending:
@@ -145,26 +154,37 @@ class Learner(ABC, Generic[AlgorithmT]):
         if self._watch is not None:
             self._watch.made(pending, self._pending.values())
         return Decision(
-            pending.round, plain, pending.arm, probability, self.reveals(pending.arm), self.id
+            pending.round, plain, pending.arm, probability, self.revealed(pending), self.id
         )
 
-    def learn(self, decision: Decision, losses: Any) -> None:
+    def learn(self, decision: Decision, losses: Any, graph: Any = None) -> None:
         """Learn from the losses that a decision revealed.
 
         Args:
             decision: What `act` returned; each decision counts once.
             losses: One row per arm of `decision.revealed`, in that order: a number per context
                 (dense losses) or a coefficient per feature (linear losses). Or a mapping from each
-                revealed arm to its row.
+                revealed arm to its row. If graphs are unknown, it must be such a mapping.
+            graph: The graph of the round, if the problem's `graph_kind` is "uninformed". The rows
+                are then those of the arms that it reveals, ascending.
 
         Raises:
             DecisionError: The decision is another learner's, was learned from, or has expired.
+            InvalidGraphError: The graph of the round is missing, or the algorithm cannot play it.
             InvalidLossesError: Losses have another shape, are masked, not finite, or not in [0, 1].
                 Then nothing has changed.
         """
         pending = self._expected(decision)
-        rows = checked_rows(self.problem.form, pending, decision.revealed, losses)
+        known = self._graph_of_round("learn", graph)
+        revealed = self.revealed(pending)
+        if known is not None:
+            revealed = neighbors(known, pending.arm)
+        elif self.graph_kind == "unknown":
+            revealed = listed_arms(losses, self.problem.arms)
+        rows = checked_rows(self.problem.form, pending, revealed, losses)
         del self._pending[pending.round]
+        if self.graph_kind in {"uninformed", "unknown"}:
+            pending.graph, pending.revealed = known, revealed
         self.update(pending, rows)
 
     def expects(self, decision: Decision) -> None:
@@ -279,7 +299,7 @@ class Learner(ABC, Generic[AlgorithmT]):
 
         Args:
             pending: The decision, as `play` left it.
-            rows: A row for each arm of `self.reveals(pending.arm)`: (revealed, columns).
+            rows: A row for each arm of `self.revealed(pending)`: (revealed, columns).
         """
 
     @abstractmethod
@@ -351,6 +371,19 @@ class Learner(ABC, Generic[AlgorithmT]):
             revealed = self._revealed[arm] = compact(self.graph.out_neighbors(arm).tolist())
         return revealed
 
+    def revealed(self, pending: PendingDecision) -> Sequence[int]:
+        """Return the arms whose losses a decision reveals, in ascending order.
+
+        Args:
+            pending: The decision, with its arm.
+
+        Returns:
+            The arms; none if the graph of the round is not known yet.
+        """
+        if pending.revealed is not None:
+            return pending.revealed
+        return self.reveals(pending.arm) if self.graph_kind == "fixed" else ()
+
     def add(self, estimates: Floats, pending: PendingDecision, rows: Floats) -> None:
         """Add the weighted rows of a decision to estimates, in place.
 
@@ -364,9 +397,9 @@ class Learner(ABC, Generic[AlgorithmT]):
         """
         if pending.weights is None:
             return
-        owner, revealed = type(self).__name__, len(self.reveals(pending.arm))
-        check_sizes(owner, self.graph.arms, estimates, pending, rows, revealed)
-        feedback = feedback_without_rows(self.graph.out_neighbors(pending.arm), rows.shape[1])
+        owner, revealed = type(self).__name__, self.revealed(pending)
+        check_sizes(owner, self.graph.arms, estimates, pending, rows, len(revealed))
+        feedback = feedback_without_rows(np.array(revealed, dtype=np.int64), rows.shape[1])
         add_revealed(estimates[None], 0, pending.weights, with_rows(feedback, rows))
 
     def feedback(self, pending: PendingDecision, rows: Floats) -> Feedback:
@@ -376,7 +409,10 @@ class Learner(ABC, Generic[AlgorithmT]):
             pending: The decision.
             rows: A row for each arm that was revealed (revealed, columns); it becomes read-only.
         """
-        return with_rows(self._template(pending.arm), rows)
+        if self.graph_kind == "fixed":
+            return with_rows(self._template(pending.arm), rows)
+        arms = np.array(self.revealed(pending), dtype=np.int64)
+        return with_rows(feedback_without_rows(arms, self.problem.form.columns), rows)
 
     def call(self, kernel: Callable[..., Any], *arguments: Any) -> Any:
         """Call a kernel without looking up the types of its arguments each time.
@@ -451,6 +487,14 @@ class Learner(ABC, Generic[AlgorithmT]):
             readout = restricted(readout, available, self.problem.arms)
         return plain, readout
 
+    def _graph_of_round(self, call: str, graph: Any) -> FeedbackGraph | None:
+        if self.graph_kind == "fixed" and (graph is None or self.algorithm.needs_own_loss):
+            return None
+        algorithm, arms = self.algorithm, self.problem.arms
+        return cast(
+            "FeedbackGraph | None", checked_graph(call, self.graph_kind, algorithm, arms, graph)
+        )
+
     def _expected(self, decision: Decision) -> PendingDecision:
         if not isinstance(decision, Decision):
             raise DecisionError(f"learn takes the Decision that act returned. Got {decision!r}.")
@@ -462,7 +506,7 @@ class Learner(ABC, Generic[AlgorithmT]):
         check_maker(decision, makers)
         if pending is None:
             raise no_longer_pending(decision, self.max_pending)
-        pending.check(decision, self.reveals(pending.arm))
+        pending.check(decision, self.revealed(pending))
         return pending
 
     def _check_remembered(self, one: PendingDecision) -> None:

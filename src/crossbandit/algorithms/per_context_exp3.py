@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from crossbandit.algorithms.algorithm import Algorithm, register, require_problem
+from crossbandit.algorithms.algorithm import Algorithm, register
 from crossbandit.algorithms.estimator import Estimator, observed_share
 from crossbandit.algorithms.per_context_learner import PerContextLearner
 from crossbandit.algorithms.tuning import per_context_rate
 from crossbandit.graphs import singletons
+from crossbandit.problem import GRAPH_KINDS
 from crossbandit.validation import positive
 
 if TYPE_CHECKING:
@@ -42,6 +43,8 @@ class PerContextExp3(Algorithm):
     """
 
     id: ClassVar[str] = "obpc-exp3"
+    needs_own_loss: ClassVar[bool] = True
+    graph_kinds: ClassVar[tuple[str, ...]] = tuple(GRAPH_KINDS)  # whichever: it ignores the graph
 
     eta: float | None = None
 
@@ -49,7 +52,7 @@ class PerContextExp3(Algorithm):
         self.settle(positive, "eta")
 
     def start(self, problem: Problem, *, seed: Seed) -> PerContextLearner:
-        require_problem("PerContextExp3", problem)
+        self.require_playable(problem)
         graph = singletons(problem.arms)
         return PerContextLearner(self, problem, graph, self.learning_rate(problem), seed)
 

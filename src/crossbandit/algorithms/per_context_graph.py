@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from crossbandit.algorithms.algorithm import Algorithm, register, require_problem
+from crossbandit.algorithms.algorithm import Algorithm, register
 from crossbandit.algorithms.estimator import Estimator, observed_share
 from crossbandit.algorithms.per_context_learner import PerContextLearner
 from crossbandit.algorithms.tuning import per_context_rate, required_alpha
@@ -44,6 +44,7 @@ class PerContextGraph(Algorithm):
     """
 
     id: ClassVar[str] = "obpc-graph"
+    needs_observability: ClassVar[str] = "strong"
 
     eta: float | None = None
 
@@ -51,8 +52,7 @@ class PerContextGraph(Algorithm):
         self.settle(positive, "eta")
 
     def start(self, problem: Problem, *, seed: Seed) -> PerContextLearner:
-        require_problem("PerContextGraph", problem)
-        problem.graph.require_strongly_observable("PerContextGraph")
+        self.require_playable(problem)
         return PerContextLearner(self, problem, problem.graph, self.learning_rate(problem), seed)
 
     def estimator(self, problem: Problem) -> Estimator:

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from crossbandit.algorithms import tuning
-from crossbandit.algorithms.algorithm import Algorithm, register, require_problem
+from crossbandit.algorithms.algorithm import Algorithm, register
 from crossbandit.algorithms.epoch_learner import EpochLearner
 from crossbandit.graphs import singletons
 from crossbandit.kernels.epochs import EpochParameters
+from crossbandit.problem import GRAPH_KINDS
 from crossbandit.validation import even, positive
 
 if TYPE_CHECKING:
@@ -43,6 +44,8 @@ class SchneiderZimmert(Algorithm):
     """
 
     id: ClassVar[str] = "sz-context"
+    needs_own_loss: ClassVar[bool] = True
+    graph_kinds: ClassVar[tuple[str, ...]] = tuple(GRAPH_KINDS)  # whichever: it ignores the graph
 
     eta: float | None = None
     gamma: float | None = None
@@ -53,7 +56,7 @@ class SchneiderZimmert(Algorithm):
         self.settle(even, "epoch_length")
 
     def start(self, problem: Problem, *, seed: Seed) -> EpochLearner:
-        require_problem("SchneiderZimmert", problem)
+        self.require_playable(problem)
         graph = singletons(problem.arms)
         return EpochLearner(self, problem, graph, self.parameters(problem), seed)
 

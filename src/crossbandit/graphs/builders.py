@@ -11,7 +11,7 @@ import numpy.typing as npt
 from crossbandit.graphs.exchange import checked_numbers
 from crossbandit.graphs.graph import FeedbackGraph
 from crossbandit.graphs.registry import register
-from crossbandit.validation import MAX_SIZE, choice, integer, number, reject, verbatim
+from crossbandit.validation import MAX_SIZE, boolean, choice, integer, number, reject, verbatim
 
 
 @register("singletons")
@@ -178,6 +178,130 @@ def apple_tasting() -> FeedbackGraph:
     ([(1, 0), (1, 1)], 'strong')
     """
     return FeedbackGraph([[False, False], [True, True]])
+
+
+@register("revealing-action")
+def revealing_action(arms: int, revealing: int = 1) -> FeedbackGraph:
+    """Return the graph in which few arms reveal everything, and the others reveal nothing.
+
+    The arms from 0 to `revealing` - 1 reveal; the arms are dealt out to them in consecutive parts,
+    and each also reveals itself. The other arms are weakly observable: they can be learned about
+    only by playing a revealing arm. The weak domination number is `revealing`.
+
+    Args:
+        arms: The number of arms, at least 3.
+        revealing: The number of revealing arms, at least 1 and at most half of the arms.
+
+    >>> graph = revealing_action(4)
+    >>> graph.edges(), graph.observability
+    ([(0, 0), (0, 1), (0, 2), (0, 3)], 'weak')
+    >>> revealing_action(6, revealing=2).edges()
+    [(0, 0), (0, 2), (0, 3), (1, 1), (1, 4), (1, 5)]
+    """
+    arms = integer("revealing_action", "arms", arms, at_least=3, at_most=MAX_SIZE)
+    count = integer("revealing_action", "revealing", revealing, at_least=1)
+    if 2 * count > arms:
+        reject("revealing_action", "revealing", f"at most half of the {arms} arms", revealing)
+    a = np.arange(count)
+    ends = count + (arms - count) * np.arange(count + 1) // count
+    return _of_ranges(arms, (a, a, a), (a, ends[:-1], ends[1:] - 1))
+
+
+@register("loopy-star")
+def loopy_star(arms: int) -> FeedbackGraph:
+    """Return the graph in which every arm reveals itself, and arm 0 reveals all arms.
+
+    Args:
+        arms: The number of arms, at least 2.
+
+    >>> loopy_star(3).edges(), loopy_star(6).independence_number
+    ([(0, 0), (0, 1), (0, 2), (1, 1), (2, 2)], 5)
+    """
+    arms = integer("loopy_star", "arms", arms, at_least=2, at_most=MAX_SIZE)
+    a, center = np.arange(arms), np.zeros(1, dtype=np.int64)
+    return _of_ranges(arms, (a, a, a), (center, center, center + arms - 1))
+
+
+@register("loopless-ring")
+def loopless_ring(arms: int, radius: int) -> FeedbackGraph:
+    """Return the ring in which arm a reveals a + 1, ..., a + radius modulo K, but not itself.
+
+    If the radius is below K - 1, every arm is weakly observable, and the weak domination number is
+    K / radius, rounded up.
+
+    Args:
+        arms: The number of arms, at least 2.
+        radius: How many arms an arm reveals, from 1 to arms - 1.
+
+    >>> loopless_ring(4, radius=1).edges(), loopless_ring(7, radius=3).weak_domination_number
+    ([(0, 1), (1, 2), (2, 3), (3, 0)], 3)
+    """
+    arms = integer("loopless_ring", "arms", arms, at_least=2, at_most=MAX_SIZE)
+    radius = integer("loopless_ring", "radius", radius, at_least=1, at_most=arms - 1)
+    a = np.arange(arms)
+    up, around = (a, a + 1, np.minimum(a + radius, arms - 1)), (a, 0 * a, a + radius - arms)
+    return _of_ranges(arms, up, around)
+
+
+@register("random-graph")
+def random_graph(
+    arms: int,
+    density: float,
+    seed: int | np.random.SeedSequence | np.random.Generator,
+    *,
+    self_loops: bool | None = None,
+) -> FeedbackGraph:
+    """Return a random graph: each edge is there with probability `density`, independently.
+
+    Some arms of a sparse graph may not be observable at all.
+
+    Args:
+        arms: The number of arms, at least 1.
+        density: The probability of an edge, from 0 to 1.
+        seed: An int, a SeedSequence or a Generator. A Generator is advanced.
+        self_loops: True for all self-loops, False for none; None draws them as other edges.
+
+    >>> random_graph(6, density=0.3, seed=1, self_loops=True).observability
+    'strong'
+    """
+    arms = integer("random_graph", "arms", arms, at_least=1, at_most=MAX_SIZE)
+    density = number("random_graph", "density", density, at_least=0, at_most=1)
+    if self_loops is not None:
+        boolean("random_graph", "self_loops", self_loops)
+    adjacency = _generator("random_graph", seed).random((arms, arms)) < density
+    if self_loops is not None:
+        np.fill_diagonal(adjacency, self_loops)
+    return FeedbackGraph(adjacency)
+
+
+@register("random-weakly-observable")
+def random_weakly_observable(
+    arms: int, density: float, seed: int | np.random.SeedSequence | np.random.Generator
+) -> FeedbackGraph:
+    """Return a random graph without self-loops in which every arm is weakly observable.
+
+    Each ordered pair of distinct arms is an edge with probability `density`, independently. An arm
+    that no arm reveals is then given an edge from a random other arm; of an arm that all others
+    reveal, the edge from a random one is removed.
+
+    Args:
+        arms: The number of arms, at least 3.
+        density: The probability of an edge, from 0 to 1.
+        seed: An int, a SeedSequence or a Generator. A Generator is advanced.
+
+    >>> set(random_weakly_observable(6, density=0.3, seed=1).arm_observability)
+    {'weak'}
+    """
+    arms = integer("random_weakly_observable", "arms", arms, at_least=3, at_most=MAX_SIZE)
+    density = number("random_weakly_observable", "density", density, at_least=0, at_most=1)
+    rng = _generator("random_weakly_observable", seed)
+    adjacency = rng.random((arms, arms)) < density
+    np.fill_diagonal(adjacency, val=False)
+    other = (np.arange(arms) + rng.integers(1, arms, size=arms)) % arms
+    revealers = adjacency.sum(axis=0)
+    for arm in np.flatnonzero((revealers == 0) | (revealers == arms - 1)):
+        adjacency[other[arm], arm] ^= True
+    return FeedbackGraph(adjacency)
 
 
 _Arrays = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]

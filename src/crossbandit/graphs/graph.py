@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal, final
 import numpy as np
 import numpy.typing as npt
 
-from crossbandit.errors import IndependenceNumberError
 from crossbandit.graphs import exchange, neighborhoods, observability
+from crossbandit.graphs.quantities import GraphNumbers
 from crossbandit.kernels.ranges import ArmRanges, range_masses
 from crossbandit.validation import integer, reject
 
@@ -17,11 +17,9 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
-    from crossbandit.graphs.independence import Independence, IndependenceBounds
-
 
 @final
-class FeedbackGraph:
+class FeedbackGraph(GraphNumbers):
     """A directed graph on the arms: playing `a` reveals `b` iff `adjacency[a, b]`.
 
     A graph is immutable. It is stored as ranges of consecutive arms, so a large structured graph
@@ -44,11 +42,11 @@ class FeedbackGraph:
     1
     """
 
-    __slots__ = ("_in_ranges", "_independence", "_out_ranges")
+    __slots__ = ("_in_ranges", "_known", "_out_ranges")
 
     _out_ranges: ArmRanges
     _in_ranges: ArmRanges
-    _independence: Independence | None
+    _known: dict[str, Any]
 
     def __init__(self, adjacency: npt.ArrayLike) -> None:
         matrix = exchange.checked_adjacency(adjacency)
@@ -126,7 +124,7 @@ class FeedbackGraph:
             array.flags.writeable = False
         self._out_ranges = out_ranges
         self._in_ranges = in_ranges
-        self._independence = None
+        self._known = {}
 
     @property
     def arms(self) -> int:
@@ -225,6 +223,15 @@ class FeedbackGraph:
         """
         return observability.reason(self)
 
+    @property
+    def arm_observability(self) -> tuple[Literal["strong", "weak", "none"], ...]:
+        """The observability of each arm.
+
+        >>> FeedbackGraph([[1, 1, 1], [0, 0, 0], [0, 0, 0]]).arm_observability
+        ('strong', 'weak', 'weak')
+        """
+        return observability.of_arms(self)
+
     def require_strongly_observable(self, owner: str) -> None:
         """Raise unless the graph is strongly observable.
 
@@ -234,50 +241,19 @@ class FeedbackGraph:
         Raises:
             InvalidGraphError: An arm is not strongly observable. The message names it.
         """
-        observability.require_strong(self, owner)
+        observability.require(self, owner, "strong")
 
-    @property
-    def independence_number(self) -> int:
-        """The largest number of arms none of which reveals another. Self-loops do not matter.
+    def require_observable(self, owner: str, least: str = "weak") -> None:
+        """Raise unless every arm is at least weakly, or strongly, observable.
 
-        The number is exact, and computed once. `crossbandit.graphs.independence` states up to which
-        sizes that is possible. Past them an `IndependenceNumberError` is raised; use
-        `independence_bounds` there.
+        Args:
+            owner: The class or function that needs it, for the message.
+            least: "weak" or "strong".
+
+        Raises:
+            InvalidGraphError: An arm is less observable. The message names it.
         """
-        return len(self.independent_set)
-
-    @property
-    def independent_set(self) -> tuple[int, ...]:
-        """A largest set of arms none of which reveals another, ascending."""
-        from crossbandit.graphs import independence
-
-        known = self._independence
-        if known is None or not known.final:
-            known = self._independence = independence.solve(self)
-        if not known.exact:
-            lower, upper = known.bounds
-            raise IndependenceNumberError(
-                f"The independence number of {self!r} was not found within "
-                f"{independence.TIME_LIMIT:g} seconds. It is at least {lower} and at most {upper}. "
-                "Use independence_bounds instead."
-            )
-        return known.witness
-
-    @property
-    def independence_bounds(self) -> IndependenceBounds:
-        """A lower and an upper bound on the independence number, computed without a long search.
-
-        Both hold for certain. The lower bound is the size of an independent set. The upper bound is
-        the size of a cover by cliques, rounded down if the cover is fractional.
-
-        >>> FeedbackGraph([[1, 1, 0], [0, 1, 1], [0, 0, 1]]).independence_bounds
-        IndependenceBounds(lower=2, upper=2)
-        """
-        from crossbandit.graphs import independence
-
-        if self._independence is None:
-            self._independence = independence.estimate(self)
-        return self._independence.bounds
+        observability.require(self, owner, least)
 
     def to_networkx(self) -> Any:
         """Return a NetworkX DiGraph on the nodes 0, ..., K - 1."""

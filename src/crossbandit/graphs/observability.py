@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, cast
 
 import numpy as np
 
 from crossbandit.errors import InvalidGraphError
 from crossbandit.graphs.neighborhoods import self_loops, sizes
-from crossbandit.validation import reject, verbatim
+from crossbandit.validation import choice, reject, verbatim
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,6 +16,13 @@ if TYPE_CHECKING:
     from crossbandit.graphs.graph import FeedbackGraph
 
 _NAMED_ARMS = 3  # how many arms a message lists
+_EXPECTED = {
+    "strong": "strongly observable: each arm has a self-loop or is revealed by every other arm",
+    "weak": "observable: each arm is revealed by some arm",
+}
+_ENOUGH = {"strong": "every other arm", "weak": "some arm"}
+
+Grade = Literal["strong", "weak", "none"]
 
 
 class _Arms(NamedTuple):
@@ -26,7 +33,7 @@ class _Arms(NamedTuple):
     seen_by_all_others: list[int]
 
 
-def grade(graph: FeedbackGraph) -> Literal["strong", "weak", "none"]:
+def grade(graph: FeedbackGraph) -> Grade:
     """Return the observability of the worst arm."""
     hidden, weak, _ = _sorted_arms(graph)
     if hidden:
@@ -50,10 +57,26 @@ def reason(graph: FeedbackGraph) -> str:
     )
 
 
-def require_strong(graph: FeedbackGraph, owner: str) -> None:
-    """Raise unless every arm has a self-loop or is revealed by every other arm."""
+def of_arms(graph: FeedbackGraph) -> tuple[Grade, ...]:
+    """Return the observability of each arm."""
     hidden, weak, _ = _sorted_arms(graph)
-    if not hidden and not weak:
+    grades: list[Grade] = ["strong"] * graph.arms
+    for arms, grade_ in ((hidden, "none"), (weak, "weak")):
+        for arm in arms:
+            grades[arm] = cast("Grade", grade_)
+    return tuple(grades)
+
+
+def weak_arms(graph: FeedbackGraph) -> list[int]:
+    """Return the arms that are weakly observable, ascending."""
+    return _sorted_arms(graph).weak
+
+
+def require(graph: FeedbackGraph, owner: str, least: str) -> None:
+    """Raise unless every arm is at least "weak"ly or "strong"ly observable."""
+    choice("require_observable", "least", least, ("weak", "strong"))
+    hidden, weak, _ = _sorted_arms(graph)
+    if not hidden and (least == "weak" or not weak):
         return
     arm = (hidden or weak)[0]
     others = np.delete(np.arange(graph.arms), arm)
@@ -62,11 +85,11 @@ def require_strong(graph: FeedbackGraph, owner: str) -> None:
     cure = f"add the self-loop ({arm}, {arm})"
     if missing:
         lack += f" and is not revealed by {_named(missing)}"
-        cure += f", or an edge to arm {arm} from every other arm"
+        cure += f", or an edge to arm {arm} from {_ENOUGH[least]}"
     reject(
         owner,
         "graph",
-        "strongly observable: each arm has a self-loop or is revealed by every other arm",
+        _EXPECTED[least],
         verbatim(f"a graph in which {lack}; {cure}"),
         error=InvalidGraphError,
     )

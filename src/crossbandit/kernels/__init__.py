@@ -24,7 +24,8 @@ and compiled again when that file changes. docs/how-to/add-an-algorithm.md has a
 """
 
 from crossbandit.kernels.compilation import compiled, inlined
-from crossbandit.kernels.ranges import ArmRanges, list_neighbors, range_masses
+from crossbandit.kernels.ranges import ArmRanges, has_self_loop, list_neighbors, range_masses
+from crossbandit.kernels.round_graphs import GraphBlock, in_ranges_at, out_ranges_at
 from crossbandit.kernels.rounds import (
     Budget,
     ContextBlock,
@@ -47,6 +48,7 @@ __all__ = [
     "Budget",
     "ContextBlock",
     "Feedback",
+    "GraphBlock",
     "LossBlock",
     "Readout",
     "Rounds",
@@ -57,10 +59,13 @@ __all__ = [
     "draw",
     "exponential_weights",
     "feedback_of",
+    "has_self_loop",
+    "in_ranges_at",
     "inlined",
     "is_over",
     "list_neighbors",
     "loss_at",
+    "out_ranges_at",
     "range_masses",
     "readout_at",
     "record",

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from crossbandit.kernels.compilation import compiled, inlined
 from crossbandit.kernels.ranges import ArmRanges, range_masses
+from crossbandit.kernels.round_graphs import in_ranges_at, out_ranges_at
 from crossbandit.kernels.rounds import (
     Feedback,
     Readout,
@@ -44,6 +45,7 @@ class ExponentialSetting(NamedTuple):
     loopless: Integers  # the arms without self-loop, ascending; (0,) where nothing is corrected
     own_column: Floats  # (1, 1): a 1; how a context reads estimates of its own
     cross: bool  # whether every context learns from a round
+    changing: bool  # whether each round has a graph of its own
 
 
 class ExponentialState(NamedTuple):
@@ -92,35 +94,60 @@ def policy(
 
 
 @inlined
+def weigh(
+    setting: ExponentialSetting, in_ranges: ArmRanges, state: ExponentialState, arm: int
+) -> None:
+    """Set `state.weights` to 1 / (probability of observing each arm + implicit exploration).
+
+    `state.chosen` is the policy of the round, and in_ranges its graph. Where the arm played reveals
+    b, the mass of b's in-neighbourhood is at least the arm's own probability; enforcing that keeps
+    rounding from causing a division by 0.
+    """
+    chosen, weights = state.chosen, state.weights
+    range_masses(in_ranges, chosen, state.sums, weights)
+    for b in range(weights.size):
+        weights[b] = 1.0 / max(weights[b] + setting.implicit[b], chosen[arm])
+
+
+@inlined
+def _correct(
+    state: ExponentialState,
+    parameters: ExponentialParameters,
+    setting: ExponentialSetting,
+    context: int,
+) -> None:
+    """Add the pessimistic correction to the arm without self-loop that is played most."""
+    chosen, loopless = state.chosen, setting.loopless
+    special = loopless[0]
+    for a in loopless[1:]:
+        if chosen[a] > chosen[special]:
+            special = a
+    range_masses(setting.in_ranges, chosen, state.sums, state.weights)
+    observed = state.weights[special] + setting.implicit[special]
+    if observed > 0.0:  # 0 if no other arm is available: then there is nothing to correct
+        state.bias[0 if setting.cross else context, special] += parameters.beta / observed
+
+
+@inlined
 def play(
     state: ExponentialState,
     parameters: ExponentialParameters,
     setting: ExponentialSetting,
+    in_ranges: ArmRanges,
     context: int,
     readout: Readout,
     uniform: float,
 ) -> tuple[int, float]:
     """Play one round; return the arm and its probability. Changes `state`.
 
-    Sets `state.weights`. Where the arm played reveals b, the mass of b's in-neighbourhood is at
-    least the arm's own probability; enforcing that keeps rounding from causing a division by 0.
+    in_ranges: the graph of the round. Sets `state.chosen` and `state.weights`.
     """
-    chosen, weights, loopless = state.chosen, state.weights, setting.loopless
+    chosen = state.chosen
     policy(state, parameters, setting, context, readout, chosen)
     arm = draw(chosen, uniform)
-    range_masses(setting.in_ranges, chosen, state.sums, weights)
-    for b in range(weights.size):
-        weights[b] += setting.implicit[b]
-    if loopless.size > 0:
-        special = loopless[0]
-        for a in loopless[1:]:
-            if chosen[a] > chosen[special]:
-                special = a
-        if weights[special] > 0.0:  # 0 if no other arm is available: then nothing is to correct
-            copy = 0 if setting.cross else context
-            state.bias[copy, special] += parameters.beta / weights[special]
-    for b in range(weights.size):
-        weights[b] = 1.0 / max(weights[b], chosen[arm])
+    if setting.loopless.size > 0:
+        _correct(state, parameters, setting, context)
+    weigh(setting, in_ranges, state, arm)
     return arm, chosen[arm]
 
 
@@ -160,9 +187,13 @@ def simulate(
     for i in range(rounds.arms.size):
         readout = readout_at(rounds.contexts, i)
         context = rounds.numbers[i] if rounds.numbers.size > 0 else 0
-        arm, _ = play(state, parameters, setting, context, readout, uniforms[i])
+        seeing, shown = setting.in_ranges, out_ranges
+        if setting.changing:
+            seeing = in_ranges_at(rounds.graphs, i, state.chosen.size)
+            shown = out_ranges_at(rounds.graphs, i, state.chosen.size)
+        arm, _ = play(state, parameters, setting, seeing, context, readout, uniforms[i])
         record(rounds, i, arm, readout)
-        feedback = feedback_of(rounds, i, out_ranges, state.revealed)
+        feedback = feedback_of(rounds, i, shown, state.revealed)
         learn(state, setting, context, readout, state.weights, feedback)
         if is_over(rounds):
             return i + 1

@@ -36,6 +36,36 @@ def list_neighbors(ranges: ArmRanges, arm: int, out: Integers) -> int:
 
 
 @inlined
+def list_common_neighbors(ranges: ArmRanges, others: ArmRanges, arm: int, out: Integers) -> int:
+    """List the arms that are neighbours of `arm` in both, ascending, at the beginning of `out`.
+
+    Returns how many there are. out: (K,).
+    """
+    count = 0
+    i, end = ranges.starts[arm], ranges.starts[arm + 1]
+    j, others_end = others.starts[arm], others.starts[arm + 1]
+    while i < end and j < others_end:
+        last, other_last = ranges.last[i], others.last[j]
+        for b in range(max(ranges.first[i], others.first[j]), min(last, other_last) + 1):
+            out[count] = b
+            count += 1
+        if last <= other_last:
+            i += 1
+        if other_last <= last:
+            j += 1
+    return count
+
+
+@inlined
+def has_self_loop(ranges: ArmRanges, arm: int) -> bool:
+    """Return whether `arm` is in its own neighbourhood."""
+    for i in range(ranges.starts[arm], ranges.starts[arm + 1]):
+        if ranges.first[i] <= arm <= ranges.last[i]:
+            return True
+    return False
+
+
+@inlined
 def range_masses(ranges: ArmRanges, mass: Floats, sums: Floats, out: Floats) -> None:
     """Set `out[a]` to the mass of arm a's neighbourhood, in time proportional to arms plus ranges.
 

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from crossbandit.kernels.compilation import compiled, inlined
-from crossbandit.kernels.ranges import ArmRanges, list_neighbors
+from crossbandit.kernels.ranges import ArmRanges, list_common_neighbors, list_neighbors
+from crossbandit.kernels.round_graphs import NO_GRAPHS, GraphBlock, out_ranges_at
 from crossbandit.types import Booleans, Floats, Integers
 
 if TYPE_CHECKING:
@@ -114,6 +115,7 @@ class Rounds(NamedTuple):
     arms: Integers  # (n,), to be filled: the arms played
     incurred: Floats  # (n,), to be filled: their losses
     budget: Budget
+    graphs: GraphBlock  # what a play reveals in each round
 
     @classmethod
     def to_play(
@@ -122,6 +124,7 @@ class Rounds(NamedTuple):
         losses: LossBlock,
         numbers: Integers | None = None,
         budget: Budget | None = None,
+        graphs: GraphBlock | None = None,
     ) -> Rounds:
         """Return rounds in which nothing has been done yet.
 
@@ -130,6 +133,8 @@ class Rounds(NamedTuple):
             losses: The losses of each round.
             numbers: The number of each round's context, where contexts have numbers.
             budget: What the rounds may cost. The batch ends after the round that uses it up.
+            graphs: The graph of each round: a play reveals nothing else. If None, it reveals what
+                the learner's own graph says.
 
         Returns:
             The batch, to be handed to `simulate` of a compiled learner.
@@ -144,6 +149,7 @@ class Rounds(NamedTuple):
             arms,
             np.empty(arms.size),
             unlimited if budget is None else budget,
+            NO_GRAPHS if graphs is None else graphs,
         )
 
     def readout(self, i: int) -> Readout:
@@ -163,6 +169,7 @@ class Rounds(NamedTuple):
             self.arms[now],
             self.incurred[now],
             self.budget._replace(costs=self.budget.costs[now]),
+            self.graphs._replace(entry=self.graphs.entry[now]),
         )
 
 
@@ -230,8 +237,18 @@ def is_over(rounds: Rounds) -> bool:
 
 @inlined
 def feedback_of(rounds: Rounds, i: int, out_ranges: ArmRanges, revealed: Integers) -> Feedback:
-    """Return what the arm played in round `i` revealed. revealed: (K,), scratch."""
-    arms = revealed[: list_neighbors(out_ranges, rounds.arms[i], revealed)]
+    """Return what the arm played in round `i` revealed. revealed: (K,), scratch.
+
+    out_ranges: the graph by which a learner learns. What the graph of the round does not reveal is
+    left out, whatever the learner's graph says.
+    """
+    arm = rounds.arms[i]
+    if rounds.graphs.entry.size == 0:
+        count = list_neighbors(out_ranges, arm, revealed)
+    else:
+        true_ranges = out_ranges_at(rounds.graphs, i, out_ranges.starts.size - 1)
+        count = list_common_neighbors(out_ranges, true_ranges, arm, revealed)
+    arms = revealed[:count]
     return Feedback(arms, arms, rounds.losses, i)
 
 

@@ -1,0 +1,195 @@
+"""The maximum acyclic subgraph number: exact where possible, and bounds that hold elsewhere.
+
+It is the largest number of arms whose edges among each other have no cycle. Self-loops do not
+count. It is at least the independence number, and equal to it if edges go both ways.
+
+The strongly connected parts are independent of each other. In each, a greedy set bounds from below
+and cycles without a common arm bound from above: each loses an arm. Where these do not meet, HiGHS
+looks for the fewest arms that meet all cycles. Cycles become constraints when a solution leaves
+them, because there are too many to list (in all at most TIME_LIMIT seconds). On one core that is
+enough for random graphs of 50 arms at every density, and of 200 arms with 2 edges per arm.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import deque
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from crossbandit.graphs import neighborhoods
+
+if TYPE_CHECKING:
+    from crossbandit.graphs.graph import FeedbackGraph
+
+TIME_LIMIT = 30.0  # seconds for the search of one graph
+_EDGES = 1_000_000  # beyond, no edge is listed and the bounds are those of the independence number
+_PROGRAM_ARMS = 500  # of a part; beyond, the program is hopeless
+_GREEDY_ARMS = 3_000  # of a part; beyond, looking for cycles takes minutes
+_ROUNDING = 1e-6  # HiGHS's own tolerance
+
+Edges = dict[int, set[int]]  # of each arm, those that it reveals, without itself
+
+
+class AcyclicBounds(NamedTuple):
+    """The maximum acyclic subgraph number is at least `lower` and at most `upper`."""
+
+    lower: int
+    upper: int
+
+
+class Acyclic(NamedTuple):
+    """Arms without a cycle, an upper bound on their number, and whether a search found them."""
+
+    witness: tuple[int, ...]
+    upper: int
+    searched: bool
+
+    @property
+    def bounds(self) -> AcyclicBounds:
+        """The bounds that are proved."""
+        return AcyclicBounds(len(self.witness), self.upper)
+
+
+def find(graph: FeedbackGraph, *, search: bool) -> Acyclic:
+    """Return bounds; with `search`, the exact answer or the best bounds after TIME_LIMIT."""
+    if _in_order(graph):
+        return Acyclic(tuple(range(graph.arms)), graph.arms, search)
+    if graph.edge_count > _EDGES or _both_ways(graph):
+        independence = graph.independence(search=search)
+        upper = independence.upper if _both_ways(graph) else graph.arms - 1
+        return Acyclic(independence.witness, upper, search)
+    deadline = time.monotonic() + TIME_LIMIT
+    witness: list[int] = []
+    upper = 0
+    for part in _parts(graph):
+        kept, bound = _greedy(part), len(part) - _disjoint_cycles(part)
+        if search and len(kept) < bound and len(part) <= _PROGRAM_ARMS:
+            kept, bound = _searched(part, kept, bound, deadline)
+        witness.extend(kept)
+        upper += bound
+    return Acyclic(tuple(sorted(witness)), upper, search)
+
+
+def _in_order(graph: FeedbackGraph) -> bool:
+    """Return whether all edges between two arms go up, or all go down: then there is no cycle."""
+    owner, ranges = neighborhoods.owners(graph.out_ranges), graph.out_ranges
+    return bool((ranges.first >= owner).all() or (ranges.last <= owner).all())
+
+
+def _both_ways(graph: FeedbackGraph) -> bool:
+    pairs = zip(graph.out_ranges, graph.in_ranges, strict=True)
+    return all(np.array_equal(one, other) for one, other in pairs)
+
+
+def _parts(graph: FeedbackGraph) -> list[Edges]:
+    """Return the strongly connected parts."""
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
+
+    tail, head = neighborhoods.all_members(graph.out_ranges)
+    matrix = csr_array((np.ones(tail.size), (tail, head)), shape=(graph.arms, graph.arms))
+    count, part = connected_components(matrix, connection="strong")
+    parts: list[Edges] = [{} for _ in range(count)]
+    for arm in range(graph.arms):
+        parts[part[arm]][arm] = set()
+    inside = (part[tail] == part[head]) & (tail != head)
+    for a, b in zip(tail[inside].tolist(), head[inside].tolist(), strict=True):
+        parts[part[a]][a].add(b)
+    return parts
+
+
+def _greedy(part: Edges) -> list[int]:
+    """Take each arm, those of few edges first, that closes no cycle with those taken before."""
+    if len(part) > _GREEDY_ARMS:
+        return [min(part)]
+    into = dict.fromkeys(part, 0)
+    for heads in part.values():
+        for head in heads:
+            into[head] += 1
+    taken: set[int] = set()
+    for arm in sorted(part, key=lambda a: (min(into[a], len(part[a])), a)):
+        taken.add(arm)
+        if _cycle(part, taken, arm):
+            taken.discard(arm)
+    return sorted(taken)
+
+
+def _disjoint_cycles(part: Edges) -> int:
+    """Return how many cycles without a common arm a greedy choice finds, the short ones first."""
+    left = set(part)
+    if len(part) > _GREEDY_ARMS:
+        return 1
+    count = 0
+    for longest in (2, 3, len(part)):
+        for arm in sorted(part):
+            if arm in left and (cycle := _cycle(part, left, arm, longest)):
+                left.difference_update(cycle)
+                count += 1
+    return count
+
+
+def _cycle(part: Edges, among: set[int], start: int, longest: int = 2**62) -> list[int]:
+    """Return a shortest cycle through `start` within `among`, of at most `longest` arms; or []."""
+    came_from: dict[int, int] = {}
+    queue = deque([(start, 1)])
+    while queue:
+        arm, length = queue.popleft()
+        if start in part[arm]:
+            path = [arm]
+            while path[-1] != start:
+                path.append(came_from[path[-1]])
+            return path
+        if length == longest:
+            continue
+        for head in part[arm]:
+            if head in among and head not in came_from and head != start:
+                came_from[head] = arm
+                queue.append((head, length + 1))
+    return []
+
+
+def _searched(part: Edges, kept: list[int], upper: int, deadline: float) -> tuple[list[int], int]:
+    """Return a largest set of arms without a cycle, or what was found before the deadline."""
+    cycles = [{a, b} for a in part for b in part[a] if a < b and a in part[b]]
+    while len(kept) < upper and time.monotonic() < deadline:
+        chosen, bound = _meeting(part, cycles, deadline)
+        upper = min(upper, bound)
+        if not chosen:
+            break
+        found = [set(cycle) for arm in sorted(chosen) if (cycle := _cycle(part, chosen, arm))]
+        cycles.extend(cycle for i, cycle in enumerate(found) if cycle not in found[:i])
+        while found:  # leave out an arm of each cycle: what is left bounds from below
+            chosen.discard(min(found[0]))
+            found = [set(cycle) for arm in sorted(chosen) if (cycle := _cycle(part, chosen, arm))]
+        kept = max(kept, sorted(chosen), key=len)
+    return kept, max(upper, len(kept))
+
+
+def _meeting(part: Edges, cycles: list[set[int]], deadline: float) -> tuple[set[int], int]:
+    """Return the most arms that leave out one of each listed cycle, and an upper bound."""
+    from scipy.optimize import Bounds, LinearConstraint, milp
+    from scipy.sparse import csr_array
+
+    arms = sorted(part)
+    if not cycles:
+        return set(arms), len(arms)
+    place = {arm: i for i, arm in enumerate(arms)}
+    columns = np.array([place[arm] for cycle in cycles for arm in cycle])
+    ends = np.cumsum([0, *map(len, cycles)])
+    rows = csr_array((np.ones(columns.size), columns, ends), shape=(len(cycles), len(arms)))
+    result = milp(
+        -np.ones(len(arms)),
+        integrality=np.ones(len(arms)),
+        bounds=Bounds(0, 1),
+        constraints=LinearConstraint(rows, -np.inf, [len(cycle) - 1 for cycle in cycles]),
+        options={"time_limit": max(deadline - time.monotonic(), 0.01)},
+    )
+    upper = len(arms)
+    if result.mip_dual_bound is not None and math.isfinite(result.mip_dual_bound):
+        upper = math.floor(-result.mip_dual_bound + _ROUNDING)
+    if result.x is None:
+        return set(), upper
+    return {arm for arm, kept in zip(arms, result.x, strict=True) if kept > 0.5}, upper

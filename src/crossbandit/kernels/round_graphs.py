@@ -1,0 +1,78 @@
+"""The graph of each round of a batch."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from crossbandit.kernels.compilation import inlined
+from crossbandit.kernels.ranges import ArmRanges
+from crossbandit.types import Integers
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class GraphBlock(NamedTuple):
+    """The graphs of n rounds: round i has the graph number `entry[i]` of those listed.
+
+    The neighbourhoods of all graphs are listed one after the other: arm a of graph g owns the
+    ranges `starts[g * K + a] : starts[g * K + a + 1]`. `out_ranges_at` and `in_ranges_at` return
+    those of one round.
+    """
+
+    entry: Integers  # (n,); (0,) where no graph is given, and a learner's own graph is trusted
+    out_ranges: ArmRanges  # of K arms times the number of graphs
+    in_ranges: ArmRanges
+
+
+@inlined
+def out_ranges_at(graphs: GraphBlock, i: int, arms: int) -> ArmRanges:
+    """Return which arms each of the `arms` arms reveals in round `i`."""
+    ranges, first = graphs.out_ranges, graphs.entry[i] * arms
+    return ArmRanges(ranges.starts[first : first + arms + 1], ranges.first, ranges.last)
+
+
+@inlined
+def in_ranges_at(graphs: GraphBlock, i: int, arms: int) -> ArmRanges:
+    """Return which arms reveal each of the `arms` arms in round `i`."""
+    ranges, first = graphs.in_ranges, graphs.entry[i] * arms
+    return ArmRanges(ranges.starts[first : first + arms + 1], ranges.first, ranges.last)
+
+
+def stacked(graphs: Sequence[tuple[ArmRanges, ArmRanges]], entry: Integers) -> GraphBlock:
+    """Return the graphs of n rounds.
+
+    Args:
+        graphs: The out-ranges and the in-ranges of each graph, all of as many arms.
+        entry: (n,), which of them each round has.
+    """
+    out_ranges, in_ranges = (_joined(side) for side in zip(*graphs, strict=True))
+    return GraphBlock(np.ascontiguousarray(entry, dtype=np.int64), out_ranges, in_ranges)
+
+
+def _joined(parts: Sequence[ArmRanges]) -> ArmRanges:
+    offset = np.cumsum([0, *(part.first.size for part in parts)])
+    starts = [part.starts[:-1] + before for part, before in zip(parts, offset, strict=False)]
+    return fixed_ranges(
+        ArmRanges(
+            np.concatenate([*starts, offset[-1:]]),
+            np.concatenate([part.first for part in parts]),
+            np.concatenate([part.last for part in parts]),
+        )
+    )
+
+
+def fixed_ranges(ranges: ArmRanges) -> ArmRanges:
+    """Make ranges read-only, as those of a graph are: kernels are compiled for these alone."""
+    for array in ranges:
+        array.flags.writeable = False
+    return ranges
+
+
+def _no_ranges() -> ArmRanges:
+    return fixed_ranges(ArmRanges(*(np.empty(0, dtype=np.int64) for _ in range(3))))
+
+
+NO_GRAPHS = GraphBlock(np.empty(0, dtype=np.int64), _no_ranges(), _no_ranges())
