@@ -37,11 +37,16 @@ def shipped() -> list[str]:
 
 
 # Every shipped algorithm with its defaults, and with the parameters that its reference names.
-ALGORITHMS: tuple[Algorithm, ...] = tuple(
+EVERY_ALGORITHM: tuple[Algorithm, ...] = tuple(
     from_json({"id": id_, **options})
     for id_ in shipped()
     for options in ({}, *([REFERENCES[id_].by_hand] if id_ in REFERENCES else []))
 )
+
+# Those that draw from exponential weights over weighted losses; and those that keep means or
+# regressions, for stochastic losses.
+ALGORITHMS = tuple(one for one in EVERY_ALGORITHM if not one.stochastic_only)
+STOCHASTIC = tuple(one for one in EVERY_ALGORITHM if one.stochastic_only)
 
 
 # Those that play rounds in pairs.

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from crossbandit.kernels.compilation import compiled, inlined
 from crossbandit.kernels.ranges import ArmRanges
+from crossbandit.kernels.round_graphs import out_ranges_at
 from crossbandit.kernels.rounds import (
     Feedback,
     Readout,
@@ -37,6 +38,7 @@ class MeansSetting(NamedTuple):
     own_column: Floats  # (1, 1): a 1; how a context reads sums of its own
     ones: Floats  # (K,): the weight of each loss
     cross: bool  # whether every context learns from a round
+    changing: bool  # whether each round has a graph of its own
 
 
 class MeansState(NamedTuple):
@@ -223,7 +225,10 @@ def simulate(
             policy(state, setting, context, readout, first + i, state.chosen)
             arm = draw(state.chosen, numbers[i, 0])
         record(rounds, i, arm, readout)
-        feedback = feedback_of(rounds, i, out_ranges, state.revealed)
+        shown = out_ranges
+        if setting.changing:
+            shown = out_ranges_at(rounds.graphs, i, state.chosen.size)
+        feedback = feedback_of(rounds, i, shown, state.revealed)
         learn(state, setting, context, readout, feedback)
         if is_over(rounds):
             return i + 1
