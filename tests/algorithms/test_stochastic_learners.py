@@ -1,4 +1,4 @@
-"""UCB-N, TS-N, successive elimination and LinUCB: their transcriptions, and what is theirs alone."""
+"""UCB-N, TS-N, successive elimination and LinUCB: their transcriptions, and by hand."""
 
 from pathlib import Path
 from typing import Any
@@ -223,7 +223,7 @@ def test_refusals() -> None:
     with pytest.raises(InvalidGraphError, match="strongly observable"):
         TsN().start(Problem(WEAK, contexts=1, horizon=10), seed=0)
     vectors = Problem(graphs.complete(3), features=2, horizon=10)
-    with pytest.raises(InvalidParameterError, match="UcbN without cross-learning.*continuous"):
+    with pytest.raises(InvalidParameterError, match=r"UcbN without cross-learning.*continuous"):
         UcbN(cross_learning=False).start(vectors, seed=0)
     UcbN().start(vectors, seed=0).act([1.0, 0.5])
     with pytest.raises(InvalidParameterError, match="needs a horizon"):

@@ -73,9 +73,7 @@ def run_exp3_set(
 ) -> Trace:
     """Exp3-SET: the same without exploration."""
     u = np.zeros(len(adjacency))
-    return run_exp3_g(
-        adjacency, losses, contexts, uniforms, eta=eta, rho=0.0, u=u, cross=cross
-    )
+    return run_exp3_g(adjacency, losses, contexts, uniforms, eta=eta, rho=0.0, u=u, cross=cross)
 
 
 def run_exp3_ix(
@@ -154,9 +152,7 @@ def explored(algorithm: Any, problem: Any, nu: Floats) -> dict[str, Any]:
 
 
 REFERENCES = {
-    "exp3-g": Reference(
-        run_exp3_g, explored, {"eta": 0.3, "rho": 0.1, "cross_learning": False}
-    ),
+    "exp3-g": Reference(run_exp3_g, explored, {"eta": 0.3, "rho": 0.1, "cross_learning": False}),
     "elp": Reference(run_exp3_g, explored, {"eta": 0.2, "cross_learning": False}),
     "exp3-set": Reference(
         run_exp3_set,

@@ -144,7 +144,7 @@ def run_linucb(
         arm = optimist(adjacency, [round(v, 9) for v in lower], [round(v, 9) for v in upper])
         loss = losses(t)[contexts[t]]
         arms[t], incurred[t] = arm, loss[arm]
-        for a in np.flatnonzero(adjacency[arm]):
+        for a in np.flatnonzero(adjacency[arm]).tolist():
             A_[a] = A_[a] + np.outer(x, x)
             b_[a] = b_[a] + loss[a] * x
     cumulative = np.array(
@@ -172,8 +172,6 @@ def linucb_arguments(algorithm: Any, problem: Any, nu: Floats) -> dict[str, Any]
 REFERENCES = {
     "ucb-n": Reference(run, arguments, {"exploration": 0.3, "cross_learning": False}),
     "ts-n": Reference(run, arguments, {"deviation": 0.2, "cross_learning": False}),
-    "successive-elimination": Reference(
-        run, arguments, {"delta": 0.9, "cross_learning": False}
-    ),
+    "successive-elimination": Reference(run, arguments, {"delta": 0.9, "cross_learning": False}),
     "linucb": Reference(run_linucb, linucb_arguments, {"width": 0.4}),
 }

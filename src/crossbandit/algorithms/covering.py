@@ -61,5 +61,6 @@ def _solved(graph: FeedbackGraph) -> Floats:
     columns = np.concatenate(revealing)
     rows = csr_array((-np.ones(columns.size), columns, ends), shape=(graph.arms, graph.arms))
     result = linprog(np.ones(graph.arms), rows, -np.ones(graph.arms))
-    shares: Floats = np.maximum(result.x, 0.0)
-    return shares / shares.sum()
+    shares = np.maximum(result.x, 0.0)
+    distribution: Floats = shares / shares.sum()
+    return distribution

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossbandit.graphs import FeedbackGraph
 from crossbandit.types import Floats
 
 if TYPE_CHECKING:
     from crossbandit.algorithms.learner import Learner
+    from crossbandit.graphs import FeedbackGraph
 
 OfPolicies = Callable[[Floats, int], Floats]
 
@@ -127,10 +127,10 @@ def estimates_of(learner: Learner) -> Floats:
         learner: A learner whose state has `estimates` and, if it corrects them, `bias`.
 
     Returns:
-        An array of contexts by arms.
+        A new array of contexts by arms.
     """
     state: Any = learner.state()
-    estimates = np.asarray(state["estimates"], dtype=np.float64)
+    estimates = np.array(state["estimates"], dtype=np.float64)
     if estimates.ndim == 2:  # a row for each context
         return estimates
     if getattr(learner.algorithm, "crosses", True) is False:

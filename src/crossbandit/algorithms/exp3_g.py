@@ -140,4 +140,3 @@ def covering_rule(
     if rho is None:
         rho = min((delta * bits / (2.0 * rounds)) ** (1.0 / 3.0), 0.5)
     return {"eta": math.sqrt(2.0 * rho * bits / (delta * rounds)), "rho": rho}
-

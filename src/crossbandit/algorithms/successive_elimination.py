@@ -39,9 +39,9 @@ class SuccessiveElimination(MeansAlgorithm):
     counts in the place of their passes over the active arms (ours): drawing uniformly among
     those not yet observed reveals all of them with O(alpha log K) plays in expectation, although
     the graph is not known. Bound for stochastic losses, if every arm has a self-loop in every
-    round: O~(sqrt(alpha T)). Against an adversary this is impossible: Cohen et al. show that without
-    the graph no algorithm can do better than sqrt(K T), as if there were no side observations;
-    use an algorithm for bandits, such as PerContextExp3, there.
+    round: O~(sqrt(alpha T)). Against an adversary this is impossible: Cohen et al. show that
+    without the graph no algorithm can do better than sqrt(K T), as if there were no side
+    observations; use an algorithm for bandits, such as PerContextExp3, there.
 
     With cross-learning a revealed row counts in every context, and contexts differ in which arms
     are active. The bounds hold in all M contexts with probability 1 - M delta.

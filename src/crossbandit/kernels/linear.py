@@ -8,11 +8,10 @@ a *block* of one column is all that a context needs. Where losses are linear the
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from crossbandit.kernels.compilation import compiled, inlined
 from crossbandit.kernels.means import optimistic_arm
-from crossbandit.kernels.ranges import ArmRanges
 from crossbandit.kernels.rounds import (
     Feedback,
     Readout,
@@ -24,6 +23,9 @@ from crossbandit.kernels.rounds import (
     record,
 )
 from crossbandit.types import Floats, Integers
+
+if TYPE_CHECKING:
+    from crossbandit.kernels.ranges import ArmRanges
 
 
 class LinearState(NamedTuple):

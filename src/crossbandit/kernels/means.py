@@ -7,10 +7,9 @@ revealed row tells a loss in every context (cross-learning), or for each context
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from crossbandit.kernels.compilation import compiled, inlined
-from crossbandit.kernels.ranges import ArmRanges
 from crossbandit.kernels.round_graphs import out_ranges_at
 from crossbandit.kernels.rounds import (
     Feedback,
@@ -25,6 +24,9 @@ from crossbandit.kernels.rounds import (
 )
 from crossbandit.kernels.simplex import draw
 from crossbandit.types import Booleans, Floats, Integers
+
+if TYPE_CHECKING:
+    from crossbandit.kernels.ranges import ArmRanges
 
 OPTIMISM, ELIMINATION, THOMPSON = 0, 1, 2  # the rules by which an arm is chosen
 
