@@ -13,6 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from crossbandit import FeedbackGraph, Problem, graphs, load, simulate
 from crossbandit.algorithms import (
     Algorithm,
+    BestOfBothWorlds,
     Elp,
     Exp3G,
     Exp3HighProbability,
@@ -127,7 +128,7 @@ def test_the_rates_with_cross_learning_minimise_the_bound(graph: FeedbackGraph) 
     def bound(eta: float, rho: float) -> float:
         return rho * 10_000 + bits / eta + eta * 10_000 * delta / (2 * rho)
 
-    eta, rho, _, _ = Exp3G().parameters(problem)
+    eta, rho, *_ = Exp3G().parameters(problem)
     least = 3 * (delta * bits / 2) ** (1 / 3) * 10_000 ** (2 / 3)
     assert bound(eta, rho) == pytest.approx(least)
     for factor in (0.9, 1.1):
@@ -162,12 +163,20 @@ def weak_trace(algorithm: Any, environment: BlockEnvironment, rounds: int) -> An
 
 
 @pytest.mark.parametrize("graph", [REVEALING, RING, TWO_GUARDS])
-@pytest.mark.parametrize("cross", [True, False])
-def test_exp3_g_is_its_transcription_on_weakly_observable_graphs(
-    graph: FeedbackGraph, cross: bool
+@pytest.mark.parametrize(
+    "algorithm",
+    [
+        Exp3G(eta=0.1),
+        Exp3G(eta=0.1, cross_learning=False),
+        Exp3G(eta=0.1, cross_learning=False, fractional=True),
+        BestOfBothWorlds(),
+        BestOfBothWorlds(cross_learning=False),
+    ],
+)
+def test_those_for_weakly_observable_graphs_are_their_transcriptions(
+    algorithm: Algorithm, graph: FeedbackGraph
 ) -> None:
     environment = table(graph, 200, 3, seed=4)
-    algorithm = Exp3G(cross_learning=cross, eta=0.1)
     trace = weak_trace(algorithm, environment, 200)
     run = simulate(algorithm, environment, seed=SEED)
     plain = simulate(algorithm, environment, seed=SEED, compiled=False)
@@ -226,6 +235,29 @@ def test_exp3_set_by_hand() -> None:
     agree(cumulative(learner), [[0, 0], [1 / 2, 1]])
     learner = one_round(Exp3Set(eta=LOG2, cross_learning=True), 1)
     agree(cumulative(learner), [[1, 3 / 4], [1 / 2, 1]])
+
+
+def test_the_rate_follows_the_entropy_by_hand() -> None:
+    """One context, K = 2, delta = 1, scale = 1: B = 4, then 4 + (1 + S / log 2)^(-1/3).
+
+    The first p is uniform: S = log 2, B = 4 + 2^(-1/3). s = 1 at first, then (1 + 1) / 2 = 1.
+    """
+    problem = Problem(graphs.complete(2), contexts=1, horizon=10)
+    learner: Any = BestOfBothWorlds(scale=1.0).start(problem, seed=0)
+    eta, rho = learner.state()["rates"][0]
+    assert (eta, rho) == pytest.approx((1 / 4, 0.5))  # sqrt(1/4) + 1/4 is above 1/2
+    learner.learn(learner.act(0), [[1.0], [0.0]])
+    base = 4 + 2 ** (-1 / 3)
+    eta, rho = learner.state()["rates"][0]
+    assert (eta, rho) == pytest.approx((1 / base, 0.5))
+    p = 1 / (1 + math.exp(-1 / base))
+    assert learner.policy(0)[1] == pytest.approx(p / 2 + 1 / 4)
+    learner.act(0)
+    total = LOG2 - p * math.log(p) - (1 - p) * math.log(1 - p)
+    assert learner.state()["entropies"][0] == pytest.approx([total, 2])
+    assert 1 / learner.state()["rates"][0, 0] == pytest.approx(
+        base + (1 + total / LOG2) ** (-1 / 3)
+    )
 
 
 # ---------------------------------------------------------------------------- the estimators
@@ -353,3 +385,14 @@ def test_regret_with_cross_learning_is_within_its_bound_for_any_number_of_contex
         assert 0 < run.pseudo_regret[-1] < bound
         own = simulate(Exp3G(cross_learning=False), environment, seed=1)
         assert own.pseudo_regret[-1] > run.pseudo_regret[-1]
+
+
+@pytest.mark.parametrize("graph", [REVEALING, graphs.singletons(4)])
+def test_best_of_both_worlds_stops_paying_if_losses_are_stochastic(graph: FeedbackGraph) -> None:
+    """Ten times the rounds cost Exp3.G 10^(2/3) or 10^(1/2) times the regret, and this less."""
+    regrets = []
+    for horizon in (5_000, 50_000):
+        environment = stochastic(graph, horizon, contexts=1, gap=0.3)
+        run = simulate(BestOfBothWorlds(cross_learning=False), environment, seed=1)
+        regrets.append(run.pseudo_regret[-1])
+    assert regrets[1] < 2.5 * regrets[0]

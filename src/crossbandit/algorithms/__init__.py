@@ -2,6 +2,7 @@
 
 from crossbandit.algorithms import tuning
 from crossbandit.algorithms.algorithm import Algorithm, from_json, register, registered
+from crossbandit.algorithms.best_of_both_worlds import BestOfBothWorlds
 from crossbandit.algorithms.checkpoints import load
 from crossbandit.algorithms.cross_graph import CrossGraph
 from crossbandit.algorithms.cross_graph_adaptive import CrossGraphAdaptive
@@ -24,6 +25,7 @@ from crossbandit.algorithms.ucb_n import UcbN
 
 __all__ = [
     "Algorithm",
+    "BestOfBothWorlds",
     "CrossGraph",
     "CrossGraphAdaptive",
     "CrossGraphKnown",

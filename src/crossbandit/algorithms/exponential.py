@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from crossbandit.streams import Seed
     from crossbandit.types import Floats
 
-_CHECKS = {"eta": positive, "rho": share, "gamma": positive, "beta": positive}
+_CHECKS = {"eta": positive, "rho": share, "gamma": positive, "beta": positive, "scale": positive}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,8 +52,9 @@ class ExponentialAlgorithm(Algorithm):
     in every context (cross-learning), or in context c only. q is the policy of the round's own
     context in both cases, so with gamma = 0 the estimates of every context are unbiased.
 
-    An algorithm of this kind has some of the parameters eta, rho, gamma, beta and cross_learning as
-    fields, and overrides `tuning_rule` and, if arms are not explored uniformly, `explored_arms`.
+    An algorithm of this kind has some of the parameters eta, rho, gamma, beta, scale and
+    cross_learning as fields, and overrides `tuning_rule` and, if arms are not explored uniformly,
+    `explored_arms`.
     """
 
     needs_observability: ClassVar[str] = "strong"
@@ -124,6 +125,18 @@ class ExponentialAlgorithm(Algorithm):
         """
         return np.full(problem.arms, parameters.gamma)
 
+    def adaptation(self, problem: Problem) -> dict[str, float]:
+        """Return how rates adapt to the entropy of the policies; fixed rates by default.
+
+        Args:
+            problem: The problem.
+
+        Returns:
+            `exponent`, `spread` and `floor`, as the kernels take them.
+        """
+        del problem
+        return {"exponent": 0.0, "spread": 0.0, "floor": 0.0}
+
     def estimator(self, problem: Problem) -> Estimator | None:
         if problem.graph_kind != "fixed":
             return None
@@ -185,14 +198,14 @@ class ExponentialLearner(Learner[ExponentialAlgorithm]):
             own_column=np.ones((1, 1)),
             cross=algorithm.crosses,
             changing=self.graph_kind != "fixed",
+            **algorithm.adaptation(problem),
         )
         self._weighted = _empty_state(algorithm, problem)
+        self._weighted.rates[:] = self.parameters[:2]
 
     def distribution(self, context: Context, readout: Readout) -> Floats:
         out = np.empty(self.problem.arms)
-        exponential.policy(
-            self._weighted, self.parameters, self._setting, self._number(context), readout, out
-        )
+        exponential.policy(self._weighted, self._setting, self._number(context), readout, out)
         return out
 
     def play(self, pending: PendingDecision) -> float:
@@ -243,6 +256,9 @@ class ExponentialLearner(Learner[ExponentialAlgorithm]):
         explored = self._setting.exploration
         right = bool((explored >= 0).all()) and abs(float(explored.sum()) - 1.0) < 1e-9
         self.require_state("exploration", right, "a distribution", explored)
+        eta, rho = self._weighted.rates.T
+        right = bool((eta > 0).all() and (rho >= 0).all() and (rho < 1).all())
+        self.require_state("rates", right, "an eta above 0 and a rho below 1", self._weighted.rates)
 
     def simulate(self, rounds: Rounds) -> int:
         """Play a batch of rounds, compiled.
@@ -276,6 +292,8 @@ def _empty_state(algorithm: ExponentialAlgorithm, problem: Problem) -> Exponenti
     return ExponentialState(
         estimates=zeros(type(algorithm).__name__, shape, form.dtype),
         bias=np.zeros(shape[:2]),
+        rates=np.zeros((shape[0], 2)),
+        entropies=np.zeros((shape[0], 2)),
         weights=np.zeros(arms),
         chosen=np.zeros(arms),
         sums=np.zeros((2, arms + 1)),

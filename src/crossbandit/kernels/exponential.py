@@ -7,6 +7,7 @@ often, and what is added to observation probabilities. A round is learned from i
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 from crossbandit.kernels.compilation import compiled, inlined
@@ -24,7 +25,7 @@ from crossbandit.kernels.rounds import (
     record,
 )
 from crossbandit.kernels.simplex import context_weights, draw
-from crossbandit.types import Floats, Integers
+from crossbandit.types import Booleans, Floats, Integers
 
 
 class ExponentialParameters(NamedTuple):
@@ -34,6 +35,7 @@ class ExponentialParameters(NamedTuple):
     rho: float  # the probability of exploration
     gamma: float  # the implicit exploration of arms with a self-loop
     beta: float  # the pessimistic correction of an arm without self-loop
+    scale: float  # how fast rates adapt to the entropy of the policies; 0 if they are fixed
 
 
 class ExponentialSetting(NamedTuple):
@@ -46,6 +48,9 @@ class ExponentialSetting(NamedTuple):
     own_column: Floats  # (1, 1): a 1; how a context reads estimates of its own
     cross: bool  # whether every context learns from a round
     changing: bool  # whether each round has a graph of its own
+    exponent: float  # how strongly the entropy counts, where rates adapt
+    spread: float  # 1 / (least probability with which exploration reveals an arm), or 0
+    floor: float  # eta times this is the least exploration, where rates adapt
 
 
 class ExponentialState(NamedTuple):
@@ -53,6 +58,8 @@ class ExponentialState(NamedTuple):
 
     estimates: Floats  # (1, K, columns), or (M, K, 1) without cross-learning
     bias: Floats  # (copies, K): sums of the pessimistic correction
+    rates: Floats  # (copies, 2): eta and rho of the next round
+    entropies: Floats  # (copies, 2): the sum of the entropies of all policies, and how many
     weights: Floats  # (K,): the weight of each arm's loss in the round played last
     chosen: Floats  # (K,), scratch: the policy of the round's context
     sums: Floats  # (2, K + 1), scratch
@@ -60,37 +67,71 @@ class ExponentialState(NamedTuple):
 
 
 @inlined
-def policy(
+def _exponential_weights(
     state: ExponentialState,
-    parameters: ExponentialParameters,
     setting: ExponentialSetting,
     context: int,
     readout: Readout,
     out: Floats,
 ) -> None:
-    """Set `out` (K,) to (1 - rho) * exponential weights + rho * exploration, for one context.
+    """Set `out` (K,) to the exponential weights of one context."""
+    if setting.cross:
+        context_weights(state.estimates, state.bias, 0, readout, state.rates[0, 0], 0.0, out)
+        return
+    own, eta = Readout(0, setting.own_column, readout.available), state.rates[context, 0]
+    context_weights(state.estimates, state.bias, context, own, eta, 0.0, out)
+
+
+@inlined
+def _explore(exploration: Floats, available: Booleans, rho: float, out: Floats) -> None:
+    """Set `out` (K,) to (1 - rho) * out + rho * exploration.
 
     Only arms that are available are explored; if none of those to be explored is, all that are
     available share the exploration equally.
     """
-    eta, rho = parameters.eta, parameters.rho
-    if setting.cross:
-        context_weights(state.estimates, state.bias, 0, readout, eta, 0.0, out)
-    else:
-        own = Readout(0, setting.own_column, readout.available)
-        context_weights(state.estimates, state.bias, context, own, eta, 0.0, out)
     if rho == 0.0:
         return
-    available = readout.available
     total, arms = 0.0, 0
     for a in range(out.size):
         if available.size == 0 or available[a]:
-            total += setting.exploration[a]
+            total += exploration[a]
             arms += 1
     for a in range(out.size):
         if available.size == 0 or available[a]:
-            explored = setting.exploration[a] / total if total > 0.0 else 1.0 / arms
+            explored = exploration[a] / total if total > 0.0 else 1.0 / arms
             out[a] = (1.0 - rho) * out[a] + rho * explored
+
+
+@inlined
+def policy(
+    state: ExponentialState,
+    setting: ExponentialSetting,
+    context: int,
+    readout: Readout,
+    out: Floats,
+) -> None:
+    """Set `out` (K,) to (1 - rho) * exponential weights + rho * exploration, for one context."""
+    _exponential_weights(state, setting, context, readout, out)
+    rho = state.rates[0 if setting.cross else context, 1]
+    _explore(setting.exploration, readout.available, rho, out)
+
+
+@inlined
+def _adapt(state: ExponentialState, scale: float, setting: ExponentialSetting, copy: int) -> None:
+    """Add the entropy of `state.chosen` (K,), exponential weights, and set the next rates."""
+    entropy = 0.0
+    for a in range(state.chosen.size):
+        if state.chosen[a] > 0.0:
+            entropy -= state.chosen[a] * math.log(state.chosen[a])
+    largest = math.log(state.chosen.size)
+    state.entropies[copy, 0] += entropy
+    state.entropies[copy, 1] += 1.0
+    total, count = state.entropies[copy]
+    growth = scale * (1.0 + total / largest) ** -setting.exponent
+    eta = 1.0 / (1.0 / state.rates[copy, 0] + growth)
+    mean = (1.0 + total / largest) / (1.0 + count)
+    state.rates[copy, 0] = eta
+    state.rates[copy, 1] = min(math.sqrt(setting.spread * mean * eta) + setting.floor * eta, 0.5)
 
 
 @inlined
@@ -142,8 +183,12 @@ def play(
 
     in_ranges: the graph of the round. Sets `state.chosen` and `state.weights`.
     """
-    chosen = state.chosen
-    policy(state, parameters, setting, context, readout, chosen)
+    chosen, copy = state.chosen, 0 if setting.cross else context
+    rho = state.rates[copy, 1]
+    _exponential_weights(state, setting, context, readout, chosen)
+    if parameters.scale > 0.0:
+        _adapt(state, parameters.scale, setting, copy)
+    _explore(setting.exploration, readout.available, rho, chosen)
     arm = draw(chosen, uniform)
     if setting.loopless.size > 0:
         _correct(state, parameters, setting, context)
