@@ -88,8 +88,8 @@ class Unseeded(Spoiled):
 
 
 class Greedy(Spoiled):
-    def learn(self, decision: Any, losses: Any) -> None:
-        super().learn(decision, losses)
+    def learn(self, decision: Any, losses: Any, graph: Any = None) -> None:
+        super().learn(decision, losses, graph)
         losses[:] = 0.0
 
 
@@ -113,33 +113,33 @@ class Dishonest(Spoiled):
 class Trusting(Spoiled):
     """Believes that losses are what they should be."""
 
-    def learn(self, decision: Any, losses: Any) -> None:
-        super().learn(decision, np.nan_to_num(np.array(losses, dtype=float)).clip(0, 1))
+    def learn(self, decision: Any, losses: Any, graph: Any = None) -> None:
+        super().learn(decision, np.nan_to_num(np.array(losses, dtype=float)).clip(0, 1), graph)
 
 
 class Forgetful(Spoiled):
     """Takes the same decision as often as it comes."""
 
-    def learn(self, decision: Any, losses: Any) -> None:
+    def learn(self, decision: Any, losses: Any, graph: Any = None) -> None:
         pending = self._expected(decision)
-        super().learn(decision, losses)
+        super().learn(decision, losses, graph)
         self._pending[pending.round] = pending
 
 
 class Gullible(Spoiled):
     """Takes anybody's decision for its own."""
 
-    def learn(self, decision: Any, losses: Any) -> None:
+    def learn(self, decision: Any, losses: Any, graph: Any = None) -> None:
         if decision.learner == self.id:
-            super().learn(decision, losses)
+            super().learn(decision, losses, graph)
 
 
 class Hasty(Spoiled):
     """Counts first, validates later."""
 
-    def learn(self, decision: Any, losses: Any) -> None:
+    def learn(self, decision: Any, losses: Any, graph: Any = None) -> None:
         self._learners.estimates[decision.context] += [5.0, 0.0, 0.0, 0.0]
-        super().learn(decision, losses)
+        super().learn(decision, losses, graph)
         self._learners.estimates[decision.context] -= [5.0, 0.0, 0.0, 0.0]
 
 
@@ -177,8 +177,8 @@ class Shortsighted(Spoiled):
 class Standing(Spoiled):
     """Does not count its rounds."""
 
-    def act(self, context: Any, available: Any = None) -> Any:
-        decision = super().act(context, available)
+    def act(self, context: Any, available: Any = None, graph: Any = None) -> Any:
+        decision = super().act(context, available, graph)
         self.round = 0
         return decision
 

@@ -53,6 +53,8 @@ class Problem:
         graph_kind: What is known of the graph, and when: "fixed" (the graph is the same in all
             rounds), "informed" (each round has a graph, which `act` is given), "uninformed" (which
             `learn` is given) or "unknown" (which nobody is given).
+        graph_by_context: Whether the graph of a round is a function of its context: each context
+            always has the same graph. If not, it may depend on the round, but not on the context.
         grants_own_loss: Whether an algorithm that ignores the graph and says so
             (`Algorithm.needs_own_loss`) is shown the loss of the arm that it plays, also if that
             arm has no self-loop. The paper's evaluation does so. Runs and tables show it.
@@ -76,6 +78,7 @@ class Problem:
     context_distribution: npt.ArrayLike | None = None
     context_sample: npt.ArrayLike | None = None
     graph_kind: str = "fixed"
+    graph_by_context: bool = False
     grants_own_loss: bool = True
     form: LossForm = field(init=False)
 
@@ -85,6 +88,10 @@ class Problem:
             got = verbatim(f"{self.graph.arms} arm, which leaves nothing to decide")
             reject("Problem", "graph", "a FeedbackGraph of at least 2 arms", got)
         choice("Problem", "graph_kind", self.graph_kind, tuple(GRAPH_KINDS))
+        boolean("Problem", "graph_by_context", self.graph_by_context)
+        if self.graph_by_context and self.graph_kind == "fixed":
+            got = verbatim("True for a graph that is the same in all rounds")
+            reject("Problem", "graph_by_context", "False, or graph_kind not 'fixed'", got)
         boolean("Problem", "grants_own_loss", self.grants_own_loss)
         form = self._form()
         object.__setattr__(self, "form", form)
@@ -156,13 +163,19 @@ class Problem:
         """
         return self._replace(context_sample=vectors)
 
-    def with_graph(self, graph: FeedbackGraph) -> Problem:
+    def with_graph(
+        self, graph: FeedbackGraph, graph_kind: str | None = None, *, by_context: bool = False
+    ) -> Problem:
         """Return this problem with another graph.
 
         Args:
             graph: A feedback graph.
+            graph_kind: What is known of it, and when; as before if None.
+            by_context: The new `graph_by_context`, if `graph_kind` is given.
         """
-        return self._replace(graph=graph)
+        if graph_kind is None:
+            return self._replace(graph=graph)
+        return self._replace(graph=graph, graph_kind=graph_kind, graph_by_context=by_context)
 
     def _replace(self, **changes: Any) -> Problem:
         contexts = None if isinstance(self.form, LinearForm) else self.contexts
@@ -192,6 +205,7 @@ class Problem:
         linear = isinstance(self.form, LinearForm)
         further = {
             "graph_kind": (self.graph_kind, "fixed"),
+            "graph_by_context": (self.graph_by_context, False),
             "grants_own_loss": (self.grants_own_loss, True),
         }
         return {

@@ -53,7 +53,8 @@ class SumsLearner(Learner[Sums]):
 
     def distribution(self, context: Context, readout: Readout) -> Floats:
         del context, readout
-        return np.eye(self.problem.arms)[self.round % self.problem.arms]
+        policy: Floats = np.eye(self.problem.arms)[self.round % self.problem.arms]
+        return policy
 
     def update(self, pending: PendingDecision, rows: Floats) -> None:
         self.seen.append((pending.graph, list(self.revealed(pending))))
@@ -93,7 +94,7 @@ def test_the_standard_bandits_need_self_loops_or_the_grant(algorithm: Algorithm)
     algorithm.start(granting, seed=1)
     assert not algorithm.granted(problem("fixed", STAR))
     algorithm.start(problem("fixed", STAR, grants_own_loss=False), seed=1)
-    with pytest.raises(InvalidGraphError, match="Arm 0 has no self-loop.*grants_own_loss=False"):
+    with pytest.raises(InvalidGraphError, match=r"Arm 0 has no self-loop.*grants_own_loss=False"):
         algorithm.start(problem("fixed", loopless, grants_own_loss=False), seed=1)
 
 
@@ -105,7 +106,7 @@ def test_informed_graphs_are_given_to_act() -> None:
     learner = Sums().start(problem("informed"), seed=1)
     with pytest.raises(InvalidGraphError, match="act must be the FeedbackGraph of the round"):
         learner.act(0)
-    with pytest.raises(InvalidGraphError, match="of 3 arms. Got one of 4 arms"):
+    with pytest.raises(InvalidGraphError, match=r"of 3 arms\. Got one of 4 arms"):
         learner.act(0, graph=graphs.complete(4))
     first, second = learner.act(0, graph=STAR), learner.act(1, graph=STAR)
     assert (list(first.revealed), list(second.revealed)) == ([0, 1, 2], [1])
@@ -139,7 +140,7 @@ def test_unknown_graphs_show_a_mapping_and_nothing_else() -> None:
     with pytest.raises(InvalidLossesError, match="a mapping from each revealed arm"):
         learner.learn(decision, [[0.5, 0.5]])
     for wrong in (3, -1, "0", True):
-        with pytest.raises(InvalidLossesError, match="from 0 to 2, to rows. Got a row for arm"):
+        with pytest.raises(InvalidLossesError, match=r"from 0 to 2, to rows\. Got a row for arm"):
             learner.learn(decision, {wrong: [0.5, 0.5]})
     with pytest.raises(InvalidGraphError, match="is unknown"):
         learner.learn(decision, {0: [0.5, 0.5]}, graph=STAR)
@@ -160,7 +161,7 @@ def test_a_fixed_graph_is_given_to_nobody() -> None:
 def test_each_rounds_graph_must_be_observable_enough() -> None:
     learner = WeakSums().start(problem("informed"), seed=1)
     learner.act(0, graph=graphs.revealing_action(3))
-    with pytest.raises(InvalidGraphError, match="WeakSums must be observable.*arm 0"):
+    with pytest.raises(InvalidGraphError, match=r"WeakSums must be observable.*arm 0"):
         learner.act(0, graph=EMPTY)
     assert learner.round == 1
 

@@ -25,6 +25,7 @@ from crossbandit.errors import CrossbanditError
 ARGUMENTS: dict[str, dict[str, Any]] = {
     "paper-benchmark": {"alpha": 4, "contexts": 300},
     "paper-benchmark-zipf": {"alpha": 2, "contexts": 40},
+    "congestion": {"graph": graphs.ring(4, 1)},
     "first-price": {"bids": 20},
     "sleeping": {"graph": graphs.ring(6, 2)},
     "stochastic": {"graph": graphs.paper_ring(6, 1), "contexts": 300},

@@ -90,15 +90,15 @@ UNMIXED_SNAPSHOT = Mistake(
     "r_e without uniform mixing",
     (
         ("readout, eta, rho, snapshot)", "readout, eta, 0.0, snapshot)"),
-        ("readout, eta, rho, upcoming)", "readout, eta, 0.0, upcoming)"),
+        ("slot, readout, eta, rho, out)", "slot, readout, eta, 0.0, out)"),
     ),
 )
 SELECTOR_ON_FREQUENCY_SAMPLE = Mistake(
     "the selector computed on the frequency sample",
     (
         (
-            "_count(state, parameters, round_of_pair, readout, state.mass)",
-            "_count(state, parameters, 1 - round_of_pair, readout, state.mass)",
+            "_count(state, parameters, explore, round_of_pair, readout, state.mass)",
+            "_count(state, parameters, explore, 1 - round_of_pair, readout, state.mass)",
         ),
     ),
 )

@@ -63,10 +63,10 @@ def test_workers_give_the_same_outcomes_in_the_same_order() -> None:
 class Broken(EpochLearner):
     """Ends with an error in its tenth round."""
 
-    def act(self, context: Any, available: Any = None) -> Decision:
+    def act(self, context: Any, available: Any = None, graph: Any = None) -> Decision:
         if self.round == 9:
             raise ZeroDivisionError("no such arm")
-        return super().act(context, available)
+        return super().act(context, available, graph)
 
 
 @dataclass(frozen=True, kw_only=True)

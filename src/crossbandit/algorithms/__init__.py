@@ -7,6 +7,8 @@ from crossbandit.algorithms.checkpoints import load
 from crossbandit.algorithms.cross_graph import CrossGraph
 from crossbandit.algorithms.cross_graph_adaptive import CrossGraphAdaptive
 from crossbandit.algorithms.cross_graph_known import CrossGraphKnown
+from crossbandit.algorithms.cross_graph_varying import CrossGraphVarying
+from crossbandit.algorithms.cross_graph_weak import CrossGraphWeak
 from crossbandit.algorithms.decisions import Decision, PendingDecision
 from crossbandit.algorithms.elp import Elp
 from crossbandit.algorithms.estimator import Estimator
@@ -29,6 +31,8 @@ __all__ = [
     "CrossGraph",
     "CrossGraphAdaptive",
     "CrossGraphKnown",
+    "CrossGraphVarying",
+    "CrossGraphWeak",
     "Decision",
     "Elp",
     "Estimator",

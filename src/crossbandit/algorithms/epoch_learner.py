@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from crossbandit.algorithms.changing import graph_in_block, neighbors
 from crossbandit.algorithms.decisions import PendingDecision
 from crossbandit.algorithms.learner import AlgorithmT, Learner
 from crossbandit.kernels import epochs
@@ -40,13 +41,15 @@ class EpochLearner(Learner[AlgorithmT]):
         graph: FeedbackGraph,
         parameters: EpochParameters,
         seed: Seed,
+        explore: Floats | None = None,
     ) -> None:
         owner = type(algorithm).__name__
         _check_horizon(owner, problem.horizon, parameters.epoch_length)
         super().__init__(algorithm, problem, seed=seed, graph=graph)
         self.parameters = parameters
         loopless = np.asarray(graph.arms_without_self_loop, dtype=np.int64)
-        self._epoch_graph = EpochGraph(graph.in_ranges, loopless)
+        extra = np.zeros(0) if explore is None else explore
+        self._epoch_graph = EpochGraph(graph.in_ranges, loopless, extra)
         self._epoch = empty_state(owner, problem.arms, problem.form)
         self._weights: Floats | None = None  # of the epoch that `_weights_of` names
         self._weights_of = -1
@@ -63,14 +66,26 @@ class EpochLearner(Learner[AlgorithmT]):
         del context
         snapshot, out = np.empty((2, self.problem.arms))
         epoch = self.round // self.parameters.epoch_length
-        epochs.policy(self._epoch, self.parameters, readout, epoch, snapshot, out)
+        explore = self._epoch_graph.explore
+        epochs.policy(self._epoch, self.parameters, explore, readout, epoch, snapshot, out)
         return out
 
     def play(self, pending: PendingDecision) -> float:
         opens = self._open is None
         uniform = self.generator.random()
         split, retain = (0.0, 0.0) if opens else self.generator.random(2).tolist()
-        pending.arm, probability, loss_side, retained = self.call(
+        pending.arm, probability, loss_side, retained = self._step(pending, uniform, split, retain)
+        if opens:
+            self._open = pending
+        else:
+            self._close_pair(pending, loss_side, retained=retained)
+        return float(probability)
+
+    def _step(
+        self, pending: PendingDecision, uniform: float, split: float, retain: float
+    ) -> tuple[int, float, int, bool]:
+        """Play a round with these random numbers; return what `epochs.play` returns."""
+        step: tuple[int, float, int, bool] = self.call(
             epochs.play,
             self._epoch,
             self.parameters,
@@ -81,23 +96,19 @@ class EpochLearner(Learner[AlgorithmT]):
             split,
             retain,
         )
-        if opens:
-            self._open = pending
-        else:
-            self._close_pair(pending, loss_side, retained=retained)
-        return float(probability)
+        return step
 
     def _close_pair(self, second: PendingDecision, loss_side: int, *, retained: bool) -> None:
         first, self._open = self._open, None
         if retained and first is not None:
-            (first, second)[loss_side].weights = self._epoch_weights(second.round)
+            (first, second)[loss_side].weights = self._pair_weights(second.round)
         held, self._held = self._held, []
         for pending in held:
             if pending.rows is not None:
                 self._learn(pending, pending.rows)
 
-    def _epoch_weights(self, round_: int) -> Floats:
-        """Return the weights of an epoch, one copy for all its decisions."""
+    def _pair_weights(self, round_: int) -> Floats:
+        """Return the weights of a pair: those of its epoch, one copy for all its decisions."""
         epoch = round_ // self.parameters.epoch_length
         if self._weights is None or self._weights_of != epoch:
             self._weights = self._epoch.weights.copy()
@@ -170,15 +181,7 @@ class EpochLearner(Learner[AlgorithmT]):
         """Play rounds that begin with the first of a pair; leave a last round alone open."""
         pairs, alone = divmod(rounds.arms.size, 2)
         before = self.generator.bit_generator.state
-        played: int = epochs.simulate(
-            self._epoch,
-            self.parameters,
-            self._epoch_graph,
-            self.graph.out_ranges,
-            rounds,
-            self.round,
-            self.generator.random(4 * pairs + alone),
-        )
+        played = self._loop(rounds, self.generator.random(4 * pairs + alone))
         if played < rounds.arms.size:  # give back the random numbers that were not used
             self.generator.bit_generator.state = before
             self.generator.random(4 * (played // 2) + played % 2)
@@ -187,23 +190,47 @@ class EpochLearner(Learner[AlgorithmT]):
             i = played - 1
             readout = rounds.readout(i)
             self._open = PendingDecision(self.round - 1, -1, readout, int(rounds.arms[i]), self.id)
-            self.update(self._open, self._rows_of(rounds, i))
+            self._open.graph = self._graph_in(rounds, i)
+            self.update(self._open, self._rows_of(rounds, i, self._open))
         return played
+
+    def _loop(self, rounds: Rounds, uniforms: Floats) -> int:
+        """Play rounds with these random numbers, compiled; return how many were played."""
+        out_ranges = self.graph.out_ranges
+        played: int = epochs.simulate(
+            self._epoch,
+            self.parameters,
+            self._epoch_graph,
+            out_ranges,
+            rounds,
+            self.round,
+            uniforms,
+        )
+        return played
+
+    def _graph_in(self, rounds: Rounds, i: int) -> FeedbackGraph | None:
+        """Return the graph of a round, where graphs change."""
+        if self.graph_kind == "fixed":
+            return None
+        return graph_in_block(rounds.graphs, i, self.problem.arms)
 
     def _play_alone(self, rounds: Rounds) -> None:
         """Play the first of `rounds`, the second of its pair, as `act` and `learn` would."""
         readout = rounds.readout(0)
         number = int(rounds.numbers[0]) if rounds.numbers.size else -1
         pending = PendingDecision(self.round, number, readout, -1, self.id)
+        pending.graph = self._graph_in(rounds, 0)
         self.play(pending)
         self.round += 1
         record(rounds, 0, pending.arm, readout)
-        self.update(pending, self._rows_of(rounds, 0))
+        self.update(pending, self._rows_of(rounds, 0, pending))
 
-    def _rows_of(self, rounds: Rounds, i: int) -> Floats:
+    def _rows_of(self, rounds: Rounds, i: int, pending: PendingDecision) -> Floats:
+        if pending.graph is not None:
+            pending.revealed = neighbors(pending.graph, pending.arm)
         rows = np.empty((self.problem.arms, self.problem.form.columns))
         write_rows(rounds.losses, i, rows)
-        return rows[list(self.reveals(int(rounds.arms[i])))]
+        return rows[list(self.revealed(pending))]
 
 
 def _check_horizon(owner: str, horizon: int | None, epoch_length: int) -> None:

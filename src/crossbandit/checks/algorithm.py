@@ -13,6 +13,7 @@ import numpy as np
 
 from crossbandit.algorithms import Algorithm, from_json, load
 from crossbandit.checks.requirement import require
+from crossbandit.checks.secrecy import check_secrecy
 from crossbandit.environments import BlockEnvironment, from_table
 from crossbandit.errors import (
     CheckFailedError,
@@ -44,7 +45,8 @@ def check_algorithm(algorithm: Algorithm, graph: FeedbackGraph | None = None) ->
     """Check that an algorithm follows the rules of `Algorithm` and `Learner`.
 
     It is played for a few rounds: with prompt, late and missing feedback, with bad losses, with
-    both forms of losses, saved and loaded, and in a simulation.
+    both forms of losses, saved and loaded, and in a simulation. Losses that no play revealed must
+    not make a difference.
 
     Args:
         algorithm: The algorithm, which must be registered.
@@ -70,6 +72,7 @@ def check_algorithm(algorithm: Algorithm, graph: FeedbackGraph | None = None) ->
     _check_late_feedback(algorithm, problem, rows)
     _check_checkpoint(algorithm, problem, rows)
     _check_simulation(algorithm, environment)
+    check_secrecy(algorithm, graph, losses, [0.4, 0.3, 0.2, 0.1])
     if algorithm.takes_availability:
         _check_simulation(algorithm, _Masked(environment))
 

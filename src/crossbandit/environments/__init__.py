@@ -1,7 +1,15 @@
 """One file per environment: the losses of every round, and the distribution of the contexts."""
 
+from crossbandit.environments.adaptive import AdaptiveEnvironment, congestion
 from crossbandit.environments.auctions import first_price
 from crossbandit.environments.benchmark import paper_benchmark, zipf_benchmark
+from crossbandit.environments.changing import (
+    ChangingGraph,
+    context_graphs,
+    cycling_graphs,
+    random_edges,
+    random_graphs,
+)
 from crossbandit.environments.contexts import (
     ContextDistribution,
     FiniteContexts,
@@ -14,26 +22,37 @@ from crossbandit.environments.newsvendor import newsvendor
 from crossbandit.environments.posted_price import posted_price
 from crossbandit.environments.recommendation import recommendation
 from crossbandit.environments.registry import register, register_distribution, registered
+from crossbandit.environments.round_graphs import graph_block
 from crossbandit.environments.sleeping import sleeping
 from crossbandit.environments.spam import spam
 from crossbandit.environments.stochastic import stochastic
 from crossbandit.environments.switching import switching
 from crossbandit.environments.table import from_table
+from crossbandit.kernels.round_graphs import GraphBlock
 from crossbandit.kernels.rounds import LossBlock
 
 __all__ = [
+    "AdaptiveEnvironment",
     "BlockEnvironment",
+    "ChangingGraph",
     "ContextDistribution",
     "Environment",
     "FiniteContexts",
+    "GraphBlock",
     "LossBlock",
     "UniformVectors",
+    "congestion",
+    "context_graphs",
+    "cycling_graphs",
     "first_price",
     "from_coefficients",
     "from_table",
+    "graph_block",
     "newsvendor",
     "paper_benchmark",
     "posted_price",
+    "random_edges",
+    "random_graphs",
     "recommendation",
     "register",
     "register_distribution",

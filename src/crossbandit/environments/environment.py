@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from crossbandit.environments.round_graphs import block_of, graph_rule
 from crossbandit.errors import InvalidContextError, InvalidLossesError
 from crossbandit.kernels.limits import first_outside
 from crossbandit.kernels.rounds import LossBlock, read_only, write_rows
@@ -17,9 +18,12 @@ from crossbandit.losses.forms import ROUNDING
 from crossbandit.validation import reject, verbatim
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy.typing as npt
 
     from crossbandit.environments.contexts import ContextDistribution
+    from crossbandit.kernels.round_graphs import GraphBlock
     from crossbandit.problem import Problem
     from crossbandit.types import Booleans, Floats, Integers
 
@@ -38,6 +42,11 @@ class Environment(Protocol):
     Losses are oblivious: `losses(t)` must not depend on what was played, and must return the same
     numbers on every call. If some arms are unavailable in some contexts, the environment also has a
     method `available(contexts)`, which returns a boolean for each context and arm.
+
+    If the graph changes, the problem says so (`Problem.graph_kind`), and the environment also has a
+    method `graph(round_)`, or `graph(round_, context)` if it depends on the context, which returns
+    the `FeedbackGraph` of a round. A simulation reveals by this graph and no other. The graph of
+    the problem then holds the edges that every round has.
     `crossbandit.checks.check_environment` tests an environment.
     """
 
@@ -92,6 +101,21 @@ class BlockEnvironment(ABC):
         """
         del contexts
         return None
+
+    def graphs(self, start: int, contexts: npt.NDArray[Any]) -> GraphBlock:
+        """Return the graphs of consecutive rounds, for the compiled simulation.
+
+        By default, the graph of the problem; or, if graphs change, what the method `graph` returns
+        for each round. Override it where many graphs can be made faster at once.
+
+        Args:
+            start: The first round.
+            contexts: The contexts of the rounds.
+
+        Returns:
+            The graphs, as `graph_block` makes them.
+        """
+        return block_of(graph_rule(self), start, contexts)
 
     def losses(self, round_: int) -> Floats:
         """Return the losses of all arms in one round, as `Environment.losses` does.
@@ -209,9 +233,12 @@ def _check_arrays(call: str, block: object) -> None:
             )
 
 
-def checked_rows(environment: Environment, round_: int) -> Floats:
-    """Return the environment's losses of a round; raise unless they are finite and fit."""
-    rows = np.ascontiguousarray(environment.losses(round_), dtype=np.float64)
+def checked_rows(environment: Any, round_: int, *arms: Sequence[int]) -> Floats:
+    """Return the environment's losses of a round; raise unless they are finite and fit.
+
+    An adaptive environment also takes the arms that were played before.
+    """
+    rows = np.ascontiguousarray(environment.losses(round_, *arms), dtype=np.float64)
     expected = (environment.problem.arms, environment.problem.form.columns)
     if rows.shape != expected or not np.isfinite(rows).all():
         got = f"shape {rows.shape}" if rows.shape != expected else "numbers that are not finite"

@@ -20,6 +20,7 @@ from crossbandit.problem import Problem
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from crossbandit.kernels.round_graphs import GraphBlock
     from crossbandit.kernels.rounds import LossBlock
     from crossbandit.types import Booleans, Floats
 
@@ -40,12 +41,25 @@ class FactoredLosses(BlockEnvironment):
     def __init__(self, dense: BlockEnvironment, base: Floats, features: Floats) -> None:
         shared = np.broadcast_to(features.T[:, None], (*base.T.shape, len(features)))
         table = np.concatenate([base.T[:, :, None], shared], axis=2)
-        self.problem = Problem(dense.problem.graph, features=table, horizon=dense.problem.horizon)
+        given = dense.problem
+        self.problem = Problem(
+            given.graph,
+            features=table,
+            horizon=given.horizon,
+            graph_kind=given.graph_kind,
+            graph_by_context=given.graph_by_context,
+            grants_own_loss=given.grants_own_loss,
+        )
+        if given.graph_kind != "fixed":
+            self.graph = getattr(dense, "graph", None)
         self.context_distribution = dense.context_distribution
         self._dense = dense
 
     def available(self, contexts: npt.NDArray[Any]) -> Booleans | None:
         return self._dense.available(contexts)
+
+    def graphs(self, start: int, contexts: npt.NDArray[Any]) -> GraphBlock:
+        return self._dense.graphs(start, contexts)
 
     def block(self, start: int, stop: int) -> LossBlock:
         horizon, form = self.problem.horizon or 0, self.problem.form

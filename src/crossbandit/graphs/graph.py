@@ -184,6 +184,20 @@ class FeedbackGraph(GraphNumbers):
             reject(owner, "arm", f"an arm from 0 to {self.arms - 1}", arm)
         return int(arm)
 
+    def edge_not_in(self, other: FeedbackGraph) -> tuple[int, int] | None:
+        """Return the first edge of this graph that another graph lacks; None if it has all.
+
+        Args:
+            other: A graph of as many arms.
+
+        >>> FeedbackGraph([[1, 1], [0, 1]]).edge_not_in(FeedbackGraph([[1, 0], [0, 1]]))
+        (0, 1)
+        """
+        if not isinstance(other, FeedbackGraph) or other.arms != self.arms:
+            expected = f"a FeedbackGraph of {self.arms} arms"
+            reject("FeedbackGraph.edge_not_in", "other", expected, other)
+        return neighborhoods.first_outside(self._out_ranges, other._out_ranges)
+
     def observation_mass(self, p: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Return for each arm the mass p(N_in(a)) of the arms that reveal it.
 

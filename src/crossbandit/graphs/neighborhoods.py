@@ -120,6 +120,21 @@ def closed_union(one: ArmRanges, other: ArmRanges) -> ArmRanges:
     )
 
 
+def first_outside(ranges: ArmRanges, others: ArmRanges) -> tuple[int, int] | None:
+    """Return the first pair (arm, neighbour) of `ranges` that `others` does not have."""
+    together = canonical(
+        ranges.starts.size - 1,
+        np.concatenate([owners(ranges), owners(others)]),
+        np.concatenate([ranges.first, others.first]),
+        np.concatenate([ranges.last, others.last]),
+    )
+    more = np.flatnonzero(sizes(together) > sizes(others))
+    if more.size == 0:
+        return None
+    arm = int(more[0])
+    return arm, int(np.setdiff1d(members(ranges, arm), members(others, arm))[0])
+
+
 def induced(ranges: ArmRanges, keep: Booleans) -> ArmRanges:
     """Return the neighbourhoods among the arms of `keep` (K,), which are renumbered from 0."""
     kept_before = np.zeros(keep.size + 1, dtype=np.int64)

@@ -46,6 +46,7 @@ class EpochGraph(NamedTuple):
 
     in_ranges: ArmRanges
     loopless: Integers  # the arms without self-loop, ascending
+    explore: Floats  # (K,): extra probability of playing each arm; (0,) for none
 
 
 class EpochState(NamedTuple):
@@ -79,6 +80,7 @@ def _slot(epoch: int) -> int:
 def policy(
     state: EpochState,
     parameters: EpochParameters,
+    explore: Floats,
     readout: Readout,
     epoch: int,
     snapshot: Floats,
@@ -88,10 +90,27 @@ def policy(
     eta, rho, slot = parameters.eta, parameters.rho, _slot(epoch)
     context_weights(state.estimates, state.bias, slot, readout, eta, rho, snapshot)
     context_weights(state.estimates, state.bias, LIVE, readout, eta, rho, out)
+    _mix(explore, readout, snapshot)
+    _mix(explore, readout, out)
     for a in range(out.size):
         if 2.0 * out[a] < snapshot[a]:
             copy_vector(snapshot, out)
             return
+
+
+@inlined
+def _mix(explore: Floats, readout: Readout, out: Floats) -> None:
+    """Give each available arm its extra probability, and take it from all arms alike, in place."""
+    if explore.size == 0:
+        return
+    available = readout.available
+    taken = 0.0
+    for a in range(out.size):
+        if available.size == 0 or available[a]:
+            taken += explore[a]
+    for a in range(out.size):
+        if available.size == 0 or available[a]:
+            out[a] = (1.0 - taken) * out[a] + explore[a]
 
 
 @inlined
@@ -113,29 +132,52 @@ def play(
     """
     if round_ == (state.epoch[0] + 1) * parameters.epoch_length:
         _enter_epoch(state, parameters, graph)
-    epoch = state.epoch[0]
-    side = round_ & 1
-    snapshot, chosen = state.snapshot, state.chosen
-    policy(state, parameters, readout, epoch, snapshot, chosen)
-    arm = draw(chosen, uniform)
-    probability = chosen[arm]
-    state.retention[side] = snapshot[arm] / (2.0 * probability)
-    if side == 0:
-        _open_pair(state, readout)
-        return arm, probability, -1, False
-    loss_side = 0 if split < _HALF else 1
+    arm, probability, loss_side = play_round(
+        state, parameters, graph.explore, readout, round_, uniform, split
+    )
+    if loss_side < 0:
+        return arm, probability, loss_side, False
+    explore = graph.explore
     selecting = graph.loopless.size > 1  # with one arm without self-loop, the heaviest is known
     for round_of_pair in range(2):
         if round_of_pair != loss_side:
-            _count(state, parameters, round_of_pair, readout, state.frequency)
+            _count(state, parameters, explore, round_of_pair, readout, state.frequency)
         elif selecting:
-            _count(state, parameters, round_of_pair, readout, state.mass)
-    if epoch == 0:
+            _count(state, parameters, explore, round_of_pair, readout, state.mass)
+    if state.epoch[0] == 0:
         return arm, probability, loss_side, False
     special = state.special[0]
     if special >= 0:
         state.bias[LIVE, special] += parameters.beta / state.denominators[special]
     return arm, probability, loss_side, retain < state.retention[loss_side]
+
+
+@inlined
+def play_round(
+    state: EpochState,
+    parameters: EpochParameters,
+    explore: Floats,
+    readout: Readout,
+    round_: int,
+    uniform: float,
+    split: float,
+) -> tuple[int, float, int]:
+    """Draw an arm and, if the round is the second of its pair, split the pair.
+
+    Returns the arm, its probability, and the loss-estimation round of the pair: 0, 1, or -1 while
+    the pair is open.
+    """
+    side = round_ & 1
+    snapshot, chosen = state.snapshot, state.chosen
+    policy(state, parameters, explore, readout, state.epoch[0], snapshot, chosen)
+    arm = draw(chosen, uniform)
+    probability = chosen[arm]
+    state.retention[side] = snapshot[arm] / (2.0 * probability)
+    if side == 0:
+        _open_pair(state, readout)
+        return arm, probability, -1
+    loss_side = 0 if split < _HALF else 1
+    return arm, probability, loss_side
 
 
 @inlined
@@ -149,17 +191,8 @@ def _open_pair(state: EpochState, readout: Readout) -> None:
 
 @compiled
 def _enter_epoch(state: EpochState, parameters: EpochParameters, graph: EpochGraph) -> None:
-    state.epoch[0] += 1
-    following = _slot(state.epoch[0] + 1)
-    copy_matrix(state.estimates[LIVE], state.estimates[following])
-    copy_vector(state.bias[LIVE], state.bias[following])
-    # Masses are linear, so they are summed once for all L / 2 frequency rounds. what_e is the
-    # mean of half the masses, which makes the sum divided by L.
-    range_masses(graph.in_ranges, state.frequency, state.sums, state.denominators)
-    for a in range(state.denominators.size):
-        what = state.denominators[a] / parameters.epoch_length
-        state.denominators[a] = what + 1.5 * parameters.gamma
-        state.weights[a] = 2.0 / state.denominators[a]
+    keep_snapshot(state)
+    weigh(state, parameters, graph.in_ranges, state.frequency)
     if graph.loopless.size > 0:
         special = graph.loopless[0]
         for a in graph.loopless[1:]:
@@ -172,23 +205,67 @@ def _enter_epoch(state: EpochState, parameters: EpochParameters, graph: EpochGra
 
 
 @inlined
+def keep_snapshot(state: EpochState) -> None:
+    """Begin the next epoch, and keep the present state for the one after it."""
+    state.epoch[0] += 1
+    following = _slot(state.epoch[0] + 1)
+    copy_matrix(state.estimates[LIVE], state.estimates[following])
+    copy_vector(state.bias[LIVE], state.bias[following])
+
+
+@inlined
+def weigh(
+    state: EpochState, parameters: EpochParameters, in_ranges: ArmRanges, frequency: Floats
+) -> None:
+    """Set W_e and the weights 2 / W_e of a graph. frequency: (K,), summed over L / 2 rounds."""
+    # Masses are linear, so they are summed once for all L / 2 frequency rounds. what_e is the
+    # mean of half the masses, which makes the sum divided by L.
+    range_masses(in_ranges, frequency, state.sums, state.denominators)
+    set_weights(state, parameters)
+
+
+@inlined
+def set_weights(state: EpochState, parameters: EpochParameters) -> None:
+    """Turn the summed masses in `state.denominators` into W_e, and set the weights 2 / W_e."""
+    for a in range(state.denominators.size):
+        what = state.denominators[a] / parameters.epoch_length
+        state.denominators[a] = what + 1.5 * parameters.gamma
+        state.weights[a] = 2.0 / state.denominators[a]
+
+
+@inlined
 def _count(
     state: EpochState,
     parameters: EpochParameters,
+    explore: Floats,
     round_of_pair: int,
     readout: Readout,
     total: Floats,
 ) -> None:
     """Add r_{e+1,c} of one round of the pair to `total` (K,). `readout` is the second round's."""
+    upcoming = state.snapshot  # its content is not needed once the arm is drawn
+    upcoming_policy(state, parameters, explore, round_of_pair, readout, upcoming)
+    for a in range(total.size):
+        total[a] += upcoming[a]
+
+
+@inlined
+def upcoming_policy(
+    state: EpochState,
+    parameters: EpochParameters,
+    explore: Floats,
+    round_of_pair: int,
+    readout: Readout,
+    out: Floats,
+) -> None:
+    """Set `out` (K,) to r_{e+1,c} of one round of the pair. `readout` is the second round's."""
     if round_of_pair == 0:
         available = state.pair_available[: state.pair_restricted[0]]
         readout = Readout(state.pair_offset[0], state.pair_coefficients, available)
     slot = _slot(state.epoch[0] + 1)
-    upcoming = state.snapshot  # its content is not needed once the arm is drawn
     eta, rho = parameters.eta, parameters.rho
-    context_weights(state.estimates, state.bias, slot, readout, eta, rho, upcoming)
-    for a in range(total.size):
-        total[a] += upcoming[a]
+    context_weights(state.estimates, state.bias, slot, readout, eta, rho, out)
+    _mix(explore, readout, out)
 
 
 @compiled

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from crossbandit.kernels.compilation import inlined
+from crossbandit.kernels.compilation import compiled, inlined
 from crossbandit.kernels.ranges import ArmRanges
-from crossbandit.types import Integers
+from crossbandit.types import Booleans, Integers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,6 +41,49 @@ def in_ranges_at(graphs: GraphBlock, i: int, arms: int) -> ArmRanges:
     return ArmRanges(ranges.starts[first : first + arms + 1], ranges.first, ranges.last)
 
 
+def graphs_of_matrices(present: Booleans) -> GraphBlock:
+    """Return a graph per round, of adjacency matrices: present[i, a, b] if a reveals b in round i.
+
+    present: (n, K, K).
+    """
+    rounds, arms, _ = present.shape
+    sides = []
+    for side in (present, present.transpose(0, 2, 1)):
+        rows = np.ascontiguousarray(side).reshape(rounds * arms, arms)
+        starts = np.zeros(rounds * arms + 1, dtype=np.int64)
+        _count_ranges(rows, starts)
+        first, last = np.empty((2, int(starts[-1])), dtype=np.int64)
+        _list_ranges(rows, first, last)
+        sides.append(fixed_ranges(ArmRanges(starts, first, last)))
+    return GraphBlock(np.arange(rounds), *sides)
+
+
+@compiled
+def _count_ranges(rows: Booleans, starts: Integers) -> None:
+    """Set `starts` (rows + 1,) to the number of ranges before each row of `rows` (rows, K)."""
+    for i in range(rows.shape[0]):
+        count, before = 0, False
+        for b in range(rows.shape[1]):
+            count += int(rows[i, b] and not before)
+            before = rows[i, b]
+        starts[i + 1] = starts[i] + count
+
+
+@compiled
+def _list_ranges(rows: Booleans, first: Integers, last: Integers) -> None:
+    """Set `first` and `last` (ranges,) to the ends of the ranges of all rows."""
+    at = 0
+    for i in range(rows.shape[0]):
+        before = False
+        for b in range(rows.shape[1]):
+            if rows[i, b]:
+                if not before:
+                    first[at] = b
+                    at += 1
+                last[at - 1] = b
+            before = rows[i, b]
+
+
 def stacked(graphs: Sequence[tuple[ArmRanges, ArmRanges]], entry: Integers) -> GraphBlock:
     """Return the graphs of n rounds.
 
@@ -48,11 +91,12 @@ def stacked(graphs: Sequence[tuple[ArmRanges, ArmRanges]], entry: Integers) -> G
         graphs: The out-ranges and the in-ranges of each graph, all of as many arms.
         entry: (n,), which of them each round has.
     """
-    out_ranges, in_ranges = (_joined(side) for side in zip(*graphs, strict=True))
+    out_ranges, in_ranges = (joined(side) for side in zip(*graphs, strict=True))
     return GraphBlock(np.ascontiguousarray(entry, dtype=np.int64), out_ranges, in_ranges)
 
 
-def _joined(parts: Sequence[ArmRanges]) -> ArmRanges:
+def joined(parts: Sequence[ArmRanges]) -> ArmRanges:
+    """Return the ranges of several graphs, one after the other."""
     offset = np.cumsum([0, *(part.first.size for part in parts)])
     starts = [part.starts[:-1] + before for part, before in zip(parts, offset, strict=False)]
     return fixed_ranges(

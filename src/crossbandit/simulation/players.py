@@ -17,6 +17,7 @@ from crossbandit.environments.environment import (
 from crossbandit.errors import CheckFailedError
 from crossbandit.kernels.rounds import Rounds, losses_of, read_only
 from crossbandit.kernels.totals import best_arms
+from crossbandit.simulation.revealing import Revealing
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -66,6 +67,7 @@ def compiled_player(
     # The last batch is kept until the next is made. Otherwise its memory would be returned to the
     # system and have to be fetched again, which takes as long as a third of the rounds.
     held: list[object] = []
+    revealing = Revealing(environment, learner)
 
     def play(start: int, contexts: npt.NDArray[Any]) -> BatchRecord:
         available = availability(environment, contexts)
@@ -75,7 +77,8 @@ def compiled_player(
         losses = checked_block(environment, start, start + len(contexts))
         held[:] = [losses, block]
         numbers = None if form.contexts is None else contexts.astype(np.int64, copy=False)
-        rounds = Rounds.to_play(block, losses, numbers)
+        graphs = revealing.block(start, contexts)
+        rounds = Rounds.to_play(block, losses, numbers, graphs=graphs)
         play_all(learner, rounds)
         if available is not None:
             _check_played(learner, available, rounds.arms, start)
@@ -110,6 +113,7 @@ def plain_player(
     """Return a function that plays the rounds from `start` on, in the given contexts."""
     form = environment.problem.form
     totals = _totals(environment, tell)
+    revealing = Revealing(environment, learner)
 
     def play(start: int, contexts: npt.NDArray[Any]) -> BatchRecord:
         batch = _blank(contexts)
@@ -118,9 +122,8 @@ def plain_player(
         for i, context in enumerate(contexts):
             now = slice(i, i + 1)
             rows = checked_rows(environment, start + i)
-            decision = learner.act(context, None if available is None else available[i])
-            learner.learn(decision, rows[list(decision.revealed)])
-            batch.arms[i] = decision.arm
+            mask = None if available is None else available[i]
+            batch.arms[i] = revealing.play(learner, start + i, context, mask, rows).arm
             block, losses = form.block(contexts[now]), read_only(row_block(rows[None]))
             losses_of(batch.arms[now], losses, block, batch.losses[now])
             best = batch.comparator_arms[now]

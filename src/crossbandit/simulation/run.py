@@ -11,6 +11,7 @@ from crossbandit.environments.environment import availability, batches
 from crossbandit.errors import CrossbanditError
 from crossbandit.kernels.rounds import losses_of, read_only
 from crossbandit.kernels.totals import add_totals, best_arms
+from crossbandit.simulation.adaptive import is_adaptive, policy_regret
 from crossbandit.simulation.players import BatchRecord
 
 if TYPE_CHECKING:
@@ -55,6 +56,15 @@ class Run:
     def final_regret(self) -> float:
         """The regret after the last round."""
         return float(self.regret[-1])
+
+    @property
+    def granted(self) -> str:
+        """What the algorithm was shown beyond the graph: "own loss" or nothing, "".
+
+        "own loss" is the loss of the arm played, also if that arm has no self-loop. The problem
+        grants it to algorithms that ignore the graph (`Problem.grants_own_loss`).
+        """
+        return "own loss" if self.algorithm.granted(self.environment.problem) else ""
 
     @property
     def contexts(self) -> npt.NDArray[Any]:
@@ -117,6 +127,20 @@ class Run:
             excess[now] = ours - theirs
         return np.cumsum(excess)
 
+    @property
+    def policy_regret(self) -> Floats:
+        """The policy regret after each round.
+
+        That is the loss less what the best fixed policy would have lost if it had been played from
+        the first round on. If the environment is adaptive, that policy would have met other losses
+        than the learner did, and they are computed for it. All policies are tried, so there must be
+        few contexts and arms. If losses do not depend on the arms played, this is the regret.
+        """
+        if not is_adaptive(self.environment):
+            return self.regret
+        log = self._log()
+        return policy_regret(self.environment, log.contexts, log.losses)
+
     def _log(self) -> BatchRecord:
         if self.log is None:
             raise CrossbanditError(
@@ -128,7 +152,8 @@ class Run:
     def __repr__(self) -> str:
         return (
             f"Run({self.algorithm.id} for {self.rounds[-1]} rounds, "
-            f"final regret {self.final_regret:.2f})"
+            f"final regret {self.final_regret:.2f}"
+            f"{', granted the loss of the arm played' if self.granted else ''})"
         )
 
 

@@ -14,6 +14,7 @@ from crossbandit.errors import InvalidContextError, InvalidLossesError, InvalidP
 from crossbandit.kernels.limits import first_outside
 from crossbandit.losses import LinearForm
 from crossbandit.losses.forms import ROUNDING
+from crossbandit.simulation.adaptive import adaptive_player, is_adaptive, require_adaptive_play
 from crossbandit.simulation.players import CompiledLearner, compiled_player, plain_player
 from crossbandit.simulation.progress import progress
 from crossbandit.simulation.run import FullRecorder, ThinRecorder
@@ -110,14 +111,16 @@ def play_through(
     stopped: Callable[[], bool],
 ) -> Run:
     """Simulate as `simulate` does; raise KeyboardInterrupt as soon as `stopped` returns True."""
+    require_adaptive_play(algorithm, environment)
     played = form_to_play(algorithm, environment, compiled=compiled, factored=factored)
     horizon = horizon_of(played)
+    batches = [(0, horizon)] if is_adaptive(played) else timed_batches(played)
     learner = algorithm.start(_problem(algorithm, played, seed), seed=seed)
     recorder: Recorder = FullRecorder() if record == "full" else ThinRecorder(horizon)
     generator = stream(seed, "contexts")
     with progress(algorithm.id, horizon, show=show_progress) as tell:
         play = _player(played, learner, tell, compiled=compiled)
-        for start, stop in timed_batches(played):
+        for start, stop in batches:
             if stopped():
                 raise KeyboardInterrupt
             batch = play(start, _contexts(played, generator, stop - start))
@@ -248,4 +251,5 @@ def _player(
             f"{type(environment).__name__}: both must come in compiled form. Leave out "
             "compiled=True for the plain loop."
         )
-    return plain_player(environment, learner, tell)
+    player = adaptive_player if is_adaptive(environment) else plain_player
+    return player(environment, learner, tell)

@@ -1,0 +1,152 @@
+"""Algorithm 2 for weakly observable graphs: cross-learning with exploration on few arms."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from crossbandit.algorithms.algorithm import Algorithm, register
+from crossbandit.algorithms.epoch_learner import EpochLearner
+from crossbandit.algorithms.tuning import epoch_length, required_horizon
+from crossbandit.kernels.epochs import EpochParameters
+from crossbandit.validation import even, positive, share
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from crossbandit.problem import Problem
+    from crossbandit.streams import Seed
+    from crossbandit.types import Floats
+
+_MOST = 0.5  # of the probability is given to exploration
+
+
+class WeakParameters(NamedTuple):
+    """The parameters of `CrossGraphWeak`."""
+
+    eta: float
+    gamma: float
+    rho: float
+    exploration: float
+    epoch_length: int
+
+    def of_epochs(self) -> EpochParameters:
+        """Return those that Algorithm 2 has too. No arm is corrected: beta is 0."""
+        return EpochParameters(self.eta, self.gamma, self.rho, 0.0, self.epoch_length)
+
+
+@register
+@dataclass(frozen=True, kw_only=True)
+class CrossGraphWeak(Algorithm):
+    r"""The epochs of Algorithm 2, with exploration on a weakly dominating set.
+
+    Let D be a smallest set of arms that reveals every weakly observable arm, delta its size (the
+    weak domination number) and u_D the uniform distribution on D. Every context plays
+
+        r^p_{t,c} = (1 - x) ((1 - rho) p_{t,c} + rho / K) + x u_D,
+
+    where x is `exploration`, and p is FTRL as in `CrossGraph`. Snapshots are mixed in the same way.
+    Epochs, pairs, fallback, retention, W_e and lhat are those of `CrossGraph`. No arm is corrected
+    (beta = 0): exploration observes arms without self-loop often enough. If no arm is weakly
+    observable, D is empty and u_D is uniform on all arms.
+
+    A weakly observable arm is observed with probability at least x / delta. So the graph sum of a
+    round, sum_a p(a) / w(a), is at most O~(alpha + delta / x), and the paper's decomposition gives
+
+        regret  <~  L + log(K) / eta + (x + rho) T + (eta + gamma) (alpha + delta / x) T
+
+    as long as eta (L + iota / gamma) <= c and gamma >= C iota / L, iota = log(M K T). With eta and
+    gamma of the order 1 / L (up to iota), the best x is (delta iota / T)^(1/3), and L = x T.
+
+    Bound: expected regret O~(delta^(1/3) T^(2/3)) if T is large compared with alpha^3 / delta^2,
+    with no polynomial factor of the number of contexts. That is the best rate on weakly observable
+    graphs (Alon et al. 2015). docs/explanation/every-graph.md says which steps are the paper's and
+    which are new. The new steps are not machine-checked.
+
+    Tuning, with d = max(delta, 1): x = (d log(K) / T)^(1/3), at most 1/2; eta = gamma = x^2 / d,
+    as in Exp3.G (Alon et al. 2015), theorem 2; L near 1 / (eta sqrt(log K)), as in the paper's
+    experiment rule; rho = eta.
+
+    Args:
+        eta: The learning rate.
+        gamma: The implicit exploration, added to estimated observation probabilities.
+        rho: The probability of uniform exploration.
+        exploration: The probability x of exploration on the weakly dominating set.
+        epoch_length: The number of rounds in an epoch, even.
+
+    >>> from crossbandit import Problem, graphs
+    >>> problem = Problem(graphs.revealing_action(4), contexts=3, horizon=2_000)
+    >>> learner = CrossGraphWeak().start(problem, seed=7)
+    >>> for t in range(2_000):
+    ...     decision = learner.act(t % 3)
+    ...     losses = [[abs(b - 1 - context) / 4 for context in range(3)] for b in decision.revealed]
+    ...     learner.learn(decision, losses)
+    >>> learner.policy(2).round(1)
+    array([0.1, 0. , 0. , 0.9])
+    """
+
+    id: ClassVar[str] = "cross-graph-weak"
+    needs_observability: ClassVar[str] = "weak"
+
+    eta: float | None = None
+    gamma: float | None = None
+    rho: float | None = None
+    exploration: float | None = None
+    epoch_length: int | None = None
+
+    def __post_init__(self) -> None:
+        self.settle(positive, "eta", "gamma")
+        self.settle(share, "rho", "exploration")
+        self.settle(even, "epoch_length")
+
+    def start(self, problem: Problem, *, seed: Seed) -> WeakLearner:
+        self.require_playable(problem)
+        return WeakLearner(self, problem, self.parameters(problem), seed)
+
+    def parameters(self, problem: Problem) -> WeakParameters:
+        """Return the parameters for a problem: those that were given, and the rule's for the rest.
+
+        Args:
+            problem: The problem on which a learner is to be started.
+
+        Returns:
+            All parameters.
+
+        Raises:
+            InvalidParameterError: The rule needs a horizon, and the problem has none.
+        """
+        given = self.given(*WeakParameters._fields)
+        if len(given) == len(WeakParameters._fields):
+            return WeakParameters(**given)
+        horizon = required_horizon("experiment", problem)
+        delta, log = max(1, len(problem.graph.weakly_dominating_set)), math.log(problem.arms)
+        exploration = min(_MOST, (delta * log / horizon) ** (1 / 3))
+        eta = exploration**2 / delta
+        length = epoch_length(horizon, 1.0 / (eta * math.sqrt(log)))
+        return WeakParameters(eta, eta, eta, exploration, length)._replace(**given)
+
+
+class WeakLearner(EpochLearner[CrossGraphWeak]):
+    """A running `CrossGraphWeak`."""
+
+    def __init__(
+        self, algorithm: CrossGraphWeak, problem: Problem, parameters: WeakParameters, seed: Seed
+    ) -> None:
+        graph = problem.graph
+        explore = _explored(problem, parameters.exploration)
+        super().__init__(algorithm, problem, graph, parameters.of_epochs(), seed, explore)
+        self.weak_parameters = parameters
+
+    def tuned(self) -> Mapping[str, Any]:
+        return self.weak_parameters._asdict()
+
+
+def _explored(problem: Problem, exploration: float) -> Floats:
+    """Return how much of the probability of exploration each arm gets."""
+    chosen = list(problem.graph.weakly_dominating_set) or list(range(problem.arms))
+    explore = np.zeros(problem.arms)
+    explore[chosen] = exploration / len(chosen)
+    return explore

@@ -1,0 +1,119 @@
+"""Environments that may look at the arms played before: adaptive adversaries, for research."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from crossbandit.environments.contexts import UNIFORM, ContextDistribution, distribution_over
+from crossbandit.environments.registry import register
+from crossbandit.problem import Problem, required_graph
+from crossbandit.streams import stream
+from crossbandit.validation import MAX_SIZE, integer, number
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from crossbandit.graphs import FeedbackGraph
+    from crossbandit.types import Floats
+
+
+class AdaptiveEnvironment(ABC):
+    """An environment whose losses may depend on the arms played in earlier rounds.
+
+    A subclass sets `problem` and `context_distribution`, and overrides `losses`. It is simulated by
+    the plain loop. The guarantees of the shipped algorithms are for oblivious losses: regret then
+    compares with what a fixed policy would have lost *on the losses that occurred*. A fixed policy
+    would have met other losses, which `Run.policy_regret` takes into account.
+
+    Attributes:
+        adaptive: Marks the environment.
+    """
+
+    adaptive: ClassVar[bool] = True
+    problem: Problem
+    context_distribution: ContextDistribution
+
+    @abstractmethod
+    def losses(self, round_: int, arms: Sequence[int] = ()) -> Floats:
+        """Return the losses of all arms in one round.
+
+        Args:
+            round_: The round, from 0.
+            arms: The arms that were played in all rounds before it.
+
+        Returns:
+            Losses of shape (K, contexts), or coefficients of shape (K, features). The same
+            arguments must give the same losses.
+        """
+
+
+@register("congestion", random_losses=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Congestion(AdaptiveEnvironment):
+    """Arms that wear out: an arm costs more, the more often it was played lately.
+
+        l_{t,c}(a) = (1 - weight) base_c(a) + weight share_t(a),
+
+    where share_t(a) is the share of the last `memory` plays that were a.
+
+    The base losses are uniform in [0, 1]. Plays before the first round count as none.
+    A policy that always plays the arm of least base wears it out. Regret does not notice: it takes
+    the wear that the learner's own plays caused. Policy regret does.
+
+    Args:
+        graph: The feedback graph.
+        horizon: The number of rounds.
+        contexts: The number of contexts.
+        memory: The number of past rounds that count.
+        weight: The weight of the wear, from 0 to 1.
+        table_seed: The seed of the base losses, at least 0.
+        context_distribution: A distribution or a probability for each context; uniform if None.
+
+    >>> from crossbandit import graphs
+    >>> environment = congestion(graphs.complete(3), 100, contexts=2, memory=4, weight=0.5)
+    >>> fresh, worn = environment.losses(9), environment.losses(9, [2, 2, 2, 0, 1, 1, 2, 1, 1])
+    >>> (worn - fresh).round(3)[:, 0]
+    array([0.   , 0.375, 0.125])
+    """
+
+    graph: FeedbackGraph = field(kw_only=False)
+    horizon: int = field(kw_only=False)
+    contexts: int = 2
+    memory: int = 10
+    weight: float = 0.5
+    table_seed: int = 0
+    context_distribution: ContextDistribution = UNIFORM
+    problem: Problem = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        required_graph("congestion", self.graph)
+        integer("congestion", "horizon", self.horizon, at_least=1)
+        integer("congestion", "contexts", self.contexts, at_least=1, at_most=MAX_SIZE)
+        integer("congestion", "memory", self.memory, at_least=1)
+        integer("congestion", "table_seed", self.table_seed, at_least=0, at_most=None)
+        number("congestion", "weight", self.weight, at_least=0, at_most=1)
+        law = distribution_over("congestion", self.context_distribution, self.contexts)
+        problem = Problem(self.graph, contexts=self.contexts, horizon=self.horizon)
+        object.__setattr__(self, "problem", problem)
+        object.__setattr__(self, "context_distribution", law)
+
+    @cached_property
+    def base(self) -> Floats:
+        """The losses of arms that were not played lately, (K, contexts)."""
+        base = stream(self.table_seed, "losses").random((self.graph.arms, self.contexts))
+        base.flags.writeable = False
+        return base
+
+    def losses(self, round_: int, arms: Sequence[int] = ()) -> Floats:
+        del round_
+        recent = np.asarray(arms[-self.memory :], dtype=np.int64)
+        share = np.bincount(recent, minlength=self.graph.arms) / self.memory
+        return (1.0 - self.weight) * self.base + self.weight * share[:, None]
+
+
+congestion = Congestion
