@@ -22,7 +22,7 @@ from crossbandit.algorithms import (
 )
 from crossbandit.algorithms.covering import covering
 from crossbandit.algorithms.estimator import estimates_of
-from crossbandit.environments import BlockEnvironment, stochastic
+from crossbandit.environments import BlockEnvironment, cycling_graphs, stochastic
 from crossbandit.errors import InvalidGraphError, InvalidParameterError
 from crossbandit.streams import stream
 from crossbandit.types import Floats
@@ -330,6 +330,16 @@ def test_a_changing_graph_that_does_not_change_is_a_fixed_one(
             learner.learn(decision, losses, **after)
             usual.learn(same, losses)
     assert_allclose(cumulative(learner), cumulative(usual), rtol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["informed", "uninformed"])
+@pytest.mark.parametrize("algorithm", [Exp3IX(), Exp3Set(cross_learning=True)], ids=name)
+def test_both_loops_play_the_same_where_graphs_change(algorithm: Algorithm, kind: str) -> None:
+    changing = [graphs.threshold(5), graphs.singletons(5), asymmetric()]
+    environment = cycling_graphs(table(asymmetric(), 150, 4, seed=2), changing, kind=kind)
+    run = simulate(algorithm, environment, seed=3)
+    plain = simulate(algorithm, environment, seed=3, compiled=False)
+    assert_array_equal(run.arms, plain.arms)
 
 
 def test_each_round_is_weighted_by_its_own_graph() -> None:

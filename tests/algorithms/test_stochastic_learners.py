@@ -16,7 +16,7 @@ from crossbandit.algorithms import (
     UcbN,
 )
 from crossbandit.checks import check_algorithm
-from crossbandit.environments import BlockEnvironment, from_table, stochastic
+from crossbandit.environments import BlockEnvironment, from_table, random_edges, stochastic
 from crossbandit.errors import InvalidGraphError, InvalidParameterError
 from crossbandit.streams import stream
 from tests.cases import REFERENCES, STOCHASTIC, asymmetric, environments, linear, name, table
@@ -210,6 +210,18 @@ def test_what_is_revealed_is_all_that_counts(algorithm: Algorithm, kind: str) ->
         usual.learn(same, losses)
     for name_, array in usual.state().items():
         assert_array_equal(learner.state()[name_], array)
+
+
+@pytest.mark.parametrize("kind", ["unknown", "uninformed", "informed"])
+@pytest.mark.parametrize("algorithm", [UcbN(), TsN(), SuccessiveElimination()], ids=name)
+def test_both_loops_play_the_same_where_graphs_change(algorithm: Algorithm, kind: str) -> None:
+    """Edges at random, so that some rounds hide some arms, or reveal nothing."""
+    probabilities = np.full((5, 5), 0.3) + 0.4 * np.eye(5)
+    environment = random_edges(table(asymmetric(), 150, 4, seed=2), probabilities, kind=kind)
+    run = simulate(algorithm, environment, seed=3)
+    plain = simulate(algorithm, environment, seed=3, compiled=False)
+    assert_array_equal(run.arms, plain.arms)
+    assert len(set(run.arms.tolist())) >= 4
 
 
 # ---------------------------------------------------------------------------------- refusals

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from crossbandit.algorithms.decisions import PendingDecision
+    from crossbandit.graphs import FeedbackGraph
     from crossbandit.kernels.rounds import Rounds
     from crossbandit.losses import Context, Readout
     from crossbandit.problem import Problem
@@ -49,6 +50,15 @@ class MeansAlgorithm(Algorithm):
 
     def __post_init__(self) -> None:
         self.settle(boolean, "cross_learning")
+
+    def require_playable(self, problem: Problem) -> None:
+        super().require_playable(problem)
+        if problem.graph_kind == "fixed":
+            problem.graph.require_observable(type(self).__name__, self.needs_observability)
+
+    def require_graph(self, graph: FeedbackGraph) -> None:
+        # A round whose graph hides an arm teaches nothing of it, and does no harm.
+        del graph
 
     def start(self, problem: Problem, *, seed: Seed) -> MeansLearner:
         self.require_playable(problem)
