@@ -43,10 +43,12 @@ EVERY_ALGORITHM: tuple[Algorithm, ...] = tuple(
     for options in ({}, *([REFERENCES[id_].by_hand] if id_ in REFERENCES else []))
 )
 
-# Those that draw from exponential weights over weighted losses; and those that keep means or
-# regressions, for stochastic losses.
-ALGORITHMS = tuple(one for one in EVERY_ALGORITHM if not one.stochastic_only)
+# Those that weight losses by observation probabilities which they know; those that keep means or
+# regressions, for stochastic losses. One learns the probabilities, and has tests of its own.
 STOCHASTIC = tuple(one for one in EVERY_ALGORITHM if one.stochastic_only)
+ALGORITHMS = tuple(
+    one for one in EVERY_ALGORITHM if not one.stochastic_only and one.id != "exp3-edges"
+)
 
 
 # Those that play rounds in pairs.

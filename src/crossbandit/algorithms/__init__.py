@@ -12,6 +12,7 @@ from crossbandit.algorithms.cross_graph_weak import CrossGraphWeak
 from crossbandit.algorithms.decisions import Decision, PendingDecision
 from crossbandit.algorithms.elp import Elp
 from crossbandit.algorithms.estimator import Estimator
+from crossbandit.algorithms.exp3_edges import Exp3Edges
 from crossbandit.algorithms.exp3_g import Exp3G
 from crossbandit.algorithms.exp3_high_probability import Exp3HighProbability
 from crossbandit.algorithms.exp3_ix import Exp3IX
@@ -36,6 +37,7 @@ __all__ = [
     "Decision",
     "Elp",
     "Estimator",
+    "Exp3Edges",
     "Exp3G",
     "Exp3HighProbability",
     "Exp3IX",
