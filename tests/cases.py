@@ -43,8 +43,8 @@ EVERY_ALGORITHM: tuple[Algorithm, ...] = tuple(
     for options in ({}, *([REFERENCES[id_].by_hand] if id_ in REFERENCES else []))
 )
 
-# Those that weight losses by observation probabilities which they know; those that keep means or
-# regressions, for stochastic losses. One learns the probabilities, and has tests of its own.
+# Those that keep means or regressions, for stochastic losses; and those that weight losses by
+# observation probabilities which they know. One learns these, and has tests of its own.
 STOCHASTIC = tuple(one for one in EVERY_ALGORITHM if one.stochastic_only)
 ALGORITHMS = tuple(
     one for one in EVERY_ALGORITHM if not one.stochastic_only and one.id != "exp3-edges"
