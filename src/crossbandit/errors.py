@@ -8,7 +8,11 @@
     │   ├── InvalidGraphError       a malformed graph, or one that an algorithm cannot play on
     │   ├── InvalidContextError     a context that the problem does not have
     │   └── InvalidLossesError      losses of the wrong shape, not finite, or outside [0, 1]
-    ├── DecisionError               a decision of another learner, or learned from before
+    ├── DecisionError               a decision that cannot be learned from
+    │   ├── LearnedBeforeError      its feedback was learned from before
+    │   ├── ExpiredDecisionError    it is older than what is remembered
+    │   ├── ForeignDecisionError    another learner made it
+    │   └── DamagedTokenError       its token is damaged or forged
     ├── GraphNumberError            an exact number of a graph takes too long
     │   └── IndependenceNumberError the independence number does
     ├── OutOfMemoryError            estimates that would not fit into memory
@@ -32,7 +36,10 @@ __all__ = [
     "CheckpointError",
     "CrossbanditError",
     "CrossbanditWarning",
+    "DamagedTokenError",
     "DecisionError",
+    "ExpiredDecisionError",
+    "ForeignDecisionError",
     "GraphNumberError",
     "IndependenceNumberError",
     "InvalidContextError",
@@ -40,6 +47,7 @@ __all__ = [
     "InvalidInputError",
     "InvalidLossesError",
     "InvalidParameterError",
+    "LearnedBeforeError",
     "LogError",
     "MissingFeedbackWarning",
     "OutOfMemoryError",
@@ -74,7 +82,23 @@ class InvalidLossesError(InvalidInputError):
 
 
 class DecisionError(CrossbanditError):
-    """A decision belongs to another learner, was learned from before, or has expired."""
+    """A decision cannot be learned from. Its subclasses say why."""
+
+
+class LearnedBeforeError(DecisionError):
+    """The feedback of a decision was learned from before. Each decision counts once."""
+
+
+class ExpiredDecisionError(DecisionError):
+    """A decision is older than the learner remembers, or is dated in the future."""
+
+
+class ForeignDecisionError(DecisionError):
+    """Another learner made a decision, or this one did after the checkpoint it was loaded from."""
+
+
+class DamagedTokenError(DecisionError):
+    """A token is damaged or forged, or is no token."""
 
 
 class GraphNumberError(CrossbanditError):

@@ -203,3 +203,57 @@ def test_a_structured_graph_has_few_runs(
     graph = getattr(graphs, name)(10_000, *arguments)
     assert graph.out_ranges.first.size == ranges
     assert graph.in_ranges.first.size <= 20_002
+
+
+@given(st.integers(3, 14), st.data())
+def test_revealing_action(arms: int, data: st.DataObject) -> None:
+    revealing = data.draw(st.integers(1, arms // 2))
+    graph = graphs.revealing_action(arms, revealing)
+    assert graph.out_neighbors(0)[0] == 0
+    assert set(graph.arms_without_self_loop) == set(range(revealing, arms))
+    # Each other arm is revealed by one revealing arm, and the shares differ by at most one.
+    assert [len(graph.in_neighbors(b)) for b in range(arms)] == [1] * arms
+    sizes = [len(graph.out_neighbors(a)) for a in range(arms)]
+    assert max(sizes[:revealing]) - min(sizes[:revealing]) <= 1
+    assert sizes[revealing:] == [0] * (arms - revealing)
+    assert graph.weak_domination_number == revealing
+
+
+@given(st.integers(2, 12))
+def test_loopy_star(arms: int) -> None:
+    edges = [(a, a) for a in range(arms)] + [(0, a) for a in range(arms)]
+    assert graphs.loopy_star(arms) == FeedbackGraph.from_edges(arms, edges)
+
+
+@given(st.integers(2, 12), st.data())
+def test_loopless_ring(arms: int, data: st.DataObject) -> None:
+    radius = data.draw(st.integers(1, arms - 1))
+    edges = [(a, (a + step) % arms) for a in range(arms) for step in range(1, radius + 1)]
+    graph = graphs.loopless_ring(arms, radius)
+    assert graph == FeedbackGraph.from_edges(arms, edges)
+    weak = radius < arms - 1
+    assert graph.weak_domination_number == (-(-arms // radius) if weak else 0)
+
+
+@given(st.integers(3, 9), st.floats(0, 1), st.integers(0, 1000))
+def test_random_weakly_observable(arms: int, density: float, seed: int) -> None:
+    graph = graphs.random_weakly_observable(arms, density, seed)
+    assert set(graph.arm_observability) == {"weak"}
+
+
+def test_random_graph_has_its_density_and_its_self_loops() -> None:
+    drawn = np.mean([graphs.random_graph(6, 0.3, seed).adjacency for seed in range(400)])
+    assert abs(drawn - 0.3) < 5 * np.sqrt(0.21 / (400 * 36))
+    for self_loops in (True, False):
+        graph = graphs.random_graph(6, 0.5, seed=1, self_loops=self_loops)
+        assert (np.diag(graph.adjacency) == self_loops).all()
+    assert graphs.random_graph(6, 0.5, seed=1) != graphs.random_graph(6, 0.5, seed=2)
+
+
+def test_bad_arguments_of_weak_graphs() -> None:
+    with pytest.raises(InvalidParameterError, match="at most half of the 5 arms"):
+        graphs.revealing_action(5, revealing=3)
+    with pytest.raises(InvalidParameterError, match="radius"):
+        graphs.loopless_ring(5, radius=5)
+    with pytest.raises(InvalidParameterError, match="self_loops"):
+        graphs.random_graph(5, 0.5, 1, self_loops=1)  # type: ignore[arg-type]

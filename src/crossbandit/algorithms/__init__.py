@@ -22,6 +22,7 @@ from crossbandit.algorithms.lin_ucb import LinUcb
 from crossbandit.algorithms.per_context_exp3 import PerContextExp3
 from crossbandit.algorithms.per_context_graph import PerContextGraph
 from crossbandit.algorithms.schneider_zimmert import SchneiderZimmert
+from crossbandit.algorithms.snapshots import Snapshot
 from crossbandit.algorithms.successive_elimination import SuccessiveElimination
 from crossbandit.algorithms.ts_n import TsN
 from crossbandit.algorithms.ucb_n import UcbN
@@ -48,6 +49,7 @@ __all__ = [
     "PerContextExp3",
     "PerContextGraph",
     "SchneiderZimmert",
+    "Snapshot",
     "SuccessiveElimination",
     "TsN",
     "UcbN",

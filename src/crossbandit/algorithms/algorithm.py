@@ -37,6 +37,9 @@ class Algorithm(ABC):
             round from one distribution. It is refused by an adaptive environment.
         needs_own_loss: Whether it ignores the graph and learns the loss of the arm played. On a
             graph without all self-loops, the problem must grant that (`Problem.grants_own_loss`).
+        needs_memory: Whether a learner must remember a decision until its feedback comes. If not,
+            the decision carries all that learning needs, and `Learner.snapshot` can be used. An
+            algorithm of one's own needs memory unless it says otherwise.
     """
 
     id: ClassVar[str]
@@ -46,6 +49,7 @@ class Algorithm(ABC):
     graph_kinds: ClassVar[tuple[str, ...]] = ("fixed",)
     stochastic_only: ClassVar[bool] = False
     needs_own_loss: ClassVar[bool] = False
+    needs_memory: ClassVar[bool] = True
 
     @abstractmethod
     def start(self, problem: Problem, *, seed: Seed) -> Learner[Any]:

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from crossbandit.algorithms.archive import check_finite
-from crossbandit.algorithms.decisions import PendingDecision
+from crossbandit.algorithms.decisions import PendingDecision, compact
+from crossbandit.graphs import FeedbackGraph
 from crossbandit.losses.forms import restricted
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Mapping, Sequence
 
     import numpy.typing as npt
 
@@ -69,7 +70,34 @@ def write_pending(
             for decision in pending
         ],
         "roles": {name: [position[id(d)] for d in role] for name, role in roles.items()},
+        **_write_graphs(pending),
     }
+
+
+def _write_graphs(pending: list[PendingDecision]) -> dict[str, Any]:
+    """Return what is known of the graphs of decisions; nothing if graphs do not change."""
+    known = [
+        [i, list(one.revealed or ()), None if one.graph is None else one.graph.to_json()]
+        for i, one in enumerate(pending)
+        if one.graph is not None or one.revealed is not None
+    ]
+    return {"graphs": known} if known else {}
+
+
+def _read_graphs(
+    data: dict[str, Any], arms: int
+) -> dict[int, tuple[FeedbackGraph | None, Sequence[int]]]:
+    """Return what `_write_graphs` wrote, by the position of the decision."""
+    known: dict[int, tuple[FeedbackGraph | None, Sequence[int]]] = {}
+    for i, revealed, written in data.get("graphs", []):
+        _check_index("decision", i, len(data["decisions"]))
+        for arm in revealed:
+            _check_index("revealed arm", arm, arms)
+        graph = None if written is None else FeedbackGraph.from_json(written)
+        if graph is not None and graph.arms != arms:
+            raise ValueError(f"a pending decision has a graph of {graph.arms} arms")
+        known[i] = (graph, compact(sorted(set(revealed))))
+    return known
 
 
 def read_pending(
@@ -95,6 +123,7 @@ def read_pending(
     check_finite("pending.rows", all_rows)
     masks = _table("pending.available", problem.arms, arrays, np.bool_)
     pending, used, masks_used = [], 0, 0
+    graphs = _read_graphs(data, problem.arms)
     for round_, context, arm, made_by, weights, count, baseline, limited in data["decisions"]:
         _check_index("round", round_, learner.round)
         _check_index("arm", arm, problem.arms)
@@ -103,7 +132,9 @@ def read_pending(
             readout = restricted(readout, masks[masks_used], problem.arms)
             masks_used += 1
         decision = PendingDecision(round_, plain, readout, arm, str(made_by))
+        decision.decider, decision.counter = decision.learner, round_
         decision.baseline = None if baseline is None else float(baseline)
+        decision.graph, decision.revealed = graphs.get(len(pending), (None, None))
         if weights is not None:
             _check_index("weights", weights, len(all_weights))
             decision.weights = all_weights[weights]
@@ -112,7 +143,7 @@ def read_pending(
             _check_index("row", count, len(all_rows) - used + 1)
             decision.rows = all_rows[used : used + count].copy()
             used += count
-            if count != len(learner.reveals(arm)):
+            if count != len(learner.revealed(decision)):
                 raise ValueError(f"round {round_} has losses of {count} arms")
         pending.append(decision)
     if (used, masks_used) != (len(all_rows), len(masks)):
@@ -135,7 +166,7 @@ def _check_weights(learner: Learner, decision: PendingDecision) -> None:
     weights = decision.weights
     if weights is None or np.isfinite(weights).all():
         return
-    if not np.isfinite(weights[list(learner.reveals(decision.arm))]).all():
+    if not np.isfinite(weights[list(learner.revealed(decision))]).all():
         raise ValueError(f"the weights of round {decision.round} are not finite")
 
 

@@ -6,17 +6,13 @@ import numbers
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from crossbandit.algorithms.decisions import compact
 from crossbandit.errors import InvalidGraphError, InvalidLossesError
 from crossbandit.graphs import FeedbackGraph
-from crossbandit.kernels.round_graphs import out_ranges_at
 from crossbandit.validation import reject, verbatim
 
 if TYPE_CHECKING:
     from crossbandit.algorithms.algorithm import Algorithm
-    from crossbandit.kernels.round_graphs import GraphBlock
 
 # Which call is given the graph of a round.
 _GIVEN_TO = {"informed": "act", "uninformed": "learn"}
@@ -60,14 +56,6 @@ def checked_graph(call: str, kind: str, algorithm: Algorithm, arms: int, graph: 
 def neighbors(graph: FeedbackGraph, arm: int) -> Sequence[int]:
     """Return the arms that playing `arm` reveals, ascending, in little memory."""
     return compact(graph.out_neighbors(arm).tolist())
-
-
-def graph_in_block(graphs: GraphBlock, i: int, arms: int) -> FeedbackGraph:
-    """Return the graph of round `i` of a batch."""
-    starts, first, last = out_ranges_at(graphs, i, arms)
-    now = slice(int(starts[0]), int(starts[-1]))
-    owner = np.repeat(np.arange(arms), np.diff(starts))
-    return FeedbackGraph.from_ranges(arms, np.stack([owner, first[now], last[now]], axis=1))
 
 
 def listed_arms(losses: object, arms: int) -> Sequence[int]:

@@ -170,7 +170,7 @@ class VaryingLearner(EpochLearner[CrossGraphVarying]):
         )
         return step
 
-    def _pair_weights(self, round_: int) -> Floats:
+    def _epoch_weights(self, round_: int) -> Floats:
         del round_
         return self._epoch.weights.copy()  # each pair has its own
 

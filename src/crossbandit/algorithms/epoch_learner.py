@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossbandit.algorithms.changing import graph_in_block, neighbors
+from crossbandit.algorithms.changing import neighbors
 from crossbandit.algorithms.decisions import PendingDecision
 from crossbandit.algorithms.learner import AlgorithmT, Learner
+from crossbandit.graphs import FeedbackGraph
 from crossbandit.kernels import epochs
 from crossbandit.kernels.epochs import LIVE, EpochGraph, EpochParameters, EpochState
 from crossbandit.kernels.rounds import add_revealed, record, write_rows
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from crossbandit.graphs import FeedbackGraph
     from crossbandit.kernels.rounds import Rounds
     from crossbandit.losses import Context, LossForm, Readout
     from crossbandit.problem import Problem
@@ -101,13 +101,13 @@ class EpochLearner(Learner[AlgorithmT]):
     def _close_pair(self, second: PendingDecision, loss_side: int, *, retained: bool) -> None:
         first, self._open = self._open, None
         if retained and first is not None:
-            (first, second)[loss_side].weights = self._pair_weights(second.round)
+            (first, second)[loss_side].weights = self._epoch_weights(second.round)
         held, self._held = self._held, []
         for pending in held:
             if pending.rows is not None:
                 self._learn(pending, pending.rows)
 
-    def _pair_weights(self, round_: int) -> Floats:
+    def _epoch_weights(self, round_: int) -> Floats:
         """Return the weights of a pair: those of its epoch, one copy for all its decisions."""
         epoch = round_ // self.parameters.epoch_length
         if self._weights is None or self._weights_of != epoch:
@@ -212,7 +212,8 @@ class EpochLearner(Learner[AlgorithmT]):
         """Return the graph of a round, where graphs change."""
         if self.graph_kind == "fixed":
             return None
-        return graph_in_block(rounds.graphs, i, self.problem.arms)
+        number = int(rounds.graphs.entry[i])
+        return FeedbackGraph.from_block(rounds.graphs, number, self.problem.arms)
 
     def _play_alone(self, rounds: Rounds) -> None:
         """Play the first of `rounds`, the second of its pair, as `act` and `learn` would."""

@@ -45,6 +45,7 @@ class PerContextExp3(Algorithm):
     id: ClassVar[str] = "obpc-exp3"
     needs_own_loss: ClassVar[bool] = True
     graph_kinds: ClassVar[tuple[str, ...]] = tuple(GRAPH_KINDS)  # whichever: it ignores the graph
+    needs_memory: ClassVar[bool] = False
 
     eta: float | None = None
 

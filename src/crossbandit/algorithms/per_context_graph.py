@@ -45,6 +45,7 @@ class PerContextGraph(Algorithm):
 
     id: ClassVar[str] = "obpc-graph"
     needs_observability: ClassVar[str] = "strong"
+    needs_memory: ClassVar[bool] = False
 
     eta: float | None = None
 

@@ -7,6 +7,7 @@ from dataclasses import MISSING, dataclass, fields
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from crossbandit.algorithms import Decision
+from crossbandit.algorithms.decisions import is_written
 from crossbandit.errors import DecisionError
 from crossbandit.validation import reject, verbatim
 
@@ -61,7 +62,7 @@ def _decision(owner: str, data: Any) -> Decision | None:
         return None
     parts = data if isinstance(data, Mapping) else {}
     typed = isinstance(parts.get("round"), int) and isinstance(parts.get("learner"), str)
-    if not typed or set(parts) != set(Decision._fields):
+    if not typed or not is_written(parts):
         expected = f"a dict with the keys {', '.join(map(repr, Decision._fields))}"
         reject(owner, "decision", expected, data)
     return Decision.from_json(dict(parts))

@@ -105,6 +105,11 @@ class ChangingGraph(BlockEnvironment):
 
     Made by `cycling_graphs`, `context_graphs` and `random_edges`. The graph of its problem holds
     the edges that every round has.
+
+    Args:
+        environment: The environment with the losses and the contexts.
+        rule: Which graph a round has.
+        kind: What a learner knows: "informed", "uninformed" or "unknown".
     """
 
     def __init__(self, environment: BlockEnvironment, rule: _GraphRule, kind: str) -> None:
@@ -260,10 +265,12 @@ def _checked_list(
     arms = environment.problem.arms
     expected = f"a list of at least one FeedbackGraph of {arms} arms each"
     try:
-        listed = list(graphs)
+        listed: list[Any] = list(graphs)
     except TypeError:
         listed = []
-    for graph in listed or [None]:
+    if not listed:
+        reject(owner, "graphs", expected, graphs)
+    for graph in listed:
         if not isinstance(graph, FeedbackGraph) or graph.arms != arms:
-            reject(owner, "graphs", expected, graph if listed else graphs)
+            reject(owner, "graphs", expected, graph)
     return listed

@@ -46,7 +46,7 @@ def graph_rule(environment: Environment) -> Callable[[int, Any], FeedbackGraph]:
     seen: dict[int, FeedbackGraph] = {}  # by id: the graphs are kept, so that ids stay unique
 
     def rule(round_: int, context: Any) -> FeedbackGraph:
-        graph = own(round_, context) if takes_context else own(round_)
+        graph: FeedbackGraph = own(round_, context) if takes_context else own(round_)
         if seen.get(id(graph)) is not graph:
             _check(owner, problem.graph, graph, round_)
             if len(seen) < _KEPT:

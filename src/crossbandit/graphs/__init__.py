@@ -7,9 +7,6 @@ from crossbandit.graphs.builders import (
     loopless_ring,
     loopy_star,
     paper_ring,
-    random_graph,
-    random_strongly_observable,
-    random_weakly_observable,
     revealing_action,
     ring,
     similarity,
@@ -17,6 +14,11 @@ from crossbandit.graphs.builders import (
     threshold,
 )
 from crossbandit.graphs.graph import FeedbackGraph
+from crossbandit.graphs.random_builders import (
+    random_graph,
+    random_strongly_observable,
+    random_weakly_observable,
+)
 from crossbandit.graphs.registry import register, registered
 
 __all__ = [

@@ -10,12 +10,15 @@ import numpy.typing as npt
 from crossbandit.graphs import exchange, neighborhoods, observability
 from crossbandit.graphs.quantities import GraphNumbers
 from crossbandit.kernels.ranges import ArmRanges, range_masses
+from crossbandit.kernels.round_graphs import ranges_of_graph
 from crossbandit.validation import integer, reject
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from matplotlib.axes import Axes
+
+    from crossbandit.kernels.round_graphs import GraphBlock
 
 
 @final
@@ -85,6 +88,20 @@ class FeedbackGraph(GraphNumbers):
         FeedbackGraph(arms=1000, edges=1000, observability='none')
         """
         return cls._of(exchange.ranges_of_triples("FeedbackGraph.from_ranges", arms, ranges))
+
+    @classmethod
+    def from_block(cls, block: GraphBlock, graph: int, arms: int) -> FeedbackGraph:
+        """Return one graph of a block of graphs, as compiled code has them.
+
+        Args:
+            block: The graphs of some rounds.
+            graph: The number of the graph in the block.
+            arms: The number of arms.
+        """
+        return cls._of(
+            ranges_of_graph(block.out_ranges, graph, arms),
+            ranges_of_graph(block.in_ranges, graph, arms),
+        )
 
     @classmethod
     def from_networkx(cls, digraph: Any) -> FeedbackGraph:
@@ -193,7 +210,7 @@ class FeedbackGraph(GraphNumbers):
         >>> FeedbackGraph([[1, 1], [0, 1]]).edge_not_in(FeedbackGraph([[1, 0], [0, 1]]))
         (0, 1)
         """
-        if not isinstance(other, FeedbackGraph) or other.arms != self.arms:
+        if other.arms != self.arms:
             expected = f"a FeedbackGraph of {self.arms} arms"
             reject("FeedbackGraph.edge_not_in", "other", expected, other)
         return neighborhoods.first_outside(self._out_ranges, other._out_ranges)

@@ -20,10 +20,15 @@ class GraphBlock(NamedTuple):
     The neighbourhoods of all graphs are listed one after the other: arm a of graph g owns the
     ranges `starts[g * K + a] : starts[g * K + a + 1]`. `out_ranges_at` and `in_ranges_at` return
     those of one round.
+
+    Attributes:
+        entry: (n,), the graph of each round; (0,) if a learner's own graph is trusted.
+        out_ranges: The arms that each arm reveals, of K arms times the number of graphs.
+        in_ranges: The arms that reveal each arm.
     """
 
-    entry: Integers  # (n,); (0,) where no graph is given, and a learner's own graph is trusted
-    out_ranges: ArmRanges  # of K arms times the number of graphs
+    entry: Integers
+    out_ranges: ArmRanges
     in_ranges: ArmRanges
 
 
@@ -39,6 +44,31 @@ def in_ranges_at(graphs: GraphBlock, i: int, arms: int) -> ArmRanges:
     """Return which arms reveal each of the `arms` arms in round `i`."""
     ranges, first = graphs.in_ranges, graphs.entry[i] * arms
     return ArmRanges(ranges.starts[first : first + arms + 1], ranges.first, ranges.last)
+
+
+@compiled
+def first_unobservable(in_ranges: ArmRanges, arms: int, strongly: bool) -> int:  # noqa: FBT001
+    """Return the number of the first graph with an arm that is not observable; -1 if none has.
+
+    in_ranges: of all graphs of a block. strongly: whether each arm must be strongly observable.
+    """
+    for graph in range((in_ranges.starts.size - 1) // arms):
+        for a in range(arms):
+            revealers, loop = 0, False
+            i = graph * arms + a
+            for j in range(in_ranges.starts[i], in_ranges.starts[i + 1]):
+                revealers += in_ranges.last[j] - in_ranges.first[j] + 1
+                loop = loop or in_ranges.first[j] <= a <= in_ranges.last[j]
+            if revealers == 0 or (strongly and not loop and revealers < arms - 1):
+                return graph
+    return -1
+
+
+def ranges_of_graph(ranges: ArmRanges, graph: int, arms: int) -> ArmRanges:
+    """Return the ranges of one graph of a block, outside of compiled code."""
+    starts = ranges.starts[graph * arms : (graph + 1) * arms + 1]
+    own = slice(int(starts[0]), int(starts[-1]))
+    return ArmRanges(starts - starts[0], ranges.first[own], ranges.last[own])
 
 
 def graphs_of_matrices(present: Booleans) -> GraphBlock:

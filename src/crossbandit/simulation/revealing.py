@@ -14,6 +14,7 @@ from crossbandit.environments import BlockEnvironment
 from crossbandit.environments.round_graphs import block_of, checked_graphs, graph_block, graph_rule
 from crossbandit.errors import CheckFailedError
 from crossbandit.graphs import FeedbackGraph, singletons
+from crossbandit.kernels.round_graphs import first_unobservable
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -58,8 +59,21 @@ class Revealing:
             return graph_block([self._all_rounds], np.zeros(len(contexts), dtype=np.int64))
         environment = self._environment
         if isinstance(environment, BlockEnvironment):
-            return checked_graphs(environment, environment.graphs(start, contexts), len(contexts))
-        return block_of(self._rule, start, contexts)
+            given = environment.graphs(start, contexts)
+            block = checked_graphs(environment, given, len(contexts))
+        else:
+            block = block_of(self._rule, start, contexts)
+        self._check_observability(block)
+        return block
+
+    def _check_observability(self, block: GraphBlock) -> None:
+        """Raise if the algorithm cannot play on one of the graphs."""
+        algorithm, arms = self._learner.algorithm, self._environment.problem.arms
+        least = algorithm.needs_observability
+        if least != "none":
+            bad = first_unobservable(block.in_ranges, arms, least == "strong")
+            if bad >= 0:
+                algorithm.require_graph(FeedbackGraph.from_block(block, bad, arms))
 
     def play(
         self, learner: Learner, round_: int, context: Any, available: Booleans | None, rows: Floats

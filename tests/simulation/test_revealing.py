@@ -1,0 +1,188 @@
+"""A simulation reveals what the environment's graph reveals, in both loops, and nothing else."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+
+from crossbandit import FeedbackGraph, Problem, graphs, simulate
+from crossbandit.algorithms import (
+    Algorithm,
+    CrossGraph,
+    CrossGraphAdaptive,
+    CrossGraphKnown,
+    Learner,
+    PendingDecision,
+    PerContextExp3,
+    PerContextGraph,
+    SchneiderZimmert,
+)
+from crossbandit.algorithms.per_context_learner import PerContextLearner
+from crossbandit.checks import check_algorithm
+from crossbandit.environments import from_table
+from crossbandit.errors import CheckFailedError
+from crossbandit.kernels import per_context
+from crossbandit.kernels.rounds import Rounds
+from crossbandit.losses import Context, Readout
+from crossbandit.streams import Seed
+from crossbandit.types import Floats
+
+LOSSES = np.random.default_rng(5).random((200, 2, 4))
+SINGLETONS = from_table(LOSSES, graphs.singletons(4))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claiming(Algorithm):
+    """Says that every play reveals all arms, whatever the graph of the problem is."""
+
+    id: ClassVar[str] = "claiming"
+
+    def start(self, problem: Problem, *, seed: Seed) -> PerContextLearner[Any]:
+        return PerContextLearner(self, problem, graphs.complete(problem.arms), 0.1, seed)
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_a_learner_that_claims_the_complete_graph_is_refused(compiled: bool) -> None:
+    with pytest.raises(CheckFailedError) as error:
+        simulate(Claiming(), SINGLETONS, seed=1, compiled=compiled)
+    assert "Claiming expects that playing arm 0 reveals the loss of arm 1" in str(error.value)
+    assert "The graph of LossTable does not reveal it" in str(error.value)
+
+
+class SlyLearner(PerContextLearner[Any]):
+    """Has the right graph, and hands another one to its compiled loop."""
+
+    def simulate(self, rounds: Rounds) -> int:
+        everything = graphs.complete(self.problem.arms)
+        return self.play_batch(
+            rounds,
+            lambda uniforms: per_context.simulate(
+                self._learners,
+                self.eta,
+                self.graph.in_ranges,
+                everything.out_ranges,
+                rounds,
+                uniforms,
+            ),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sly(Algorithm):
+    id: ClassVar[str] = "sly"
+
+    def start(self, problem: Problem, *, seed: Seed) -> SlyLearner:
+        return SlyLearner(self, problem, problem.graph, 0.1, seed)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Honest(Algorithm):
+    id: ClassVar[str] = "honest"
+
+    def start(self, problem: Problem, *, seed: Seed) -> PerContextLearner[Any]:
+        return PerContextLearner(self, problem, problem.graph, 0.1, seed)
+
+
+def test_a_compiled_loop_with_a_wrong_graph_is_shown_nothing_more() -> None:
+    sly = simulate(Sly(), SINGLETONS, seed=1, compiled=True)
+    honest = simulate(Honest(), SINGLETONS, seed=1, compiled=True)
+    assert sly.losses.sum() == honest.losses.sum()
+    np.testing.assert_array_equal(sly.arms, honest.arms)
+
+
+class ReachingLearner(Learner[Any]):
+    """Answers act with arms that its graph does not reveal."""
+
+    def distribution(self, context: Context, readout: Readout) -> Floats:
+        del context, readout
+        return np.full(self.problem.arms, 1 / self.problem.arms)
+
+    def reveals(self, arm: int) -> Any:
+        del arm
+        return range(self.problem.arms)
+
+    def update(self, pending: PendingDecision, rows: Floats) -> None: ...
+
+    def state(self) -> Mapping[str, Any]:
+        return {}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reaching(Algorithm):
+    id: ClassVar[str] = "reaching"
+
+    def start(self, problem: Problem, *, seed: Seed) -> ReachingLearner:
+        return ReachingLearner(self, problem, seed=seed)
+
+
+def test_a_decision_that_expects_too_much_is_refused() -> None:
+    with pytest.raises(CheckFailedError, match="Reaching expects that playing arm"):
+        simulate(Reaching(), SINGLETONS, seed=1)
+
+
+class PeekingLearner(PerContextLearner[Any]):
+    """Reads the losses of all arms from its batch, without feedback_of."""
+
+    def simulate(self, rounds: Rounds) -> int:
+        played = super().simulate(rounds)
+        self._learners.estimates[:] += rounds.losses.base.sum(axis=0).T
+        return played
+
+
+@dataclass(frozen=True, kw_only=True)
+class Peeking(Algorithm):
+    id: ClassVar[str] = "peeking"
+
+    def start(self, problem: Problem, *, seed: Seed) -> PeekingLearner:
+        return PeekingLearner(self, problem, problem.graph, 0.1, seed)
+
+
+def test_the_checks_notice_a_loop_that_peeks() -> None:
+    from crossbandit.checks.secrecy import check_secrecy
+
+    # More than one batch: what was peeked changes the arms of later batches.
+    losses = np.random.default_rng(1).random((600, 2, 4))
+    check_secrecy(Honest(), graphs.singletons(4), losses, [0.5, 0.5])
+    with pytest.raises(CheckFailedError, match="where nothing was revealed led to other arms"):
+        check_secrecy(Peeking(), graphs.singletons(4), losses, [0.5, 0.5])
+
+
+@pytest.mark.parametrize(
+    "algorithm",
+    [CrossGraph(), CrossGraphAdaptive(), CrossGraphKnown(), PerContextGraph()],
+    ids=lambda algorithm: algorithm.id,
+)
+@pytest.mark.parametrize("compiled", [True, False])
+def test_losses_that_nothing_revealed_make_no_difference(
+    algorithm: Algorithm, compiled: bool
+) -> None:
+    graph = graphs.apple_tasting()
+    losses = np.random.default_rng(2).random((120, 2, 2))
+    first = simulate(algorithm, from_table(losses, graph), seed=3, compiled=compiled)
+    hidden = ~graph.adjacency[first.arms]
+    assert hidden.any()
+    changed = np.where(hidden[:, None, :], 1 - losses, losses)
+    second = simulate(algorithm, from_table(changed, graph), seed=3, compiled=compiled)
+    np.testing.assert_array_equal(first.arms, second.arms)
+
+
+@pytest.mark.parametrize("algorithm", [SchneiderZimmert(), PerContextExp3()])
+def test_the_grant_is_shown_in_the_run(algorithm: Algorithm) -> None:
+    table = LOSSES[:, :, :3]
+    granted = simulate(algorithm, from_table(table, graphs.loopless_clique(3)), seed=1)
+    assert granted.granted == "own loss"
+    assert "granted the loss of the arm played" in repr(granted)
+    looped = simulate(algorithm, from_table(table, graphs.complete(3)), seed=1)
+    assert looped.granted == ""
+    assert "granted" not in repr(looped)
+    assert (
+        simulate(CrossGraph(), from_table(table, graphs.loopless_clique(3)), seed=1).granted == ""
+    )
+    # The grant is the loss of the arm played: with all self-loops, nothing changes.
+    np.testing.assert_array_equal(granted.arms, looped.arms)
+
+
+def test_check_algorithm_includes_the_check() -> None:
+    check_algorithm(CrossGraphAdaptive(), FeedbackGraph([[1, 1], [0, 1]]))
