@@ -37,10 +37,17 @@ def shipped() -> list[str]:
 
 
 # Every shipped algorithm with its defaults, and with the parameters that its reference names.
-ALGORITHMS: tuple[Algorithm, ...] = tuple(
+EVERY_ALGORITHM: tuple[Algorithm, ...] = tuple(
     from_json({"id": id_, **options})
     for id_ in shipped()
     for options in ({}, *([REFERENCES[id_].by_hand] if id_ in REFERENCES else []))
+)
+
+# Those that keep means or regressions, for stochastic losses; and those that weight losses by
+# observation probabilities which they know. One learns these, and has tests of its own.
+STOCHASTIC = tuple(one for one in EVERY_ALGORITHM if one.stochastic_only)
+ALGORITHMS = tuple(
+    one for one in EVERY_ALGORITHM if not one.stochastic_only and one.id != "exp3-edges"
 )
 
 

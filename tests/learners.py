@@ -84,6 +84,8 @@ def cumulative(learner: Learner) -> Floats:
     state = learner.state()
     if "bias" not in state:
         return np.array(state["estimates"])
+    if _own_contexts(learner):  # a copy for each context
+        return np.array(state["estimates"][:, :, 0] + state["bias"])
     estimates, bias = state["estimates"][0], state["bias"][0]
     offsets, entries, table, _ = learner.problem.form.support()
     width = table.shape[2]
@@ -100,6 +102,11 @@ def cumulative(learner: Learner) -> Floats:
             if anchor[a] >= 0:
                 own[:, a] += own[:, anchor[a]]
     return own
+
+
+def _own_contexts(learner: Learner) -> bool:
+    algorithm: Any = learner.algorithm
+    return getattr(algorithm, "crosses", getattr(algorithm, "cross_learning", True)) is False
 
 
 def assert_same_state(learner: Learner, other: Learner) -> None:

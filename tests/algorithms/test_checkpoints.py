@@ -26,7 +26,7 @@ from crossbandit.algorithms.checkpoints import VERSION
 from crossbandit.applications import Bid, FirstPriceBidder
 from crossbandit.environments import BlockEnvironment
 from crossbandit.errors import CheckpointError, DecisionError
-from tests.cases import ALGORITHMS, PAIRED, asymmetric, every_algorithm, linear, name, table
+from tests.cases import PAIRED, asymmetric, every_algorithm, linear, name, table
 from tests.learners import assert_same_state, contexts_of, play, revealed, start
 
 DENSE = table(asymmetric(), 60, 4, seed=1)
@@ -83,7 +83,7 @@ def test_a_resumed_learner_plays_on_exactly(
         assert_same_state(again, learner)
 
 
-@pytest.mark.parametrize("algorithm", ALGORITHMS[:2], ids=name)
+@pytest.mark.parametrize("algorithm", PAIRED[:2], ids=name)
 def test_a_held_and_an_open_round_are_kept(algorithm: Algorithm, tmp_path: Path) -> None:
     learner: Any = start(algorithm, DENSE)
     decisions = [learner.act(context) for context in contexts_of(DENSE)[:41]]

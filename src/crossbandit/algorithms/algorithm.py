@@ -14,6 +14,7 @@ from crossbandit.validation import reject
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from crossbandit.algorithms.estimator import Estimator
     from crossbandit.algorithms.learner import Learner
     from crossbandit.graphs import FeedbackGraph
     from crossbandit.streams import Seed
@@ -64,6 +65,21 @@ class Algorithm(ABC):
         Raises:
             InvalidInputError: The algorithm cannot play on this problem.
         """
+
+    def estimator(self, problem: Problem) -> Estimator | None:
+        """Return what one round adds to the loss estimates, in expectation.
+
+        Override it if the algorithm adds weighted losses: exact checks compare what its learner
+        adds with this declaration.
+
+        Args:
+            problem: The problem on which a learner is to be started.
+
+        Returns:
+            The declaration; None if the algorithm makes none.
+        """
+        del problem
+        return None
 
     def require_availability(self) -> None:
         """Check that this algorithm takes the arms that are available.

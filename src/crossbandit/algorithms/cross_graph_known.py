@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from crossbandit.algorithms.algorithm import Algorithm, register
+from crossbandit.algorithms.estimator import Estimator
 from crossbandit.algorithms.learner import Learner
 from crossbandit.algorithms.tuning import experiment_rate
 from crossbandit.errors import InvalidParameterError
@@ -92,6 +93,29 @@ class CrossGraphKnown(Algorithm):
                 "vectors; or use CrossGraph, which does without."
             )
         return KnownLearner(self, problem, self.parameters(problem), seed)
+
+    def estimator(self, problem: Problem) -> Estimator | None:
+        if problem.context_distribution is None:
+            return None
+        parameters, graph = self.parameters(problem), problem.graph
+        law = np.asarray(problem.context_distribution)
+        loopless = list(graph.arms_without_self_loop)
+
+        def denominators(policies: Floats) -> Floats:
+            return graph.observation_mass(law @ policies) + parameters.gamma
+
+        def shares(policies: Floats, context: int) -> Floats:
+            return graph.observation_mass(policies[context]) / denominators(policies)
+
+        def correction(policies: Floats, context: int) -> Floats:
+            del context
+            added = np.zeros(problem.arms)
+            if loopless:
+                special = loopless[int(np.argmax((law @ policies)[loopless]))]
+                added[special] = parameters.beta / denominators(policies)[special]
+            return added
+
+        return Estimator(graph, shares, correction)
 
     def parameters(self, problem: Problem) -> KnownParameters:
         """Return the parameters for a problem: those that were given, and the rule's for the rest.

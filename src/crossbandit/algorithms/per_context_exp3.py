@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from crossbandit.algorithms.algorithm import Algorithm, register
+from crossbandit.algorithms.estimator import Estimator, observed_share
 from crossbandit.algorithms.per_context_learner import PerContextLearner
 from crossbandit.algorithms.tuning import per_context_rate
 from crossbandit.graphs import singletons
@@ -55,6 +56,14 @@ class PerContextExp3(Algorithm):
         self.require_playable(problem)
         graph = singletons(problem.arms)
         return PerContextLearner(self, problem, graph, self.learning_rate(problem), seed)
+
+    def estimator(self, problem: Problem) -> Estimator:
+        graph = singletons(problem.arms)
+        return Estimator(
+            graph,
+            lambda policies, context: observed_share(graph, policies[context], 0.0),
+            cross_learning=False,
+        )
 
     def learning_rate(self, problem: Problem) -> float:
         """Return eta: as it was given, or else as the rule sets it.

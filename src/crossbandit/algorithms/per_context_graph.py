@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from crossbandit.algorithms.algorithm import Algorithm, register
+from crossbandit.algorithms.estimator import Estimator, observed_share
 from crossbandit.algorithms.per_context_learner import PerContextLearner
 from crossbandit.algorithms.tuning import per_context_rate, required_alpha
 from crossbandit.validation import positive
@@ -54,6 +55,14 @@ class PerContextGraph(Algorithm):
     def start(self, problem: Problem, *, seed: Seed) -> PerContextLearner:
         self.require_playable(problem)
         return PerContextLearner(self, problem, problem.graph, self.learning_rate(problem), seed)
+
+    def estimator(self, problem: Problem) -> Estimator:
+        graph = problem.graph
+        return Estimator(
+            graph,
+            lambda policies, context: observed_share(graph, policies[context], 0.0),
+            cross_learning=False,
+        )
 
     def learning_rate(self, problem: Problem) -> float:
         """Return eta: as it was given, or else as the rule sets it.

@@ -1,0 +1,212 @@
+"""Exp3 that learns the probabilities of edges: for random graphs that are never revealed."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from crossbandit.algorithms.algorithm import Algorithm, register
+from crossbandit.algorithms.learner import Learner
+from crossbandit.algorithms.means import number_of
+from crossbandit.algorithms.tuning import required_contexts, required_horizon
+from crossbandit.errors import InvalidParameterError
+from crossbandit.kernels import edges
+from crossbandit.kernels.edges import EdgeSetting, EdgeState
+from crossbandit.losses.memory import zeros
+from crossbandit.problem import GRAPH_KINDS
+from crossbandit.validation import boolean, integer, positive, share
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy.typing as npt
+
+    from crossbandit.algorithms.decisions import PendingDecision
+    from crossbandit.kernels.rounds import Rounds
+    from crossbandit.losses import Context, Readout
+    from crossbandit.problem import Problem
+    from crossbandit.streams import Seed
+    from crossbandit.types import Floats
+
+
+@register
+@dataclass(frozen=True, kw_only=True)
+class Exp3Edges(Algorithm):
+    """Exponential weights for graphs whose edges are drawn at random, with unknown probabilities.
+
+    The setting is that of Esposito, Fusco, van der Hoeven and Cesa-Bianchi (2022): in each round,
+    playing arm a reveals arm b with an unknown probability F(a, b), independently of the losses,
+    which may be any. Of the graph, only the arms that a play reveals are ever seen.
+
+    As in the paper, arms are first played in turn to learn the edges. Then exponential weights p
+    are played with uniform exploration, q = (1 - rho) p + rho / K, and
+
+        lhat(b) = l(b) 1{b revealed} / sum_a q(a) f(a, b),
+
+    where f(a, b) is the share of the plays of a that revealed b, among all rounds whose feedback
+    has come. The paper plays a fixed graph of all edges above a threshold instead, in blocks that
+    are long enough for each of its edges to occur; putting the estimates f into the weights is
+    ours.
+
+    Rates: with 1 / delta the least observation probability under uniform exploration, estimated
+    after the warm-up, rho = (delta log(K) / (2 T))^(1/3) and eta = sqrt(2 rho log(K) / (delta T)),
+    as Exp3G with cross-learning. The warm-up takes T^(2/3) rounds. (T / M in the place of T without
+    cross-learning.)
+
+    Bound: if f were F, the regret after the warm-up would be at most
+    3 (delta log(K) / 2)^(1/3) T^(2/3), as shown for Exp3G. An estimated edge of probability F has a
+    relative error of the order sqrt(K / (T^(2/3) F)) after the warm-up, which adds at most T times
+    the largest such error: O~(T^(2/3)) in all. This is an argument, not a proof: f also depends
+    on the rounds in which it is used. Against an adversary that chooses the graphs as well, nothing
+    like it is possible.
+
+    Args:
+        warm_up: The number of rounds in which arms are played in turn; set by the rule if None.
+        eta: The learning rate; set by the rule if None.
+        rho: The probability of uniform exploration; set by the rule if None.
+        cross_learning: Whether a round is learned from in every context.
+
+    >>> from crossbandit import simulate
+    >>> from crossbandit.environments import random_graphs
+    >>> environment = random_graphs(20_000, arms=4, density=0.5, kind="unknown", gap=0.4)
+    >>> run = simulate(Exp3Edges(), environment, seed=1)
+    >>> bool(run.pseudo_regret[-1] < 3_000)  # playing at random costs 6,000
+    True
+    """
+
+    id: ClassVar[str] = "exp3-edges"
+    needs_observability: ClassVar[str] = "none"
+    graph_kinds: ClassVar[tuple[str, ...]] = tuple(GRAPH_KINDS)
+
+    warm_up: int | None = None
+    eta: float | None = None
+    rho: float | None = None
+    cross_learning: bool = True
+
+    def __post_init__(self) -> None:
+        if self.warm_up is not None:
+            whole = integer("Exp3Edges", "warm_up", self.warm_up, at_least=0)
+            object.__setattr__(self, "warm_up", whole)
+        self.settle(positive, "eta")
+        self.settle(share, "rho")
+        self.settle(boolean, "cross_learning")
+
+    def require_playable(self, problem: Problem) -> None:
+        super().require_playable(problem)
+        if problem.graph_kind == "fixed":
+            problem.graph.require_observable("Exp3Edges", "weak")
+
+    def start(self, problem: Problem, *, seed: Seed) -> EdgeLearner:
+        self.require_playable(problem)
+        return EdgeLearner(self, problem, seed)
+
+    def setting(self, problem: Problem) -> EdgeSetting:
+        """Return what the rule sets before the first round.
+
+        Args:
+            problem: The problem on which a learner is to be started.
+
+        Returns:
+            The length of the warm-up and the number of rounds, as the kernels take them.
+
+        Raises:
+            InvalidParameterError: The rule needs a fact that the problem does not have.
+        """
+        rounds, warm_up = 1.0, self.warm_up
+        if warm_up is None or self.eta is None or self.rho is None:
+            horizon = required_horizon(self.id, problem)
+            rounds = float(horizon)
+            if not self.cross_learning:
+                rounds = horizon / required_contexts(self.id, problem)
+            if warm_up is None:
+                warm_up = min(math.ceil(horizon ** (2.0 / 3.0)), horizon // 2)
+        changing = problem.graph_kind != "fixed"
+        return EdgeSetting(warm_up, rounds, np.ones((1, 1)), self.cross_learning, changing)
+
+
+class EdgeLearner(Learner[Exp3Edges]):
+    """A running Exp3 that learns edges."""
+
+    def __init__(self, algorithm: Exp3Edges, problem: Problem, seed: Seed) -> None:
+        cross = algorithm.cross_learning
+        if not cross and problem.contexts is None:
+            raise InvalidParameterError(
+                "Exp3Edges without cross-learning keeps estimates for each context, and this "
+                "problem has continuous contexts. Give it a table, Problem(graph, features=table), "
+                "or cross_learning=True."
+            )
+        super().__init__(algorithm, problem, seed=seed)
+        arms, form = problem.arms, problem.form
+        shape = (1, arms, form.columns) if cross else (problem.contexts or 1, arms, 1)
+        self._setting = algorithm.setting(problem)
+        self._edges = EdgeState(
+            estimates=zeros("Exp3Edges", shape, form.dtype),
+            bias=np.zeros(shape[:2]),
+            rates=np.array([algorithm.eta or 0.0, algorithm.rho or 0.0]),
+            played=np.zeros(arms),
+            seen=np.zeros((arms, arms)),
+            weights=np.zeros(arms),
+            chosen=np.zeros(arms),
+            revealed=np.zeros(arms, dtype=np.int64),
+        )
+
+    def distribution(self, context: Context, readout: Readout) -> Floats:
+        out, state = np.empty(self.problem.arms), self._edges
+        if self.round >= self._setting.warm_up and not state.rates.all():
+            state = state._replace(rates=state.rates.copy())
+            edges.settle(state, self._setting)
+        edges.policy(state, self._setting, number_of(context), readout, self.round, out)
+        return out
+
+    def play(self, pending: PendingDecision) -> float:
+        pending.arm, probability = self.call(
+            edges.play,
+            self._edges,
+            self._setting,
+            number_of(pending.context),
+            pending.readout,
+            pending.round,
+            self.generator.random(),
+        )
+        pending.weights = self._edges.weights.copy()
+        return float(probability)
+
+    def update(self, pending: PendingDecision, rows: Floats) -> None:
+        if pending.weights is None:
+            return
+        self.call(
+            edges.learn,
+            self._edges,
+            self._setting,
+            number_of(pending.context),
+            pending.readout,
+            pending.arm,
+            pending.weights,
+            self.feedback(pending, rows),
+        )
+
+    def tuned(self) -> Mapping[str, Any]:
+        return {"warm_up": self._setting.warm_up}
+
+    def state(self) -> Mapping[str, npt.NDArray[Any]]:
+        return self._edges._asdict()
+
+    def simulate(self, rounds: Rounds) -> int:
+        """Play a batch of rounds, compiled.
+
+        Args:
+            rounds: What happens in the rounds; what was done is filled in.
+
+        Returns:
+            How many rounds were played: fewer than given if their budget was used up.
+        """
+        graph = self.graph.out_ranges
+        return self.play_batch(
+            rounds,
+            lambda uniforms: edges.simulate(
+                self._edges, self._setting, graph, rounds, self.round, uniforms
+            ),
+        )

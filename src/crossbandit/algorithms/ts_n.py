@@ -1,0 +1,94 @@
+"""TS-N: Thompson sampling for stochastic losses with graph feedback."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from crossbandit.algorithms.algorithm import register
+from crossbandit.algorithms.means import MeansAlgorithm, MeansLearner, number_of
+from crossbandit.kernels import means
+from crossbandit.kernels.means import THOMPSON
+from crossbandit.validation import positive
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from crossbandit.kernels.rounds import Rounds
+    from crossbandit.losses import Context, Readout
+    from crossbandit.problem import Problem
+    from crossbandit.streams import Seed
+
+
+@register
+@dataclass(frozen=True, kw_only=True)
+class TsN(MeansAlgorithm):
+    """Thompson sampling with side observations (TS-N), with normal distributions.
+
+    Each arm has a normal distribution of its mean loss, from the prior N(1/2, deviation^2) and
+    losses with standard deviation `deviation`. After n observations with the sum S it is
+
+        N((S + 1/2) / (n + 1), deviation^2 / (n + 1)).
+
+    A round draws a mean for each arm, and plays the arm with the least. Every revealed arm counts.
+    The default of 1/2 is the largest standard deviation that a loss in [0, 1] can have.
+
+    Bound, if every arm has a self-loop and losses are drawn independently: O~(sqrt(alpha T)) for
+    the prior that it assumes, and whatever the prior with Beta distributions (Lykouris, Tardos and
+    Wali 2020). Normal distributions (Agrawal and Goyal 2017, for bandits without graphs, with
+    deviation 1) need no losses of 0 and 1 and can be sampled quickly; for them on graphs, and with
+    cross-learning, we know of no proof.
+
+    It needs a strongly observable graph: an arm is played only if it seems best, so an arm that
+    only bad arms reveal would never be observed.
+
+    Args:
+        deviation: The standard deviation of a loss.
+        cross_learning: Whether a revealed row counts in every context. If not, its loss counts in
+            the context of the round only.
+
+    >>> from crossbandit import graphs, simulate
+    >>> from crossbandit.environments import stochastic
+    >>> environment = stochastic(graphs.threshold(4), 2_000, contexts=3, gap=0.2)
+    >>> run = simulate(TsN(), environment, seed=1)
+    >>> bool(run.pseudo_regret[-1] < 50)
+    True
+    """
+
+    id: ClassVar[str] = "ts-n"
+    needs_observability: ClassVar[str] = "strong"
+    rule: ClassVar[int] = THOMPSON
+
+    deviation: float = 0.5
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.settle(positive, "deviation")
+
+    def start(self, problem: Problem, *, seed: Seed) -> ThompsonLearner:
+        self.require_playable(problem)
+        return ThompsonLearner(self, problem, self.scale(problem), seed)
+
+    def scale(self, problem: Problem) -> float:
+        del problem
+        return self.deviation
+
+
+class ThompsonLearner(MeansLearner):
+    """A running TS-N."""
+
+    samples_only = True
+
+    def sample(self, context: Context, readout: Readout, generator: np.random.Generator) -> int:
+        normals = generator.standard_normal(self.problem.arms)
+        state, setting = self._means, self._setting
+        return int(self.call(means.sample, state, setting, number_of(context), readout, normals))
+
+    def simulate(self, rounds: Rounds) -> int:
+        before, arms = self.generator.bit_generator.state, self.problem.arms
+        played = self.play_loop(rounds, self.generator.standard_normal((rounds.arms.size, arms)))
+        if played < rounds.arms.size:
+            self.generator.bit_generator.state = before
+            self.generator.standard_normal((played, arms))
+        self.round += played
+        return played

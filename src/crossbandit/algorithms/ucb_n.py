@@ -1,0 +1,68 @@
+"""UCB-N: optimism for stochastic losses with graph feedback."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from crossbandit.algorithms.algorithm import register
+from crossbandit.algorithms.means import MeansAlgorithm
+from crossbandit.kernels.means import OPTIMISM
+from crossbandit.validation import positive
+
+if TYPE_CHECKING:
+    from crossbandit.problem import Problem
+
+
+@register
+@dataclass(frozen=True, kw_only=True)
+class UcbN(MeansAlgorithm):
+    """UCB-N (Caron, Kveton, Lelarge and Bhagat 2012), for losses.
+
+    In round t, counted from 1, an arm b that was observed n(b) times, with a mean loss of m(b) in
+    the context of the round, has the bounds
+
+        m(b) -+ sqrt(exploration * log(t) / n(b)).
+
+    The arm with the least lower bound is played; ties go to the smallest arm, and arms that were
+    never observed come first. Every revealed arm counts as observed, also those not played.
+
+    For an arm without self-loop (ours): it is played only if its upper bound is at most the lower
+    bounds of all others. Until then, of the arms that reveal it, the one with the least lower bound
+    is played. So it also works on weakly observable graphs.
+
+    Bound: if every arm has a self-loop, the expected regret is at most of order
+    sum over a clique cover of max Delta / min Delta^2 * log T (Caron et al. 2012), and
+    O~(sqrt(alpha T)) whatever the gaps are (Lykouris, Tardos and Wali 2020). With cross-learning a
+    revealed row counts in every context, as each has the means of its own column; the bound on the
+    width of the means then holds in all M contexts with M times the probability of failure, and
+    the number of contexts enters the regret only through that logarithm. Losses must be
+    drawn independently in each round, and independently of the contexts.
+
+    Args:
+        exploration: The factor in the width of the bounds; 2 is that of UCB1.
+        cross_learning: Whether a revealed row counts in every context. If not, its loss counts in
+            the context of the round only.
+
+    >>> from crossbandit import graphs, simulate
+    >>> from crossbandit.environments import stochastic
+    >>> environment = stochastic(graphs.threshold(4), 2_000, contexts=3, gap=0.2)
+    >>> both = [UcbN(), UcbN(cross_learning=False)]
+    >>> cross, own = (simulate(one, environment, seed=1).pseudo_regret[-1] for one in both)
+    >>> bool(cross < own)
+    True
+    """
+
+    id: ClassVar[str] = "ucb-n"
+    needs_observability: ClassVar[str] = "weak"
+    rule: ClassVar[int] = OPTIMISM
+
+    exploration: float = 2.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.settle(positive, "exploration")
+
+    def scale(self, problem: Problem) -> float:
+        del problem
+        return self.exploration

@@ -1,0 +1,245 @@
+"""One round of exponential weights with graph feedback and exploration, and a batch of rounds.
+
+All algorithms of this kind are the same step with other numbers: which arms are explored, how
+often, and what is added to observation probabilities. A round is learned from in every context
+(cross-learning), or in its own context only.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from crossbandit.kernels.compilation import compiled, inlined
+from crossbandit.kernels.ranges import ArmRanges, range_masses
+from crossbandit.kernels.round_graphs import in_ranges_at, out_ranges_at
+from crossbandit.kernels.rounds import (
+    Feedback,
+    Readout,
+    Rounds,
+    add_revealed,
+    feedback_of,
+    is_over,
+    loss_at,
+    readout_at,
+    record,
+)
+from crossbandit.kernels.simplex import context_weights, draw
+from crossbandit.types import Booleans, Floats, Integers
+
+
+class ExponentialParameters(NamedTuple):
+    """The constants of a learner; those that an algorithm does not have are 0."""
+
+    eta: float  # the learning rate
+    rho: float  # the probability of exploration
+    gamma: float  # the implicit exploration of arms with a self-loop
+    beta: float  # the pessimistic correction of an arm without self-loop
+    scale: float  # how fast rates adapt to the entropy of the policies; 0 if they are fixed
+
+
+class ExponentialSetting(NamedTuple):
+    """What does not change: the graph, and how it is explored."""
+
+    in_ranges: ArmRanges
+    exploration: Floats  # (K,): the distribution of arms that are explored
+    implicit: Floats  # (K,): what is added to the observation probability of each arm
+    loopless: Integers  # the arms without self-loop, ascending; (0,) where nothing is corrected
+    own_column: Floats  # (1, 1): a 1; how a context reads estimates of its own
+    cross: bool  # whether every context learns from a round
+    changing: bool  # whether each round has a graph of its own
+    exponent: float  # how strongly the entropy counts, where rates adapt
+    spread: float  # 1 / (least probability with which exploration reveals an arm), or 0
+    floor: float  # eta times this is the least exploration, where rates adapt
+
+
+class ExponentialState(NamedTuple):
+    """The state of a learner: one copy of estimates for all contexts, or a copy for each."""
+
+    estimates: Floats  # (1, K, columns), or (M, K, 1) without cross-learning
+    bias: Floats  # (copies, K): sums of the pessimistic correction
+    rates: Floats  # (copies, 2): eta and rho of the next round
+    entropies: Floats  # (copies, 2): the sum of the entropies of all policies, and how many
+    weights: Floats  # (K,): the weight of each arm's loss in the round played last
+    chosen: Floats  # (K,), scratch: the policy of the round's context
+    sums: Floats  # (2, K + 1), scratch
+    revealed: Integers  # (K,), scratch
+
+
+@inlined
+def _exponential_weights(
+    state: ExponentialState,
+    setting: ExponentialSetting,
+    context: int,
+    readout: Readout,
+    out: Floats,
+) -> None:
+    """Set `out` (K,) to the exponential weights of one context."""
+    if setting.cross:
+        context_weights(state.estimates, state.bias, 0, readout, state.rates[0, 0], 0.0, out)
+        return
+    own, eta = Readout(0, setting.own_column, readout.available), state.rates[context, 0]
+    context_weights(state.estimates, state.bias, context, own, eta, 0.0, out)
+
+
+@inlined
+def _explore(exploration: Floats, available: Booleans, rho: float, out: Floats) -> None:
+    """Set `out` (K,) to (1 - rho) * out + rho * exploration.
+
+    Only arms that are available are explored; if none of those to be explored is, all that are
+    available share the exploration equally.
+    """
+    if rho == 0.0:
+        return
+    total, arms = 0.0, 0
+    for a in range(out.size):
+        if available.size == 0 or available[a]:
+            total += exploration[a]
+            arms += 1
+    for a in range(out.size):
+        if available.size == 0 or available[a]:
+            explored = exploration[a] / total if total > 0.0 else 1.0 / arms
+            out[a] = (1.0 - rho) * out[a] + rho * explored
+
+
+@inlined
+def policy(
+    state: ExponentialState,
+    setting: ExponentialSetting,
+    context: int,
+    readout: Readout,
+    out: Floats,
+) -> None:
+    """Set `out` (K,) to (1 - rho) * exponential weights + rho * exploration, for one context."""
+    _exponential_weights(state, setting, context, readout, out)
+    rho = state.rates[0 if setting.cross else context, 1]
+    _explore(setting.exploration, readout.available, rho, out)
+
+
+@inlined
+def _adapt(state: ExponentialState, scale: float, setting: ExponentialSetting, copy: int) -> None:
+    """Add the entropy of `state.chosen` (K,), exponential weights, and set the next rates."""
+    entropy = 0.0
+    for a in range(state.chosen.size):
+        if state.chosen[a] > 0.0:
+            entropy -= state.chosen[a] * math.log(state.chosen[a])
+    largest = math.log(state.chosen.size)
+    state.entropies[copy, 0] += entropy
+    state.entropies[copy, 1] += 1.0
+    total, count = state.entropies[copy]
+    growth = scale * (1.0 + total / largest) ** -setting.exponent
+    eta = 1.0 / (1.0 / state.rates[copy, 0] + growth)
+    mean = (1.0 + total / largest) / (1.0 + count)
+    state.rates[copy, 0] = eta
+    state.rates[copy, 1] = min(math.sqrt(setting.spread * mean * eta) + setting.floor * eta, 0.5)
+
+
+@inlined
+def weigh(
+    setting: ExponentialSetting, in_ranges: ArmRanges, state: ExponentialState, arm: int
+) -> None:
+    """Set `state.weights` to 1 / (probability of observing each arm + implicit exploration).
+
+    `state.chosen` is the policy of the round, and in_ranges its graph. Where the arm played reveals
+    b, the mass of b's in-neighbourhood is at least the arm's own probability; enforcing that keeps
+    rounding from causing a division by 0.
+    """
+    chosen, weights = state.chosen, state.weights
+    range_masses(in_ranges, chosen, state.sums, weights)
+    for b in range(weights.size):
+        weights[b] = 1.0 / max(weights[b] + setting.implicit[b], chosen[arm])
+
+
+@inlined
+def _correct(
+    state: ExponentialState,
+    parameters: ExponentialParameters,
+    setting: ExponentialSetting,
+    context: int,
+) -> None:
+    """Add the pessimistic correction to the arm without self-loop that is played most."""
+    chosen, loopless = state.chosen, setting.loopless
+    special = loopless[0]
+    for a in loopless[1:]:
+        if chosen[a] > chosen[special]:
+            special = a
+    range_masses(setting.in_ranges, chosen, state.sums, state.weights)
+    observed = state.weights[special] + setting.implicit[special]
+    if observed > 0.0:  # 0 if no other arm is available: then there is nothing to correct
+        state.bias[0 if setting.cross else context, special] += parameters.beta / observed
+
+
+@inlined
+def play(
+    state: ExponentialState,
+    parameters: ExponentialParameters,
+    setting: ExponentialSetting,
+    in_ranges: ArmRanges,
+    context: int,
+    readout: Readout,
+    uniform: float,
+) -> tuple[int, float]:
+    """Play one round; return the arm and its probability. Changes `state`.
+
+    in_ranges: the graph of the round. Sets `state.chosen` and `state.weights`.
+    """
+    chosen, copy = state.chosen, 0 if setting.cross else context
+    rho = state.rates[copy, 1]
+    _exponential_weights(state, setting, context, readout, chosen)
+    if parameters.scale > 0.0:
+        _adapt(state, parameters.scale, setting, copy)
+    _explore(setting.exploration, readout.available, rho, chosen)
+    arm = draw(chosen, uniform)
+    if setting.loopless.size > 0:
+        _correct(state, parameters, setting, context)
+    weigh(setting, in_ranges, state, arm)
+    return arm, chosen[arm]
+
+
+@inlined
+def learn(
+    state: ExponentialState,
+    setting: ExponentialSetting,
+    context: int,
+    readout: Readout,
+    weights: Floats,
+    feedback: Feedback,
+) -> None:
+    """Add the weighted losses of a round, to all contexts or to its own. weights: (K,)."""
+    if setting.cross:
+        add_revealed(state.estimates, 0, weights, feedback)
+        return
+    for j in range(feedback.arms.size):
+        b = feedback.arms[j]
+        loss = loss_at(feedback.losses, feedback.round, feedback.places[j], b, readout)
+        state.estimates[context, b, 0] += weights[b] * loss
+
+
+@compiled
+def simulate(
+    state: ExponentialState,
+    parameters: ExponentialParameters,
+    setting: ExponentialSetting,
+    out_ranges: ArmRanges,
+    rounds: Rounds,
+    uniforms: Floats,
+) -> int:
+    """Play `rounds`, fill in what was done and change `state`; return how many were played.
+
+    uniforms: (n,), one per round. Where contexts have no numbers, all rounds must be learned from
+    in every context.
+    """
+    for i in range(rounds.arms.size):
+        readout = readout_at(rounds.contexts, i)
+        context = rounds.numbers[i] if rounds.numbers.size > 0 else 0
+        seeing, shown = setting.in_ranges, out_ranges
+        if setting.changing:
+            seeing = in_ranges_at(rounds.graphs, i, state.chosen.size)
+            shown = out_ranges_at(rounds.graphs, i, state.chosen.size)
+        arm, _ = play(state, parameters, setting, seeing, context, readout, uniforms[i])
+        record(rounds, i, arm, readout)
+        feedback = feedback_of(rounds, i, shown, state.revealed)
+        learn(state, setting, context, readout, state.weights, feedback)
+        if is_over(rounds):
+            return i + 1
+    return rounds.arms.size

@@ -1,0 +1,99 @@
+"""One round of LinUCB: ridge regression for each arm, and a batch of rounds.
+
+A context has a vector of features for each arm: the coefficients of its readout. Where losses are
+dense, contexts read one column each, and the vector of a context is the indicator of its column; so
+a *block* of one column is all that a context needs. Where losses are linear there is one block.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+from crossbandit.kernels.compilation import compiled, inlined
+from crossbandit.kernels.means import optimistic_arm
+from crossbandit.kernels.rounds import (
+    Feedback,
+    Readout,
+    Rounds,
+    feedback_of,
+    is_over,
+    loss_at,
+    readout_at,
+    record,
+)
+from crossbandit.types import Floats, Integers
+
+if TYPE_CHECKING:
+    from crossbandit.kernels.ranges import ArmRanges
+
+
+class LinearState(NamedTuple):
+    """The state of LinUCB."""
+
+    inverses: Floats  # (blocks, K, width, width): inverse of the identity plus sums of x x^T
+    responses: Floats  # (blocks, K, width): sums of loss * x
+    lower: Floats  # (K,), scratch: bounds on the losses of the round's context
+    upper: Floats  # (K,), scratch
+    product: Floats  # (width,), scratch: inverse times x
+    revealed: Integers  # (K,), scratch
+
+
+@inlined
+def choose(state: LinearState, width: float, in_ranges: ArmRanges, readout: Readout) -> int:
+    """Return the arm to play in one context. Changes scratch arrays only."""
+    block, coefficients = readout.offset, readout.coefficients
+    features = coefficients.shape[1]
+    for a in range(state.lower.size):
+        x = coefficients[min(a, coefficients.shape[0] - 1)]
+        mean, variance = 0.0, 0.0
+        for i in range(features):
+            row = 0.0
+            for j in range(features):
+                row += state.inverses[block, a, i, j] * x[j]
+            mean += row * state.responses[block, a, i]
+            variance += row * x[i]
+        radius = width * math.sqrt(max(variance, 0.0))
+        state.lower[a] = mean - radius
+        state.upper[a] = mean + radius
+    return optimistic_arm(in_ranges, state.lower, state.upper, readout.available)
+
+
+@inlined
+def learn(state: LinearState, readout: Readout, feedback: Feedback) -> None:
+    """Learn the losses of a round at its own context: one step of Sherman and Morrison per arm."""
+    block, coefficients = readout.offset, readout.coefficients
+    features, product = coefficients.shape[1], state.product
+    for k in range(feedback.arms.size):
+        b = feedback.arms[k]
+        x = coefficients[min(b, coefficients.shape[0] - 1)]
+        loss = loss_at(feedback.losses, feedback.round, feedback.places[k], b, readout)
+        denominator = 1.0
+        for i in range(features):
+            row = 0.0
+            for j in range(features):
+                row += state.inverses[block, b, i, j] * x[j]
+            product[i] = row
+            denominator += row * x[i]
+            state.responses[block, b, i] += loss * x[i]
+        for i in range(features):
+            for j in range(features):
+                state.inverses[block, b, i, j] -= product[i] * product[j] / denominator
+
+
+@compiled
+def simulate(
+    state: LinearState,
+    width: float,
+    in_ranges: ArmRanges,
+    out_ranges: ArmRanges,
+    rounds: Rounds,
+) -> int:
+    """Play `rounds`, fill in what was done and change `state`; return how many were played."""
+    for i in range(rounds.arms.size):
+        readout = readout_at(rounds.contexts, i)
+        record(rounds, i, choose(state, width, in_ranges, readout), readout)
+        learn(state, readout, feedback_of(rounds, i, out_ranges, state.revealed))
+        if is_over(rounds):
+            return i + 1
+    return rounds.arms.size

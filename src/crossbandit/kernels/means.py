@@ -1,0 +1,237 @@
+"""One round of the learners for stochastic losses that keep means, and a batch of rounds.
+
+They count how often each arm was observed and sum up its losses: once for all contexts, because a
+revealed row tells a loss in every context (cross-learning), or for each context separately.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+from crossbandit.kernels.compilation import compiled, inlined
+from crossbandit.kernels.round_graphs import out_ranges_at
+from crossbandit.kernels.rounds import (
+    Feedback,
+    Readout,
+    Rounds,
+    add_revealed,
+    feedback_of,
+    is_over,
+    loss_at,
+    readout_at,
+    record,
+)
+from crossbandit.kernels.simplex import draw
+from crossbandit.types import Booleans, Floats, Integers
+
+if TYPE_CHECKING:
+    from crossbandit.kernels.ranges import ArmRanges
+
+OPTIMISM, ELIMINATION, THOMPSON = 0, 1, 2  # the rules by which an arm is chosen
+
+
+class MeansSetting(NamedTuple):
+    """What does not change."""
+
+    rule: int  # OPTIMISM, ELIMINATION or THOMPSON
+    scale: float  # the parameter of the rule
+    in_ranges: ArmRanges
+    own_column: Floats  # (1, 1): a 1; how a context reads sums of its own
+    ones: Floats  # (K,): the weight of each loss
+    cross: bool  # whether every context learns from a round
+    changing: bool  # whether each round has a graph of its own
+
+
+class MeansState(NamedTuple):
+    """The state of a learner: one copy of the sums for all contexts, or a copy for each."""
+
+    sums: Floats  # (1, K, columns), or (M, K, 1) without cross-learning
+    counts: Floats  # (copies, K): how often each arm was observed
+    lower: Floats  # (K,), scratch: bounds on the mean losses of the round's context
+    upper: Floats  # (K,), scratch
+    chosen: Floats  # (K,), scratch: the policy of the round's context
+    revealed: Integers  # (K,), scratch
+
+
+@inlined
+def may_play(available: Booleans, a: int) -> bool:
+    """Return whether arm `a` is available."""
+    return available.size == 0 or bool(available[a])
+
+
+@inlined
+def observing_arm(in_ranges: ArmRanges, lower: Floats, available: Booleans, b: int) -> int:
+    """Return the available arm with the least lower bound that reveals `b`; `b` if there is none.
+
+    If `b` reveals itself, it is returned. Ties go to the smallest arm.
+    """
+    best, least = b, math.inf
+    for i in range(in_ranges.starts[b], in_ranges.starts[b + 1]):
+        for a in range(in_ranges.first[i], in_ranges.last[i] + 1):
+            if a == b:
+                return b
+            if may_play(available, a) and (best == b or lower[a] < least):
+                best, least = a, lower[a]
+    return best
+
+
+@inlined
+def optimistic_arm(in_ranges: ArmRanges, lower: Floats, upper: Floats, available: Booleans) -> int:
+    """Return the arm to play by optimism: that with the least lower bound, or one that reveals it.
+
+    An arm that does not reveal itself is played only if its upper bound is at most all other lower
+    bounds. Until then the best arm that reveals it is played: playing it would teach nothing of it.
+    """
+    best = -1
+    for a in range(lower.size):
+        if may_play(available, a) and (best < 0 or lower[a] < lower[best]):
+            best = a
+    other = observing_arm(in_ranges, lower, available, best)
+    if other == best:
+        return best
+    for a in range(lower.size):
+        if a != best and may_play(available, a) and lower[a] < upper[best]:
+            return other
+    return best
+
+
+@inlined
+def _set_means(state: MeansState, setting: MeansSetting, context: int, readout: Readout) -> int:
+    """Set `state.lower` to the mean losses of one context, 0 if unobserved; return the copy."""
+    copy = 0 if setting.cross else context
+    coefficients = readout.coefficients if setting.cross else setting.own_column
+    offset = readout.offset if setting.cross else 0
+    for a in range(state.lower.size):
+        own = min(a, coefficients.shape[0] - 1)
+        total = 0.0
+        for i in range(coefficients.shape[1]):
+            total += state.sums[copy, a, offset + i] * coefficients[own, i]
+        state.lower[a] = total / max(state.counts[copy, a], 1.0)
+    return copy
+
+
+@inlined
+def _set_bounds(
+    state: MeansState, setting: MeansSetting, context: int, readout: Readout, round_: int
+) -> int:
+    """Set bounds on the mean losses of one context; return the copy."""
+    copy = _set_means(state, setting, context, readout)
+    arms, scale = state.lower.size, setting.scale
+    for a in range(arms):
+        n = state.counts[copy, a]
+        if n == 0.0:
+            state.lower[a] = -math.inf
+            state.upper[a] = math.inf
+            continue
+        if setting.rule == OPTIMISM:
+            radius = math.sqrt(scale * math.log(round_ + 1.0) / n)
+        else:
+            radius = math.sqrt(math.log(2.0 * arms * n * (n + 1.0) / scale) / (2.0 * n))
+        state.upper[a] = state.lower[a] + radius
+        state.lower[a] -= radius
+    return copy
+
+
+@inlined
+def policy(
+    state: MeansState,
+    setting: MeansSetting,
+    context: int,
+    readout: Readout,
+    round_: int,
+    out: Floats,
+) -> None:
+    """Set `out` (K,) to the policy of one context in round `round_`. Not for THOMPSON."""
+    copy = _set_bounds(state, setting, context, readout, round_)
+    available, lower, upper = readout.available, state.lower, state.upper
+    for a in range(out.size):
+        out[a] = 0.0
+    if setting.rule == OPTIMISM:
+        out[optimistic_arm(setting.in_ranges, lower, upper, available)] = 1.0
+        return
+    least_upper = math.inf
+    for a in range(out.size):
+        if may_play(available, a):
+            least_upper = min(least_upper, upper[a])
+    active, fewest, ties = 0, math.inf, 0
+    for a in range(out.size):
+        if may_play(available, a) and lower[a] <= least_upper:
+            active += 1
+            if state.counts[copy, a] < fewest:
+                fewest, ties = state.counts[copy, a], 0
+            if state.counts[copy, a] == fewest:
+                ties += 1
+    for a in range(out.size):
+        if may_play(available, a) and lower[a] <= least_upper and state.counts[copy, a] == fewest:
+            seen = a if active == 1 else observing_arm(setting.in_ranges, lower, available, a)
+            out[seen] += 1.0 / ties
+
+
+@inlined
+def sample(
+    state: MeansState, setting: MeansSetting, context: int, readout: Readout, normals: Floats
+) -> int:
+    """Return the arm whose sampled mean loss is least. normals: (K,), standard normal.
+
+    The mean of an arm that was observed n times is normal around (its sum + 1/2) / (n + 1), with
+    standard deviation scale / sqrt(n + 1).
+    """
+    copy = _set_means(state, setting, context, readout)
+    best, least = -1, math.inf
+    for a in range(state.lower.size):
+        n = state.counts[copy, a]
+        mean = (state.lower[a] * n + 0.5) / (n + 1.0)
+        sampled = mean + setting.scale * normals[a] / math.sqrt(n + 1.0)
+        if may_play(readout.available, a) and (best < 0 or sampled < least):
+            best, least = a, sampled
+    return best
+
+
+@inlined
+def learn(
+    state: MeansState, setting: MeansSetting, context: int, readout: Readout, feedback: Feedback
+) -> None:
+    """Count and sum up the losses of a round, in all contexts or in its own."""
+    copy = 0 if setting.cross else context
+    for j in range(feedback.arms.size):
+        b = feedback.arms[j]
+        state.counts[copy, b] += 1.0
+        if not setting.cross:
+            loss = loss_at(feedback.losses, feedback.round, feedback.places[j], b, readout)
+            state.sums[copy, b, 0] += loss
+    if setting.cross:
+        add_revealed(state.sums, 0, setting.ones, feedback)
+
+
+@compiled
+def simulate(
+    state: MeansState,
+    setting: MeansSetting,
+    out_ranges: ArmRanges,
+    rounds: Rounds,
+    first: int,
+    numbers: Floats,
+) -> int:
+    """Play `rounds`, fill in what was done and change `state`; return how many were played.
+
+    first: the number of the first round. numbers: (n, 1), a uniform number per round; (n, K),
+    standard normal numbers, for THOMPSON.
+    """
+    for i in range(rounds.arms.size):
+        readout = readout_at(rounds.contexts, i)
+        context = rounds.numbers[i] if rounds.numbers.size > 0 else 0
+        if setting.rule == THOMPSON:
+            arm = sample(state, setting, context, readout, numbers[i])
+        else:
+            policy(state, setting, context, readout, first + i, state.chosen)
+            arm = draw(state.chosen, numbers[i, 0])
+        record(rounds, i, arm, readout)
+        shown = out_ranges
+        if setting.changing:
+            shown = out_ranges_at(rounds.graphs, i, state.chosen.size)
+        feedback = feedback_of(rounds, i, shown, state.revealed)
+        learn(state, setting, context, readout, feedback)
+        if is_over(rounds):
+            return i + 1
+    return rounds.arms.size
