@@ -2,7 +2,7 @@
 
 from crossbandit.applications.action import Action
 from crossbandit.applications.application import Application
-from crossbandit.applications.bids import Bid
+from crossbandit.applications.bids import Bid, Bids
 from crossbandit.applications.first_price import FirstPriceBidder
 from crossbandit.applications.newsvendor import Newsvendor, Order
 from crossbandit.applications.recommender import Recommender, Shown
@@ -16,6 +16,7 @@ __all__ = [
     "Action",
     "Application",
     "Bid",
+    "Bids",
     "Choice",
     "FirstPriceBidder",
     "MailDecision",

@@ -62,7 +62,7 @@ def price_of(
     if won and amount < rules.reserve and not equal_to_rounding(amount, rules.reserve):
         raise _contradiction(amount, f"it is below the reserve price, {rules.reserve:.15g}")
     if told is None:
-        if feedback in ("always", "after-win" if won else "after-loss"):
+        if won in told_after(feedback):
             raise InvalidLossesError(
                 f"The bidder's feedback is {feedback!r}: {FEEDBACK[feedback].split(':')[0]}. Got "
                 f"won={won} and no highest_competing_bid. Give it (0 if nobody else bid). A single "
@@ -82,6 +82,12 @@ def price_of(
     raise _contradiction(
         amount, f"it cannot have {outcome} against a highest competing bid of {price:.15g}"
     )
+
+
+def told_after(feedback: str) -> tuple[bool, ...]:
+    """Return whether the competing bid is told after a loss (False) and a win (True)."""
+    told = {"after-loss": (False,), "after-win": (True,), "always": (False, True)}
+    return told.get(feedback, ())
 
 
 def equal_to_rounding(one: float, other: float) -> bool:

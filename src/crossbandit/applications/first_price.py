@@ -10,8 +10,16 @@ import numpy as np
 from crossbandit.algorithms import CrossGraphAdaptive
 from crossbandit.applications.action import cannot_correct, required_action
 from crossbandit.applications.auction_outcomes import price_of, rules_of
+from crossbandit.applications.batches import (
+    as_bids,
+    column_of,
+    flags_of,
+    label_columns,
+    prices_of,
+    settle_batch,
+)
 from crossbandit.applications.bid_logs import log_outcomes, number_to_reach
-from crossbandit.applications.bids import Bid
+from crossbandit.applications.bids import Bid, Bids
 from crossbandit.applications.hidden_number import HiddenNumberApplication
 from crossbandit.applications.law_learner import LawDecider, LawLearner, Round
 from crossbandit.applications.money import amount_of, flag_of, in_ticks, tick_of
@@ -275,23 +283,108 @@ class FirstPriceBidder(HiddenNumberApplication):
                 raise InvalidLossesError("No bid was made, so it cannot have won.")
             return
         rules = self.rules if reserve is None else rules_of(self.rules, made, reserve)
-        price = price_of(rules, self.feedback, made.amount, highest_competing_bid, won=has_won)
-        self._learn(made, rules, price, won=has_won, correction=correction)
-
-    def _learn(
-        self, made: Bid, rules: AuctionRules, price: float, *, won: bool, correction: bool
-    ) -> None:
-        if isinstance(self.learner, LawLearner):
+        learner, decision, told = self.learner, made.decision, highest_competing_bid
+        if isinstance(learner, LawLearner):
+            amount = made.amount
+            price = price_of(rules, self.feedback, amount, told, won=has_won)
             given = Round(made.value, made.value, 0.0, made.classes)
             least = number_to_reach(rules, price)
-            self.learner.learn(
-                made.decision, given, made.amount, reached=won, number=least, correction=correction
+            learner.learn(
+                decision, given, amount, reached=has_won, number=least, correction=correction
             )
             return
         if correction:
-            raise cannot_correct(self.learner)
+            raise cannot_correct(learner)
+        price = price_of(rules, self.feedback, self._grid[decision.arm], told, won=has_won)
         rows = rules.block([price]).base[0]
-        self.learner.learn(made.decision, rows[list(made.decision.revealed)])
+        learner.learn(decision, rows[list(decision.revealed)])
+
+    def bid_many(
+        self, values: npt.ArrayLike, *, reserve: npt.ArrayLike | None = None, **classes: Any
+    ) -> Bids:
+        """Choose many bids at once: the same as `bid` in turns, without learning in between.
+
+        Under the law, without a guard, it is one call of compiled code.
+
+        Args:
+            values: What winning is worth, in each auction.
+            reserve: The reserve price of all auctions, or of each; NaN where it is not known.
+            **classes: A level for all auctions, or a column of levels, of each class.
+
+        Returns:
+            The bids, a sequence of `Bid`.
+
+        Raises:
+            InvalidContextError: As for `bid`; the message names the rows. No bid is made.
+        """
+        low, high = self.value_range
+        bad = InvalidContextError
+        worths = column_of("bid_many", "values", values, None, bad, low=low, high=high)
+        count = worths.size
+        least = self.rules.reserve
+        floors = column_of("bid_many", "reserve", reserve, count, bad, low=least)
+        columns, labels = label_columns(self.classes, classes, count)
+        learner = self.learner
+        if not isinstance(learner, LawDecider) or learner.guard is not None:
+            given = zip(worths.tolist(), floors.tolist(), labels or [()] * count, strict=True)
+            return Bids.of([self._bid(*one) for one in given])
+        lasts = np.full(count, self.rules.arms - 1)
+        if self.rules.at_most_value:
+            lasts = np.searchsorted(self.bids, worths, "right") - 1
+        known = np.where(np.isnan(floors), -1.0, floors)
+        firsts = np.searchsorted(self.bids, known, "left")
+        costs = np.zeros(count)
+        made = learner.act_many(worths, columns, worths.copy(), costs, firsts, lasts)
+        amounts = np.where(made.arms < 0, np.nan, self.bids[made.arms])
+        return Bids(amounts, worths, floors, labels, made)
+
+    def _bid(self, value: float, reserve: float, labels: tuple[Label, ...]) -> Bid:
+        classes = dict(zip(self.classes, labels, strict=True))
+        return self.bid(value, reserve=None if np.isnan(reserve) else reserve, **classes)
+
+    def settle_many(
+        self,
+        bids: Bids | Sequence[Bid | bytes | str],
+        *,
+        won: npt.ArrayLike,
+        highest_competing_bid: npt.ArrayLike | None = None,
+        reserve: npt.ArrayLike | None = None,
+    ) -> None:
+        """Learn from the outcomes of many auctions at once; the same as `settle` in turns.
+
+        Under the law, without a guard, it is one call of compiled code.
+
+        Args:
+            bids: What `bid_many` returned; or a list of bids, or of their tokens.
+            won: Whether each bid won.
+            highest_competing_bid: As for `settle`; NaN where it is not known.
+            reserve: As for `settle`; NaN where it is not given.
+
+        Raises:
+            DecisionError: As for `settle`; the message names the rows. Nothing is learned.
+            InvalidLossesError: As for `settle`; the message names the rows. Nothing is learned.
+            MissingOutcomesError: Wins or losses are missing with a bias. What came after that was
+                noticed is not learned.
+        """
+        bad = InvalidLossesError
+        made = as_bids(bids, self.learner)
+        count = len(made)
+        has_won = flags_of("settle_many", "won", won, count)
+        told = column_of("settle_many", "highest_competing_bid", highest_competing_bid, count, bad)
+        floors = column_of("settle_many", "reserve", reserve, count, bad)
+        numbers = prices_of(self.rules, self.feedback, made, has_won, told, floors)
+        learner = self.learner
+        if isinstance(learner, LawLearner) and learner.guard is None:
+            settle_batch(learner, made, has_won, numbers)
+            return
+        for i, bid in enumerate(made):
+            price, floor = float(told[i]), float(floors[i])
+            self.settle(
+                bid,
+                won=bool(has_won[i]),
+                highest_competing_bid=None if np.isnan(price) else price,
+                reserve=None if np.isnan(floor) else floor,
+            )
 
     def policy(self, value: float, *, reserve: float | None = None, **classes: Label) -> Floats:
         """Return the probability with which each bid would be made now.
@@ -327,7 +420,7 @@ class FirstPriceBidder(HiddenNumberApplication):
             InvalidContextError: As for `bid`.
             InvalidParameterError: This bidder does not learn by the law.
         """
-        worth, _, _ = self._auction("price_law", value, None)
+        worth = self._auction("price_law", value, None)[0]
         return self._view("price_law", worth, classes)
 
     def warm_up(

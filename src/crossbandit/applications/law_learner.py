@@ -11,21 +11,33 @@ import numpy as np
 from crossbandit.algorithms import Decision
 from crossbandit.algorithms.seen import SeenDecisions
 from crossbandit.algorithms.tokens import checked_key, new_id
+from crossbandit.applications.bids import Made
 from crossbandit.applications.law_decisions import ONE, GuardPart, LawDecision
-from crossbandit.applications.outcome_codes import HELD, KNOWN, code_of, outcome_of
+from crossbandit.applications.outcome_codes import (
+    HELD,
+    KNOWN,
+    code_of,
+    codes_of,
+    outcome_of,
+    put_codes,
+    seen_before,
+)
 from crossbandit.applications.outcome_watch import OutcomeWatch
 from crossbandit.errors import DecisionError, ForeignDecisionError, LearnedBeforeError
+from crossbandit.kernels.laws.choice import decide_all
 from crossbandit.kernels.laws.correcting import correct
-from crossbandit.kernels.laws.loops import CHECKED, REFUSED, settle
+from crossbandit.kernels.laws.loops import CHECKED, REFUSED, settle, settle_all
 from crossbandit.laws import GuardedChoice, GuardedLaw, IndependenceTest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
+
+    import numpy.typing as npt
 
     from crossbandit.applications.old_decisions import OldDecision
     from crossbandit.laws import Diagnosis, OutcomeLaw
     from crossbandit.laws.levels import Label
-    from crossbandit.types import Floats
+    from crossbandit.types import Floats, Integers
 
 
 class Round(NamedTuple):
@@ -119,6 +131,42 @@ class LawDecider:
             part,
             self.key,
         )
+
+    def act_many(
+        self,
+        contexts: Floats,
+        labels: Mapping[str, npt.ArrayLike],
+        worths: Floats,
+        costs: Floats,
+        firsts: Integers,
+        lasts: Integers,
+    ) -> Made:
+        """Decide in n rounds, in one call of compiled code; not under a guard.
+
+        Args:
+            contexts: The context of each round, in the range of the contexts.
+            labels: A column of labels for every feature.
+            worths: What the payoff is made of.
+            costs: What the payoff is made of, too.
+            firsts: The lowest amount that may be chosen, by number.
+            lasts: The highest one; where it is lower, nothing is chosen.
+        """
+        count, law = contexts.size, self.law
+        arms, chances = np.empty(count, dtype=np.int64), np.zeros((count, 2))
+        active = firsts <= lasts
+        uniforms = np.zeros((count, 3))
+        with self.deciding:
+            slots = law.slot_table(labels, count, new=False)
+            uniforms[active] = law.uniforms.take(3 * int(active.sum())).reshape(-1, 3)
+            state = (*law.parts, law.usual)
+            given = (contexts, slots, worths, costs, firsts, lasts, uniforms)
+            law.code(decide_all, *state, *given, arms, chances)
+            rounds = np.where(active, self.round + np.cumsum(active) - 1, -1)
+            self.round += int(active.sum())
+        whole = (chances * ONE + 0.5).astype(np.int64)
+        times = np.full(count, self.clock())
+        ids = (self.learner, self.id, self.key)
+        return Made(arms, rounds, whole[:, 0], whole[:, 1], times, *ids)
 
     def policy(self, given: Round, first: int, last: int) -> Floats:
         """Return the probability of each amount, from a fixed grid of quantiles.
@@ -334,6 +382,52 @@ class LawLearner(LawDecider):
             slots = law.slots(given.labels, new=True)
             state = (*law.parts, self.test.state)
             law.code(correct, *state, given.context, slots, *first, *outcome)
+
+    def learn_many(
+        self,
+        made: Sequence[Made],
+        contexts: Floats,
+        labels: Sequence[tuple[Label, ...]],
+        outcomes: tuple[Integers, Integers, Integers],
+    ) -> None:
+        """Learn from many outcomes, in one call of compiled code; not under a guard.
+
+        Args:
+            made: The decisions, by their deciders; together as many as contexts.
+            contexts: The context of each round.
+            labels: The classes of each round; empty if there are none.
+            outcomes: What `OutcomeLaw.all_shown` returned.
+
+        Raises:
+            DecisionError: Some were learned from before, come twice, or have expired. The message
+                names the rows. Nothing is learned.
+            MissingOutcomesError: Outcomes are missing with a bias. Some may have been learned.
+        """
+        law, watch, count = self.law, self.watch, contexts.size
+        kinds, indices, played = outcomes
+        columns = {name: np.array([one[i] for one in labels]) for i, name in enumerate(law.classes)}
+        status = np.empty(count, dtype=np.int64)
+        with self.learning:
+            before = seen_before(self.seen, made)
+            chances = np.concatenate([one.chances for one in made]).astype(float)
+            chances[before == HELD] = -1.0
+            usuals = np.concatenate([one.usuals for one in made]).astype(float)
+            with self.deciding:
+                slots = law.slot_table(columns, count)
+                state = (*law.parts, self.test.state, watch.sums, watch.limit)
+                given = (contexts, slots, kinds, indices, played, chances, usuals)
+                law.code(settle_all, *state, *given, status)
+                learned = status != REFUSED
+                self.learned += int(learned.sum())
+                known = np.flatnonzero(learned & (kinds >= 0)).tolist()
+                self.test.saw_many(
+                    contexts[known].tolist(), [labels[i] if labels else () for i in known]
+                )
+            codes = np.where(learned, codes_of(kinds, indices), HELD)
+            put_codes(self.seen, made, codes)
+        if not learned.all():
+            raise watch.error(count - int(learned.sum()))
+        watch.warn()
 
     def _old(self, decision: Decision) -> OldDecision:
         """Return what a file of an earlier version has kept of a pending decision."""

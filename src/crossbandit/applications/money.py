@@ -77,7 +77,7 @@ def flag_of(owner: str, name: str, value: object) -> bool:
     if value is True or value is False:
         return value
     if not isinstance(value, np.bool_ | int | np.integer) or value not in (0, 1):
-        reject(owner, name, "True or False (or 1 or 0)", value, error=InvalidLossesError)
+        reject(owner, name, "True or False", value, error=InvalidLossesError)
     return bool(value)
 
 

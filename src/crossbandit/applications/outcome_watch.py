@@ -62,9 +62,14 @@ class OutcomeWatch:
         """The excess from which on nothing is learned."""
         return math.log(1.0 / _ALARM) if self.missing == "refuse" else math.inf
 
-    def error(self) -> MissingOutcomesError:
-        """Return the error for an outcome that was not learned from."""
-        return MissingOutcomesError(f"{self._found()} Nothing was learned. {_REMEDY}")
+    def error(self, count: int = 1) -> MissingOutcomesError:
+        """Return the error for outcomes that were not learned from.
+
+        Args:
+            count: How many.
+        """
+        what = "Nothing was learned" if count == 1 else f"{count} outcomes were not learned"
+        return MissingOutcomesError(f"{self._found()} {what}. {_REMEDY}")
 
     def warn(self) -> None:
         """Warn, once, if the difference is beyond chance and large enough to mislead the law."""

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from crossbandit.kernels.laws.state import LawRules, LawState, Scratch
     from crossbandit.streams import Seed
-    from crossbandit.types import Floats, Integers
+    from crossbandit.types import Booleans, Floats, Integers
 
 # After which outcomes the number is told: reached or not.
 _TOLD = {"after-loss": (False,), "after-win": (True,), "always": (False, True), "won-lost": ()}
@@ -159,6 +159,29 @@ class LawBase:
             )
         return TOLD, bisect_left(grid, number) if wins else bisect_right(grid, number), played
 
+    def all_shown(
+        self, amounts: Floats, reached: Booleans, numbers: Floats
+    ) -> tuple[Integers, Integers, Integers]:
+        """Return what `shown` returns for many outcomes, which were checked; all (n,).
+
+        Args:
+            amounts: What was played.
+            reached: Whether each amount reached its number.
+            numbers: The numbers, where they are shown.
+        """
+        size = self.amounts.size
+        above = np.searchsorted(self.amounts, amounts, "left")
+        on_grid = self.amounts[np.minimum(above, size - 1)] == amounts
+        played = np.where(on_grid, above, -1)
+        told = np.isin(reached, np.array(self._told, dtype=bool))
+        below = np.where(on_grid, above, above - 1)
+        indices = np.where(told, 0, np.where(reached, above, below))
+        if told.any():
+            indices[told] = self.cells(numbers[told])
+        kinds = np.where(told, TOLD, np.where(reached, AT_MOST, ABOVE))
+        kinds[~told & ((indices < 0) | (indices >= size))] = -1
+        return kinds, indices, played
+
     def slots(self, labels: tuple[Label, ...], *, new: bool = False) -> Integers:
         """Return the numbers of the classes of a round, -1 for those that have none.
 
@@ -189,14 +212,17 @@ class LawBase:
         )
         return found
 
-    def slot_table(self, columns: Mapping[str, npt.ArrayLike], count: int) -> Integers:
-        """Return the numbers of the classes of many rounds; new levels are given theirs.
+    def slot_table(
+        self, columns: Mapping[str, npt.ArrayLike], count: int, *, new: bool = True
+    ) -> Integers:
+        """Return the numbers of the classes of many rounds, -1 for those that have none.
 
         Args:
             columns: A column of labels for every feature.
             count: The number of rounds.
+            new: Whether to give numbers to those that have none.
         """
-        return self._levels.table(columns, count)
+        return self._levels.table(columns, count, new=new)
 
     def merge(self, other: Self) -> None:
         """Add what another law has learned: all counts add up exactly.

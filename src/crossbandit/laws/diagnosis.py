@@ -164,6 +164,16 @@ class IndependenceTest:
         self._rounds += 1
         self._recent.append((context, labels))
 
+    def saw_many(self, contexts: Sequence[float], labels: Sequence[tuple[Label, ...]]) -> None:
+        """Note rounds whose outcomes a compiled step has taken into `state`.
+
+        Args:
+            contexts: Their contexts.
+            labels: Their classes.
+        """
+        self._rounds += len(contexts)
+        self._recent.extend(zip(contexts[-_SAMPLE:], labels[-_SAMPLE:], strict=True))
+
     def merge(self, other: IndependenceTest) -> None:
         """Add what another test has seen. Sums over independent rounds add up.
 
