@@ -95,6 +95,7 @@ class CrossGraphAdaptive(Algorithm):
     """
 
     id: ClassVar[str] = "cross-graph-adaptive"
+    needs_memory: ClassVar[bool] = False
 
     half_life: float | None = None
     rate: float = 1.0
@@ -138,6 +139,7 @@ class AdaptiveLearner(Learner[CrossGraphAdaptive]):
     """
 
     needs_all_feedback = False  # losses are measured against their mean: a missing one is average
+    changed_by_play = ("played", "masses", "counted", "gap")
 
     def __init__(self, algorithm: CrossGraphAdaptive, problem: Problem, seed: Seed) -> None:
         super().__init__(algorithm, problem, seed=seed)
@@ -169,6 +171,10 @@ class AdaptiveLearner(Learner[CrossGraphAdaptive]):
         revealed = self.revealed_arms(pending.arm)
         self.call(adaptive.weigh, *step, revealed, pending.weights)
         return float(probability)
+
+    def count_round(self, pending: PendingDecision) -> None:
+        step = (self._adaptive, self.parameters, self._adaptive_graph)
+        self.call(adaptive.count, *step, pending.readout, self.round - 1)
 
     def update(self, pending: PendingDecision, rows: Floats) -> None:
         if pending.weights is None:

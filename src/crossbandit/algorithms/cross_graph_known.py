@@ -68,6 +68,7 @@ class CrossGraphKnown(Algorithm):
     """
 
     id: ClassVar[str] = "cross-graph-known"
+    needs_memory: ClassVar[bool] = False
     needs_context_distribution: ClassVar[bool] = True
     takes_availability: ClassVar[bool] = False  # the distribution does not tell
 
@@ -114,6 +115,9 @@ class CrossGraphKnown(Algorithm):
 class KnownLearner(Learner[CrossGraphKnown]):
     """A running Algorithm 1."""
 
+    changed_by_play = ("bias",)
+    additive_state = ("estimates", "bias")
+
     def __init__(
         self,
         algorithm: CrossGraphKnown,
@@ -144,6 +148,10 @@ class KnownLearner(Learner[CrossGraphKnown]):
         )
         pending.weights = self._known.weights.copy()
         return float(probability)
+
+    def count_round(self, pending: PendingDecision) -> None:
+        del pending
+        self.call(known.count, self._known, self.parameters, self._knowledge)
 
     def update(self, pending: PendingDecision, rows: Floats) -> None:
         if pending.weights is not None:

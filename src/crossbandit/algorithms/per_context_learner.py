@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 class PerContextLearner(Learner[AlgorithmT]):
     """Exponential weights in each context, learned from that context's own rounds alone."""
 
+    additive_state = ("estimates",)
+
     def __init__(
         self, algorithm: AlgorithmT, problem: Problem, graph: FeedbackGraph, eta: float, seed: Seed
     ) -> None:

@@ -120,7 +120,6 @@ class FirstPriceBidder(HiddenNumberApplication):
         max_bid: The highest amount to bid. Bids above it are left out.
         missing: What to do if wins or losses are missing with a bias: "refuse" to learn, with a
             `MissingOutcomesError`; "warn"; or "accept".
-        key: A secret of 1 to 64 bytes. With it nobody else can forge a token. It is not saved.
         horizon: The number of auctions to come. The law and the usual algorithm do not need it.
         algorithm: None or "law" for the law; or an `Algorithm` that uses the feedback graph.
         seed: The seed of the bidder's random choices.
@@ -156,7 +155,6 @@ class FirstPriceBidder(HiddenNumberApplication):
         tick_size: Money | None = None,
         max_bid: Money | None = None,
         missing: str = "refuse",
-        key: bytes | None = None,
         horizon: int | None = None,
         algorithm: Algorithm | str | None = None,
         seed: Seed,
@@ -196,7 +194,6 @@ class FirstPriceBidder(HiddenNumberApplication):
             guarded=guarded,
             law_by_default=True,
             missing=missing,
-            key=key,
         )
 
     @property

@@ -11,6 +11,7 @@ import numpy as np
 from crossbandit.algorithms import Decision
 from crossbandit.algorithms.seen import SeenDecisions
 from crossbandit.algorithms.tokens import checked_key, new_id
+from crossbandit.applications.action import only_decides
 from crossbandit.applications.bids import Made
 from crossbandit.applications.law_decisions import ONE, GuardPart, LawDecision
 from crossbandit.applications.outcome_codes import (
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from crossbandit.applications.old_decisions import OldDecision
     from crossbandit.laws import Diagnosis, OutcomeLaw
     from crossbandit.laws.levels import Label
+    from crossbandit.streams import Seed
     from crossbandit.types import Floats, Integers
 
 
@@ -73,7 +75,6 @@ class LawDecider:
         round: The number of decisions made.
         learner: The id of the learner that may learn from the decisions.
         id: Under which its decisions are known.
-        key: The key of their tokens, or None.
     """
 
     def __init__(
@@ -82,7 +83,6 @@ class LawDecider:
         *,
         guarded: bool = False,
         learner: str | None = None,
-        key: bytes | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.law = law
@@ -90,9 +90,18 @@ class LawDecider:
         self.round = 0
         self.id = new_id()
         self.learner = self.id if learner is None else learner
-        self.key = checked_key(type(self).__name__, key)
+        self.token_key = None
         self.clock = clock
         self.deciding = Lock()  # of scratch, random numbers and counters; held for microseconds
+
+    @property
+    def token_key(self) -> bytes | None:
+        """A secret of 1 to 64 bytes with which tokens are signed, or None; may be set."""
+        return self._key
+
+    @token_key.setter
+    def token_key(self, key: bytes | None) -> None:
+        self._key = checked_key(type(self).__name__, "token_key", key)
 
     @property
     def name(self) -> str:
@@ -129,7 +138,7 @@ class LawDecider:
             int(chance * ONE + 0.5),
             int(usual * ONE + 0.5),
             part,
-            self.key,
+            self._key,
         )
 
     def act_many(
@@ -165,7 +174,7 @@ class LawDecider:
             self.round += int(active.sum())
         whole = (chances * ONE + 0.5).astype(np.int64)
         times = np.full(count, self.clock())
-        ids = (self.learner, self.id, self.key)
+        ids = (self.learner, self.id, self._key)
         return Made(arms, rounds, whole[:, 0], whole[:, 1], times, *ids)
 
     def policy(self, given: Round, first: int, last: int) -> Floats:
@@ -184,6 +193,18 @@ class LawDecider:
                 given.context, worth=given.worth, cost=given.cost, first=first, last=last, **classes
             )
 
+    def expects(self, decision: Any) -> None:
+        """Refuse a decision: what only decides does not learn.
+
+        Args:
+            decision: A decision.
+
+        Raises:
+            InvalidParameterError: Always.
+        """
+        del decision
+        raise only_decides("settle")
+
 
 class LawLearner(LawDecider):
     """A `LawDecider` that learns, from each decision once.
@@ -199,7 +220,6 @@ class LawLearner(LawDecider):
         guarded: Whether `GuardedLaw` decides.
         missing: What to do if outcomes are missing with a bias; see `OutcomeWatch`.
         words: What a reached and a missed number are called, for messages.
-        key: A secret, to make tokens that nobody else can forge.
         clock: Returns the time in seconds.
 
     Attributes:
@@ -207,6 +227,8 @@ class LawLearner(LawDecider):
         seen: Which decisions were learned from.
         watch: Notices outcomes that are missing with a bias.
         former: The ids of learners whose decisions may be learned from, besides its own.
+        own: The ids under which it has made decisions itself.
+        answered: How many of these were learned from.
     """
 
     def __init__(
@@ -216,22 +238,22 @@ class LawLearner(LawDecider):
         guarded: bool = False,
         missing: str = "refuse",
         words: tuple[str, str] = ("reached", "missed"),
-        key: bytes | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        super().__init__(law, guarded=guarded, key=key, clock=clock)
+        super().__init__(law, guarded=guarded, clock=clock)
         self.test = IndependenceTest(law)
         self.seen = SeenDecisions(clock=clock)
         self.watch = OutcomeWatch(missing, words)
         self.former: set[str] = set()
         self.old: dict[tuple[str, int], OldDecision] = {}  # pending in a file of an older version
-        self.learned = 0
+        self.own = {self.id}
+        self.answered = 0
         self.learning = Lock()  # of the state; whoever takes both locks takes this one first
 
     @property
     def pending(self) -> int:
-        """How many decisions have no outcome so far, as far as is known."""
-        return max(self.round + len(self.old) - self.learned, 0)
+        """How many of its own decisions have no outcome so far. Those of snapshots do not count."""
+        return self.round + len(self.old) - self.answered
 
     def expects(self, decision: Any) -> None:
         """Check that a decision was made for this learner, and has not expired.
@@ -296,8 +318,8 @@ class LawLearner(LawDecider):
                 seen.put(*name, HELD)
                 raise self.watch.error()
             seen.put(*name, code_of(outcome[0], outcome[1]))
-            if self.old:
-                self.old.pop(name[:2], None)
+            if self.old and self.old.pop(name[:2], None) is not None:
+                self.answered -= decision.decider in self.own
 
     def _learn(
         self,
@@ -329,7 +351,7 @@ class LawLearner(LawDecider):
             )
             if status == REFUSED:
                 return False
-            self.learned += 1
+            self.answered += decision.decider in self.own
             if kind >= 0:
                 self.test.saw(given.context, given.labels)
                 if part is not None and self.guard is not None:
@@ -418,7 +440,8 @@ class LawLearner(LawDecider):
                 given = (contexts, slots, kinds, indices, played, chances, usuals)
                 law.code(settle_all, *state, *given, status)
                 learned = status != REFUSED
-                self.learned += int(learned.sum())
+                own = [np.full(one.rounds.size, one.decider in self.own) for one in made]
+                self.answered += int((learned & np.concatenate(own)).sum())
                 known = np.flatnonzero(learned & (kinds >= 0)).tolist()
                 self.test.saw_many(
                     contexts[known].tolist(), [labels[i] if labels else () for i in known]
@@ -444,6 +467,22 @@ class LawLearner(LawDecider):
             f"The decision of round {decision.round} has been learned from before, or is not one "
             "of those that were pending when the file was written. Each counts once."
         )
+
+    def decider(self, law: OutcomeLaw, seed: Seed | None) -> LawDecider:
+        """Return what decides as this learner does now, and never changes.
+
+        Args:
+            law: A new law of the same form, which becomes a copy.
+            seed: The seed of the random numbers; None for new ones.
+        """
+        guarded = self.guard is not None
+        made = LawDecider(law, guarded=guarded, learner=self.learner, clock=self.clock)
+        with self.learning:
+            law.look_like(self.law, seed)
+            if self.guard is not None and made.guard is not None:
+                made.guard.restore(self.guard.arrays())
+        made.token_key = self.token_key
+        return made
 
     def diagnosis(self) -> Diagnosis:
         """Return whether the hidden number goes with the context, as far as is known."""
