@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from crossbandit.algorithms.tokens import Token
     from crossbandit.types import Floats
 
-ONE = 65_535  # a chance of 1, as a whole number
+TOP = 255  # the score of the highest amount that might have been chosen
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,8 +46,9 @@ class LawDecision:
         learner: The id of the learner that may learn from it.
         decider: The id of what made it: the learner, or one of its snapshots.
         time: When it was made, in seconds.
-        chance: The chance that the amount reaches the number, as a share of 65,535.
-        usual: The usual chance of what the decider had decided before.
+        score: Where the amount lies between the lowest and the highest that might have been
+            chosen, from 0 to 255.
+        total: The sum of the scores of all decisions that the decider made before.
         guard: What learning under a guard needs, or None.
         key: The key of its token, or None.
     """
@@ -57,14 +58,14 @@ class LawDecision:
     learner: str
     decider: str
     time: float
-    chance: int
-    usual: int
+    score: int
+    total: int
     guard: GuardPart | None = None
     key: bytes | None = field(default=None, repr=False, compare=False)
 
     def to_json(self) -> dict[str, Any]:
         """Return a form that `json` can write."""
-        names = ("round", "arm", "learner", "decider", "time", "chance", "usual")
+        names = ("round", "arm", "learner", "decider", "time", "score", "total")
         found = {name: getattr(self, name) for name in names}
         if self.guard is not None:
             part = self.guard
@@ -85,11 +86,11 @@ class LawDecision:
         given = dict(data)
         guard = given.pop("guard", None)
         forms = {"round": int, "arm": int, "learner": str, "decider": str, "time": float}
-        forms |= {"chance": int, "usual": int}
+        forms |= {"score": int, "total": int}
         if set(given) != set(forms) or any(type(given[k]) is not v for k, v in forms.items()):
             raise ValueError(f"a decision with the keys {list(given)}")
-        if not (0 <= given["chance"] <= ONE and 0 <= given["usual"] <= ONE):
-            raise ValueError("impossible chances")
+        if not (0 <= given["score"] <= TOP and given["total"] >= 0):
+            raise ValueError("impossible scores")
         if guard is not None:
             worth, law_amount, weight, chances, seen = guard
             numbers = (float(worth), float(law_amount), float(weight))
@@ -99,8 +100,7 @@ class LawDecision:
 
     def pack(self) -> tuple[Any, ...]:
         """Return what its token holds besides the ids, the number and the time."""
-        # Two chances in one number: 8 bytes less than two numbers.
-        both = self.chance << 16 | self.usual
+        both = self.total << 8 | self.score  # 9 bytes less than two numbers
         if self.guard is None:
             return (both,)
         part = self.guard
@@ -126,11 +126,11 @@ class LawDecision:
             _check_guard(guard)
         elif form != (int,):
             raise ValueError("no decision of a law")
-        if not 0 <= content[0] < 1 << 32:
-            raise ValueError("impossible chances")
-        chance, usual = content[0] >> 16, content[0] & ONE
+        if content[0] < 0:
+            raise ValueError("impossible scores")
+        total, score = content[0] >> 8, content[0] & TOP
         ids = (token.learner, token.decider, token.time)
-        return cls(token.counter, -1, *ids, chance, usual, guard, key)
+        return cls(token.counter, -1, *ids, score, total, guard, key)
 
 
 def _check_guard(part: GuardPart) -> None:
@@ -139,3 +139,14 @@ def _check_guard(part: GuardPart) -> None:
         raise ValueError("impossible probabilities")
     if (part.chances < 0.0).any() or (part.seen < 0.0).any():
         raise ValueError("impossible probabilities")
+
+
+def score_of(arm: int, first: int, last: int) -> int:
+    """Return where an amount lies between the lowest and the highest possible one, from 0 to 255.
+
+    Args:
+        arm: The number of the amount.
+        first: The number of the lowest one.
+        last: The number of the highest one.
+    """
+    return TOP * (arm - first) // (last - first) if last > first else TOP // 2

@@ -25,7 +25,7 @@ FORMAT = "crossbandit-law"
 VERSION = 2
 _APPLICATION = "application."
 _LAST_ROUND = 2**62
-_PARTS = ("law", "test", "guard", "seen", "watch", "pending")
+_PARTS = ("law", "test", "guard", "seen", "pending")
 
 
 class LawFile(NamedTuple):
@@ -89,14 +89,14 @@ def written(learner: LawLearner) -> tuple[dict[str, Any], dict[str, npt.NDArray[
                 "own": sorted(learner.own),
                 "answered": learner.answered,
                 "window": learner.seen.window,
-                "usual": learner.law.usual.tolist(),
+                "total": learner.total,
+                "watch": learner.watch.settings(),
                 "law": learner.law.settings(),
                 "test": learner.test.settings(),
             }
         parts: dict[str, dict[str, Any]] = {
             "law": learner.law.arrays(),
             "test": learner.test.arrays(),
-            "watch": {"sums": learner.watch.sums.copy()},
         }
         if learner.guard is not None:
             parts["guard"] = learner.guard.arrays()
@@ -192,11 +192,7 @@ def _resume_present(
         raise CheckpointError(f"It has an impossible id, {learner.learner!r}.")
     learner.seen.window = header["window"]
     learner.seen.restore(parts["seen"])
-    learner.watch.restore(parts["watch"]["sums"])
-    usual = np.array(header["usual"], dtype=float)
-    if usual.shape != (2,) or not np.isfinite(usual).all() or (usual < 0).any():
-        raise CheckpointError(f"It has an impossible usual chance, {header['usual']}.")
-    learner.law.usual[:] = usual
+    learner.watch.restore(header["watch"])
 
 
 def take_over(learner: LawLearner, other: LawLearner) -> None:
@@ -228,7 +224,7 @@ def take_over(learner: LawLearner, other: LawLearner) -> None:
     seen["codes"] = np.where(codes >= KNOWN, FORGOTTEN, codes).astype(codes.dtype)
     learner.seen.window = other.seen.window
     learner.seen.restore(seen)
-    learner.watch.restore(other.watch.sums)
+    learner.watch.restore(other.watch.settings())
     learner.law.uniforms.state = other.law.uniforms.state
     learner.learner, learner.former, learner.old = other.learner, other.former, {}
     learner.round, learner.answered = other.round, other.answered

@@ -13,7 +13,7 @@ from crossbandit.algorithms.seen import SeenDecisions
 from crossbandit.algorithms.tokens import checked_key, new_id
 from crossbandit.applications.action import only_decides
 from crossbandit.applications.bids import Made
-from crossbandit.applications.law_decisions import ONE, GuardPart, LawDecision
+from crossbandit.applications.law_decisions import TOP, GuardPart, LawDecision, score_of
 from crossbandit.applications.outcome_codes import (
     HELD,
     KNOWN,
@@ -23,11 +23,11 @@ from crossbandit.applications.outcome_codes import (
     put_codes,
     seen_before,
 )
-from crossbandit.applications.outcome_watch import OutcomeWatch
+from crossbandit.applications.outcome_watch import OutcomeWatch, is_watched, watched
 from crossbandit.errors import DecisionError, ForeignDecisionError, LearnedBeforeError
 from crossbandit.kernels.laws.choice import decide_all
 from crossbandit.kernels.laws.correcting import correct
-from crossbandit.kernels.laws.loops import CHECKED, REFUSED, settle, settle_all
+from crossbandit.kernels.laws.loops import learn_and_test, learn_and_test_all
 from crossbandit.laws import GuardedChoice, GuardedLaw, IndependenceTest
 
 if TYPE_CHECKING:
@@ -73,6 +73,7 @@ class LawDecider:
         law: The law.
         guard: The guard, or None.
         round: The number of decisions made.
+        total: The sum of their scores.
         learner: The id of the learner that may learn from the decisions.
         id: Under which its decisions are known.
     """
@@ -88,6 +89,7 @@ class LawDecider:
         self.law = law
         self.guard = GuardedLaw(law) if guarded else None
         self.round = 0
+        self.total = 0
         self.id = new_id()
         self.learner = self.id if learner is None else learner
         self.token_key = None
@@ -121,22 +123,23 @@ class LawDecider:
             number = self.round
             if self.guard is None:
                 context, worth, cost, labels = given
-                arm, chance, usual = self.law.choose(context, labels, worth, cost, first, last)
+                arm = self.law.choose(context, labels, worth, cost, first, last)
             else:
                 classes = dict(zip(self.law.classes, given.labels, strict=True))
                 made = self.guard.decide(given.context, worth=given.worth, first=first, **classes)
-                arm, chance, usual = made.index, made.chance, made.usual
+                arm = made.index
                 law_amount = float(self.law.amounts[made.law_index])
                 part = GuardPart(made.worth, law_amount, made.weight, made.chances)
-            self.round = number + 1
+            score, total = score_of(arm, first, last), self.total
+            self.round, self.total = number + 1, total + score
         return LawDecision(
             number,
             arm,
             self.learner,
             self.id,
             self.clock(),
-            int(chance * ONE + 0.5),
-            int(usual * ONE + 0.5),
+            score,
+            total,
             part,
             self._key,
         )
@@ -161,21 +164,25 @@ class LawDecider:
             lasts: The highest one; where it is lower, nothing is chosen.
         """
         count, law = contexts.size, self.law
-        arms, chances = np.empty(count, dtype=np.int64), np.zeros((count, 2))
+        arms = np.empty(count, dtype=np.int64)
         active = firsts <= lasts
         uniforms = np.zeros((count, 3))
         with self.deciding:
             slots = law.slot_table(labels, count, new=False)
             uniforms[active] = law.uniforms.take(3 * int(active.sum())).reshape(-1, 3)
-            state = (*law.parts, law.usual)
             given = (contexts, slots, worths, costs, firsts, lasts, uniforms)
-            law.code(decide_all, *state, *given, arms, chances)
-            rounds = np.where(active, self.round + np.cumsum(active) - 1, -1)
-            self.round += int(active.sum())
-        whole = (chances * ONE + 0.5).astype(np.int64)
+            law.code(decide_all, *law.parts, *given, arms)
+            width = lasts - firsts
+            scores = np.where(width > 0, TOP * (arms - firsts) // np.maximum(width, 1), TOP // 2)
+            scores[~active] = 0
+            sums, rounds = np.cumsum(scores), np.cumsum(active)
+            totals = self.total + sums - scores
+            numbers = np.where(active, self.round + rounds - 1, -1)
+            if count:
+                self.round, self.total = self.round + int(rounds[-1]), self.total + int(sums[-1])
         times = np.full(count, self.clock())
         ids = (self.learner, self.id, self._key)
-        return Made(arms, rounds, whole[:, 0], whole[:, 1], times, *ids)
+        return Made(arms, numbers, scores, totals, times, *ids)
 
     def policy(self, given: Round, first: int, last: int) -> Floats:
         """Return the probability of each amount, from a fixed grid of quantiles.
@@ -243,7 +250,7 @@ class LawLearner(LawDecider):
         super().__init__(law, guarded=guarded, clock=clock)
         self.test = IndependenceTest(law)
         self.seen = SeenDecisions(clock=clock)
-        self.watch = OutcomeWatch(missing, words)
+        self.watch = OutcomeWatch(missing, words, clock)
         self.former: set[str] = set()
         self.old: dict[tuple[str, int], OldDecision] = {}  # pending in a file of an older version
         self.own = {self.id}
@@ -314,9 +321,13 @@ class LawLearner(LawDecider):
                 self._correct(decision, given, before, outcome)
             elif before > HELD:
                 raise _learned_before(decision)
-            elif not self._learn(decision, given, amount, outcome, again=before == HELD):
-                seen.put(*name, HELD)
-                raise self.watch.error()
+            else:
+                if before != HELD and is_watched(decision.round):
+                    self.watch.add(*name, decision.score, decision.total)
+                if self.watch.misled:
+                    seen.put(*name, HELD)
+                    raise self.watch.error()
+                self._learn(decision, given, amount, outcome)
             seen.put(*name, code_of(outcome[0], outcome[1]))
             if self.old and self.old.pop(name[:2], None) is not None:
                 self.answered -= decision.decider in self.own
@@ -327,38 +338,19 @@ class LawLearner(LawDecider):
         given: Round,
         amount: float,
         outcome: tuple[int, int, int],
-        *,
-        again: bool,
-    ) -> bool:
-        """Learn from an outcome unless outcomes are missing with a bias; return whether it is."""
-        law, watch, (kind, index, played), part = self.law, self.watch, outcome, decision.guard
+    ) -> None:
+        law, (kind, index, played), part = self.law, outcome, decision.guard
         # The law tries untried amounts itself: the other bids of a guard do not count as its tries.
         tried = played if part is None or amount == part.law_amount else -1
         with self.deciding:
-            status = law.code(
-                settle,
-                *law.parts,
-                self.test.state,
-                watch.sums,
-                watch.limit,
-                given.context,
-                law.slots(given.labels, new=True),
-                kind,
-                index,
-                tried,
-                -1.0 if again else float(decision.chance),
-                float(decision.usual),
-            )
-            if status == REFUSED:
-                return False
+            slots = law.slots(given.labels, new=True)
+            state = (*law.parts, self.test.state)
+            law.code(learn_and_test, *state, given.context, slots, kind, index, tried)
             self.answered += decision.decider in self.own
             if kind >= 0:
                 self.test.saw(given.context, given.labels)
                 if part is not None and self.guard is not None:
                     self._weigh(self.guard, part, given, outcome)
-        if status == CHECKED:
-            watch.warn()
-        return True
 
     def _weigh(
         self, guard: GuardedLaw, part: GuardPart, given: Round, outcome: tuple[int, int, int]
@@ -423,34 +415,36 @@ class LawLearner(LawDecider):
         Raises:
             DecisionError: Some were learned from before, come twice, or have expired. The message
                 names the rows. Nothing is learned.
-            MissingOutcomesError: Outcomes are missing with a bias. Some may have been learned.
+            MissingOutcomesError: Outcomes are missing with a bias. Nothing is learned.
         """
-        law, watch, count = self.law, self.watch, contexts.size
+        law, count = self.law, contexts.size
         kinds, indices, played = outcomes
         columns = {name: np.array([one[i] for one in labels]) for i, name in enumerate(law.classes)}
-        status = np.empty(count, dtype=np.int64)
         with self.learning:
             before = seen_before(self.seen, made)
-            chances = np.concatenate([one.chances for one in made]).astype(float)
-            chances[before == HELD] = -1.0
-            usuals = np.concatenate([one.usuals for one in made]).astype(float)
+            self._watch_many(made, before)
+            if self.watch.misled:
+                put_codes(self.seen, made, np.full(count, HELD))
+                raise self.watch.error(count)
             with self.deciding:
                 slots = law.slot_table(columns, count)
-                state = (*law.parts, self.test.state, watch.sums, watch.limit)
-                given = (contexts, slots, kinds, indices, played, chances, usuals)
-                law.code(settle_all, *state, *given, status)
-                learned = status != REFUSED
-                own = [np.full(one.rounds.size, one.decider in self.own) for one in made]
-                self.answered += int((learned & np.concatenate(own)).sum())
-                known = np.flatnonzero(learned & (kinds >= 0)).tolist()
-                self.test.saw_many(
-                    contexts[known].tolist(), [labels[i] if labels else () for i in known]
-                )
-            codes = np.where(learned, codes_of(kinds, indices), HELD)
-            put_codes(self.seen, made, codes)
-        if not learned.all():
-            raise watch.error(count - int(learned.sum()))
-        watch.warn()
+                state = (*law.parts, self.test.state)
+                law.code(learn_and_test_all, *state, contexts, slots, kinds, indices, played)
+                self.answered += sum(one.rounds.size for one in made if one.decider in self.own)
+                known = np.flatnonzero(kinds >= 0).tolist()
+                rows = [labels[i] if labels else () for i in known]
+                self.test.saw_many(contexts[known].tolist(), rows)
+            put_codes(self.seen, made, codes_of(kinds, indices))
+
+    def _watch_many(self, made: Sequence[Made], before: Integers) -> None:
+        """Let the watch see the outcomes of many decisions that it has not seen."""
+        start = 0
+        for one in made:
+            new = before[start : start + one.rounds.size] != HELD
+            start += one.rounds.size
+            for i in np.flatnonzero(new & watched(one.rounds)).tolist():
+                name = (one.decider, int(one.rounds[i]), float(one.times[i]))
+                self.watch.add(*name, int(one.scores[i]), int(one.totals[i]))
 
     def _old(self, decision: Decision) -> OldDecision:
         """Return what a file of an earlier version has kept of a pending decision."""

@@ -89,7 +89,6 @@ class LawBase:
         slots = self.class_limit if classes else 0
         self._state = empty_state(self._rules, slots, slots)
         self._scratch = scratch_for(self._rules, self._state.weights.size)
-        self._usual = np.zeros(2)
         self.uniforms = Uniforms(stream(seed, "law"))
         self.code = MachineCode()
 
@@ -112,11 +111,6 @@ class LawBase:
     def parts(self) -> tuple[LawRules, LawState, Scratch]:
         """What compiled steps take: what does not change, what does, and room to compute in."""
         return self._rules, self._state, self._scratch
-
-    @property
-    def usual(self) -> Floats:
-        """The mean chance of what was decided lately, and of how many; (2,)."""
-        return self._usual
 
     def shown(
         self, amount: float, *, reached: bool, number: float | None = None
