@@ -21,7 +21,13 @@ from crossbandit.errors import (
     LearnedBeforeError,
 )
 from tests.cases import asymmetric, every_algorithm, every_free_algorithm, linear, table
-from tests.learners import assert_same_state, contexts_of, revealed, start
+from tests.learners import (
+    assert_same_but_for_scratch,
+    assert_same_state,
+    contexts_of,
+    revealed,
+    start,
+)
 
 DENSE = table(asymmetric(), 60, 4, seed=1)
 LINEAR = linear(asymmetric(), 60, 7, seed=2)
@@ -141,9 +147,7 @@ def test_what_came_after_the_last_checkpoint_is_learned_from_the_log(
     for token, rows in log:
         again.learn(token, rows)
     assert again.round == learner.round
-    ours, theirs = again.state(), learner.state()
-    for name in ours.keys() - {"weights", "chosen", "sums", "revealed"}:  # scratch
-        np.testing.assert_array_equal(ours[name], theirs[name], err_msg=name)
+    assert_same_but_for_scratch(again, learner)
     with pytest.raises(LearnedBeforeError):
         again.learn(*log[0])
 

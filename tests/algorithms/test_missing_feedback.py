@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from crossbandit import CrossGraph, CrossGraphAdaptive, PerContextExp3, Problem, graphs
-from crossbandit.algorithms import Algorithm, load
+from crossbandit.algorithms import Algorithm, Learner, load
 from crossbandit.algorithms.missing import AnsweredCounts
 from crossbandit.errors import CrossbanditWarning, MissingFeedbackWarning
 
@@ -102,7 +102,8 @@ def test_feedback_of_one_arm_that_is_only_late_is_not_missing() -> None:
 
 def test_what_was_counted_is_saved(tmp_path: Path) -> None:
     """A learner that is restarted often still notices; one that has warned does not warn again."""
-    learner = CrossGraph().start(Problem(graphs.complete(2), contexts=1, horizon=10_000), seed=0)
+    problem = Problem(graphs.complete(2), contexts=1, horizon=10_000)
+    learner: Learner = CrossGraph().start(problem, seed=0)
 
     def play(rounds: int) -> None:
         nonlocal learner
@@ -153,7 +154,11 @@ def test_cohorts_double_and_the_two_latest_are_left_out(count: int) -> None:
 
 def test_equal_shares_are_chance_and_different_ones_are_not() -> None:
     """For two groups the distance is the square of the usual z: here 5.38^2, and 0.89^2."""
-    for answered, low, high in ([(600, 480), 1e-8, 1e-6], [(500, 480), 0.3, 0.5]):
+    cases: list[tuple[tuple[int, int], float, float]] = [
+        ((600, 480), 1e-8, 1e-6),
+        ((500, 480), 0.3, 0.5),
+    ]
+    for answered, low, high in cases:
         counts = AnsweredCounts(groups=2, first=2_000)
         for number in range(4_001):
             counts.made(number, number % 2)

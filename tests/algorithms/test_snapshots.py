@@ -23,17 +23,10 @@ from crossbandit.errors import (
 )
 from crossbandit.streams import stream
 from tests.cases import asymmetric, every_free_algorithm, linear, table
-from tests.learners import clone, contexts_of, play, revealed, start
+from tests.learners import assert_same_but_for_scratch, clone, contexts_of, play, revealed, start
 
 DENSE = table(asymmetric(), 80, 4, seed=1)
 LINEAR = linear(asymmetric(), 60, 7, seed=2)
-SCRATCH = {"weights", "chosen", "sums", "revealed"}
-
-
-def same_but_for_scratch(learner: Learner, other: Learner, rtol: float = 0.0) -> None:
-    ours, theirs = learner.state(), other.state()
-    for name in ours.keys() - SCRATCH:
-        np.testing.assert_allclose(ours[name], theirs[name], rtol=rtol, atol=rtol, err_msg=name)
 
 
 @every_free_algorithm
@@ -71,7 +64,7 @@ def test_a_learner_that_decides_by_snapshots_alone_is_the_learner(algorithm: Alg
         learner.learn(decision.token, rows)
         twin.learn(drawn(twin, context, decision.arm), rows)
     assert (learner.round, twin.round) == (40, 40)
-    same_but_for_scratch(learner, twin)
+    assert_same_but_for_scratch(learner, twin)
 
 
 def drawn(learner: Learner, context: int, arm: int) -> Decision:

@@ -11,7 +11,7 @@ import numpy as np
 from crossbandit.algorithms.algorithm import Algorithm, register, require_problem
 from crossbandit.algorithms.anchors import NO_ANCHORS, anchors_of
 from crossbandit.algorithms.learner import Learner
-from crossbandit.kernels import adaptive
+from crossbandit.kernels import adaptive, batches
 from crossbandit.kernels.adaptive import AdaptiveGraph, AdaptiveParameters, AdaptiveState
 from crossbandit.losses.memory import zeros
 from crossbandit.validation import number, positive, reject
@@ -22,11 +22,12 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from crossbandit.algorithms.decisions import PendingDecision
-    from crossbandit.kernels.rounds import Rounds
+    from crossbandit.kernels.batches import Answers, Plays
+    from crossbandit.kernels.rounds import ContextBlock, Rounds
     from crossbandit.losses import Context, LossForm, Readout
     from crossbandit.problem import Problem
     from crossbandit.streams import Seed
-    from crossbandit.types import Floats
+    from crossbandit.types import Floats, Integers
 
 
 @register
@@ -191,6 +192,20 @@ class AdaptiveLearner(Learner[CrossGraphAdaptive]):
             math.nan if pending.baseline is None else pending.baseline,
             self.feedback(pending, rows),
         )
+
+    def play_many(
+        self, contexts: ContextBlock, numbers: Integers, uniforms: Floats, plays: Plays
+    ) -> None:
+        del numbers
+        step = (self._adaptive, self.parameters, self._adaptive_graph)
+        batches.play_adaptive(*step, self.graph.out_ranges, contexts, self.round, uniforms, plays)
+
+    def update_many(
+        self, contexts: ContextBlock, numbers: Integers, last: int, answers: Answers
+    ) -> None:
+        del numbers
+        step = (self._adaptive, self.parameters, self._adaptive_graph)
+        batches.learn_adaptive(*step, contexts, last, answers)
 
     def state(self) -> Mapping[str, npt.NDArray[Any]]:
         return self._adaptive._asdict()

@@ -185,6 +185,45 @@ class Learner(DecisionRecords, Generic[AlgorithmT]):
         with self._lock:
             self._expected(decision)
 
+    def act_many(self, contexts: Any, available: Any = None) -> Sequence[Decision]:
+        """Choose an arm in each of many contexts, as `act` would one after the other.
+
+        Where the algorithm has compiled code for it, that is one call of it.
+
+        Args:
+            contexts: The contexts: numbers (n,), or feature vectors (n, features).
+            available: Which arms may be chosen in each (n, arms); None means all arms.
+
+        Returns:
+            The decisions. `learn_many` takes them, and `learn` takes each.
+
+        Raises:
+            InvalidContextError: The problem has no such context, or no arm is available. Then
+                nothing has changed.
+            InvalidParameterError: The algorithm cannot be told which arms are available.
+        """
+        from crossbandit.algorithms.batches import act_many
+
+        return act_many(self, contexts, available)
+
+    def learn_many(self, decisions: Sequence[Decision | bytes | str], losses: Any) -> None:
+        """Learn from the losses that many decisions revealed, as `learn` would one by one.
+
+        Where the algorithm has compiled code for it, that is one call of it.
+
+        Args:
+            decisions: What `act_many` returned; or a list of decisions and tokens.
+            losses: An entry for each decision, as `learn` takes it. Or one array with the rows of
+                all decisions, one after the other.
+
+        Raises:
+            DecisionError: As `learn` would raise it for one of them. Then nothing has changed.
+            InvalidLossesError: Losses are not valid. Then nothing has changed.
+        """
+        from crossbandit.algorithms.batches import learn_many
+
+        learn_many(self, decisions, losses)
+
     def policy(self, context: Any, available: Any = None) -> Floats:
         """Return the distribution from which `act` would draw now. Changes nothing.
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from crossbandit.algorithms.decisions import PendingDecision
-    from crossbandit.types import Floats
+    from crossbandit.types import Floats, Integers
 
 _FIRST = 1024
 _LEAST_MISSING = 30
@@ -162,13 +162,21 @@ class FeedbackWatch:
 
     def made(self, pending: PendingDecision) -> None:
         """Count a decision, and test if it is time to."""
+        self._count(pending.round, pending.arm)
+
+    def _count(self, round_: int, arm: int) -> None:
         if self._start < 0:
-            self._start = pending.round
-        if self.counts.made(pending.round - self._start, pending.arm) and self._active:
+            self._start = round_
+        if self.counts.made(round_ - self._start, arm) and self._active:
             p_value, shares = self.counts.missing()
             if p_value < _LEVEL:
                 self._active = False
                 _warn(shares)
+
+    def made_many(self, first: int, arms: Integers) -> None:
+        """Count the decisions of consecutive rounds, the first of which is `first`."""
+        for round_, arm in enumerate(arms.tolist(), first):
+            self._count(round_, arm)
 
     def answered(self, pending: PendingDecision) -> None:
         """Count a decision whose feedback has come."""
@@ -209,5 +217,5 @@ def _warn(shares: Floats) -> None:
         "loss as 0, so it prefers arms whose feedback is missing. Send the feedback of every "
         "decision, or use CrossGraphAdaptive.",
         MissingFeedbackWarning,
-        stacklevel=4,
+        stacklevel=5,
     )

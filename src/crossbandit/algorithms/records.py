@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from crossbandit.losses import Context, Readout
     from crossbandit.problem import Problem
+    from crossbandit.types import Integers
 
 
 class DecisionRecords(ABC):
@@ -135,6 +136,13 @@ class DecisionRecords(ABC):
         while len(self._pending) > self._max_pending:
             del self._pending[next(iter(self._pending))]
 
+    def _record_many(self, arms: Integers) -> None:
+        """Record that decisions were made that need no memory."""
+        if self._watch is not None:
+            self._watch.made_many(self.round, arms)
+        self.round += arms.size
+        self._waiting += arms.size
+
     def _decision(self, pending: PendingDecision, probability: float) -> Decision:
         revealed = self.reveals(pending.arm)
         decision = Decision(
@@ -206,7 +214,15 @@ class DecisionRecords(ABC):
         return rounds is not None and pending.counter < rounds
 
     def _taken(self, pending: PendingDecision) -> PendingDecision:
-        """Mark a decision as learned from, and return it as `update` takes it."""
+        """Mark a decision as learned from, count its round, and return it as `update` takes it."""
+        new = not self._is_counted(pending)
+        pending = self._marked(pending)
+        if new:
+            self.count_round(pending)
+        return pending
+
+    def _marked(self, pending: PendingDecision) -> PendingDecision:
+        """Mark a decision as learned from; return it with a round that this learner has."""
         time = pending.time
         if self._pending.get(pending.round) is pending:
             del self._pending[pending.round]
@@ -219,7 +235,6 @@ class DecisionRecords(ABC):
             return pending
         pending = replace(pending, round=min(pending.round, self.round))
         self.round += 1
-        self.count_round(pending)
         return pending
 
     def __getstate__(self) -> dict[str, Any]:
