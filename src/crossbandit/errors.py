@@ -13,6 +13,7 @@
     │   ├── ExpiredDecisionError    it is older than what is remembered
     │   ├── ForeignDecisionError    another learner made it
     │   └── DamagedTokenError       its token is damaged or forged
+    ├── MissingOutcomesError        outcomes are missing in a way that would mislead the learner
     ├── GraphNumberError            an exact number of a graph takes too long
     │   └── IndependenceNumberError the independence number does
     ├── OutOfMemoryError            estimates that would not fit into memory
@@ -50,6 +51,7 @@ __all__ = [
     "LearnedBeforeError",
     "LogError",
     "MissingFeedbackWarning",
+    "MissingOutcomesError",
     "OutOfMemoryError",
     "ResultsError",
     "StudyError",
@@ -99,6 +101,10 @@ class ForeignDecisionError(DecisionError):
 
 class DamagedTokenError(DecisionError):
     """A token is damaged or forged, or is no token."""
+
+
+class MissingOutcomesError(CrossbanditError):
+    """Outcomes are missing, or come late, in a way that would mislead the learner."""
 
 
 class GraphNumberError(CrossbanditError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from abc import ABC, abstractmethod
 from dataclasses import replace
@@ -113,6 +114,17 @@ class DecisionRecords(ABC):
     @token_key.setter
     def token_key(self, key: bytes | None) -> None:
         self._key = checked_key("Learner", "token_key", key)
+
+    def decision_of(self, token: bytes | str) -> Decision:
+        """Return the decision of a token, whether it may still be learned from or not.
+
+        Args:
+            token: The token, as bytes or as text.
+
+        Raises:
+            DecisionError: It is damaged, or was made for another learner.
+        """
+        return self._decision(self._decoded(token), math.nan)
 
     # --- private steps -------------------------------------------------------------------------
 

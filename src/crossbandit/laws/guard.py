@@ -16,6 +16,7 @@ from crossbandit.kernels.laws.guard import (
     law_weight,
     see,
 )
+from crossbandit.kernels.laws.state import ABOVE, AT_MOST, TOLD
 from crossbandit.laws.logs import prepared
 from crossbandit.laws.outcome_law import Choice
 from crossbandit.validation import number, reject
@@ -45,8 +46,6 @@ class GuardedChoice(Choice):
         seen: How likely the outcome of each amount was to be shown; if it is empty, it is computed
             anew from `chances` and `weight`.
         weight: The probability with which the law was followed.
-        chance: The chance that the amount reaches the number.
-        usual: The usual chance of what was chosen before.
     """
 
     worth: float = 0.0
@@ -54,8 +53,6 @@ class GuardedChoice(Choice):
     chances: Floats = field(default_factory=lambda: np.zeros(0))
     seen: Floats = field(default_factory=lambda: np.zeros(0))
     weight: float = 1.0
-    chance: float = 0.0
-    usual: float = 0.0
 
 
 class GuardedLaw:
@@ -121,7 +118,7 @@ class GuardedLaw:
             first: As in `OutcomeLaw.decide`.
             **classes: A label for every feature of the law.
         """
-        index, bid, weight, chance, usual = self._choose(context, worth, first, classes)
+        index, bid, weight = self._choose(context, worth, first, classes)
         return GuardedChoice(
             index=index,
             amount=float(self.law.amounts[index]),
@@ -132,8 +129,6 @@ class GuardedLaw:
             chances=self._guard.chances.copy(),
             seen=self._guard.seen.copy(),
             weight=weight,
-            chance=chance,
-            usual=usual,
         )
 
     def _choose(
@@ -143,8 +138,8 @@ class GuardedLaw:
         first: int,
         classes: Mapping[str, Label],
         uniforms: Floats | None = None,
-    ) -> tuple[int, int, float, float, float]:
-        """Return the amount to play, the law's own, the law's weight, and what `choose` returns.
+    ) -> tuple[int, int, float]:
+        """Return the amount to play, the law's own, and the law's weight.
 
         The guard's `chances` and `seen` are set. With given random numbers, nothing else changes.
         """
@@ -156,11 +151,10 @@ class GuardedLaw:
         last = law.highest(value)
         if not 0 <= first <= last:
             reject("decide", "first", "an amount up to the worth", first, error=InvalidContextError)
-        found: tuple[int, int, float, float, float] = law.code(
+        found: tuple[int, int, float] = law.code(
             guarded_decide,
             *law.parts,
             self._guard,
-            law.usual if uniforms is None else law.usual.copy(),
             high,
             min(max(at, low), high),
             law.slots(labels),
@@ -180,12 +174,19 @@ class GuardedLaw:
             number: The number, where the law's feedback says that it is shown.
         """
         self.law.learn(made, reached=reached, number=number, tried=made.index == made.law_index)
-        told = self.law.feedback == "always" or (
-            self.law.feedback != "won-lost" and bool(reached) == (self.law.feedback == "after-win")
-        )
-        cell = 0 if reached else self.law.amounts.size
-        if told and number is not None:
-            cell = int(self.law.cells(number))
+        kind, index, _ = self.law.shown(made.amount, reached=reached, number=number)
+        self.weigh(made, kind, index)
+
+    def weigh(self, made: GuardedChoice, kind: int, index: int) -> None:
+        """Weigh the law and the learner by an outcome that the law has learned.
+
+        Args:
+            made: What `decide` returned.
+            kind: What is known of the number: 0 its cell, 1 that an amount reaches it, 2 that an
+                amount does not.
+            index: The cell or the amount.
+        """
+        cell = {TOLD: index, AT_MOST: 0, ABOVE: self.law.amounts.size}[kind]
         guard, law = self._guard, self.law
         guard.chances[:] = made.chances
         if made.seen.size:

@@ -111,10 +111,13 @@ def learn_and_test(
     index: int,
     amount: int,
 ) -> None:
-    """Learn from an outcome, and take it into the test of independence."""
-    learn(rules, state, scratch, context, slots, kind, index, amount)
-    place = band_of(rules, context)
-    test_one(rules.feedback, rules.mirrored, test, place, kind, index)
+    """Learn from an outcome, and take it into the test of independence; see `learn`.
+
+    A kind below 0 says nothing about any amount.
+    """
+    if kind >= 0:
+        learn(rules, state, scratch, context, slots, kind, index, amount)
+        test_one(rules.feedback, rules.mirrored, test, band_of(rules, context), kind, index)
 
 
 @compiled
