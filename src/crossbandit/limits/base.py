@@ -213,11 +213,12 @@ class PacerBase:
         if isinstance(limit.per, int):
             ends = float(limit.per)
         if timed(limit):
-            if not fresh and isinstance(limit, Budget):
+            follows = isinstance(limit, Budget) and limit.pacing == "traffic"
+            if follows and not fresh:
                 self._traffic[i].learn(times[START], times[END], self._first, state.counts[i])
             begins, ends = self._period(limit, now)
             times[LATEST] = now if fresh else begins
-            if isinstance(limit, Budget) and limit.pacing == "traffic":
+            if follows:
                 state.plan[i] = self._traffic[i].plan(begins, ends)
         times[[START, END, AUCTIONS]] = begins, ends, 0.0
         times[PERIOD] += 1.0
