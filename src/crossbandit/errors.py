@@ -13,6 +13,7 @@
     │   ├── ExpiredDecisionError    it is older than what is remembered
     │   ├── ForeignDecisionError    another learner made it
     │   └── DamagedTokenError       its token is damaged or forged
+    ├── MissingOutcomesError        outcomes are missing in a way that would mislead the learner
     ├── IndependenceNumberError     an exact independence number takes too long
     ├── OutOfMemoryError            estimates that would not fit into memory
     ├── CheckpointError             a file that is damaged, no checkpoint, or of another version
@@ -48,6 +49,7 @@ __all__ = [
     "LearnedBeforeError",
     "LogError",
     "MissingFeedbackWarning",
+    "MissingOutcomesError",
     "OutOfMemoryError",
     "ResultsError",
     "StudyError",
@@ -97,6 +99,10 @@ class ForeignDecisionError(DecisionError):
 
 class DamagedTokenError(DecisionError):
     """A token is damaged or forged, or is no token."""
+
+
+class MissingOutcomesError(CrossbanditError):
+    """Outcomes are missing, or come late, in a way that would mislead the learner."""
 
 
 class IndependenceNumberError(CrossbanditError):

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossbandit.errors import CheckpointError, InvalidLossesError
+from crossbandit.errors import CheckpointError
 from crossbandit.kernels.laws.independence import RANKS, TestState, log_evidence, test_all
 from crossbandit.laws.memory import FEEDBACK
-from crossbandit.laws.outcome_law import OUTCOMES
-from crossbandit.validation import integer, number, reject
+from crossbandit.validation import integer, number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -120,13 +119,7 @@ class IndependenceTest:
             reached: Whether the amount reached the number.
             number: The number, where the law's feedback says that it is shown.
         """
-        told = self._law.feedback == "always" or (
-            self._law.feedback != "won-lost" and reached == (self._law.feedback == "after-win")
-        )
-        if told and number is None:
-            reject("learn", "number", "a finite number", number, error=InvalidLossesError)
-        kind = OUTCOMES["told" if told else "at-most" if reached else "above"]
-        index = int(self._law.cells(float(number or 0.0))) if told else made.index
+        kind, index, _ = self._law.shown(made.amount, reached=bool(reached), number=number)
         self.learn_all([made.context], np.array([kind]), np.array([index]), [made.classes])
 
     def learn_all(
@@ -161,12 +154,22 @@ class IndependenceTest:
         """The arrays of the test; they change as it learns."""
         return self._state
 
-    def saw(self, contexts: Sequence[float], labels: Sequence[tuple[Label, ...]]) -> None:
+    def saw(self, context: float, labels: tuple[Label, ...]) -> None:
+        """Note a round whose outcome a compiled step has taken into `state`.
+
+        Args:
+            context: Its context.
+            labels: Its classes.
+        """
+        self._rounds += 1
+        self._recent.append((context, labels))
+
+    def saw_many(self, contexts: Sequence[float], labels: Sequence[tuple[Label, ...]]) -> None:
         """Note rounds whose outcomes a compiled step has taken into `state`.
 
         Args:
-            contexts: A context per round.
-            labels: The classes of each.
+            contexts: Their contexts.
+            labels: Their classes.
         """
         self._rounds += len(contexts)
         self._recent.extend(zip(contexts[-_SAMPLE:], labels[-_SAMPLE:], strict=True))

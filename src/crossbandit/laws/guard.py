@@ -16,6 +16,7 @@ from crossbandit.kernels.laws.guard import (
     law_weight,
     see,
 )
+from crossbandit.kernels.laws.state import ABOVE, AT_MOST, TOLD
 from crossbandit.laws.logs import prepared
 from crossbandit.laws.outcome_law import Choice
 from crossbandit.validation import number, reject
@@ -180,12 +181,19 @@ class GuardedLaw:
             number: The number, where the law's feedback says that it is shown.
         """
         self.law.learn(made, reached=reached, number=number, tried=made.index == made.law_index)
-        told = self.law.feedback == "always" or (
-            self.law.feedback != "won-lost" and bool(reached) == (self.law.feedback == "after-win")
-        )
-        cell = 0 if reached else self.law.amounts.size
-        if told and number is not None:
-            cell = int(self.law.cells(number))
+        kind, index, _ = self.law.shown(made.amount, reached=reached, number=number)
+        self.weigh(made, kind, index)
+
+    def weigh(self, made: GuardedChoice, kind: int, index: int) -> None:
+        """Weigh the law and the learner by an outcome that the law has learned.
+
+        Args:
+            made: What `decide` returned.
+            kind: What is known of the number: 0 its cell, 1 that an amount reaches it, 2 that an
+                amount does not.
+            index: The cell or the amount.
+        """
+        cell = {TOLD: index, AT_MOST: 0, ABOVE: self.law.amounts.size}[kind]
         guard, law = self._guard, self.law
         guard.chances[:] = made.chances
         if made.seen.size:

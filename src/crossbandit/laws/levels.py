@@ -102,8 +102,13 @@ class Levels:
         self._slots[feature, labels] = len(self._slots)
         return len(self._slots) - 1
 
-    def table(self, columns: Mapping[str, npt.ArrayLike], count: int) -> Integers:
-        """Return the slots of many rounds, (count, width); levels get them in order of rounds."""
+    def table(
+        self, columns: Mapping[str, npt.ArrayLike], count: int, *, new: bool = True
+    ) -> Integers:
+        """Return the slots of many rounds, (count, width).
+
+        With `new`, levels that have none are given slots, in the order of the rounds.
+        """
         if set(columns) != set(self.features):
             reject("play", "classes", self._expected(), sorted(columns))
         if not self.features:
@@ -121,7 +126,7 @@ class Levels:
         rows = np.empty((len(kinds), self.width), dtype=np.int64)
         for i in np.argsort(first):
             labels = tuple(names[f][code] for f, code in enumerate(kinds[i]))
-            rows[i] = self.slots(labels, new=True)
+            rows[i] = self.slots(labels, new=new)
         table: Integers = rows[inverse.reshape(-1)]
         return table
 

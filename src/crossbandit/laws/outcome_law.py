@@ -132,6 +132,7 @@ class OutcomeLaw(LawBase):
         paid = number("decide", "cost", cost, error=InvalidContextError)
         if last is None:
             last = self.highest(value)
+        first, last = int(first), int(last)  # compiled code takes one type
         if not 0 <= first <= last < self.amounts.size:
             got = (first, last)
             reject("decide", "first, last", "a range of amounts", got, error=InvalidContextError)
@@ -261,28 +262,12 @@ class OutcomeLaw(LawBase):
         Raises:
             InvalidLossesError: The number is missing or contradicts `reached`.
         """
-        amount = made.index if tried else -1
-        told = self.feedback == "always" or (
-            self.feedback != "won-lost" and bool(reached) == (self.feedback == "after-win")
+        kind, index, _ = self.shown(made.amount, reached=bool(reached), number=number)
+        at, labels = self._at(
+            "learn", made.context, dict(zip(self.classes, made.classes, strict=True))
         )
-        if not told:
-            self.observe(
-                made.context,
-                "at-most" if reached else "above",
-                made.index,
-                amount=amount,
-                labels=made.classes,
-            )
-            return
-        if number is None or not np.isfinite(number):
-            reject("learn", "number", "a finite number", number, error=InvalidLossesError)
-        cell = int(self.cells(number))
-        if (cell <= made.index) != bool(reached):
-            raise InvalidLossesError(
-                f"An amount of {made.amount:.15g} and a number of {number:.15g} contradict "
-                f"reached={reached}. Nothing was learned."
-            )
-        self.observe(made.context, "told", cell, amount=amount, labels=made.classes)
+        slots = self._levels.slots(labels, new=True)
+        self.code(learn, *self.parts, at, slots, kind, index, made.index if tried else -1)
 
     def observe(
         self,

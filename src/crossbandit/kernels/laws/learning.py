@@ -69,6 +69,14 @@ def column_of(rules: LawRules, kind: int, index: int) -> int:
 
 
 @inlined
+def is_told(rules: LawRules, kind: int) -> bool:
+    """Return whether an outcome is counted in `told`."""
+    if rules.feedback == WON_LOST:
+        return kind == (ABOVE if rules.mirrored else AT_MOST)
+    return kind == TOLD
+
+
+@inlined
 def absorb(
     rules: LawRules,
     state: LawState,
@@ -84,7 +92,7 @@ def absorb(
     column, order = column_of(rules, kind, index), kind
     if rules.mirrored and kind != TOLD:
         order = AT_MOST if kind == ABOVE else ABOVE
-    told = kind == TOLD or (rules.feedback == WON_LOST and order == AT_MOST)
+    told = is_told(rules, kind)
     weigh(rules, state, scratch, order, column)
     state.rounds[0] += 1.0
     for m in range(rules.growth.size):
