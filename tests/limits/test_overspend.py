@@ -97,7 +97,8 @@ class World:
                     base, slope = limit.credit()
                     self.earned[at] += base + slope * value
         if rng.random() >= lossy:
-            self.pacer.settle(key, value, amount, won=won, would=won)
+            money = float(self.pacer.rules.amounts[amount])
+            self.pacer.settle(key, value, money, won=won, least=0.5)
 
     def check(self) -> None:
         for (i, period), spent in self.spent.items():

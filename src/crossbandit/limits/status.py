@@ -84,8 +84,6 @@ def status(pacer: Pacer) -> tuple[LimitStatus, ...]:
 
 def _status(pacer: Pacer, i: int, limit: Limit) -> LimitStatus:
     given, spent, held = (_money(pacer, units) for units in pacer.state.money[i])
-    if isinstance(limit, Money) and pacer.state.times[i, END] == 0.0:  # no auction so far
-        given = Decimal(repr(limit.amount))
     times = pacer.state.times[i]
     seconds = timed(limit) and times[END] != 0.0
     value = pacer.middle
