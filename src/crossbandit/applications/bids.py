@@ -52,8 +52,8 @@ class Made(NamedTuple):
     Attributes:
         arms: The number of the amount, -1 where there was nothing to choose from.
         rounds: The number of each decision, as its decider counts; -1 where there is none.
-        chances: The chance that the amount reaches the number, as a share of 65,535.
-        usuals: The usual chance of what was decided before.
+        scores: Where the amounts lie between the lowest and the highest possible, from 0 to 255.
+        totals: The sum of the scores before each decision.
         times: When the decisions were made, in seconds.
         learner: The id of the learner that may learn from them.
         decider: The id of what made them.
@@ -62,8 +62,8 @@ class Made(NamedTuple):
 
     arms: Integers
     rounds: Integers
-    chances: Integers
-    usuals: Integers
+    scores: Integers
+    totals: Integers
     times: Floats
     learner: str
     decider: str
@@ -83,8 +83,8 @@ class Made(NamedTuple):
             self.learner,
             self.decider,
             float(self.times[i]),
-            int(self.chances[i]),
-            int(self.usuals[i]),
+            int(self.scores[i]),
+            int(self.totals[i]),
             None,
             self.key,
         )

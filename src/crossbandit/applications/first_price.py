@@ -124,7 +124,6 @@ class FirstPriceBidder(HiddenNumberApplication):
         max_bid: The highest amount to bid. Bids above it are left out.
         missing: What to do if wins or losses are missing with a bias: "refuse" to learn, with a
             `MissingOutcomesError`; "warn"; or "accept".
-        key: A secret of 1 to 64 bytes. With it nobody else can forge a token. It is not saved.
         budget: A `Budget`, or a `Lease` of a slice of one, that is never exceeded; or several.
         target: A `ReturnOnSpend` or `CostPer` to be kept; or several.
         expires: After which time a bid without an outcome counts as lost and its money is free
@@ -164,7 +163,6 @@ class FirstPriceBidder(HiddenNumberApplication):
         tick_size: Money | None = None,
         max_bid: Money | None = None,
         missing: str = "refuse",
-        key: bytes | None = None,
         budget: Any = None,
         target: Any = None,
         expires: timedelta | float | None = None,
@@ -213,7 +211,6 @@ class FirstPriceBidder(HiddenNumberApplication):
             guarded=guarded,
             law_by_default=True,
             missing=missing,
-            key=key,
         )
 
     @property
