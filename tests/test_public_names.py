@@ -22,6 +22,7 @@ PACKAGES = [
     "crossbandit.errors",
     "crossbandit.graphs",
     "crossbandit.logs",
+    "crossbandit.limits",
     "crossbandit.losses",
     "crossbandit.replay",
     "crossbandit.report",

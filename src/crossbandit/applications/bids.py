@@ -24,16 +24,18 @@ class Bid(Action):
     Attributes:
         decision: The learner's decision; None if there was nothing to choose from.
         amount: The money to bid. None if no bid may be made, because every bid is above the value
-            or below the reserve price.
+            or below the reserve price, or because of a limit.
         value: What winning is worth.
         reserve: The reserve price of the auction, if it was known.
         classes: The levels of the bidder's classes, in their order.
+        reason: Why a limit allows no bid; None if one was made, or none was possible anyway.
     """
 
     amount: float | None
     value: float
     reserve: float | None = None
     classes: tuple[Label, ...] = ()
+    reason: str | None = None
 
     @property
     def decimal(self) -> Decimal | None:

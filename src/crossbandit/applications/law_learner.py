@@ -280,6 +280,18 @@ class LawLearner(LawDecider):
                 f"({decision.learner}). Give it to the learner that made it, or drop it."
             )
 
+    def code(self, decision: Any) -> int:
+        """Return the code of the outcome that was learned of a decision; see `outcome_codes`.
+
+        Args:
+            decision: What `act` returned.
+
+        Raises:
+            DecisionError: It has expired.
+        """
+        with self.learning:
+            return int(self.seen.check(decision.decider, decision.round, decision.time))
+
     def learn(
         self,
         decision: Any,

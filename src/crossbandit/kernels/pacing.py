@@ -128,22 +128,25 @@ def expected_left(state: PaceState, limit: int) -> float:
 
 
 @inlined
-def pseudo_value(
-    rules: PaceRules, state: PaceState, now: float, value: float, ticket: Floats
-) -> float:
-    """Count an auction, and return what to bid for in it. Sets `ticket` (L, 3)."""
+def pseudo_value(rules: PaceRules, state: PaceState, value: float) -> float:
+    """Return what to bid for: the lowest of the pseudo-values of all limits."""
     lowest = value if rules.surplus else math.inf
     for limit in range(rules.kinds.size):
-        at = limited_value(rules, state, limit, value)
-        ticket[limit, RELAXES] = at
-        lowest = min(lowest, at)
+        lowest = min(lowest, limited_value(rules, state, limit, value))
+    return lowest
+
+
+@inlined
+def count_auction(
+    rules: PaceRules, state: PaceState, now: float, value: float, worth: float, ticket: Floats
+) -> None:
+    """Count an auction with the pseudo-value `worth`, and set its `ticket` (L, 3)."""
+    for limit in range(rules.kinds.size):
         share = planned_share(rules, state, limit, now)
         ticket[limit, PLANNED] = share * expected_left(state, limit)
-        ticket[limit, OF_PERIOD] = state.times[limit, PERIOD]
-    for limit in range(rules.kinds.size):
-        far = ticket[limit, RELAXES] > lowest * math.exp(_FAR)
+        far = limited_value(rules, state, limit, value) > worth * math.exp(_FAR)
         ticket[limit, RELAXES] = 0.0 if far else 1.0
-    return lowest
+        ticket[limit, OF_PERIOD] = state.times[limit, PERIOD]
 
 
 @inlined
@@ -159,6 +162,24 @@ def limited_value(rules: PaceRules, state: PaceState, limit: int, value: float) 
 
 
 @inlined
+def look(
+    rules: PaceRules, state: PaceState, value: float, first: int, last: int
+) -> tuple[float, int, int]:
+    """Return the pseudo-value, the highest amount up to it, and the highest one that may be bid.
+
+    The last one is -1 if no amount may be bid, or only 0 because of the limits.
+    """
+    worth = pseudo_value(rules, state, value)
+    usable = last
+    while usable > first and rules.amounts[usable] > worth:
+        usable -= 1
+    cap = affordable(rules, state, value, usable)
+    if cap < first or (rules.prices[cap] == 0 and rules.prices[last] > 0):
+        cap = -1
+    return worth, usable, cap
+
+
+@inlined
 def open_auction(
     rules: PaceRules,
     state: PaceState,
@@ -168,17 +189,9 @@ def open_auction(
     last: int,
     ticket: Floats,
 ) -> tuple[float, int, int]:
-    """Return the pseudo-value, the highest amount up to it, and the highest one that may be bid.
-
-    The last one is -1 if no amount may be bid, or only 0 because of the limits. Sets `ticket`.
-    """
-    worth = pseudo_value(rules, state, now, value, ticket)
-    usable = last
-    while usable > first and rules.amounts[usable] > worth:
-        usable -= 1
-    cap = affordable(rules, state, value, usable)
-    if cap < first or (rules.prices[cap] == 0 and rules.prices[last] > 0):
-        cap = -1
+    """Count an auction, and return what `look` returns. Sets `ticket`."""
+    worth, usable, cap = look(rules, state, value, first, last)
+    count_auction(rules, state, now, value, worth, ticket)
     return worth, usable, cap
 
 
@@ -204,18 +217,18 @@ def free_money(rules: PaceRules, state: PaceState, limit: int, value: float) -> 
 
 
 @inlined
-def at_risk(rules: PaceRules, limit: int, value: float, amount: int) -> int:
-    """Return the units to reserve for a bid."""
+def at_risk(rules: PaceRules, limit: int, value: float, price: int) -> int:
+    """Return the units to reserve for a bid that costs `price` units."""
     if rules.kinds[limit] == BUDGET:
-        return int(rules.prices[amount])
-    return int(max(0, rules.prices[amount] - credit_of(rules, limit, value)))
+        return price
+    return max(0, price - credit_of(rules, limit, value))
 
 
 @inlined
-def reserve(rules: PaceRules, state: PaceState, value: float, amount: int) -> None:
+def reserve(rules: PaceRules, state: PaceState, value: float, price: int) -> None:
     """Reserve money for a bid."""
     for limit in range(rules.kinds.size):
-        state.money[limit, RESERVED] += at_risk(rules, limit, value, amount)
+        state.money[limit, RESERVED] += at_risk(rules, limit, value, price)
 
 
 @inlined
@@ -224,27 +237,29 @@ def release(
     state: PaceState,
     ticket: Floats,
     value: float,
-    amount: int,
+    price: int,
     won: bool,  # noqa: FBT001 - kernels take no keywords
 ) -> None:
     """Give back what was reserved for a bid, and pay if it has won; both in the bid's period."""
     for limit in range(rules.kinds.size):
-        state.duals[limit, ASKED] += rules.prices[amount]
+        state.duals[limit, ASKED] += price
         if won:
-            state.duals[limit, PAID] += rules.prices[amount]
+            state.duals[limit, PAID] += price
         if ticket[limit, OF_PERIOD] != state.times[limit, PERIOD]:
             continue
-        state.money[limit, RESERVED] -= at_risk(rules, limit, value, amount)
+        state.money[limit, RESERVED] -= at_risk(rules, limit, value, price)
         if won:
-            pay(rules, state, limit, value, amount)
+            pay(rules, state, limit, value, price, 1)
 
 
 @inlined
-def pay(rules: PaceRules, state: PaceState, limit: int, value: float, amount: int) -> None:
-    """Count what a win costs, and its credit."""
-    state.money[limit, SPENT] += rules.prices[amount]
+def pay(
+    rules: PaceRules, state: PaceState, limit: int, value: float, price: int, times: int
+) -> None:
+    """Count what a win costs, and its credit. times: 1, or -1 to take a win back."""
+    state.money[limit, SPENT] += times * price
     if rules.kinds[limit] != BUDGET:
-        state.money[limit, GIVEN] += credit_of(rules, limit, value)
+        state.money[limit, GIVEN] += times * credit_of(rules, limit, value)
 
 
 @inlined
@@ -285,19 +300,17 @@ def settle(
     state: PaceState,
     ticket: Floats,
     value: float,
-    amount: int,
+    price: int,
     wanted: int,
     won: bool,  # noqa: FBT001 - kernels take no keywords
-    would: bool,  # noqa: FBT001
 ) -> None:
     """Account for an auction that is over.
 
-    wanted: the amount that would have been bid without a hard limit. would: whether it would have
-    won.
+    price: the units that were bid. wanted: the units that would have been bid without a hard limit,
+    or -1 if they would not have won.
     """
-    release(rules, state, ticket, value, amount, won)
-    paid = rules.prices[amount] if won else 0
-    adapt(rules, state, ticket, value, paid, rules.prices[wanted] if would else -1)
+    release(rules, state, ticket, value, price, won)
+    adapt(rules, state, ticket, value, price if won else 0, wanted)
 
 
 @compiled
@@ -336,9 +349,10 @@ def paced_play(
         wanted = choose(law_rules, law, scratch, band, worth, 0.0, first, last, uniforms[i])
         amount = min(wanted, cap)
         out[i] = amount
-        reserve(rules, state, value, amount)
-        won = cells[i] <= amount
-        settle(rules, state, ticket, value, amount, wanted, won, cells[i] <= wanted)
+        price = rules.prices[amount]
+        reserve(rules, state, value, price)
+        paid = rules.prices[wanted] if cells[i] <= wanted else -1
+        settle(rules, state, ticket, value, price, paid, cells[i] <= amount)
         kind = outcome_kind(law_rules.feedback, amount, cells[i])
         index = cells[i] if kind == TOLD else amount
         absorb(law_rules, law, scratch, band, slots[i], kind, index, amount)

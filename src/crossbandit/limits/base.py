@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from decimal import ROUND_FLOOR, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -17,12 +17,14 @@ from crossbandit.kernels.pacing import (
     END,
     GIVEN,
     LATEST,
+    OF_PERIOD,
     PAID,
     PERIOD,
     RESERVED,
     SPENT,
     SQUARES,
     START,
+    at_risk,
 )
 from crossbandit.limits.lease import Lease
 from crossbandit.limits.periods import Traffic, period_around
@@ -48,14 +50,14 @@ class Reservation(NamedTuple):
     Attributes:
         time: When it was made.
         value: The value that was bid for.
-        amount: The amount, by number.
-        wanted: The amount without a limit that is kept at any time, by number.
+        price: What it costs if it wins, in units.
+        wanted: What would have been bid without a limit that is kept at any time, in units.
         ticket: (limits, 3): what each limit needs to know when the auction is over.
     """
 
     time: float
     value: float
-    amount: int
+    price: int
     wanted: int
     ticket: Floats
 
@@ -80,6 +82,9 @@ class PacerBase:
         self.reserved: dict[int, Reservation] = {}
         self.late = np.zeros(len(self.limits), dtype=np.int64)
         self.unit = unit_of(grid, self.limits)
+        for i, limit in enumerate(self.limits):
+            if isinstance(limit, Money):
+                self.state.money[i, GIVEN] = in_units(limit.amount, self.unit, ROUND_FLOOR)
         self.middle = value_range[1] / 2
         self._horizon = horizon
         self._ticket = np.zeros((len(self.limits), 3))
@@ -141,7 +146,7 @@ class PacerBase:
             reject("renew", "lease", "for limits with a Lease", lease)
         i, old = found[0], self.limits[found[0]]
         used = int(self.state.money[i, SPENT] + self.state.money[i, RESERVED]) * self.unit
-        self.state.money[i, GIVEN] = self.state.money[i, SPENT] + self.state.money[i, RESERVED]
+        self.state.money[i, GIVEN] = 0  # so nothing can be bid, whatever is released
         if lease is not None:
             self.limits = (*self.limits[:i], lease, *self.limits[i + 1 :])
             self.rules.plans[i] = AT_ONCE if lease.pacing == "asap" else BY_TIME
@@ -157,35 +162,36 @@ class PacerBase:
             **{name: part.copy() for name, part in self.state._asdict().items()},
             "traffic": np.array([traffic.table for traffic in self._traffic]),
             "clock": np.array([self._first, self._now]),
+            "unit": np.array([self.unit.adjusted()]),
             "late": self.late.copy(),
             "keys": np.array(list(self.reserved), dtype=np.int64),
-            "held": np.array([one[:4] for one in held], dtype=float).reshape(-1, 4),
+            "held": np.array([one[:2] for one in held], dtype=float).reshape(-1, 2),
+            "prices": np.array([one[2:4] for one in held], dtype=np.int64).reshape(-1, 2),
             "tickets": np.array([one.ticket for one in held]).reshape(-1, count, 3),
         }
 
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Take back what `arrays` returned, in a pacer with the same settings.
+        """Take back what `arrays` returned, in a pacer with the same limits.
+
+        The amounts may be others: money is rounded against the bidder if its unit is coarser now.
 
         Args:
             arrays: The arrays.
 
         Raises:
-            ValueError: They do not fit the settings, or hold impossible numbers.
+            ValueError: They do not fit the limits, or hold impossible numbers.
         """
-        now = self.arrays()
-        counts = {"keys", "held", "tickets"}
-        sizes = {arrays[name].shape[0] for name in counts}
-        for name, own in now.items():
+        rows = {"keys", "held", "prices", "tickets"}
+        for name, own in self.arrays().items():
             given = np.asarray(arrays[name])
-            shape = given.shape[1:] == own.shape[1:] if name in counts else given.shape == own.shape
-            if not shape or given.dtype != own.dtype or not np.isfinite(given).all():
+            fits = given.shape[1:] == own.shape[1:] if name in rows else given.shape == own.shape
+            if not fits or given.dtype != own.dtype or not np.isfinite(given).all():
                 raise ValueError(f"the limits' array {name!r} is impossible")
-        money, held, size = arrays["money"], arrays["held"], self.rules.amounts.size
-        numbers = held[:, 2:]
-        if len(sizes) != 1 or (money < 0).any() or (numbers != np.floor(numbers)).any():
+        counts = {arrays[name].shape[0] for name in rows}
+        if len(counts) != 1 or (arrays["prices"] < 0).any():
             raise ValueError("the limits' reservations are impossible")
-        if ((numbers < 0) | (numbers >= size)).any():
-            raise ValueError("the limits' reservations are of other amounts")
+        if (arrays["money"][:, RESERVED] < 0).any():
+            raise ValueError("the limits' money is impossible")
         for own, name in zip(self.state, self.state._fields, strict=True):
             own[:] = arrays[name]
         for traffic, table in zip(self._traffic, arrays["traffic"], strict=True):
@@ -193,37 +199,63 @@ class PacerBase:
         self._first, self._now = arrays["clock"].tolist()
         self._ends, self._auctions = -1.0, 0  # looked up when the next auction is opened
         self.late = np.array(arrays["late"])
+        columns = (arrays["keys"], arrays["held"], arrays["prices"], arrays["tickets"])
         self.reserved = {
-            int(key): Reservation(row[0], row[1], int(row[2]), int(row[3]), ticket.copy())
-            for key, row, ticket in zip(
-                arrays["keys"], held.tolist(), arrays["tickets"], strict=True
-            )
+            int(key): Reservation(float(at), float(value), int(price), int(wanted), ticket.copy())
+            for key, (at, value), (price, wanted), ticket in zip(*columns, strict=True)
         }
+        self._convert(int(arrays["unit"][0]) - self.unit.adjusted())
 
-    def _period(self, limit: Limit, now: float) -> tuple[float, float]:
-        """Return when the period around a time begins and ends."""
-        if isinstance(limit, Lease):
-            return (limit.begins, limit.ends) if now < limit.ends else (limit.ends, _NEVER)
-        return period_around(limit.per, limit.timezone, now, self._first)
+    def _convert(self, digits: int) -> None:
+        """Count money in another unit, which has so many digits more."""
+        if digits == 0:
+            return
+        factor = Decimal(1).scaleb(digits)
+
+        def up(units: int) -> int:
+            return int((int(units) * factor).to_integral_value(ROUND_CEILING))
+
+        self.reserved = {
+            key: held._replace(price=up(held.price), wanted=up(held.wanted))
+            for key, held in self.reserved.items()
+        }
+        money = self.state.money
+        for i in range(len(self.limits)):
+            given = int((int(money[i, GIVEN]) * factor).to_integral_value(ROUND_FLOOR))
+            money[i] = given, up(money[i, SPENT]), 0
+            self.late[i] = up(self.late[i])
+            for held in self.reserved.values():
+                if held.ticket[i, OF_PERIOD] == self.state.times[i, PERIOD]:
+                    money[i, RESERVED] += at_risk(self.rules, i, held.value, held.price)
+        scale = float(factor)
+        self.state.duals[:, SQUARES] *= scale * scale
+        self.state.duals[:, [PAID, ASKED]] *= scale
 
     def _begin(self, i: int, limit: Limit, now: float) -> None:
         state, times = self.state, self.state.times[i]
         fresh = times[END] == 0.0
+        if isinstance(limit, Lease) and now >= limit.ends:  # what was spent has to be told
+            times[END] = _NEVER
+            state.money[i, GIVEN] = 0
+            return
         begins, ends = 0.0, _NEVER if self._horizon is None else float(self._horizon)
         if isinstance(limit.per, int):
             ends = float(limit.per)
         if timed(limit):
-            if not fresh and isinstance(limit, Budget):
+            follows = isinstance(limit, Budget) and limit.pacing == "traffic"
+            if follows and not fresh:
                 self._traffic[i].learn(times[START], times[END], self._first, state.counts[i])
-            begins, ends = self._period(limit, now)
+            begins, ends = period_around(limit.per, limit.timezone, now, self._first)
+            if isinstance(limit, Lease):
+                begins, ends = limit.begins, limit.ends
             times[LATEST] = now if fresh else begins
-            if isinstance(limit, Budget) and limit.pacing == "traffic":
+            if follows:
                 state.plan[i] = self._traffic[i].plan(begins, ends)
         times[[START, END, AUCTIONS]] = begins, ends, 0.0
         times[PERIOD] += 1.0
         state.counts[i] = 0.0
         state.money[i] = 0
-        if isinstance(limit, Money) and not (isinstance(limit, Lease) and now >= limit.ends):
+        if isinstance(limit, Money):
             state.money[i, GIVEN] = in_units(limit.amount, self.unit, ROUND_FLOOR)
         state.duals[i, [SQUARES, PAID, ASKED]] *= _CARRIED
 

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import math
+from decimal import ROUND_CEILING
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from crossbandit.errors import InvalidContextError
-from crossbandit.kernels.pacing import adapt, open_auction, paced_play, pay, reserve, settle
+from crossbandit.kernels.pacing import (
+    SPENT,
+    adapt,
+    look,
+    open_auction,
+    paced_play,
+    pay,
+    reserve,
+    settle,
+)
 from crossbandit.laws.logs import prepared
 from crossbandit.limits.base import PacerBase, Reservation
+from crossbandit.limits.rules import in_units
 from crossbandit.validation import array, reject
 
 if TYPE_CHECKING:
@@ -128,10 +140,11 @@ class Pacer(PacerBase):
             amount: The amount, by number; at most the highest that `open` returned.
             wanted: The amount that would have been bid without that limit, by number.
         """
-        self._code(reserve, self.rules, self.state, value, amount)
-        self.reserved[key] = Reservation(self._now, value, amount, wanted, self._ticket.copy())
+        price, other = int(self.rules.prices[amount]), int(self.rules.prices[wanted])
+        self._code(reserve, self.rules, self.state, value, price)
+        self.reserved[key] = Reservation(self._now, value, price, other, self._ticket.copy())
 
-    def settle(self, key: int, value: float, amount: int, *, won: bool, would: bool) -> None:
+    def settle(self, key: int, value: float, amount: float, *, won: bool, least: float) -> None:
         """Account for a bid whose outcome is known.
 
         A win that comes after the bid has expired is paid from what is left now.
@@ -139,18 +152,45 @@ class Pacer(PacerBase):
         Args:
             key: The number of the bid.
             value: What winning was worth.
-            amount: The amount, by number.
+            amount: The amount, as money.
             won: Whether it won.
-            would: Whether the amount that was wanted would have won.
+            least: The lowest amount that would have won; infinite if it lost and that is not known.
         """
         held = self.reserved.pop(key, None)
         if held is not None:
-            given = (held.ticket, held.value, held.amount, held.wanted, won, won or would)
+            would = won or held.wanted * self.rules.unit >= least
+            paid = held.wanted if would else -1
+            given = (held.ticket, held.value, held.price, paid, won)
             self._code(settle, self.rules, self.state, *given)
         elif won:
-            self.late += self.rules.prices[amount]
-            for limit in range(len(self.limits)):
-                pay(self.rules, self.state, limit, value, amount)
+            self.late += in_units(amount, self.unit, ROUND_CEILING)
+            self.correct(value, amount, won=True)
+
+    def correct(self, value: float, amount: float, *, won: bool) -> None:
+        """Account for an outcome that is another one than was said before.
+
+        It counts in the present period.
+
+        Args:
+            value: What winning was worth.
+            amount: The amount, as money.
+            won: Whether the bid has won after all; else it has lost.
+        """
+        price = in_units(amount, self.unit, ROUND_CEILING)
+        for limit in range(len(self.limits)):
+            if won or self.state.money[limit, SPENT] >= price:
+                pay(self.rules, self.state, limit, value, price, 1 if won else -1)
+
+    def look(self, value: float, first: int, last: int) -> tuple[float, int, int]:
+        """Return what `open` would return now. Nothing is changed.
+
+        Args:
+            value: What winning is worth.
+            first: As in `open`.
+            last: As in `open`.
+        """
+        found: tuple[float, int, int] = self._code(look, self.rules, self.state, value, first, last)
+        return found
 
     def play(
         self,
@@ -230,4 +270,4 @@ class Pacer(PacerBase):
             held = self.reserved[key]
             if held.time > before:
                 return
-            self.settle(key, held.value, held.amount, won=False, would=False)
+            self.settle(key, held.value, 0.0, won=False, least=math.inf)
