@@ -147,8 +147,7 @@ def check_survey(log: AuctionLog, survey: Survey) -> None:
     path = log.source.name
     if survey.without_price:
         raise LogError(f"{_censored(log, survey)}\n{log.description}")
-    if survey.bad > log.max_bad:
-        raise LogError(f"{_too_many_bad(log, survey)}\n{log.description}")
+    check_bad_lines(log, survey)
     if survey.auctions < 2:
         raise LogError(_too_few_good(log, survey))
     if survey.highest_value == 0:
@@ -158,6 +157,12 @@ def check_survey(log: AuctionLog, survey: Survey) -> None:
             f"The highest value in {path} is {survey.highest_value:g}. It must be from {LEAST:g} "
             f"to {MOST:g}. Give the amounts in another unit. {log.description}"
         )
+
+
+def check_bad_lines(log: AuctionLog, survey: Survey) -> None:
+    """Raise LogError if a log has more bad lines than are allowed."""
+    if survey.bad > log.max_bad:
+        raise LogError(f"{_too_many_bad(log, survey)}\n{log.description}")
 
 
 def _censored(log: AuctionLog, survey: Survey) -> str:

@@ -45,11 +45,11 @@ class Opened(NamedTuple):
     def moved(self, source: Source, kept: Sequence[int], first: int = 0) -> Opened:
         """Return this for a copy that has the columns `kept`, from the index `first` on."""
         new = {place: first + i for i, place in enumerate(kept)}
-        found = [
+        places, class_places, order = (
             {name: new[place] for name, place in some.items()}
             for some in (self.places, self.class_places, self.order)
-        ]
-        return Opened(source, *found, self.remarks, self.ties)
+        )
+        return Opened(source, places, class_places, order, self.remarks, self.ties)
 
 
 def open_log(log: AuctionLog) -> Opened:
