@@ -164,7 +164,7 @@ def test_the_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
     assert folder.is_dir()
     del log, scratch
     assert not folder.exists()
-    Input.isatty = lambda _: True  # type: ignore[method-assign]
+    monkeypatch.setattr(Input, "isatty", lambda _: True)
     with pytest.raises(LogError, match="The standard input is a terminal"):
         AuctionLog("-")
 
@@ -176,7 +176,8 @@ class Exported:
         self.query = query
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-        return duckdb.sql(self.query).__arrow_c_stream__(requested_schema)
+        relation: Any = duckdb.sql(self.query)
+        return relation.__arrow_c_stream__(requested_schema)
 
 
 def test_a_data_frame_of_another_library() -> None:
