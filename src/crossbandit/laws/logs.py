@@ -29,6 +29,10 @@ class LogRounds(NamedTuple):
     cells: Integers
     slots: Integers
 
+    def part(self, start: int, stop: int) -> LogRounds:
+        """Return the rounds from `start` to before `stop`."""
+        return LogRounds._make(column[start:stop] for column in self)
+
     def uniforms(self, generator: np.random.Generator, each: int) -> Floats:
         """Draw `each` random numbers for every round in which there is something to choose."""
         drawn = np.zeros((self.contexts.size, each))

@@ -13,6 +13,7 @@ from crossbandit.kernels.laws.guard import guarded_decide, guarded_learn, guarde
 from crossbandit.kernels.laws.learning import learn
 from crossbandit.kernels.laws.loops import learn_all, play
 from crossbandit.kernels.laws.state import ABOVE, AT_MOST, TOLD
+from crossbandit.kernels.pacing import paced_play
 from crossbandit.laws.base import LawBase
 from crossbandit.laws.logs import prepared, shown_to
 from crossbandit.laws.quantiles import chance_grid
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from crossbandit.kernels.laws.guard import GuardState
+    from crossbandit.kernels.pacing import PaceRules, PaceState
     from crossbandit.laws.levels import Label
     from crossbandit.laws.logs import LogRounds
     from crossbandit.types import Floats, Integers
@@ -428,6 +430,69 @@ class OutcomeLaw(LawBase):
             own_share=share_of(chances, pool, own),
             classes_weight=float(weights[memories:].sum()),
             recent_weight=float(1 - weights[::memories].sum()),
+        )
+
+    def log(
+        self,
+        contexts: npt.ArrayLike,
+        numbers: npt.ArrayLike,
+        firsts: npt.ArrayLike | None,
+        lasts: npt.ArrayLike | None,
+        classes: Mapping[str, npt.ArrayLike] | None,
+        cells: npt.ArrayLike | None,
+    ) -> LogRounds:
+        """Return the checked columns of a log, for `paced`.
+
+        Args:
+            contexts: As in `play`.
+            numbers: As in `play`.
+            firsts: As in `play`.
+            lasts: As in `play`.
+            classes: As in `play`.
+            cells: As in `play`.
+        """
+        return prepared(
+            self, contexts, numbers, firsts=firsts, lasts=lasts, classes=classes, cells=cells
+        )
+
+    def paced(
+        self,
+        log: LogRounds,
+        rules: PaceRules,
+        state: PaceState,
+        times: Floats,
+        ticket: Floats,
+        out: Integers,
+        pseudo: Floats,
+    ) -> None:
+        """Play a log under limits; see `crossbandit.limits.Pacer.play`.
+
+        Args:
+            log: The rounds; their worths are the values.
+            rules: What the limits are.
+            state: The state of the limits; it changes.
+            times: The time of each round.
+            ticket: Scratch space.
+            out: Is set to what was played.
+            pseudo: Is set to the pseudo-values.
+        """
+        paced_play(
+            self._rules,
+            self._state,
+            self._scratch,
+            rules,
+            state,
+            log.contexts,
+            log.slots,
+            log.worths,
+            log.firsts,
+            log.lasts,
+            log.cells,
+            log.uniforms(self._generator, 3),
+            times,
+            ticket,
+            out,
+            pseudo,
         )
 
     def guarded(

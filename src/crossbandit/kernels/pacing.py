@@ -1,0 +1,295 @@
+"""Limits on what is bid: reserving money, and a multiplier for every limit.
+
+Money is counted in whole units, so sums are exact. A *limit* is a budget or a target. A budget
+allows to spend an amount. A target gives a *credit* for every win, and what is paid must not exceed
+the credits: with a return on spend of r, the credit of a value v is v / r.
+
+The bidder earns v - b, or v if it is after value. With a multiplier for every limit, bidding is
+bidding for a *pseudo-value*: v exp(s) under a budget, credit + v exp(s) under a target (credit +
+(v - credit) exp(s), if it earns v - b). The lowest one counts: it belongs to the limit that binds.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+from crossbandit.kernels.compilation import compiled, inlined
+from crossbandit.kernels.laws.choice import choose, read_law
+from crossbandit.kernels.laws.learning import absorb
+from crossbandit.kernels.laws.loops import outcome_kind
+from crossbandit.kernels.laws.state import TOLD
+
+if TYPE_CHECKING:
+    from crossbandit.kernels.laws.state import LawRules, LawState, Scratch
+    from crossbandit.types import Floats, Integers
+
+BUDGET, TARGET, LOOSE_TARGET = range(3)  # a loose target is kept in the long run only
+# Columns of `PaceState.money`. Of a budget: its amount, what was spent, what is reserved. Of a
+# target: the credits of wins, what was spent, and by how much the reserved bids could exceed their
+# credits.
+GIVEN, SPENT, RESERVED = range(3)
+# Columns of `PaceState.duals`: the logarithm s; the sum of squared gradients; money that was paid,
+# and that had been reserved, in the auctions that are over.
+LOG, SQUARES, PAID, ASKED = range(4)
+# Columns of a ticket: what was planned for the auction; 1 if the limit may be relaxed after it.
+PLANNED, RELAXES = range(2)
+
+# How a budget is spread: not at all, over a number of auctions, over time.
+AT_ONCE, BY_AUCTIONS, BY_TIME = range(3)
+# Columns of `PaceState.times`: when the period began and when it ends, in seconds or auctions; the
+# latest auction; the auctions of the period; the usual share of the plan between two auctions, and
+# of how many it is the mean.
+START, END, LATEST, AUCTIONS, GAP, GAPS = range(6)
+BINS = 96  # of a period: quarters of an hour, if it is a day
+
+_FAR = 1.0  # a limit whose pseudo-value is e times the one that counts is not relaxed further
+_LOWEST = -60.0  # of the logarithm s: exp(s) stays a usual number
+_HIGHEST = 60.0
+_MEMORY = 64.0  # auctions, of the usual gap
+_LONG = 8.0  # usual gaps: a longer one counts as this, as nobody bids in a pause
+
+
+class PaceRules(NamedTuple):
+    """What does not change. L limits, K amounts."""
+
+    prices: Integers  # (K,): what each amount costs, in units, rounded up
+    unit: float  # of money
+    kinds: Integers  # (L,): BUDGET, TARGET or LOOSE_TARGET
+    plans: Integers  # (L,): AT_ONCE, BY_AUCTIONS or BY_TIME
+    credits: Floats  # (L, 3): a win of value v has the credit credits[0] + credits[1] * v; a scale
+    surplus: bool  # whether v - b is earned, not v
+
+
+class PaceState(NamedTuple):
+    """All that changes."""
+
+    money: Integers  # (L, 3), in units
+    duals: Floats  # (L, 4)
+    times: Floats  # (L, 6)
+    plan: Floats  # (L, BINS + 1): the share of the period's budget that is planned up to each bin
+    counts: Floats  # (L, BINS): auctions of the period
+
+
+@inlined
+def credit_of(rules: PaceRules, limit: int, value: float) -> int:
+    """Return the credit of a win in units, rounded down."""
+    credit: float = rules.credits[limit, 0] + rules.credits[limit, 1] * value
+    # The quotient may have been rounded up, by less than two units in its last place.
+    return math.floor(credit / rules.unit * (1.0 - 4.5e-16))
+
+
+@inlined
+def planned_share(rules: PaceRules, state: PaceState, limit: int, now: float) -> float:
+    """Count an auction, and return the share of what is left that is planned for it."""
+    times = state.times[limit]
+    times[AUCTIONS] += 1.0
+    if rules.plans[limit] == BY_AUCTIONS:
+        return float(1.0 / max(times[END] - times[AUCTIONS] + 1.0, 1.0))
+    if rules.plans[limit] == AT_ONCE:
+        return 0.0
+    before = _planned_until(state, limit, times[LATEST])
+    times[LATEST] = max(times[LATEST], now)
+    done = _planned_until(state, limit, times[LATEST])
+    if times[GAPS] > 0.0 or times[AUCTIONS] > 1.0:
+        gap = done - before
+        if times[GAPS] >= _LONG:
+            gap = min(gap, _LONG * times[GAP])
+        times[GAPS] = min(times[GAPS] + 1.0, _MEMORY)
+        times[GAP] += (gap - times[GAP]) / times[GAPS]
+    at = int((times[LATEST] - times[START]) / (times[END] - times[START]) * BINS)
+    state.counts[limit, min(max(at, 0), BINS - 1)] += 1.0
+    if times[GAP] <= 0.0:
+        return 0.0
+    return float(times[GAP] / (1.0 - done + times[GAP]))
+
+
+@inlined
+def _planned_until(state: PaceState, limit: int, now: float) -> float:
+    """Return the share of the period's budget that is planned until `now`."""
+    times = state.times[limit]
+    at = (now - times[START]) / (times[END] - times[START]) * BINS
+    at = min(max(at, 0.0), float(BINS))
+    low = min(int(at), BINS - 1)
+    plan = state.plan[limit]
+    share: float = plan[low] + (at - low) * (plan[low + 1] - plan[low])
+    return share
+
+
+@inlined
+def expected_left(state: PaceState, limit: int) -> float:
+    """Return the units of a budget that are left, if reserved money is paid as often as before."""
+    asked = state.duals[limit, ASKED]
+    share = state.duals[limit, PAID] / asked if asked > 0.0 else 1.0
+    left = state.money[limit, GIVEN] - state.money[limit, SPENT]
+    return float(left - share * state.money[limit, RESERVED])
+
+
+@inlined
+def pseudo_value(
+    rules: PaceRules, state: PaceState, now: float, value: float, ticket: Floats
+) -> float:
+    """Count an auction, and return what to bid for in it. Sets `ticket` (L, 2)."""
+    lowest = value if rules.surplus else math.inf
+    for limit in range(rules.kinds.size):
+        at = _limited(rules, state, limit, value)
+        ticket[limit, RELAXES] = at
+        lowest = min(lowest, at)
+        share = planned_share(rules, state, limit, now)
+        ticket[limit, PLANNED] = share * expected_left(state, limit)
+    for limit in range(rules.kinds.size):
+        far = ticket[limit, RELAXES] > lowest * math.exp(_FAR)
+        ticket[limit, RELAXES] = 0.0 if far else 1.0
+    return lowest
+
+
+@inlined
+def _limited(rules: PaceRules, state: PaceState, limit: int, value: float) -> float:
+    """Return the pseudo-value under one limit."""
+    factor = math.exp(state.duals[limit, LOG])
+    if rules.kinds[limit] == BUDGET:
+        return value * factor
+    credit = rules.credits[limit, 0] + rules.credits[limit, 1] * value
+    if rules.surplus:
+        return float(credit + (value - credit) * factor)
+    return float(credit + value * rules.credits[limit, 2] * factor)
+
+
+@inlined
+def affordable(rules: PaceRules, state: PaceState, value: float, last: int) -> int:
+    """Return the highest amount up to `last` that can break no limit; -1 if there is none."""
+    for limit in range(rules.kinds.size):
+        left = free_money(rules, state, limit, value)
+        while last >= 0 and rules.prices[last] > left:
+            last -= 1
+    return last
+
+
+@inlined
+def free_money(rules: PaceRules, state: PaceState, limit: int, value: float) -> int:
+    """Return the units that may be bid under one limit, whatever becomes of reserved money."""
+    if rules.kinds[limit] == LOOSE_TARGET:
+        return int(rules.prices[rules.prices.size - 1])
+    left: int = state.money[limit, GIVEN] - state.money[limit, SPENT] - state.money[limit, RESERVED]
+    if rules.kinds[limit] == TARGET:
+        left += credit_of(rules, limit, value)
+    return left
+
+
+@inlined
+def at_risk(rules: PaceRules, limit: int, value: float, amount: int) -> int:
+    """Return the units to reserve for a bid."""
+    if rules.kinds[limit] == BUDGET:
+        return int(rules.prices[amount])
+    return int(max(0, rules.prices[amount] - credit_of(rules, limit, value)))
+
+
+@inlined
+def reserve(rules: PaceRules, state: PaceState, value: float, amount: int) -> None:
+    """Reserve money for a bid."""
+    for limit in range(rules.kinds.size):
+        state.money[limit, RESERVED] += at_risk(rules, limit, value, amount)
+
+
+@inlined
+def release(
+    rules: PaceRules,
+    state: PaceState,
+    value: float,
+    amount: int,
+    won: bool,  # noqa: FBT001 - kernels take no keywords
+) -> None:
+    """Give back what was reserved for a bid, and pay if it has won."""
+    for limit in range(rules.kinds.size):
+        risk = at_risk(rules, limit, value, amount)
+        state.money[limit, RESERVED] -= risk
+        if rules.kinds[limit] == BUDGET:
+            state.duals[limit, ASKED] += rules.prices[amount]
+        if won:
+            state.money[limit, SPENT] += rules.prices[amount]
+            if rules.kinds[limit] == BUDGET:
+                state.duals[limit, PAID] += rules.prices[amount]
+            else:
+                state.money[limit, GIVEN] += credit_of(rules, limit, value)
+
+
+@inlined
+def adapt(
+    rules: PaceRules,
+    state: PaceState,
+    ticket: Floats,
+    value: float,
+    paid: int,
+    wanted: int,
+) -> None:
+    """Move every multiplier after an auction.
+
+    paid: the units paid. wanted: the units that would have been paid without a hard limit, or -1 if
+    the bid without it would not have won.
+    """
+    for limit in range(rules.kinds.size):
+        if rules.kinds[limit] == BUDGET:
+            if ticket[limit, PLANNED] <= 0.0:
+                continue
+            gradient = paid - ticket[limit, PLANNED]
+        elif wanted < 0:
+            continue
+        else:
+            gradient = float(wanted - credit_of(rules, limit, value))
+        state.duals[limit, SQUARES] += gradient * gradient
+        if gradient < 0.0 and ticket[limit, RELAXES] == 0.0:
+            continue
+        if gradient != 0.0:
+            at = state.duals[limit, LOG] - gradient / math.sqrt(state.duals[limit, SQUARES])
+            highest = 0.0 if rules.surplus else _HIGHEST
+            state.duals[limit, LOG] = min(max(at, _LOWEST), highest)
+
+
+@compiled
+def paced_play(
+    law_rules: LawRules,
+    law: LawState,
+    scratch: Scratch,
+    rules: PaceRules,
+    state: PaceState,
+    contexts: Floats,
+    slots: Integers,
+    worths: Floats,
+    firsts: Integers,
+    lasts: Integers,
+    cells: Integers,
+    uniforms: Floats,
+    times: Floats,
+    ticket: Floats,
+    out: Integers,
+    pseudo: Floats,
+) -> None:
+    """Decide, settle and learn in n first-price auctions, one after the other.
+
+    As `laws.loops.play`. No period ends in between. times: (n,). ticket: (L, 2), scratch. Where
+    nothing can be bid, out[i] = -1. pseudo: (n,), is set to the pseudo-values.
+    """
+    for i in range(contexts.size):
+        worth = pseudo_value(rules, state, times[i], worths[i], ticket)
+        pseudo[i] = worth
+        last = lasts[i]
+        while last > firsts[i] and law_rules.amounts[last] > worth:
+            last -= 1
+        cap = affordable(rules, state, worths[i], last)
+        if cap < firsts[i]:
+            out[i] = -1
+            adapt(rules, state, ticket, worths[i], 0, -1)
+            continue
+        band = read_law(law_rules, law, scratch, contexts[i], slots[i])
+        wanted = choose(law_rules, law, scratch, band, worth, 0.0, firsts[i], last, uniforms[i])
+        amount = min(wanted, cap)
+        out[i] = amount
+        won = cells[i] <= amount
+        reserve(rules, state, worths[i], amount)
+        release(rules, state, worths[i], amount, won)
+        paid = rules.prices[amount] if won else 0
+        beaten = rules.prices[wanted] if cells[i] <= wanted else -1
+        adapt(rules, state, ticket, worths[i], paid, beaten)
+        kind = outcome_kind(law_rules.feedback, amount, cells[i])
+        index = cells[i] if kind == TOLD else amount
+        absorb(law_rules, law, scratch, band, slots[i], kind, index, amount)

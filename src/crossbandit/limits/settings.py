@@ -1,0 +1,239 @@
+"""What may be spent, and what has to be earned for it: immutable, with a JSON form."""
+
+from __future__ import annotations
+
+import zoneinfo
+from dataclasses import dataclass, fields
+from datetime import timedelta
+from typing import Any, ClassVar, Self
+
+from crossbandit.validation import choice, integer, number, reject, verbatim
+
+Per = str | int | timedelta | None
+
+PACINGS = ("traffic", "even", "asap")
+KEPT = ("always", "long-run")
+AIMS = ("value", "surplus")
+_PERIODS = ("day", "hour")
+_LONGEST = 366.0 * 86_400
+_LARGEST = 1e15
+
+
+@dataclass(frozen=True)
+class JsonForm:
+    """What all limits share: a JSON form.
+
+    Attributes:
+        kind: The name of the class in the JSON form.
+    """
+
+    kind: ClassVar[str]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return a form that `json` can write."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        per = values["per"]
+        if isinstance(per, timedelta):
+            values["per"] = {"seconds": per.total_seconds()}
+        return {"kind": self.kind, **values}
+
+    @classmethod
+    def from_json(cls, data: Any) -> Self:
+        """Return the limit that `to_json` wrote.
+
+        Args:
+            data: What `to_json` returned, perhaps written and read by `json` since.
+
+        Raises:
+            InvalidParameterError: It is something else.
+        """
+        owner = f"{cls.__name__}.from_json"
+        names = ["kind", *(field.name for field in fields(cls))]
+        if not isinstance(data, dict) or set(data) != set(names):
+            expected = f"a dict with the keys {', '.join(map(repr, names))}"
+            got = verbatim(f"one with {list(data)}") if isinstance(data, dict) else data
+            reject(owner, "data", expected, got)
+        values = dict(data)
+        choice(owner, "kind", values.pop("kind"), (cls.kind,))
+        if isinstance(values["per"], dict):
+            seconds = number(owner, "per", values["per"].get("seconds"), above=0)
+            values["per"] = timedelta(seconds=min(seconds, 2 * _LONGEST))
+        return cls(**values)
+
+
+@dataclass(frozen=True)
+class Budget(JsonForm):
+    """An amount that may be spent in each period; it is never exceeded.
+
+    A bid belongs to the period in which it was made, whenever its outcome comes. What is not spent
+    in a period is not carried over.
+
+    `pacing` says how the amount is spread over the period:
+
+    - "traffic": in proportion to the auctions that are expected. Their share of each time of the
+      day is learned; until a day is over, they are expected to be even. This earns most, as bids
+      then depend on what they can win and not on the hour, and it is the default.
+    - "even": at the same rate at all times, so at busy times less per auction.
+    - "asap": bid as without a budget until the amount is spent.
+
+    With a number of auctions, "traffic" and "even" are the same.
+
+    Args:
+        amount: The money.
+        per: "day" or "hour", as the clock of `timezone` shows them; a timedelta, from the first
+            auction on; a number of auctions; or None for one amount for all time, for which pacing
+            needs the number of auctions to come (`horizon`).
+        pacing: As above.
+        timezone: The name of the time zone whose days count, such as "Europe/Berlin". Its days of
+            23 and 25 hours are taken into account.
+
+    Raises:
+        InvalidParameterError: The amount is not positive, or another argument is not possible.
+
+    >>> Budget(500, per="day", timezone="Europe/Berlin")
+    Budget(amount=500.0, per='day', pacing='traffic', timezone='Europe/Berlin')
+    """
+
+    kind: ClassVar[str] = "budget"
+    amount: float
+    per: Per = "day"
+    pacing: str = "traffic"
+    timezone: str = "UTC"
+
+    def __post_init__(self) -> None:
+        amount = number("Budget", "amount", self.amount, above=0, at_most=_LARGEST)
+        object.__setattr__(self, "amount", amount)
+        object.__setattr__(self, "per", _period("Budget", self.per))
+        choice("Budget", "pacing", self.pacing, PACINGS)
+        _require_zone("Budget", self.timezone)
+
+
+@dataclass(frozen=True)
+class ReturnOnSpend(JsonForm):
+    """The values won must be at least `ratio` times the money spent.
+
+    Args:
+        ratio: Value per money.
+        keep: "always": at any time, whatever the outcome of bids that are outstanding; no bid is
+            made that could break it. "long-run": on average; `limits` shows the slack, which may be
+            negative for a while.
+        aim: What to earn as much of as possible: "value", the values won, as is usual with targets;
+            or "surplus", the values won less the money spent.
+        per: The period in which it has to be kept, as for `Budget`; None for all time.
+        timezone: As for `Budget`.
+
+    Raises:
+        InvalidParameterError: An argument is not possible.
+
+    >>> ReturnOnSpend(3).credit()[1] * 12.0  # a win of value 12 allows to spend
+    4.0
+    """
+
+    kind: ClassVar[str] = "return-on-spend"
+    ratio: float
+    keep: str = "always"
+    aim: str = "value"
+    per: Per = None
+    timezone: str = "UTC"
+
+    def __post_init__(self) -> None:
+        ratio = number("ReturnOnSpend", "ratio", self.ratio, above=0, at_most=_LARGEST)
+        object.__setattr__(self, "ratio", ratio)
+        _check_target("ReturnOnSpend", self)
+
+    def credit(self) -> tuple[float, float]:
+        """Return a and b: a win of value v allows to spend a + b v."""
+        return 0.0, 1.0 / self.ratio
+
+
+@dataclass(frozen=True)
+class CostPer(JsonForm):
+    """The money spent must be at most `amount` per win, or per click, sale or the like.
+
+    Without `worth`, every auction won counts once. With it, values are expected to be money: a
+    value v counts as v / worth, the expected number of clicks or sales, of which each is worth
+    `worth`. Then it is the same as a return on spend of `worth / amount`.
+
+    Args:
+        amount: The money.
+        worth: What a click or sale is worth, in the unit of the values; None to count wins.
+        keep: As for `ReturnOnSpend`.
+        aim: As for `ReturnOnSpend`.
+        per: As for `ReturnOnSpend`.
+        timezone: As for `Budget`.
+
+    Raises:
+        InvalidParameterError: An argument is not possible.
+
+    >>> CostPer(12.0, worth=60.0).credit() == ReturnOnSpend(5.0).credit()
+    True
+    """
+
+    kind: ClassVar[str] = "cost-per"
+    amount: float
+    worth: float | None = None
+    keep: str = "always"
+    aim: str = "value"
+    per: Per = None
+    timezone: str = "UTC"
+
+    def __post_init__(self) -> None:
+        amount = number("CostPer", "amount", self.amount, above=0, at_most=_LARGEST)
+        object.__setattr__(self, "amount", amount)
+        if self.worth is not None:
+            worth = number("CostPer", "worth", self.worth, above=0, at_most=_LARGEST)
+            object.__setattr__(self, "worth", worth)
+        _check_target("CostPer", self)
+
+    def credit(self) -> tuple[float, float]:
+        """Return a and b: a win of value v allows to spend a + b v."""
+        return (self.amount, 0.0) if self.worth is None else (0.0, self.amount / self.worth)
+
+
+Target = ReturnOnSpend | CostPer
+Limit = Budget | ReturnOnSpend | CostPer
+
+
+def limit_from_json(data: Any) -> Limit:
+    """Return the limit of any kind that `to_json` wrote.
+
+    Args:
+        data: What `to_json` returned.
+
+    Raises:
+        InvalidParameterError: It is something else.
+    """
+    kinds: dict[str, type[Limit]] = {one.kind: one for one in (Budget, ReturnOnSpend, CostPer)}
+    kind = data.get("kind") if isinstance(data, dict) else data
+    return kinds[choice("limit_from_json", "kind", kind, kinds)].from_json(data)
+
+
+def _check_target(owner: str, target: Target) -> None:
+    object.__setattr__(target, "per", _period(owner, target.per))
+    choice(owner, "keep", target.keep, KEPT)
+    choice(owner, "aim", target.aim, AIMS)
+    _require_zone(owner, target.timezone)
+
+
+def _period(owner: str, per: object) -> Per:
+    expected = "'day', 'hour', a timedelta, a number of auctions, or None"
+    if per is None:
+        return None
+    if isinstance(per, str):
+        if per not in _PERIODS:
+            reject(owner, "per", expected, per)
+        return per
+    if isinstance(per, timedelta):
+        if not 1.0 <= per.total_seconds() <= _LONGEST:
+            reject(owner, "per", "a timedelta from one second to 366 days", per)
+        return per
+    if isinstance(per, bool) or not hasattr(per, "__index__"):
+        reject(owner, "per", expected, per)
+    return integer(owner, "per", per, at_least=1)
+
+
+def _require_zone(owner: str, name: object) -> None:
+    try:
+        zoneinfo.ZoneInfo(name)  # type: ignore[arg-type]  # whatever was given
+    except (TypeError, ValueError, OSError, zoneinfo.ZoneInfoNotFoundError):
+        reject(owner, "timezone", "the name of a time zone, such as 'Europe/Berlin'", name)
