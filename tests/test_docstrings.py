@@ -21,6 +21,7 @@ MODULES = [
     "crossbandit.environments",
     "crossbandit.graphs",
     "crossbandit.laws",
+    "crossbandit.logs",
     "crossbandit.losses",
     "crossbandit.replay",
     "crossbandit.report",

@@ -21,6 +21,7 @@ PACKAGES = [
     "crossbandit.environments",
     "crossbandit.errors",
     "crossbandit.graphs",
+    "crossbandit.logs",
     "crossbandit.losses",
     "crossbandit.replay",
     "crossbandit.report",

@@ -9,7 +9,7 @@ Playing an arm reveals the losses of its neighbours in a feedback graph, in ever
 True
 
 Every name is loaded when it is first used, and so are the packages `crossbandit.applications`,
-`checks`, `gym`, `replay`, `report`, `studies` and `theory`.
+`checks`, `gym`, `logs`, `replay`, `report`, `studies` and `theory`.
 """
 
 from importlib import import_module
@@ -71,6 +71,7 @@ _PACKAGES = (
     "errors",
     "graphs",
     "gym",
+    "logs",
     "replay",
     "report",
     "simulation",

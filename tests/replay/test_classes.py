@@ -12,10 +12,11 @@ import pytest
 from crossbandit.environments.auctions import AuctionRules
 from crossbandit.errors import InvalidParameterError, LogError
 from crossbandit.laws import Diagnosis, OutcomeLaw
+from crossbandit.logs import classes
+from crossbandit.logs.classes import OTHERS, SHOWN, ClassTable
+from crossbandit.logs.log import Auctions
 from crossbandit.problem import Problem
-from crossbandit.replay import AuctionLog, Replay, ReplayRules, classes, make_log, play, replay
-from crossbandit.replay.classes import OTHERS, SHOWN, ClassTable
-from crossbandit.replay.log import Auctions
+from crossbandit.replay import AuctionLog, Replay, ReplayRules, make_log, play, replay
 from crossbandit.replay.notes import find_dependence
 from crossbandit.replay.page import page, table_text
 from crossbandit.replay.price_law import LawStrategy

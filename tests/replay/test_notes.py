@@ -5,10 +5,10 @@ import pandas as pd
 import pytest
 
 from crossbandit.environments.auctions import AuctionRules
+from crossbandit.logs.survey import survey_log
 from crossbandit.replay import AuctionLog, StrategyResult
 from crossbandit.replay.notes import find_notes
 from crossbandit.replay.oracles import collect_hindsight
-from crossbandit.replay.survey import survey_log
 
 
 def outcome(strategy: str, kind: str, *surplus: float) -> StrategyResult:

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from crossbandit import CrossGraph, CrossGraphAdaptive, SchneiderZimmert
 from crossbandit.environments.auctions import FEEDBACK, AuctionRules
+from crossbandit.logs.log import Auctions
 from crossbandit.problem import Problem
-from crossbandit.replay.log import Auctions
 from crossbandit.replay.oracles import (
     BANDS,
     BandPolicy,

@@ -44,9 +44,9 @@ def make_log(
 ) -> None:
     """Write a synthetic log of first-price auctions: timestamp, value, highest_competing_bid."""
     with stopping("Stopped. Nothing was written."):
-        from crossbandit import replay
+        from crossbandit import logs
 
-        replay.make_log(
+        logs.make_log(
             path,
             auctions,
             seed=seed,

@@ -1,13 +1,13 @@
 """Replay a log of first-price auctions: what would each strategy have earned?"""
 
-from crossbandit.replay.faults import Fault
-from crossbandit.replay.log import AuctionLog
+from crossbandit.logs.faults import Fault
+from crossbandit.logs.log import AuctionLog
+from crossbandit.logs.synthetic import make_log
 from crossbandit.replay.notes import LogWarning
 from crossbandit.replay.play import replay
 from crossbandit.replay.results import Replay, StrategyResult
 from crossbandit.replay.rules import ReplayRules
 from crossbandit.replay.strategies import Chunk, Shading, Strategy
-from crossbandit.replay.synthetic import make_log
 
 __all__ = [
     "AuctionLog",

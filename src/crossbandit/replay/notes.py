@@ -7,24 +7,24 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crossbandit.replay.classes import LIMIT
-from crossbandit.replay.faults import NO_PRICE
+from crossbandit.logs.classes import LIMIT
+from crossbandit.logs.faults import NO_PRICE
+from crossbandit.logs.survey import TIMED_LINES, steps_back_in_time
 from crossbandit.replay.lineup import ALL_TOLD, TOLD
 from crossbandit.replay.oracles import BestPolicy, PerfectKnowledge
 from crossbandit.replay.price_law import GUARDED, LAW
 from crossbandit.replay.strategies import OwnBids
-from crossbandit.replay.survey import TIMED_LINES, steps_back_in_time
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from crossbandit.environments.auctions import AuctionRules
     from crossbandit.laws import Diagnosis
-    from crossbandit.replay.classes import ClassTable
-    from crossbandit.replay.log import AuctionLog
+    from crossbandit.logs.classes import ClassTable
+    from crossbandit.logs.log import AuctionLog
+    from crossbandit.logs.survey import Survey
     from crossbandit.replay.oracles import Hindsight
     from crossbandit.replay.results import StrategyResult
-    from crossbandit.replay.survey import Survey
 
 _FEW = 10  # bids below the median value: too coarse, if they are also few of all bids
 _MANY_LEFT_OUT = 0.01  # of all lines

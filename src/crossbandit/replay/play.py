@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from crossbandit.errors import LogError
+from crossbandit.logs.classes import ClassTable
+from crossbandit.logs.faults import check_survey
+from crossbandit.logs.log import AuctionLog
+from crossbandit.logs.survey import survey_log
 from crossbandit.problem import Problem
-from crossbandit.replay.classes import ClassTable
-from crossbandit.replay.faults import check_survey
 from crossbandit.replay.lineup import USUAL, build_strategies
-from crossbandit.replay.log import AuctionLog
 from crossbandit.replay.notes import (
     LogWarning,
     find_dependence,
@@ -36,7 +37,6 @@ from crossbandit.replay.price_law import LawStrategy
 from crossbandit.replay.results import Ledger, Replay, StrategyResult
 from crossbandit.replay.rules import ReplayRules
 from crossbandit.replay.strategies import KINDS, OwnBids, Setting, Shading, make_chunk
-from crossbandit.replay.survey import survey_log
 from crossbandit.simulation.progress import progress
 from crossbandit.validation import integer, reject
 
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
     from crossbandit.algorithms import Algorithm
     from crossbandit.laws import Diagnosis
-    from crossbandit.replay.log import Auctions
+    from crossbandit.logs.log import Auctions
     from crossbandit.replay.oracles import Hindsight
     from crossbandit.replay.strategies import Chunk, Strategy
     from crossbandit.types import Floats, Integers

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from crossbandit.environments.auctions import AuctionRules
     from crossbandit.laws import Diagnosis
-    from crossbandit.replay.classes import ClassColumn
-    from crossbandit.replay.faults import Fault
+    from crossbandit.logs.classes import ClassColumn
+    from crossbandit.logs.faults import Fault
     from crossbandit.types import Floats, Integers
 
 

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from crossbandit.algorithms import Algorithm
     from crossbandit.environments.auctions import AuctionRules
     from crossbandit.kernels.rounds import ContextBlock, LossBlock
+    from crossbandit.logs.log import Auctions
     from crossbandit.problem import Problem
-    from crossbandit.replay.log import Auctions
     from crossbandit.types import Floats, Integers
 
 KINDS = ("learner", "own", "fitted", "fixed", "oracle")  # of strategies, in the order of tables

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from crossbandit.errors import LogError
-from crossbandit.replay.classes import ClassTable
-from crossbandit.replay.columns import ROLES
-from crossbandit.replay.faults import LEAST, MOST, fault_sql
-from crossbandit.replay.source import Source, recognize
+from crossbandit.logs.classes import ClassTable
+from crossbandit.logs.columns import ROLES
+from crossbandit.logs.faults import LEAST, MOST, fault_sql
+from crossbandit.logs.source import Source, recognize
 from crossbandit.validation import integer, number, reject
 
 if TYPE_CHECKING:
@@ -28,10 +28,14 @@ _VECTORS = 8  # of 2,048 rows: what DuckDB returns at once
 
 
 class Auctions(NamedTuple):
-    """Consecutive auctions: what each was worth, and the highest competing bid.
+    """Consecutive auctions. A column that is not read is None.
 
-    Where the log has them, also what was bid, the reserve of each auction, and the numbers of its
-    classes: one per class column, and one for their combination.
+    Attributes:
+        values: What each was worth.
+        prices: The highest competing bids.
+        bids: What was bid.
+        reserves: The lowest bids that could win.
+        classes: The numbers of the classes: one per class column, and one for their combination.
     """
 
     values: Floats
@@ -41,7 +45,15 @@ class Auctions(NamedTuple):
     classes: Integers | None = None
 
     def part(self, start: int, stop: int | None = None) -> Auctions:
-        """Return the auctions start, ..., stop - 1."""
+        """Return some of the auctions.
+
+        Args:
+            start: The index of the first one.
+            stop: The index after the last one; None for all that follow.
+
+        Returns:
+            The auctions start, ..., stop - 1.
+        """
         return self._replace(
             **{
                 name: column[start:stop]

@@ -20,7 +20,7 @@ import duckdb
 import pandas as pd
 
 from crossbandit.errors import LogError
-from crossbandit.replay.columns import Columns, is_header, is_number
+from crossbandit.logs.columns import Columns, is_header, is_number
 from crossbandit.validation import reject
 
 if TYPE_CHECKING:

@@ -6,11 +6,11 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from crossbandit.errors import LogError
-from crossbandit.replay.faults import first_faults, rejected_records
+from crossbandit.logs.faults import first_faults, rejected_records
 
 if TYPE_CHECKING:
-    from crossbandit.replay.faults import Fault
-    from crossbandit.replay.log import AuctionLog
+    from crossbandit.logs.faults import Fault
+    from crossbandit.logs.log import AuctionLog
 
 _RATIOS = 1000  # number of different ratios of price to value, from 0 to 1
 TIMED_LINES = 100_000  # how many lines are checked for the order of time

@@ -8,8 +8,8 @@ import pytest
 from scipy import stats
 
 from crossbandit.errors import InvalidParameterError, LogError
-from crossbandit.replay import AuctionLog, make_log
-from crossbandit.replay.survey import survey_log
+from crossbandit.logs import AuctionLog, make_log
+from crossbandit.logs.survey import survey_log
 
 
 @pytest.fixture(scope="module")
@@ -106,7 +106,7 @@ def test_a_folder_is_not_replaced(tmp_path: Path) -> None:
 
 FULL = """
 import resource, sys
-from crossbandit.replay import AuctionLog, make_log
+from crossbandit.logs import AuctionLog, make_log
 from crossbandit.errors import LogError
 resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, 300_000))
 try:

@@ -12,10 +12,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from crossbandit.errors import InvalidParameterError, LogError
-from crossbandit.replay import AuctionLog, Fault, make_log
-from crossbandit.replay.lines import line_numbers
-from crossbandit.replay.source import recognize
-from crossbandit.replay.survey import steps_back_in_time, survey_log
+from crossbandit.logs import AuctionLog, Fault, make_log
+from crossbandit.logs.lines import line_numbers
+from crossbandit.logs.source import recognize
+from crossbandit.logs.survey import steps_back_in_time, survey_log
 
 GOOD = "timestamp,value,competing_bid\n1,2.0,1.5\n2,3,2\n"
 

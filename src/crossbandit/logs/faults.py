@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from crossbandit.errors import LogError
-from crossbandit.replay.columns import ROLES
-from crossbandit.replay.lines import line_numbers
+from crossbandit.logs.columns import ROLES
+from crossbandit.logs.lines import line_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     import duckdb
 
-    from crossbandit.replay.log import AuctionLog
-    from crossbandit.replay.survey import Survey
+    from crossbandit.logs.log import AuctionLog
+    from crossbandit.logs.survey import Survey
 
 SHOWN_FAULTS = 10
 _SHOWN_TEXT = 40

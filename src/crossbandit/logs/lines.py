@@ -10,12 +10,12 @@ import gzip
 import re
 from typing import TYPE_CHECKING
 
-from crossbandit.replay.source import WHITE_SPACE
+from crossbandit.logs.source import WHITE_SPACE
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
-    from crossbandit.replay.source import Source
+    from crossbandit.logs.source import Source
 
 _UP_TO_CLOSING = re.compile(r'(?:[^"]|"")*+"')
 
