@@ -2,6 +2,7 @@
 
 from crossbandit.environments.auctions import first_price
 from crossbandit.environments.benchmark import paper_benchmark, zipf_benchmark
+from crossbandit.environments.budget import first_price_budget
 from crossbandit.environments.contexts import (
     ContextDistribution,
     FiniteContexts,
@@ -29,6 +30,7 @@ __all__ = [
     "LossBlock",
     "UniformVectors",
     "first_price",
+    "first_price_budget",
     "from_coefficients",
     "from_table",
     "newsvendor",

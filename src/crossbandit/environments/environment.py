@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from crossbandit.environments.contexts import ContextDistribution
+    from crossbandit.kernels.rounds import PacedRounds
     from crossbandit.problem import Problem
     from crossbandit.types import Booleans, Floats, Integers
 
@@ -61,6 +62,22 @@ class Environment(Protocol):
         """
 
 
+class RunLimits(Protocol):
+    """The limits of one run: contexts and available arms depend on what was played."""
+
+    @property
+    def share_left(self) -> float:
+        """The share of the budget that is left, from 0 to 1."""
+
+    def rounds(self, start: int, contexts: npt.NDArray[Any]) -> PacedRounds:
+        """Return consecutive rounds under what is left of the limits.
+
+        Args:
+            start: The first round.
+            contexts: The contexts, as they are drawn.
+        """
+
+
 class BlockEnvironment(ABC):
     """An environment in one of the two loss forms, for the compiled simulation.
 
@@ -91,6 +108,23 @@ class BlockEnvironment(ABC):
             Booleans of shape (n, K), or None if every arm is always available.
         """
         del contexts
+        return None
+
+    def limits(self) -> RunLimits | None:
+        """Return the limits of a new run, such as a budget; None if there are none."""
+        return None
+
+    def comparator(self, start: int, contexts: npt.NDArray[Any]) -> Integers | None:
+        """Return what the comparator plays, if that is not the best arm of each context.
+
+        Args:
+            start: The first round.
+            contexts: The contexts of consecutive rounds.
+
+        Returns:
+            An arm per round; None for the available arm of least total loss.
+        """
+        del start, contexts
         return None
 
     def losses(self, round_: int) -> Floats:

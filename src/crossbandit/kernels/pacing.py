@@ -88,9 +88,9 @@ def planned_share(rules: PaceRules, state: PaceState, limit: int, now: float) ->
         return float(1.0 / max(times[END] - times[AUCTIONS] + 1.0, 1.0))
     if rules.plans[limit] == AT_ONCE:
         return 0.0
-    before = _planned_until(state, limit, times[LATEST])
+    before = planned_until(state, limit, times[LATEST])
     times[LATEST] = max(times[LATEST], now)
-    done = _planned_until(state, limit, times[LATEST])
+    done = planned_until(state, limit, times[LATEST])
     if times[GAPS] > 0.0 or times[AUCTIONS] > 1.0:
         gap = done - before
         if times[GAPS] >= _LONG:
@@ -105,7 +105,7 @@ def planned_share(rules: PaceRules, state: PaceState, limit: int, now: float) ->
 
 
 @inlined
-def _planned_until(state: PaceState, limit: int, now: float) -> float:
+def planned_until(state: PaceState, limit: int, now: float) -> float:
     """Return the share of the period's budget that is planned until `now`."""
     times = state.times[limit]
     at = (now - times[START]) / (times[END] - times[START]) * BINS

@@ -18,6 +18,15 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from crossbandit.kernels.compilation import compiled, inlined
+from crossbandit.kernels.pacing import (
+    PaceRules,
+    PaceState,
+    adapt,
+    affordable,
+    pseudo_value,
+    release,
+    reserve,
+)
 from crossbandit.kernels.ranges import ArmRanges, list_neighbors
 from crossbandit.types import Booleans, Floats, Integers
 
@@ -105,6 +114,44 @@ class Budget(NamedTuple):
     left: Floats  # (1,), changed: what is left
 
 
+class PacedRounds(NamedTuple):
+    """First-price auctions under limits: contexts and available bids depend on what was spent.
+
+    Before each round its context becomes (1, factor * pseudo-value), and bids above the
+    pseudo-value, or above what the limits leave, become unavailable. L limits, K bids.
+    """
+
+    rules: PaceRules
+    state: PaceState  # changed
+    bids: Floats  # (K,); the lowest means not to bid
+    values: Floats  # (n,); (0,) without limits
+    cells: Integers  # (n,): the number of the lowest bid that wins; K if none does
+    times: Floats  # (n,): no period of a limit ends in between
+    ticket: Floats  # (L, 2), scratch
+    pseudo: Floats  # (n,), to be filled: the pseudo-values
+    factor: float
+
+    def part(self, now: slice) -> PacedRounds:
+        """Return some of the rounds; they share their arrays with these."""
+        return self._replace(
+            values=self.values[now],
+            cells=self.cells[now],
+            times=self.times[now],
+            pseudo=self.pseudo[now],
+        )
+
+
+def _unlimited() -> PacedRounds:
+    none, integers = np.empty(0), np.empty(0, dtype=np.int64)
+    table = np.empty((0, 0))
+    rules = PaceRules(integers, 1.0, integers, integers, table, surplus=True)
+    state = PaceState(np.empty((0, 0), dtype=np.int64), table, table, table, table)
+    return PacedRounds(rules, state, none, none, integers, none, table, none, 1.0)
+
+
+_UNLIMITED = _unlimited()
+
+
 class Rounds(NamedTuple):
     """A batch of n rounds to be played: contexts, losses, and arrays for the results."""
 
@@ -114,6 +161,7 @@ class Rounds(NamedTuple):
     arms: Integers  # (n,), to be filled: the arms played
     incurred: Floats  # (n,), to be filled: their losses
     budget: Budget
+    limits: PacedRounds
 
     @classmethod
     def to_play(
@@ -122,6 +170,7 @@ class Rounds(NamedTuple):
         losses: LossBlock,
         numbers: Integers | None = None,
         budget: Budget | None = None,
+        limits: PacedRounds | None = None,
     ) -> Rounds:
         """Return rounds in which nothing has been done yet.
 
@@ -130,6 +179,8 @@ class Rounds(NamedTuple):
             losses: The losses of each round.
             numbers: The number of each round's context, where contexts have numbers.
             budget: What the rounds may cost. The batch ends after the round that uses it up.
+            limits: The limits of first-price auctions. The contexts must be those of the values,
+                each with an entry of its own, and say which bids are available; they are changed.
 
         Returns:
             The batch, to be handed to `simulate` of a compiled learner.
@@ -137,14 +188,18 @@ class Rounds(NamedTuple):
         known = np.empty(0, dtype=np.int64) if numbers is None else numbers
         unlimited = Budget(np.empty((0, 0)), np.full(1, np.inf))
         arms = np.empty(contexts.offset.size, dtype=np.int64)
-        return cls(
+        rounds = cls(
             known,
             contexts,
             read_only(losses),
             arms,
             np.empty(arms.size),
             unlimited if budget is None else budget,
+            _UNLIMITED if limits is None else limits,
         )
+        if limits is not None and arms.size:
+            limit_round(rounds.limits, rounds.contexts, 0)
+        return rounds
 
     def readout(self, i: int) -> Readout:
         """Return how the context of round `i` reads, outside of compiled code."""
@@ -163,6 +218,7 @@ class Rounds(NamedTuple):
             self.arms[now],
             self.incurred[now],
             self.budget._replace(costs=self.budget.costs[now]),
+            self.limits.part(now),
         )
 
 
@@ -220,6 +276,37 @@ def record(rounds: Rounds, i: int, arm: int, readout: Readout) -> None:
     rounds.incurred[i] = loss_at(rounds.losses, i, arm, arm, readout)
     if rounds.budget.costs.shape[0] > 0:
         rounds.budget.left[0] -= rounds.budget.costs[i, arm]
+    if rounds.limits.values.size > 0:
+        settle_round(rounds.limits, i, arm)
+        if i + 1 < rounds.arms.size:
+            limit_round(rounds.limits, rounds.contexts, i + 1)
+
+
+@compiled
+def limit_round(limits: PacedRounds, contexts: ContextBlock, i: int) -> None:
+    """Set the context of round `i`, and which bids it may make, to what the limits leave."""
+    value = limits.values[i]
+    pseudo = pseudo_value(limits.rules, limits.state, limits.times[i], value, limits.ticket)
+    pseudo = min(pseudo, value)
+    limits.pseudo[i] = pseudo
+    highest = affordable(limits.rules, limits.state, value, limits.bids.size - 1)
+    contexts.table[contexts.entry[i], 0, 1] = limits.factor * pseudo
+    for k in range(1, limits.bids.size):
+        contexts.available[i, k] = k <= highest and limits.bids[k] <= pseudo
+    contexts.available[i, 0] = True
+
+
+@compiled
+def settle_round(limits: PacedRounds, i: int, arm: int) -> None:
+    """Pay for the bid that was made in round `i`, if it wins, and move the multipliers."""
+    value, won = limits.values[i], limits.cells[i] <= arm
+    paid = 0
+    if arm > 0:
+        reserve(limits.rules, limits.state, value, arm)
+        release(limits.rules, limits.state, value, arm, won)
+        if won:
+            paid = limits.rules.prices[arm]
+    adapt(limits.rules, limits.state, limits.ticket, value, paid, paid if won and arm > 0 else -1)
 
 
 @inlined

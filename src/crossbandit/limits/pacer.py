@@ -34,7 +34,7 @@ from crossbandit.limits.settings import Budget, CostPer, ReturnOnSpend
 from crossbandit.validation import array, reject
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     import numpy.typing as npt
 
@@ -189,11 +189,8 @@ class Pacer:
             times = np.zeros(count)
         nows = np.maximum.accumulate(array("play", "times", "numbers, one per auction", times))
         bids, pseudo = np.empty(count, dtype=np.int64), np.empty(count)
-        start = 0
         log = law.log(values, prices, firsts, lasts, classes, cells)
-        while start < count:
-            self.turn(float(nows[start]))
-            stop = self._until(nows, start)
+        for start, stop in self.pieces(nows):
             law.paced(
                 log.part(start, stop),
                 self.rules,
@@ -203,8 +200,22 @@ class Pacer:
                 bids[start:stop],
                 pseudo[start:stop],
             )
-            start = stop
         return PacedLog(bids, pseudo)
+
+    def pieces(self, times: Floats) -> Iterator[tuple[int, int]]:
+        """Yield the first of some auctions and the one after the last, cut where periods begin.
+
+        The auctions of a piece must have been played before the next one is asked for.
+
+        Args:
+            times: (n,), seconds since 1970, ascending.
+        """
+        start = 0
+        while start < times.size:
+            self.turn(float(times[start]))
+            stop = self._until(times, start)
+            yield start, stop
+            start = stop
 
     def turn(self, now: float) -> None:
         """Begin new periods, where they are due.

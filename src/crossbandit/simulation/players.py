@@ -15,7 +15,7 @@ from crossbandit.environments.environment import (
     row_block,
 )
 from crossbandit.errors import CheckFailedError
-from crossbandit.kernels.rounds import Rounds, losses_of, read_only
+from crossbandit.kernels.rounds import Rounds, limit_round, losses_of, read_only, settle_round
 from crossbandit.kernels.totals import best_arms
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from crossbandit.algorithms import Algorithm, Learner
     from crossbandit.environments import Environment
+    from crossbandit.kernels.rounds import ContextBlock
     from crossbandit.types import Booleans, Floats, Integers
 
 
@@ -66,6 +67,7 @@ def compiled_player(
     # The last batch is kept until the next is made. Otherwise its memory would be returned to the
     # system and have to be fetched again, which takes as long as a third of the rounds.
     held: list[object] = []
+    limits = environment.limits()
 
     def play(start: int, contexts: npt.NDArray[Any]) -> BatchRecord:
         available = availability(environment, contexts)
@@ -75,15 +77,21 @@ def compiled_player(
         losses = checked_block(environment, start, start + len(contexts))
         held[:] = [losses, block]
         numbers = None if form.contexts is None else contexts.astype(np.int64, copy=False)
-        rounds = Rounds.to_play(block, losses, numbers)
+        if limits is None:
+            rounds = Rounds.to_play(block, losses, numbers)
+        else:  # playing changes contexts and available arms
+            shown = form.block(contexts.copy(), block.available.copy())
+            rounds = Rounds.to_play(shown, losses, numbers, limits=limits.rounds(start, contexts))
         play_all(learner, rounds)
         if available is not None:
-            _check_played(learner, available, rounds.arms, start)
+            _check_played(learner, rounds.contexts.available, rounds.arms, start)
         batch = _blank(contexts)._replace(arms=rounds.arms, losses=rounds.incurred)
+        if limits is not None:
+            losses_of(batch.arms, losses, block, batch.losses)
         if listed:
             batch.comparator_arms[:] = environment.best_arms[contexts]
         else:
-            best_arms(environment.totals, block, batch.comparator_arms)
+            _compare(environment, environment.totals, start, contexts, block, batch)
         losses_of(batch.comparator_arms, losses, block, batch.comparator_losses)
         return batch
 
@@ -110,17 +118,26 @@ def plain_player(
     """Return a function that plays the rounds from `start` on, in the given contexts."""
     form = environment.problem.form
     totals = _totals(environment, tell)
+    limits = environment.limits() if isinstance(environment, BlockEnvironment) else None
 
     def play(start: int, contexts: npt.NDArray[Any]) -> BatchRecord:
         batch = _blank(contexts)
         available = availability(environment, contexts)
-        best_arms(totals, form.block(contexts, available), batch.comparator_arms)
-        for i, context in enumerate(contexts):
+        _compare(environment, totals, start, contexts, form.block(contexts, available), batch)
+        paced = None if limits is None else limits.rounds(start, contexts)
+        limited = form.block(contexts.copy(), available)
+        for i in range(len(contexts)):
             now = slice(i, i + 1)
             rows = checked_rows(environment, start + i)
-            decision = learner.act(context, None if available is None else available[i])
+            context, mask = contexts[i], None if available is None else available[i]
+            if paced is not None:
+                limit_round(paced, limited, i)
+                context, mask = limited.table[i, 0], limited.available[i]
+            decision = learner.act(context, mask)
             learner.learn(decision, rows[list(decision.revealed)])
             batch.arms[i] = decision.arm
+            if paced is not None:
+                settle_round(paced, i, decision.arm)
             block, losses = form.block(contexts[now]), read_only(row_block(rows[None]))
             losses_of(batch.arms[now], losses, block, batch.losses[now])
             best = batch.comparator_arms[now]
@@ -128,6 +145,24 @@ def plain_player(
         return batch
 
     return play
+
+
+def _compare(
+    environment: Environment,
+    totals: Floats,
+    start: int,
+    contexts: npt.NDArray[Any],
+    block: ContextBlock,
+    batch: BatchRecord,
+) -> None:
+    """Set what the comparator plays."""
+    given = None
+    if isinstance(environment, BlockEnvironment):
+        given = environment.comparator(start, contexts)
+    if given is None:
+        best_arms(totals, block, batch.comparator_arms)
+    else:
+        batch.comparator_arms[:] = given
 
 
 def _blank(contexts: npt.NDArray[Any]) -> BatchRecord:

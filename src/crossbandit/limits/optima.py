@@ -10,6 +10,7 @@ of lines, and where two of them meet, either nothing lies above, or another line
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
 _STEPS = 500
 _ROUNDING = 1e-12  # relative: a smaller gain is an error of rounding
-_MOST = 2**20  # auctions that are kept one by one; beyond that, similar ones are merged
 
 
 class Solution(NamedTuple):
@@ -151,6 +151,7 @@ class Map(NamedTuple):
 
     weights: Floats  # (P,)
     bids: Integers  # (P, bands): the number of the bid
+    multipliers: tuple[float, ...] = ()  # of the ceilings
 
 
 def best_maps(values: Floats, spend: Floats, wins: Floats, terms: Terms) -> list[Map]:
@@ -175,15 +176,78 @@ def best_maps(values: Floats, spend: Floats, wins: Floats, terms: Terms) -> list
         parts = [
             tight(_chooser(priced[p], spend[p]), float(terms.budgets[p])) for p in range(len(spend))
         ]
-        return Leaf(_sum(objective, parts), tuple(_sum(use, parts) for use in uses), parts)
+        found = multipliers, parts
+        return Leaf(_sum(objective, parts), tuple(_sum(use, parts) for use in uses), found)
 
     maps = []
     for weight, leaf in mixture(choose, terms.ceilings):
+        multipliers, parts = leaf.choice
         for k in range(2):
-            shares = [part[k][0] if k < len(part) else 0.0 for part in leaf.choice]
-            bids = [part[min(k, len(part) - 1)][1].choice for part in leaf.choice]
-            maps.append(Map(weight * np.array(shares), np.array(bids)))
+            shares = [part[k][0] if k < len(part) else 0.0 for part in parts]
+            bids = [part[min(k, len(part) - 1)][1].choice for part in parts]
+            maps.append(Map(weight * np.array(shares), np.array(bids), multipliers))
     return [one for one in maps if one.weights.any()]
+
+
+def paced_maps(values: Floats, spend: Floats, wins: Floats, terms: Terms) -> list[Map]:
+    """Return the best mixture of maps where the periods differ in nothing but the multiplier.
+
+    All periods choose among the maps that are best in all periods together at some multiplier.
+
+    Args:
+        values: As in `best_maps`.
+        spend: As in `best_maps`.
+        wins: As in `best_maps`.
+        terms: The limits of each period.
+
+    Returns:
+        As `best_maps` does.
+    """
+    worth, paid, number = (table.sum(axis=0) for table in (values, spend, wins))
+    together = terms._replace(budgets=np.array([terms.budgets.sum()]))
+    first = best_maps(worth[None], paid[None], number[None], together)[0]
+    priced = worth
+    for multiplier, one in zip(first.multipliers, terms.ceilings, strict=True):
+        priced = priced + multiplier * (one.per_value * worth + one.per_win * number)
+    maps = best_at_all_multipliers(priced, paid)
+    rows = np.arange(maps.shape[1])
+    by_map = [table[:, rows, maps].sum(axis=2)[:, None] for table in (values, spend, wins)]
+    return [
+        one._replace(bids=maps[one.bids[:, 0]])
+        for one in best_maps(by_map[0], by_map[1], by_map[2], terms)
+    ]
+
+
+def best_at_all_multipliers(worth: Floats, spend: Floats) -> Integers:
+    """Return the maps that maximise worth less a multiplier times spend, for all multipliers.
+
+    Args:
+        worth: (bands, K).
+        spend: (bands, K). The first bid costs nothing.
+
+    Returns:
+        (maps, bands), from the multiplier 0 to one so large that nothing is spent.
+    """
+    corners = np.unique(np.concatenate([_corners(*one) for one in zip(worth, spend, strict=True)]))
+    ends = [0.0, *corners[corners > 0].tolist()]
+    middles = [(low + high) / 2 for low, high in pairwise(ends)]
+    chosen = [(worth - one * spend).argmax(axis=1) for one in [0.0, *middles]]
+    chosen.append(np.zeros(len(worth), dtype=np.int64))
+    maps: Integers = np.unique(np.array(chosen), axis=0)
+    return maps
+
+
+def _corners(worth: Floats, spend: Floats) -> Floats:
+    """Return the multipliers at which the best bid of one band changes."""
+    corners = []
+    at = int(worth.argmax())
+    while spend[at] > 0:
+        cheaper = np.flatnonzero(spend < spend[at])
+        slopes = (worth[at] - worth[cheaper]) / (spend[at] - spend[cheaper])
+        corners.append(float(slopes.min()))
+        ties = cheaper[slopes <= slopes.min()]
+        at = int(ties[spend[ties].argmin()])
+    return np.array(corners)
 
 
 def _sum(table: Floats, parts: list[list[tuple[float, Solution]]]) -> float:
@@ -204,128 +268,3 @@ def _chooser(priced: Floats, spend: Floats) -> Callable[[float], Solution]:
         return Solution(float(priced[rows, chosen].sum()), float(spend[rows, chosen].sum()), chosen)
 
     return solve
-
-
-# --- single auctions with known prices --------------------------------------------------------
-
-
-class Cut(NamedTuple):
-    """Which auctions are bought: those whose value is high enough for their price.
-
-    The *rate* of an auction is (slope * value + bonus) / price. Rates above `high` are bought in
-    full, those from `low` to `high` in part.
-    """
-
-    weight: float
-    slope: float
-    bonus: float
-    low: Floats  # (P,)
-    high: Floats  # (P,)
-    part: Floats  # (P,)
-
-    def shares(self, values: Floats, prices: Floats, periods: Integers) -> Floats:
-        """Return which part of each auction is bought."""
-        rates = _rates(self.slope * values + self.bonus, prices)
-        shares = np.where(rates >= self.low[periods], self.part[periods], 0.0)
-        shares[rates > self.high[periods]] = 1.0
-        shares[prices > values] = 0.0
-        return shares
-
-
-class Purchases:
-    """The auctions of each period that may be worth their price, in bounded memory.
-
-    If more than `most` are to be kept, neighbours in the order of value per price are merged in
-    pairs. The optimum of so many auctions is not exact, but the error is tiny: what is bought in
-    part is one of at least 2**19 merged auctions.
-
-    Args:
-        most: How many auctions are kept one by one.
-    """
-
-    def __init__(self, most: int = _MOST) -> None:
-        self._most = most
-        self._kept: list[Floats] = []  # of each period: (3, n), values, prices and numbers of wins
-        self._size = 0
-
-    def add(self, values: Floats, prices: Floats, periods: Integers) -> None:
-        """Add auctions. Those that cost more than they are worth do not count."""
-        worth = prices <= values
-        values, prices, periods = values[worth], prices[worth], periods[worth]
-        for period in np.unique(periods):
-            while len(self._kept) <= period:
-                self._kept.append(np.empty((3, 0)))
-            inside = periods == period
-            new = np.stack([values[inside], prices[inside], np.ones(int(inside.sum()))])
-            self._kept[period] = np.hstack([self._kept[period], new])
-            self._size += new.shape[1]
-        if self._size > self._most:
-            self._kept = [_merged(kept) for kept in self._kept]
-            self._size = sum(kept.shape[1] for kept in self._kept)
-
-    def best(self, terms: Terms) -> list[Cut]:
-        """Return the best purchases: cuts whose weights sum to 1."""
-        missing = terms.budgets.size - len(self._kept)
-        kept = [*self._kept, *[np.empty((3, 0))] * missing]
-
-        def choose(multipliers: tuple[float, ...]) -> Leaf:
-            pairs = list(zip(multipliers, terms.ceilings, strict=True))
-            slope = 1.0 + sum(m * one.per_value for m, one in pairs)
-            bonus = sum(m * one.per_win for m, one in pairs)
-            least = float(terms.paid_counts) + sum(multipliers)
-            bought, cuts = np.zeros(3), []
-            for one, budget in zip(kept, terms.budgets, strict=True):
-                rates = _rates(slope * one[0] + bonus * one[2], one[1])
-                shares, cut = _cut(rates, one[1], budget, least)
-                bought += one @ shares
-                cuts.append(cut)
-            value, spend, wins = bought
-            low, high, part = np.array(cuts).T
-            uses = tuple(float(one.use(value, spend, wins)) for one in terms.ceilings)
-            cut = Cut(1.0, slope, bonus, low, high, part)
-            return Leaf(float(terms.objective(value, spend)), uses, cut)
-
-        found = mixture(choose, terms.ceilings)
-        return [leaf.choice._replace(weight=weight) for weight, leaf in found]
-
-
-def _rates(worth: Floats, prices: Floats) -> Floats:
-    with np.errstate(divide="ignore", over="ignore"):
-        found: Floats = worth / prices
-    return np.minimum(found, np.finfo(float).max)
-
-
-def _cut(
-    rates: Floats, prices: Floats, budget: float, least: float
-) -> tuple[Floats, tuple[float, float, float]]:
-    """Return the shares to buy in one period, and the bounds of rates (low, high, part).
-
-    Rates up to `least` are not worth their price.
-    """
-    shares = np.zeros(rates.size)
-    order = np.argsort(-rates, kind="stable")
-    ordered = rates[order]
-    ordered = ordered[ordered > least]
-    if not ordered.size:
-        return shares, (np.inf, np.inf, 0.0)
-    starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))  # of equal rates
-    ends = np.append(starts[1:], ordered.size)
-    spent = np.cumsum(prices[order[: ordered.size]])[ends - 1]
-    i = int(np.searchsorted(spent, budget, "right"))  # the first that is not bought in full
-    shares[order[: starts[i] if i < starts.size else ordered.size]] = 1.0
-    if i == starts.size:
-        return shares, (np.inf, least, 0.0)
-    before = spent[i - 1] if i else 0.0
-    part = float((budget - before) / (spent[i] - before))
-    shares[order[starts[i] : ends[i]]] = part
-    rate = ordered[starts[i]]
-    low = (rate + ordered[ends[i]]) / 2 if ends[i] < ordered.size else np.nextafter(least, np.inf)
-    high = rate + (ordered[starts[i] - 1] - rate) / 2 if i else np.inf
-    return shares, (low, high, part)
-
-
-def _merged(kept: Floats) -> Floats:
-    """Return auctions in the order of value per price, neighbours added in pairs."""
-    kept = kept[:, np.argsort(-_rates(kept[0], kept[1]), kind="stable")]
-    even = kept[:, : kept.shape[1] // 2 * 2]
-    return np.hstack([even.reshape(3, -1, 2).sum(axis=2), kept[:, even.shape[1] :]])

@@ -6,7 +6,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from crossbandit.replay.optima import Ceiling, Purchases, Solution, Terms, best_maps, tight
+from crossbandit.limits.optima import (
+    Ceiling,
+    Map,
+    Solution,
+    Terms,
+    best_at_all_multipliers,
+    best_maps,
+    paced_maps,
+    tight,
+)
+from crossbandit.limits.purchases import Purchases
 from crossbandit.types import Floats, Integers
 
 CEILINGS = (
@@ -111,6 +121,46 @@ def test_maps_are_the_best_mixture_of_all_maps(
     flat = shares.reshape(size)
     assert gains @ flat == pytest.approx(-found.fun, abs=1e-9)
     assert (np.array(rows) @ flat <= np.array(bounds) + 1e-9).all()
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.integers(0, 10**6), st.sampled_from([0.2, 1.0]), st.integers(0, len(CEILINGS) - 1))
+def test_paced_maps_choose_among_the_maps_of_all_multipliers(
+    seed: int, budget: float, case: int
+) -> None:
+    """With one period they are the best maps; with more, each period keeps its own budget."""
+    rng = np.random.default_rng(seed)
+    wins = rng.integers(0, 4, (3, 2, 4)).astype(float)
+    wins[:, :, 0] = 0.0
+    spend = wins * np.array([0.0, 0.2, 0.4, 0.9])
+    values = wins * rng.uniform(0.2, 1.5, (3, 2, 4))
+    rows = np.arange(2)
+
+    def totals(found: list[Map], table: Floats) -> Floats:
+        sums = [
+            one.weights * table[np.arange(len(table))[:, None], rows, one.bids].sum(1)
+            for one in found
+        ]
+        return np.asarray(np.sum(sums, axis=0))
+
+    pooled = [table.sum(axis=0, keepdims=True) for table in (values, spend, wins)]
+    terms = Terms(np.array([3 * budget]), CEILINGS[case])
+    both = [find(pooled[0], pooled[1], pooled[2], terms) for find in (best_maps, paced_maps)]
+    earned = [totals(one, pooled[0] - pooled[1]).sum() for one in both]
+    assert earned[1] == pytest.approx(earned[0], abs=1e-9)
+    apart = terms._replace(budgets=np.full(3, budget))
+    paced = paced_maps(values, spend, wins, apart)
+    assert (totals(paced, spend) <= budget + 1e-9).all()
+    for one in apart.ceilings:
+        assert totals(paced, one.use(values, spend, wins)).sum() <= one.amount + 1e-9
+    own = best_maps(values, spend, wins, apart)
+    assert totals(paced, values - spend).sum() <= totals(own, values - spend).sum() + 1e-9
+    known = {tuple(one) for one in best_at_all_multipliers(pooled[0][0], pooled[1][0]).tolist()}
+    if case == 0:
+        assert {tuple(one) for found in paced for one in found.bids.tolist()} <= known
+    for multiplier in rng.exponential(1.0, 20):
+        best = (pooled[0] - multiplier * pooled[1])[0].argmax(axis=1)
+        assert tuple(best.tolist()) in known
 
 
 def test_many_purchases_are_merged_and_hardly_differ() -> None:
