@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from crossbandit.environments.auctions import AuctionRules
-from crossbandit.logs.log import Auctions
+from crossbandit.logs.auctions import Auctions
 from crossbandit.problem import Problem
 from crossbandit.replay.chunks import Setting, make_chunk
 from crossbandit.replay.lineup import ALL_TOLD, BEST_RESPONSES, build_strategies

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from crossbandit.environments.auctions import AuctionRules
     from crossbandit.kernels.rounds import ContextBlock, LossBlock
     from crossbandit.limits import Pacer
-    from crossbandit.logs.log import Auctions
+    from crossbandit.logs.auctions import Auctions
     from crossbandit.problem import Problem
     from crossbandit.replay.limited import ReplayLimits
     from crossbandit.types import Floats, Integers
@@ -82,8 +82,7 @@ def make_chunk(auctions: Auctions, rules: AuctionRules, problem: Problem) -> Chu
     contexts = problem.form.block(vectors, rules.available(values))
     cells, losses = rules.cells(prices), rules.block(prices)
     own, classes = auctions.bids, auctions.classes
-    times = getattr(auctions, "times", None)
-    return Chunk(values, prices, cells, vectors, contexts, losses, own, classes, times)
+    return Chunk(values, prices, cells, vectors, contexts, losses, own, classes, auctions.times)
 
 
 def prices_to_beat(auctions: Auctions, rules: AuctionRules) -> Floats:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from crossbandit.environments.auctions import AuctionRules
-    from crossbandit.logs.log import Auctions
+    from crossbandit.logs.auctions import Auctions
     from crossbandit.replay.limited import ReplayLimits
     from crossbandit.types import Floats, Integers
 
@@ -58,7 +58,7 @@ def collect_hindsight(
         rows = bands
         if limits is not None and purchases is not None:
             start = limits.calendar.auctions
-            periods = limits.calendar.add(prices.size, getattr(chunk, "times", None))
+            periods = limits.calendar.add(prices.size, chunk.times)
             limits.require_few_periods(table.width * BANDS)
             rows = bands + BANDS * limits.parts(start, start + prices.size)
             purchases.add(chunk.values, enough_to_win(prices, rules), periods)
