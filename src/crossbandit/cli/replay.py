@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from crossbandit.cli.limits import Aim, Pacing, parse_limits
 from crossbandit.cli.terminal import Modules, notify, stopping
 from crossbandit.errors import InvalidParameterError
 
@@ -98,6 +99,40 @@ def replay(
             help=f"Column with a class, such as a site, that laws use; may be repeated: {_COLUMN}",
         ),
     ] = None,
+    time_column: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help=f"Column with the time of each auction: {_COLUMN}"),
+    ] = None,
+    timezone: Annotated[
+        str, typer.Option(help="Time zone of days and of times without an offset.")
+    ] = "UTC",
+    budget: Annotated[
+        float | None,
+        typer.Option(metavar="AMOUNT", help="What every strategy may spend in each period."),
+    ] = None,
+    per: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PERIOD",
+            help="Period of the budget: day, hour, a number of auctions, or log. \\[default: log]",
+        ),
+    ] = None,
+    pacing: Annotated[
+        Pacing | None,
+        typer.Option(help="How the budget is spread over its period. \\[default: traffic]"),
+    ] = None,
+    target_roi: Annotated[
+        float | None,
+        typer.Option(metavar="RATIO", help="The values won must be this times the spend."),
+    ] = None,
+    target_cost: Annotated[
+        float | None,
+        typer.Option(metavar="AMOUNT", help="What a win may cost on average."),
+    ] = None,
+    aim: Annotated[
+        Aim | None,
+        typer.Option(help="What is to be high under a target. \\[default: value]"),
+    ] = None,
     fractions: Annotated[
         str | None,
         typer.Option(
@@ -140,7 +175,17 @@ def replay(
             "price": price_column,
             "bid": bid_column,
             "reserve": reserve_column,
+            "time": time_column,
         }
+        limits = parse_limits(
+            budget=budget,
+            per=per,
+            pacing=pacing,
+            target_roi=target_roi,
+            target_cost=target_cost,
+            aim=aim,
+            timezone=timezone,
+        )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", LogWarning)  # printed with the notes below
             result = replay_log(
@@ -148,6 +193,7 @@ def replay(
                     log,
                     columns={role: column for role, column in columns.items() if column},
                     classes=class_column or [],
+                    timezone=timezone,
                     highest_value=highest_value,
                     limit=limit,
                     max_bad=max_bad,
@@ -163,6 +209,7 @@ def replay(
                     "best responses",
                     *(parse_fractions(fractions) if fractions is not None else ["fractions"]),
                 ],
+                limits=limits,
                 seeds=range(seed, seed + seeds),
                 jobs=jobs,
                 show_progress=False if quiet else None,

@@ -49,6 +49,7 @@ class FirstPriceBudget(FirstPrice):
         bids: As in `first_price`.
         prices: As in `first_price`; or "uniform": uniform in [0, 1].
         feedback: As in `first_price`.
+        at_most_value: Must be True.
         levels: If given, values and uniform prices are multiples of 1 / levels, from 1 / levels on.
         table_seed: The seed of everything random in the losses, at least 0.
 

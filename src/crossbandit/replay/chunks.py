@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from crossbandit.kernels.pacing import LATEST, PaceState, pseudo_value
 from crossbandit.kernels.rounds import PacedRounds
 
 if TYPE_CHECKING:
@@ -98,6 +99,14 @@ def prices_to_beat(auctions: Auctions, rules: AuctionRules) -> Floats:
         reserves = np.nextafter(reserves, -np.inf)
     higher: Floats = np.maximum(auctions.prices, reserves)
     return higher
+
+
+def pseudo_values(pacer: Pacer, values: Floats) -> Floats:
+    """Return what would be bid for at some values now. Changes nothing."""
+    state = PaceState(*(array.copy() for array in pacer.state))
+    ticket, now = np.zeros((len(pacer.limits), 2)), float(state.times[:, LATEST].max())
+    found = [pseudo_value(pacer.rules, state, now, value, ticket) for value in values.tolist()]
+    return np.minimum(found, values)
 
 
 def paced_rounds(

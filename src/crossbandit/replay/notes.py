@@ -220,7 +220,8 @@ def _swapped(
     log: AuctionLog, rules: AuctionRules, outcomes: Sequence[StrategyResult]
 ) -> Iterator[str]:
     """Warn if no bid at all could have earned anything."""
-    if _named(outcomes, PerfectKnowledge.name).mean_surplus == 0:
+    knowing = _named(outcomes, PerfectKnowledge.name)
+    if knowing.limited is None and knowing.mean_surplus == 0:
         has_reserve = rules.reserve > 0 or "reserve" in log.places
         what = "highest competing bid" + (" or the reserve" if has_reserve else "")
         yield (

@@ -9,6 +9,7 @@ import numpy as np
 from crossbandit.errors import InvalidParameterError
 from crossbandit.laws import GuardedLaw, IndependenceTest, OutcomeLaw
 from crossbandit.laws.logs import shown_to
+from crossbandit.replay.chunks import pseudo_values
 from crossbandit.replay.strategies import Strategy
 
 if TYPE_CHECKING:
@@ -98,15 +99,17 @@ class LawStrategy(Strategy):
         return None if self._test is None else self._test.diagnosis()
 
     def curve(self, values: Floats) -> Floats:
-        return np.array([self._mean_bid(value) for value in values.tolist()])
+        worths = values if self._pacer is None else pseudo_values(self._pacer, values)
+        return np.array(list(map(self._mean_bid, values.tolist(), worths.tolist())))
 
-    def _mean_bid(self, value: float) -> float:
+    def _mean_bid(self, value: float, worth: float) -> float:
         """Return the bid at a value, averaged over classes of recent auctions."""
-        if self.law.highest(value) < self._first:
+        if self.law.highest(worth) < self._first:
             return 0.0
         amounts = [
             self.law.decide(
                 value,
+                worth=worth,
                 first=self._first,
                 uniforms=_NO_NOISE,
                 **dict(zip(self.law.classes, labels, strict=True)),

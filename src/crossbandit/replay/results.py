@@ -188,6 +188,17 @@ class Replay:
         """Whether value is to be high, as targets usually ask for, and not surplus."""
         return self.limits is not None and self.limits.aims_at_value
 
+    def earned(self, outcome: StrategyResult) -> float:
+        """Return what a strategy has earned: surplus, or value if that is aimed at.
+
+        Args:
+            outcome: One of `outcomes`.
+
+        Returns:
+            The mean over the seeds.
+        """
+        return outcome.mean_value if self.aims_at_value else outcome.mean_surplus
+
     def curve(self, outcome: StrategyResult) -> Floats:
         """Return what a strategy has earned over time: surplus, or value if that is aimed at.
 
@@ -203,11 +214,15 @@ class Replay:
 
     @cached_property
     def _deviations(self) -> Floats:
-        return resample_totals(np.array([outcome.curve.mean(axis=0) for outcome in self.outcomes]))
+        return resample_totals(np.array([self.curve(one).mean(axis=0) for one in self.outcomes]))
 
     @cached_property
     def _seed_widths(self) -> Floats:
-        return np.nan_to_num([outcome.half_width for outcome in self.outcomes])
+        widths = [
+            half_width(one.surplus + one.spend) if self.aims_at_value else one.half_width
+            for one in self.outcomes
+        ]
+        return np.nan_to_num(widths)
 
     def table(self) -> pd.DataFrame:
         """Return one row per strategy.
@@ -218,7 +233,7 @@ class Replay:
             covers both the seeds and the time of the log: a block bootstrap over time. With limits
             there are more columns: value, budget_used (a share of all budgets of the log),
             return_on_spend, and target_kept (whether it was kept at any time, in all runs; for an
-            oracle, at the end). Regret is of value if targets aim at value.
+            oracle, at the end). If targets aim at value, the regret and the interval are of value.
         """
         import pandas as pd
 
@@ -229,8 +244,8 @@ class Replay:
                 "kind": outcome.kind,
                 "surplus": outcome.mean_surplus,
                 "half_width": outcome.half_width,
-                "low": outcome.mean_surplus - width,
-                "high": outcome.mean_surplus + width,
+                "low": self.earned(outcome) - width,
+                "high": self.earned(outcome) + width,
                 "regret": self.regret(outcome),
                 "spend": outcome.spend.mean(),
                 "win_rate": outcome.wins.mean() / self.auctions,
@@ -251,10 +266,7 @@ class Replay:
         Args:
             outcome: One of `outcomes`.
         """
-        best = self.outcome(self.comparator)
-        if self.aims_at_value:
-            return best.mean_value - outcome.mean_value
-        return best.mean_surplus - outcome.mean_surplus
+        return self.earned(self.outcome(self.comparator)) - self.earned(outcome)
 
     def spending(self) -> pd.DataFrame:
         """Return what each strategy spent in each period, with limits.
@@ -294,8 +306,8 @@ class Replay:
             np.hypot(self._seed_widths, self._seed_widths[base]),
         )
         widths[base] = 0.0
-        surpluses = np.array([outcome.mean_surplus for outcome in self.outcomes])
-        differences = surpluses - surpluses[base]
+        earned = np.array([self.earned(outcome) for outcome in self.outcomes])
+        differences = earned - earned[base]
         return pd.DataFrame(
             {
                 "strategy": [outcome.strategy for outcome in self.outcomes],

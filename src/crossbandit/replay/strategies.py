@@ -24,7 +24,7 @@ from crossbandit.kernels.bidding import (
 )
 from crossbandit.kernels.paced_bidding import respond_paced
 from crossbandit.kernels.rounds import Rounds, limit_round, settle_round
-from crossbandit.replay.chunks import Entry, paced_rounds
+from crossbandit.replay.chunks import Entry, paced_rounds, pseudo_values
 from crossbandit.simulation.players import CompiledLearner
 from crossbandit.validation import number
 
@@ -159,6 +159,8 @@ class LearnerStrategy(Strategy):
             arms[i] = decision.arm
 
     def curve(self, values: Floats) -> Floats:
+        if self._pacer is not None:
+            values = pseudo_values(self._pacer, values)
         contexts, available = self._rules.contexts(values), self._rules.available(values)
         masks = [None] * values.size if available is None else list(available)
         policies = list(map(self.learner.policy, contexts, masks))
@@ -225,6 +227,8 @@ class BestResponse(Strategy):
         return bids
 
     def curve(self, values: Floats) -> Floats:
+        if self._pacer is not None:
+            values = pseudo_values(self._pacer, values)
         return best_on_grid(values, self._rules, self._chances)
 
 
