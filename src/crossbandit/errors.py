@@ -8,7 +8,12 @@
     │   ├── InvalidGraphError       a malformed graph, or one that an algorithm cannot play on
     │   ├── InvalidContextError     a context that the problem does not have
     │   └── InvalidLossesError      losses of the wrong shape, not finite, or outside [0, 1]
-    ├── DecisionError               a decision of another learner, or learned from before
+    ├── DecisionError               a decision that cannot be learned from
+    │   ├── LearnedBeforeError      its feedback was learned from before
+    │   ├── ExpiredDecisionError    it is older than what is remembered
+    │   ├── ForeignDecisionError    another learner made it
+    │   └── DamagedTokenError       its token is damaged or forged
+    ├── MissingOutcomesError        outcomes are missing in a way that would mislead the learner
     ├── IndependenceNumberError     an exact independence number takes too long
     ├── OutOfMemoryError            estimates that would not fit into memory
     ├── CheckpointError             a file that is damaged, no checkpoint, or of another version
@@ -31,15 +36,20 @@ __all__ = [
     "CheckpointError",
     "CrossbanditError",
     "CrossbanditWarning",
+    "DamagedTokenError",
     "DecisionError",
+    "ExpiredDecisionError",
+    "ForeignDecisionError",
     "IndependenceNumberError",
     "InvalidContextError",
     "InvalidGraphError",
     "InvalidInputError",
     "InvalidLossesError",
     "InvalidParameterError",
+    "LearnedBeforeError",
     "LogError",
     "MissingFeedbackWarning",
+    "MissingOutcomesError",
     "OutOfMemoryError",
     "ResultsError",
     "StudyError",
@@ -72,7 +82,27 @@ class InvalidLossesError(InvalidInputError):
 
 
 class DecisionError(CrossbanditError):
-    """A decision belongs to another learner, was learned from before, or has expired."""
+    """A decision cannot be learned from. Its subclasses say why."""
+
+
+class LearnedBeforeError(DecisionError):
+    """The feedback of a decision was learned from before. Each decision counts once."""
+
+
+class ExpiredDecisionError(DecisionError):
+    """A decision is older than the learner remembers, or is dated in the future."""
+
+
+class ForeignDecisionError(DecisionError):
+    """Another learner made a decision, or this one did after the checkpoint it was loaded from."""
+
+
+class DamagedTokenError(DecisionError):
+    """A token is damaged or forged, or is no token."""
+
+
+class MissingOutcomesError(CrossbanditError):
+    """Outcomes are missing, or come late, in a way that would mislead the learner."""
 
 
 class IndependenceNumberError(CrossbanditError):

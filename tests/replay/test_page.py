@@ -125,7 +125,7 @@ def test_markdown_has_a_row_per_strategy(result: Replay) -> None:
     assert "- A note & more." in text
     assert text.count("\n|") == len(result.outcomes) + 2
     first = rows(result)[0]
-    assert f"| cross-graph | {first.surplus} ± {first.half_width} | {first.regret} |" in text
+    assert f"| cross-graph | {first.earned} ± {first.half_width} | {first.regret} |" in text
     nothing = replace(result.outcomes[0], strategy="none", wins=np.zeros(2), spend=np.zeros(2))
     without = replace(result, outcomes=(nothing, *result.outcomes))
     assert rows(without)[0].paid == MISSING

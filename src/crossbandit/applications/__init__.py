@@ -2,7 +2,8 @@
 
 from crossbandit.applications.action import Action
 from crossbandit.applications.application import Application
-from crossbandit.applications.first_price import Bid, FirstPriceBidder
+from crossbandit.applications.bids import Bid, Bids
+from crossbandit.applications.first_price import FirstPriceBidder
 from crossbandit.applications.newsvendor import Newsvendor, Order
 from crossbandit.applications.recommender import Recommender, Shown
 from crossbandit.applications.seller import Offer, PostedPriceSeller
@@ -15,6 +16,7 @@ __all__ = [
     "Action",
     "Application",
     "Bid",
+    "Bids",
     "Choice",
     "FirstPriceBidder",
     "MailDecision",

@@ -7,7 +7,10 @@ from dataclasses import MISSING, dataclass, fields
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from crossbandit.algorithms import Decision
-from crossbandit.errors import DecisionError
+from crossbandit.algorithms.tokens import LAW, Token, to_text
+from crossbandit.applications.law_decisions import LawDecision
+from crossbandit.applications.packing import packed, unpacked
+from crossbandit.errors import DamagedTokenError, DecisionError
 from crossbandit.validation import reject, verbatim
 
 if TYPE_CHECKING:
@@ -15,6 +18,8 @@ if TYPE_CHECKING:
     from crossbandit.applications.law_learner import LawLearner
 
 _Action = TypeVar("_Action", bound="Action")
+
+ACTION = 3  # a token that holds the fields of an action and the token of its decision
 
 
 @dataclass(frozen=True)
@@ -25,12 +30,67 @@ class Action:
         decision: The learner's decision; None if there was nothing to choose from.
     """
 
-    decision: Decision | None
+    decision: Decision | LawDecision | None
+
+    @property
+    def token(self) -> bytes:
+        """The action as bytes. `settle` takes them anywhere and at any time, once.
+
+        Raises:
+            DecisionError: There is nothing to settle, or the learner needs the decision itself.
+        """
+        decision = self.decision
+        if decision is None:
+            name = type(self).__name__
+            raise DecisionError(f"This {name} has nothing to settle: no decision was made.")
+        values = tuple(getattr(self, field.name) for field in fields(self)[1:])
+        if isinstance(decision, LawDecision):
+            ids = (decision.learner, decision.decider, decision.round, decision.time)
+            return Token(LAW, *ids, packed((*values, decision.pack()))).encode(decision.key)
+        inner = decision.token
+        key = getattr(decision.made, "key", None)
+        known = Token.decode(inner, key)
+        ids = (known.learner, known.decider, known.counter, known.time)
+        return Token(ACTION, *ids, packed((*values, inner))).encode(key)
+
+    @property
+    def text(self) -> str:
+        """The token as text that a URL can hold."""
+        return to_text(self.token)
+
+    @classmethod
+    def from_token(cls, token: bytes | str, *, key: bytes | None = None) -> Self:
+        """Return the action of a token.
+
+        Args:
+            token: The token, as bytes or as text.
+            key: The key of the learner that made it, if it has one.
+
+        Raises:
+            DamagedTokenError: It is damaged or forged, or is the token of another kind of action.
+        """
+        found = Token.decode(token, key)
+        try:
+            *values, content = _fields(found.payload, len(fields(cls)))
+            decision: Decision | LawDecision
+            if found.kind == LAW:
+                decision = LawDecision.unpack(found, content, key)
+            else:
+                decision = Decision.from_token(content, key)
+            return cls(decision, *values)
+        except (TypeError, ValueError) as error:
+            raise DamagedTokenError(
+                f"The token must be that of a {cls.__name__}. Got another: {error}. Give it to the "
+                "application that made it, or drop it."
+            ) from None
 
     def to_json(self) -> dict[str, Any]:
         """Return a form that `json` can write, to keep an action until its outcome is known."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {**values, "decision": None if self.decision is None else self.decision.to_json()}
+        made: Any = self.decision
+        if isinstance(made, LawDecision):
+            return {**values, "decision": {"token": self.text}}
+        return {**values, "decision": None if made is None else made.to_json()}
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Self:
@@ -52,8 +112,17 @@ class Action:
             expected = f"a dict with the keys {', '.join(map(repr, names))}"
             reject(owner, "data", expected, verbatim(f"one with {list(data)}"))
         values = {k: tuple(v) if isinstance(v, list) else v for k, v in data.items()}
-        decision = _decision(owner, data["decision"])
-        return cls(**{**values, "decision": decision})  # type: ignore[arg-type]  # fields by name
+        given = data["decision"]
+        if isinstance(given, Mapping) and set(given) == {"token"}:
+            return cls.from_token(given["token"])
+        return cls(**{**values, "decision": _decision(owner, given)})  # type: ignore[arg-type]  # fields by name
+
+
+def _fields(payload: bytes, count: int) -> tuple[Any, ...]:
+    values = unpacked(payload)
+    if not isinstance(values, tuple) or len(values) != count:
+        raise ValueError(f"it does not have {count} fields")
+    return values
 
 
 def _decision(owner: str, data: Any) -> Decision | None:
@@ -61,25 +130,51 @@ def _decision(owner: str, data: Any) -> Decision | None:
         return None
     parts = data if isinstance(data, Mapping) else {}
     typed = isinstance(parts.get("round"), int) and isinstance(parts.get("learner"), str)
-    if not typed or set(parts) != set(Decision._fields):
+    if not typed or not set(Decision._fields) <= set(parts) <= {*Decision._fields, "token"}:
         expected = f"a dict with the keys {', '.join(map(repr, Decision._fields))}"
         reject(owner, "decision", expected, data)
     return Decision.from_json(dict(parts))
 
 
-def require_action(action: object, kind: type[_Action]) -> _Action:
-    """Return `action`, or raise DecisionError if it is not of this kind."""
-    if not isinstance(action, kind):
-        name = kind.__name__
-        hint = f" {name}.from_json makes one of it." if isinstance(action, dict) else ""
-        raise DecisionError(f"settle takes the {name} to be settled. Got {action!r}.{hint}")
+def required_action(action: object, kind: type[_Action], learner: Learner | LawLearner) -> _Action:
+    """Return an action or that of a token; raise DecisionError if it cannot be learned from."""
+    if type(action) is not kind:
+        action = _read(action, kind, getattr(learner, "key", None))
+    if action.decision is not None:
+        learner.expects(action.decision)
     return action
 
 
-def pending_decision(action: object, kind: type[Action], learner: Learner | LawLearner) -> Decision:
-    """Return the decision of an action, or raise DecisionError if it cannot be learned from."""
-    decision = require_action(action, kind).decision
-    if decision is None:
+def _read(action: Any, kind: type[_Action], key: bytes | None) -> _Action:
+    if isinstance(action, kind):
+        return action
+    if isinstance(action, bytes | bytearray | memoryview | str):
+        return kind.from_token(action if isinstance(action, str) else bytes(action), key=key)
+    name = kind.__name__
+    hint = f" {name}.from_json makes one of it." if isinstance(action, dict) else ""
+    raise DecisionError(
+        f"settle takes the {name} to be settled, or its token. Got {action!r}.{hint}"
+    )
+
+
+def pending_decision(
+    action: _Action, kind: type[_Action], learner: Learner | LawLearner
+) -> tuple[_Action, Any]:
+    """Return an action or that of a token, and its decision, which must be there.
+
+    Raises:
+        DecisionError: It cannot be learned from.
+    """
+    found = required_action(action, kind, learner)
+    if found.decision is None:
         raise DecisionError(f"This {kind.__name__} has nothing to settle: no decision was made.")
-    learner.expects(decision)
-    return decision
+    return found, found.decision
+
+
+def cannot_correct(learner: Learner) -> DecisionError:
+    """Return the error for a correction that a learner with a feedback graph cannot make."""
+    return DecisionError(
+        f"{learner.algorithm.id} cannot take an outcome back: what it has decided since depends on "
+        "it. Leave the first outcome; its share fades as more are learned. A law can be corrected: "
+        "algorithm='law'."
+    )

@@ -12,7 +12,7 @@ import numpy as np
 from crossbandit.algorithms import Algorithm, CrossGraphAdaptive, Learner, archive
 from crossbandit.algorithms.checkpoints import restored, save
 from crossbandit.applications import law_files
-from crossbandit.applications.law_learner import LawLearner
+from crossbandit.applications.law_learner import LawDecider, LawLearner
 from crossbandit.errors import CheckpointError, CrossbanditError
 from crossbandit.validation import reject
 
@@ -88,7 +88,7 @@ class Application(ABC):
 
     def __repr__(self) -> str:
         learner = self.learner
-        name = learner.name if isinstance(learner, LawLearner) else learner.algorithm.id
+        name = learner.name if isinstance(learner, LawDecider) else learner.algorithm.id
         return (
             f"{type(self).__name__}({self.rounds} decisions made, {self.pending} pending, {name})"
         )
@@ -183,7 +183,7 @@ class Application(ABC):
         if not isinstance(source, Learner):
             if not isinstance(self.learner, LawLearner):
                 raise ValueError("its settings describe an application without a law")  # noqa: TRY004 - of a file
-            self.learner.resume(source.header, source.arrays)
+            law_files.resume(self.learner, source.header, source.arrays)
         elif isinstance(self.learner, LawLearner) or self.learner.problem != source.problem:
             raise ValueError("its settings describe another problem than its learner's")
         else:

@@ -47,13 +47,19 @@ def numbers_to_reach(rules: AuctionRules, prices: npt.ArrayLike) -> Floats:
     It is the price, or what a higher reserve price asks for. Where equal bids win, a bid of 0
     would reach a price of 0; but it means not to bid.
     """
-    least, reserve = 0.0, float(rules.reserve)
-    if rules.ties == "win":
-        least = math.nextafter(0.0, 1.0)
-    else:
-        reserve = math.nextafter(reserve, -1.0)  # a bid of the reserve price itself is enough
-    found: Floats = np.maximum(np.asarray(prices, dtype=float), max(reserve, least))
+    found: Floats = np.maximum(np.asarray(prices, dtype=float), _least(rules))
     return found
+
+
+def number_to_reach(rules: AuctionRules, price: float) -> float:
+    """Return the number that a bid has to reach to win against one price."""
+    return max(price, _least(rules))
+
+
+def _least(rules: AuctionRules) -> float:
+    if rules.ties == "win":
+        return max(rules.reserve, math.nextafter(0.0, 1.0))
+    return max(math.nextafter(rules.reserve, -1.0), 0.0)  # a bid of the reserve itself is enough
 
 
 def log_outcomes(

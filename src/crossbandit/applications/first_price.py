@@ -2,26 +2,38 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, replace
+from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from crossbandit.algorithms import CrossGraphAdaptive
-from crossbandit.applications.action import Action, pending_decision, require_action
-from crossbandit.applications.bid_logs import log_outcomes, numbers_to_reach
+from crossbandit.applications.action import cannot_correct, required_action
+from crossbandit.applications.auction_outcomes import price_of, rules_of
+from crossbandit.applications.batches import (
+    as_bids,
+    column_of,
+    flags_of,
+    label_columns,
+    prices_of,
+    settle_batch,
+)
+from crossbandit.applications.bid_logs import log_outcomes, number_to_reach
+from crossbandit.applications.bids import Bid, Bids
 from crossbandit.applications.hidden_number import HiddenNumberApplication
-from crossbandit.applications.law_learner import LawLearner, Round
+from crossbandit.applications.law_learner import LawDecider, LawLearner, Round
+from crossbandit.applications.money import amount_of, flag_of, in_ticks, tick_of
+from crossbandit.applications.outcome_watch import MISSING
 from crossbandit.applications.shading import ShadingCurve
 from crossbandit.environments.amounts import span
-from crossbandit.environments.auctions import FEEDBACK, AuctionRules
+from crossbandit.environments.auctions import FEEDBACK, AuctionRules, bid_grid
 from crossbandit.errors import InvalidContextError, InvalidLossesError
 from crossbandit.problem import Problem
 from crossbandit.validation import as_array, boolean, choice, number, reject
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from decimal import Decimal
 
     import numpy.typing as npt
 
@@ -29,31 +41,11 @@ if TYPE_CHECKING:
     from crossbandit.laws import LawView
     from crossbandit.laws.levels import Label
     from crossbandit.streams import Seed
-    from crossbandit.types import Booleans, Floats
+    from crossbandit.types import Floats
+
+    Money = float | Decimal
 
 _CURVE_POINTS = 101
-
-
-@dataclass(frozen=True)
-class Bid(Action):
-    """One bid. Place it, keep it until its auction is over, then pass it to `settle`.
-
-    Attributes:
-        decision: The learner's decision; None if there was nothing to choose from.
-        amount: The money to bid. None if no bid may be made, because every bid is above the value
-            or below the reserve price.
-        value: What winning is worth.
-        reserve: The reserve price of the auction, if it was known.
-        classes: The levels of the bidder's classes, in their order.
-    """
-
-    amount: float | None
-    value: float
-    reserve: float | None = None
-    classes: tuple[Label, ...] = ()
-
-    def __float__(self) -> float:
-        return 0.0 if self.amount is None else self.amount
 
 
 def usual_algorithm(feedback: str) -> CrossGraphAdaptive:
@@ -66,6 +58,29 @@ def usual_algorithm(feedback: str) -> CrossGraphAdaptive:
         feedback: One of the kinds of `crossbandit.environments.auctions.FEEDBACK`.
     """
     return CrossGraphAdaptive(anchored=feedback == "after-loss")
+
+
+def possible_bids(
+    owner: str, bids: int | npt.ArrayLike, highest: float, tick: Decimal | None, most: Money | None
+) -> Floats:
+    """Return the bids that may be made, in whole ticks, none above the most.
+
+    Args:
+        owner: Whom an error names.
+        bids: The amounts, or their number.
+        highest: The highest value.
+        tick: The smallest unit of money, or None.
+        most: The highest bid, or None.
+    """
+    amounts = bid_grid(owner, bids, highest)
+    if tick is not None:
+        amounts = in_ticks(owner, amounts, tick)
+    if most is not None:
+        limit = amount_of(owner, "max_bid", most)
+        amounts = amounts[amounts <= limit]
+        if amounts.size < 2:
+            reject(owner, "max_bid", "such that at least 2 bids are left", most)
+    return amounts
 
 
 class FirstPriceBidder(HiddenNumberApplication):
@@ -101,6 +116,11 @@ class FirstPriceBidder(HiddenNumberApplication):
             takes a level of each. Levels need not be known beforehand.
         guarded: Whether to hold the law against a learner that assumes nothing, and to follow
             whichever seems to earn more; see `GuardedLaw`. No bound is proved for it.
+        tick_size: The smallest unit of money, such as `Decimal("0.01")`. Bids are rounded to it.
+        max_bid: The highest amount to bid. Bids above it are left out.
+        missing: What to do if wins or losses are missing with a bias: "refuse" to learn, with a
+            `MissingOutcomesError`; "warn"; or "accept".
+        key: A secret of 1 to 64 bytes. With it nobody else can forge a token. It is not saved.
         horizon: The number of auctions to come. The law and the usual algorithm do not need it.
         algorithm: None or "law" for the law; or an `Algorithm` that uses the feedback graph.
         seed: The seed of the bidder's random choices.
@@ -119,6 +139,7 @@ class FirstPriceBidder(HiddenNumberApplication):
 
     kind: ClassVar[str] = "first-price-bidder"
     words: ClassVar[tuple[str, str, str]] = ("prices", "values", "bidding by value")
+    answers: ClassVar[tuple[str, str]] = ("won", "lost")
     rules: AuctionRules
 
     def __init__(
@@ -132,21 +153,31 @@ class FirstPriceBidder(HiddenNumberApplication):
         at_most_value: bool = True,
         classes: Sequence[str] = (),
         guarded: bool = False,
+        tick_size: Money | None = None,
+        max_bid: Money | None = None,
+        missing: str = "refuse",
+        key: bytes | None = None,
         horizon: int | None = None,
         algorithm: Algorithm | str | None = None,
         seed: Seed,
     ) -> None:
         owner = type(self).__name__
-        self.value_range = span(owner, "value_range", value_range)
+        self.value_range = span(
+            owner, "value_range", [amount_of(owner, "value_range", one) for one in value_range]
+        )
         self.feedback = choice(owner, "feedback", feedback, FEEDBACK)
+        highest = number(owner, "value_range", self.value_range[1], above=0)
+        self.tick_size, self.max_bid = tick_of(owner, tick_size), max_bid
+        self.missing = choice(owner, "missing", missing, MISSING)
         self.rules = AuctionRules(
-            bids=bids,
-            highest_value=number(owner, "value_range", self.value_range[1], above=0),
+            bids=possible_bids(owner, bids, highest, self.tick_size, max_bid),
+            highest_value=highest,
             reserve=number(owner, "reserve", reserve, at_least=0),
             ties=ties,
             at_most_value=boolean(owner, "at_most_value", at_most_value),
             owner=owner,
         )
+        self._grid: list[float] = self.rules.amounts.tolist()
         problem = Problem(self.rules.graph(feedback), features=2, horizon=horizon)
         self.guarded = boolean(owner, "guarded", guarded)
         if guarded and not at_most_value:
@@ -161,9 +192,11 @@ class FirstPriceBidder(HiddenNumberApplication):
             payoff="first-price",
             ties=self.rules.ties,
             classes=classes,
-            reserved={"value", "values", "reserve", "prices", "bids", "won"},
+            reserved={"value", "values", "reserve", "reserves", "prices", "bids", "won"},
             guarded=guarded,
             law_by_default=True,
+            missing=missing,
+            key=key,
         )
 
     @property
@@ -181,6 +214,9 @@ class FirstPriceBidder(HiddenNumberApplication):
             "at_most_value": self.rules.at_most_value,
             "classes": list(self.classes),
             "guarded": self.guarded,
+            "tick_size": None if self.tick_size is None else float(self.tick_size),
+            "max_bid": None if self.max_bid is None else float(self.max_bid),
+            "missing": self.missing,
             "horizon": self._horizon,
         }
 
@@ -198,21 +234,22 @@ class FirstPriceBidder(HiddenNumberApplication):
             InvalidContextError: The value is outside the range, the reserve price is below the
                 bidder's, or a class is missing.
         """
-        worth, floor, available = self._auction("bid", value, reserve)
+        worth, floor, first, last = self._auction("bid", value, reserve)
         labels = self._labels("bid", classes)
-        if available is not None and not available.any():
+        if first > last:
             return Bid(None, None, worth, floor, labels)
         given = Round(worth, worth, 0.0, labels)
-        decision = self._act(self.rules.contexts(worth), given, available)
-        return Bid(decision, float(self.bids[decision.arm]), worth, floor, labels)
+        decision = self._act(self._features(worth), given, first, last)
+        return Bid(decision, self._grid[decision.arm], worth, floor, labels)
 
     def settle(
         self,
-        bid: Bid,
+        bid: Bid | bytes | str,
         *,
         won: bool,
-        highest_competing_bid: float | None = None,
-        reserve: float | None = None,
+        highest_competing_bid: Money | None = None,
+        reserve: Money | None = None,
+        correction: bool = False,
     ) -> None:
         """Learn from the outcome of an auction.
 
@@ -222,35 +259,132 @@ class FirstPriceBidder(HiddenNumberApplication):
         auctions in which it is known would mislead the bidder.
 
         Args:
-            bid: The bid.
+            bid: The bid, or its token.
             won: Whether it won.
             highest_competing_bid: Required where `feedback` says that it is told. Elsewhere it is
                 only checked for contradictions. It is 0 if nobody else bid. Give the competing bid
                 itself, even if the reserve price was higher.
             reserve: The reserve price of this auction, if it was not known when bidding. It takes
                 the place of the bidder's, and counts like a competing bid.
+            correction: Whether the bid was settled before with a wrong outcome, which this one
+                replaces. Only the law can take an outcome back, and only without a guard.
 
         Raises:
-            DecisionError: The bid is not one of this bidder's, or was settled before.
+            DecisionError: The bid is not one of this bidder's, was settled before, or has expired;
+                or there is nothing to correct. See `crossbandit.errors` for the classes.
+            MissingOutcomesError: Wins or losses are missing with a bias. Nothing is learned.
             InvalidLossesError: The outcome is incomplete or contradicts itself. Nothing is learned,
                 and the bid can still be settled.
         """
-        if require_action(bid, Bid).decision is None:
-            if boolean("settle", "won", won, error=InvalidLossesError):
+        made = required_action(bid, Bid, self.learner)
+        has_won = flag_of("settle", "won", won)
+        if made.decision is None or made.amount is None:
+            if has_won:
                 raise InvalidLossesError("No bid was made, so it cannot have won.")
             return
-        decision = pending_decision(bid, Bid, self.learner)
-        amount = float(self.bids[decision.arm])
-        rules = self.rules if reserve is None else self._rules(bid, reserve)
-        has_won = boolean("settle", "won", won, error=InvalidLossesError)
-        price = self._price(rules, amount, highest_competing_bid, won=has_won)
-        if isinstance(self.learner, LawLearner):
-            given = Round(bid.value, bid.value, 0.0, bid.classes)
-            least = float(numbers_to_reach(rules, price))
-            self.learner.learn(decision, given, reached=has_won, number=least)
+        rules = self.rules if reserve is None else rules_of(self.rules, made, reserve)
+        learner, decision, told = self.learner, made.decision, highest_competing_bid
+        if isinstance(learner, LawLearner):
+            amount = made.amount
+            price = price_of(rules, self.feedback, amount, told, won=has_won)
+            given = Round(made.value, made.value, 0.0, made.classes)
+            least = number_to_reach(rules, price)
+            learner.learn(
+                decision, given, amount, reached=has_won, number=least, correction=correction
+            )
             return
+        if correction:
+            raise cannot_correct(learner)
+        price = price_of(rules, self.feedback, self._grid[decision.arm], told, won=has_won)
         rows = rules.block([price]).base[0]
-        self.learner.learn(decision, rows[list(decision.revealed)])
+        learner.learn(decision, rows[list(decision.revealed)])
+
+    def bid_many(
+        self, values: npt.ArrayLike, *, reserve: npt.ArrayLike | None = None, **classes: Any
+    ) -> Bids:
+        """Choose many bids at once: the same as `bid` in turns, without learning in between.
+
+        Under the law, without a guard, it is one call of compiled code.
+
+        Args:
+            values: What winning is worth, in each auction.
+            reserve: The reserve price of all auctions, or of each; NaN where it is not known.
+            **classes: A level for all auctions, or a column of levels, of each class.
+
+        Returns:
+            The bids, a sequence of `Bid`.
+
+        Raises:
+            InvalidContextError: As for `bid`; the message names the rows. No bid is made.
+        """
+        low, high = self.value_range
+        bad = InvalidContextError
+        worths = column_of("bid_many", "values", values, None, bad, low=low, high=high)
+        count = worths.size
+        least = self.rules.reserve
+        floors = column_of("bid_many", "reserve", reserve, count, bad, low=least)
+        columns, labels = label_columns(self.classes, classes, count)
+        learner = self.learner
+        if not isinstance(learner, LawDecider) or learner.guard is not None:
+            given = zip(worths.tolist(), floors.tolist(), labels or [()] * count, strict=True)
+            return Bids.of([self._bid(*one) for one in given])
+        lasts = np.full(count, self.rules.arms - 1)
+        if self.rules.at_most_value:
+            lasts = np.searchsorted(self.bids, worths, "right") - 1
+        known = np.where(np.isnan(floors), -1.0, floors)
+        firsts = np.searchsorted(self.bids, known, "left")
+        costs = np.zeros(count)
+        made = learner.act_many(worths, columns, worths.copy(), costs, firsts, lasts)
+        amounts = np.where(made.arms < 0, np.nan, self.bids[made.arms])
+        return Bids(amounts, worths, floors, labels, made)
+
+    def _bid(self, value: float, reserve: float, labels: tuple[Label, ...]) -> Bid:
+        classes = dict(zip(self.classes, labels, strict=True))
+        return self.bid(value, reserve=None if np.isnan(reserve) else reserve, **classes)
+
+    def settle_many(
+        self,
+        bids: Bids | Sequence[Bid | bytes | str],
+        *,
+        won: npt.ArrayLike,
+        highest_competing_bid: npt.ArrayLike | None = None,
+        reserve: npt.ArrayLike | None = None,
+    ) -> None:
+        """Learn from the outcomes of many auctions at once; the same as `settle` in turns.
+
+        Under the law, without a guard, it is one call of compiled code.
+
+        Args:
+            bids: What `bid_many` returned; or a list of bids, or of their tokens.
+            won: Whether each bid won.
+            highest_competing_bid: As for `settle`; NaN where it is not known.
+            reserve: As for `settle`; NaN where it is not given.
+
+        Raises:
+            DecisionError: As for `settle`; the message names the rows. Nothing is learned.
+            InvalidLossesError: As for `settle`; the message names the rows. Nothing is learned.
+            MissingOutcomesError: Wins or losses are missing with a bias. What came after that was
+                noticed is not learned.
+        """
+        bad = InvalidLossesError
+        made = as_bids(bids, self.learner)
+        count = len(made)
+        has_won = flags_of("settle_many", "won", won, count)
+        told = column_of("settle_many", "highest_competing_bid", highest_competing_bid, count, bad)
+        floors = column_of("settle_many", "reserve", reserve, count, bad)
+        numbers = prices_of(self.rules, self.feedback, made, has_won, told, floors)
+        learner = self.learner
+        if isinstance(learner, LawLearner) and learner.guard is None:
+            settle_batch(learner, made, has_won, numbers)
+            return
+        for i, bid in enumerate(made):
+            price, floor = float(told[i]), float(floors[i])
+            self.settle(
+                bid,
+                won=bool(has_won[i]),
+                highest_competing_bid=None if np.isnan(price) else price,
+                reserve=None if np.isnan(floor) else floor,
+            )
 
     def policy(self, value: float, *, reserve: float | None = None, **classes: Label) -> Floats:
         """Return the probability with which each bid would be made now.
@@ -286,7 +420,7 @@ class FirstPriceBidder(HiddenNumberApplication):
             InvalidContextError: As for `bid`.
             InvalidParameterError: This bidder does not learn by the law.
         """
-        worth, _, _ = self._auction("price_law", value, None)
+        worth = self._auction("price_law", value, None)[0]
         return self._view("price_law", worth, classes)
 
     def warm_up(
@@ -369,68 +503,27 @@ class FirstPriceBidder(HiddenNumberApplication):
     def _policy(
         self, owner: str, value: object, reserve: object, labels: tuple[Label, ...]
     ) -> Floats:
-        worth, _, available = self._auction(owner, value, reserve)
-        if available is not None and not available.any():
+        worth, _, first, last = self._auction(owner, value, reserve)
+        if first > last:
             return np.zeros(self.rules.arms)
         given = Round(worth, worth, 0.0, labels)
-        return self._probabilities(self.rules.contexts(worth), given, available)
+        return self._probabilities(self._features(worth), given, first, last)
+
+    def _features(self, worth: float) -> Any:
+        return None if isinstance(self.learner, LawDecider) else self.rules.contexts(worth)
 
     def _auction(
         self, owner: str, value: object, reserve: object
-    ) -> tuple[float, float | None, Booleans | None]:
-        """Return the value and the reserve price of an auction, and which bids may be made."""
+    ) -> tuple[float, float | None, int, int]:
+        """Return the value and the reserve price, and the lowest and the highest possible bid."""
         low, high = self.value_range
-        worth = number(owner, "value", value, at_least=low, at_most=high, error=InvalidContextError)
-        affordable = self.rules.available([worth])
-        available = None if affordable is None else affordable[0]
-        if reserve is None:
-            return worth, None, available
-        least = self.rules.reserve
-        floor = number(owner, "reserve", reserve, at_least=least, error=InvalidContextError)
-        reaching = self.bids >= floor
-        return worth, floor, reaching if available is None else reaching & available
-
-    def _rules(self, bid: Bid, reserve: object) -> AuctionRules:
-        """Return the rules of an auction whose reserve price is given when it is settled."""
-        told = number("settle", "reserve", reserve, at_least=0, error=InvalidLossesError)
-        if bid.reserve is None:
-            return replace(self.rules, reserve=told)
-        if told != bid.reserve:
-            raise InvalidLossesError(
-                f"The bid was made for a reserve price of {bid.reserve}. Got "
-                f"reserve={told:.15g}. Nothing was learned; correct it, or leave the bid unsettled."
-            )
-        return self.rules
-
-    def _price(self, rules: AuctionRules, amount: float, told: float | None, *, won: bool) -> float:
-        """Return a competing bid for which all revealed bids win or lose as they would have."""
-        if won and amount == 0:
-            raise _contradiction(amount, "a bid of 0 means not to bid, so it cannot have won")
-        if won and amount < rules.reserve:
-            raise _contradiction(amount, f"it is below the reserve price, {rules.reserve:.15g}")
-        if told is None:
-            if self.feedback in ("always", "after-win" if won else "after-loss"):
-                raise InvalidLossesError(
-                    f"The bidder's feedback is {self.feedback!r}: "
-                    f"{FEEDBACK[self.feedback].split(':')[0]}. Got won={won} and no "
-                    "highest_competing_bid. Give it (0 if nobody else bid). A single bid may be "
-                    "left unsettled; if it is often missing, that would mislead the bidder: make "
-                    "one with feedback 'won-lost'."
-                )
-            return -math.inf if won else math.inf
-        price = number(
-            "settle", "highest_competing_bid", told, at_least=0, error=InvalidLossesError
+        worth = amount_of(
+            owner, "value", value, at_least=low, at_most=high, error=InvalidContextError
         )
-        if won != bool(rules.wins(amount, price)):
-            outcome = "won" if won else "lost"
-            equal = f", and equal bids {rules.ties}" if price == amount else ""
-            against = f"against a highest competing bid of {price:.15g}{equal}"
-            raise _contradiction(amount, f"it cannot have {outcome} {against}")
-        return price
-
-
-def _contradiction(amount: float, why: str) -> InvalidLossesError:
-    return InvalidLossesError(
-        f"The outcome of the bid of {amount:.15g} contradicts itself: {why}. Nothing was learned; "
-        "correct the outcome (if the auction had a reserve price of its own, give it as 'reserve')."
-    )
+        grid = self._grid
+        last = (bisect_right(grid, worth) if self.rules.at_most_value else len(grid)) - 1
+        if reserve is None:
+            return worth, None, 0, last
+        least = self.rules.reserve
+        floor = amount_of(owner, "reserve", reserve, at_least=least, error=InvalidContextError)
+        return worth, floor, bisect_left(grid, floor), last

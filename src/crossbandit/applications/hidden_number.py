@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+import numpy as np
+
 from crossbandit.applications.application import Application, start_learner
-from crossbandit.applications.law_learner import LawLearner, Round
+from crossbandit.applications.law_learner import LawDecider, LawLearner, Round
 from crossbandit.errors import InvalidContextError, InvalidParameterError
 from crossbandit.laws import OutcomeLaw
 from crossbandit.validation import reject, verbatim
@@ -14,7 +16,7 @@ from crossbandit.validation import reject, verbatim
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from crossbandit.algorithms import Algorithm, Decision
+    from crossbandit.algorithms import Algorithm
     from crossbandit.environments.amounts import AmountRules
     from crossbandit.laws import Diagnosis, LawView
     from crossbandit.laws.levels import Label
@@ -40,11 +42,13 @@ class HiddenNumberApplication(Application):
         rules: What amounts earn.
         classes: The names of the categorical features.
         words: What numbers and contexts are called, and what choosing by context is.
+        answers: What an action did if its amount reached the number, and if it did not.
     """
 
     rules: AmountRules
     classes: tuple[str, ...]
     words: ClassVar[tuple[str, str, str]]
+    answers: ClassVar[tuple[str, str]] = ("reached", "missed")
 
     def diagnosis(self) -> Diagnosis:
         """Return whether the hidden number goes with the context, and what knowing it is worth.
@@ -105,11 +109,13 @@ class HiddenNumberApplication(Application):
                 f"take_counts is for a new {type(self).__name__}. This one has learned from "
                 f"{law.rounds} rounds, which would be lost. Make a new one."
             )
-        law.take_counts(given)
+        with other.learner.learning, self.learner.learning, self.learner.deciding:
+            law.take_counts(given)
 
     def _form(self) -> dict[str, Any]:
-        """Return the settings but for the horizon."""
-        return {name: one for name, one in self.settings().items() if name != "horizon"}
+        """Return the settings that what is learned depends on."""
+        free = ("horizon", "missing")
+        return {name: one for name, one in self.settings().items() if name not in free}
 
     def _start(
         self,
@@ -126,6 +132,8 @@ class HiddenNumberApplication(Application):
         reserved: set[str],
         guarded: bool = False,
         law_by_default: bool = False,
+        missing: str = "refuse",
+        key: bytes | None = None,
     ) -> None:
         """Set `classes` and `learner`. usual: the algorithm where none is given, but for the law.
 
@@ -163,7 +171,9 @@ class HiddenNumberApplication(Application):
             ties=ties,
             seed=seed,
         )
-        self.learner = LawLearner(law, guarded=guarded)
+        self.learner = LawLearner(
+            law, guarded=guarded, missing=missing, words=self.answers, key=key
+        )
 
     def _law(self, method: str) -> LawLearner:
         if not isinstance(self.learner, LawLearner):
@@ -175,12 +185,13 @@ class HiddenNumberApplication(Application):
         return self.learner
 
     def _view(self, method: str, context: float, classes: Mapping[str, object]) -> LawView:
-        law = self._law(method).law
-        labels = law.labels(method, classes)
-        return law.law(context, **dict(zip(law.classes, labels, strict=True)))
+        learner = self._law(method)
+        labels = learner.law.labels(method, classes)
+        with learner.deciding:
+            return learner.law.law(context, **dict(zip(learner.law.classes, labels, strict=True)))
 
     def _labels(self, owner: str, classes: Mapping[str, object]) -> tuple[Label, ...]:
-        if isinstance(self.learner, LawLearner):
+        if isinstance(self.learner, LawDecider):
             return self.learner.law.labels(owner, classes)
         if classes:
             reject(
@@ -188,15 +199,28 @@ class HiddenNumberApplication(Application):
             )
         return ()
 
-    def _act(self, features: Any, given: Round, available: Booleans | None) -> Decision:
-        law = isinstance(self.learner, LawLearner)
-        decision: Decision = self.learner.act(given if law else features, available)
-        return decision
+    def _act(self, features: Any, given: Round, first: int, last: int) -> Any:
+        """Return a decision for one of the amounts from `first` to `last`."""
+        if isinstance(self.learner, LawDecider):
+            return self.learner.act(given, first, last)
+        return self.learner.act(features, self._available(first, last))
 
-    def _probabilities(self, features: Any, given: Round, available: Booleans | None) -> Floats:
-        law = isinstance(self.learner, LawLearner)
-        policy: Floats = self.learner.policy(given if law else features, available)
+    def _probabilities(self, features: Any, given: Round, first: int, last: int) -> Floats:
+        learner = self.learner
+        policy: Floats
+        if isinstance(learner, LawDecider):
+            policy = learner.policy(given, first, last)
+        else:
+            policy = learner.policy(features, self._available(first, last))
         return policy
+
+    def _available(self, first: int, last: int) -> Booleans | None:
+        """Return which amounts may be chosen, as a learner with a feedback graph takes it."""
+        if first == 0 and last == self.rules.arms - 1:
+            return None
+        numbers = np.arange(self.rules.arms)
+        may: Booleans = (numbers >= first) & (numbers <= last)
+        return may
 
 
 def _is_law(algorithm: object) -> bool:

@@ -5,8 +5,12 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from crossbandit.algorithms import archive
+from crossbandit.applications.old_decisions import read_pending, write_pending
 from crossbandit.errors import CheckpointError
+from crossbandit.validation import integer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -16,8 +20,10 @@ if TYPE_CHECKING:
     from crossbandit.applications.law_learner import LawLearner
 
 FORMAT = "crossbandit-law"
-VERSION = 1
+VERSION = 2
 _APPLICATION = "application."
+_LAST_ROUND = 2**62
+_PARTS = ("law", "test", "guard", "seen", "watch", "pending")
 
 
 class LawFile(NamedTuple):
@@ -39,6 +45,8 @@ def save(
 ) -> None:
     """Write a law and the application around it to a file, atomically.
 
+    The state is copied while nothing is learned. Decisions go on.
+
     Args:
         learner: The learner with the law. It is not changed.
         path: The file.
@@ -50,7 +58,7 @@ def save(
         CheckpointError: The state holds NaN, or the file cannot be written. What was there before
             is unchanged.
     """
-    members = learner.arrays()
+    header, members = written(learner)
     members |= {f"{_APPLICATION}{name}": array for name, array in arrays.items()}
     try:
         for name, array in members.items():
@@ -60,8 +68,44 @@ def save(
             f"{owner}.save does not write a broken state: {error}. Nothing was written; go back to "
             "an earlier checkpoint."
         ) from error
-    header = {"format": FORMAT, "version": VERSION, **learner.header(), "notes": dict(notes)}
+    header = {"format": FORMAT, "version": VERSION, **header, "notes": dict(notes)}
     archive.write(path, header, members, owner=owner)
+
+
+def written(learner: LawLearner) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+    """Return a header and arrays that hold all of a learner.
+
+    Args:
+        learner: The learner.
+    """
+    with learner.learning:
+        with learner.deciding:
+            header = {
+                "learner": learner.learner,
+                "former": sorted(learner.former),
+                "round": learner.round,
+                "learned": learner.learned,
+                "window": learner.seen.window,
+                "usual": learner.law.usual.tolist(),
+                "law": learner.law.settings(),
+                "test": learner.test.settings(),
+            }
+        parts: dict[str, dict[str, Any]] = {
+            "law": learner.law.arrays(),
+            "test": learner.test.arrays(),
+            "watch": {"sums": learner.watch.sums.copy()},
+        }
+        if learner.guard is not None:
+            parts["guard"] = learner.guard.arrays()
+        if learner.old:
+            width = learner.law.amounts.size if learner.guard is not None else 0
+            makers = header["former"]
+            parts["pending"] = write_pending(list(learner.old.values()), makers, width)
+        seen = learner.seen.freeze()
+    parts["seen"] = seen()
+    return header, {
+        f"{part}.{name}": one for part, named in parts.items() for name, one in named.items()
+    }
 
 
 def read(path: str | os.PathLike[str], file: archive.Archive) -> LawFile:
@@ -76,10 +120,10 @@ def read(path: str | os.PathLike[str], file: archive.Archive) -> LawFile:
     """
     header = dict(file.header)
     notes = header.get("notes")
-    if header.get("version") != VERSION or not isinstance(notes, dict):
+    if header.get("version") not in (1, VERSION) or not isinstance(notes, dict):
         raise CheckpointError(
             f"The file {os.fspath(path)!r} holds a law of format {header.get('version')!r}, and "
-            f"this version of Crossbandit reads format {VERSION}."
+            f"this version of Crossbandit reads formats 1 to {VERSION}."
         )
     application = {
         name.removeprefix(_APPLICATION): array
@@ -88,3 +132,62 @@ def read(path: str | os.PathLike[str], file: archive.Archive) -> LawFile:
     }
     law = {name: one for name, one in file.arrays.items() if not name.startswith(_APPLICATION)}
     return LawFile(notes, application, header, law)
+
+
+def resume(
+    learner: LawLearner, header: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]
+) -> None:
+    """Let a new learner take over what a file holds of a learner of the same form.
+
+    Args:
+        learner: The learner. Its own decisions get an id that none had before.
+        header: The header of the file.
+        arrays: The arrays of the learner in the file, by name.
+
+    Raises:
+        CheckpointError: They do not fit this learner, or hold impossible numbers.
+    """
+    settings, own = dict(header["law"]), learner.law.settings()
+    levels, generator = settings.pop("levels"), settings.pop("generator")
+    if settings != {name: one for name, one in own.items() if name in settings}:
+        raise CheckpointError("Its settings describe another law than its learner's.")
+    parts: dict[str, dict[str, Any]] = {name: {} for name in _PARTS}
+    for name, one in arrays.items():
+        part, _, rest = name.partition(".")
+        if part not in parts or (part == "guard" and learner.guard is None):
+            raise CheckpointError(f"It has an unknown member, {name!r}.")
+        parts[part][rest] = one
+    learner.law.resume(levels, generator, parts["law"])
+    learner.test.restore(header["test"], parts["test"])
+    if learner.guard is not None:
+        learner.guard.restore(parts["guard"])
+    rounds = integer("file", "round", header["round"], at_least=0, at_most=_LAST_ROUND)
+    makers = [str(one) for one in header["ids" if header["version"] == 1 else "former"]]
+    if parts["pending"]:
+        width, guarded = learner.law.amounts.size, learner.guard is not None
+        now = learner.clock()
+        kept = read_pending(parts["pending"], makers, rounds, width, now, guarded=guarded)
+        learner.old = {(one.maker, one.round): one for one in kept}
+    learner.former = set(makers)
+    if header["version"] == 1:
+        learner.learned = rounds
+    else:
+        _resume_present(learner, header, parts)
+    learner.round = rounds
+
+
+def _resume_present(
+    learner: LawLearner, header: Mapping[str, Any], parts: Mapping[str, Mapping[str, Any]]
+) -> None:
+    """Take over what a file of the present version has, and one of the first has not."""
+    learner.learned = integer("file", "learned", header["learned"], at_least=0)
+    learner.learner = str(header["learner"])
+    if len(bytes.fromhex(learner.learner)) != 8:
+        raise CheckpointError(f"It has an impossible id, {learner.learner!r}.")
+    learner.seen.window = header["window"]
+    learner.seen.restore(parts["seen"])
+    learner.watch.restore(parts["watch"]["sums"])
+    usual = np.array(header["usual"], dtype=float)
+    if usual.shape != (2,) or not np.isfinite(usual).all() or (usual < 0).any():
+        raise CheckpointError(f"It has an impossible usual chance, {header['usual']}.")
+    learner.law.usual[:] = usual

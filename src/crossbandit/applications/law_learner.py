@@ -1,30 +1,43 @@
-"""A law as the learner of an application: numbered decisions, each learned from once."""
+"""A law as the learner of an application: decisions that carry all that learning needs."""
 
 from __future__ import annotations
 
-import math
-import secrets
+import time
+from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from crossbandit.algorithms import Decision
-from crossbandit.algorithms.decisions import check_maker, no_longer_pending
-from crossbandit.errors import CheckpointError, DecisionError
-from crossbandit.laws import Choice, GuardedChoice, GuardedLaw, IndependenceTest
-from crossbandit.validation import integer
+from crossbandit.algorithms.seen import SeenDecisions
+from crossbandit.algorithms.tokens import checked_key, new_id
+from crossbandit.applications.bids import Made
+from crossbandit.applications.law_decisions import ONE, GuardPart, LawDecision
+from crossbandit.applications.outcome_codes import (
+    HELD,
+    KNOWN,
+    code_of,
+    codes_of,
+    outcome_of,
+    put_codes,
+    seen_before,
+)
+from crossbandit.applications.outcome_watch import OutcomeWatch
+from crossbandit.errors import DecisionError, ForeignDecisionError, LearnedBeforeError
+from crossbandit.kernels.laws.choice import decide_all
+from crossbandit.kernels.laws.correcting import correct
+from crossbandit.kernels.laws.loops import CHECKED, REFUSED, settle, settle_all
+from crossbandit.laws import GuardedChoice, GuardedLaw, IndependenceTest
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     import numpy.typing as npt
 
+    from crossbandit.applications.old_decisions import OldDecision
     from crossbandit.laws import Diagnosis, OutcomeLaw
     from crossbandit.laws.levels import Label
-    from crossbandit.types import Booleans, Floats
-
-_MAX_PENDING = 100_000
-_LAST_ROUND = 2**62
+    from crossbandit.types import Floats, Integers
 
 
 class Round(NamedTuple):
@@ -43,293 +56,417 @@ class Round(NamedTuple):
     labels: tuple[Label, ...]
 
 
-class _Pending(NamedTuple):
-    """What is remembered of a decision; the last three only under a guard."""
+class LawDecider:
+    """An `OutcomeLaw` that makes decisions. They carry all that learning from them needs.
 
-    maker: str
-    arm: int
-    law_arm: int
-    chances: Floats
-    seen: Floats
-
-
-_NOTHING: Floats = np.zeros(0)
-
-
-class LawLearner:
-    """An `OutcomeLaw` that makes decisions, and learns from each of them once.
-
-    An outcome may come late: all that learning needs is in the decision, and in the round that the
-    application keeps with it. Only which decisions are pending is remembered. Under a guard, the
-    probabilities of the time of the decision are remembered as well.
+    Any number of threads may call its methods: those that decide take turns.
 
     Args:
         law: The law.
         guarded: Whether `GuardedLaw` decides.
+        learner: The id of the learner that may learn from the decisions; a new one if None.
+        clock: Returns the time in seconds.
 
     Attributes:
         law: The law.
-        test: The test of whether the hidden number goes with the context.
         guard: The guard, or None.
         round: The number of decisions made.
+        learner: The id of the learner that may learn from the decisions.
         id: Under which its decisions are known.
+        key: The key of their tokens, or None.
     """
 
-    def __init__(self, law: OutcomeLaw, *, guarded: bool = False) -> None:
+    def __init__(
+        self,
+        law: OutcomeLaw,
+        *,
+        guarded: bool = False,
+        learner: str | None = None,
+        key: bytes | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
         self.law = law
-        self.test = IndependenceTest(law)
         self.guard = GuardedLaw(law) if guarded else None
         self.round = 0
-        self.id = secrets.token_hex(8)
-        self._former_ids: list[str] = []
-        self._max_pending = _MAX_PENDING
-        self._pending: dict[int, _Pending] = {}
+        self.id = new_id()
+        self.learner = self.id if learner is None else learner
+        self.key = checked_key(type(self).__name__, key)
+        self.clock = clock
+        self.deciding = Lock()  # of scratch, random numbers and counters; held for microseconds
 
     @property
     def name(self) -> str:
         """What it is called in the text of an application."""
         return "law" if self.guard is None else "guarded-law"
 
-    @property
-    def pending(self) -> int:
-        """How many decisions wait for their outcome."""
-        return len(self._pending)
-
-    @property
-    def max_pending(self) -> int:
-        """How many pending decisions are remembered; may be set."""
-        return self._max_pending
-
-    @max_pending.setter
-    def max_pending(self, decisions: int) -> None:
-        self._max_pending = integer("LawLearner", "max_pending", decisions, at_least=0)
-
-    def act(self, given: Round, available: Booleans | None) -> Decision:
+    def act(self, given: Round, first: int, last: int) -> LawDecision:
         """Choose an amount.
 
         Args:
             given: The round.
-            available: Which amounts may be chosen: some in a row. None stands for all.
-
-        Returns:
-            The decision. Its probability is not known, and so NaN.
+            first: The lowest amount that may be chosen, by number.
+            last: The highest one.
         """
-        first, last = _ends(available, self.law.amounts.size)
-        classes = dict(zip(self.law.classes, given.labels, strict=True))
-        made: Choice
-        if self.guard is None:
-            made = self.law.decide(
-                given.context,
-                worth=given.worth,
-                cost=given.cost,
-                first=first,
-                last=last,
-                **classes,
-            )
-            kept = _Pending(self.id, made.index, -1, _NOTHING, _NOTHING)
-        else:
-            made = self.guard.decide(given.context, worth=given.worth, first=first, **classes)
-            kept = _Pending(self.id, made.index, made.law_index, made.chances, made.seen)
-        decision = Decision(self.round, (given.context,), made.index, math.nan, (), self.id)
-        self._pending[self.round] = kept
-        self.round += 1
-        while len(self._pending) > self._max_pending:
-            del self._pending[next(iter(self._pending))]
-        return decision
+        part = None
+        with self.deciding:
+            number = self.round
+            if self.guard is None:
+                context, worth, cost, labels = given
+                arm, chance, usual = self.law.choose(context, labels, worth, cost, first, last)
+            else:
+                classes = dict(zip(self.law.classes, given.labels, strict=True))
+                made = self.guard.decide(given.context, worth=given.worth, first=first, **classes)
+                arm, chance, usual = made.index, made.chance, made.usual
+                law_amount = float(self.law.amounts[made.law_index])
+                part = GuardPart(made.worth, law_amount, made.weight, made.chances)
+            self.round = number + 1
+        return LawDecision(
+            number,
+            arm,
+            self.learner,
+            self.id,
+            self.clock(),
+            int(chance * ONE + 0.5),
+            int(usual * ONE + 0.5),
+            part,
+            self.key,
+        )
 
-    def learn(self, decision: Decision, given: Round, *, reached: bool, number: float) -> None:
+    def act_many(
+        self,
+        contexts: Floats,
+        labels: Mapping[str, npt.ArrayLike],
+        worths: Floats,
+        costs: Floats,
+        firsts: Integers,
+        lasts: Integers,
+    ) -> Made:
+        """Decide in n rounds, in one call of compiled code; not under a guard.
+
+        Args:
+            contexts: The context of each round, in the range of the contexts.
+            labels: A column of labels for every feature.
+            worths: What the payoff is made of.
+            costs: What the payoff is made of, too.
+            firsts: The lowest amount that may be chosen, by number.
+            lasts: The highest one; where it is lower, nothing is chosen.
+        """
+        count, law = contexts.size, self.law
+        arms, chances = np.empty(count, dtype=np.int64), np.zeros((count, 2))
+        active = firsts <= lasts
+        uniforms = np.zeros((count, 3))
+        with self.deciding:
+            slots = law.slot_table(labels, count, new=False)
+            uniforms[active] = law.uniforms.take(3 * int(active.sum())).reshape(-1, 3)
+            state = (*law.parts, law.usual)
+            given = (contexts, slots, worths, costs, firsts, lasts, uniforms)
+            law.code(decide_all, *state, *given, arms, chances)
+            rounds = np.where(active, self.round + np.cumsum(active) - 1, -1)
+            self.round += int(active.sum())
+        whole = (chances * ONE + 0.5).astype(np.int64)
+        times = np.full(count, self.clock())
+        ids = (self.learner, self.id, self.key)
+        return Made(arms, rounds, whole[:, 0], whole[:, 1], times, *ids)
+
+    def policy(self, given: Round, first: int, last: int) -> Floats:
+        """Return the probability of each amount, from a fixed grid of quantiles.
+
+        Args:
+            given: The round.
+            first: The lowest amount that may be chosen, by number.
+            last: The highest one.
+        """
+        classes = dict(zip(self.law.classes, given.labels, strict=True))
+        with self.deciding:
+            if self.guard is not None:
+                return self.guard.policy(given.context, worth=given.worth, first=first, **classes)
+            return self.law.policy(
+                given.context, worth=given.worth, cost=given.cost, first=first, last=last, **classes
+            )
+
+
+class LawLearner(LawDecider):
+    """A `LawDecider` that learns, from each decision once.
+
+    Which decisions were learned from is remembered for `seen.window` seconds; older decisions have
+    expired. Nothing else is remembered of a decision.
+
+    Any number of threads may call its methods. Learning takes two locks, deciding only the second
+    one: what reads the state for long, such as `save`, holds the first and never delays a decision.
+
+    Args:
+        law: The law.
+        guarded: Whether `GuardedLaw` decides.
+        missing: What to do if outcomes are missing with a bias; see `OutcomeWatch`.
+        words: What a reached and a missed number are called, for messages.
+        key: A secret, to make tokens that nobody else can forge.
+        clock: Returns the time in seconds.
+
+    Attributes:
+        test: The test of whether the hidden number goes with the context.
+        seen: Which decisions were learned from.
+        watch: Notices outcomes that are missing with a bias.
+        former: The ids of learners whose decisions may be learned from, besides its own.
+    """
+
+    def __init__(
+        self,
+        law: OutcomeLaw,
+        *,
+        guarded: bool = False,
+        missing: str = "refuse",
+        words: tuple[str, str] = ("reached", "missed"),
+        key: bytes | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        super().__init__(law, guarded=guarded, key=key, clock=clock)
+        self.test = IndependenceTest(law)
+        self.seen = SeenDecisions(clock=clock)
+        self.watch = OutcomeWatch(missing, words)
+        self.former: set[str] = set()
+        self.old: dict[tuple[str, int], OldDecision] = {}  # pending in a file of an older version
+        self.learned = 0
+        self.learning = Lock()  # of the state; whoever takes both locks takes this one first
+
+    @property
+    def pending(self) -> int:
+        """How many decisions have no outcome so far, as far as is known."""
+        return max(self.round + len(self.old) - self.learned, 0)
+
+    def expects(self, decision: Any) -> None:
+        """Check that a decision was made for this learner, and has not expired.
+
+        Args:
+            decision: The decision.
+
+        Raises:
+            DecisionError: It was made for another learner, or has expired.
+        """
+        if isinstance(decision, Decision):  # of an earlier version
+            self._old(decision)
+            return
+        if decision.learner != self.learner and decision.learner not in self.former:
+            raise ForeignDecisionError(
+                f"The decision of round {decision.round} was made by another learner "
+                f"({decision.learner}). Give it to the learner that made it, or drop it."
+            )
+
+    def learn(
+        self,
+        decision: Any,
+        given: Round,
+        amount: float,
+        *,
+        reached: bool,
+        number: float,
+        correction: bool = False,
+    ) -> None:
         """Learn from the outcome of a decision.
 
         Args:
-            decision: What `act` returned; each counts once.
+            decision: What `act` returned, here or in a snapshot; each counts once.
             given: The round, as it was given to `act`.
+            amount: The amount that was played.
             reached: Whether the amount reached the number.
             number: The number; not looked at where the law's feedback does not show it.
+            correction: Whether this replaces an outcome that was learned before.
 
         Raises:
-            DecisionError: The decision is another learner's, was learned from, or has expired.
-            InvalidLossesError: The number contradicts `reached`. Nothing is learned.
+            DecisionError: The decision was made for another learner, was learned from before, or
+                has expired; or there is nothing to correct.
+            MissingOutcomesError: Outcomes are missing with a bias. Nothing is learned.
         """
-        kept = self._expected(decision)
         if len(given.labels) != len(self.law.classes):
             raise DecisionError(
                 f"The decision of round {decision.round} must come with its classes, "
                 f"{', '.join(self.law.classes)}. Got {given.labels}."
             )
-        amount = float(self.law.amounts[kept.arm])
-        if self.guard is None:
-            made = Choice(kept.arm, amount, given.context, given.labels)
-            self.law.learn(made, reached=reached, number=number)
-        else:
-            made = GuardedChoice(
-                index=kept.arm,
-                amount=amount,
-                context=given.context,
-                classes=given.labels,
-                worth=given.worth,
-                law_index=kept.law_arm,
-                chances=kept.chances,
-                seen=kept.seen,
-            )
-            self.guard.learn(made, reached=reached, number=number)
-        self.test.learn(made, reached=reached, number=number)
-        del self._pending[decision.round]
+        if isinstance(decision, Decision):
+            kept = self._old(decision)
+            decision = kept.decision(self.learner, given.worth, self.law.amounts)
+        outcome = self.law.shown(amount, reached=reached, number=number)
+        seen, name = self.seen, (decision.decider, decision.round, decision.time)
+        with self.learning:
+            before = seen.check(*name)
+            if correction:
+                self._correct(decision, given, before, outcome)
+            elif before > HELD:
+                raise _learned_before(decision)
+            elif not self._learn(decision, given, amount, outcome, again=before == HELD):
+                seen.put(*name, HELD)
+                raise self.watch.error()
+            seen.put(*name, code_of(outcome[0], outcome[1]))
+            if self.old:
+                self.old.pop(name[:2], None)
 
-    def expects(self, decision: Decision) -> None:
-        """Check that `learn` would take a decision now. Changes nothing.
+    def _learn(
+        self,
+        decision: LawDecision,
+        given: Round,
+        amount: float,
+        outcome: tuple[int, int, int],
+        *,
+        again: bool,
+    ) -> bool:
+        """Learn from an outcome unless outcomes are missing with a bias; return whether it is."""
+        law, watch, (kind, index, played), part = self.law, self.watch, outcome, decision.guard
+        # The law tries untried amounts itself: the other bids of a guard do not count as its tries.
+        tried = played if part is None or amount == part.law_amount else -1
+        with self.deciding:
+            status = law.code(
+                settle,
+                *law.parts,
+                self.test.state,
+                watch.sums,
+                watch.limit,
+                given.context,
+                law.slots(given.labels, new=True),
+                kind,
+                index,
+                tried,
+                -1.0 if again else float(decision.chance),
+                float(decision.usual),
+            )
+            if status == REFUSED:
+                return False
+            self.learned += 1
+            if kind >= 0:
+                self.test.saw(given.context, given.labels)
+                if part is not None and self.guard is not None:
+                    self._weigh(self.guard, part, given, outcome)
+        if status == CHECKED:
+            watch.warn()
+        return True
+
+    def _weigh(
+        self, guard: GuardedLaw, part: GuardPart, given: Round, outcome: tuple[int, int, int]
+    ) -> None:
+        """Let the guard weigh its experts, unless its amounts have changed since the decision."""
+        kind, index, played = outcome
+        amounts = self.law.amounts
+        if played < 0 or part.chances.size != amounts.size:
+            return
+        law_index = int(np.searchsorted(amounts, part.law_amount))
+        made = GuardedChoice(
+            index=played,
+            amount=float(amounts[played]),
+            context=given.context,
+            classes=given.labels,
+            worth=part.worth,
+            law_index=min(law_index, amounts.size - 1),
+            chances=part.chances,
+            seen=part.seen,
+            weight=part.weight,
+        )
+        guard.weigh(made, kind, index)
+
+    def _correct(
+        self, decision: LawDecision, given: Round, before: int, outcome: tuple[int, int, int]
+    ) -> None:
+        """Replace the outcome that was learned, which has the code `before`."""
+        if self.guard is not None:
+            raise DecisionError(
+                "A guard cannot take an outcome back: its estimates have been used since. Leave "
+                "the first outcome, or use a bidder with guarded=False."
+            )
+        if before < KNOWN:
+            found = "was learned on other amounts" if before > HELD else "was not learned from"
+            raise DecisionError(
+                f"The decision of round {decision.round} {found}, so there is nothing that could "
+                "be corrected. Settle it without 'correction', if it was not settled."
+            )
+        first, law = outcome_of(before), self.law
+        if first == outcome[:2] or first[0] < 0 or outcome[0] < 0:
+            return
+        with self.deciding:
+            slots = law.slots(given.labels, new=True)
+            state = (*law.parts, self.test.state)
+            law.code(correct, *state, given.context, slots, *first, *outcome)
+
+    def learn_many(
+        self,
+        made: Sequence[Made],
+        contexts: Floats,
+        labels: Sequence[tuple[Label, ...]],
+        outcomes: tuple[Integers, Integers, Integers],
+    ) -> None:
+        """Learn from many outcomes, in one call of compiled code; not under a guard.
 
         Args:
-            decision: What `act` returned.
+            made: The decisions, by their deciders; together as many as contexts.
+            contexts: The context of each round.
+            labels: The classes of each round; empty if there are none.
+            outcomes: What `OutcomeLaw.all_shown` returned.
 
         Raises:
-            DecisionError: The decision is another learner's, was learned from, or has expired.
+            DecisionError: Some were learned from before, come twice, or have expired. The message
+                names the rows. Nothing is learned.
+            MissingOutcomesError: Outcomes are missing with a bias. Some may have been learned.
         """
-        self._expected(decision)
+        law, watch, count = self.law, self.watch, contexts.size
+        kinds, indices, played = outcomes
+        columns = {name: np.array([one[i] for one in labels]) for i, name in enumerate(law.classes)}
+        status = np.empty(count, dtype=np.int64)
+        with self.learning:
+            before = seen_before(self.seen, made)
+            chances = np.concatenate([one.chances for one in made]).astype(float)
+            chances[before == HELD] = -1.0
+            usuals = np.concatenate([one.usuals for one in made]).astype(float)
+            with self.deciding:
+                slots = law.slot_table(columns, count)
+                state = (*law.parts, self.test.state, watch.sums, watch.limit)
+                given = (contexts, slots, kinds, indices, played, chances, usuals)
+                law.code(settle_all, *state, *given, status)
+                learned = status != REFUSED
+                self.learned += int(learned.sum())
+                known = np.flatnonzero(learned & (kinds >= 0)).tolist()
+                self.test.saw_many(
+                    contexts[known].tolist(), [labels[i] if labels else () for i in known]
+                )
+            codes = np.where(learned, codes_of(kinds, indices), HELD)
+            put_codes(self.seen, made, codes)
+        if not learned.all():
+            raise watch.error(count - int(learned.sum()))
+        watch.warn()
 
-    def policy(self, given: Round, available: Booleans | None) -> Floats:
-        """Return the probability of each amount, from a fixed grid of quantiles.
-
-        Args:
-            given: The round.
-            available: Which amounts may be chosen: some in a row. None stands for all.
-        """
-        first, last = _ends(available, self.law.amounts.size)
-        classes = dict(zip(self.law.classes, given.labels, strict=True))
-        if self.guard is not None:
-            return self.guard.policy(given.context, worth=given.worth, first=first, **classes)
-        return self.law.policy(
-            given.context, worth=given.worth, cost=given.cost, first=first, last=last, **classes
+    def _old(self, decision: Decision) -> OldDecision:
+        """Return what a file of an earlier version has kept of a pending decision."""
+        kept = self.old.get((decision.learner, decision.round))
+        if kept is not None and kept.arm == decision.arm:
+            return kept
+        if decision.learner not in self.former:
+            raise ForeignDecisionError(
+                f"The decision of round {decision.round} was made by another learner, or by this "
+                f"one after the checkpoint from which it was restored ({decision.learner}). Give "
+                "it to the learner that made it, or drop it."
+            )
+        raise LearnedBeforeError(
+            f"The decision of round {decision.round} has been learned from before, or is not one "
+            "of those that were pending when the file was written. Each counts once."
         )
 
     def diagnosis(self) -> Diagnosis:
         """Return whether the hidden number goes with the context, as far as is known."""
-        return self.test.diagnosis()
+        with self.learning, self.deciding:
+            return self.test.diagnosis()
 
     def merge(self, other: LawLearner) -> None:
-        """Add what another learner has learned. Its pending decisions stay with it.
+        """Add what another learner has learned. Its decisions are learned from there.
 
         Args:
             other: A learner of the same form. It is not changed.
         """
-        if self.guard is not None and other.guard is not None:
-            self.guard.merge(other.guard)
-        else:
-            self.law.merge(other.law)
-        self.test.merge(other.test)
-
-    # --- files ---------------------------------------------------------------------------------
-
-    def header(self) -> dict[str, Any]:
-        """Return all that `resume` needs besides the arrays, in a form that `json` can write."""
-        return {
-            "ids": [*self._former_ids, self.id],
-            "round": self.round,
-            "max_pending": self._max_pending,
-            "law": self.law.settings(),
-            "test": self.test.settings(),
-        }
-
-    def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Return copies of all arrays, by name."""
-        makers, kept = [*self._former_ids, self.id], list(self._pending.values())
-        size = self.law.amounts.size if self.guard is not None else 0
-        pending = {
-            "rounds": np.array(list(self._pending), dtype=np.int64),
-            "makers": np.array([makers.index(one.maker) for one in kept], dtype=np.int64),
-            "arms": np.array([one.arm for one in kept], dtype=np.int64),
-            "law_arms": np.array([one.law_arm for one in kept], dtype=np.int64),
-            "chances": np.array([one.chances for one in kept]).reshape(len(kept), size),
-            "seen": np.array([one.seen for one in kept]).reshape(len(kept), size),
-        }
-        parts = {"law": self.law.arrays(), "test": self.test.arrays(), "pending": pending}
-        if self.guard is not None:
-            parts["guard"] = self.guard.arrays()
-        return {
-            f"{part}.{name}": one for part, named in parts.items() for name, one in named.items()
-        }
-
-    def resume(self, header: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Take over what `header` and `arrays` returned, in a learner of the same form.
-
-        Args:
-            header: The header.
-            arrays: The arrays by name.
-
-        Raises:
-            CheckpointError: They do not fit this learner, or hold impossible numbers.
-        """
-        settings, own = dict(header["law"]), self.law.settings()
-        learned = {name: (settings.pop(name), own.pop(name)) for name in ("levels", "generator")}
-        if settings != own:
-            raise CheckpointError("Its settings describe another law than its learner's.")
-        parts: dict[str, dict[str, Any]] = {"law": {}, "test": {}, "pending": {}, "guard": {}}
-        for name, one in arrays.items():
-            part, _, rest = name.partition(".")
-            if part not in parts or (part == "guard" and self.guard is None):
-                raise CheckpointError(f"It has an unknown member, {name!r}.")
-            parts[part][rest] = one
-        self.law.resume(learned["levels"][0], learned["generator"][0], parts["law"])
-        self.test.restore(header["test"], parts["test"])
-        if self.guard is not None:
-            self.guard.restore(parts["guard"])
-        self.round = integer("file", "round", header["round"], at_least=0, at_most=_LAST_ROUND)
-        self.max_pending = header["max_pending"]
-        self._former_ids = [str(former) for former in header["ids"]]
-        self._pending = self._read_pending(parts["pending"])
-
-    def _read_pending(self, arrays: Mapping[str, Any]) -> dict[int, _Pending]:
-        rounds, makers, arms, law_arms = (
-            _integers(arrays, name) for name in ("rounds", "makers", "arms", "law_arms")
-        )
-        count, size = len(rounds), self.law.amounts.size
-        shape = (count, size if self.guard is not None else 0)
-        chances, seen = (np.asarray(arrays[name], dtype=float) for name in ("chances", "seen"))
-        lowest = -1 if self.guard is None else 0
-        right = (
-            len(set(rounds)) == len(makers) == len(arms) == len(law_arms) == count
-            and chances.shape == seen.shape == shape
-            and np.isfinite(chances).all()
-            and np.isfinite(seen).all()
-            and bool((chances >= 0).all())
-            and bool((seen >= 0).all())
-            and all(0 <= one < self.round for one in rounds)
-            and all(0 <= one < len(self._former_ids) for one in makers)
-            and all(0 <= one < size for one in arms)
-            and all(lowest <= one < size for one in law_arms)
-        )
-        if not right:
-            raise CheckpointError("Its pending decisions are impossible.")
-        return {
-            at: _Pending(self._former_ids[makers[i]], arms[i], law_arms[i], chances[i], seen[i])
-            for i, at in enumerate(rounds)
-        }
-
-    def _expected(self, decision: Decision) -> _Pending:
-        if not isinstance(decision, Decision):
-            raise DecisionError(f"learn takes the Decision that act returned. Got {decision!r}.")
-        kept = self._pending.get(decision.round)
-        check_maker(decision, (self.id, *self._former_ids) if kept is None else (kept.maker,))
-        if kept is None:
-            raise no_longer_pending(decision, self._max_pending)
-        if decision.arm != kept.arm:
-            raise DecisionError(
-                f"In round {decision.round} this learner played arm {kept.arm}. Got a decision "
-                f"that says arm {decision.arm}."
-            )
-        return kept
+        first, second = sorted((self, other), key=id)
+        with first.learning, second.learning, self.deciding:
+            if self.guard is not None and other.guard is not None:
+                self.guard.merge(other.guard)
+            else:
+                self.law.merge(other.law)
+            self.test.merge(other.test)
 
 
-def _ends(available: Booleans | None, size: int) -> tuple[int, int]:
-    """Return the first and the last amount that may be chosen."""
-    if available is None:
-        return 0, size - 1
-    may = np.flatnonzero(available)
-    return int(may[0]), int(may[-1])
-
-
-def _integers(arrays: Mapping[str, Any], name: str) -> list[int]:
-    column = np.asarray(arrays[name])
-    if column.ndim != 1 or column.dtype != np.int64:
-        raise CheckpointError(f"The array {name!r} of the pending decisions is impossible.")
-    found: list[int] = column.tolist()
-    return found
+def _learned_before(decision: LawDecision) -> LearnedBeforeError:
+    return LearnedBeforeError(
+        f"The decision of round {decision.round} has been learned from before. Each counts once. "
+        "If its outcome was wrong, settle it with correction=True."
+    )

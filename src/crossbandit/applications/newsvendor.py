@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from crossbandit.algorithms import CrossGraphAdaptive
-from crossbandit.applications.action import Action, pending_decision
+from crossbandit.applications.action import Action, cannot_correct, pending_decision
 from crossbandit.applications.hidden_number import HiddenNumberApplication
 from crossbandit.applications.law_learner import LawLearner, Round
+from crossbandit.applications.money import amount_of
 from crossbandit.environments.newsvendor import SALES_FEEDBACK, NewsvendorRules
 from crossbandit.errors import InvalidContextError, InvalidLossesError
 from crossbandit.problem import Problem
-from crossbandit.validation import choice, number
+from crossbandit.validation import choice
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -82,6 +83,7 @@ class Newsvendor(HiddenNumberApplication):
 
     kind: ClassVar[str] = "newsvendor"
     words: ClassVar[tuple[str, str, str]] = ("demands", "prices", "ordering by price")
+    answers: ClassVar[tuple[str, str]] = ("left something over", "sold out")
     rules: NewsvendorRules
 
     def __init__(
@@ -147,10 +149,18 @@ class Newsvendor(HiddenNumberApplication):
         features = self._context("order", price, cost)
         labels = self._labels("order", classes)
         _, paid, spent = features
-        decision = self._act(features, Round(paid, paid, spent, labels), None)
+        last = self.rules.arms - 1
+        decision = self._act(features, Round(paid, paid, spent, labels), 0, last)
         return Order(decision, float(self.orders[decision.arm]), paid, spent, labels)
 
-    def settle(self, order: Order, *, sold: float, demand: float | None = None) -> None:
+    def settle(
+        self,
+        order: Order | bytes | str,
+        *,
+        sold: float,
+        demand: float | None = None,
+        correction: bool = False,
+    ) -> None:
         """Learn from the sales of an order.
 
         Orders may be settled late and in any order. An outcome may be missing by chance: whether it
@@ -159,27 +169,33 @@ class Newsvendor(HiddenNumberApplication):
         newsvendor.
 
         Args:
-            order: The order.
+            order: The order, or its token.
             sold: How much was sold.
             demand: How much would have been sold. Required if `feedback` is "demand" and everything
                 was sold; elsewhere it is only checked against `sold`.
+            correction: Whether the order was settled before with a wrong outcome, which this one
+                replaces. Only the law can take an outcome back.
 
         Raises:
-            DecisionError: The order is not one of this newsvendor's, or was settled before.
+            DecisionError: The order is not one of this newsvendor's, was settled before, or has
+                expired; or there is nothing to correct.
+            MissingOutcomesError: Outcomes are missing with a bias. Nothing is learned.
             InvalidLossesError: The outcome is incomplete or contradicts itself. Nothing is learned,
                 and the order can still be settled.
         """
-        decision = pending_decision(order, Order, self.learner)
-        quantity = float(self.orders[decision.arm])
-        sales = number(
-            "settle", "sold", sold, at_least=0, at_most=quantity, error=InvalidLossesError
-        )
+        made, decision = pending_decision(order, Order, self.learner)
+        quantity = made.quantity
+        sales = amount_of("settle", "sold", sold, at_most=quantity, error=InvalidLossesError)
         wanted = self._demand(quantity, sales, demand)
         if isinstance(self.learner, LawLearner):
-            given = Round(order.price, order.price, order.cost, order.classes)
+            given = Round(made.price, made.price, made.cost, made.classes)
             exceeded = wanted < quantity
-            self.learner.learn(decision, given, reached=exceeded, number=wanted)
+            self.learner.learn(
+                decision, given, quantity, reached=exceeded, number=wanted, correction=correction
+            )
             return
+        if correction:
+            raise cannot_correct(self.learner)
         rows = self.rules.rows([wanted])[0]
         self.learner.learn(decision, rows[list(decision.revealed)])
 
@@ -199,7 +215,7 @@ class Newsvendor(HiddenNumberApplication):
         """
         features = self._context("policy", price, cost)
         given = Round(features[1], features[1], features[2], self._labels("policy", classes))
-        return self._probabilities(features, given, None)
+        return self._probabilities(features, given, 0, self.rules.arms - 1)
 
     def demand_law(self, price: float, **classes: Label) -> LawView:
         """Return the law of the demand at a price, with its uncertainty.
@@ -220,9 +236,10 @@ class Newsvendor(HiddenNumberApplication):
 
     def _context(self, owner: str, price: object, cost: object) -> tuple[float, float, float]:
         low, high = self.rules.price_range
-        paid = number(owner, "price", price, at_least=low, at_most=high, error=InvalidContextError)
+        bad = InvalidContextError
+        paid = amount_of(owner, "price", price, at_least=low, at_most=high, error=bad)
         low, high = self.rules.cost_range
-        spent = number(owner, "cost", cost, at_least=low, at_most=high, error=InvalidContextError)
+        spent = amount_of(owner, "cost", cost, at_least=low, at_most=high, error=bad)
         return 1.0, paid, spent
 
     def _demand(self, quantity: float, sold: float, told: float | None) -> float:
@@ -236,7 +253,7 @@ class Newsvendor(HiddenNumberApplication):
                     "newsvendor: make one with feedback 'sales'."
                 )
             return sold
-        demand = number("settle", "demand", told, at_least=0, error=InvalidLossesError)
+        demand = amount_of("settle", "demand", told, error=InvalidLossesError)
         if sold != min(quantity, demand):
             raise InvalidLossesError(
                 f"An order of {quantity:.15g} at a demand of {demand:.15g} sells "

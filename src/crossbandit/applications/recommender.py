@@ -155,14 +155,14 @@ class Recommender(Application):
         beside = tuple(items[b] for b in decision.revealed if b != decision.arm)
         return Shown(decision, items[decision.arm], beside, segment)
 
-    def settle(self, shown: Shown, *, ratings: Mapping[str, npt.ArrayLike]) -> None:
+    def settle(self, shown: Shown | bytes | str, *, ratings: Mapping[str, npt.ArrayLike]) -> None:
         """Learn from the ratings of all items that were shown.
 
         Recommendations may be settled late and in any order. Ratings may be missing by chance:
         whether they are missing must depend neither on the ratings nor on the items.
 
         Args:
-            shown: The recommendation.
+            shown: The recommendation, or its token.
             ratings: A number for each aspect, for each item that was shown, by name.
 
         Raises:
@@ -170,7 +170,7 @@ class Recommender(Application):
             InvalidLossesError: A rating is missing, or is outside the range. Nothing is learned,
                 and the recommendation can still be settled.
         """
-        decision = pending_decision(shown, Shown, self.learner)
+        _, decision = pending_decision(shown, Shown, self.learner)
         items = [self.items[b] for b in decision.revealed]
         given = require_outcomes("ratings", ratings, items)
         self.learner.learn(decision, [self._row(item, given[item]) for item in items])

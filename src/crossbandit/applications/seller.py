@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from crossbandit.algorithms import CrossGraphAdaptive
-from crossbandit.applications.action import Action, pending_decision, require_action
+from crossbandit.applications.action import Action, cannot_correct, required_action
 from crossbandit.applications.hidden_number import HiddenNumberApplication
 from crossbandit.applications.law_learner import LawLearner, Round
+from crossbandit.applications.money import amount_of, flag_of
 from crossbandit.environments.posted_price import REPORTS, SellerRules
 from crossbandit.errors import InvalidContextError, InvalidLossesError
 from crossbandit.problem import Problem
-from crossbandit.validation import boolean, choice, number
+from crossbandit.validation import boolean, choice
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from crossbandit.laws import LawView
     from crossbandit.laws.levels import Label
     from crossbandit.streams import Seed
-    from crossbandit.types import Booleans, Floats
+    from crossbandit.types import Floats
 
 
 @dataclass(frozen=True)
@@ -95,6 +96,7 @@ class PostedPriceSeller(HiddenNumberApplication):
 
     kind: ClassVar[str] = "posted-price-seller"
     words: ClassVar[tuple[str, str, str]] = ("valuations", "costs", "pricing by cost")
+    answers: ClassVar[tuple[str, str]] = ("were refused", "were accepted")
     rules: SellerRules
 
     def __init__(
@@ -158,15 +160,22 @@ class PostedPriceSeller(HiddenNumberApplication):
         Raises:
             InvalidContextError: The cost is outside its range, or a class is missing.
         """
-        spent, available = self._cost("price", cost)
+        spent, first = self._cost("price", cost)
         labels = self._labels("price", classes)
-        if available is not None and not available.any():
+        if first >= self.rules.arms:
             return Offer(None, None, spent, labels)
         given = Round(spent, spent, spent, labels)
-        decision = self._act(self.rules.contexts(spent), given, available)
+        decision = self._act(self.rules.contexts(spent), given, first, self.rules.arms - 1)
         return Offer(decision, float(self.prices[decision.arm]), spent, labels)
 
-    def settle(self, offer: Offer, *, sold: bool, willingness: float | None = None) -> None:
+    def settle(
+        self,
+        offer: Offer | bytes | str,
+        *,
+        sold: bool,
+        willingness: float | None = None,
+        correction: bool = False,
+    ) -> None:
         """Learn from the answer of a buyer.
 
         Offers may be settled late and in any order. An answer may be missing by chance: whether it
@@ -175,28 +184,37 @@ class PostedPriceSeller(HiddenNumberApplication):
         seller.
 
         Args:
-            offer: The offer.
+            offer: The offer, or its token.
             sold: Whether the buyer accepted.
             willingness: The most that the buyer would have paid. Required where `reports` says that
                 it is told; elsewhere it is only checked against `sold`.
+            correction: Whether the offer was settled before with a wrong outcome, which this one
+                replaces. Only the law can take an outcome back.
 
         Raises:
-            DecisionError: The offer is not one of this seller's, or was settled before.
+            DecisionError: The offer is not one of this seller's, was settled before, or has
+                expired; or there is nothing to correct.
+            MissingOutcomesError: Answers are missing with a bias. Nothing is learned.
             InvalidLossesError: The outcome is incomplete or contradicts itself. Nothing is learned,
                 and the offer can still be settled.
         """
-        if require_action(offer, Offer).decision is None:
-            if boolean("settle", "sold", sold, error=InvalidLossesError):
+        made = required_action(offer, Offer, self.learner)
+        has_sold = flag_of("settle", "sold", sold)
+        if made.decision is None or made.price is None:
+            if has_sold:
                 raise InvalidLossesError("No offer was made, so it cannot have been sold.")
             return
-        decision = pending_decision(offer, Offer, self.learner)
-        has_sold = boolean("settle", "sold", sold, error=InvalidLossesError)
-        asked = float(self.prices[decision.arm])
-        willing = self._willingness(asked, willingness, sold=has_sold)
+        decision: Any = made.decision
+        willing = self._willingness(made.price, willingness, sold=has_sold)
         if isinstance(self.learner, LawLearner):
-            given = Round(offer.cost, offer.cost, offer.cost, offer.classes)
-            self.learner.learn(decision, given, reached=not has_sold, number=willing)
+            given = Round(made.cost, made.cost, made.cost, made.classes)
+            refused = not has_sold
+            self.learner.learn(
+                decision, given, made.price, reached=refused, number=willing, correction=correction
+            )
             return
+        if correction:
+            raise cannot_correct(self.learner)
         rows = self.rules.rows([willing])[0]
         self.learner.learn(decision, rows[list(decision.revealed)])
 
@@ -213,11 +231,12 @@ class PostedPriceSeller(HiddenNumberApplication):
         Raises:
             InvalidContextError: As for `price`.
         """
-        spent, available = self._cost("policy", cost)
+        spent, first = self._cost("policy", cost)
         given = Round(spent, spent, spent, self._labels("policy", classes))
-        if available is not None and not available.any():
+        if first >= self.rules.arms:
             return np.zeros(self.prices.size)
-        return self._probabilities(self.rules.contexts(spent), given, available)
+        last = self.rules.arms - 1
+        return self._probabilities(self.rules.contexts(spent), given, first, last)
 
     def willingness_law(self, cost: float, **classes: Label) -> LawView:
         """Return the law of what buyers would pay at a cost, with its uncertainty.
@@ -236,11 +255,14 @@ class PostedPriceSeller(HiddenNumberApplication):
         spent, _ = self._cost("willingness_law", cost)
         return self._view("willingness_law", spent, classes)
 
-    def _cost(self, owner: str, cost: object) -> tuple[float, Booleans | None]:
+    def _cost(self, owner: str, cost: object) -> tuple[float, int]:
+        """Return the cost, and the number of the lowest price that may be asked."""
         low, high = self.rules.cost_range
-        spent = number(owner, "cost", cost, at_least=low, at_most=high, error=InvalidContextError)
-        available = self.rules.available([spent])
-        return spent, None if available is None else available[0]
+        spent = amount_of(
+            owner, "cost", cost, at_least=low, at_most=high, error=InvalidContextError
+        )
+        first = int(np.searchsorted(self.prices, spent)) if self.rules.at_least_cost else 0
+        return spent, first
 
     def _willingness(self, asked: float, told: float | None, *, sold: bool) -> float:
         """Return a willingness at which all revealed prices sell as they would have sold."""
@@ -253,7 +275,7 @@ class PostedPriceSeller(HiddenNumberApplication):
                     "that would mislead the seller: make one with reports 'never'."
                 )
             return asked if sold else -math.inf
-        willing = number("settle", "willingness", told, at_least=0, error=InvalidLossesError)
+        willing = amount_of("settle", "willingness", told, error=InvalidLossesError)
         if sold != (willing >= asked):
             outcome = "sold to" if sold else "refused by"
             raise InvalidLossesError(

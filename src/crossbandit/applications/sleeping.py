@@ -117,14 +117,14 @@ class SleepingArms(Application):
         arms = self.arms
         return Choice(decision, arms[decision.arm], tuple(arms[b] for b in decision.revealed))
 
-    def settle(self, choice: Choice, *, losses: Mapping[str, float]) -> None:
+    def settle(self, choice: Choice | bytes | str, *, losses: Mapping[str, float]) -> None:
         """Learn from the losses that a choice revealed.
 
         Choices may be settled late and in any order. Losses may be missing by chance: whether they
         are missing must depend neither on the losses nor on the arm.
 
         Args:
-            choice: The choice.
+            choice: The choice, or its token.
             losses: The loss of each arm in `choice.revealed`, by name.
 
         Raises:
@@ -132,7 +132,7 @@ class SleepingArms(Application):
             InvalidLossesError: A loss is missing, or is outside the range. Nothing is learned, and
                 the choice can still be settled.
         """
-        decision = pending_decision(choice, Choice, self.learner)
+        _, decision = pending_decision(choice, Choice, self.learner)
         arms = [self.arms[b] for b in decision.revealed]
         given = require_outcomes("losses", losses, arms)
         self.learner.learn(decision, [[self._share(arm, given[arm])] for arm in arms])

@@ -112,7 +112,7 @@ class SpamFilter(Application):
         decision = self.learner.act(self._mailbox("decide", mailbox))
         return MailDecision(decision, decision.arm == DELIVER, mailbox)
 
-    def settle(self, decision: MailDecision, *, spam: bool | None = None) -> None:
+    def settle(self, decision: MailDecision | bytes | str, *, spam: bool | None = None) -> None:
         """Learn whether a delivered message was spam.
 
         Messages may be settled late and in any order. An answer may be missing by chance: whether
@@ -124,7 +124,7 @@ class SpamFilter(Application):
         not used: the weights of the filter assume that blocked messages are not seen.
 
         Args:
-            decision: What `decide` returned.
+            decision: What `decide` returned, or its token.
             spam: Whether the message was spam. Required if it was delivered.
 
         Raises:
@@ -132,7 +132,7 @@ class SpamFilter(Application):
             InvalidLossesError: `spam` is missing, or is not True or False. Nothing is learned, and
                 the message can still be settled.
         """
-        made = pending_decision(decision, MailDecision, self.learner)
+        _, made = pending_decision(decision, MailDecision, self.learner)
         if made.arm == DELIVER:
             if not isinstance(spam, bool | np.bool_):
                 expected = "True or False for a message that was delivered"

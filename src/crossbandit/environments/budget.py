@@ -206,7 +206,7 @@ class BudgetRun:
             values=np.ascontiguousarray(contexts[:, 1]),
             cells=rules.cells(self._environment.competing_bids(start, start + count)),
             times=np.zeros(count),
-            ticket=np.zeros((1, 2)),
+            ticket=np.zeros((1, 3)),
             pseudo=np.empty(count),
             factor=1.0,
         )

@@ -73,3 +73,32 @@ def resolved(kernel: _Kernel, *arguments: object) -> _Kernel:
     types = tuple(numba.typeof(argument) for argument in arguments)
     kernel.compile(types)  # type: ignore[attr-defined]
     return cast("_Kernel", kernel.get_overload(types))
+
+
+class MachineCode:
+    """Calls kernels by their machine code, found once for each kernel.
+
+    All calls of one kernel must have arguments of the same types. So an object that calls kernels
+    with its own arrays keeps one of these.
+
+    >>> code = MachineCode()
+    >>> add = compiled(lambda a, b: a + b)
+    >>> code(add, 1, 2), code(add, 3, 4)
+    (3, 7)
+    """
+
+    def __init__(self) -> None:
+        self._found: dict[Callable[..., Any], Callable[..., Any]] = {}
+
+    def __call__(self, kernel: Callable[..., Any], *arguments: Any) -> Any:
+        """Call a kernel.
+
+        Args:
+            kernel: A compiled or inlined kernel.
+            *arguments: Its arguments, of the same types in every call.
+        """
+        try:
+            code = self._found[kernel]
+        except KeyError:
+            code = self._found[kernel] = resolved(kernel, *arguments)
+        return code(*arguments)

@@ -15,12 +15,11 @@ from crossbandit.kernels.pacing import (
     GIVEN,
     LATEST,
     SPENT,
-    affordable,
-    credit_of,
     free_money,
+    open_auction,
+    pay,
     planned_share,
     planned_until,
-    pseudo_value,
 )
 from crossbandit.kernels.rounds import settle_round
 
@@ -45,13 +44,13 @@ def respond_paced(
     seen, chances: (K,), updated in place. blocks: (3, K), scratch space.
     """
     for i in range(limits.values.size):
-        value = limits.values[i]
-        worth = pseudo_value(limits.rules, limits.state, limits.times[i], value, limits.ticket)
+        value, highest = limits.values[i], limits.bids.size - 1
+        worth, _, cap = open_auction(
+            limits.rules, limits.state, limits.times[i], value, 0, highest, limits.ticket
+        )
         worth = min(worth, value)
         limits.pseudo[i] = worth
-        cap = affordable(limits.rules, limits.state, value, limits.bids.size - 1)
-        wanted = best_bid(worth, limits.bids, chances, first)
-        made = min(wanted, cap)
+        made = min(best_bid(worth, limits.bids, chances, first), cap)
         if made < first:
             made = 0
         out[i] = made
@@ -84,6 +83,4 @@ def throttle(limits: PacedRounds, costs: Integers, won: Booleans, made: Booleans
         if not makes or not won[i]:
             continue
         for limit in range(rules.kinds.size):
-            state.money[limit, SPENT] += costs[i]
-            if rules.kinds[limit] != BUDGET:
-                state.money[limit, GIVEN] += credit_of(rules, limit, limits.values[i])
+            pay(rules, state, limit, limits.values[i], costs[i], 1)

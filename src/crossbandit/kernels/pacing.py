@@ -32,15 +32,16 @@ GIVEN, SPENT, RESERVED = range(3)
 # Columns of `PaceState.duals`: the logarithm s; the sum of squared gradients; money that was paid,
 # and that had been reserved, in the auctions that are over.
 LOG, SQUARES, PAID, ASKED = range(4)
-# Columns of a ticket: what was planned for the auction; 1 if the limit may be relaxed after it.
-PLANNED, RELAXES = range(2)
+# Columns of a ticket: what was planned for the auction; 1 if the limit may be relaxed after it; the
+# period it belongs to.
+PLANNED, RELAXES, OF_PERIOD = range(3)
 
 # How a budget is spread: not at all, over a number of auctions, over time.
 AT_ONCE, BY_AUCTIONS, BY_TIME = range(3)
 # Columns of `PaceState.times`: when the period began and when it ends, in seconds or auctions; the
 # latest auction; the auctions of the period; the usual share of the plan between two auctions, and
-# of how many it is the mean.
-START, END, LATEST, AUCTIONS, GAP, GAPS = range(6)
+# of how many it is the mean; the number of the period.
+START, END, LATEST, AUCTIONS, GAP, GAPS, PERIOD = range(7)
 BINS = 96  # of a period: quarters of an hour, if it is a day
 
 _FAR = 1.0  # a limit whose pseudo-value is e times the one that counts is not relaxed further
@@ -53,6 +54,7 @@ _LONG = 8.0  # usual gaps: a longer one counts as this, as nobody bids in a paus
 class PaceRules(NamedTuple):
     """What does not change. L limits, K amounts."""
 
+    amounts: Floats  # (K,), ascending
     prices: Integers  # (K,): what each amount costs, in units, rounded up
     unit: float  # of money
     kinds: Integers  # (L,): BUDGET, TARGET or LOOSE_TARGET
@@ -66,17 +68,17 @@ class PaceState(NamedTuple):
 
     money: Integers  # (L, 3), in units
     duals: Floats  # (L, 4)
-    times: Floats  # (L, 6)
+    times: Floats  # (L, 7)
     plan: Floats  # (L, BINS + 1): the share of the period's budget that is planned up to each bin
     counts: Floats  # (L, BINS): auctions of the period
 
 
 @inlined
 def credit_of(rules: PaceRules, limit: int, value: float) -> int:
-    """Return the credit of a win in units, rounded down."""
+    """Return the credit of a win in units, rounded down, up to the precision of floats."""
     credit: float = rules.credits[limit, 0] + rules.credits[limit, 1] * value
-    # The quotient may have been rounded up, by less than two units in its last place.
-    return math.floor(credit / rules.unit * (1.0 - 4.5e-16))
+    # A value of 0.3 at a return of 3 allows 0.1, although floats say a little less.
+    return math.floor(credit / rules.unit * (1.0 + 4.5e-16))
 
 
 @inlined
@@ -126,25 +128,29 @@ def expected_left(state: PaceState, limit: int) -> float:
 
 
 @inlined
-def pseudo_value(
-    rules: PaceRules, state: PaceState, now: float, value: float, ticket: Floats
-) -> float:
-    """Count an auction, and return what to bid for in it. Sets `ticket` (L, 2)."""
+def pseudo_value(rules: PaceRules, state: PaceState, value: float) -> float:
+    """Return what to bid for: the lowest of the pseudo-values of all limits."""
     lowest = value if rules.surplus else math.inf
     for limit in range(rules.kinds.size):
-        at = _limited(rules, state, limit, value)
-        ticket[limit, RELAXES] = at
-        lowest = min(lowest, at)
-        share = planned_share(rules, state, limit, now)
-        ticket[limit, PLANNED] = share * expected_left(state, limit)
-    for limit in range(rules.kinds.size):
-        far = ticket[limit, RELAXES] > lowest * math.exp(_FAR)
-        ticket[limit, RELAXES] = 0.0 if far else 1.0
+        lowest = min(lowest, limited_value(rules, state, limit, value))
     return lowest
 
 
 @inlined
-def _limited(rules: PaceRules, state: PaceState, limit: int, value: float) -> float:
+def count_auction(
+    rules: PaceRules, state: PaceState, now: float, value: float, worth: float, ticket: Floats
+) -> None:
+    """Count an auction with the pseudo-value `worth`, and set its `ticket` (L, 3)."""
+    for limit in range(rules.kinds.size):
+        share = planned_share(rules, state, limit, now)
+        ticket[limit, PLANNED] = share * expected_left(state, limit)
+        far = limited_value(rules, state, limit, value) > worth * math.exp(_FAR)
+        ticket[limit, RELAXES] = 0.0 if far else 1.0
+        ticket[limit, OF_PERIOD] = state.times[limit, PERIOD]
+
+
+@inlined
+def limited_value(rules: PaceRules, state: PaceState, limit: int, value: float) -> float:
     """Return the pseudo-value under one limit."""
     factor = math.exp(state.duals[limit, LOG])
     if rules.kinds[limit] == BUDGET:
@@ -153,6 +159,40 @@ def _limited(rules: PaceRules, state: PaceState, limit: int, value: float) -> fl
     if rules.surplus:
         return float(credit + (value - credit) * factor)
     return float(credit + value * rules.credits[limit, 2] * factor)
+
+
+@inlined
+def look(
+    rules: PaceRules, state: PaceState, value: float, first: int, last: int
+) -> tuple[float, int, int]:
+    """Return the pseudo-value, the highest amount up to it, and the highest one that may be bid.
+
+    The last one is -1 if no amount may be bid, or only 0 because of the limits.
+    """
+    worth = pseudo_value(rules, state, value)
+    usable = last
+    while usable > first and rules.amounts[usable] > worth:
+        usable -= 1
+    cap = affordable(rules, state, value, usable)
+    if cap < first or (rules.prices[cap] == 0 and rules.prices[last] > 0):
+        cap = -1
+    return worth, usable, cap
+
+
+@inlined
+def open_auction(
+    rules: PaceRules,
+    state: PaceState,
+    now: float,
+    value: float,
+    first: int,
+    last: int,
+    ticket: Floats,
+) -> tuple[float, int, int]:
+    """Count an auction, and return what `look` returns. Sets `ticket`."""
+    worth, usable, cap = look(rules, state, value, first, last)
+    count_auction(rules, state, now, value, worth, ticket)
+    return worth, usable, cap
 
 
 @inlined
@@ -177,40 +217,49 @@ def free_money(rules: PaceRules, state: PaceState, limit: int, value: float) -> 
 
 
 @inlined
-def at_risk(rules: PaceRules, limit: int, value: float, amount: int) -> int:
-    """Return the units to reserve for a bid."""
+def at_risk(rules: PaceRules, limit: int, value: float, price: int) -> int:
+    """Return the units to reserve for a bid that costs `price` units."""
     if rules.kinds[limit] == BUDGET:
-        return int(rules.prices[amount])
-    return int(max(0, rules.prices[amount] - credit_of(rules, limit, value)))
+        return price
+    return max(0, price - credit_of(rules, limit, value))
 
 
 @inlined
-def reserve(rules: PaceRules, state: PaceState, value: float, amount: int) -> None:
+def reserve(rules: PaceRules, state: PaceState, value: float, price: int) -> None:
     """Reserve money for a bid."""
     for limit in range(rules.kinds.size):
-        state.money[limit, RESERVED] += at_risk(rules, limit, value, amount)
+        state.money[limit, RESERVED] += at_risk(rules, limit, value, price)
 
 
 @inlined
 def release(
     rules: PaceRules,
     state: PaceState,
+    ticket: Floats,
     value: float,
-    amount: int,
+    price: int,
     won: bool,  # noqa: FBT001 - kernels take no keywords
 ) -> None:
-    """Give back what was reserved for a bid, and pay if it has won."""
+    """Give back what was reserved for a bid, and pay if it has won; both in the bid's period."""
     for limit in range(rules.kinds.size):
-        risk = at_risk(rules, limit, value, amount)
-        state.money[limit, RESERVED] -= risk
-        if rules.kinds[limit] == BUDGET:
-            state.duals[limit, ASKED] += rules.prices[amount]
+        state.duals[limit, ASKED] += price
         if won:
-            state.money[limit, SPENT] += rules.prices[amount]
-            if rules.kinds[limit] == BUDGET:
-                state.duals[limit, PAID] += rules.prices[amount]
-            else:
-                state.money[limit, GIVEN] += credit_of(rules, limit, value)
+            state.duals[limit, PAID] += price
+        if ticket[limit, OF_PERIOD] != state.times[limit, PERIOD]:
+            continue
+        state.money[limit, RESERVED] -= at_risk(rules, limit, value, price)
+        if won:
+            pay(rules, state, limit, value, price, 1)
+
+
+@inlined
+def pay(
+    rules: PaceRules, state: PaceState, limit: int, value: float, price: int, times: int
+) -> None:
+    """Count what a win costs, and its credit. times: 1, or -1 to take a win back."""
+    state.money[limit, SPENT] += times * price
+    if rules.kinds[limit] != BUDGET:
+        state.money[limit, GIVEN] += times * credit_of(rules, limit, value)
 
 
 @inlined
@@ -245,6 +294,25 @@ def adapt(
             state.duals[limit, LOG] = min(max(at, _LOWEST), highest)
 
 
+@inlined
+def settle(
+    rules: PaceRules,
+    state: PaceState,
+    ticket: Floats,
+    value: float,
+    price: int,
+    wanted: int,
+    won: bool,  # noqa: FBT001 - kernels take no keywords
+) -> None:
+    """Account for an auction that is over.
+
+    price: the units that were bid. wanted: the units that would have been bid without a hard limit,
+    or -1 if they would not have won.
+    """
+    release(rules, state, ticket, value, price, won)
+    adapt(rules, state, ticket, value, price if won else 0, wanted)
+
+
 @compiled
 def paced_play(
     law_rules: LawRules,
@@ -266,30 +334,25 @@ def paced_play(
 ) -> None:
     """Decide, settle and learn in n first-price auctions, one after the other.
 
-    As `laws.loops.play`. No period ends in between. times: (n,). ticket: (L, 2), scratch. Where
+    As `laws.loops.play`. No period ends in between. times: (n,). ticket: (L, 3), scratch. Where
     nothing can be bid, out[i] = -1. pseudo: (n,), is set to the pseudo-values.
     """
     for i in range(contexts.size):
-        worth = pseudo_value(rules, state, times[i], worths[i], ticket)
+        value, first = worths[i], firsts[i]
+        worth, last, cap = open_auction(rules, state, times[i], value, first, lasts[i], ticket)
         pseudo[i] = worth
-        last = lasts[i]
-        while last > firsts[i] and law_rules.amounts[last] > worth:
-            last -= 1
-        cap = affordable(rules, state, worths[i], last)
-        if cap < firsts[i]:
-            out[i] = -1
-            adapt(rules, state, ticket, worths[i], 0, -1)
+        out[i] = -1
+        if cap < 0:
+            adapt(rules, state, ticket, value, 0, -1)
             continue
         band = read_law(law_rules, law, scratch, contexts[i], slots[i])
-        wanted = choose(law_rules, law, scratch, band, worth, 0.0, firsts[i], last, uniforms[i])
+        wanted = choose(law_rules, law, scratch, band, worth, 0.0, first, last, uniforms[i])
         amount = min(wanted, cap)
         out[i] = amount
-        won = cells[i] <= amount
-        reserve(rules, state, worths[i], amount)
-        release(rules, state, worths[i], amount, won)
-        paid = rules.prices[amount] if won else 0
-        beaten = rules.prices[wanted] if cells[i] <= wanted else -1
-        adapt(rules, state, ticket, worths[i], paid, beaten)
+        price = rules.prices[amount]
+        reserve(rules, state, value, price)
+        paid = rules.prices[wanted] if cells[i] <= wanted else -1
+        settle(rules, state, ticket, value, price, paid, cells[i] <= amount)
         kind = outcome_kind(law_rules.feedback, amount, cells[i])
         index = cells[i] if kind == TOLD else amount
         absorb(law_rules, law, scratch, band, slots[i], kind, index, amount)

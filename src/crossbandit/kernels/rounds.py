@@ -21,11 +21,9 @@ from crossbandit.kernels.compilation import compiled, inlined
 from crossbandit.kernels.pacing import (
     PaceRules,
     PaceState,
-    adapt,
-    affordable,
-    pseudo_value,
-    release,
+    open_auction,
     reserve,
+    settle,
 )
 from crossbandit.kernels.ranges import ArmRanges, list_neighbors
 from crossbandit.types import Booleans, Floats, Integers
@@ -127,7 +125,7 @@ class PacedRounds(NamedTuple):
     values: Floats  # (n,); (0,) without limits
     cells: Integers  # (n,): the number of the lowest bid that wins; K if none does
     times: Floats  # (n,): no period of a limit ends in between
-    ticket: Floats  # (L, 2), scratch
+    ticket: Floats  # (L, 3), scratch
     pseudo: Floats  # (n,), to be filled: the pseudo-values
     factor: float
 
@@ -144,7 +142,7 @@ class PacedRounds(NamedTuple):
 def _unlimited() -> PacedRounds:
     none, integers = np.empty(0), np.empty(0, dtype=np.int64)
     table = np.empty((0, 0))
-    rules = PaceRules(integers, 1.0, integers, integers, table, surplus=True)
+    rules = PaceRules(none, integers, 1.0, integers, integers, table, surplus=True)
     state = PaceState(np.empty((0, 0), dtype=np.int64), table, table, table, table)
     return PacedRounds(rules, state, none, none, integers, none, table, none, 1.0)
 
@@ -285,28 +283,26 @@ def record(rounds: Rounds, i: int, arm: int, readout: Readout) -> None:
 @compiled
 def limit_round(limits: PacedRounds, contexts: ContextBlock, i: int) -> None:
     """Set the context of round `i`, and which bids it may make, to what the limits leave."""
-    value = limits.values[i]
-    pseudo = pseudo_value(limits.rules, limits.state, limits.times[i], value, limits.ticket)
-    pseudo = min(pseudo, value)
-    limits.pseudo[i] = pseudo
-    highest = affordable(limits.rules, limits.state, value, limits.bids.size - 1)
-    contexts.table[contexts.entry[i], 0, 1] = limits.factor * pseudo
-    for k in range(1, limits.bids.size):
-        contexts.available[i, k] = k <= highest and limits.bids[k] <= pseudo
+    value, count = limits.values[i], limits.bids.size
+    worth, _, cap = open_auction(
+        limits.rules, limits.state, limits.times[i], value, 0, count - 1, limits.ticket
+    )
+    worth = min(worth, value)
+    limits.pseudo[i] = worth
+    contexts.table[contexts.entry[i], 0, 1] = limits.factor * worth
+    for k in range(1, count):
+        contexts.available[i, k] = k <= cap and limits.bids[k] <= worth
     contexts.available[i, 0] = True
 
 
 @compiled
 def settle_round(limits: PacedRounds, i: int, arm: int) -> None:
     """Pay for the bid that was made in round `i`, if it wins, and move the multipliers."""
-    value, won = limits.values[i], limits.cells[i] <= arm
-    paid = 0
-    if arm > 0:
-        reserve(limits.rules, limits.state, value, arm)
-        release(limits.rules, limits.state, value, arm, won)
-        if won:
-            paid = limits.rules.prices[arm]
-    adapt(limits.rules, limits.state, limits.ticket, value, paid, paid if won and arm > 0 else -1)
+    value, price = limits.values[i], limits.rules.prices[arm]
+    won = limits.cells[i] <= arm
+    reserve(limits.rules, limits.state, value, price)
+    wanted = price if won else -1
+    settle(limits.rules, limits.state, limits.ticket, value, price, wanted, won)
 
 
 @inlined

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossbandit.errors import CheckpointError, InvalidLossesError
+from crossbandit.errors import CheckpointError
 from crossbandit.kernels.laws.independence import RANKS, TestState, log_evidence, test_all
 from crossbandit.laws.memory import FEEDBACK
-from crossbandit.laws.outcome_law import OUTCOMES
-from crossbandit.validation import integer, number, reject
+from crossbandit.validation import integer, number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -109,7 +109,7 @@ class IndependenceTest:
             risk=np.zeros(size),
         )
         self._rounds = 0
-        self._recent: list[tuple[float, tuple[Label, ...]]] = []
+        self._recent: deque[tuple[float, tuple[Label, ...]]] = deque(maxlen=_SAMPLE)
 
     def learn(self, made: Choice, *, reached: bool, number: float | None = None) -> None:
         """Take in what `OutcomeLaw.learn` is told.
@@ -119,13 +119,7 @@ class IndependenceTest:
             reached: Whether the amount reached the number.
             number: The number, where the law's feedback says that it is shown.
         """
-        told = self._law.feedback == "always" or (
-            self._law.feedback != "won-lost" and reached == (self._law.feedback == "after-win")
-        )
-        if told and number is None:
-            reject("learn", "number", "a finite number", number, error=InvalidLossesError)
-        kind = OUTCOMES["told" if told else "at-most" if reached else "above"]
-        index = int(self._law.cells(float(number or 0.0))) if told else made.index
+        kind, index, _ = self._law.shown(made.amount, reached=bool(reached), number=number)
         self.learn_all([made.context], np.array([kind]), np.array([index]), [made.classes])
 
     def learn_all(
@@ -153,8 +147,32 @@ class IndependenceTest:
         if labels is None and not self._law.classes:
             labels = [()] * values.size
         if labels is not None:
-            pairs = zip(values[-_SAMPLE:].tolist(), labels[-_SAMPLE:], strict=True)
-            self._recent = [*self._recent, *pairs][-_SAMPLE:]
+            self._recent.extend(zip(values[-_SAMPLE:].tolist(), labels[-_SAMPLE:], strict=True))
+
+    @property
+    def state(self) -> TestState:
+        """The arrays of the test; they change as it learns."""
+        return self._state
+
+    def saw(self, context: float, labels: tuple[Label, ...]) -> None:
+        """Note a round whose outcome a compiled step has taken into `state`.
+
+        Args:
+            context: Its context.
+            labels: Its classes.
+        """
+        self._rounds += 1
+        self._recent.append((context, labels))
+
+    def saw_many(self, contexts: Sequence[float], labels: Sequence[tuple[Label, ...]]) -> None:
+        """Note rounds whose outcomes a compiled step has taken into `state`.
+
+        Args:
+            contexts: Their contexts.
+            labels: Their classes.
+        """
+        self._rounds += len(contexts)
+        self._recent.extend(zip(contexts[-_SAMPLE:], labels[-_SAMPLE:], strict=True))
 
     def merge(self, other: IndependenceTest) -> None:
         """Add what another test has seen. Sums over independent rounds add up.
@@ -168,7 +186,7 @@ class IndependenceTest:
         for name in ("told", "hidden", "counts", "ranks", "sums", "variances"):
             getattr(mine, name)[:] += getattr(theirs, name)
         self._rounds += other._rounds
-        self._recent = [*self._recent, *other._recent][-_SAMPLE:]
+        self._recent.extend(other._recent)
 
     def settings(self) -> dict[str, Any]:
         """Return all that `restore` needs besides the arrays, in a form that JSON can hold."""
@@ -198,13 +216,11 @@ class IndependenceTest:
             part[:] = given
         self._rounds = integer("restore", "rounds", settings["rounds"], at_least=0)
         recent = settings["recent"][-_SAMPLE:]
-        self._recent = [
-            (
-                number("restore", "recent", at),
-                self._law.labels("restore", dict(zip(self._law.classes, names, strict=True))),
-            )
-            for at, *names in recent
-        ]
+        self._recent.clear()
+        for at, *names in recent:
+            classes = dict(zip(self._law.classes, names, strict=True))
+            place = number("restore", "recent", at)
+            self._recent.append((place, self._law.labels("restore", classes)))
 
     def diagnosis(self) -> Diagnosis:
         """Return what is known by now."""

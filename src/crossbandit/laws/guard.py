@@ -7,10 +7,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crossbandit.errors import CheckpointError
-from crossbandit.kernels.laws.guard import GuardState, law_weight
+from crossbandit.errors import CheckpointError, InvalidContextError
+from crossbandit.kernels.laws.guard import (
+    GuardState,
+    guarded_decide,
+    guarded_learn,
+    guarded_play,
+    law_weight,
+    see,
+)
+from crossbandit.kernels.laws.state import ABOVE, AT_MOST, TOLD
+from crossbandit.laws.logs import prepared
 from crossbandit.laws.outcome_law import Choice
-from crossbandit.validation import reject
+from crossbandit.validation import number, reject
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,13 +43,20 @@ class GuardedChoice(Choice):
         worth: What the amount was chosen for.
         law_index: What the law would have played.
         chances: Those of the learner, by amount.
-        seen: How likely the outcome of each amount was to be shown.
+        seen: How likely the outcome of each amount was to be shown; if it is empty, it is computed
+            anew from `chances` and `weight`.
+        weight: The probability with which the law was followed.
+        chance: The chance that the amount reaches the number.
+        usual: The usual chance of what was chosen before.
     """
 
     worth: float = 0.0
     law_index: int = 0
     chances: Floats = field(default_factory=lambda: np.zeros(0))
     seen: Floats = field(default_factory=lambda: np.zeros(0))
+    weight: float = 1.0
+    chance: float = 0.0
+    usual: float = 0.0
 
 
 class GuardedLaw:
@@ -106,7 +122,7 @@ class GuardedLaw:
             first: As in `OutcomeLaw.decide`.
             **classes: A label for every feature of the law.
         """
-        index, bid = self.law.guarded_choice(self._guard, context, worth, first, classes)
+        index, bid, weight, chance, usual = self._choose(context, worth, first, classes)
         return GuardedChoice(
             index=index,
             amount=float(self.law.amounts[index]),
@@ -116,7 +132,45 @@ class GuardedLaw:
             law_index=bid,
             chances=self._guard.chances.copy(),
             seen=self._guard.seen.copy(),
+            weight=weight,
+            chance=chance,
+            usual=usual,
         )
+
+    def _choose(
+        self,
+        context: float,
+        worth: float | None,
+        first: int,
+        classes: Mapping[str, Label],
+        uniforms: Floats | None = None,
+    ) -> tuple[int, int, float, float, float]:
+        """Return the amount to play, the law's own, the law's weight, and what `choose` returns.
+
+        The guard's `chances` and `seen` are set. With given random numbers, nothing else changes.
+        """
+        law = self.law
+        at = number("decide", "context", context, error=InvalidContextError)
+        low, high = law.context_range
+        labels = law.labels("decide", classes)
+        value = number("decide", "worth", at if worth is None else worth, error=InvalidContextError)
+        last = law.highest(value)
+        if not 0 <= first <= last:
+            reject("decide", "first", "an amount up to the worth", first, error=InvalidContextError)
+        found: tuple[int, int, float, float, float] = law.code(
+            guarded_decide,
+            *law.parts,
+            self._guard,
+            law.usual if uniforms is None else law.usual.copy(),
+            high,
+            min(max(at, low), high),
+            law.slots(labels),
+            value,
+            first,
+            last,
+            law.uniforms.take(5) if uniforms is None else uniforms,
+        )
+        return found
 
     def learn(self, made: GuardedChoice, *, reached: bool, number: float | None = None) -> None:
         """Learn from the outcome of a choice; in any order, once each. See `OutcomeLaw.learn`.
@@ -127,15 +181,35 @@ class GuardedLaw:
             number: The number, where the law's feedback says that it is shown.
         """
         self.law.learn(made, reached=reached, number=number, tried=made.index == made.law_index)
-        told = self.law.feedback == "always" or (
-            self.law.feedback != "won-lost" and bool(reached) == (self.law.feedback == "after-win")
+        kind, index, _ = self.law.shown(made.amount, reached=reached, number=number)
+        self.weigh(made, kind, index)
+
+    def weigh(self, made: GuardedChoice, kind: int, index: int) -> None:
+        """Weigh the law and the learner by an outcome that the law has learned.
+
+        Args:
+            made: What `decide` returned.
+            kind: What is known of the number: 0 its cell, 1 that an amount reaches it, 2 that an
+                amount does not.
+            index: The cell or the amount.
+        """
+        cell = {TOLD: index, AT_MOST: 0, ABOVE: self.law.amounts.size}[kind]
+        guard, law = self._guard, self.law
+        guard.chances[:] = made.chances
+        if made.seen.size:
+            guard.seen[:] = made.seen
+        else:
+            law.code(see, law.parts[0], guard, made.weight, made.law_index)
+        law.code(
+            guarded_learn,
+            law.parts[0],
+            guard,
+            made.worth,
+            law.context_range[1],
+            made.law_index,
+            made.index,
+            cell,
         )
-        cell = 0 if reached else self.law.amounts.size
-        if told and number is not None:
-            cell = int(self.law.cells(number))
-        self._guard.chances[:] = made.chances
-        self._guard.seen[:] = made.seen
-        self.law.settle_guard(self._guard, made.worth, made.law_index, made.index, cell)
 
     def policy(
         self, context: float, *, worth: float | None = None, first: int = 0, **classes: Label
@@ -150,7 +224,7 @@ class GuardedLaw:
         """
         last = self.law.highest(context if worth is None else worth)
         law = self.law.policy(context, worth=worth, cost=0.0, first=first, last=last, **classes)
-        self.law.guarded_choice(self._guard, context, worth, first, classes, np.zeros(5))
+        self._choose(context, worth, first, classes, np.zeros(5))
         chances = self._guard.chances.copy()
         chances[first] += chances[:first].sum()
         chances[:first] = 0.0
@@ -212,4 +286,20 @@ class GuardedLaw:
         Returns:
             What was played, by number; -1 for nothing.
         """
-        return self.law.guarded(self._guard, contexts, numbers, worths, firsts, classes, cells)
+        law = self.law
+        log = prepared(law, contexts, numbers, worths, firsts=firsts, classes=classes, cells=cells)
+        out = np.empty(log.contexts.size, dtype=np.int64)
+        guarded_play(
+            *law.parts,
+            self._guard,
+            law.context_range[1],
+            log.contexts,
+            log.slots,
+            log.worths,
+            log.firsts,
+            log.lasts,
+            log.cells,
+            log.uniforms(law.uniforms, 5),
+            out,
+        )
+        return out

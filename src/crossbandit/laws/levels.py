@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from crossbandit.types import Integers
 
 Label = str | int | bool
+_MOST_KEPT = 10_000
 JOINT = -1  # the number that stands for all features together
 
 
@@ -39,6 +40,7 @@ class Levels:
         self.features = tuple(features)
         self.limit = limit
         self._slots: dict[tuple[int, tuple[Label, ...]], int] = {}
+        self._whole: dict[tuple[Label, ...], Integers] = {}  # slots that will not change
         for name in self.features:
             if not str(name).isidentifier():
                 reject(owner, "classes", "names of features", name)
@@ -52,6 +54,8 @@ class Levels:
 
     def labels(self, owner: str, given: Mapping[str, object]) -> tuple[Label, ...]:
         """Return the labels of a round in the order of the features."""
+        if not given and not self.features:
+            return ()
         if set(given) != set(self.features):
             reject(owner, "classes", self._expected(), given, error=InvalidContextError)
         return tuple(self._label(owner, name, given[name]) for name in self.features)
@@ -69,12 +73,22 @@ class Levels:
         return label
 
     def slots(self, labels: tuple[Label, ...], *, new: bool = False) -> Integers:
-        """Return the slots of a round, -1 where a level has none; with `new`, it is given one."""
+        """Return the slots of a round, -1 where a level has none; with `new`, it is given one.
+
+        The array must not be changed: it may be returned again.
+        """
+        whole = self._whole.get(labels)
+        if whole is not None:
+            return whole
         out = np.full(max(self.width, 1), -1)
         for i in range(len(labels)):
             out[i] = self._slot(i, labels[i : i + 1], new=new)
         if len(labels) > 1:
             out[len(labels)] = self._slot(JOINT, labels, new=new)
+        if not labels or (out >= 0).all():
+            if len(self._whole) >= _MOST_KEPT:
+                self._whole.clear()
+            self._whole[labels] = out
         return out
 
     def _slot(self, feature: int, labels: tuple[Label, ...], *, new: bool) -> int:
@@ -88,8 +102,13 @@ class Levels:
         self._slots[feature, labels] = len(self._slots)
         return len(self._slots) - 1
 
-    def table(self, columns: Mapping[str, npt.ArrayLike], count: int) -> Integers:
-        """Return the slots of many rounds, (count, width); levels get them in order of rounds."""
+    def table(
+        self, columns: Mapping[str, npt.ArrayLike], count: int, *, new: bool = True
+    ) -> Integers:
+        """Return the slots of many rounds, (count, width).
+
+        With `new`, levels that have none are given slots, in the order of the rounds.
+        """
         if set(columns) != set(self.features):
             reject("play", "classes", self._expected(), sorted(columns))
         if not self.features:
@@ -107,7 +126,7 @@ class Levels:
         rows = np.empty((len(kinds), self.width), dtype=np.int64)
         for i in np.argsort(first):
             labels = tuple(names[f][code] for f, code in enumerate(kinds[i]))
-            rows[i] = self.slots(labels, new=True)
+            rows[i] = self.slots(labels, new=new)
         table: Integers = rows[inverse.reshape(-1)]
         return table
 
@@ -120,6 +139,7 @@ class Levels:
         if len(entries) > self.limit:
             reject(self._owner, "levels", f"at most {self.limit} levels", len(entries))
         self._slots = {}
+        self._whole = {}
         for feature, labels in entries:
             size = len(self.features) if feature == JOINT else 1
             known = feature == JOINT or 0 <= feature < len(self.features)

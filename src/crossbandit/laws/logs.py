@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from crossbandit.laws.outcome_law import OutcomeLaw
+    from crossbandit.laws.uniforms import Uniforms
     from crossbandit.types import Floats, Integers
 
 
@@ -33,11 +34,11 @@ class LogRounds(NamedTuple):
         """Return the rounds from `start` to before `stop`."""
         return LogRounds._make(column[start:stop] for column in self)
 
-    def uniforms(self, generator: np.random.Generator, each: int) -> Floats:
+    def uniforms(self, source: Uniforms, each: int) -> Floats:
         """Draw `each` random numbers for every round in which there is something to choose."""
         drawn = np.zeros((self.contexts.size, each))
         active = self.firsts <= self.lasts
-        drawn[active] = generator.random((int(active.sum()), each))
+        drawn[active] = source.take(each * int(active.sum())).reshape(-1, each)
         return drawn
 
 

@@ -9,11 +9,9 @@ import numpy as np
 
 from crossbandit.errors import InvalidContextError, InvalidLossesError
 from crossbandit.kernels.laws.choice import decide, look, weigh_choices
-from crossbandit.kernels.laws.guard import guarded_decide, guarded_learn, guarded_play
 from crossbandit.kernels.laws.learning import learn
 from crossbandit.kernels.laws.loops import learn_all, play
 from crossbandit.kernels.laws.state import ABOVE, AT_MOST, TOLD
-from crossbandit.kernels.pacing import paced_play
 from crossbandit.laws.base import LawBase
 from crossbandit.laws.logs import prepared, shown_to
 from crossbandit.laws.quantiles import chance_grid
@@ -25,8 +23,6 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from crossbandit.kernels.laws.guard import GuardState
-    from crossbandit.kernels.pacing import PaceRules, PaceState
     from crossbandit.laws.levels import Label
     from crossbandit.laws.logs import LogRounds
     from crossbandit.types import Floats, Integers
@@ -136,15 +132,55 @@ class OutcomeLaw(LawBase):
         paid = number("decide", "cost", cost, error=InvalidContextError)
         if last is None:
             last = self.highest(value)
+        first, last = int(first), int(last)  # compiled code takes one type
         if not 0 <= first <= last < self.amounts.size:
             got = (first, last)
             reject("decide", "first, last", "a range of amounts", got, error=InvalidContextError)
-        drawn = self._generator.random(3) if uniforms is None else np.array(uniforms, dtype=float)
-        slots = self._levels.slots(labels)
-        index = decide(
-            self._rules, self._state, self._scratch, at, slots, value, paid, first, last, drawn
-        )
+        drawn = None if uniforms is None else np.array(uniforms, dtype=float)
+        index, _, _ = self.choose(at, labels, value, paid, first, last, drawn)
         return Choice(index, float(self.amounts[index]), at, labels)
+
+    def choose(
+        self,
+        context: float,
+        labels: tuple[Label, ...],
+        worth: float,
+        cost: float,
+        first: int,
+        last: int,
+        uniforms: Floats | None = None,
+    ) -> tuple[int, float, float]:
+        """Do what `decide` does, with arguments that were checked before.
+
+        Args:
+            context: A finite float in the range of the contexts.
+            labels: The classes, in the order of the law's features.
+            worth: As in `decide`.
+            cost: As in `decide`.
+            first: As in `decide`.
+            last: As in `decide`; at least `first`.
+            uniforms: As in `decide`.
+
+        Returns:
+            The number of the amount, the chance that it reaches the number, and the usual chance
+            of what was chosen before.
+        """
+        drawn = self.uniforms.take(3) if uniforms is None else uniforms
+        found: tuple[int, float, float] = self.code(
+            decide,
+            self._rules,
+            self._state,
+            self._scratch,
+            self._usual,
+            context,
+            self._levels.slots(labels),
+            worth,
+            cost,
+            first,
+            last,
+            drawn,
+        )
+        return found
 
     def policy(
         self,
@@ -226,28 +262,12 @@ class OutcomeLaw(LawBase):
         Raises:
             InvalidLossesError: The number is missing or contradicts `reached`.
         """
-        amount = made.index if tried else -1
-        told = self.feedback == "always" or (
-            self.feedback != "won-lost" and bool(reached) == (self.feedback == "after-win")
+        kind, index, _ = self.shown(made.amount, reached=bool(reached), number=number)
+        at, labels = self._at(
+            "learn", made.context, dict(zip(self.classes, made.classes, strict=True))
         )
-        if not told:
-            self.observe(
-                made.context,
-                "at-most" if reached else "above",
-                made.index,
-                amount=amount,
-                labels=made.classes,
-            )
-            return
-        if number is None or not np.isfinite(number):
-            reject("learn", "number", "a finite number", number, error=InvalidLossesError)
-        cell = int(self.cells(number))
-        if (cell <= made.index) != bool(reached):
-            raise InvalidLossesError(
-                f"An amount of {made.amount:.15g} and a number of {number:.15g} contradict "
-                f"reached={reached}. Nothing was learned."
-            )
-        self.observe(made.context, "told", cell, amount=amount, labels=made.classes)
+        slots = self._levels.slots(labels, new=True)
+        self.code(learn, *self.parts, at, slots, kind, index, made.index if tried else -1)
 
     def observe(
         self,
@@ -286,7 +306,7 @@ class OutcomeLaw(LawBase):
         at, named = self._at("observe", context, dict(zip(self.classes, labels, strict=True)))
         slots = self._levels.slots(named, new=True)
         code = OUTCOMES[kind]
-        learn(self._rules, self._state, self._scratch, at, slots, code, index, amount)
+        self.code(learn, *self.parts, at, slots, code, index, amount)
 
     def play(
         self,
@@ -318,7 +338,7 @@ class OutcomeLaw(LawBase):
             What was played, by number; -1 for nothing.
         """
         log = prepared(self, contexts, numbers, worths, costs, firsts, lasts, classes, cells)
-        uniforms = log.uniforms(self._generator, 3)
+        uniforms = log.uniforms(self.uniforms, 3)
         out = np.empty(log.contexts.size, dtype=np.int64)
         play(
             self._rules,
@@ -431,160 +451,3 @@ class OutcomeLaw(LawBase):
             classes_weight=float(weights[memories:].sum()),
             recent_weight=float(1 - weights[::memories].sum()),
         )
-
-    def log(
-        self,
-        contexts: npt.ArrayLike,
-        numbers: npt.ArrayLike,
-        firsts: npt.ArrayLike | None,
-        lasts: npt.ArrayLike | None,
-        classes: Mapping[str, npt.ArrayLike] | None,
-        cells: npt.ArrayLike | None,
-    ) -> LogRounds:
-        """Return the checked columns of a log, for `paced`.
-
-        Args:
-            contexts: As in `play`.
-            numbers: As in `play`.
-            firsts: As in `play`.
-            lasts: As in `play`.
-            classes: As in `play`.
-            cells: As in `play`.
-        """
-        return prepared(
-            self, contexts, numbers, firsts=firsts, lasts=lasts, classes=classes, cells=cells
-        )
-
-    def paced(
-        self,
-        log: LogRounds,
-        rules: PaceRules,
-        state: PaceState,
-        times: Floats,
-        ticket: Floats,
-        out: Integers,
-        pseudo: Floats,
-    ) -> None:
-        """Play a log under limits; see `crossbandit.limits.Pacer.play`.
-
-        Args:
-            log: The rounds; their worths are the values.
-            rules: What the limits are.
-            state: The state of the limits; it changes.
-            times: The time of each round.
-            ticket: Scratch space.
-            out: Is set to what was played.
-            pseudo: Is set to the pseudo-values.
-        """
-        paced_play(
-            self._rules,
-            self._state,
-            self._scratch,
-            rules,
-            state,
-            log.contexts,
-            log.slots,
-            log.worths,
-            log.firsts,
-            log.lasts,
-            log.cells,
-            log.uniforms(self._generator, 3),
-            times,
-            ticket,
-            out,
-            pseudo,
-        )
-
-    def guarded(
-        self,
-        guard: GuardState,
-        contexts: npt.ArrayLike,
-        numbers: npt.ArrayLike,
-        worths: npt.ArrayLike | None,
-        firsts: npt.ArrayLike | None,
-        classes: Mapping[str, npt.ArrayLike] | None,
-        cells: npt.ArrayLike | None,
-    ) -> Integers:
-        """Play a log under a guard; see `GuardedLaw`.
-
-        Args:
-            guard: The state of the guard; it changes.
-            contexts: As in `play`.
-            numbers: As in `play`.
-            worths: As in `play`.
-            firsts: As in `play`.
-            classes: As in `play`.
-            cells: As in `play`.
-        """
-        log = prepared(self, contexts, numbers, worths, firsts=firsts, classes=classes, cells=cells)
-        out = np.empty(log.contexts.size, dtype=np.int64)
-        guarded_play(
-            self._rules,
-            self._state,
-            self._scratch,
-            guard,
-            self.context_range[1],
-            log.contexts,
-            log.slots,
-            log.worths,
-            log.firsts,
-            log.lasts,
-            log.cells,
-            log.uniforms(self._generator, 5),
-            out,
-        )
-        return out
-
-    def guarded_choice(
-        self,
-        guard: GuardState,
-        context: float,
-        worth: float | None,
-        first: int,
-        classes: Mapping[str, Label],
-        uniforms: Floats | None = None,
-    ) -> tuple[int, int]:
-        """Return the amount to play under a guard, and the law's own; see `GuardedLaw`.
-
-        Args:
-            guard: The state of the guard; its `chances` and `seen` are set.
-            context: As in `decide`.
-            worth: As in `decide`.
-            first: As in `decide`.
-            classes: A label for every feature.
-            uniforms: Five random numbers from [0, 1), in place of the law's own.
-        """
-        at, labels = self._at("decide", context, classes)
-        value = number(
-            "decide", "worth", context if worth is None else worth, error=InvalidContextError
-        )
-        last = self.highest(value)
-        if not 0 <= first <= last:
-            reject("decide", "first", "an amount up to the worth", first, error=InvalidContextError)
-        return guarded_decide(
-            self._rules,
-            self._state,
-            self._scratch,
-            guard,
-            self.context_range[1],
-            at,
-            self._levels.slots(labels),
-            value,
-            first,
-            last,
-            self._generator.random(5) if uniforms is None else uniforms,
-        )
-
-    def settle_guard(
-        self, guard: GuardState, worth: float, bid: int, played: int, cell: int
-    ) -> None:
-        """Weigh the experts of a guard by an outcome.
-
-        Args:
-            guard: The state of the guard; it changes.
-            worth: What reaching the number was worth.
-            bid: What the law would have played.
-            played: What was played.
-            cell: A cell for which all amounts that were shown reach it or not, as they did.
-        """
-        guarded_learn(self._rules, guard, worth, self.context_range[1], bid, played, cell)

@@ -1,17 +1,24 @@
 """Limits on what is spent: budgets and targets, how they are paced, and money that is reserved.
 
-`Budget`, `ReturnOnSpend` and `CostPer` say what is asked for. `Pacer` keeps to it.
+`Budget`, `ReturnOnSpend` and `CostPer` say what is asked for. `Pacer` keeps to it for one bidder;
+`LimitStatus` shows how a limit stands. `SharedBudget` gives slices of a budget to several bidders.
 """
 
+from crossbandit.limits.lease import Lease
 from crossbandit.limits.pacer import PacedLog, Pacer
 from crossbandit.limits.settings import Budget, CostPer, Limit, ReturnOnSpend, Target
+from crossbandit.limits.shared import SharedBudget
+from crossbandit.limits.status import LimitStatus
 
 __all__ = [
     "Budget",
     "CostPer",
+    "Lease",
     "Limit",
+    "LimitStatus",
     "PacedLog",
     "Pacer",
     "ReturnOnSpend",
+    "SharedBudget",
     "Target",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _DAY = 86_400.0
 _HALF_LIFE = 7 * _DAY  # of what is known of the times of the day
-_PRIOR = 16.0  # auctions in each bin of the day, as many as in all others
+_PRIOR = 4.0  # auctions in each bin of the day, as many as in all others
 _PARTS = 8  # of a bin of a period, each with a time of day of its own
 _LATEST = 4e9  # seconds: after the year 2090
 
@@ -131,12 +131,16 @@ class Traffic:
         """Return the bins of the day that the parts of a period lie in: (BINS, _PARTS)."""
         edges = begins + (ends - begins) * (np.arange(BINS * _PARTS) + 0.5) / (BINS * _PARTS)
         times = edges.reshape(BINS, _PARTS)
-        offsets = [
-            (datetime.fromtimestamp(at, UTC).astimezone(self._zone).utcoffset() or timedelta(0))
-            for at in times[:, _PARTS // 2]
-        ]
-        local = times + np.array([offset.total_seconds() for offset in offsets])[:, None]
+        first, last = self._offset(begins), self._offset(ends)
+        middles = times[:, _PARTS // 2].tolist()
+        offsets = [first] if first == last else [self._offset(at) for at in middles]
+        local = times + np.array(offsets)[:, None]
         found: np.ndarray[tuple[int, ...], np.dtype[np.int64]] = (
             (local % _DAY) / _DAY * BINS
         ).astype(np.int64)
         return np.minimum(found, BINS - 1)
+
+    def _offset(self, at: float) -> float:
+        """Return by how many seconds clocks are ahead of UTC at a time."""
+        offset = datetime.fromtimestamp(at, self._zone).utcoffset()
+        return 0.0 if offset is None else offset.total_seconds()

@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 from datetime import timedelta
 from typing import Any, ClassVar, Self
 
+from crossbandit.limits.lease import Lease
 from crossbandit.validation import choice, integer, number, reject, verbatim
 
 Per = str | int | timedelta | None
@@ -190,8 +191,9 @@ class CostPer(JsonForm):
         return (self.amount, 0.0) if self.worth is None else (0.0, self.amount / self.worth)
 
 
+Money = Budget | Lease
 Target = ReturnOnSpend | CostPer
-Limit = Budget | ReturnOnSpend | CostPer
+Limit = Budget | Lease | ReturnOnSpend | CostPer
 
 
 def limit_from_json(data: Any) -> Limit:
@@ -203,7 +205,9 @@ def limit_from_json(data: Any) -> Limit:
     Raises:
         InvalidParameterError: It is something else.
     """
-    kinds: dict[str, type[Limit]] = {one.kind: one for one in (Budget, ReturnOnSpend, CostPer)}
+    kinds: dict[str, type[Limit]] = {
+        one.kind: one for one in (Budget, Lease, ReturnOnSpend, CostPer)
+    }
     kind = data.get("kind") if isinstance(data, dict) else data
     return kinds[choice("limit_from_json", "kind", kind, kinds)].from_json(data)
 

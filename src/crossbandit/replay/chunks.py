@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from crossbandit.kernels.pacing import LATEST, PaceState, pseudo_value
+from crossbandit.kernels.pacing import pseudo_value
 from crossbandit.kernels.rounds import PacedRounds
 
 if TYPE_CHECKING:
@@ -103,9 +103,7 @@ def prices_to_beat(auctions: Auctions, rules: AuctionRules) -> Floats:
 
 def pseudo_values(pacer: Pacer, values: Floats) -> Floats:
     """Return what would be bid for at some values now. Changes nothing."""
-    state = PaceState(*(array.copy() for array in pacer.state))
-    ticket, now = np.zeros((len(pacer.limits), 2)), float(state.times[:, LATEST].max())
-    found = [pseudo_value(pacer.rules, state, now, value, ticket) for value in values.tolist()]
+    found = [pseudo_value(pacer.rules, pacer.state, value) for value in values.tolist()]
     return np.minimum(found, values)
 
 
@@ -125,7 +123,7 @@ def paced_rounds(
                 values=np.ascontiguousarray(chunk.values[now]),
                 cells=chunk.cells[now],
                 times=np.ascontiguousarray(times[now]),
-                ticket=np.zeros((len(pacer.limits), 2)),
+                ticket=np.zeros((len(pacer.limits), 3)),
                 pseudo=np.empty(stop - start),
                 factor=1.0 / rules.highest_value,
             ),

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, NamedTuple
 
 from crossbandit.kernels.compilation import compiled, inlined
-from crossbandit.kernels.laws.choice import choose, read_law
+from crossbandit.kernels.laws.choice import chance_of, choose, follow, read_law
 from crossbandit.kernels.laws.learning import absorb
 from crossbandit.kernels.laws.loops import outcome_kind
 from crossbandit.kernels.laws.state import AFTER_LOSS, AFTER_WIN, ALWAYS, TOLD
@@ -168,6 +168,7 @@ def guarded_decide(
     state: LawState,
     scratch: Scratch,
     guard: GuardState,
+    usual: Floats,
     top: float,
     context: float,
     slots: Integers,
@@ -175,17 +176,19 @@ def guarded_decide(
     first: int,
     last: int,
     uniforms: Floats,
-) -> tuple[int, int]:
-    """Return the amount to play and the law's. Of the guard, only `chances` and `seen` change.
+) -> tuple[int, int, float, float, float]:
+    """Return the amount to play, the law's, and the law's weight; then as `decide` does.
 
-    uniforms: (5,).
+    Of the guard, only `chances` and `seen` change. uniforms: (5,).
     """
     band = read_law(rules, state, scratch, context, slots)
     bid = choose(rules, state, scratch, band, worth, 0.0, first, last, uniforms)
     learner_chances(rules, guard, worth, top, last)
     weight = law_weight(guard)
     set_seen(rules, guard, weight, bid)
-    return max(draw(guard, weight, bid, last, uniforms[3], uniforms[4]), first), bid
+    best = max(draw(guard, weight, bid, last, uniforms[3], uniforms[4]), first)
+    chance = chance_of(rules, state, scratch, best)
+    return best, bid, weight, chance, follow(usual, chance)
 
 
 @compiled
@@ -194,3 +197,9 @@ def guarded_learn(
 ) -> None:
     """Weigh the experts by an outcome; `chances` and `seen` are as they were when deciding."""
     settle(rules, guard, worth, top, bid, played, cell)
+
+
+@compiled
+def see(rules: LawRules, guard: GuardState, weight: float, bid: int) -> None:
+    """Set `seen` from `chances`, as it was when deciding with this weight of the law."""
+    set_seen(rules, guard, weight, bid)

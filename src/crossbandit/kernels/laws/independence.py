@@ -39,48 +39,75 @@ def test_all(
     indices: Integers,
 ) -> None:
     """Take in n outcomes: bins of contexts, kinds of outcomes, cells or amounts; all (n,)."""
-    size = state.told.size - 1
     for i in range(bins.size):
-        column = indices[i]
-        if mirrored:
-            column = size - column if kinds[i] == TOLD else size - 1 - column
-        below, total = 0.0, 0.0
-        for r in range(bins[i]):
-            below += state.ranks[r]
-        for r in range(RANKS):
-            total += state.ranks[r]
-        rank = (below + 0.5 * state.ranks[bins[i]] + 0.5) / (total + 1.0) - 0.5
-        state.ranks[bins[i]] += 1.0
-        if feedback == WON_LOST:
-            plays = state.told[column] + state.hidden[column]
-            chance = (state.told[column] + 0.5) / (plays + 1.0)
-            hit = 0.0 if kinds[i] == ABOVE else 1.0
-            _add(state, column, hit, chance, chance, rank)
-            if hit > 0.0:
-                state.told[column] += 1.0
-            else:
-                state.hidden[column] += 1.0
-            continue
-        _hazards(state)
-        lowest = column if kinds[i] == TOLD else column + 1
-        chance = 1.0
-        for j in range(size, max(lowest, 1) - 1, -1):
-            hazard = (state.told[j] + 1.0 / (j + 1.0)) / (state.risk[j] + 1.0)
-            hit = 1.0 if kinds[i] == TOLD and j == column else 0.0
-            _add(state, j, hit, hazard, chance, rank)
-            chance *= 1.0 - hazard
-        if kinds[i] == TOLD:
-            state.told[column] += 1.0
-        else:
-            state.hidden[column] += 1.0
+        test_one(feedback, mirrored, state, bins[i], kinds[i], indices[i])
 
 
 @inlined
-def _hazards(state: TestState) -> None:
-    total = 0.0
-    for j in range(state.told.size):
-        total += state.told[j] + state.hidden[j]
-    for j in range(state.told.size - 1, 0, -1):
+def test_one(
+    feedback: int,
+    mirrored: bool,  # noqa: FBT001
+    state: TestState,
+    place: int,
+    kind: int,
+    index: int,
+) -> None:
+    """Take in one outcome; place: the bin of the context."""
+    size = state.told.size - 1
+    column = index
+    if mirrored:
+        column = size - column if kind == TOLD else size - 1 - column
+    below = whole_sum(state.ranks, 0, place)
+    total = below + whole_sum(state.ranks, place, RANKS)
+    rank = (below + 0.5 * state.ranks[place] + 0.5) / (total + 1.0) - 0.5
+    state.ranks[place] += 1.0
+    if feedback == WON_LOST:
+        plays = state.told[column] + state.hidden[column]
+        chance = (state.told[column] + 0.5) / (plays + 1.0)
+        hit = 0.0 if kind == ABOVE else 1.0
+        _add(state, column, hit, chance, chance, rank)
+        if hit > 0.0:
+            state.told[column] += 1.0
+        else:
+            state.hidden[column] += 1.0
+        return
+    lowest = max(column if kind == TOLD else column + 1, 1)
+    _hazards(state, lowest)
+    chance = 1.0
+    for j in range(size, lowest - 1, -1):
+        hazard = (state.told[j] + 1.0 / (j + 1.0)) / (state.risk[j] + 1.0)
+        hit = 1.0 if kind == TOLD and j == column else 0.0
+        _add(state, j, hit, hazard, chance, rank)
+        chance *= 1.0 - hazard
+    if kind == TOLD:
+        state.told[column] += 1.0
+    else:
+        state.hidden[column] += 1.0
+
+
+@inlined
+def whole_sum(counts: Floats, start: int, stop: int) -> float:
+    """Return a sum of whole numbers. It is exact, so four sums at a time are as good as one."""
+    a, b, c, d = 0.0, 0.0, 0.0, 0.0
+    i = start
+    while i + 4 <= stop:
+        a += counts[i]
+        b += counts[i + 1]
+        c += counts[i + 2]
+        d += counts[i + 3]
+        i += 4
+    while i < stop:
+        a += counts[i]
+        i += 1
+    return (a + b) + (c + d)
+
+
+@inlined
+def _hazards(state: TestState, lowest: int) -> None:
+    """Set how many rounds were at risk in each column from `lowest` on."""
+    size = state.told.size
+    total = whole_sum(state.told, 0, size) + whole_sum(state.hidden, 0, size)
+    for j in range(size - 1, lowest - 1, -1):
         total -= state.hidden[j]
         state.risk[j] = total
         total -= state.told[j]

@@ -6,8 +6,14 @@ import math
 from typing import TYPE_CHECKING
 
 from crossbandit.kernels.compilation import compiled, inlined
-from crossbandit.kernels.laws.choice import read_law
-from crossbandit.kernels.laws.reading import first_row, likelihood, node_of
+from crossbandit.kernels.laws.reading import (
+    band_of,
+    find_rows,
+    first_row,
+    laws_near,
+    likelihood,
+    node_of,
+)
 from crossbandit.kernels.laws.shrinkage import shrink_hazards, shrink_odds
 from crossbandit.kernels.laws.state import (
     ABOVE,
@@ -48,8 +54,26 @@ def learn(
     index: the cell, or the amount that the outcome is about. amount: the one played, -1 if none.
     slots: (features + 1,), the classes; those without a node are given one, while there is room.
     """
-    band = read_law(rules, state, scratch, context, slots)
+    band = band_of(rules, context)
+    find_rows(rules, state, band, slots, scratch.rows)
+    laws_near(rules, state, scratch, column_of(rules, kind, index))
     absorb(rules, state, scratch, band, slots, kind, index, amount)
+
+
+@inlined
+def column_of(rules: LawRules, kind: int, index: int) -> int:
+    """Return the column, in risk order, of a cell that was told or of an amount."""
+    if rules.mirrored:
+        return rules.amounts.size - (0 if kind == TOLD else 1) - index
+    return index
+
+
+@inlined
+def is_told(rules: LawRules, kind: int) -> bool:
+    """Return whether an outcome is counted in `told`."""
+    if rules.feedback == WON_LOST:
+        return kind == (ABOVE if rules.mirrored else AT_MOST)
+    return kind == TOLD
 
 
 @inlined
@@ -65,12 +89,10 @@ def absorb(
 ) -> None:
     """Do what `learn` does, where `scratch` holds the laws at the context already."""
     size = rules.amounts.size
-    column, order = index, kind
-    if rules.mirrored:
-        column = size - index if kind == TOLD else size - 1 - index
-        if kind != TOLD:
-            order = AT_MOST if kind == ABOVE else ABOVE
-    told = kind == TOLD or (rules.feedback == WON_LOST and order == AT_MOST)
+    column, order = column_of(rules, kind, index), kind
+    if rules.mirrored and kind != TOLD:
+        order = AT_MOST if kind == ABOVE else ABOVE
+    told = is_told(rules, kind)
     weigh(rules, state, scratch, order, column)
     state.rounds[0] += 1.0
     for m in range(rules.growth.size):

@@ -88,13 +88,17 @@ def expert_law(
     state: LawState,
     rows: Integers,
     expert: int,
+    low: int,
+    high: int,
     chances: Floats,
     spreads: Floats,
+    with_spreads: bool,  # noqa: FBT001
 ) -> None:
     """Set what one expert says of reaching the number with each amount; both (K,), in risk order.
 
     Experts are memories; then, with features, memories with the classes; then, with two or more,
-    memories with the combination of classes.
+    memories with the combination of classes. Only the columns from `low` to `high` are needed:
+    others may or may not be set. spreads: set only if `with_spreads`.
     """
     memories = rules.growth.size
     memory, mode = expert % memories, expert // memories
@@ -107,36 +111,44 @@ def expert_law(
         first, last = 1, 0
     own, other = rows[memory, 0], rows[memory, 1]
     if rules.feedback == WON_LOST:
-        _add_odds(state, pool, own, other, rows, first, last, chances, spreads)
+        _add_odds(
+            state, pool, own, other, rows, first, last, low, high, chances, spreads, with_spreads
+        )
         return
     laws, variances = state.law, state.spread
     if memory == 0:
-        for k in range(size):
+        for k in range(low, size):
             chances[k] = laws[pool, k + 1]
-            spreads[k] = variances[pool, k + 1]
     else:
-        for k in range(size):
+        for k in range(low, size):
             ratio = (laws[own, k + 1] + _TINY) / (laws[other, k + 1] + _TINY)
             chances[k] = laws[pool, k + 1] * ratio
-            spreads[k] = variances[own, k + 1]
     for i in range(first, last + 1):
         row, base = rows[i, 0], rows[i, 1]
         if row < 0:
             continue
-        for k in range(size):
+        for k in range(low, size):
             ratio = (laws[row, k + 1] + _TINY) / (laws[base, k + 1] + _TINY)
             chances[k] *= ratio
-            spreads[k] = max(spreads[k], variances[row, k + 1])
-    for k in range(size):
+    if with_spreads:
+        for k in range(size):
+            spreads[k] = variances[own, k + 1]
+        for i in range(first, last + 1):
+            if rows[i, 0] >= 0:
+                for k in range(size):
+                    spreads[k] = max(spreads[k], variances[rows[i, 0], k + 1])
+    for k in range(low, size):
         hazard = min(chances[k], _CERTAIN)
         chances[k] = 1.0 - hazard
-        spreads[k] *= hazard / (1.0 - hazard)
+        if with_spreads:
+            spreads[k] *= hazard / (1.0 - hazard)
     chance, variance = 1.0, 0.0
-    for k in range(size - 1, -1, -1):
+    for k in range(size - 1, low - 1, -1):
         chance *= chances[k]
-        variance += spreads[k]
         chances[k] = chance
-        spreads[k] = variance
+        if with_spreads:
+            variance += spreads[k]
+            spreads[k] = variance
 
 
 @inlined
@@ -148,40 +160,59 @@ def _add_odds(
     rows: Integers,
     first: int,
     last: int,
+    low: int,
+    high: int,
     chances: Floats,
     spreads: Floats,
+    with_spreads: bool,  # noqa: FBT001
 ) -> None:
     """Set chances and variances from sums of log odds."""
-    for k in range(chances.size):
+    for k in range(high + 1):
         chances[k] = state.law[pool, k] + state.law[own, k] - state.law[other, k]
-        spreads[k] = state.spread[own, k]
     for i in range(first, last + 1):
         row, base = rows[i, 0], rows[i, 1]
         if row < 0:
             continue
-        for k in range(chances.size):
+        for k in range(high + 1):
             chances[k] += state.law[row, k] - state.law[base, k]
-            spreads[k] = max(spreads[k], state.spread[row, k])
+    if with_spreads:
+        for k in range(chances.size):
+            spreads[k] = state.spread[own, k]
+            for i in range(first, last + 1):
+                if rows[i, 0] >= 0:
+                    spreads[k] = max(spreads[k], state.spread[rows[i, 0], k])
     highest = -30.0
-    for k in range(chances.size):
+    for k in range(high + 1):
         highest = max(highest, chances[k])
-        chances[k] = 1.0 / (1.0 + math.exp(-highest))
+        if k >= low:
+            chances[k] = 1.0 / (1.0 + math.exp(-highest))
 
 
 @inlined
 def mixed_law(rules: LawRules, state: LawState, scratch: Scratch) -> None:
     """Set the last row of `chances` and `spreads` to the mixture of all experts' rows."""
-    experts = state.weights.size
+    experts, size = state.weights.size, rules.amounts.size
     for e in range(experts):
-        expert_law(rules, state, scratch.rows, e, scratch.chances[e], scratch.spreads[e])
-    for k in range(rules.amounts.size):
+        chances, spreads = scratch.chances[e], scratch.spreads[e]
+        expert_law(rules, state, scratch.rows, e, 0, size - 1, chances, spreads, True)  # noqa: FBT003
+    for k in range(size):
         scratch.chances[experts, k] = 0.0
         scratch.spreads[experts, k] = 0.0
     for e in range(experts):
         weight = state.weights[e]
-        for k in range(rules.amounts.size):
+        for k in range(size):
             scratch.chances[experts, k] += weight * scratch.chances[e, k]
             scratch.spreads[experts, k] += weight * scratch.spreads[e, k]
+
+
+@inlined
+def laws_near(rules: LawRules, state: LawState, scratch: Scratch, column: int) -> None:
+    """Set what each expert says of one column and the one below it, as `mixed_law` would."""
+    size = rules.amounts.size
+    low, high = max(min(column, size) - 1, 0), min(column, size - 1)
+    for e in range(state.weights.size):
+        chances, spreads = scratch.chances[e], scratch.spreads[e]
+        expert_law(rules, state, scratch.rows, e, low, high, chances, spreads, False)  # noqa: FBT003
 
 
 @inlined

@@ -1,0 +1,133 @@
+"""What one auction costs a bidder, as ratios to a Kaplan-Meier bidder in plain NumPy.
+
+`KaplanMeier` is what an engineer would write in an afternoon: counts of competing bids on the grid
+of bids, no contexts, no exploration, no validation, no protection against settling twice.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from benchmarks.measure import Result
+from crossbandit import CrossGraphAdaptive
+from crossbandit.applications import FirstPriceBidder
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from crossbandit.types import Floats
+
+BIDS, BATCH, BATCHES, WARM = 100, 1_000, 15, 20_000
+
+
+class KaplanMeier:
+    """Bids what earns most under the product-limit estimate of the price's distribution."""
+
+    def __init__(self, bids: Floats) -> None:
+        self.bids = bids
+        self.told = np.zeros(bids.size + 1)
+        self.risk = np.full(bids.size + 1, 1e-9)
+
+    def bid(self, value: float) -> float:
+        stay = 1.0 - self.told[:0:-1] / self.risk[:0:-1]
+        chances = np.multiply.accumulate(stay)[::-1]
+        return float(self.bids[((value - self.bids) * chances).argmax()])
+
+    def settle(self, bid: float, won: bool, price: float | None) -> None:  # noqa: FBT001
+        cell = self.bids.searchsorted(bid if won else price)
+        if won:
+            self.risk[cell + 1 :] += 1.0
+        else:
+            self.told[cell] += 1.0
+            self.risk[cell:] += 1.0
+
+
+def auctions(count: int, seed: int) -> tuple[Floats, Floats]:
+    """Return values, and competing bids that go with them."""
+    generator = np.random.default_rng(seed)
+    values = generator.uniform(0.2, 1.0, count)
+    return values, values * generator.beta(2, 3, count)
+
+
+def results() -> Iterator[Result]:
+    """Measure all claims of this group."""
+    bids = np.linspace(0, 1, BIDS)
+    rival, own = KaplanMeier(bids), _bidder()
+    graph = _bidder(algorithm=CrossGraphAdaptive())
+    values, prices = auctions(WARM, 0)
+    if hasattr(own, "bid_many"):
+        _many(own, values, prices)
+    else:
+        _ours(own, values, prices)
+    _theirs(rival, values, prices)
+    times: dict[str, list[float]] = {}
+    for i in range(BATCHES + 2):
+        values, prices = auctions(BATCH, i + 1)
+        taken = dict(
+            zip(("rival bid", "rival settle"), _theirs(rival, values, prices), strict=True)
+        )
+        taken |= dict(zip(("bid", "settle"), _ours(own, values, prices), strict=True))
+        taken |= dict(zip(("graph bid", "graph settle"), _ours(graph, values, prices), strict=True))
+        if hasattr(own, "bid_many"):
+            taken |= dict(zip(("bid_many", "settle_many"), _many(own, values, prices), strict=True))
+        if i >= 2:
+            for name, one in taken.items():
+                times.setdefault(name, []).append(one / BATCH)
+    usual = {name: statistics.median(column) for name, column in times.items()}
+    rivals = {"bid": usual["rival bid"], "settle": usual["rival settle"]}
+    for name, bar in (("bid", 3.0), ("settle", 3.0), ("bid_many", 0.5), ("settle_many", 0.5)):
+        if name in usual:
+            base = rivals[name.removesuffix("_many")]
+            note = f"{1e6 * usual[name]:.1f} against {1e6 * base:.1f} us"
+            yield Result(f"{name}, K = 100, to Kaplan-Meier ({note})", usual[name] / base, bar, "x")
+    both = (usual["graph bid"] + usual["graph settle"]) / sum(rivals.values())
+    yield Result("bid and settle with CrossGraphAdaptive, to Kaplan-Meier", both, 6.0, "x")
+
+
+def _bidder(**options: Any) -> FirstPriceBidder:
+    return FirstPriceBidder(bids=BIDS, value_range=(0, 1), seed=1, **options)
+
+
+def _theirs(rival: KaplanMeier, values: Floats, prices: Floats) -> tuple[float, float]:
+    given, told = values.tolist(), prices.tolist()
+    began = time.process_time()
+    bids = [rival.bid(value) for value in given]
+    middle = time.process_time()
+    won = [bid >= price for bid, price in zip(bids, told, strict=True)]
+    again = time.process_time()
+    for bid, has_won, price in zip(bids, won, told, strict=True):
+        rival.settle(bid, has_won, price)
+    return middle - began, time.process_time() - again
+
+
+def _ours(own: FirstPriceBidder, values: Floats, prices: Floats) -> tuple[float, float]:
+    given, told = values.tolist(), prices.tolist()
+    began = time.process_time()
+    bids = [own.bid(value) for value in given]
+    middle = time.process_time()
+    won = [float(bid) >= price and float(bid) > 0 for bid, price in zip(bids, told, strict=True)]
+    outcomes = [None if w else p for w, p in zip(won, told, strict=True)]
+    again = time.process_time()
+    for bid, has_won, price in zip(bids, won, outcomes, strict=True):
+        own.settle(bid, won=has_won, highest_competing_bid=price)
+    return middle - began, time.process_time() - again
+
+
+def _many(own: Any, values: Floats, prices: Floats) -> tuple[float, float]:
+    began = time.process_time()
+    bids = own.bid_many(values)
+    middle = time.process_time()
+    won = (bids.amounts >= prices) & (bids.amounts > 0)
+    told = np.where(won, np.nan, prices)
+    again = time.process_time()
+    own.settle_many(bids, won=won, highest_competing_bid=told)
+    return middle - began, time.process_time() - again
+
+
+if __name__ == "__main__":
+    for found in results():
+        print(f"{found.name}: {found.value:.2f} (bar {found.bar})")

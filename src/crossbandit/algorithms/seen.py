@@ -1,0 +1,340 @@
+"""An exact, bounded memory of the decisions that were learned from."""
+
+from __future__ import annotations
+
+import heapq
+import time as system_time
+from array import array
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from crossbandit.errors import ExpiredDecisionError
+from crossbandit.validation import integer, number
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    import numpy.typing as npt
+
+    from crossbandit.types import Booleans, Floats, Integers
+
+_SHIFT = 9
+PAGE = 1 << _SHIFT  # decisions on a page
+_EMPTY = bytes(2 * PAGE)
+
+WINDOW = 7 * 86_400.0
+LIMIT = 1 << 25
+
+_NAMES = ("deciders", "numbers", "newest", "codes", "dropped")
+
+
+@dataclass(slots=True)
+class _Page:
+    """The outcomes of `PAGE` consecutive decisions of one decider."""
+
+    codes: array[int]  # 0 where a decision was not learned from
+    newest: float  # the latest time of its decisions
+    generation: int  # in which it was made: a page of an earlier generation is never changed
+
+    def copied(self, generation: int) -> _Page:
+        return _Page(self.codes[:], self.newest, generation)
+
+
+class SeenDecisions:
+    """Remembers which decisions were learned from, with a code of the outcome of each.
+
+    A decision is named by its decider and a counter. Its code is 0 until `put` sets another. Codes
+    are kept on pages of 512 consecutive decisions of a decider, 2 bytes for each decision.
+
+    Memory is bounded in two ways. A page whose decisions are all older than `window` is dropped. If
+    the pages have room for more than `limit` decisions, the oldest page is dropped. What was
+    dropped is never taken for new: a decision that is older than the window, or not later than one
+    on a dropped page, has expired.
+
+    A clock that goes back makes nothing expire, and nothing count twice. A decision that is dated
+    more than a window in the future is refused: its page could not be dropped for as long.
+
+    It has no lock: its owner must have one.
+
+    Args:
+        window: For how long decisions are remembered, in seconds.
+        limit: How many decisions the pages may hold together; a multiple of 512 or rounded up.
+        clock: Returns the time in seconds, on the same scale as the times of decisions.
+
+    Raises:
+        InvalidParameterError: A parameter is not valid.
+
+    >>> seen = SeenDecisions(window=60.0, clock=lambda: 100.0)
+    >>> seen.check("00000000000000aa", 3, 95.0)
+    0
+    >>> seen.put("00000000000000aa", 3, 95.0, code=2)
+    >>> seen.check("00000000000000aa", 3, 95.0)
+    2
+    """
+
+    def __init__(
+        self,
+        *,
+        window: float = WINDOW,
+        limit: int = LIMIT,
+        clock: Callable[[], float] = system_time.time,
+    ) -> None:
+        self.window = window
+        self.limit = limit
+        self.clock = clock
+        self._pages: dict[tuple[str, int], _Page] = {}
+        self._oldest: list[tuple[float, str, int]] = []  # a heap; its times may be out of date
+        self._dropped = -np.inf  # the latest time of a decision on a dropped page
+        self._generation = 0
+
+    @property
+    def window(self) -> float:
+        """For how long decisions are remembered, in seconds; may be set."""
+        return self._window
+
+    @window.setter
+    def window(self, seconds: float) -> None:
+        self._window = number("SeenDecisions", "window", seconds, above=0)
+
+    @property
+    def limit(self) -> int:
+        """How many decisions the pages may hold together; may be set."""
+        return self._limit
+
+    @limit.setter
+    def limit(self, decisions: int) -> None:
+        self._limit = integer("SeenDecisions", "limit", decisions, at_least=1)
+
+    @property
+    def nbytes(self) -> int:
+        """The memory of the codes, in bytes."""
+        return 2 * PAGE * len(self._pages)
+
+    # --- one decision --------------------------------------------------------------------------
+
+    def check(self, decider: str, counter: int, time: float) -> int:
+        """Return the code of a decision; raise if it has expired.
+
+        Args:
+            decider: The id of what made the decision, 16 hexadecimal digits.
+            counter: The number of the decision, as its decider counts.
+            time: When it was made, in seconds.
+
+        Returns:
+            The code, 0 if it was not learned from.
+
+        Raises:
+            ExpiredDecisionError: It is older than what is remembered, or dated in the future by
+                more than the window.
+        """
+        now = self.clock()
+        if time <= self._dropped or not now - self._window <= time <= now + self._window:
+            raise self.expiry(time)
+        return self.code(decider, counter)
+
+    def code(self, decider: str, counter: int) -> int:
+        """Return the code of a decision, whatever its age; 0 if it is not remembered.
+
+        Args:
+            decider: The id of what made the decision.
+            counter: The number of the decision.
+        """
+        page = self._pages.get((decider, counter >> _SHIFT))
+        return 0 if page is None else page.codes[counter & (PAGE - 1)]
+
+    def put(self, decider: str, counter: int, time: float, code: int = 1) -> None:
+        """Set the code of a decision that has not expired.
+
+        Args:
+            decider: The id of what made the decision.
+            counter: The number of the decision.
+            time: When it was made.
+            code: The new code, from 0 to 65535; 0 makes the decision a new one again.
+        """
+        page = self._page(decider, counter >> _SHIFT, time)
+        page.codes[counter & (PAGE - 1)] = code
+
+    def expiry(self, time: float) -> ExpiredDecisionError:
+        """Return the error for a decision that has expired.
+
+        Args:
+            time: When it was made.
+        """
+        age = self.clock() - time
+        if age < -self._window:
+            return ExpiredDecisionError(
+                f"The decision is dated {-age:.0f} seconds in the future, more than the window of "
+                f"{self._window:.0f} seconds. Set the clock of the machine that made it."
+            )
+        return ExpiredDecisionError(
+            f"The decision was made {age:.0f} seconds ago and has expired: decisions are "
+            f"remembered for {self._window:.0f} seconds, and at most {self._limit} of them. Send "
+            "feedback earlier, or start with a longer window or a larger limit."
+        )
+
+    # --- many decisions ------------------------------------------------------------------------
+
+    def expired(self, times: Floats) -> Booleans:
+        """Return which decisions have expired, as `check` would say.
+
+        Args:
+            times: When they were made.
+        """
+        now = self.clock()
+        recent = (times >= now - self._window) & (times <= now + self._window)
+        outcome: Booleans = ~recent | (times <= self._dropped)
+        return outcome
+
+    def codes(self, decider: str, counters: Integers) -> npt.NDArray[np.uint16]:
+        """Return the codes of decisions of one decider.
+
+        Args:
+            decider: The id of what made them.
+            counters: Their numbers.
+        """
+        out = np.zeros(counters.size, dtype=np.uint16)
+        for number_, places in _by_page(counters):
+            page = self._pages.get((decider, number_))
+            if page is not None:
+                out[places] = _codes_of(page)[counters[places] & (PAGE - 1)]
+        return out
+
+    def put_many(self, decider: str, counters: Integers, times: Floats, codes: Any = 1) -> None:
+        """Set the codes of decisions of one decider that have not expired.
+
+        Args:
+            decider: The id of what made them.
+            counters: Their numbers. If one comes twice, its last code counts.
+            times: When they were made.
+            codes: Their codes, or one for all.
+        """
+        new = np.broadcast_to(np.asarray(codes, dtype=np.uint16), counters.shape)
+        for number_, places in _by_page(counters):
+            page = self._page(decider, number_, float(times[places].max()))
+            _codes_of(page)[counters[places] & (PAGE - 1)] = new[places]
+
+    # --- saving --------------------------------------------------------------------------------
+
+    def freeze(self) -> Callable[[], dict[str, npt.NDArray[Any]]]:
+        """Return a function that returns everything as arrays, as it is now.
+
+        Call `freeze` under the owner's lock: it takes a fraction of a millisecond. The function
+        does the work, and needs no lock: pages are copied before they are changed again.
+
+        Returns:
+            A function without arguments. `restore` takes what it returns.
+        """
+        pages, dropped = self._pages.copy(), self._dropped
+        self._generation += 1
+
+        def arrays() -> dict[str, npt.NDArray[Any]]:
+            codes = np.zeros((len(pages), PAGE), dtype=np.uint16)
+            for i, page in enumerate(pages.values()):
+                codes[i] = _codes_of(page)
+            return {
+                "deciders": np.array([int(key[0], 16) for key in pages], dtype=np.uint64),
+                "numbers": np.array([key[1] for key in pages], dtype=np.int64),
+                "newest": np.array([page.newest for page in pages.values()], dtype=np.float64),
+                "codes": codes,
+                "dropped": np.array([dropped] if np.isfinite(dropped) else [], dtype=np.float64),
+            }
+
+        return arrays
+
+    def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Take back what a function of `freeze` returned, instead of what is remembered now.
+
+        Args:
+            arrays: The arrays by name.
+
+        Raises:
+            ValueError: They are not such arrays. Then nothing has changed.
+        """
+        deciders, numbers, newest, codes, dropped = _checked(arrays)
+        pages: dict[tuple[str, int], _Page] = {}
+        for i, (decider, number_) in enumerate(zip(deciders, numbers, strict=True)):
+            content = array("H")
+            content.frombytes(codes[i].tobytes())
+            page = _Page(content, float(newest[i]), self._generation)
+            pages[f"{int(decider):016x}", int(number_)] = page
+        if len(pages) != len(deciders):
+            raise ValueError("its memory of decisions has a page twice")
+        self._pages = pages
+        self._dropped = float(dropped[0]) if dropped.size else -np.inf
+        self._oldest = [(page.newest, *key) for key, page in pages.items()]
+        heapq.heapify(self._oldest)
+
+    # --- pages ---------------------------------------------------------------------------------
+
+    def _page(self, decider: str, number_: int, time: float) -> _Page:
+        """Return a page that may be changed, with a decision of this time on it."""
+        key = (decider, number_)
+        page = self._pages.get(key)
+        if page is None:
+            page = self._pages[key] = _Page(array("H", _EMPTY), time, self._generation)
+            heapq.heappush(self._oldest, (time, decider, number_))
+            self._drop(keep=key)
+        elif page.generation != self._generation:
+            page = self._pages[key] = page.copied(self._generation)
+        page.newest = max(page.newest, time)
+        return page
+
+    def _drop(self, keep: tuple[str, int]) -> None:
+        """Drop pages that are too old or too many, except one."""
+        cut = self.clock() - self._window
+        most = -(-self._limit // PAGE)
+        kept = None
+        while self._oldest and (self._oldest[0][0] < cut or len(self._pages) > most):
+            entry = heapq.heappop(self._oldest)
+            time, key = entry[0], entry[1:]
+            newest = self._pages[key].newest
+            if key == keep:
+                kept = entry
+            elif newest > time:  # decisions have been added since
+                heapq.heappush(self._oldest, (newest, *key))
+            else:
+                del self._pages[key]
+                self._dropped = max(self._dropped, newest)
+        if kept is not None:
+            heapq.heappush(self._oldest, kept)
+
+
+def _codes_of(page: _Page) -> npt.NDArray[np.uint16]:
+    """Return the codes of a page as an array that shares its memory."""
+    return np.frombuffer(page.codes, dtype=np.uint16)
+
+
+def _by_page(counters: Integers) -> list[tuple[int, npt.NDArray[np.intp]]]:
+    """Return the number of each page, and where its decisions stand among the counters."""
+    if counters.size == 0:
+        return []
+    numbers = counters >> _SHIFT
+    order = np.argsort(numbers, kind="stable")
+    starts = np.flatnonzero(np.diff(numbers[order], prepend=-1))
+    parts = np.split(order, starts[1:])
+    return [(int(numbers[part[0]]), part) for part in parts]
+
+
+def _checked(arrays: Mapping[str, npt.NDArray[Any]]) -> list[npt.NDArray[Any]]:
+    """Return the arrays in the order of `_NAMES`; raise ValueError unless they are possible."""
+    if set(arrays) != set(_NAMES):
+        raise ValueError(f"its memory of decisions has the arrays {sorted(arrays)[:20]}")
+    pages = len(arrays["codes"]) if arrays["codes"].ndim == 2 else -1
+    expected: dict[str, tuple[Any, tuple[int, ...]]] = {
+        "deciders": (np.uint64, (pages,)),
+        "numbers": (np.int64, (pages,)),
+        "newest": (np.float64, (pages,)),
+        "codes": (np.uint16, (pages, PAGE)),
+        "dropped": (np.float64, (min(arrays["dropped"].size, 1),)),
+    }
+    for name, (dtype, shape) in expected.items():
+        if arrays[name].dtype != dtype or arrays[name].shape != shape:
+            found = f"{arrays[name].dtype} of shape {arrays[name].shape}"
+            raise ValueError(f"the array {name!r} of its memory of decisions is {found}")
+    if not (np.isfinite(arrays["newest"]).all() and np.isfinite(arrays["dropped"]).all()):
+        raise ValueError("its memory of decisions has times that are not finite")
+    if (arrays["numbers"] < 0).any():
+        raise ValueError("its memory of decisions has a page with a negative number")
+    return [arrays[name] for name in _NAMES]

@@ -1,0 +1,266 @@
+"""Many auctions at once: columns, checked, and what their outcomes show."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from crossbandit.applications.action import required_action
+from crossbandit.applications.auction_outcomes import price_of, rules_of, told_after
+from crossbandit.applications.bid_logs import numbers_to_reach
+from crossbandit.applications.bids import Bid, Bids, Made
+from crossbandit.applications.money import amount_of, flag_of
+from crossbandit.errors import (
+    DecisionError,
+    ForeignDecisionError,
+    InvalidContextError,
+    InvalidInputError,
+    InvalidLossesError,
+)
+from crossbandit.validation import as_array, reject, verbatim
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    import numpy.typing as npt
+
+    from crossbandit.applications.law_learner import LawLearner
+    from crossbandit.environments.auctions import AuctionRules
+    from crossbandit.types import Booleans, Floats
+
+_SHOWN = 5  # bad rows, each with its reason
+
+
+def column_of(
+    owner: str,
+    name: str,
+    values: Any,
+    count: int | None,
+    error: type[InvalidInputError],
+    *,
+    low: float = 0.0,
+    high: float = np.inf,
+) -> Floats:
+    """Return a column of amounts; one amount for all rows is repeated, None becomes NaN.
+
+    Args:
+        owner: The method that has the parameter.
+        name: The parameter.
+        values: Its value.
+        count: The number of rows, or None if this column says it.
+        error: The class of the error.
+        low: The lowest possible amount.
+        high: The highest one.
+
+    Raises:
+        InvalidInputError: Rows are no amounts, or not as many; the message names them.
+    """
+    optional = count is not None
+    if optional and (values is None or np.ndim(values) == 0):
+        one = np.nan if values is None else amount_of(owner, name, values, error=error)
+        column = np.full(count or 0, one)
+    else:
+        expected = "a column of amounts"
+        given = as_array(owner, name, expected, values, error=error)
+        if given.dtype == object:  # decimals, or None
+            listed = [np.nan if one is None else _float(one) for one in given.ravel().tolist()]
+            given = np.array(listed, dtype=float).reshape(given.shape)
+        if given.dtype.kind not in "iuf" or given.ndim != 1:
+            reject(owner, name, expected, values, error=error)
+        column = given.astype(np.float64)
+    if optional and column.size != count:
+        reject(owner, name, f"{count} amounts", verbatim(f"{column.size}"), error=error)
+    wrong = ~((column >= low) & (column <= high) & np.isfinite(column))
+    if optional:
+        wrong &= ~np.isnan(column)
+    if wrong.any():
+        i = int(np.flatnonzero(wrong)[0])
+        expected = f"amounts from {low:.15g}" + (f" to {high:.15g}" if np.isfinite(high) else "")
+        got = verbatim(f"{column[i]} in row {i}; {int(wrong.sum())} rows are wrong")
+        reject(owner, name, expected, got, error=error)
+    return column
+
+
+def flags_of(owner: str, name: str, values: Any, count: int) -> Booleans:
+    """Return a column of True and False, or of 1 and 0.
+
+    Args:
+        owner: The method that has the parameter.
+        name: The parameter.
+        values: Its value.
+        count: The number of rows.
+
+    Raises:
+        InvalidLossesError: It is something else.
+    """
+    expected = f"True or False for each of {count} bids"
+    given = as_array(owner, name, expected, values, error=InvalidLossesError)
+    if given.shape != (count,):
+        reject(owner, name, expected, verbatim(f"shape {given.shape}"), error=InvalidLossesError)
+    if given.dtype != np.bool_:
+        given = np.array([flag_of(owner, name, one) for one in given.tolist()], dtype=bool)
+    return given
+
+
+def label_columns(
+    names: Sequence[str], classes: Mapping[str, Any], count: int
+) -> tuple[dict[str, npt.NDArray[Any]], list[tuple[Any, ...]]]:
+    """Return a column of labels for every class, and the labels of every row.
+
+    Args:
+        names: The classes.
+        classes: A label for all rows, or a column of labels, by class.
+        count: The number of rows.
+
+    Raises:
+        InvalidContextError: A class is missing or unknown, or a column has another length.
+    """
+    if set(classes) != set(names):
+        expected = f"given for each of {', '.join(names)}" if names else "left out: there are none"
+        reject("bid_many", "classes", expected, sorted(classes), error=InvalidContextError)
+    columns = {}
+    for name in names:
+        one = classes[name]
+        column = np.asarray([one] * count if isinstance(one, str | int) else one)
+        if column.shape != (count,) or column.dtype.kind not in "iubU":
+            reject("bid_many", name, f"{count} labels", one, error=InvalidContextError)
+        columns[name] = column
+    rows = list(zip(*(column.tolist() for column in columns.values()), strict=True))
+    return columns, rows
+
+
+def as_bids(bids: Any, learner: Any) -> Bids:
+    """Return what `settle_many` is given as one batch; raise if it is something else.
+
+    Args:
+        bids: A `Bids`, or a sequence of bids or tokens.
+        learner: The learner that is to learn from them.
+
+    Raises:
+        DecisionError: A row is no bid, or another learner's.
+    """
+    if isinstance(bids, Bids):
+        if isinstance(bids.made, Made):
+            _check_learner(learner, bids.made.learner)
+        return bids
+    if isinstance(bids, str | bytes) or not isinstance(bids, Sequence):
+        raise DecisionError(
+            f"settle_many takes the Bids that bid_many returned, or a list of bids or tokens. Got "
+            f"a {type(bids).__name__}."
+        )
+    return Bids.of(_each(lambda one: required_action(one, Bid, learner), bids, DecisionError))
+
+
+def _check_learner(learner: Any, maker: str) -> None:
+    if maker != learner.learner and maker not in learner.former:
+        raise ForeignDecisionError(
+            f"The bids were made by another learner ({maker}). Give them to the learner that made "
+            "them, or drop them."
+        )
+
+
+def prices_of(
+    rules: AuctionRules, feedback: str, bids: Bids, won: Booleans, told: Floats, reserves: Floats
+) -> Floats:
+    """Return the number that each bid had to reach; see `price_of`.
+
+    Args:
+        rules: The bidder's rules.
+        feedback: Who is told the highest competing bid.
+        bids: The bids.
+        won: Whether each won.
+        told: The highest competing bids; NaN where they are not known.
+        reserves: The reserve prices that are given only now; NaN where they are not.
+
+    Raises:
+        InvalidLossesError: Rows are incomplete or contradict themselves; the message names them.
+    """
+    amounts, known = bids.amounts, ~np.isnan(told)
+    must = np.isin(won, told_after(feedback))
+    prices = np.where(known, told, np.where(won, -np.inf, np.inf))
+    consistent = rules.wins(amounts, np.where(known, told, -np.inf)) == won
+    consistent[~known & ~won] = True
+    plain = consistent & (known | ~must) & np.isnan(reserves)
+    least = numbers_to_reach(rules, prices)
+
+    def one(i: int) -> None:
+        if np.isnan(amounts[i]):
+            if won[i]:
+                raise InvalidLossesError("No bid was made, so it cannot have won.")
+            return
+        price = float(told[i]) if known[i] else None
+        at = rules if np.isnan(reserves[i]) else rules_of(rules, bids[i], float(reserves[i]))
+        found = price_of(at, feedback, float(amounts[i]), price, won=bool(won[i]))
+        least[i] = numbers_to_reach(at, found)
+
+    _each(one, np.flatnonzero(~plain).tolist(), InvalidLossesError)
+    return least
+
+
+def _each(task: Callable[[Any], Any], rows: Sequence[Any], error: type[Exception]) -> list[Any]:
+    """Return the result of each row; raise an error that names all rows that fail."""
+    done, failed = [], {}
+    for row in rows:
+        try:
+            done.append(task(row))
+        except error as problem:
+            failed[row if isinstance(row, int) else len(done) + len(failed)] = problem
+    if failed:
+        shown = [f"row {row}: {problem}" for row, problem in list(failed.items())[:_SHOWN]]
+        more = f" And {len(failed) - _SHOWN} more rows." if len(failed) > _SHOWN else ""
+        kind = type(next(iter(failed.values())))
+        raise kind(f"{len(failed)} rows are wrong. Nothing was learned. {' '.join(shown)}{more}")
+    return done
+
+
+def by_decider(bids: Bids) -> tuple[list[Made], npt.NDArray[np.int64]]:
+    """Return the decisions of bids by their deciders, and the rows that they stand in.
+
+    Args:
+        bids: The bids, all of a law without a guard.
+    """
+    if isinstance(bids.made, Made):
+        rows = np.flatnonzero(bids.made.arms >= 0)
+        made = bids.made
+        if rows.size < len(bids):
+            parts = (made.arms, made.rounds, made.chances, made.usuals, made.times)
+            made = Made(*(part[rows] for part in parts), made.learner, made.decider, made.key)
+        return [made], rows
+    groups: dict[str, list[int]] = {}
+    for i, bid in enumerate(bids.made):
+        if bid.decision is not None:
+            groups.setdefault(bid.decision.decider, []).append(i)
+    found = []
+    for decider, numbers in groups.items():
+        decisions: list[Any] = [bids.made[i].decision for i in numbers]
+        names = ("arm", "round", "chance", "usual")
+        columns = [np.array([getattr(d, name) for d in decisions]) for name in names]
+        times = np.array([d.time for d in decisions], dtype=float)
+        found.append(Made(*columns, times, decisions[0].learner, decider, None))
+    return found, np.array([i for numbers in groups.values() for i in numbers], dtype=np.int64)
+
+
+def settle_batch(learner: LawLearner, bids: Bids, won: Booleans, numbers: Floats) -> None:
+    """Learn from many outcomes of a law without a guard, in one call of compiled code.
+
+    Args:
+        learner: The learner.
+        bids: The bids.
+        won: Whether each won.
+        numbers: The number that each had to reach.
+    """
+    made, rows = by_decider(bids)
+    if not rows.size:
+        return
+    outcomes = learner.law.all_shown(bids.amounts[rows], won[rows], numbers[rows])
+    labels = [bids.classes[i] for i in rows] if learner.law.classes else []
+    learner.learn_many(made, bids.values[rows], labels, outcomes)
+
+
+def _float(value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return np.inf  # refused as out of range

@@ -1,0 +1,167 @@
+"""Bids: one, and many at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TYPE_CHECKING, NamedTuple, overload
+
+import numpy as np
+
+from crossbandit.applications.action import Action
+from crossbandit.applications.law_decisions import LawDecision
+
+if TYPE_CHECKING:
+    from crossbandit.laws.levels import Label
+    from crossbandit.types import Floats, Integers
+
+
+@dataclass(frozen=True)
+class Bid(Action):
+    """One bid. Place it, keep it until its auction is over, then pass it to `settle`.
+
+    Attributes:
+        decision: The learner's decision; None if there was nothing to choose from.
+        amount: The money to bid. None if no bid may be made, because every bid is above the value
+            or below the reserve price.
+        value: What winning is worth.
+        reserve: The reserve price of the auction, if it was known.
+        classes: The levels of the bidder's classes, in their order.
+    """
+
+    amount: float | None
+    value: float
+    reserve: float | None = None
+    classes: tuple[Label, ...] = ()
+
+    @property
+    def decimal(self) -> Decimal | None:
+        """The amount as a decimal number; exact if bids are in whole ticks."""
+        return None if self.amount is None else Decimal(repr(self.amount))
+
+    def __float__(self) -> float:
+        return 0.0 if self.amount is None else self.amount
+
+
+class Made(NamedTuple):
+    """What a law has decided in n rounds at once; all (n,).
+
+    Attributes:
+        arms: The number of the amount, -1 where there was nothing to choose from.
+        rounds: The number of each decision, as its decider counts; -1 where there is none.
+        chances: The chance that the amount reaches the number, as a share of 65,535.
+        usuals: The usual chance of what was decided before.
+        times: When the decisions were made, in seconds.
+        learner: The id of the learner that may learn from them.
+        decider: The id of what made them.
+        key: The key of their tokens, or None.
+    """
+
+    arms: Integers
+    rounds: Integers
+    chances: Integers
+    usuals: Integers
+    times: Floats
+    learner: str
+    decider: str
+    key: bytes | None
+
+    def decision(self, i: int) -> LawDecision | None:
+        """Return one of the decisions, or None where there was nothing to choose from.
+
+        Args:
+            i: The number of the row.
+        """
+        if self.arms[i] < 0:
+            return None
+        return LawDecision(
+            int(self.rounds[i]),
+            int(self.arms[i]),
+            self.learner,
+            self.decider,
+            float(self.times[i]),
+            int(self.chances[i]),
+            int(self.usuals[i]),
+            None,
+            self.key,
+        )
+
+
+class Bids(Sequence[Bid]):
+    """Many bids that were made at once: a sequence of `Bid`, kept as arrays.
+
+    Args:
+        amounts: The money to bid; NaN where no bid may be made.
+        values: What winning is worth.
+        reserves: The reserve prices; NaN where none was known.
+        classes: The levels of the bidder's classes, a tuple per row; empty if it has none.
+        made: The decisions.
+
+    Attributes:
+        amounts: The money to bid; NaN where no bid may be made.
+        values: What winning is worth.
+        reserves: The reserve prices; NaN where none was known.
+    """
+
+    def __init__(
+        self,
+        amounts: Floats,
+        values: Floats,
+        reserves: Floats,
+        classes: Sequence[tuple[Label, ...]],
+        made: Made | Sequence[Bid],
+    ) -> None:
+        self.amounts, self.values, self.reserves = amounts, values, reserves
+        for column in (amounts, values, reserves):
+            column.flags.writeable = False
+        self.classes = classes
+        self.made = made
+
+    @classmethod
+    def of(cls, bids: Sequence[Bid]) -> Bids:
+        """Return bids that were made one by one as one batch.
+
+        Args:
+            bids: The bids.
+        """
+        return cls(
+            np.array([np.nan if bid.amount is None else bid.amount for bid in bids], dtype=float),
+            np.array([bid.value for bid in bids], dtype=float),
+            np.array([np.nan if bid.reserve is None else bid.reserve for bid in bids], dtype=float),
+            [bid.classes for bid in bids],
+            bids,
+        )
+
+    @property
+    def tokens(self) -> list[bytes | None]:
+        """The token of each bid; None where no bid was made."""
+        return [None if bid.decision is None else bid.token for bid in self]
+
+    def __len__(self) -> int:
+        return self.amounts.size
+
+    @overload
+    def __getitem__(self, at: int) -> Bid: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> list[Bid]: ...
+
+    def __getitem__(self, at: int | slice) -> Bid | list[Bid]:
+        if isinstance(at, slice):
+            return [self[i] for i in range(*at.indices(len(self)))]
+        i = range(len(self))[at]
+        if not isinstance(self.made, Made):
+            return self.made[i]
+        decision = self.made.decision(i)
+        reserve = float(self.reserves[i])
+        return Bid(
+            decision,
+            None if decision is None else float(self.amounts[i]),
+            float(self.values[i]),
+            None if np.isnan(reserve) else reserve,
+            self.classes[i] if self.classes else (),
+        )
+
+    def __repr__(self) -> str:
+        return f"Bids({len(self)} bids, {int(np.isfinite(self.amounts).sum())} of them made)"

@@ -1,0 +1,121 @@
+"""An outcome as a number of 16 bits, which is remembered of every decision that was settled."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from crossbandit.errors import ExpiredDecisionError, LearnedBeforeError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy.typing as npt
+
+    from crossbandit.algorithms.seen import SeenDecisions
+    from crossbandit.applications.bids import Made
+    from crossbandit.types import Integers
+
+HELD = 1  # it came, and was not learned from because outcomes were missing with a bias
+FORGOTTEN = 2  # it was learned, on other amounts
+NOTHING = 3  # it was learned, and said nothing about any amount
+KNOWN = 3  # from here on, a code says what was learned
+_FIRST = 4
+
+
+def code_of(kind: int, index: int) -> int:
+    """Return the code of an outcome.
+
+    Args:
+        kind: What is known of the number: 0 its cell, 1 that an amount reaches it, 2 that an
+            amount does not; below 0 for nothing.
+        index: The cell or amount, at most 15,000.
+    """
+    return NOTHING if kind < 0 else _FIRST + 4 * index + kind
+
+
+def outcome_of(code: int) -> tuple[int, int]:
+    """Return the kind and the index of a code; the kind is below 0 if it says nothing.
+
+    Args:
+        code: At least `KNOWN`.
+
+    >>> outcome_of(code_of(2, 99))
+    (2, 99)
+    """
+    return (-1, 0) if code == NOTHING else ((code - _FIRST) % 4, (code - _FIRST) // 4)
+
+
+def codes_of(kinds: Integers, indices: Integers) -> Integers:
+    """Return what `code_of` returns for many outcomes.
+
+    Args:
+        kinds: What is known of each number.
+        indices: The cells or amounts.
+    """
+    found: Integers = np.where(kinds < 0, NOTHING, _FIRST + 4 * indices + kinds)
+    return found
+
+
+def seen_before(seen: SeenDecisions, made: Sequence[Made]) -> Integers:
+    """Return what is remembered of many decisions: 0, or `HELD`.
+
+    Args:
+        seen: The memory.
+        made: The decisions, by their deciders.
+
+    Raises:
+        DecisionError: Some were learned from before, come twice, or have expired.
+    """
+    old = np.concatenate([seen.expired(one.times) for one in made])
+    if old.any():
+        raise ExpiredDecisionError(
+            f"{rows_named(old)} expired: decisions are remembered for {seen.window:.0f} seconds. "
+            "Nothing was learned; leave them out."
+        )
+    found = [seen.codes(one.decider, one.rounds).astype(np.int64) for one in made]
+    twice = [_repeated(one.rounds) for one in made]
+    codes = np.concatenate(found)
+    learned = (codes > HELD) | np.concatenate(twice)
+    if learned.any():
+        raise LearnedBeforeError(
+            f"{rows_named(learned)} been learned from before, or come twice. Each counts once. "
+            "Nothing was learned; leave them out."
+        )
+    return codes
+
+
+def put_codes(seen: SeenDecisions, made: Sequence[Made], codes: Integers) -> None:
+    """Remember the outcomes of many decisions.
+
+    Args:
+        seen: The memory.
+        made: The decisions, by their deciders.
+        codes: Their codes.
+    """
+    start = 0
+    for one in made:
+        stop = start + one.rounds.size
+        seen.put_many(one.decider, one.rounds, one.times, codes[start:stop])
+        start = stop
+
+
+def rows_named(wrong: npt.NDArray[np.bool_]) -> str:
+    """Return which rows are wrong, in words that "have" something.
+
+    >>> rows_named(np.array([False, True, True]))
+    'Rows 1 and 2 of 3 have'
+    """
+    rows = np.flatnonzero(wrong).tolist()
+    if len(rows) == 1:
+        return f"Row {rows[0]} of {wrong.size} has"
+    shown = [str(row) for row in rows[:10]] + (["others"] if len(rows) > 10 else [])
+    return f"Rows {', '.join(shown[:-1])} and {shown[-1]} of {wrong.size} have"
+
+
+def _repeated(rounds: Integers) -> npt.NDArray[np.bool_]:
+    """Return which numbers have come before."""
+    out = np.ones(rounds.size, dtype=bool)
+    out[np.unique(rounds, return_index=True)[1]] = False
+    return out

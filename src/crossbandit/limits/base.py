@@ -1,0 +1,267 @@
+"""What the limits of a bidder are made of: their periods, and how they are kept and restored."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from crossbandit.kernels.compilation import MachineCode
+from crossbandit.kernels.pacing import (
+    ASKED,
+    AT_ONCE,
+    AUCTIONS,
+    BY_TIME,
+    END,
+    GIVEN,
+    LATEST,
+    OF_PERIOD,
+    PAID,
+    PERIOD,
+    RESERVED,
+    SPENT,
+    SQUARES,
+    START,
+    at_risk,
+)
+from crossbandit.limits.lease import Lease
+from crossbandit.limits.periods import Traffic, period_around
+from crossbandit.limits.rules import checked, empty_state, in_units, pace_rules, timed, unit_of
+from crossbandit.limits.settings import Budget, Money
+from crossbandit.validation import array, number, reject
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import numpy.typing as npt
+
+    from crossbandit.limits.settings import Limit
+    from crossbandit.types import Floats
+
+_CARRIED = 0.5  # of the sums that set the steps, into the next period
+_NEVER = 2.0**62
+
+
+class Reservation(NamedTuple):
+    """Money that is set aside until the outcome of a bid is known.
+
+    Attributes:
+        time: When it was made.
+        value: The value that was bid for.
+        price: What it costs if it wins, in units.
+        wanted: What would have been bid without a limit that is kept at any time, in units.
+        ticket: (limits, 3): what each limit needs to know when the auction is over.
+    """
+
+    time: float
+    value: float
+    price: int
+    wanted: int
+    ticket: Floats
+
+
+class PacerBase:
+    """The limits and their state, without what is done with them; see `Pacer`."""
+
+    def __init__(
+        self,
+        amounts: npt.ArrayLike,
+        limits: Sequence[Limit],
+        *,
+        value_range: tuple[float, float],
+        horizon: int | None = None,
+        expires: timedelta | float | None = None,
+    ) -> None:
+        grid = array("Pacer", "amounts", "ascending numbers", amounts)
+        self.limits = checked(limits, grid)
+        self.expires = _seconds(expires)
+        self.rules = pace_rules(grid, self.limits, value_range, horizon)
+        self.state = empty_state(self.rules, value_range)
+        self.reserved: dict[int, Reservation] = {}
+        self.late = np.zeros(len(self.limits), dtype=np.int64)
+        self.unit = unit_of(grid, self.limits)
+        for i, limit in enumerate(self.limits):
+            if isinstance(limit, Money):
+                self.state.money[i, GIVEN] = in_units(limit.amount, self.unit, ROUND_FLOOR)
+        self.middle = value_range[1] / 2
+        self._horizon = horizon
+        self._ticket = np.zeros((len(self.limits), 3))
+        self._traffic = [Traffic(limit.timezone) for limit in self.limits]
+        self._first = self._now = self._ends = -1.0
+        self._auctions = 0  # until a period of auctions ends
+        self._code = MachineCode()
+
+    @property
+    def timed(self) -> bool:
+        """Whether a limit has periods of the clock, so that times of auctions are needed."""
+        return any(timed(limit) for limit in self.limits)
+
+    @property
+    def now(self) -> float:
+        """The time of the latest auction. A clock that goes back does not change it."""
+        return self._now
+
+    def turn(self, now: float) -> None:
+        """Begin new periods, where they are due.
+
+        Args:
+            now: The time of the next auction.
+        """
+        if self._first < 0:
+            self._first = now
+        for i, limit in enumerate(self.limits):
+            times = self.state.times[i]
+            passed = times[AUCTIONS] if isinstance(limit.per, int) else now
+            if times[END] == 0.0 or (limit.per is not None and passed >= times[END]):
+                self._begin(i, limit, now)
+        ends = [self.state.times[i, END] for i, one in enumerate(self.limits) if timed(one)]
+        self._ends = float(min(ends, default=_NEVER))
+        self._auctions = min(
+            (
+                one.per - int(self.state.times[i, AUCTIONS])
+                for i, one in enumerate(self.limits)
+                if isinstance(one.per, int)
+            ),
+            default=int(_NEVER),
+        )
+
+    def renew(self, lease: Lease | None = None) -> tuple[str, Decimal]:
+        """End the lease, and go on with another one.
+
+        Bids without an outcome count as spent: they may still win.
+
+        Args:
+            lease: The new lease; None to bid no more.
+
+        Returns:
+            The id of the old lease and what was spent of it, for `SharedBudget.take_back`.
+
+        Raises:
+            InvalidParameterError: These limits have no lease.
+        """
+        found = [i for i, limit in enumerate(self.limits) if isinstance(limit, Lease)]
+        if not found:
+            reject("renew", "lease", "for limits with a Lease", lease)
+        i, old = found[0], self.limits[found[0]]
+        used = int(self.state.money[i, SPENT] + self.state.money[i, RESERVED]) * self.unit
+        self.state.money[i, GIVEN] = self.state.money[i, SPENT] + self.state.money[i, RESERVED]
+        if lease is not None:
+            self.limits = (*self.limits[:i], lease, *self.limits[i + 1 :])
+            self.rules.plans[i] = AT_ONCE if lease.pacing == "asap" else BY_TIME
+            self._begin(i, lease, max(self._now, lease.begins))
+            self._ends = -1.0  # looked up when the next auction is opened
+        return str(getattr(old, "id", "")), used
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Return copies of all that changes, by name; `restore` takes them back."""
+        held = list(self.reserved.values())
+        count = len(self.limits)
+        return {
+            **{name: part.copy() for name, part in self.state._asdict().items()},
+            "traffic": np.array([traffic.table for traffic in self._traffic]),
+            "clock": np.array([self._first, self._now]),
+            "unit": np.array([self.unit.adjusted()]),
+            "late": self.late.copy(),
+            "keys": np.array(list(self.reserved), dtype=np.int64),
+            "held": np.array([one[:2] for one in held], dtype=float).reshape(-1, 2),
+            "prices": np.array([one[2:4] for one in held], dtype=np.int64).reshape(-1, 2),
+            "tickets": np.array([one.ticket for one in held]).reshape(-1, count, 3),
+        }
+
+    def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Take back what `arrays` returned, in a pacer with the same limits.
+
+        The amounts may be others: money is rounded against the bidder if its unit is coarser now.
+
+        Args:
+            arrays: The arrays.
+
+        Raises:
+            ValueError: They do not fit the limits, or hold impossible numbers.
+        """
+        rows = {"keys", "held", "prices", "tickets"}
+        for name, own in self.arrays().items():
+            given = np.asarray(arrays[name])
+            fits = given.shape[1:] == own.shape[1:] if name in rows else given.shape == own.shape
+            if not fits or given.dtype != own.dtype or not np.isfinite(given).all():
+                raise ValueError(f"the limits' array {name!r} is impossible")
+        counts = {arrays[name].shape[0] for name in rows}
+        if len(counts) != 1 or (arrays["prices"] < 0).any():
+            raise ValueError("the limits' reservations are impossible")
+        if (arrays["money"][:, RESERVED] < 0).any():
+            raise ValueError("the limits' money is impossible")
+        for own, name in zip(self.state, self.state._fields, strict=True):
+            own[:] = arrays[name]
+        for traffic, table in zip(self._traffic, arrays["traffic"], strict=True):
+            traffic.table = np.array(table)
+        self._first, self._now = arrays["clock"].tolist()
+        self._ends, self._auctions = -1.0, 0  # looked up when the next auction is opened
+        self.late = np.array(arrays["late"])
+        columns = (arrays["keys"], arrays["held"], arrays["prices"], arrays["tickets"])
+        self.reserved = {
+            int(key): Reservation(float(at), float(value), int(price), int(wanted), ticket.copy())
+            for key, (at, value), (price, wanted), ticket in zip(*columns, strict=True)
+        }
+        self._convert(int(arrays["unit"][0]) - self.unit.adjusted())
+
+    def _convert(self, digits: int) -> None:
+        """Count money in another unit, which has so many digits more."""
+        if digits == 0:
+            return
+        factor = Decimal(1).scaleb(digits)
+
+        def up(units: int) -> int:
+            return int((int(units) * factor).to_integral_value(ROUND_CEILING))
+
+        self.reserved = {
+            key: held._replace(price=up(held.price), wanted=up(held.wanted))
+            for key, held in self.reserved.items()
+        }
+        money = self.state.money
+        for i in range(len(self.limits)):
+            given = int((int(money[i, GIVEN]) * factor).to_integral_value(ROUND_FLOOR))
+            money[i] = given, up(money[i, SPENT]), 0
+            self.late[i] = up(self.late[i])
+            for held in self.reserved.values():
+                if held.ticket[i, OF_PERIOD] == self.state.times[i, PERIOD]:
+                    money[i, RESERVED] += at_risk(self.rules, i, held.value, held.price)
+        scale = float(factor)
+        self.state.duals[:, SQUARES] *= scale * scale
+        self.state.duals[:, [PAID, ASKED]] *= scale
+
+    def _period(self, limit: Limit, now: float) -> tuple[float, float]:
+        """Return when the period around a time begins and ends."""
+        if isinstance(limit, Lease):
+            return (limit.begins, limit.ends) if now < limit.ends else (limit.ends, _NEVER)
+        return period_around(limit.per, limit.timezone, now, self._first)
+
+    def _begin(self, i: int, limit: Limit, now: float) -> None:
+        state, times = self.state, self.state.times[i]
+        fresh = times[END] == 0.0
+        begins, ends = 0.0, _NEVER if self._horizon is None else float(self._horizon)
+        if isinstance(limit.per, int):
+            ends = float(limit.per)
+        if timed(limit):
+            follows = isinstance(limit, Budget) and limit.pacing == "traffic"
+            if follows and not fresh:
+                self._traffic[i].learn(times[START], times[END], self._first, state.counts[i])
+            begins, ends = self._period(limit, now)
+            times[LATEST] = now if fresh else begins
+            if follows:
+                state.plan[i] = self._traffic[i].plan(begins, ends)
+        times[[START, END, AUCTIONS]] = begins, ends, 0.0
+        times[PERIOD] += 1.0
+        state.counts[i] = 0.0
+        state.money[i] = 0
+        if isinstance(limit, Money) and not (isinstance(limit, Lease) and now >= limit.ends):
+            state.money[i, GIVEN] = in_units(limit.amount, self.unit, ROUND_FLOOR)
+        state.duals[i, [SQUARES, PAID, ASKED]] *= _CARRIED
+
+
+def _seconds(expires: timedelta | float | None) -> float | None:
+    if expires is None:
+        return None
+    given = expires.total_seconds() if isinstance(expires, timedelta) else expires
+    return number("Pacer", "expires", given, above=0)

@@ -1,0 +1,172 @@
+"""Limits in the form that compiled steps need, with money in whole units."""
+
+from __future__ import annotations
+
+import math
+from decimal import ROUND_CEILING, Decimal
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from crossbandit.kernels.pacing import (
+    AT_ONCE,
+    BINS,
+    BUDGET,
+    BY_AUCTIONS,
+    BY_TIME,
+    LOG,
+    LOOSE_TARGET,
+    TARGET,
+    PaceRules,
+    PaceState,
+)
+from crossbandit.limits.settings import CostPer, Money, ReturnOnSpend
+from crossbandit.validation import reject
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from crossbandit.limits.settings import Limit
+    from crossbandit.types import Floats
+
+_DIGITS = 9  # of the highest bid, after its first
+_MOST_DIGITS = 17  # of a budget: its units fit into 63 bits
+
+
+def checked(limits: Sequence[Limit], grid: Floats) -> tuple[Limit, ...]:
+    """Return limits that fit together and leave room for a bid.
+
+    Args:
+        limits: Budgets and targets.
+        grid: The amounts that may be bid.
+
+    Raises:
+        InvalidParameterError: They do not.
+    """
+    listed = tuple(limits)
+    for limit in listed:
+        if not isinstance(limit, Money | ReturnOnSpend | CostPer):
+            reject("Pacer", "limits", "Budgets, Leases, ReturnOnSpends and CostPers", limit)
+    if not listed:
+        reject("Pacer", "limits", "at least one limit", listed)
+    aims = {limit.aim for limit in listed if isinstance(limit, ReturnOnSpend | CostPer)}
+    if len(aims) > 1:
+        reject("Pacer", "limits", "targets with the same aim", sorted(aims))
+    positive = grid[grid > 0]
+    for limit in listed:
+        if isinstance(limit, Money) and positive.size and limit.amount < positive[0]:
+            expected = f"at least the lowest bid, {positive[0]:.15g}"
+            reject(type(limit).__name__, "amount", expected, limit.amount)
+    return listed
+
+
+def unit_of(grid: Floats, limits: Sequence[Limit]) -> Decimal:
+    """Return the unit of money: a power of ten, far below the bids, in which sums are exact.
+
+    Args:
+        grid: The amounts that may be bid.
+        limits: The limits.
+    """
+    highest = math.floor(math.log10(max(float(np.abs(grid).max()), 1e-300))) - _DIGITS
+    budgets = [limit.amount for limit in limits if isinstance(limit, Money)]
+    exponents = [highest, *(math.floor(math.log10(one)) - _MOST_DIGITS for one in budgets)]
+    return Decimal(1).scaleb(max(exponents))
+
+
+def in_units(amount: float, unit: Decimal, rounding: str) -> int:
+    """Return an amount in units; the amount is what it is written as, 0.1 is a tenth.
+
+    Args:
+        amount: The amount.
+        unit: The unit.
+        rounding: A rounding mode of `decimal`.
+    """
+    return int((Decimal(repr(float(amount))) / unit).to_integral_value(rounding))
+
+
+def pace_rules(
+    grid: Floats,
+    limits: Sequence[Limit],
+    value_range: tuple[float, float],
+    horizon: int | None,
+) -> PaceRules:
+    """Return what does not change.
+
+    Args:
+        grid: The amounts that may be bid, ascending.
+        limits: The limits.
+        value_range: The lowest and the highest value.
+        horizon: The number of auctions, or None.
+
+    Raises:
+        InvalidParameterError: A budget has neither a period nor a horizon to be spread over.
+    """
+    unit = unit_of(grid, limits)
+    middle = value_range[1] / 2
+    table = []
+    for limit in limits:
+        base, slope = (0.0, 0.0) if isinstance(limit, Money) else limit.credit()
+        # With this factor of the value, a pseudo-value is about 2 c where s is 0.
+        table.append((base, slope, slope + base / middle))
+    aims = {limit.aim for limit in limits if not isinstance(limit, Money)}
+    return PaceRules(
+        amounts=grid,
+        prices=np.array([in_units(amount, unit, ROUND_CEILING) for amount in grid.tolist()]),
+        unit=float(unit),
+        kinds=np.array([_kind(limit) for limit in limits]),
+        plans=np.array([_plan(limit, horizon) for limit in limits]),
+        credits=np.array(table),
+        surplus=aims != {"value"},
+    )
+
+
+def empty_state(rules: PaceRules, value_range: tuple[float, float]) -> PaceState:
+    """Return the state before the first auction.
+
+    Where prices are uniform, a half of the pseudo-value is bid. So pseudo-values under a target
+    begin at twice what a win allows to spend, or at the value, if that is less.
+
+    Args:
+        rules: The rules.
+        value_range: The lowest and the highest value.
+    """
+    count = rules.kinds.size
+    state = PaceState(
+        money=np.zeros((count, 3), dtype=np.int64),
+        duals=np.zeros((count, 4)),
+        times=np.zeros((count, 7)),
+        plan=np.tile(np.linspace(0.0, 1.0, BINS + 1), (count, 1)),
+        counts=np.zeros((count, BINS)),
+    )
+    middle = value_range[1] / 2
+    for i in range(count):
+        credit = rules.credits[i, 0] + rules.credits[i, 1] * middle
+        if rules.surplus and rules.kinds[i] != BUDGET and 2 * credit < middle:
+            state.duals[i, LOG] = math.log(credit / (middle - credit))
+    return state
+
+
+def timed(limit: Limit) -> bool:
+    """Return whether a limit has periods of the clock.
+
+    Args:
+        limit: The limit.
+    """
+    return limit.per is not None and not isinstance(limit.per, int)
+
+
+def _kind(limit: Limit) -> int:
+    if isinstance(limit, Money):
+        return BUDGET
+    return TARGET if limit.keep == "always" else LOOSE_TARGET
+
+
+def _plan(limit: Limit, horizon: int | None) -> int:
+    if not isinstance(limit, Money) or limit.pacing == "asap":
+        return AT_ONCE
+    if timed(limit):
+        return BY_TIME
+    if limit.per is None and horizon is None:
+        expected = "'asap' for a budget without a period, unless the horizon is given"
+        reject("Budget", "pacing", expected, limit.pacing)
+    return BY_AUCTIONS

@@ -1,0 +1,183 @@
+"""A budget that several processes spend: each leases a slice of it, and gives back the rest."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import time
+from datetime import timedelta
+from decimal import Decimal
+from threading import Lock
+from typing import Self
+
+from crossbandit.errors import InvalidParameterError
+from crossbandit.limits.lease import Lease, parsed
+from crossbandit.limits.periods import period_around, seconds
+from crossbandit.limits.settings import Budget
+from crossbandit.validation import number, reject
+
+_USUAL = timedelta(minutes=10)
+_FOREVER = 4e9
+
+
+class SharedBudget:
+    """A budget that several processes spend, so that together they never exceed it.
+
+    One process holds it. The others ask for slices (`lease`), spend them, and give back what they
+    have not spent (`take_back`). A slice counts as spent until it is given back. One that never is,
+    because its process was lost, counts as spent until the period of the budget is over: it may
+    have been spent. Slices end with the period at the latest.
+
+    Any number of threads may use it. To go on after a restart, keep `to_bytes` after each change.
+
+    Args:
+        budget: The budget; its pacing is not used: who leases slices decides how large they are.
+
+    Raises:
+        InvalidParameterError: The budget has periods of auctions, which processes cannot count.
+
+    >>> shared = SharedBudget(Budget(500, per="day"))
+    >>> lease = shared.lease(50, at=1_000_000.0)
+    >>> shared.left(at=1_000_000.0)
+    Decimal('450.0')
+    >>> shared.take_back(lease.id, spent=12.5, at=1_000_100.0)
+    >>> shared.left(at=1_000_100.0)
+    Decimal('487.5')
+    """
+
+    def __init__(self, budget: Budget) -> None:
+        given: object = budget
+        if not isinstance(given, Budget) or isinstance(given.per, int):
+            reject("SharedBudget", "budget", "a Budget per day, hour, timedelta or None", budget)
+        self.budget = budget
+        self._lock = Lock()
+        self._first = self._now = self._ends = -1.0
+        self._spent = Decimal(0)
+        self._leased: dict[str, Decimal] = {}
+
+    def left(self, *, at: object = None) -> Decimal:
+        """Return what may still be leased in this period.
+
+        Args:
+            at: The time, a datetime with a time zone or seconds since 1970; by default now.
+
+        Raises:
+            InvalidContextError: The time is something else.
+        """
+        with self._lock:
+            self._turn("left", at)
+            return self._left()
+
+    def lease(
+        self,
+        amount: float,
+        *,
+        lasts: timedelta = _USUAL,
+        pacing: str = "even",
+        at: object = None,
+    ) -> Lease:
+        """Return a slice that another process may spend.
+
+        Args:
+            amount: The money; at most what is left.
+            lasts: For how long it may be spent; it ends with the period of the budget, if that is
+                earlier.
+            pacing: "even" to spread it over that time, or "asap".
+            at: As in `left`.
+
+        Raises:
+            InvalidParameterError: More was asked for than is left, or an argument is not possible.
+        """
+        given: object = lasts
+        if not isinstance(given, timedelta) or given <= timedelta(0):
+            reject("lease", "lasts", "a positive timedelta", lasts)
+        asked = Decimal(repr(number("lease", "amount", amount, above=0)))
+        with self._lock:
+            now = self._turn("lease", at)
+            if asked > self._left():
+                raise InvalidParameterError(
+                    f"The 'amount' parameter of lease must be at most what is left of the budget, "
+                    f"{self._left()}. Got {asked}."
+                )
+            ends = min(now + lasts.total_seconds(), self._ends)
+            made = Lease(secrets.token_hex(8), float(asked), now, ends, pacing)
+            self._leased[made.id] = asked
+            return made
+
+    def take_back(self, lease: str, *, spent: object, at: object = None) -> None:
+        """Take back what was not spent of a slice; once.
+
+        Args:
+            lease: The slice's id.
+            spent: What was spent, and what bids without an outcome may still cost: a number or a
+                Decimal.
+            at: As in `left`.
+
+        Raises:
+            InvalidParameterError: More was spent than the slice had. Slices that are not known,
+                were given back before, or belong to an earlier period are ignored.
+        """
+        if isinstance(spent, Decimal) and spent.is_finite():
+            paid = spent
+        else:
+            paid = Decimal(repr(number("take_back", "spent", spent)))
+        with self._lock:
+            self._turn("take_back", at)
+            amount = self._leased.get(lease)
+            if amount is None:
+                return
+            if not 0 <= paid <= amount:
+                reject("take_back", "spent", f"an amount from 0 to the slice's, {amount}", spent)
+            del self._leased[lease]
+            self._spent += paid
+
+    def to_bytes(self) -> bytes:
+        """Return all of it, to be kept and to go on from after a restart."""
+        with self._lock:
+            return json.dumps(
+                {
+                    "budget": self.budget.to_json(),
+                    "times": [self._first, self._now, self._ends],
+                    "spent": str(self._spent),
+                    "leased": {name: str(amount) for name, amount in self._leased.items()},
+                }
+            ).encode()
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Self:
+        """Return what `to_bytes` wrote.
+
+        Args:
+            data: What `to_bytes` returned.
+
+        Raises:
+            InvalidParameterError: It is something else.
+        """
+        owner = "SharedBudget.from_bytes"
+        given = parsed(owner, data)
+        try:
+            made = cls(Budget.from_json(given["budget"]))
+            made._first, made._now, made._ends = (float(one) for one in given["times"])
+            made._spent = Decimal(given["spent"])
+            made._leased = {name: Decimal(one) for name, one in given["leased"].items()}
+            impossible = made._spent < 0 or made._left() < 0
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+            reject(owner, "data", "what to_bytes returned", data)
+        if impossible:
+            reject(owner, "data", "what to_bytes returned", data)
+        return made
+
+    def _left(self) -> Decimal:
+        return Decimal(repr(self.budget.amount)) - self._spent - sum(self._leased.values())
+
+    def _turn(self, owner: str, at: object) -> float:
+        """Begin a new period, if it is due, and return the time, which never goes back."""
+        now = max(seconds(owner, time.time() if at is None else at), self._now)
+        if self._first < 0:
+            self._first = now
+        if now >= self._ends:
+            per, zone = self.budget.per, self.budget.timezone
+            self._ends = min(period_around(per, zone, now, self._first)[1], _FOREVER)
+            self._spent, self._leased = Decimal(0), {}
+        self._now = now
+        return now

@@ -1,0 +1,154 @@
+"""What is shown of limits, and why a bid could not be made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+from crossbandit.kernels.pacing import (
+    AT_ONCE,
+    AUCTIONS,
+    BY_AUCTIONS,
+    END,
+    RESERVED,
+    START,
+    free_money,
+    limited_value,
+    planned_until,
+)
+from crossbandit.limits.rules import timed
+from crossbandit.limits.settings import Money
+
+if TYPE_CHECKING:
+    from crossbandit.limits.pacer import Pacer
+    from crossbandit.limits.settings import Limit
+
+
+@dataclass(frozen=True)
+class LimitStatus:
+    """How a limit stands in its present period.
+
+    Attributes:
+        limit: The limit.
+        spent: The money that was paid for bids of this period.
+        reserved: The money that bids without an outcome may still cost; under a target, by how much
+            they may exceed what they allow to spend.
+        left: What may still be bid, whatever becomes of these bids. Under a target, without what
+            the next win allows.
+        planned: What was to be spent by now; None where nothing is planned.
+        slack: Under a target, what the wins allow to spend less what was spent; negative if the
+            target is not kept. None under a budget.
+        multiplier: How much a unit of money counts in bids: a value divided by its pseudo-value, at
+            the middle of the range of values.
+        begins: When the period began, in seconds since 1970; None if it is not one of the clock.
+        ends: When it ends.
+        auctions: The auctions of the period.
+        late: What was paid for bids that had expired, since the beginning.
+    """
+
+    limit: Limit
+    spent: Decimal
+    reserved: Decimal
+    left: Decimal
+    planned: float | None
+    slack: Decimal | None
+    multiplier: float
+    begins: float | None
+    ends: float | None
+    auctions: int
+    late: Decimal
+
+    def __str__(self) -> str:
+        if self.slack is not None:
+            kept = "kept" if self.slack >= 0 else "not kept"
+            return (
+                f"{_named(self.limit)}: {kept}, with a slack of {self.slack:.6g}; "
+                f"spent {self.spent:.6g}, multiplier {self.multiplier:.3g}"
+            )
+        plan = "" if self.planned is None else f" (planned by now: {self.planned:.6g})"
+        return (
+            f"{_named(self.limit)}: spent {self.spent:.6g}{plan}, reserved {self.reserved:.6g}, "
+            f"left {self.left:.6g}, multiplier {self.multiplier:.3g}"
+        )
+
+
+def status(pacer: Pacer) -> tuple[LimitStatus, ...]:
+    """Return how the limits of a pacer stand, in their order.
+
+    Args:
+        pacer: The pacer. It is not changed.
+    """
+    return tuple(_status(pacer, i, limit) for i, limit in enumerate(pacer.limits))
+
+
+def _status(pacer: Pacer, i: int, limit: Limit) -> LimitStatus:
+    given, spent, held = (_money(pacer, units) for units in pacer.state.money[i])
+    times = pacer.state.times[i]
+    seconds = timed(limit) and times[END] != 0.0
+    value = pacer.middle
+    pseudo = limited_value(pacer.rules, pacer.state, i, value)
+    return LimitStatus(
+        limit=limit,
+        spent=spent,
+        reserved=held,
+        left=given - spent - held,
+        planned=_planned(pacer, i, limit),
+        slack=None if isinstance(limit, Money) else given - spent,
+        multiplier=value / pseudo,
+        begins=float(times[START]) if seconds else None,
+        ends=float(times[END]) if seconds else None,
+        auctions=int(times[AUCTIONS]),
+        late=_money(pacer, pacer.late[i]),
+    )
+
+
+def _planned(pacer: Pacer, i: int, limit: Limit) -> float | None:
+    """Return what was to be spent by now."""
+    times = pacer.state.times[i]
+    if not isinstance(limit, Money) or pacer.rules.plans[i] == AT_ONCE:
+        return None
+    if times[END] == 0.0:
+        return 0.0
+    if pacer.rules.plans[i] == BY_AUCTIONS:
+        return limit.amount * min(float(times[AUCTIONS] / times[END]), 1.0)
+    return limit.amount * float(planned_until(pacer.state, i, max(pacer.now, 0.0)))
+
+
+def reason(pacer: Pacer, value: float, lowest: float) -> str:
+    """Return why no bid may be made in the auction that was opened last.
+
+    Args:
+        pacer: The pacer.
+        value: What winning is worth.
+        lowest: The lowest bid that may be made without limits.
+    """
+    tightest = min(
+        range(len(pacer.limits)), key=lambda i: free_money(pacer.rules, pacer.state, i, value)
+    )
+    limit = pacer.limits[tightest]
+    free = _money(pacer, free_money(pacer.rules, pacer.state, tightest, value))
+    held = _money(pacer, pacer.state.money[tightest, RESERVED])
+    reserved = f", as {held:.6g} are reserved for bids without an outcome" if held else ""
+    return (
+        f"{_named(limit)} leaves {max(free, Decimal(0)):.6g} to bid at a value of {value:.6g}"
+        f"{reserved}. The lowest bid is {lowest:.6g}."
+    )
+
+
+def _named(limit: Limit) -> str:
+    size = f"{limit.ratio:.6g}" if hasattr(limit, "ratio") else f"{limit.amount:.6g}"
+    per = "" if limit.per is None else f" per {limit.per}"
+    words = {
+        "budget": "The budget of",
+        "lease": "The lease of",
+        "return-on-spend": "The return on spend of",
+        "cost-per": "The cost limit of",
+    }
+    kind = words[limit.kind]
+    unit = " auctions" if isinstance(limit.per, int) else ""
+    return f"{kind} {size}{per}{unit}"
+
+
+def _money(pacer: Pacer, units: int) -> Decimal:
+    return (int(units) * pacer.unit).normalize() + Decimal(0)

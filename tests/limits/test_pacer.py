@@ -1,0 +1,406 @@
+"""Pacing against its literal definition, compiled and step by step, and what is kept."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from crossbandit.errors import InvalidContextError, InvalidParameterError
+from crossbandit.kernels.pacing import LOG, SQUARES
+from crossbandit.laws import OutcomeLaw
+from crossbandit.limits import Budget, CostPer, Lease, Limit, Pacer, ReturnOnSpend
+from crossbandit.limits.status import reason, status
+from tests.reference.pacing import literal_pacing
+
+GRID = np.round(np.linspace(0.0, 1.0, 21), 2)
+DAY = 86_400.0
+
+
+def auctions(count: int, seed: int = 0) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    generator = np.random.default_rng(seed)
+    return generator.uniform(0.05, 1, count), generator.uniform(0, 0.6, count)
+
+
+def made(*limits: Limit, **settings: Any) -> Pacer:
+    return Pacer(GRID, limits, value_range=(0, 1), **settings)
+
+
+CASES: dict[str, tuple[list[Limit], list[dict[str, Any]], bool]] = {
+    "budget": ([Budget(20, per=400)], [{"budget": 20, "auctions": 400}], True),
+    "budget per 100": ([Budget(1.5, per=100)], [{"budget": 1.5, "auctions": 100}], True),
+    "return": ([ReturnOnSpend(2.5)], [{"credit": (0, 1 / 2.5)}], False),
+    "return, surplus": ([ReturnOnSpend(5, aim="surplus")], [{"credit": (0, 1 / 5)}], True),
+    "cost per win": ([CostPer(0.2)], [{"credit": (0.2, 0)}], False),
+    "both": (
+        [Budget(15, per=400), ReturnOnSpend(3)],
+        [{"budget": 15, "auctions": 400}, {"credit": (0, 1 / 3)}],
+        False,
+    ),
+    "two budgets": (
+        [Budget(4, per=100), Budget(10, per=400)],
+        [{"budget": 4, "auctions": 100}, {"budget": 10, "auctions": 400}],
+        True,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_pacing_is_its_literal_definition(name: str) -> None:
+    limits, plain, surplus = CASES[name]
+    values, prices = auctions(400)
+    rows = list(zip(values.tolist(), prices.tolist(), strict=True))
+    expected = literal_pacing(rows, GRID.tolist(), plain, surplus=surplus, highest=1.0)
+    pacer = made(*limits)
+    for key, ((value, price), was) in enumerate(zip(rows, expected, strict=True)):
+        highest = int(np.searchsorted(GRID, value, "right")) - 1
+        worth, last, cap = pacer.open(value, 0.0, 0, highest)
+        assert worth == pytest.approx(was["worth"], rel=1e-5)
+        if cap < 0:
+            assert was["amount"] == -1
+            pacer.decline(value)
+            continue
+        assert GRID[last] <= max(min(worth, value), 0)
+        wanted = int(np.searchsorted(GRID, min(worth, value) / 2, "right")) - 1
+        amount = min(wanted, cap)
+        assert amount == was["amount"]
+        pacer.reserve(key, value, amount, wanted)
+        pacer.settle(key, value, GRID[amount], won=bool(GRID[amount] >= price), least=price)
+    for i, limit in enumerate(plain):
+        assert pacer.state.duals[i, LOG] == pytest.approx(limit["s"], rel=1e-4)
+        assert Fraction(status(pacer)[i].spent) == limit["spent"]
+
+
+@pytest.mark.parametrize("feedback", ["after-loss", "won-lost"])
+def test_the_compiled_log_is_the_steps_one_by_one(feedback: str) -> None:
+    values, prices = auctions(600)
+    limits = [Budget(8, per=250), ReturnOnSpend(3.0)]
+    law = OutcomeLaw(GRID, (0, 1), feedback=feedback)
+    pacer = made(*limits)
+    log = pacer.play(law, values, prices)
+    single, stepwise = OutcomeLaw(GRID, (0, 1), feedback=feedback), made(*limits)
+    cells = single.cells(prices)
+    for i, value in enumerate(values.tolist()):
+        worth, last, cap = stepwise.open(value, 0.0, 0, single.highest(value))
+        assert worth == log.pseudo_values[i]
+        if cap < 0:
+            assert log.bids[i] == -1
+            single.uniforms.take(3)  # the log draws them, too
+            stepwise.decline(value)
+            continue
+        choice = single.decide(value, worth=worth, last=last)
+        amount = min(choice.index, cap)
+        assert amount == log.bids[i]
+        stepwise.reserve(i, value, amount, choice.index)
+        won = bool(cells[i] <= amount)
+        stepwise.settle(i, value, GRID[amount], won=won, least=prices[i])
+        told = feedback == "after-loss" and not won
+        kind = "told" if told else "at-most" if won else "above"
+        single.observe(value, kind, int(cells[i]) if told else amount, amount=amount)
+    for one, other in zip(pacer.state, stepwise.state, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_a_log_may_come_in_parts() -> None:
+    values, prices = auctions(500)
+    times = 1e9 + np.sort(np.random.default_rng(2).uniform(0, 2.5 * DAY, 500))
+    whole, parts = made(Budget(6)), made(Budget(6))
+    law, other = OutcomeLaw(GRID, (0, 1)), OutcomeLaw(GRID, (0, 1))
+    bids = whole.play(law, values, prices, times=times).bids
+    got = [
+        parts.play(other, values[part], prices[part], times=times[part]).bids
+        for part in (slice(0, 7), slice(7, 300), slice(300, 500))
+    ]
+    np.testing.assert_array_equal(np.concatenate(got), bids)
+    for one, two in zip(whole.state, parts.state, strict=True):
+        np.testing.assert_array_equal(one, two)
+
+
+def test_each_day_has_its_budget() -> None:
+    values, prices = auctions(3_000)
+    generator = np.random.default_rng(1)
+    times = 1.6e9 + np.sort(generator.uniform(0, 4 * DAY, 3_000))
+    pacer = made(Budget(12, per="day", pacing="even"))
+    bids = pacer.play(OutcomeLaw(GRID, (0, 1)), values, prices, times=times).bids
+    paid = np.where((bids >= 0) & (GRID[bids] >= prices), GRID[bids], 0.0)
+    days = times // DAY
+    spent = [paid[days == day].sum() for day in np.unique(days)]
+    assert len(spent) == 5
+    assert max(spent) <= 12 + 1e-9
+    assert min(spent[1:4]) > 11
+
+
+def test_pacing_by_traffic_leaves_money_for_a_busy_evening() -> None:
+    """Most auctions come in the evening. Known, they get the money in proportion."""
+    generator = np.random.default_rng(3)
+    hours = np.where(generator.random((6, 1_500)) < 0.7, 20.0, 0.0)
+    hours = np.where(hours > 0, hours + generator.uniform(0, 3, hours.shape), 0)
+    hours = np.where(hours == 0, generator.uniform(0, 20, hours.shape), hours)
+    times = np.sort(hours * 3600, axis=1) + DAY * (18_000 + np.arange(6)[:, None])
+    values, prices = auctions(times.size)
+    shares = {}
+    for pacing in ("traffic", "even", "asap"):
+        pacer = made(Budget(30, per="day", pacing=pacing))
+        law = OutcomeLaw(GRID, (0, 1))
+        bids = pacer.play(law, values, prices, times=times.ravel()).bids
+        paid = np.where((bids >= 0) & (GRID[bids] >= prices), GRID[bids], 0.0)
+        last = paid.reshape(times.shape)[-1]
+        evening = times[-1] % DAY >= 20 * 3600
+        shares[pacing] = last[evening].sum() / last.sum()
+    assert shares["traffic"] == pytest.approx(0.7, abs=0.08)
+    assert shares["even"] < 0.35
+    assert shares["asap"] < 0.2
+
+
+def test_a_clock_that_goes_back_begins_no_day_anew() -> None:
+    pacer = made(Budget(1, per="day", pacing="asap"))
+    for key, now in enumerate([1e9, 1e9 + DAY, 1e9 + 10, 1e9 + DAY + 5]):
+        _, _, cap = pacer.open(1.0, now, 0, 20)
+        assert cap == [20, 20, 10, 10][key]
+        if key != 2:
+            pacer.reserve(key, 1.0, 10, 10)
+            pacer.settle(key, 1.0, 0.5, won=True, least=0.0)
+    assert pacer.now == 1e9 + DAY + 5
+    assert status(pacer)[0].spent == 1  # of the second day
+
+
+def test_money_is_reserved_until_the_outcome_is_known() -> None:
+    pacer = made(Budget(1, per="day", pacing="asap"))
+    caps = []
+    for key in range(3):
+        caps.append(pacer.open(1.0, 1e9, 0, 20)[2])
+        if caps[-1] >= 0:
+            pacer.reserve(key, 1.0, min(12, caps[-1]), 12)
+    assert caps == [20, 8, -1]  # 1, then 0.4 is left
+    assert "reserved" in reason(pacer, 1.0, 0.05)
+    pacer.settle(0, 1.0, 0.6, won=False, least=2.0)
+    assert pacer.open(1.0, 1e9, 0, 20)[2] == 12
+    pacer.settle(1, 1.0, 0.4, won=True, least=0.0)
+    assert pacer.open(1.0, 1e9, 0, 20)[2] == 12
+    shown = status(pacer)[0]
+    assert (shown.spent, shown.reserved, shown.left) == (Decimal("0.4"), 0, Decimal("0.6"))
+
+
+def test_a_bid_without_an_outcome_expires() -> None:
+    pacer = made(Budget(1, per="day", pacing="asap"), expires=60)
+    pacer.open(1.0, 1e9, 0, 20)
+    pacer.reserve(0, 1.0, 20, 20)
+    assert pacer.open(1.0, 1e9 + 59, 0, 20)[2] == -1
+    assert pacer.open(1.0, 1e9 + 60, 0, 20)[2] == 20
+    pacer.settle(0, 1.0, 1, won=True, least=0.0)  # in spite of all: it has to be paid
+    assert pacer.open(1.0, 1e9 + 61, 0, 20)[2] == -1
+    shown = status(pacer)[0]
+    assert (shown.spent, shown.late) == (1, 1)
+
+
+def test_a_bid_belongs_to_the_day_on_which_it_was_made() -> None:
+    pacer = made(Budget(1, per="day", pacing="asap"))
+    pacer.open(1.0, DAY - 1, 0, 20)
+    pacer.reserve(0, 1.0, 20, 20)
+    assert pacer.open(1.0, DAY + 1, 0, 20)[2] == 20
+    pacer.settle(0, 1.0, 1, won=True, least=0.0)
+    assert pacer.open(1.0, DAY + 2, 0, 20)[2] == 20
+    assert status(pacer)[0].spent == 0
+
+
+def test_a_target_is_kept_whatever_becomes_of_outstanding_bids() -> None:
+    pacer = made(ReturnOnSpend(2.0))
+    assert pacer.open(0.5, 0.0, 0, 20)[2] == 5  # half of the value
+    pacer.reserve(0, 0.5, 2, 2)  # 0.1, so 0.15 to spare if it wins
+    assert pacer.open(0.5, 0.0, 0, 20)[2] == 5
+    pacer.settle(0, 0.5, 0.1, won=True, least=0.0)
+    _, _, cap = pacer.open(0.5, 0.0, 0, 20)
+    assert cap == 8  # 0.25 + 0.15
+    pacer.reserve(1, 0.5, 8, 8)
+    assert pacer.open(0.5, 0.0, 0, 20)[2] == 5  # if that one wins, nothing is to spare
+    assert status(pacer)[0].slack == Decimal("0.15")
+
+
+def test_a_target_in_the_long_run_shows_its_slack() -> None:
+    pacer = made(ReturnOnSpend(2.0, keep="long-run"))
+    assert pacer.open(0.5, 0.0, 0, 10)[2] > 5
+    pacer.reserve(0, 0.5, 10, 10)
+    pacer.settle(0, 0.5, 0.5, won=True, least=0.0)
+    shown = status(pacer)[0]
+    assert shown.slack == Decimal("-0.25")
+    assert "not kept" in str(shown)
+
+
+def test_a_target_that_cannot_be_met_is_said_and_nothing_is_bid() -> None:
+    pacer = made(ReturnOnSpend(100.0))
+    for _ in range(50):
+        worth, _, cap = pacer.open(0.9, 0.0, 0, 18)
+        assert cap == -1
+        assert np.isfinite(worth)
+        pacer.decline(0.9)
+    assert reason(pacer, 0.9, 0.05) == (
+        "The return on spend of 100 leaves 0.009 to bid at a value of 0.9. The lowest bid is 0.05."
+    )
+
+
+def test_budgets_that_fit_no_bid_are_refused() -> None:
+    with pytest.raises(InvalidParameterError, match=r"at least the lowest bid, 0\.05"):
+        made(Budget(0.04))
+
+
+def test_limits_must_fit_together() -> None:
+    with pytest.raises(InvalidParameterError, match="at least one limit"):
+        made()
+    with pytest.raises(InvalidParameterError, match="Got 5"):
+        made(5)  # type: ignore[arg-type]
+    with pytest.raises(InvalidParameterError, match="the same aim"):
+        made(ReturnOnSpend(2), CostPer(1, aim="surplus"))
+    with pytest.raises(InvalidParameterError, match="unless the horizon is given"):
+        made(Budget(5, per=None))
+    with pytest.raises(InvalidParameterError, match="'expires' parameter of Pacer"):
+        made(Budget(5), expires=0)
+    with pytest.raises(InvalidContextError, match="'times' parameter of play"):
+        made(Budget(5)).play(OutcomeLaw(GRID, (0, 1)), [0.5], [0.5])
+
+
+def test_a_budget_for_all_time_is_never_refilled() -> None:
+    values, prices = auctions(300)
+    pacer = made(Budget(3, per=None), horizon=200)
+    bids = pacer.play(OutcomeLaw(GRID, (0, 1)), values, prices).bids
+    paid = np.where((bids >= 0) & (GRID[bids] >= prices), GRID[bids], 0.0)
+    assert 2.5 < paid[:200].sum() <= paid.sum() <= 3 + 1e-12
+
+
+def test_a_lease_ends_and_is_renewed() -> None:
+    pacer = made(Lease("a", 1.0, 100.0, 200.0, "asap"))
+    pacer.open(1.0, 150.0, 0, 20)
+    pacer.reserve(0, 1.0, 4, 4)
+    pacer.settle(0, 1.0, 0.2, won=True, least=0.0)
+    pacer.open(1.0, 160.0, 0, 20)
+    pacer.reserve(1, 1.0, 6, 6)
+    assert pacer.open(1.0, 200.0, 0, 20)[2] == -1
+    again = made(Lease("a", 1.0, 100.0, 200.0))
+    again.open(1.0, 150.0, 0, 20)
+    again.reserve(0, 1.0, 4, 4)
+    assert again.renew(Lease("b", 0.5, 160.0, 300.0)) == ("a", Decimal("0.2"))
+    assert again.open(1.0, 250.0, 0, 20)[2] == 10
+    again.settle(0, 1.0, 0.2, won=True, least=0.0)  # paid from the first lease
+    assert again.open(1.0, 251.0, 0, 20)[2] == 10
+    assert again.renew() == ("b", Decimal(0))
+    assert again.open(1.0, 252.0, 0, 20)[2] == -1
+    with pytest.raises(InvalidParameterError, match="'lease' parameter of renew"):
+        made(Budget(5)).renew()
+
+
+def test_a_restart_in_the_middle_of_a_day_goes_on() -> None:
+    values, prices = auctions(400)
+    times = (1e9 + np.arange(400) * 500.0).tolist()
+    settings: list[Limit] = [Budget(5, per="day"), ReturnOnSpend(2, per=150)]
+    straight, restarted = made(*settings, expires=3_000), made(*settings, expires=3_000)
+    for i, (value, price) in enumerate(zip(values.tolist(), prices.tolist(), strict=True)):
+        if i % 37 == 0:
+            arrays = restarted.arrays()
+            restarted = made(*settings, expires=3_000)
+            restarted.restore(arrays)
+        opened = [pacer.open(value, times[i], 0, 20) for pacer in (straight, restarted)]
+        assert opened[0] == opened[1]
+        for pacer in (straight, restarted):
+            worth, _, cap = opened[0]
+            if cap < 0:
+                pacer.decline(value)
+                continue
+            wanted = int(np.searchsorted(GRID, worth / 2, "right")) - 1
+            pacer.reserve(i, value, min(wanted, cap), wanted)
+            if i % 5 and i >= 3 and i - 3 in pacer.reserved:  # outcomes are late, some are lost
+                held = pacer.reserved[i - 3]
+                won = held.price >= price * 1e9
+                pacer.settle(i - 3, held.value, held.price / 1e9, won=won, least=price)
+    assert straight.reserved
+    assert straight.late.tolist() == restarted.late.tolist()
+
+
+def test_a_damaged_state_is_refused() -> None:
+    pacer = made(Budget(5))
+    pacer.open(1.0, 1e9, 0, 20)
+    pacer.reserve(0, 1.0, 4, 4)
+    good = pacer.arrays()
+    for name, bad in {
+        "money": good["money"] - 10**12,
+        "duals": good["duals"] * np.nan,
+        "prices": -good["prices"],
+        "keys": good["keys"][:0],
+        "plan": good["plan"][:, :3],
+        "times": good["times"].astype(np.float32),
+    }.items():
+        with pytest.raises(ValueError, match="impossible"):
+            made(Budget(5)).restore({**good, name: bad})
+
+
+def test_money_is_kept_when_the_amounts_change() -> None:
+    """A grid that is a hundred times higher has a coarser unit."""
+    pacer = made(Budget(5, per="day", pacing="asap"), ReturnOnSpend(2))
+    for key, won in enumerate((True, False)):
+        pacer.open(1.0, 1e9, 0, 20)
+        pacer.reserve(key, 1.0, 9, 9)
+        if won:
+            pacer.settle(key, 1.0, 0.45, won=True, least=0.3)
+    high = Pacer(100 * GRID, pacer.limits, value_range=(0, 100))
+    high.restore(pacer.arrays())
+    before, after = status(pacer), status(high)
+    assert after[0].spent == before[0].spent == Decimal("0.45")
+    assert after[0].reserved == before[0].reserved == Decimal("0.45")
+    assert after[1].slack == before[1].slack == Decimal("0.05")
+    high.settle(1, 1.0, 0.45, won=True, least=0.3)
+    assert [one.reserved for one in status(high)] == [0, 0]
+    assert status(high)[0].left == Decimal("4.1")
+
+
+def test_an_outcome_can_be_corrected() -> None:
+    pacer = made(Budget(2, per="day", pacing="asap"), CostPer(0.5))
+    pacer.open(1.0, 1e9, 0, 20)
+    pacer.reserve(0, 1.0, 8, 8)
+    pacer.settle(0, 1.0, 0.4, won=False, least=0.9)
+    pacer.correct(1.0, 0.4, won=True)
+    assert [one.spent for one in status(pacer)] == [Decimal("0.4")] * 2
+    assert status(pacer)[1].slack == Decimal("0.1")
+    pacer.correct(1.0, 0.4, won=False)
+    assert [one.spent for one in status(pacer)] == [0, 0]
+    assert status(pacer)[1].slack == 0
+    pacer.correct(1.0, 0.4, won=False)  # of an earlier period, or a mistake: nothing to take back
+    assert status(pacer)[0].left == 2
+
+
+def test_looking_changes_nothing() -> None:
+    pacer = made(Budget(5, per="day"), ReturnOnSpend(2))
+    assert pacer.look(0.8, 0, 16) == (0.8, 16, 8)
+    before = pacer.arrays()
+    pacer.look(0.8, 0, 16)
+    for name, own in pacer.arrays().items():
+        np.testing.assert_array_equal(own, before[name])
+    assert pacer.open(0.8, 1e9, 0, 16) == (0.8, 16, 8)
+
+
+def test_steps_stay_finite_in_extreme_worlds() -> None:
+    """Free wins for a tiny budget, and a rich one that never wins."""
+    for budget, price in ((0.05, 0.0), (1e12, 2.0)):
+        pacer = made(Budget(budget, per=100))
+        values = np.full(5_000, 0.9)
+        pacer.play(OutcomeLaw(GRID, (0, 1)), values, np.full(5_000, price))
+        assert np.isfinite(pacer.state.duals).all()
+        assert (pacer.state.duals[:, SQUARES] >= 0).all()
+
+
+def test_the_status_says_what_is_planned() -> None:
+    pacer = made(Budget(10, per=100), ReturnOnSpend(2))
+    assert status(pacer)[0].left == 10
+    values, prices = auctions(25)
+    pacer.play(OutcomeLaw(GRID, (0, 1)), values, prices)
+    budget, target = status(pacer)
+    assert budget.planned == pytest.approx(2.5)
+    assert budget.auctions == 25
+    assert budget.multiplier >= 0
+    assert "planned by now: 2.5" in str(budget)
+    assert target.planned is None
+    assert "kept" in str(target)
+    day = made(Budget(24, per="day", pacing="even"))
+    day.open(1.0, DAY * 100 + 6 * 3600, 0, 20)
+    assert status(day)[0].planned == pytest.approx(6)
+    assert status(day)[0].ends == 101 * DAY

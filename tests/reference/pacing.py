@@ -1,0 +1,88 @@
+"""Bidding under limits, as literally as possible: exact money, one dictionary per limit."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+
+def literal_pacing(
+    rows: list[tuple[float, float]],
+    amounts: list[float],
+    limits: list[dict[str, Any]],
+    *,
+    surplus: bool,
+    highest: float,
+) -> list[dict[str, Any]]:
+    """Bid the highest amount up to half of the pseudo-value, in auctions (value, price).
+
+    A limit is {"budget": B, "auctions": N} or {"credit": (a, b)}, always kept. Outcomes are known
+    at once. Returns what happened in each auction.
+    """
+    for limit in limits:
+        limit.update(s=0.0, squares=0.0, spent=Fraction(0), earned=Fraction(0), count=0)
+        if "credit" in limit and surplus:
+            credit = limit["credit"][0] + limit["credit"][1] * highest / 2
+            if credit < highest / 4:
+                limit["s"] = math.log(credit / (highest / 2 - credit))
+    happened = []
+    for value, price in rows:
+        for limit in limits:
+            if "budget" in limit and limit["count"] == limit["auctions"]:
+                limit.update(count=0, spent=Fraction(0), squares=limit["squares"] / 2)
+        worths = [_worth(limit, value, surplus=surplus, highest=highest) for limit in limits]
+        worth = min([*worths, value]) if surplus else min(worths)
+        for limit in limits:
+            if "budget" in limit:
+                left = Fraction(str(limit["budget"])) - limit["spent"]
+                limit["planned"] = left / (limit["auctions"] - limit["count"])
+            limit["count"] += 1
+        may = [k for k, amount in enumerate(amounts) if amount <= min(worth, value)]
+        wanted = max(k for k, amount in enumerate(amounts) if amount <= min(worth, value) / 2)
+        free = [k for k in may if all(_free(limit, amounts[k], value) for limit in limits)]
+        amount = min(wanted, free[-1])
+        blocked = amounts[free[-1]] == 0 and value >= min(a for a in amounts if a > 0)
+        won, would = amounts[amount] >= price, amounts[wanted] >= price
+        for limit, own in zip(limits, worths, strict=True):
+            paid = Fraction(str(amounts[amount])) if won and not blocked else Fraction(0)
+            limit["spent"] += paid
+            if "budget" in limit:
+                gradient = float(paid - limit["planned"])
+                if limit["planned"] == 0:
+                    continue
+            else:
+                credit = limit["credit"][0] + limit["credit"][1] * value
+                limit["earned"] += Fraction(credit) if won and not blocked else 0
+                if not would or blocked:
+                    continue
+                gradient = amounts[wanted] - credit
+            limit["squares"] += gradient**2
+            if gradient > 0 or own <= math.e * worth:
+                step = gradient / math.sqrt(limit["squares"]) if gradient else 0.0
+                limit["s"] = limit["s"] - step
+                if surplus:
+                    limit["s"] = min(limit["s"], 0.0)
+        happened.append({"amount": -1 if blocked else amount, "worth": worth})
+    return happened
+
+
+def _worth(limit: dict[str, Any], value: float, *, surplus: bool, highest: float) -> float:
+    factor = math.exp(limit["s"])
+    if "budget" in limit:
+        return value * factor
+    base, slope = limit["credit"]
+    credit = base + slope * value
+    if surplus:
+        return credit + (value - credit) * factor
+    return credit + value * (slope + base / (highest / 2)) * factor
+
+
+def _free(limit: dict[str, Any], amount: float, value: float) -> bool:
+    """Whether a win at this amount keeps the limit."""
+    exact = Fraction(str(amount))
+    if "budget" in limit:
+        return bool(limit["spent"] + exact <= Fraction(str(limit["budget"])))
+    credit = Fraction(limit["credit"][0] + limit["credit"][1] * value)
+    slack = limit["earned"] - limit["spent"] + credit - exact
+    return bool(slack >= 0)
