@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from crossbandit.errors import InvalidParameterError
 
@@ -26,6 +28,33 @@ class Aim(StrEnum):
 
     value = "value"
     surplus = "surplus"
+
+
+BudgetOption = Annotated[
+    float | None,
+    typer.Option(metavar="AMOUNT", help="What every strategy may spend in each period."),
+]
+PerOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="PERIOD",
+        help="Period of the budget: day, hour, a number of auctions, or log. \\[default: log]",
+    ),
+]
+PacingOption = Annotated[
+    Pacing | None,
+    typer.Option(help="How the budget is spread over its period. \\[default: traffic]"),
+]
+RoiOption = Annotated[
+    float | None,
+    typer.Option(metavar="RATIO", help="The values won must be this times the spend."),
+]
+CostOption = Annotated[
+    float | None, typer.Option(metavar="AMOUNT", help="What a win may cost on average.")
+]
+AimOption = Annotated[
+    Aim | None, typer.Option(help="What is to be high under a target. \\[default: value]")
+]
 
 
 def parse_limits(

@@ -138,7 +138,9 @@ def _fault(span: range | int, reason: str, name: str) -> Fault:
 
 
 def _reason(fault: str, texts: Mapping[str, str | None]) -> str:
-    text = next((texts[role] for role in texts if ROLES[role] in fault), texts.get("price"))
+    text = next((texts[role] for role in texts if ROLES[role] in fault), None)
+    if fault == MORE_COLUMNS:
+        text = texts.get("price")
     return fault if text is None else f"{fault}: {text[:_SHOWN_TEXT]!r}"
 
 
@@ -147,8 +149,7 @@ def check_survey(log: AuctionLog, survey: Survey) -> None:
     path = log.source.name
     if survey.without_price:
         raise LogError(f"{_censored(log, survey)}\n{log.description}")
-    if survey.bad > log.max_bad:
-        raise LogError(f"{_too_many_bad(log, survey)}\n{log.description}")
+    check_bad_lines(log, survey)
     if survey.auctions < 2:
         raise LogError(_too_few_good(log, survey))
     if survey.highest_value == 0:
@@ -158,6 +159,12 @@ def check_survey(log: AuctionLog, survey: Survey) -> None:
             f"The highest value in {path} is {survey.highest_value:g}. It must be from {LEAST:g} "
             f"to {MOST:g}. Give the amounts in another unit. {log.description}"
         )
+
+
+def check_bad_lines(log: AuctionLog, survey: Survey) -> None:
+    """Raise LogError if a log has more bad lines than are allowed."""
+    if survey.bad > log.max_bad:
+        raise LogError(f"{_too_many_bad(log, survey)}\n{log.description}")
 
 
 def _censored(log: AuctionLog, survey: Survey) -> str:

@@ -33,14 +33,14 @@ def limit_heads(result: Replay) -> tuple[str, ...]:
 
 def limit_cells(result: Replay, row: pd.Series[float]) -> tuple[str, ...]:
     """Return the entries of a row of the table under `limit_heads`."""
-    texts = {
-        "budget used": lambda: f"{100 * row['budget_used']:.1f} %",
-        "return": lambda: (
-            MISSING if math.isnan(row["return_on_spend"]) else number(row["return_on_spend"], 2)
-        ),
-        "target kept": lambda: "yes" if row["target_kept"] else "no",
-    }
-    return tuple(texts[head]() for head in limit_heads(result))
+    texts: dict[str, str] = {}
+    if "budget_used" in row:
+        texts["budget used"] = f"{100 * row['budget_used']:.1f} %"
+    if "target_kept" in row:
+        returned = float(row["return_on_spend"])
+        texts["return"] = MISSING if math.isnan(returned) else number(returned, 2)
+        texts["target kept"] = "yes" if row["target_kept"] else "no"
+    return tuple(texts[head] for head in limit_heads(result))
 
 
 def describe(limit: Limit) -> str:
