@@ -29,11 +29,12 @@ if TYPE_CHECKING:
 
 
 _LONG = 9  # letters of a heading that may be broken
-_EXPLAINED = {
-    False: "± is a 95 % interval over the time of the log and the seeds; paid is the average price "
-    "of a win.",
-    True: "Return is the value won per money spent. Limits were kept by all strategies.",
-}
+_PAID = (
+    "± is a 95 % interval over the time of the log and the seeds; paid is the average price of a "
+    "win."
+)
+_RETURN = "Return is the value won per money spent."
+_USED = "Budget used is a share of all budgets of the log."
 
 
 def print_replay(result: Replay, paths: list[Path]) -> None:
@@ -80,12 +81,19 @@ def print_parts(results: ReplaySet, paths: list[Path]) -> None:
     say_paths(paths)
 
 
+def _explained(result: Replay) -> str:
+    """Return what the columns of the table mean."""
+    if result.limits is None:
+        return _PAID
+    return _RETURN if result.limits.targets else _USED
+
+
 def _table(result: Replay) -> Table:
     lines = rows(result)
     doubtful = [line for line in lines if line.note.startswith("nearly all")]
     table = _new_table(
         summary(result),
-        _EXPLAINED[result.limits is not None] + "".join(f" (!) {line.note}" for line in doubtful),
+        _explained(result) + "".join(f" (!) {line.note}" for line in doubtful),
     )
     table.add_column("strategy")
     heads = ("won", "paid") if result.limits is None else limit_heads(result)
