@@ -27,6 +27,7 @@ GROUPS = (
     "adaptive",
     "markets",
     "baselines",
+    "fluid",
 )
 OUT = Path("results/benchmarks")
 

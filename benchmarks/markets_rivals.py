@@ -12,7 +12,8 @@ from crossbandit.environments.auctions import AuctionRules
 from crossbandit.kernels.compilation import compiled
 from crossbandit.logs.auctions import Auctions
 from crossbandit.problem import Problem
-from crossbandit.replay.strategies import LearnerStrategy, Setting, make_chunk
+from crossbandit.replay.chunks import Setting, make_chunk
+from crossbandit.replay.strategies import LearnerStrategy
 
 if TYPE_CHECKING:
     from crossbandit.types import Floats, Integers

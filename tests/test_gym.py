@@ -178,3 +178,27 @@ def test_the_package_does_not_load_gymnasium() -> None:
 def test_where_gymnasium_is_missing_the_error_says_what_to_do() -> None:
     script = "import sys; sys.modules['gymnasium'] = None; import crossbandit.gym"
     assert 'pip install "crossbandit[gymnasium]"' in in_python(script)
+
+
+def test_a_budget_shows_what_is_left_and_masks_what_it_does_not_allow() -> None:
+    env = make_env("crossbandit/FirstPriceBudget-v0", horizon=40, budget=0.05, bids=11)
+    assert env.observation_space == spaces.Box(0.0, 1.0, (3,), np.float64)
+    total, spent, over = 2.0, 0.0, False
+    observation, info = env.reset(seed=1)
+    for t in range(40):
+        value, left, time_left = observation
+        assert left == pytest.approx(1 - spent / total, abs=1e-9)
+        assert time_left == pytest.approx(1 - t / 40)
+        amounts = np.linspace(0, 1, 11)
+        affordable = (amounts <= value) & (amounts <= total - spent + 1e-9)
+        np.testing.assert_array_equal(info["action_mask"], affordable)
+        arm = int(np.flatnonzero(affordable)[-1])
+        observation, reward, _, over, info = env.step(np.int64(arm))
+        if reward > 0:
+            spent += amounts[arm]
+            assert reward == pytest.approx(value - amounts[arm])
+    assert over
+    assert 1.5 < spent <= total
+    refused = env.reset(seed=1)[0]
+    assert refused[1] == 1.0
+    assert env.step(np.int64(10))[0][1] == 1.0  # a bid above the value costs nothing

@@ -14,6 +14,10 @@ the round just played: `revealed`, 1 for each arm whose losses were revealed; an
 for each arm, infinite where nothing was revealed. `losses[list(decision.revealed)]` is what
 `Learner.learn` takes. All have the same shape in every round, so environments can be vectorised.
 
+An environment with a budget also shows which share of the budget and which share of the rounds are
+left, and masks bids that are above what is left. With pacing="asap" its context is the value; with
+pacing="even" it is a pseudo-value, which already follows the budget.
+
 Install Gymnasium with `pip install "crossbandit[gymnasium]"`.
 """
 
@@ -33,7 +37,7 @@ from crossbandit.environments.environment import (
 from crossbandit.environments.registry import build
 from crossbandit.environments.sleeping import Sleeping
 from crossbandit.graphs.registry import build as build_graph
-from crossbandit.kernels.rounds import write_rows
+from crossbandit.kernels.rounds import limit_round, settle_round, write_rows
 from crossbandit.validation import reject
 
 try:
@@ -49,7 +53,8 @@ from gymnasium import spaces
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from crossbandit.kernels.rounds import LossBlock
+    from crossbandit.environments.environment import RunLimits
+    from crossbandit.kernels.rounds import LossBlock, PacedRounds
     from crossbandit.types import Floats
 
 _BATCH = 256  # rounds whose losses are computed at once
@@ -57,6 +62,7 @@ _BATCH = 256  # rounds whose losses are computed at once
 # The registered ids, each with the name of an environment and parameters that replace defaults.
 ENVIRONMENTS: dict[str, dict[str, Any]] = {
     "crossbandit/FirstPrice-v0": {"name": "first-price"},
+    "crossbandit/FirstPriceBudget-v0": {"name": "first-price-budget", "pacing": "asap"},
     "crossbandit/Newsvendor-v0": {"name": "newsvendor"},
     "crossbandit/PostedPrice-v0": {"name": "posted-price"},
     "crossbandit/Recommendation-v0": {"name": "recommendation"},
@@ -96,6 +102,9 @@ class BanditEnv(gymnasium.Env[Any, np.int64]):
         self.observation_space = _space(self.environment)
         self._round = 0
         self._batch: tuple[int, LossBlock] | None = None
+        self._limits: RunLimits | None = None
+        self._paced: PacedRounds | None = None
+        self._drawn: npt.NDArray[Any] = np.empty(0)  # the context before limits
         self._context: npt.NDArray[Any] = np.empty(0)
         self._available: npt.NDArray[np.bool_] = np.empty(0, dtype=np.bool_)
 
@@ -113,6 +122,8 @@ class BanditEnv(gymnasium.Env[Any, np.int64]):
         """
         super().reset(seed=seed, options=options)
         self._round = 0
+        if isinstance(self.environment, BlockEnvironment):
+            self._limits = self.environment.limits()
         self._draw()
         return self._observation(), self._info()
 
@@ -144,8 +155,10 @@ class BanditEnv(gymnasium.Env[Any, np.int64]):
         revealed = np.zeros(self.environment.problem.arms, dtype=np.int8)
         if self._available[arm]:
             problem = self.environment.problem
-            loss = float(problem.form.readout(self._context[0]).losses(rows[[arm]], [arm])[0])
+            loss = float(problem.form.readout(self._drawn[0]).losses(rows[[arm]], [arm])[0])
             revealed[problem.graph.out_neighbors(arm)] = 1
+        if self._paced is not None:
+            settle_round(self._paced, 0, arm if self._available[arm] else 0)
         rows[revealed == 0] = np.inf  # Gymnasium's checker finds that NaN differs from itself
         feedback = {"revealed": revealed, "losses": rows}
         self._round += 1
@@ -166,9 +179,14 @@ class BanditEnv(gymnasium.Env[Any, np.int64]):
         return rows
 
     def _draw(self) -> None:
-        self._context = self.environment.context_distribution.draw(self.np_random, 1)
+        self._drawn = self._context = self.environment.context_distribution.draw(self.np_random, 1)
         mask = availability(self.environment, self._context)
         self._available = np.ones(self.environment.problem.arms, bool) if mask is None else mask[0]
+        if self._limits is not None and self._round < horizon_of(self.environment):
+            self._paced = self._limits.rounds(self._round, self._drawn)
+            shown = self.environment.problem.form.block(self._drawn.copy(), self._available[None])
+            limit_round(self._paced, shown, 0)
+            self._context, self._available = shown.table[0], shown.available[0]
 
     def _observation(self) -> Any:
         if isinstance(self.environment, Sleeping):
@@ -176,7 +194,10 @@ class BanditEnv(gymnasium.Env[Any, np.int64]):
         if isinstance(self.observation_space, spaces.Discrete):
             return np.int64(self._context[0])
         low, high = _box(self.environment)
-        return self._context[0, low < high]
+        if self._limits is None:
+            return self._context[0, low < high]
+        time_left = 1.0 - self._round / horizon_of(self.environment)
+        return np.append(self._context[0, low < high], [self._limits.share_left, time_left])
 
     def _info(self) -> dict[str, Any]:
         return {
@@ -197,7 +218,10 @@ def _space(environment: Environment) -> spaces.Space[Any]:
     if environment.problem.contexts is not None:
         return spaces.Discrete(environment.problem.contexts)
     low, high = _box(environment)
-    return spaces.Box(low[low < high], high[low < high], dtype=np.float64)
+    low, high = low[low < high], high[low < high]
+    if isinstance(environment, BlockEnvironment) and environment.limits() is not None:
+        low, high = np.append(low, [0.0, 0.0]), np.append(high, [1.0, 1.0])
+    return spaces.Box(low, high, dtype=np.float64)
 
 
 def _box(environment: Environment) -> tuple[Floats, Floats]:

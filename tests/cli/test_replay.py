@@ -36,7 +36,10 @@ def first(log: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Re
 def test_from_a_log_to_the_page(first: tuple[Path, Result]) -> None:
     folder, result = first
     assert result.exit_code == 0, result.output
-    assert {path.name for path in folder.iterdir()} == set(WRITTEN) - {"classes.csv"}
+    assert {path.name for path in folder.iterdir()} == set(WRITTEN) - {
+        "classes.csv",
+        "spending.csv",
+    }
     assert "(guessed by name)" in result.output.replace("\n", " ")
     assert f"Open {folder / 'index.html'}" in result.output
     table = result.output.partition("What each strategy")[2].partition("Difference to")[0]

@@ -15,6 +15,7 @@ from crossbandit.checks import check_environment
 from crossbandit.environments import (
     BlockEnvironment,
     first_price,
+    first_price_budget,
     newsvendor,
     posted_price,
     recommendation,
@@ -41,10 +42,12 @@ ENVIRONMENTS: dict[str, Callable[..., BlockEnvironment]] = {
     "sleeping, mostly": partial(sleeping, graphs.ring(6, 2), awake=0.05),
     "recommendation": recommendation,
     "spam": spam,
+    "first price, budget": partial(first_price_budget, bids=20),
 }
 
 BUILDERS: dict[str, Callable[..., Any]] = {
     "first_price": first_price,
+    "first_price_budget": first_price_budget,
     "newsvendor": newsvendor,
     "posted_price": posted_price,
     "recommendation": recommendation,

@@ -94,7 +94,7 @@ def test_the_page_loads_nothing_and_says_everything(result: Replay) -> None:
     assert [link for link in reader.loads if not link.startswith(("#", "data:"))] == []
     assert {"over-time", "bids", "theme"} <= set(reader.ids)
     for row in rows(result):
-        for shown in (row.strategy, row.surplus, row.regret, row.won):
+        for shown in (row.strategy, row.earned, row.regret, row.won):
             assert shown in reader.text, shown
     for shown in ("learner <1>", "A note & more.", "<log>.csv, replayed"):
         assert shown in reader.text, shown
@@ -117,7 +117,7 @@ def test_amounts_have_five_digits(result: Replay) -> None:
     assert money_digits(result) == 5 - 1 - int(np.log10(result.table()["surplus"].max()))
     small = [replace(one, surplus=one.surplus * 0 + 0.012345) for one in result.outcomes]
     first = rows(replace(result, outcomes=tuple(small)))[0]
-    assert first.surplus == "0.012345"
+    assert first.earned == "0.012345"
 
 
 def test_markdown_has_a_row_per_strategy(result: Replay) -> None:
@@ -125,7 +125,7 @@ def test_markdown_has_a_row_per_strategy(result: Replay) -> None:
     assert "- A note & more." in text
     assert text.count("\n|") == len(result.outcomes) + 2
     first = rows(result)[0]
-    assert f"| cross-graph | {first.surplus} ± {first.half_width} | {first.regret} |" in text
+    assert f"| cross-graph | {first.earned} ± {first.half_width} | {first.regret} |" in text
     nothing = replace(result.outcomes[0], strategy="none", wins=np.zeros(2), spend=np.zeros(2))
     without = replace(result, outcomes=(nothing, *result.outcomes))
     assert rows(without)[0].paid == MISSING
@@ -133,7 +133,9 @@ def test_markdown_has_a_row_per_strategy(result: Replay) -> None:
 
 def test_the_same_replay_gives_the_same_bytes(result: Replay, tmp_path: Path) -> None:
     first, again = (write(result, tmp_path / name, log="l.csv", command="c") for name in "ab")
-    assert [path.name for path in first] == [name for name in WRITTEN if name != "classes.csv"]
+    assert [path.name for path in first] == [
+        name for name in WRITTEN if name not in {"classes.csv", "spending.csv"}
+    ]
     assert [path.read_bytes() for path in first] == [path.read_bytes() for path in again]
     assert first[5].read_bytes().startswith(b"\x89PNG")
 

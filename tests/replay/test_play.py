@@ -644,7 +644,7 @@ def test_a_ledger_notes_the_points_whatever_the_chunks() -> None:
     for size in (1, 7, 20, 50):
         ledger = Ledger(points)
         for i in range(0, 50, size):
-            ledger.add(margins[i : i + size], bids[i : i + size], won[i : i + size])
+            ledger.add((margins * won)[i : i + size], (bids * won)[i : i + size], won[i : i + size])
         earned = np.cumsum(np.where(won, margins, 0))
         np.testing.assert_allclose(ledger.curve, earned[points - 1])
         assert ledger.wins == won.sum()

@@ -11,6 +11,7 @@ from crossbandit import CrossGraph, CrossGraphAdaptive, SchneiderZimmert
 from crossbandit.environments.auctions import FEEDBACK, AuctionRules
 from crossbandit.logs.auctions import Auctions
 from crossbandit.problem import Problem
+from crossbandit.replay.chunks import Chunk, Setting, make_chunk, prices_to_beat
 from crossbandit.replay.oracles import (
     BANDS,
     BandPolicy,
@@ -18,17 +19,7 @@ from crossbandit.replay.oracles import (
     PerfectKnowledge,
     collect_hindsight,
 )
-from crossbandit.replay.strategies import (
-    BestResponse,
-    Chunk,
-    LearnerStrategy,
-    Setting,
-    Shading,
-    Strategy,
-    cells_of,
-    make_chunk,
-    prices_to_beat,
-)
+from crossbandit.replay.strategies import BestResponse, LearnerStrategy, Shading, Strategy
 from crossbandit.types import Floats
 
 ROUNDS = 2_000
@@ -64,7 +55,7 @@ def test_a_cell_is_the_lowest_bid_that_wins(ties: str, reserve: float) -> None:
     log.prices[:5] = 0.0  # nobody else has bid
     wins = rules.wins(rules.amounts, log.prices[:, None])
     expected = np.where(wins.any(axis=1), wins.argmax(axis=1), rules.arms)
-    np.testing.assert_array_equal(cells_of(log.prices, rules), expected)
+    np.testing.assert_array_equal(rules.cells(log.prices), expected)
 
 
 @pytest.mark.parametrize("ties", ["win", "lose"])

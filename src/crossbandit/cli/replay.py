@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
+from crossbandit.cli import limits
 from crossbandit.cli import log_options as options
 from crossbandit.cli.terminal import Backend, Modules, notify, stopping
 from crossbandit.errors import InvalidParameterError
@@ -102,6 +103,12 @@ def replay(
             metavar="COLUMN", help="Column, such as the campaign; each level is replayed by itself."
         ),
     ] = None,
+    budget: limits.BudgetOption = None,
+    per: limits.PerOption = None,
+    pacing: limits.PacingOption = None,
+    target_roi: limits.RoiOption = None,
+    target_cost: limits.CostOption = None,
+    aim: limits.AimOption = None,
     fractions: Annotated[
         str | None,
         typer.Option(
@@ -168,6 +175,15 @@ def replay(
             by=by,
         )
         settings: dict[str, Any] = {
+            "limits": limits.parse_limits(
+                budget=budget,
+                per=per,
+                pacing=pacing,
+                target_roi=target_roi,
+                target_cost=target_cost,
+                aim=aim,
+                timezone=timezone,
+            ),
             "rules": ReplayRules(
                 feedback=feedback and feedback.value,
                 bids=parse_bids(bids),

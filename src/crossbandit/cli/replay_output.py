@@ -9,15 +9,32 @@ from rich.console import Console
 from rich.table import Table
 
 from crossbandit.cli.terminal import notify, say, say_paths
-from crossbandit.replay.page import differences, left_out, money_digits, rows, summary
+from crossbandit.replay.page import (
+    differences,
+    earning,
+    left_out,
+    money_digits,
+    rows,
+    summary,
+)
 from crossbandit.replay.page_by import overview
 from crossbandit.replay.page_classes import class_tables
+from crossbandit.replay.page_limits import limit_heads
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from crossbandit.replay import Replay, ReplaySet
     from crossbandit.replay.page_classes import ClassRows
+
+
+_LONG = 9  # letters of a heading that may be broken
+_PAID = (
+    "± is a 95 % interval over the time of the log and the seeds; paid is the average price of a "
+    "win."
+)
+_RETURN = "Return is the value won per money spent."
+_USED = "Budget used is a share of all budgets of the log."
 
 
 def print_replay(result: Replay, paths: list[Path]) -> None:
@@ -64,17 +81,24 @@ def print_parts(results: ReplaySet, paths: list[Path]) -> None:
     say_paths(paths)
 
 
+def _explained(result: Replay) -> str:
+    """Return what the columns of the table mean."""
+    if result.limits is None:
+        return _PAID
+    return _RETURN if result.limits.targets else _USED
+
+
 def _table(result: Replay) -> Table:
     lines = rows(result)
     doubtful = [line for line in lines if line.note.startswith("nearly all")]
     table = _new_table(
         summary(result),
-        "± is a 95 % interval over the time of the log and the seeds; paid is the average price of "
-        "a win." + "".join(f" (!) {line.note}" for line in doubtful),
+        _explained(result) + "".join(f" (!) {line.note}" for line in doubtful),
     )
     table.add_column("strategy")
-    for heading in ("surplus", "regret", "spend", "won", "paid"):
-        table.add_column(heading, justify="right", no_wrap=True)
+    heads = ("won", "paid") if result.limits is None else limit_heads(result)
+    for heading in (earning(result), "regret", "spend", *heads):
+        table.add_column(heading, justify="right", no_wrap=len(heading) < _LONG)
     kind = ""
     for line in lines:
         if kind and line.kind != kind:
@@ -83,7 +107,9 @@ def _table(result: Replay) -> Table:
         mark = (" (best)" if line.is_best else "") + (" (!)" if line in doubtful else "")
         table.add_row(
             line.strategy + mark,
-            *(line.surplus_interval, line.regret, line.spend, line.won, line.paid),
+            line.earned_interval if result.limits is None else line.earned,
+            *(line.regret, line.spend),
+            *((line.won, line.paid) if result.limits is None else line.limits),
             style="bold" if kind == "learner" else None,
         )
     return table

@@ -3,6 +3,7 @@
 from crossbandit.environments.adaptive import AdaptiveEnvironment, congestion
 from crossbandit.environments.auctions import first_price
 from crossbandit.environments.benchmark import paper_benchmark, zipf_benchmark
+from crossbandit.environments.budget import first_price_budget
 from crossbandit.environments.changing import (
     ChangingGraph,
     context_graphs,
@@ -45,6 +46,7 @@ __all__ = [
     "context_graphs",
     "cycling_graphs",
     "first_price",
+    "first_price_budget",
     "from_coefficients",
     "from_table",
     "graph_block",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 from dataclasses import InitVar, dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from crossbandit.graphs import FeedbackGraph
     from crossbandit.kernels.rounds import LossBlock
-    from crossbandit.types import Booleans, Floats
+    from crossbandit.types import Booleans, Floats, Integers
 
 # Who is told the highest competing bid, and what a bid then reveals.
 FEEDBACK = {
@@ -127,6 +127,19 @@ class AuctionRules(AmountRules):
         won: Booleans = beats & (bids >= self.reserve) & (bids > 0)
         return won
 
+    @property
+    def first_winner(self) -> int:
+        """The number of the lowest bid that is above 0 and at least the reserve."""
+        above_zero = np.searchsorted(self.amounts, 0.0, "right")
+        return int(max(above_zero, np.searchsorted(self.amounts, self.reserve)))
+
+    def cells(self, prices: npt.ArrayLike) -> Integers:
+        """Return the number of the lowest bid that wins against each price; K if none does."""
+        side: Any = "left" if self.ties == "win" else "right"
+        cells = np.searchsorted(self.amounts, np.asarray(prices, dtype=np.float64), side)
+        lowest: Integers = np.maximum(cells, self.first_winner)
+        return lowest
+
     def surplus(self, values: npt.ArrayLike, bids: npt.ArrayLike, prices: npt.ArrayLike) -> Floats:
         """Return what bids earn at values against prices."""
         margin = np.asarray(values, dtype=np.float64) - np.asarray(bids)
@@ -196,22 +209,24 @@ class FirstPrice(BlockEnvironment):
     rules: AuctionRules = field(init=False, repr=False)
     problem: Problem = field(init=False, repr=False)
     context_distribution: UniformVectors = field(init=False, repr=False)
+    owner: ClassVar[str] = "first_price"  # the name for error messages
+    price_kinds: ClassVar[tuple[str, ...]] = ("stationary", "drifting")
 
     def __post_init__(self) -> None:
-        integer("first_price", "horizon", self.horizon, at_least=1)
-        integer("first_price", "table_seed", self.table_seed, at_least=0, at_most=None)
-        choice("first_price", "prices", self.prices, ("stationary", "drifting"))
-        choice("first_price", "feedback", self.feedback, FEEDBACK)
+        integer(self.owner, "horizon", self.horizon, at_least=1)
+        integer(self.owner, "table_seed", self.table_seed, at_least=0, at_most=None)
+        choice(self.owner, "prices", self.prices, self.price_kinds)
+        choice(self.owner, "feedback", self.feedback, FEEDBACK)
         rules = AuctionRules(
             bids=self.bids,
             highest_value=1.0,
             at_most_value=self.at_most_value,
-            owner="first_price",
+            owner=self.owner,
         )
         if self.at_most_value and rules.amounts[0] > 0:
             expected = "such that one is 0, as values begin at 0; or at_most_value be False"
             got = verbatim(f"bids from {rules.amounts[0]:.15g}")
-            reject("first_price", "bids", expected, got)
+            reject(self.owner, "bids", expected, got)
         problem = Problem(rules.graph(self.feedback), features=2, horizon=self.horizon)
         object.__setattr__(self, "rules", rules)
         object.__setattr__(self, "problem", problem)

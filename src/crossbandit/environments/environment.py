@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from crossbandit.environments.contexts import ContextDistribution
     from crossbandit.kernels.round_graphs import GraphBlock
+    from crossbandit.kernels.rounds import PacedRounds
     from crossbandit.problem import Problem
     from crossbandit.types import Booleans, Floats, Integers
 
@@ -67,6 +68,22 @@ class Environment(Protocol):
         Returns:
             Losses of shape (K, contexts), or coefficients of shape (K, features) if the problem's
             losses are linear.
+        """
+
+
+class RunLimits(Protocol):
+    """The limits of one run: contexts and available arms depend on what was played."""
+
+    @property
+    def share_left(self) -> float:
+        """The share of the budget that is left, from 0 to 1."""
+
+    def rounds(self, start: int, contexts: npt.NDArray[Any]) -> PacedRounds:
+        """Return consecutive rounds under what is left of the limits.
+
+        Args:
+            start: The first round.
+            contexts: The contexts, as they are drawn.
         """
 
 
@@ -116,6 +133,23 @@ class BlockEnvironment(ABC):
             The graphs, as `graph_block` makes them.
         """
         return block_of(graph_rule(self), start, contexts)
+
+    def limits(self) -> RunLimits | None:
+        """Return the limits of a new run, such as a budget; None if there are none."""
+        return None
+
+    def comparator(self, start: int, contexts: npt.NDArray[Any]) -> Integers | None:
+        """Return what the comparator plays, if that is not the best arm of each context.
+
+        Args:
+            start: The first round.
+            contexts: The contexts of consecutive rounds.
+
+        Returns:
+            An arm per round; None for the available arm of least total loss.
+        """
+        del start, contexts
+        return None
 
     def losses(self, round_: int) -> Floats:
         """Return the losses of all arms in one round, as `Environment.losses` does.

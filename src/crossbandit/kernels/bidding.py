@@ -74,12 +74,13 @@ def respond(
     """
     for i in range(values.size):
         out[i] = best_bid(values[i], bids, chances, first)
-        _observe(feedback, out[i], cells[i], seen)
+        observe(feedback, out[i], cells[i], seen)
         estimate(feedback, seen, blocks, chances)
 
 
 @inlined
-def _observe(feedback: int, bid: int, cell: int, seen: Observations) -> None:
+def observe(feedback: int, bid: int, cell: int, seen: Observations) -> None:
+    """Count what is told of the price of an auction to who has made a bid."""
     won = cell <= bid
     if feedback == WON_LOST:
         if won:

@@ -18,6 +18,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from crossbandit.kernels.compilation import compiled, inlined
+from crossbandit.kernels.pacing import (
+    PaceRules,
+    PaceState,
+    open_auction,
+    reserve,
+    settle,
+)
 from crossbandit.kernels.ranges import ArmRanges, list_common_neighbors, list_neighbors
 from crossbandit.kernels.round_graphs import NO_GRAPHS, GraphBlock, out_ranges_at
 from crossbandit.types import Booleans, Floats, Integers
@@ -106,6 +113,44 @@ class Budget(NamedTuple):
     left: Floats  # (1,), changed: what is left
 
 
+class PacedRounds(NamedTuple):
+    """First-price auctions under limits: contexts and available bids depend on what was spent.
+
+    Before each round its context becomes (1, factor * pseudo-value), and bids above the
+    pseudo-value, or above what the limits leave, become unavailable. L limits, K bids.
+    """
+
+    rules: PaceRules
+    state: PaceState  # changed
+    bids: Floats  # (K,); the lowest means not to bid
+    values: Floats  # (n,); (0,) without limits
+    cells: Integers  # (n,): the number of the lowest bid that wins; K if none does
+    times: Floats  # (n,): no period of a limit ends in between
+    ticket: Floats  # (L, 3), scratch
+    pseudo: Floats  # (n,), to be filled: the pseudo-values
+    factor: float
+
+    def part(self, now: slice) -> PacedRounds:
+        """Return some of the rounds; they share their arrays with these."""
+        return self._replace(
+            values=self.values[now],
+            cells=self.cells[now],
+            times=self.times[now],
+            pseudo=self.pseudo[now],
+        )
+
+
+def _unlimited() -> PacedRounds:
+    none, integers = np.empty(0), np.empty(0, dtype=np.int64)
+    table = np.empty((0, 0))
+    rules = PaceRules(none, integers, 1.0, integers, integers, table, surplus=True)
+    state = PaceState(np.empty((0, 0), dtype=np.int64), table, table, table, table)
+    return PacedRounds(rules, state, none, none, integers, none, table, none, 1.0)
+
+
+_UNLIMITED = _unlimited()
+
+
 class Rounds(NamedTuple):
     """A batch of n rounds to be played: contexts, losses, and arrays for the results."""
 
@@ -116,6 +161,7 @@ class Rounds(NamedTuple):
     incurred: Floats  # (n,), to be filled: their losses
     budget: Budget
     graphs: GraphBlock  # what a play reveals in each round
+    limits: PacedRounds
 
     @classmethod
     def to_play(
@@ -125,6 +171,7 @@ class Rounds(NamedTuple):
         numbers: Integers | None = None,
         budget: Budget | None = None,
         graphs: GraphBlock | None = None,
+        limits: PacedRounds | None = None,
     ) -> Rounds:
         """Return rounds in which nothing has been done yet.
 
@@ -135,6 +182,8 @@ class Rounds(NamedTuple):
             budget: What the rounds may cost. The batch ends after the round that uses it up.
             graphs: The graph of each round: a play reveals nothing else. If None, it reveals what
                 the learner's own graph says.
+            limits: The limits of first-price auctions. The contexts must be those of the values,
+                each with an entry of its own, and say which bids are available; they are changed.
 
         Returns:
             The batch, to be handed to `simulate` of a compiled learner.
@@ -142,7 +191,7 @@ class Rounds(NamedTuple):
         known = np.empty(0, dtype=np.int64) if numbers is None else numbers
         unlimited = Budget(np.empty((0, 0)), np.full(1, np.inf))
         arms = np.empty(contexts.offset.size, dtype=np.int64)
-        return cls(
+        rounds = cls(
             known,
             contexts,
             read_only(losses),
@@ -150,7 +199,11 @@ class Rounds(NamedTuple):
             np.empty(arms.size),
             unlimited if budget is None else budget,
             NO_GRAPHS if graphs is None else graphs,
+            _UNLIMITED if limits is None else limits,
         )
+        if limits is not None and arms.size:
+            limit_round(rounds.limits, rounds.contexts, 0)
+        return rounds
 
     def readout(self, i: int) -> Readout:
         """Return how the context of round `i` reads, outside of compiled code."""
@@ -170,6 +223,7 @@ class Rounds(NamedTuple):
             self.incurred[now],
             self.budget._replace(costs=self.budget.costs[now]),
             self.graphs._replace(entry=self.graphs.entry[now]),
+            self.limits.part(now),
         )
 
 
@@ -227,6 +281,35 @@ def record(rounds: Rounds, i: int, arm: int, readout: Readout) -> None:
     rounds.incurred[i] = loss_at(rounds.losses, i, arm, arm, readout)
     if rounds.budget.costs.shape[0] > 0:
         rounds.budget.left[0] -= rounds.budget.costs[i, arm]
+    if rounds.limits.values.size > 0:
+        settle_round(rounds.limits, i, arm)
+        if i + 1 < rounds.arms.size:
+            limit_round(rounds.limits, rounds.contexts, i + 1)
+
+
+@compiled
+def limit_round(limits: PacedRounds, contexts: ContextBlock, i: int) -> None:
+    """Set the context of round `i`, and which bids it may make, to what the limits leave."""
+    value, count = limits.values[i], limits.bids.size
+    worth, _, cap = open_auction(
+        limits.rules, limits.state, limits.times[i], value, 0, count - 1, limits.ticket
+    )
+    worth = min(worth, value)
+    limits.pseudo[i] = worth
+    contexts.table[contexts.entry[i], 0, 1] = limits.factor * worth
+    for k in range(1, count):
+        contexts.available[i, k] = k <= cap and limits.bids[k] <= worth
+    contexts.available[i, 0] = True
+
+
+@compiled
+def settle_round(limits: PacedRounds, i: int, arm: int) -> None:
+    """Pay for the bid that was made in round `i`, if it wins, and move the multipliers."""
+    value, price = limits.values[i], limits.rules.prices[arm]
+    won = limits.cells[i] <= arm
+    reserve(limits.rules, limits.state, value, price)
+    wanted = price if won else -1
+    settle(limits.rules, limits.state, limits.ticket, value, price, wanted, won)
 
 
 @inlined

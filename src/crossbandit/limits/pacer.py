@@ -25,7 +25,7 @@ from crossbandit.limits.rules import in_units
 from crossbandit.validation import array, reject
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     import numpy.typing as npt
 
@@ -236,11 +236,7 @@ class Pacer(PacerBase):
         log = prepared(
             law, values, prices, firsts=firsts, lasts=lasts, classes=classes, cells=cells
         )
-        start = 0
-        while start < count:
-            self.turn(float(nows[start]))
-            ends = int(np.searchsorted(nows, self._ends, "left"))
-            stop = min(max(min(ends, start + self._auctions), start + 1), count)
+        for start, stop in self.pieces(nows):
             part = log.part(start, stop)
             paced_play(
                 *law.parts,
@@ -258,10 +254,25 @@ class Pacer(PacerBase):
                 bids[start:stop],
                 pseudo[start:stop],
             )
-            start = stop
-            self._now = float(nows[stop - 1])
-            self._auctions = 0  # count them anew
         return PacedLog(bids, pseudo)
+
+    def pieces(self, times: Floats) -> Iterator[tuple[int, int]]:
+        """Yield the first of some auctions and the one after the last, cut where periods begin.
+
+        The auctions of a piece must have been played before the next one is asked for.
+
+        Args:
+            times: (n,), seconds since 1970, ascending.
+        """
+        start = 0
+        while start < times.size:
+            self.turn(float(times[start]))
+            ends = int(np.searchsorted(times, self._ends, "left"))
+            stop = min(max(min(ends, start + self._auctions), start + 1), times.size)
+            yield start, stop
+            self._now = float(times[stop - 1])
+            self._auctions = 0  # count them anew
+            start = stop
 
     def _expire(self, before: float) -> None:
         """Count bids without an outcome as lost; the oldest ones come first."""

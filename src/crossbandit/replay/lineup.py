@@ -11,12 +11,13 @@ from crossbandit.applications.first_price import usual_algorithm
 from crossbandit.errors import InvalidInputError, InvalidParameterError
 from crossbandit.replay.price_law import GUARDED, LAW, LawStrategy
 from crossbandit.replay.strategies import KINDS, BestResponse, LearnerStrategy, Shading, Strategy
+from crossbandit.replay.throttle import Throttled
 from crossbandit.validation import choice, reject
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from crossbandit.replay.strategies import Setting
+    from crossbandit.replay.chunks import Setting
 
 LEARNERS, BEST_RESPONSES, FRACTIONS = "learners", "best responses", "fractions"
 USUAL = (LEARNERS, BEST_RESPONSES, FRACTIONS)
@@ -56,7 +57,14 @@ def build_strategies(
         if name in found and isinstance(one, Strategy) and not isinstance(one, Shading):
             reject("replay", "strategies", "strategies with different names", name)
         found.setdefault(name, strategies)
-    return [strategy for group in found.values() for strategy in group], notes
+    players = [strategy for group in found.values() for strategy in group]
+    return [limited(strategy, setting) for strategy in players], notes
+
+
+def limited(strategy: Strategy, setting: Setting) -> Strategy:
+    """Return a strategy that keeps the limits of a replay, if there are any."""
+    paces_itself = isinstance(strategy, LearnerStrategy | LawStrategy | BestResponse)
+    return strategy if setting.limits is None or paces_itself else Throttled(strategy, setting)
 
 
 def _expand(wanted: Sequence[object]) -> Iterator[object]:
@@ -75,9 +83,10 @@ def _build(one: object, usual: Algorithm, setting: Setting, seeds: Sequence[int]
         return [one]
     if one == TOLD and setting.feedback != "always":
         note = "to past prices, as far as told"
-        return [BestResponse(setting.rules, setting.feedback, TOLD, note)]
+        return [BestResponse(setting.rules, setting.feedback, TOLD, note, setting.pacer())]
     if one in {TOLD, ALL_TOLD}:
-        return [BestResponse(setting.rules, "always", ALL_TOLD, "to all past prices")]
+        note = "to all past prices"
+        return [BestResponse(setting.rules, "always", ALL_TOLD, note, setting.pacer())]
     if isinstance(one, str) and one in _LAWS:
         return _laws(_LAWS[one], setting, seeds)
     if isinstance(one, str) and (one == TRUTHFUL or one.startswith(_SHADING)):

@@ -10,6 +10,7 @@ import numpy as np
 from crossbandit.logs.classes import LIMIT
 from crossbandit.logs.faults import NO_PRICE
 from crossbandit.logs.times import TIMED_LINES, steps_back_in_time
+from crossbandit.replay.limited_oracles import KNAPSACK
 from crossbandit.replay.lineup import ALL_TOLD, TOLD
 from crossbandit.replay.oracles import BestPolicy, PerfectKnowledge
 from crossbandit.replay.price_law import GUARDED, LAW
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from crossbandit.logs.classes import ClassTable
     from crossbandit.logs.log import AuctionLog
     from crossbandit.logs.survey import Survey
+    from crossbandit.replay.limited import ReplayLimits
     from crossbandit.replay.oracles import Hindsight
     from crossbandit.replay.results import StrategyResult
 
@@ -32,6 +34,7 @@ _MANY_ALIKE = 0.05  # of the auctions
 _ENOUGH = 20  # auctions, before anything is concluded from them
 _NEARLY_NONE = 0.001  # of the own bids
 _WORTHWHILE = 0.01  # of the surplus
+_SPARE = 0.9  # of a budget: who spends less is not limited by it
 _MUCH = 0.03  # more than this is shown in whole percent
 _OTHER_UNIT = 30.0  # ratio of the medians of values and prices
 _UNITS = {
@@ -75,7 +78,32 @@ def find_notes(
         yield from _paid_prices(survey)
     yield from _coarse_grid(survey, rules)
     yield from _low_grid(rules, hindsight, outcomes)
-    yield from _surprise(outcomes)
+    if any(one.strategy == BestPolicy.name for one in outcomes):
+        yield from _surprise(outcomes)
+
+
+def find_limit_notes(limits: ReplayLimits, outcomes: Sequence[StrategyResult]) -> Iterator[str]:
+    """Yield what the limits are, how strategies keep them, and whether they matter."""
+    budget = limits.periodic or limits.whole
+    yield (
+        "Every strategy keeps the limits. Learners and best responses bid for pseudo-values. The "
+        "log's own bids and fixed fractions are not made where they could break a limit, or where "
+        "more than planned was spent up to then. Oracles keep a target at the end of the log."
+    )
+    knowing = _named(outcomes, KNAPSACK)
+    if knowing.spend[0] <= 0 and limits.targets:
+        yield (
+            "The target cannot be met: in no auction is the value high enough for its price. "
+            "Nothing is bid. Choose a lower return on spend, or a higher cost."
+        )
+    free = [one for one in outcomes if one.kind == "learner" and one.limited is not None]
+    if budget is None or limits.targets or not free:
+        return
+    if max(float(one.spend.mean()) for one in free) < _SPARE * limits.total:
+        yield (
+            "The budget hardly matters: the learners spend less than it allows. Without it they "
+            "would bid the same."
+        )
 
 
 def find_dependence(
@@ -192,7 +220,8 @@ def _swapped(
     log: AuctionLog, rules: AuctionRules, outcomes: Sequence[StrategyResult]
 ) -> Iterator[str]:
     """Warn if no bid at all could have earned anything."""
-    if _named(outcomes, PerfectKnowledge.name).mean_surplus == 0:
+    knowing = _named(outcomes, PerfectKnowledge.name)
+    if knowing.limited is None and knowing.mean_surplus == 0:
         has_reserve = rules.reserve > 0 or "reserve" in log.places
         what = "highest competing bid" + (" or the reserve" if has_reserve else "")
         yield (

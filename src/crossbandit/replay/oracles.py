@@ -6,13 +6,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from crossbandit.replay.strategies import Chunk, Strategy, best_on_grid, cells_of, prices_to_beat
+from crossbandit.limits.purchases import Purchases
+from crossbandit.replay.chunks import Chunk, prices_to_beat
+from crossbandit.replay.strategies import Strategy, best_on_grid
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from crossbandit.environments.auctions import AuctionRules
     from crossbandit.logs.auctions import Auctions
+    from crossbandit.replay.limited import ReplayLimits
     from crossbandit.types import Floats, Integers
 
 BANDS = 25  # of values, all equally wide
@@ -24,45 +27,93 @@ class Hindsight(NamedTuple):
     Attributes:
         wins: (K,). The number of auctions that each bid would have won, at any value.
         auctions: (BANDS,). The number of auctions in each band of values.
-        earned: (BANDS, K). The surplus of each bid in the auctions of a band whose value is at
-            least the bid. Where the value is lower, the band policy bids the value and earns 0.
+        won: (parts, BANDS, K). The number of auctions of a band that each bid would have won, among
+            those whose value is at least the bid. Without limits there is one part.
+        worth: (parts, BANDS, K). Their values, summed.
+        earned: (BANDS, K). What each bid would have earned in them, in all parts. Where the value
+            is lower, the band policy bids the value and earns 0.
         class_wins: (classes, K). Like `wins`, for each combination of classes; None without.
+        purchases: With limits, the auctions that are worth their price.
     """
 
     wins: Floats
     auctions: Floats
+    won: Floats
+    worth: Floats
     earned: Floats
     class_wins: Floats | None = None
+    purchases: Purchases | None = None
 
 
-def collect_hindsight(chunks: Iterable[Auctions], rules: AuctionRules) -> Hindsight:
-    """Read a whole log into small tables.
-
-    In a band, an auction counts for the bids from the lowest that wins to the highest that is at
-    most the value. It is added at the first of them and subtracted after the last. Running sums
-    over the bids then give all counts and sums of values.
-    """
-    shape = (BANDS, rules.arms + 1)
-    size = BANDS * (rules.arms + 1)
-    cells = np.zeros(rules.arms + 1)
-    auctions = np.zeros(BANDS)
-    counts, sums = np.zeros(size), np.zeros(size)
-    by_class: Floats | None = None
+def collect_hindsight(
+    chunks: Iterable[Auctions], rules: AuctionRules, limits: ReplayLimits | None = None
+) -> Hindsight:
+    """Read a whole log into small tables."""
+    cells, auctions = np.zeros(rules.arms + 1), np.zeros(BANDS)
+    table, by_class = _BandTable(rules), None
+    purchases = None if limits is None else Purchases()
     for chunk in chunks:
-        values, first = chunk.values, cells_of(prices_to_beat(chunk, rules), rules)
-        after = np.maximum(np.searchsorted(rules.amounts, values, "right"), first)
-        bands = _bands(values, rules)
+        prices = prices_to_beat(chunk, rules)
+        first, bands = rules.cells(prices), bands_of(chunk.values, rules)
+        rows = bands
+        if limits is not None and purchases is not None:
+            start = limits.calendar.auctions
+            periods = limits.calendar.add(prices.size, chunk.times)
+            limits.require_few_periods(table.width * BANDS)
+            rows = bands + BANDS * limits.parts(start, start + prices.size)
+            purchases.add(chunk.values, enough_to_win(prices, rules), periods)
         cells += np.bincount(first, minlength=cells.size)
         auctions += np.bincount(bands, minlength=BANDS)
-        by_class = _add_classes(by_class, chunk.classes, first, shape[1])
-        for bids, sign in ((first, 1.0), (after, -1.0)):
-            places = shape[1] * bands + bids
-            counts += sign * np.bincount(places, minlength=size)
-            sums += np.bincount(places, sign * values, minlength=size)
-    won, worth = (table.reshape(shape).cumsum(axis=1)[:, :-1] for table in (counts, sums))
-    earned = np.where(won > 0, worth - rules.amounts * won, 0.0)  # no rounding errors of 0
+        by_class = _add_classes(by_class, chunk.classes, first, cells.size)
+        table.add(rows, first, chunk.values)
+    won, worth = table.totals()
+    counts = won.sum(axis=0)
+    earned = np.where(counts > 0, worth.sum(axis=0) - rules.amounts * counts, 0.0)
     class_wins = None if by_class is None else by_class.cumsum(axis=1)[:, :-1]
-    return Hindsight(cells.cumsum()[:-1], auctions, earned, class_wins)
+    return Hindsight(cells.cumsum()[:-1], auctions, won, worth, earned, class_wins, purchases)
+
+
+class _BandTable:
+    """Numbers and values of the auctions that each bid wins, by part of the log and band.
+
+    An auction counts for the bids from the lowest that wins to the highest that is at most the
+    value. It is added at the first of them and subtracted after the last. Running sums over the
+    bids then give all numbers and sums of values.
+    """
+
+    def __init__(self, rules: AuctionRules) -> None:
+        self._amounts = rules.amounts
+        self.width = rules.arms + 1
+        self._tables = np.zeros((2, BANDS * self.width))
+
+    def add(self, rows: Integers, first: Integers, values: Floats) -> None:
+        """Add auctions: their rows, parts times bands, and the lowest bids that win."""
+        parts = int(rows.max()) // BANDS + 1 if rows.size else 0
+        missing = parts * BANDS * self.width - self._tables.shape[1]
+        if missing > 0:
+            grown = max(missing, self._tables.shape[1])
+            self._tables = np.hstack([self._tables, np.zeros((2, grown))])
+        after = np.maximum(np.searchsorted(self._amounts, values, "right"), first)
+        size = self._tables.shape[1]
+        for bids, sign in ((first, 1.0), (after, -1.0)):
+            places = self.width * rows + bids
+            self._tables[0] += sign * np.bincount(places, minlength=size)
+            self._tables[1] += np.bincount(places, sign * values, minlength=size)
+
+    def totals(self) -> tuple[Floats, Floats]:
+        """Return the numbers and the sums of values; both (parts, BANDS, K)."""
+        tables = self._tables.reshape(2, -1, BANDS, self.width).cumsum(axis=3)[..., :-1]
+        won = np.rint(tables[0])
+        return won, np.where(won > 0, tables[1], 0.0)  # no rounding errors of 0
+
+
+def enough_to_win(prices: Floats, rules: AuctionRules) -> Floats:
+    """Return the lowest amount that wins against each price, on no grid.
+
+    A tie that would lose, and a price of 0, are beaten by the smallest possible amount.
+    """
+    enough = prices if rules.ties == "win" else np.nextafter(prices, np.inf)
+    return np.maximum(enough, max(rules.reserve, np.nextafter(0.0, 1.0)))
 
 
 def _add_classes(
@@ -83,7 +134,8 @@ def _add_classes(
     return total
 
 
-def _bands(values: Floats, rules: AuctionRules) -> Integers:
+def bands_of(values: Floats, rules: AuctionRules) -> Integers:
+    """Return the number of the band that each value lies in."""
     bands: Integers = (values * (BANDS / rules.highest_value)).astype(np.int64)
     return np.minimum(bands, BANDS - 1)
 
@@ -131,7 +183,7 @@ class BandPolicy(Strategy):
         return self.curve(chunk.values)
 
     def curve(self, values: Floats) -> Floats:
-        bands = _bands(values, self._rules)
+        bands = bands_of(values, self._rules)
         bids: Floats = np.minimum(self._table[bands], values)
         empty = self._empty[bands]
         bids[empty] = self._elsewhere.curve(values[empty])
@@ -168,8 +220,7 @@ class ClassPolicy(Strategy):
 class PerfectKnowledge(Strategy):
     """Bid the price itself, or the reserve, wherever the value is at least that; on no grid.
 
-    Nobody can earn more. A tie that would lose, and a price of 0, are beaten by the smallest
-    possible amount.
+    Nobody can earn more.
     """
 
     kind = "oracle"
@@ -180,9 +231,7 @@ class PerfectKnowledge(Strategy):
         self._rules = rules
 
     def bids(self, chunk: Chunk) -> Floats:
-        prices = chunk.prices
-        enough = prices if self._rules.ties == "win" else np.nextafter(prices, np.inf)
-        enough = np.maximum(enough, max(self._rules.reserve, np.nextafter(0.0, 1.0)))
+        enough = enough_to_win(chunk.prices, self._rules)
         return np.where(enough <= chunk.values, enough, 0.0)
 
     def curve(self, values: Floats) -> Floats:

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import crossbandit
 from crossbandit.environments.auctions import FEEDBACK
-from crossbandit.replay.oracles import BestPolicy
 from crossbandit.replay.page_charts import bids_chart, charted, regret_chart, surplus_chart
 from crossbandit.replay.page_classes import class_charts, class_tables
+from crossbandit.replay.page_limits import (
+    describe,
+    limit_cells,
+    limit_charts,
+    limit_heads,
+    spend_chart,
+)
 from crossbandit.report import (
     Table,
     check_folder,
@@ -38,8 +44,11 @@ KINDS = {
     "oracle": "Oracles: what could have been earned",
 }
 _FIGURES = tuple(f"replay.{kind}" for kind in ("png", "pdf", "svg"))
-_CLASSES = "classes.csv"
-WRITTEN = ("index.html", "table.md", "table.csv", "curves.csv", "bids.csv", _CLASSES, *_FIGURES)
+_CLASSES, _SPENDING = "classes.csv", "spending.csv"
+WRITTEN = (
+    *("index.html", "table.md", "table.csv", "curves.csv", "bids.csv", _CLASSES, _SPENDING),
+    *_FIGURES,
+)
 
 
 @dataclass(frozen=True)
@@ -50,30 +59,32 @@ class Row:
         strategy: The name of the strategy.
         kind: Its kind, a key of `KINDS`.
         note: A remark, perhaps empty.
-        surplus: What it earned.
+        earned: What it earned: surplus, or value if targets aim at that.
         half_width: The half-width of its interval over time and seeds, or nothing.
         regret: What it lacks to the best fixed policy.
         spend: What it paid.
         won: The share of auctions that it won.
         paid: The average payment for a win.
         is_best: Whether it is the best of the fixed fractions.
+        limits: With limits, the entries of the columns `limit_heads`.
     """
 
     strategy: str
     kind: str
     note: str
-    surplus: str
+    earned: str
     half_width: str
     regret: str
     spend: str
     won: str
     paid: str
     is_best: bool
+    limits: tuple[str, ...] = ()
 
     @property
-    def surplus_interval(self) -> str:
-        """The surplus with its half-width."""
-        return f"{self.surplus} ± {self.half_width}" if self.half_width else self.surplus
+    def earned_interval(self) -> str:
+        """What it earned, with its half-width."""
+        return f"{self.earned} ± {self.half_width}" if self.half_width else self.earned
 
 
 @dataclass(frozen=True)
@@ -107,14 +118,17 @@ def write(result: Replay, folder: Path, *, log: str, command: str) -> list[Path]
         command: The command that makes this replay.
 
     Returns:
-        The paths, in the order of `WRITTEN`. "classes.csv" is written if there are class columns.
+        The paths, in the order of `WRITTEN`. "classes.csv" is written if there are class columns,
+        "spending.csv" if there are limits.
 
     Raises:
         ResultsError: If the folder holds other files, or cannot be written.
     """
     check_folder(folder, WRITTEN, "a replay")
     digits = money_digits(result)
-    charts = (surplus_chart(result, digits), regret_chart(result, digits), bids_chart(result))
+    charts = [surplus_chart(result, digits), regret_chart(result, digits), bids_chart(result)]
+    if result.limits is not None:
+        charts[2] = spend_chart(result, digits)
     texts = (
         page(result, log=log, command=command),
         table_text(result, log=log),
@@ -124,6 +138,8 @@ def write(result: Replay, folder: Path, *, log: str, command: str) -> list[Path]
     tables = dict(zip(WRITTEN, texts, strict=False))
     if result.classes:
         tables[_CLASSES] = frame_csv(result.by_class())
+    if result.limits is not None:
+        tables[_SPENDING] = frame_csv(result.spending())
     return write_files(folder, {**tables, **figure_files(drawn, "replay")})
 
 
@@ -149,6 +165,7 @@ def page(result: Replay, *, log: str, command: str) -> str:
         charts={
             "over-time": [regret_chart(result, digits), surplus_chart(result, digits)],
             "bids": [bids_chart(result)],
+            **limit_charts(result, digits),
             **class_charts(result),
         },
         by_class=class_tables(result, digits),
@@ -164,7 +181,10 @@ def page(result: Replay, *, log: str, command: str) -> str:
         first=result.outcomes[0].strategy,
         differences=differences(result),
         has_own=any(line.kind == "own" for line in lines),
-        comparator=BestPolicy.name,
+        comparator=result.comparator,
+        limit_heads=limit_heads(result),
+        earning=earning(result),
+        spending_csv=frame_csv(result.spending()),
         left_out=left_out(result),
         facts=_facts(result, command),
         table_csv=frame_csv(result.table()),
@@ -176,9 +196,17 @@ def title(log: str) -> str:
     return f"{log}, replayed"
 
 
+def earning(result: Replay) -> str:
+    """Return what is to be high."""
+    return "value" if result.aims_at_value else "surplus"
+
+
 def summary(result: Replay) -> str:
     """Return what a replay shows, in one sentence."""
-    return f"What each strategy would have earned in {result.auctions:,} first-price auctions."
+    said = f"What each strategy would have earned in {result.auctions:,} first-price auctions"
+    if result.limits is None:
+        return f"{said}."
+    return f"{said} with {', and '.join(map(describe, result.limits.limits))}."
 
 
 def rows(result: Replay) -> list[Row]:
@@ -187,7 +215,14 @@ def rows(result: Replay) -> list[Row]:
     digits = money_digits(result)
     price_digits = _digits(float(frame["average_price"].max()), 4)
     best = {one.strategy for one in charted(result) if one.kind == "fixed"}
-    return [_row(row, digits, price_digits, best) for _, row in frame.iterrows()]
+    return [
+        replace(
+            _row(row, digits, price_digits, best),
+            earned=number(result.earned(one), digits),
+            limits=limit_cells(result, row),
+        )
+        for one, (_, row) in zip(result.outcomes, frame.iterrows(), strict=True)
+    ]
 
 
 def _row(row: pd.Series[float], digits: int, price_digits: int, best: set[str]) -> Row:
@@ -196,7 +231,7 @@ def _row(row: pd.Series[float], digits: int, price_digits: int, best: set[str]) 
         strategy=str(row["strategy"]),
         kind=str(row["kind"]),
         note=str(row["note"]),
-        surplus=number(row["surplus"], digits),
+        earned="",
         half_width="" if math.isnan(half) else number(half, digits),
         regret=number(row["regret"], digits),
         spend=number(row["spend"], digits),
@@ -210,13 +245,13 @@ def differences(result: Replay) -> list[Difference]:
     """Return how the strategies that the charts show differ from the first, oracles aside."""
     digits = money_digits(result)
     shown = {one.strategy: one for one in charted(result)[1:] if one.kind != "oracle"}
-    surplus = abs(result.outcomes[0].mean_surplus)
+    earned = abs(result.earned(result.outcomes[0]))
     found = []
     for _, row in result.compare().iterrows():
         if row["strategy"] not in shown:
             continue
         low, high = float(row["low"]), float(row["high"])
-        share = 100 * row["difference"] / surplus if surplus else math.nan
+        share = 100 * row["difference"] / earned if earned else math.nan
         found.append(
             Difference(
                 strategy=str(row["strategy"]),
@@ -234,7 +269,7 @@ def differences(result: Replay) -> list[Difference]:
 
 def money_digits(result: Replay) -> int:
     """Return with how many decimals the largest sum of money has five digits."""
-    return _digits(max(abs(one.mean_surplus) for one in result.outcomes), 5)
+    return _digits(max(abs(result.earned(one)) for one in result.outcomes), 5)
 
 
 def _digits(largest: float, digits: int) -> int:
@@ -246,9 +281,12 @@ def table_text(result: Replay, *, log: str) -> str:
     table = Table(
         title=title(log),
         caption=summary(result),
-        head=("strategy", "surplus", "regret", "spend", "won", "paid", ""),
+        head=(
+            *("strategy", earning(result), "regret", "spend"),
+            *(*limit_heads(result), "won", "paid", ""),
+        ),
         rows=tuple(
-            (r.strategy, r.surplus_interval, r.regret, r.spend, r.won, r.paid, r.note)
+            (r.strategy, r.earned_interval, r.regret, r.spend, *r.limits, r.won, r.paid, r.note)
             for r in rows(result)
         ),
     )
@@ -285,6 +323,7 @@ def _facts(result: Replay, command: str) -> list[tuple[str, str]]:
         ("Feedback", f"{result.feedback}: {FEEDBACK[result.feedback]}"),
         ("Bids", f"{bids.size} from {bids[0]:g} to {bids[-1]:g}"),
         ("Rules", f"reserve {_reserve(result)}, equal bids {rules.ties}, no bid above value"),
+        *(("Limit", describe(one)) for one in (result.limits.limits if result.limits else ())),
         ("Seeds", str(seeds[0]) if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]}"),
     ]
 

@@ -6,7 +6,6 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 import crossbandit
-from crossbandit.replay.oracles import BestPolicy
 from crossbandit.replay.page import WRITTEN, money_digits, write
 from crossbandit.replay.page_charts import charted
 from crossbandit.report import Table, check_folder, frame_csv, markdown, render, write_files
@@ -114,9 +113,9 @@ def _earned(result: Replay) -> dict[str, float]:
     """Return the surplus of the strategies that charts show; of the fractions, the best one."""
     shown = [one for one in charted(result) if one.kind != "oracle"]
     amounts = {
-        BEST_FRACTION if one.kind == "fixed" else one.strategy: one.mean_surplus for one in shown
+        BEST_FRACTION if one.kind == "fixed" else one.strategy: result.earned(one) for one in shown
     }
-    return amounts | {BestPolicy.name: result.best_policy_surplus}
+    return amounts | {result.comparator: result.earned(result.outcome(result.comparator))}
 
 
 def folder_names(levels: list[str]) -> dict[str, str]:

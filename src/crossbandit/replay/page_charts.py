@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crossbandit.algorithms import CrossGraph
+from crossbandit.replay.limited_oracles import ONE_MULTIPLIER, PACED
 from crossbandit.replay.lineup import ALL_TOLD
 from crossbandit.replay.oracles import BestPolicy, PerfectKnowledge
 from crossbandit.report import Chart, Series
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
     from crossbandit.types import Floats
 
 _MOST_LINES = 7  # there are as many colours
-_LEFT_OUT = (ALL_TOLD, CrossGraph.id, BestPolicy.name)  # if there are more lines, in this order
+# If there are more lines, these are left out, in this order.
+_LEFT_OUT = (ALL_TOLD, CrossGraph.id, BestPolicy.name, ONE_MULTIPLIER, PACED)
 
 
 def charted(result: Replay) -> tuple[StrategyResult, ...]:
@@ -30,7 +32,7 @@ def charted(result: Replay) -> tuple[StrategyResult, ...]:
     some are left out: first the best response that is told everything.
     """
     fixed = [one for one in result.outcomes if one.kind == "fixed"]
-    best = max(fixed, key=lambda one: one.mean_surplus, default=None)
+    best = max(fixed, key=result.earned, default=None)
     shown = [
         one
         for one in result.outcomes
@@ -43,16 +45,15 @@ def charted(result: Replay) -> tuple[StrategyResult, ...]:
 
 
 def regret_chart(result: Replay, digits: int) -> Chart:
-    """Return what each strategy lacks, over time, to the best fixed policy."""
-    best = next(one for one in result.outcomes if one.strategy == BestPolicy.name).curve.mean(
-        axis=0
-    )
+    """Return what each strategy lacks, over time, to the comparator."""
+    best = result.curve(result.outcome(result.comparator)).mean(axis=0)
     return _over_time(result, "regret", digits, lambda mean: best - mean)
 
 
 def surplus_chart(result: Replay, digits: int) -> Chart:
-    """Return what each strategy has earned over time."""
-    return _over_time(result, "surplus", digits, lambda mean: mean)
+    """Return what each strategy has earned over time: surplus, or value if that is aimed at."""
+    what = "value" if result.aims_at_value else "surplus"
+    return _over_time(result, what, digits, lambda mean: mean)
 
 
 def _over_time(result: Replay, what: str, digits: int, value: Callable[[Floats], Floats]) -> Chart:
@@ -64,8 +65,8 @@ def _over_time(result: Replay, what: str, digits: int, value: Callable[[Floats],
             Series(
                 name=one.strategy,
                 x=tuple(result.points),
-                y=tuple(value(one.curve.mean(axis=0))),
-                half_widths=tuple(half_widths(one.curve)),
+                y=tuple(value(result.curve(one).mean(axis=0))),
+                half_widths=tuple(half_widths(result.curve(one))),
                 dashed=one.kind == "oracle",
             )
             for one in charted(result)

@@ -18,10 +18,15 @@ from crossbandit.logs.faults import check_survey
 from crossbandit.logs.log import AuctionLog
 from crossbandit.logs.survey import survey_log
 from crossbandit.problem import Problem
+from crossbandit.replay.chunks import Setting, make_chunk
+from crossbandit.replay.limited import Account, ReplayLimits, check_limits
+from crossbandit.replay.limited_oracles import comparator_of, limited_oracles
+from crossbandit.replay.limited_results import LimitedResult
 from crossbandit.replay.lineup import USUAL, build_strategies
 from crossbandit.replay.notes import (
     LogWarning,
     find_dependence,
+    find_limit_notes,
     find_notes,
     find_warnings,
     mostly,
@@ -36,7 +41,8 @@ from crossbandit.replay.oracles import (
 from crossbandit.replay.price_law import LawStrategy
 from crossbandit.replay.results import Ledger, Replay, StrategyResult
 from crossbandit.replay.rules import ReplayRules
-from crossbandit.replay.strategies import KINDS, OwnBids, Setting, Shading, make_chunk
+from crossbandit.replay.strategies import KINDS, OwnBids, Shading
+from crossbandit.replay.throttle import Throttled, unthrottled
 from crossbandit.simulation.progress import progress
 from crossbandit.validation import integer, reject
 
@@ -47,9 +53,11 @@ if TYPE_CHECKING:
 
     from crossbandit.algorithms import Algorithm
     from crossbandit.laws import Diagnosis
+    from crossbandit.limits import Limit
     from crossbandit.logs.auctions import Auctions
+    from crossbandit.replay.chunks import Chunk
     from crossbandit.replay.oracles import Hindsight
-    from crossbandit.replay.strategies import Chunk, Strategy
+    from crossbandit.replay.strategies import Strategy
     from crossbandit.types import Floats, Integers
 
 _POINTS = 500
@@ -62,6 +70,7 @@ class StrategyRun(NamedTuple):
 
     strategy: Strategy
     ledger: Ledger
+    account: Account | None = None  # with limits
 
 
 def replay(
@@ -69,6 +78,7 @@ def replay(
     *,
     rules: ReplayRules | None = None,
     strategies: Sequence[str | Algorithm | Strategy] = USUAL,
+    limits: Sequence[Limit] = (),
     seeds: int | Sequence[int] = 5,
     jobs: int | None = None,
     show_progress: bool | None = None,
@@ -89,6 +99,9 @@ def replay(
             "best responses" are "best response" and "best response, all told". "fractions" are
             "shading 0.1" to "shading 0.95" and "truthful". The oracles always take part, and so
             do the log's own bids if it has them.
+        limits: Budgets and targets that every strategy has to keep, such as
+            `[Budget(500, per="day"), ReturnOnSpend(3)]`. Learners and best responses bid for
+            pseudo-values; others leave out bids that are ahead of the plan, or could break a limit.
         seeds: The number of runs of each learner, with the seeds 0, 1, ..., or the seeds.
         jobs: The number of threads; None for one per core.
         show_progress: Whether to show a progress bar; None shows it on a terminal.
@@ -126,14 +139,21 @@ def replay(
     graph = auction_rules.graph(feedback)
     problem = Problem(graph, features=2, horizon=survey.auctions)
     classes = ClassTable([*log.class_places])
-    setting = Setting(auction_rules, feedback, problem, len(classes.names))
+    asked = check_limits(limits, log)
+    limited = ReplayLimits(asked, survey.auctions) if asked else None
+    setting = Setting(auction_rules, feedback, problem, len(classes.names), limited)
     players, notes = build_strategies(strategies, setting, numbers)
     size = max(64, _ENTRIES // auction_rules.arms // 2 * 2)  # even: some learners pair rounds
-    hindsight = collect_hindsight(_counted(log.chunks(size, classes), classes), auction_rules)
+    counted = _counted(log.chunks(size, classes), classes)
+    hindsight = collect_hindsight(counted, auction_rules, limited)
     players += _always_present(log, setting, hindsight)
     points = _points(survey.auctions)
     runs = [
-        StrategyRun(player, Ledger(points, classes.sizes))
+        StrategyRun(
+            player,
+            Ledger(points, classes.sizes),
+            None if limited is None else Account(limited, points),
+        )
         for player in sorted(players, key=lambda player: KINDS.index(player.kind))
     ]
     with progress("auctions", survey.auctions, show=show_progress) as tell:
@@ -143,10 +163,13 @@ def replay(
     values = np.linspace(0.0, top, _VALUES)
     outcomes = _outcomes(runs, values, survey.own_bids, classes)
     diagnosis = _diagnosis(runs)
+    comparator = BestPolicy.name if limited is None else comparator_of(limited)
     doubts = tuple(find_warnings(log, survey, auction_rules, outcomes))
     for doubt in doubts:
         warnings.warn(doubt, LogWarning, stacklevel=2)
     notes += find_notes(log, survey, auction_rules, hindsight, outcomes)
+    if limited is not None:
+        notes += find_limit_notes(limited, outcomes)
     notes += find_dependence(diagnosis, classes, outcomes)
     return Replay(
         auctions=survey.auctions,
@@ -163,6 +186,8 @@ def replay(
         warnings=doubts,
         classes=tuple(classes.column(i) for i in range(len(classes.names))),
         diagnosis=diagnosis,
+        comparator=comparator,
+        limits=limited,
     )
 
 
@@ -192,8 +217,13 @@ def _seeds(seeds: int | Sequence[int]) -> tuple[int, ...]:
 
 def _always_present(log: AuctionLog, setting: Setting, hindsight: Hindsight) -> list[Strategy]:
     """Return the strategies that always take part: the log's own bids and the oracles."""
-    rules = setting.rules
+    rules, limits = setting.rules, setting.limits
     own: list[Strategy] = [OwnBids()] if "bid" in log.places else []
+    if limits is not None:
+        return [
+            *(Throttled(one, setting) for one in own),
+            *limited_oracles(rules, hindsight, limits),
+        ]
     oracles: list[Strategy] = [BestPolicy(rules, hindsight), BandPolicy(rules, hindsight)]
     if hindsight.class_wins is not None:
         oracles.append(ClassPolicy(rules, hindsight.class_wins))
@@ -218,8 +248,7 @@ def _play(
     Compiled code releases the interpreter, so strategies run in threads on all cores, and the next
     chunk is read at the same time.
     """
-    rules, problem = setting.rules, setting.problem
-    chunks = (make_chunk(piece, rules, problem) for piece in auctions)
+    chunks = _chunks(auctions, setting)
     with ThreadPoolExecutor(1) as reader, ThreadPoolExecutor(jobs or os.cpu_count()) as threads:
         chunk = next(chunks, None)
         while chunk is not None:
@@ -229,10 +258,39 @@ def _play(
             chunk = following.result()
 
 
+def _chunks(auctions: Iterator[Auctions], setting: Setting) -> Iterator[Chunk]:
+    """Yield auctions in the forms that strategies need, with their periods."""
+    start = 0
+    for piece in auctions:
+        chunk, stop = make_chunk(piece, setting.rules, setting.problem), start + piece.values.size
+        if setting.limits is not None:
+            periods = setting.limits.calendar.at(start, stop)
+            chunk = replace(chunk, periods=periods, parts=setting.limits.parts(start, stop))
+        start = stop
+        yield chunk
+
+
 def _settle(run: StrategyRun, chunk: Chunk, setting: Setting) -> None:
-    bids = run.strategy.bids(chunk)
-    won = setting.rules.wins(bids, chunk.prices)
-    run.ledger.add(chunk.values - bids, bids, won, chunk.classes)
+    entries = run.strategy.entries(chunk)
+    shares: list[Floats] = [
+        np.where(setting.rules.wins(one.bids, chunk.prices), one.shares, 0.0) for one in entries
+    ]
+    paid = _total(one.bids * won for one, won in zip(entries, shares, strict=True))
+    won = _total(shares)
+    values = chunk.values * won
+    run.ledger.add(values - paid, paid, won, chunk.classes)
+    if run.account is not None and chunk.periods is not None:
+        pseudo = run.strategy.pseudo
+        multipliers = None
+        if pseudo is not None:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                multipliers = chunk.values / pseudo
+        run.account.add(values, paid, won, chunk.periods, multipliers)
+
+
+def _total(amounts: Iterable[Floats]) -> Floats:
+    first, *others = amounts
+    return sum(others, first)
 
 
 def _outcomes(
@@ -246,7 +304,7 @@ def _outcomes(
     shading = [
         run.strategy.name
         for run in runs
-        if isinstance(run.strategy, Shading) and run.strategy.fraction < 1
+        if isinstance(bare := unthrottled(run.strategy), Shading) and bare.fraction < 1
     ]
     notes = {}
     if shading:
@@ -262,16 +320,18 @@ def _outcomes(
 
 def _result(runs: Sequence[StrategyRun], values: Floats, classes: ClassTable) -> StrategyResult:
     strategy, ledgers = runs[0].strategy, [run.ledger for run in runs]
+    accounts = [run.account for run in runs if run.account is not None]
     return StrategyResult(
         strategy=strategy.name,
         kind=strategy.kind,
         note=strategy.note,
         surplus=np.array([ledger.surplus for ledger in ledgers]),
         spend=np.array([ledger.spend for ledger in ledgers]),
-        wins=np.array([float(ledger.wins) for ledger in ledgers]),
+        wins=np.array([ledger.wins for ledger in ledgers]),
         curve=np.array([ledger.curve for ledger in ledgers]),
         bids=np.mean([run.strategy.curve(values) for run in runs], axis=0),
         by_class=tuple(_shown(ledgers, classes, i) for i in range(len(classes.names))),
+        limited=LimitedResult.of(accounts) if accounts else None,
     )
 
 

@@ -6,13 +6,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from crossbandit.errors import InvalidParameterError
 from crossbandit.laws import GuardedLaw, IndependenceTest, OutcomeLaw
 from crossbandit.laws.logs import shown_to
-from crossbandit.replay.strategies import Strategy, first_winner
+from crossbandit.replay.chunks import pseudo_values
+from crossbandit.replay.strategies import Strategy
 
 if TYPE_CHECKING:
     from crossbandit.laws import Diagnosis
-    from crossbandit.replay.strategies import Chunk, Setting
+    from crossbandit.replay.chunks import Chunk, Setting
     from crossbandit.types import Floats, Integers
 
 LAW, GUARDED = "price law", "guarded price law"
@@ -49,20 +51,33 @@ class LawStrategy(Strategy):
             seed=seed,
         )
         self._player = GuardedLaw(self.law) if guarded else self.law
+        self._pacer = setting.pacer()
+        if guarded and self._pacer is not None:
+            raise InvalidParameterError(
+                "The guarded law cannot keep limits in a replay. Use the price law, 'law'."
+            )
         self._test = IndependenceTest(self.law) if tested else None
-        self._first = first_winner(rules)
+        self._first = rules.first_winner
         self._recent: list[tuple[int, ...]] = [()]
 
     def bids(self, chunk: Chunk) -> Floats:
         labels = None if chunk.classes is None else chunk.classes[:, :-1]
         columns = {} if labels is None else dict(zip(self.law.classes, labels.T, strict=True))
-        arms = self._player.play(
-            chunk.values,
-            chunk.prices,
-            firsts=np.full(chunk.values.size, self._first),
-            cells=chunk.cells,
-            classes=columns,
-        )
+        firsts = np.full(chunk.values.size, self._first)
+        if self._pacer is None:
+            arms = self._player.play(
+                chunk.values, chunk.prices, firsts=firsts, cells=chunk.cells, classes=columns
+            )
+        else:
+            arms, self.pseudo = self._pacer.play(
+                self.law,
+                chunk.values,
+                chunk.prices,
+                times=chunk.times,
+                firsts=firsts,
+                cells=chunk.cells,
+                classes=columns,
+            )
         if labels is not None:
             rows = np.linspace(0, len(labels) - 1, _SAMPLE).astype(np.int64)
             self._recent = list(map(tuple, labels[rows].tolist()))
@@ -84,15 +99,17 @@ class LawStrategy(Strategy):
         return None if self._test is None else self._test.diagnosis()
 
     def curve(self, values: Floats) -> Floats:
-        return np.array([self._mean_bid(value) for value in values.tolist()])
+        worths = values if self._pacer is None else pseudo_values(self._pacer, values)
+        return np.array(list(map(self._mean_bid, values.tolist(), worths.tolist())))
 
-    def _mean_bid(self, value: float) -> float:
+    def _mean_bid(self, value: float, worth: float) -> float:
         """Return the bid at a value, averaged over classes of recent auctions."""
-        if self.law.highest(value) < self._first:
+        if self.law.highest(worth) < self._first:
             return 0.0
         amounts = [
             self.law.decide(
                 value,
+                worth=worth,
                 first=self._first,
                 uniforms=_NO_NOISE,
                 **dict(zip(self.law.classes, labels, strict=True)),

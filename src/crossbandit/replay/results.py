@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crossbandit.replay.intervals import half_widths_over_time, resample_totals
+from crossbandit.replay.limited_results import LimitedResult, limit_columns, spending_rows
 from crossbandit.replay.oracles import BestPolicy
 from crossbandit.report.statistics import half_width, half_widths
 from crossbandit.validation import reject
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from crossbandit.laws import Diagnosis
     from crossbandit.logs.classes import ClassColumn
     from crossbandit.logs.faults import Fault
+    from crossbandit.replay.limited import ReplayLimits
     from crossbandit.types import Floats, Integers
 
 
@@ -32,7 +34,7 @@ class Ledger:
     def __init__(self, points: Integers, class_sizes: Sequence[int] = ()) -> None:
         self.surplus = 0.0
         self.spend = 0.0
-        self.wins = 0
+        self.wins = 0.0
         self.curve = np.empty(points.size)
         self._points = points
         self.auctions = 0
@@ -40,27 +42,27 @@ class Ledger:
 
     def add(
         self,
-        margins: Floats,
-        bids: Floats,
-        won: npt.NDArray[np.bool_],
+        earned: Floats,
+        paid: Floats,
+        won: npt.NDArray[np.bool_] | Floats,
         classes: Integers | None = None,
     ) -> None:
-        """Enter consecutive auctions: value minus bid, the bid, whether it won, its classes."""
-        earned = self.surplus + np.cumsum(np.where(won, margins, 0.0))
-        for i, sums in enumerate(self.by_class):
+        """Enter consecutive auctions: surplus, payment, whether it won or in part, classes."""
+        sums = self.surplus + np.cumsum(earned)
+        for i, table in enumerate(self.by_class):
             if classes is None:
                 break
-            numbers = np.minimum(classes[won, i], sums.shape[1] - 1)
-            for row, amounts in enumerate((margins[won], bids[won], None)):
-                sums[row] += np.bincount(numbers, amounts, sums.shape[1])
+            numbers = np.minimum(classes[:, i], table.shape[1] - 1)
+            for row, amounts in enumerate((earned, paid, won)):
+                table[row] += np.bincount(numbers, amounts, table.shape[1])
         first, last = np.searchsorted(
-            self._points, [self.auctions, self.auctions + bids.size], side="right"
+            self._points, [self.auctions, self.auctions + paid.size], side="right"
         )
-        self.curve[first:last] = earned[self._points[first:last] - self.auctions - 1]
-        self.auctions += bids.size
-        self.surplus = float(earned[-1])
-        self.spend += float(bids[won].sum())
-        self.wins += int(np.count_nonzero(won))
+        self.curve[first:last] = sums[self._points[first:last] - self.auctions - 1]
+        self.auctions += paid.size
+        self.surplus = float(sums[-1])
+        self.spend += float(paid.sum())
+        self.wins += float(won.sum())
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,6 +80,7 @@ class StrategyResult:
         bids: What it would bid at the end at each of `Replay.values`; the mean over the seeds.
         by_class: For each of `Replay.classes`, an array (3, levels): surplus, spend and wins, the
             mean over the seeds.
+        limited: What it did under limits; None without limits.
     """
 
     strategy: str
@@ -89,6 +92,7 @@ class StrategyResult:
     curve: Floats
     bids: Floats
     by_class: tuple[Floats, ...] = ()
+    limited: LimitedResult | None = None
 
     @property
     def mean_surplus(self) -> float:
@@ -99,6 +103,11 @@ class StrategyResult:
     def half_width(self) -> float:
         """The half-width of the 95 % interval of the mean over the seeds; NaN for one entry."""
         return half_width(self.surplus)
+
+    @property
+    def mean_value(self) -> float:
+        """The mean of the values won over the seeds."""
+        return float((self.surplus + self.spend).mean())
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -121,6 +130,8 @@ class Replay:
         classes: The class columns, each with its most frequent levels.
         diagnosis: Whether prices go with values, as the first run of the price law found; None if
             the price law did not take part.
+        comparator: The strategy that regret is counted from.
+        limits: The limits, and the periods of the log; None without limits.
     """
 
     auctions: int
@@ -137,6 +148,8 @@ class Replay:
     warnings: tuple[str, ...] = ()
     classes: tuple[ClassColumn, ...] = ()
     diagnosis: Diagnosis | None = None
+    comparator: str = BestPolicy.name
+    limits: ReplayLimits | None = None
 
     def __repr__(self) -> str:
         """Return the size and who earned most, oracles aside; the arrays would fill screens."""
@@ -167,16 +180,49 @@ class Replay:
 
     @property
     def best_policy_surplus(self) -> float:
-        """The surplus of the best fixed policy, against which regret is measured."""
-        return self.outcome(BestPolicy.name).mean_surplus
+        """The surplus of the strategy that regret is counted from."""
+        return self.outcome(self.comparator).mean_surplus
+
+    @property
+    def aims_at_value(self) -> bool:
+        """Whether value is to be high, as targets usually ask for, and not surplus."""
+        return self.limits is not None and self.limits.aims_at_value
+
+    def earned(self, outcome: StrategyResult) -> float:
+        """Return what a strategy has earned: surplus, or value if that is aimed at.
+
+        Args:
+            outcome: One of `outcomes`.
+
+        Returns:
+            The mean over the seeds.
+        """
+        return outcome.mean_value if self.aims_at_value else outcome.mean_surplus
+
+    def curve(self, outcome: StrategyResult) -> Floats:
+        """Return what a strategy has earned over time: surplus, or value if that is aimed at.
+
+        Args:
+            outcome: One of `outcomes`.
+
+        Returns:
+            (seeds, points).
+        """
+        if not self.aims_at_value or outcome.limited is None:
+            return outcome.curve
+        return outcome.curve + outcome.limited.spend_curve
 
     @cached_property
     def _deviations(self) -> Floats:
-        return resample_totals(np.array([outcome.curve.mean(axis=0) for outcome in self.outcomes]))
+        return resample_totals(np.array([self.curve(one).mean(axis=0) for one in self.outcomes]))
 
     @cached_property
     def _seed_widths(self) -> Floats:
-        return np.nan_to_num([outcome.half_width for outcome in self.outcomes])
+        widths = [
+            half_width(one.surplus + one.spend) if self.aims_at_value else one.half_width
+            for one in self.outcomes
+        ]
+        return np.nan_to_num(widths)
 
     def table(self) -> pd.DataFrame:
         """Return one row per strategy.
@@ -184,20 +230,23 @@ class Replay:
         Returns:
             A frame with money, win rate and regret. `half_width` belongs to the 95 % interval of
             the surplus over the seeds. `low` and `high` are the bounds of a 95 % interval that
-            covers both the seeds and the time of the log: a block bootstrap over time.
+            covers both the seeds and the time of the log: a block bootstrap over time. With limits
+            there are more columns: value, budget_used (a share of all budgets of the log),
+            return_on_spend, and target_kept (whether it was kept at any time, in all runs; for an
+            oracle, at the end). If targets aim at value, the regret and the interval are of value.
         """
         import pandas as pd
 
         widths = np.hypot(half_widths_over_time(self._deviations), self._seed_widths)
-        return pd.DataFrame(
+        frame = pd.DataFrame(
             {
                 "strategy": outcome.strategy,
                 "kind": outcome.kind,
                 "surplus": outcome.mean_surplus,
                 "half_width": outcome.half_width,
-                "low": outcome.mean_surplus - width,
-                "high": outcome.mean_surplus + width,
-                "regret": self.best_policy_surplus - outcome.mean_surplus,
+                "low": self.earned(outcome) - width,
+                "high": self.earned(outcome) + width,
+                "regret": self.regret(outcome),
                 "spend": outcome.spend.mean(),
                 "win_rate": outcome.wins.mean() / self.auctions,
                 "average_price": outcome.spend.sum() / max(1.0, outcome.wins.sum()),
@@ -206,6 +255,31 @@ class Replay:
             }
             for outcome, width in zip(self.outcomes, widths, strict=True)
         )
+        if self.limits is not None:
+            added = [limit_columns(self.limits, one) for one in self.outcomes]
+            frame[list(added[0])] = pd.DataFrame(added)
+        return frame
+
+    def regret(self, outcome: StrategyResult) -> float:
+        """Return what a strategy lacks to the comparator: surplus, or value if that is aimed at.
+
+        Args:
+            outcome: One of `outcomes`.
+        """
+        return self.earned(self.outcome(self.comparator)) - self.earned(outcome)
+
+    def spending(self) -> pd.DataFrame:
+        """Return what each strategy spent in each period, with limits.
+
+        Returns:
+            A frame with one row per strategy and period: strategy, kind, period, budget, spend and
+            value, the means over the seeds. It is empty without limits.
+        """
+        import pandas as pd
+
+        rows = [] if self.limits is None else spending_rows(self.limits, self.outcomes)
+        columns = ["strategy", "kind", "period", "budget", "spend", "value"]
+        return pd.DataFrame(rows, columns=columns)
 
     def compare(self, strategy: str | None = None) -> pd.DataFrame:
         """Compare every strategy with one of them, auction by auction.
@@ -232,8 +306,8 @@ class Replay:
             np.hypot(self._seed_widths, self._seed_widths[base]),
         )
         widths[base] = 0.0
-        surpluses = np.array([outcome.mean_surplus for outcome in self.outcomes])
-        differences = surpluses - surpluses[base]
+        earned = np.array([self.earned(outcome) for outcome in self.outcomes])
+        differences = earned - earned[base]
         return pd.DataFrame(
             {
                 "strategy": [outcome.strategy for outcome in self.outcomes],

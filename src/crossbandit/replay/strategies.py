@@ -8,8 +8,7 @@ Only the oracles (`crossbandit.replay.oracles`) use more. They are there for com
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,16 +22,18 @@ from crossbandit.kernels.bidding import (
     estimate,
     respond,
 )
-from crossbandit.kernels.rounds import Rounds
+from crossbandit.kernels.paced_bidding import respond_paced
+from crossbandit.kernels.rounds import Rounds, limit_round, settle_round
+from crossbandit.replay.chunks import Entry, paced_rounds, pseudo_values
 from crossbandit.simulation.players import CompiledLearner
 from crossbandit.validation import number
 
 if TYPE_CHECKING:
     from crossbandit.algorithms import Algorithm
     from crossbandit.environments.auctions import AuctionRules
-    from crossbandit.kernels.rounds import ContextBlock, LossBlock
-    from crossbandit.logs.auctions import Auctions
-    from crossbandit.problem import Problem
+    from crossbandit.kernels.rounds import ContextBlock, LossBlock, PacedRounds
+    from crossbandit.limits import Pacer
+    from crossbandit.replay.chunks import Chunk, Setting
     from crossbandit.types import Floats, Integers
 
 KINDS = ("learner", "own", "fitted", "fixed", "oracle")  # of strategies, in the order of tables
@@ -44,80 +45,6 @@ _CODES = {
     "always": ALWAYS,
     "won-lost": WON_LOST,
 }
-
-
-class Setting(NamedTuple):
-    """What every strategy knows before the first auction."""
-
-    rules: AuctionRules
-    feedback: str
-    problem: Problem
-    features: int = 0  # class columns
-
-
-@dataclass(frozen=True, eq=False)
-class Chunk:
-    """Consecutive auctions, with everything that more than one strategy needs.
-
-    Attributes:
-        values: What each auction is worth.
-        prices: What had to be beaten in each auction: the highest competing bid, or the auction's
-            own reserve if that is higher. A strategy must not use a price before its own bid.
-        cells: The index of the lowest bid that wins against each price, or the number of bids.
-        vectors: The contexts of the auctions.
-        contexts: The contexts, as kernels read them.
-        losses: The losses of all bids, as kernels read them.
-        own: What was bid, if the log has it.
-        classes: (n, columns + 1). The numbers of each auction's classes, and of their combination,
-            if the log has class columns.
-    """
-
-    values: Floats
-    prices: Floats
-    cells: Integers
-    vectors: Floats
-    contexts: ContextBlock
-    losses: LossBlock
-    own: Floats | None = None
-    classes: Integers | None = None
-
-
-def make_chunk(auctions: Auctions, rules: AuctionRules, problem: Problem) -> Chunk:
-    """Return auctions in all the forms that strategies need."""
-    values, prices = auctions.values, prices_to_beat(auctions, rules)
-    vectors = rules.contexts(values)
-    contexts = problem.form.block(vectors, rules.available(values))
-    cells, losses = cells_of(prices, rules), rules.block(prices)
-    own, classes = auctions.bids, auctions.classes
-    return Chunk(values, prices, cells, vectors, contexts, losses, own, classes)
-
-
-def prices_to_beat(auctions: Auctions, rules: AuctionRules) -> Floats:
-    """Return the higher of price and reserve of each auction.
-
-    Where equal bids lose, the number just below a reserve stands for it, so that a bid that equals
-    the reserve and beats the price wins.
-    """
-    reserves = auctions.reserves
-    if reserves is None:
-        return auctions.prices
-    if rules.ties == "lose":
-        reserves = np.nextafter(reserves, -np.inf)
-    higher: Floats = np.maximum(auctions.prices, reserves)
-    return higher
-
-
-def cells_of(prices: Floats, rules: AuctionRules) -> Integers:
-    """Return the index of the lowest bid that wins against each price; K if none does."""
-    cells = np.searchsorted(rules.amounts, prices, "left" if rules.ties == "win" else "right")
-    lowest: Integers = np.maximum(cells, first_winner(rules))
-    return lowest
-
-
-def first_winner(rules: AuctionRules) -> int:
-    """Return the index of the lowest bid that is above 0 and at least the reserve."""
-    above_zero = np.searchsorted(rules.amounts, 0.0, "right")
-    return int(max(above_zero, np.searchsorted(rules.amounts, rules.reserve)))
 
 
 class Strategy(ABC):
@@ -132,6 +59,18 @@ class Strategy(ABC):
     kind: str = "fitted"
     name: str
     note: str = ""
+    pseudo: Floats | None = None  # with limits: the pseudo-values of the last chunk
+
+    def entries(self, chunk: Chunk) -> list[Entry]:
+        """Bid as `bids` does; an oracle may make several bids, each in a share of an auction.
+
+        Args:
+            chunk: The auctions.
+
+        Returns:
+            Bids with their shares.
+        """
+        return [Entry(self.bids(chunk))]
 
     @abstractmethod
     def bids(self, chunk: Chunk) -> Floats:
@@ -166,8 +105,11 @@ class LearnerStrategy(Strategy):
         self.name = name
         self.learner = algorithm.start(setting.problem, seed=seed)
         self._rules = setting.rules
+        self._pacer = setting.pacer()
 
     def bids(self, chunk: Chunk) -> Floats:
+        if self._pacer is not None:
+            return self._paced(chunk, self._pacer)
         rounds = Rounds.to_play(chunk.contexts, chunk.losses)
         if isinstance(self.learner, CompiledLearner):
             self.learner.simulate(rounds)
@@ -175,6 +117,39 @@ class LearnerStrategy(Strategy):
             self._play(chunk, rounds.arms)
         bids: Floats = self._rules.amounts[rounds.arms]
         return bids
+
+    def _paced(self, chunk: Chunk, pacer: Pacer) -> Floats:
+        """Bid under limits, for pseudo-values in place of values; other strategies share chunk."""
+        arms = np.empty(chunk.values.size, dtype=np.int64)
+        self.pseudo = np.empty(chunk.values.size)
+        form = self.learner.problem.form
+        for start, paced in paced_rounds(chunk, pacer, self._rules):
+            now = slice(start, start + paced.values.size)
+            available = np.ones((paced.values.size, self._rules.arms), dtype=np.bool_)
+            contexts = form.block(chunk.vectors[now].copy(), available)
+            losses = chunk.losses._replace(
+                base=chunk.losses.base[now], coefficients=chunk.losses.coefficients[now]
+            )
+            if isinstance(self.learner, CompiledLearner):
+                rounds = Rounds.to_play(contexts, losses, limits=paced)
+                self.learner.simulate(rounds)
+                arms[now] = rounds.arms
+            else:
+                self._play_paced(contexts, losses, paced, arms[now])
+            self.pseudo[now] = paced.pseudo
+        bids: Floats = self._rules.amounts[arms]
+        return bids
+
+    def _play_paced(
+        self, contexts: ContextBlock, losses: LossBlock, paced: PacedRounds, arms: Integers
+    ) -> None:
+        """Play an algorithm that has no compiled loop, under limits."""
+        for i in range(arms.size):
+            limit_round(paced, contexts, i)
+            decision = self.learner.act(contexts.table[i, 0], contexts.available[i])
+            self.learner.learn(decision, losses.base[i, list(decision.revealed)])
+            arms[i] = decision.arm
+            settle_round(paced, i, decision.arm)
 
     def _play(self, chunk: Chunk, arms: Integers) -> None:
         """Play an algorithm that has no compiled loop."""
@@ -184,6 +159,8 @@ class LearnerStrategy(Strategy):
             arms[i] = decision.arm
 
     def curve(self, values: Floats) -> Floats:
+        if self._pacer is not None:
+            values = pseudo_values(self._pacer, values)
         contexts, available = self._rules.contexts(values), self._rules.available(values)
         masks = [None] * values.size if available is None else list(available)
         policies = list(map(self.learner.policy, contexts, masks))
@@ -200,9 +177,17 @@ class BestResponse(Strategy):
     nothing about higher bids would never raise its bid.
     """
 
-    def __init__(self, rules: AuctionRules, feedback: str, name: str, note: str) -> None:
+    def __init__(
+        self,
+        rules: AuctionRules,
+        feedback: str,
+        name: str,
+        note: str,
+        pacer: Pacer | None = None,
+    ) -> None:
         self.name, self.note = name, note
         self._rules = rules
+        self._pacer = pacer
         self._feedback = _CODES[feedback]
         self._seen = _first_observations(rules.arms, self._feedback)
         self._chances = np.empty(rules.arms)
@@ -212,11 +197,26 @@ class BestResponse(Strategy):
         arms = np.empty(chunk.values.size, dtype=np.int64)
         amounts = self._rules.amounts
         blocks = np.empty((3, amounts.size))
+        if self._pacer is not None:
+            self.pseudo = np.empty(arms.size)
+            for start, paced in paced_rounds(chunk, self._pacer, self._rules):
+                now = slice(start, start + paced.values.size)
+                respond_paced(
+                    paced,
+                    self._rules.first_winner,
+                    self._feedback,
+                    self._seen,
+                    self._chances,
+                    blocks,
+                    arms[now],
+                )
+                self.pseudo[now] = paced.pseudo
+            return np.asarray(amounts[arms])
         respond(
             chunk.values,
             chunk.cells,
             amounts,
-            first_winner(self._rules),
+            self._rules.first_winner,
             self._feedback,
             self._seen,
             self._chances,
@@ -227,6 +227,8 @@ class BestResponse(Strategy):
         return bids
 
     def curve(self, values: Floats) -> Floats:
+        if self._pacer is not None:
+            values = pseudo_values(self._pacer, values)
         return best_on_grid(values, self._rules, self._chances)
 
 
@@ -286,6 +288,6 @@ class OwnBids(Strategy):
 def best_on_grid(values: Floats, rules: AuctionRules, chances: Floats) -> Floats:
     """Return the bids that earn most at some values if bid k wins with `chances[k]`."""
     arms = np.empty(values.size, dtype=np.int64)
-    best_bids(values, rules.amounts, chances, first_winner(rules), arms)
+    best_bids(values, rules.amounts, chances, rules.first_winner, arms)
     bids: Floats = rules.amounts[arms]
     return bids

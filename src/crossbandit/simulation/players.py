@@ -15,7 +15,7 @@ from crossbandit.environments.environment import (
     row_block,
 )
 from crossbandit.errors import CheckFailedError
-from crossbandit.kernels.rounds import Rounds, losses_of, read_only
+from crossbandit.kernels.rounds import Rounds, limit_round, losses_of, read_only, settle_round
 from crossbandit.kernels.totals import best_arms
 from crossbandit.simulation.revealing import Revealing
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from crossbandit.algorithms import Algorithm, Learner
     from crossbandit.environments import Environment
+    from crossbandit.kernels.rounds import ContextBlock
     from crossbandit.types import Booleans, Floats, Integers
 
 
@@ -68,6 +69,7 @@ def compiled_player(
     # system and have to be fetched again, which takes as long as a third of the rounds.
     held: list[object] = []
     revealing = Revealing(environment, learner)
+    limits = environment.limits()
 
     def play(start: int, contexts: npt.NDArray[Any]) -> BatchRecord:
         available = availability(environment, contexts)
@@ -78,15 +80,22 @@ def compiled_player(
         held[:] = [losses, block]
         numbers = None if form.contexts is None else contexts.astype(np.int64, copy=False)
         graphs = revealing.block(start, contexts)
-        rounds = Rounds.to_play(block, losses, numbers, graphs=graphs)
+        if limits is None:
+            rounds = Rounds.to_play(block, losses, numbers, graphs=graphs)
+        else:  # playing changes contexts and available arms
+            shown = form.block(contexts.copy(), block.available.copy())
+            paced = limits.rounds(start, contexts)
+            rounds = Rounds.to_play(shown, losses, numbers, graphs=graphs, limits=paced)
         play_all(learner, rounds)
         if available is not None:
-            _check_played(learner, available, rounds.arms, start)
+            _check_played(learner, rounds.contexts.available, rounds.arms, start)
         batch = _blank(contexts)._replace(arms=rounds.arms, losses=rounds.incurred)
+        if limits is not None:
+            losses_of(batch.arms, losses, block, batch.losses)
         if listed:
             batch.comparator_arms[:] = environment.best_arms[contexts]
         else:
-            best_arms(environment.totals, block, batch.comparator_arms)
+            _compare(environment, environment.totals, start, contexts, block, batch)
         losses_of(batch.comparator_arms, losses, block, batch.comparator_losses)
         return batch
 
@@ -114,16 +123,25 @@ def plain_player(
     form = environment.problem.form
     totals = _totals(environment, tell)
     revealing = Revealing(environment, learner)
+    limits = environment.limits() if isinstance(environment, BlockEnvironment) else None
 
     def play(start: int, contexts: npt.NDArray[Any]) -> BatchRecord:
         batch = _blank(contexts)
         available = availability(environment, contexts)
-        best_arms(totals, form.block(contexts, available), batch.comparator_arms)
-        for i, context in enumerate(contexts):
+        _compare(environment, totals, start, contexts, form.block(contexts, available), batch)
+        paced = None if limits is None else limits.rounds(start, contexts)
+        limited = form.block(contexts.copy(), available)
+        for i in range(len(contexts)):
             now = slice(i, i + 1)
             rows = checked_rows(environment, start + i)
-            mask = None if available is None else available[i]
-            batch.arms[i] = revealing.play(learner, start + i, context, mask, rows).arm
+            context, mask = contexts[i], None if available is None else available[i]
+            if paced is not None:
+                limit_round(paced, limited, i)
+                context, mask = limited.table[i, 0], limited.available[i]
+            arm = revealing.play(learner, start + i, context, mask, rows).arm
+            batch.arms[i] = arm
+            if paced is not None:
+                settle_round(paced, i, arm)
             block, losses = form.block(contexts[now]), read_only(row_block(rows[None]))
             losses_of(batch.arms[now], losses, block, batch.losses[now])
             best = batch.comparator_arms[now]
@@ -131,6 +149,24 @@ def plain_player(
         return batch
 
     return play
+
+
+def _compare(
+    environment: Environment,
+    totals: Floats,
+    start: int,
+    contexts: npt.NDArray[Any],
+    block: ContextBlock,
+    batch: BatchRecord,
+) -> None:
+    """Set what the comparator plays."""
+    given = None
+    if isinstance(environment, BlockEnvironment):
+        given = environment.comparator(start, contexts)
+    if given is None:
+        best_arms(totals, block, batch.comparator_arms)
+    else:
+        batch.comparator_arms[:] = given
 
 
 def _blank(contexts: npt.NDArray[Any]) -> BatchRecord:

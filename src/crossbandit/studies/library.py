@@ -22,8 +22,8 @@ def shipped(name: str) -> Study:
     """Return a study that comes with the package.
 
     Args:
-        name: "paper" for the evaluation in the paper, "quick" for a small part of it, or "adaptive"
-            for the evaluation of the adaptive learner.
+        name: "paper" for the evaluation in the paper, "quick" for a small part of it, "adaptive"
+            for the evaluation of the adaptive learner, or "budgets" for auctions with a budget.
 
     Raises:
         StudyFileError: There is no such study.

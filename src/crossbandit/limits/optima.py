@@ -1,0 +1,270 @@
+"""The most that is possible under limits, with everything known beforehand.
+
+What is chosen earns an *objective*, and uses up something that is limited: money, or the room that
+a target leaves. Choices may be mixed, so the optimum is that of a linear program. It has a
+*multiplier*, the price of what is used up: each part of the choice then maximises its objective
+less the multiplier times its use. At the right multiplier two such choices, mixed, use up exactly
+what there is. `tight` finds it exactly: the best value as a function of the multiplier is a maximum
+of lines, and where two of them meet, either nothing lies above, or another line that is better.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from crossbandit.types import Floats, Integers
+
+_STEPS = 500
+_ROUNDING = 1e-12  # relative: a smaller gain is an error of rounding
+
+
+class Solution(NamedTuple):
+    """A choice, what it earns and what it uses up."""
+
+    objective: float
+    use: float
+    choice: Any
+
+
+def tight(solve: Callable[[float], Solution], limit: float) -> list[tuple[float, Solution]]:
+    """Return the best mixture of choices that uses up at most `limit`: weights and choices.
+
+    Args:
+        solve: Returns a choice that maximises the objective less a multiplier times its use.
+        limit: How much may be used up. Some choice must use less.
+
+    Returns:
+        One choice, or two whose weights sum to 1.
+    """
+    above = solve(0.0)
+    if above.use <= limit:
+        return [(1.0, above)]
+    multiplier, below = 1.0, solve(1.0)
+    while below.use > limit:
+        multiplier *= 4.0
+        below = solve(multiplier)
+    for _ in range(_STEPS):
+        multiplier = (above.objective - below.objective) / (above.use - below.use)
+        between = solve(multiplier)
+        gain = between.objective - above.objective - multiplier * (between.use - above.use)
+        if gain <= _ROUNDING * (abs(above.objective) + abs(multiplier * above.use)):
+            break
+        if between.use > limit:
+            above = between
+        else:
+            below = between
+    weight = (limit - below.use) / (above.use - below.use)
+    return [(weight, above), (1.0 - weight, below)]
+
+
+class Ceiling(NamedTuple):
+    """A limit on the sum over all auctions of payments less what wins allow for.
+
+    Attributes:
+        per_value: What a win allows for, for each unit of its value: 1 / a return on spend.
+        per_win: What a win allows for in addition: a cost per win.
+        amount: What the sum may be: a budget; 0 for a target.
+    """
+
+    per_value: float = 0.0
+    per_win: float = 0.0
+    amount: float = 0.0
+
+    def use(self, values: Floats, spend: Floats, wins: Floats) -> Floats:
+        """Return what is used up, by sums of values, payments and numbers of wins."""
+        return spend - self.per_value * values - self.per_win * wins
+
+
+class Terms(NamedTuple):
+    """What limits ask for.
+
+    Attributes:
+        budgets: (P,). How much may be spent in each period; infinite without a budget.
+        ceilings: Limits on all periods together.
+        paid_counts: Whether payments reduce the objective: surplus is maximised, not value.
+    """
+
+    budgets: Floats
+    ceilings: tuple[Ceiling, ...] = ()
+    paid_counts: bool = True
+
+    def objective(self, values: Floats, spend: Floats) -> Floats:
+        """Return what is maximised."""
+        return values - spend if self.paid_counts else values
+
+
+class Leaf(NamedTuple):
+    """A choice for given multipliers of the ceilings, what it earns and what it uses of each."""
+
+    objective: float
+    uses: tuple[float, ...]
+    choice: Any
+
+
+def mixture(
+    choose: Callable[[tuple[float, ...]], Leaf],
+    ceilings: tuple[Ceiling, ...],
+    multipliers: tuple[float, ...] = (),
+) -> list[tuple[float, Leaf]]:
+    """Return the best mixture of choices under all ceilings: weights and choices.
+
+    Args:
+        choose: Returns a best choice for a multiplier of each ceiling.
+        ceilings: The ceilings.
+        multipliers: The multipliers of the first ceilings, if they are fixed.
+
+    Returns:
+        Choices with weights that sum to 1.
+    """
+    fixed = len(multipliers)
+    if fixed == len(ceilings):
+        return [(1.0, choose(multipliers))]
+
+    def solve(multiplier: float) -> Solution:
+        mixed = mixture(choose, ceilings, (*multipliers, multiplier))
+        objective = sum(
+            weight
+            * (leaf.objective - sum(m * u for m, u in zip(multipliers, leaf.uses, strict=False)))
+            for weight, leaf in mixed
+        )
+        return Solution(objective, sum(w * leaf.uses[fixed] for w, leaf in mixed), mixed)
+
+    return [
+        (weight * inner, leaf)
+        for weight, one in tight(solve, ceilings[fixed].amount)
+        for inner, leaf in one.choice
+        if weight * inner > 0
+    ]
+
+
+# --- bids by band of values -------------------------------------------------------------------
+
+
+class Map(NamedTuple):
+    """Bids for the bands of each period, to be made with a weight of that period."""
+
+    weights: Floats  # (P,)
+    bids: Integers  # (P, bands): the number of the bid
+    multipliers: tuple[float, ...] = ()  # of the ceilings
+
+
+def best_maps(values: Floats, spend: Floats, wins: Floats, terms: Terms) -> list[Map]:
+    """Return the best mixture of maps from bands to bids, for each period.
+
+    Args:
+        values: (P, bands, K). The sum of the values that each bid wins in a band.
+        spend: Likewise, what they cost. A bid that costs nothing must be among them.
+        wins: Likewise, their number.
+        terms: The limits.
+
+    Returns:
+        Maps. In each period their weights sum to 1.
+    """
+    objective = terms.objective(values, spend)
+    uses = [one.use(values, spend, wins) for one in terms.ceilings]
+
+    def choose(multipliers: tuple[float, ...]) -> Leaf:
+        priced = objective
+        for multiplier, use in zip(multipliers, uses, strict=True):
+            priced = priced - multiplier * use
+        parts = [
+            tight(_chooser(priced[p], spend[p]), float(terms.budgets[p])) for p in range(len(spend))
+        ]
+        found = multipliers, parts
+        return Leaf(_sum(objective, parts), tuple(_sum(use, parts) for use in uses), found)
+
+    maps = []
+    for weight, leaf in mixture(choose, terms.ceilings):
+        multipliers, parts = leaf.choice
+        for k in range(2):
+            shares = [part[k][0] if k < len(part) else 0.0 for part in parts]
+            bids = [part[min(k, len(part) - 1)][1].choice for part in parts]
+            maps.append(Map(weight * np.array(shares), np.array(bids), multipliers))
+    return [one for one in maps if one.weights.any()]
+
+
+def paced_maps(values: Floats, spend: Floats, wins: Floats, terms: Terms) -> list[Map]:
+    """Return the best mixture of maps where the periods differ in nothing but the multiplier.
+
+    All periods choose among the maps that are best in all periods together at some multiplier.
+
+    Args:
+        values: As in `best_maps`.
+        spend: As in `best_maps`.
+        wins: As in `best_maps`.
+        terms: The limits of each period.
+
+    Returns:
+        As `best_maps` does.
+    """
+    worth, paid, number = (table.sum(axis=0) for table in (values, spend, wins))
+    together = terms._replace(budgets=np.array([terms.budgets.sum()]))
+    first = best_maps(worth[None], paid[None], number[None], together)[0]
+    priced = worth
+    for multiplier, one in zip(first.multipliers, terms.ceilings, strict=True):
+        priced = priced + multiplier * (one.per_value * worth + one.per_win * number)
+    maps = best_at_all_multipliers(priced, paid)
+    rows = np.arange(maps.shape[1])
+    by_map = [table[:, rows, maps].sum(axis=2)[:, None] for table in (values, spend, wins)]
+    return [
+        one._replace(bids=maps[one.bids[:, 0]])
+        for one in best_maps(by_map[0], by_map[1], by_map[2], terms)
+    ]
+
+
+def best_at_all_multipliers(worth: Floats, spend: Floats) -> Integers:
+    """Return the maps that maximise worth less a multiplier times spend, for all multipliers.
+
+    Args:
+        worth: (bands, K).
+        spend: (bands, K). The first bid costs nothing.
+
+    Returns:
+        (maps, bands), from the multiplier 0 to one so large that nothing is spent.
+    """
+    corners = np.unique(np.concatenate([_corners(*one) for one in zip(worth, spend, strict=True)]))
+    ends = [0.0, *corners[corners > 0].tolist()]
+    middles = [(low + high) / 2 for low, high in pairwise(ends)]
+    chosen = [(worth - one * spend).argmax(axis=1) for one in [0.0, *middles]]
+    chosen.append(np.zeros(len(worth), dtype=np.int64))
+    maps: Integers = np.unique(np.array(chosen), axis=0)
+    return maps
+
+
+def _corners(worth: Floats, spend: Floats) -> Floats:
+    """Return the multipliers at which the best bid of one band changes."""
+    corners = []
+    at = int(worth.argmax())
+    while spend[at] > 0:
+        cheaper = np.flatnonzero(spend < spend[at])
+        slopes = (worth[at] - worth[cheaper]) / (spend[at] - spend[cheaper])
+        corners.append(float(slopes.min()))
+        ties = cheaper[slopes <= slopes.min()]
+        at = int(ties[spend[ties].argmin()])
+    return np.array(corners)
+
+
+def _sum(table: Floats, parts: list[list[tuple[float, Solution]]]) -> float:
+    """Return the sum over a table (P, bands, K) at the chosen bids, by weight."""
+    return sum(
+        weight * float(table[p, np.arange(one.choice.size), one.choice].sum())
+        for p, part in enumerate(parts)
+        for weight, one in part
+    )
+
+
+def _chooser(priced: Floats, spend: Floats) -> Callable[[float], Solution]:
+    """Return how the bids of one period (bands, K) are chosen at a multiplier of its budget."""
+    rows = np.arange(len(spend))
+
+    def solve(multiplier: float) -> Solution:
+        chosen = (priced - multiplier * spend).argmax(axis=1)
+        return Solution(float(priced[rows, chosen].sum()), float(spend[rows, chosen].sum()), chosen)
+
+    return solve

@@ -1,0 +1,142 @@
+"""Oracles under limits: what could have been earned with the whole log known beforehand."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from crossbandit.limits.optima import best_maps, paced_maps
+from crossbandit.replay.chunks import Entry
+from crossbandit.replay.oracles import BANDS, bands_of, enough_to_win
+from crossbandit.replay.strategies import Strategy
+
+if TYPE_CHECKING:
+    from crossbandit.environments.auctions import AuctionRules
+    from crossbandit.replay.chunks import Chunk
+    from crossbandit.replay.limited import ReplayLimits
+    from crossbandit.replay.oracles import Hindsight
+    from crossbandit.types import Floats, Integers
+
+
+class LimitedBands(Strategy):
+    """For each band of values a bid, by what it earns less the multiplier times what it pays.
+
+    The multiplier is the lowest that keeps the limits. At that multiplier two maps from bands to
+    bids may be equally good; they are mixed so that the limits are used up. So it is the best
+    mixture of maps, exactly. Where the bid is above the value, no bid is made. Periods differ in
+    nothing but their multiplier: what a bid wins is taken from the whole log.
+
+    Args:
+        rules: The bids and who wins.
+        hindsight: What is known of the log.
+        limits: The limits.
+        paced: Whether each period has a multiplier of its own, and spends its own budget. Otherwise
+            money may be moved between periods.
+    """
+
+    kind = "oracle"
+
+    def __init__(
+        self, rules: AuctionRules, hindsight: Hindsight, limits: ReplayLimits, *, paced: bool
+    ) -> None:
+        self.name = PACED if paced else ONE_MULTIPLIER
+        self.note = _note(limits, paced=paced)
+        self._rules, self._paced = rules, paced
+        won, worth = hindsight.won[: limits.part_count], hindsight.worth[: limits.part_count]
+        if not paced:
+            won, worth = won.sum(axis=0, keepdims=True), worth.sum(axis=0, keepdims=True)
+        find = paced_maps if paced else best_maps
+        self._maps = find(worth, won * rules.amounts, won, limits.terms(paced=paced))
+
+    def entries(self, chunk: Chunk) -> list[Entry]:
+        """Return the bids of all maps, with their weights."""
+        parts = chunk.parts if self._paced else None
+        rows = np.zeros(chunk.values.size, dtype=np.int64) if parts is None else parts
+        bands = bands_of(chunk.values, self._rules)
+        return [
+            Entry(self._bid(one.bids, rows, bands, chunk.values), one.weights[rows])
+            for one in self._maps
+        ]
+
+    def bids(self, chunk: Chunk) -> Floats:
+        entries = self.entries(chunk)
+        mean: Floats = sum((one.bids * one.shares for one in entries), np.zeros(chunk.values.size))
+        return mean
+
+    def curve(self, values: Floats) -> Floats:
+        bands, mean = bands_of(values, self._rules), np.zeros(values.size)
+        for one in self._maps:
+            for part, weight in enumerate(one.weights / len(one.weights)):
+                rows = np.full(values.size, part)
+                mean += weight * self._bid(one.bids, rows, bands, values)
+        return mean
+
+    def _bid(self, maps: Integers, rows: Integers, bands: Integers, values: Floats) -> Floats:
+        bids = self._rules.amounts[maps[rows, bands]]
+        return np.where(bids <= values, bids, 0.0)
+
+
+class LimitedKnowledge(Strategy):
+    """Buy the auctions that are worth most for their price, each at its price; on no grid.
+
+    It is the optimum of a fractional knapsack: the last auction that a budget can pay for may be
+    bought in part. Nobody can earn more under the limits.
+
+    Args:
+        rules: The bids and who wins.
+        hindsight: What is known of the log.
+        limits: The limits.
+    """
+
+    kind = "oracle"
+    note = "knows each price beforehand, and buys what is worth most for its price"
+
+    def __init__(self, rules: AuctionRules, hindsight: Hindsight, limits: ReplayLimits) -> None:
+        self.name = KNAPSACK
+        self._rules = rules
+        if hindsight.purchases is None:
+            raise ValueError("The purchases of a log are collected only with limits.")
+        paced = limits.periodic is not None
+        self._cuts = hindsight.purchases.best(limits.terms(paced=paced))
+
+    def entries(self, chunk: Chunk) -> list[Entry]:
+        """Return the prices, and which part of each auction is bought."""
+        prices = enough_to_win(chunk.prices, self._rules)
+        periods = np.zeros(prices.size, dtype=np.int64) if chunk.periods is None else chunk.periods
+        shares = np.zeros(prices.size)
+        for cut in self._cuts:
+            shares += cut.weight * cut.shares(chunk.values, prices, periods)
+        return [Entry(np.where(shares > 0, prices, 0.0), shares)]
+
+    def bids(self, chunk: Chunk) -> Floats:
+        return self.entries(chunk)[0].bids
+
+    def curve(self, values: Floats) -> Floats:
+        return np.full(values.size, np.nan)  # it bids by price, not by value
+
+
+ONE_MULTIPLIER = "best map, one multiplier"
+PACED = "best map, evenly paced"
+KNAPSACK = "perfect knowledge"
+
+
+def comparator_of(limits: ReplayLimits) -> str:
+    """Return the oracle that regret is counted from: the best maps that keep each budget."""
+    return ONE_MULTIPLIER if limits.periodic is None else PACED
+
+
+def _note(limits: ReplayLimits, *, paced: bool) -> str:
+    bands = f"a bid for each of {BANDS} bands of values, in hindsight"
+    if paced:
+        return f"{bands}; a multiplier for each period"
+    return f"{bands}; money may be moved between periods" if limits.periodic else bands
+
+
+def limited_oracles(
+    rules: AuctionRules, hindsight: Hindsight, limits: ReplayLimits
+) -> list[Strategy]:
+    """Return all oracles of a replay with limits."""
+    kinds = [False, True] if np.isfinite(limits.total) else [False]
+    maps = [LimitedBands(rules, hindsight, limits, paced=paced) for paced in kinds]
+    return [*maps, LimitedKnowledge(rules, hindsight, limits)]

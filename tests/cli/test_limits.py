@@ -1,0 +1,87 @@
+"""The options of `crossbandit replay` about limits."""
+
+import re
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from typer.testing import CliRunner, Result
+
+from crossbandit.cli.app import app
+from crossbandit.errors import CrossbanditError
+from crossbandit.limits import Budget, ReturnOnSpend
+from crossbandit.replay import AuctionLog, ReplayRules, make_log, replay
+from crossbandit.replay.limited_oracles import PACED
+
+FEW = ("--seeds", 1, "--bids", 20, "--algorithm", "law", "--fractions", "0.2")
+DAILY = ("--budget", 20, "--per", "day", "--time-column", "timestamp")
+
+
+def run(*options: object) -> Result:
+    return CliRunner(env={"COLUMNS": "80"}).invoke(app, ["replay", *map(str, options)])
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_log(tmp_path_factory.mktemp("log") / "log.csv", 2_000, seed=1)
+
+
+def test_from_options_to_the_page(log: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    zone = ("--timezone", "Europe/Berlin", "--pacing", "even", "--target-roi", 3)
+    result = run(log, *FEW, *DAILY, *zone, "--out", out)
+    assert result.exit_code == 0, result.output
+    limits = [
+        Budget(20, per="day", pacing="even", timezone="Europe/Berlin"),
+        ReturnOnSpend(3, timezone="Europe/Berlin"),
+    ]
+    timed = AuctionLog(log, columns={"time": "timestamp"}, timezone="Europe/Berlin")
+    direct = replay(timed, limits=limits, strategies=["law"], seeds=1, rules=ReplayRules(bids=20))
+    written = pd.read_csv(out / "table.csv").set_index("strategy")
+    own = direct.table().set_index("strategy")
+    for column in ("value", "spend", "budget_used", "return_on_spend", "target_kept"):
+        assert written.loc["price law", column] == pytest.approx(own.loc["price law", column])
+    spending = pd.read_csv(out / "spending.csv")
+    assert spending["spend"][spending["strategy"] == PACED].max() <= 20 * (1 + 1e-9)
+    table = result.output.partition("What each strategy")[2].partition("Difference to")[0]
+    assert max(map(len, table.splitlines())) <= 80
+    assert re.search(r"price law +[\d,.]+ +[\d,.]+ +[\d,.]+ +[\d.]+ % +[\d.]+ +yes", table)
+    page = (out / "index.html").read_text(encoding="utf-8")
+    for text in ("Budget used", "Target kept", "Multiplier", "By period", "paced evenly"):
+        assert text in page, text
+    assert "a budget of 20 per day (Europe/Berlin)" in page
+    markdown = (out / "table.md").read_text(encoding="utf-8")
+    assert "| budget used | return | target kept | won |" in markdown
+
+
+def test_a_budget_for_the_whole_log_needs_no_times(log: Path, tmp_path: Path) -> None:
+    result = run(log, *FEW, "--budget", 100, "--out", tmp_path / "out")
+    assert result.exit_code == 0, result.output
+    assert "By period" not in (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
+    assert "budget used" in result.output
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--per", "day"), "--per belongs to --budget, which is missing"),
+        (("--pacing", "even"), "--pacing belongs to --budget"),
+        (("--aim", "value"), "--aim belongs to --target-roi or --target-cost"),
+        (("--budget", 5, "--per", "week"), "--per must be day, hour, log or a number of auctions"),
+        (("--budget", 5, "--per", "0"), "--per must be day, hour, log or a number of auctions"),
+        (("--budget", 5, "--per", "day"), "A limit per day needs the time of each auction"),
+        (("--budget", -5), "'amount' parameter of Budget"),
+        (("--budget", "nan"), "'amount' parameter of Budget"),
+        (("--budget", 0), "'amount' parameter of Budget"),
+        (("--target-roi", -1), "'ratio' parameter of ReturnOnSpend"),
+        (("--target-cost", "nan"), "'amount' parameter of CostPer"),
+        ((*DAILY, "--timezone", "Mars/Olympus"), "'timezone' parameter"),
+    ],
+)
+def test_bad_options_are_refused_by_name(
+    log: Path, tmp_path: Path, options: tuple[object, ...], message: str
+) -> None:
+    result = run(log, *FEW, *options, "--out", tmp_path / "out")
+    assert isinstance(result.exception, CrossbanditError)
+    assert message in str(result.exception)
+    assert not (tmp_path / "out").exists()

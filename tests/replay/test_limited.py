@@ -1,0 +1,269 @@
+"""Replays under limits: they are kept by everyone, and the optima are what can be had at most."""
+
+import math
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.optimize import linprog
+
+from crossbandit.environments.auctions import AuctionRules
+from crossbandit.errors import CrossbanditError, InvalidParameterError, LogError
+from crossbandit.limits import Budget, CostPer, Limit, ReturnOnSpend
+from crossbandit.replay import AuctionLog, Replay, ReplayRules, Shading, make_log, replay
+from crossbandit.replay.limited import Account, ReplayLimits
+from crossbandit.replay.limited_oracles import KNAPSACK, ONE_MULTIPLIER, PACED
+from crossbandit.replay.limited_results import LimitedResult
+
+LIMITS: dict[str, list[Limit]] = {
+    "whole log": [Budget(120, per=None)],
+    "by auctions, asap": [Budget(30, per=700, pacing="asap")],
+    "by day": [Budget(12, per="day", pacing="even", timezone="Europe/Berlin")],
+    "return": [ReturnOnSpend(3.0)],
+    "cost per win": [CostPer(1.0, aim="surplus")],
+    "all": [Budget(12, per="day"), Budget(100, per=None), ReturnOnSpend(4.0), CostPer(1.2)],
+}
+STRATEGIES = ["law", "cross-graph-adaptive", "cross-graph", "best response", "shading 0.3"]
+every_limit = pytest.mark.parametrize("limits", LIMITS.values(), ids=LIMITS.keys())
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_log(tmp_path_factory.mktemp("logs") / "log.parquet", 3_000, seed=3)
+
+
+def timed(path: Path) -> AuctionLog:
+    return AuctionLog(path, columns={"time": "timestamp"})
+
+
+def played(path: Path, limits: list[Limit], **options: Any) -> Replay:
+    options = {"strategies": STRATEGIES, "seeds": 2, "jobs": 2, **options}
+    return replay(timed(path), limits=limits, show_progress=False, **options)
+
+
+@every_limit
+def test_everyone_keeps_the_limits(path: Path, limits: list[Limit]) -> None:
+    result = played(path, limits)
+    assert result.limits is not None
+    for one in result.outcomes:
+        kept = one.limited
+        assert kept is not None
+        assert kept.spend.sum() == pytest.approx(one.spend.mean())
+        assert kept.spend_curve[:, -1] == pytest.approx(one.spend)
+        assert kept.value.sum() == pytest.approx(one.mean_value)
+        if result.limits.periodic and one.strategy != ONE_MULTIPLIER:
+            assert kept.spend.max() <= result.limits.periodic.amount * (1 + 1e-9)
+        assert one.spend.max() <= result.limits.total * (1 + 1e-9)
+        slack = kept.slack if one.kind == "oracle" else kept.least_slack
+        assert (slack >= -1e-6).all()
+    table = result.table().set_index("strategy")
+    if result.limits.targets:
+        assert table["target_kept"].all()
+    if math.isfinite(result.limits.total):
+        np.testing.assert_allclose(table["budget_used"], table["spend"] / result.limits.total)
+
+
+@every_limit
+def test_nobody_earns_more_than_with_perfect_knowledge(path: Path, limits: list[Limit]) -> None:
+    result = played(path, limits)
+    earned = {one.strategy: result.earned(one) for one in result.outcomes}
+    assert max(earned.values()) <= earned[KNAPSACK] * (1 + 1e-9)
+    paced = all(one.pacing != "asap" for one in limits if isinstance(one, Budget))
+    assert earned["price law"] > (0.6 if paced else 0.2) * earned[result.comparator]
+    assert result.regret(result.outcome("price law")) == pytest.approx(
+        earned[result.comparator] - earned["price law"]
+    )
+    if PACED in earned and result.limits is not None and result.limits.periodic:
+        assert result.comparator == PACED
+
+
+@pytest.mark.parametrize("limits", [LIMITS["by day"], LIMITS["all"]], ids=["day", "all"])
+def test_threads_and_company_change_nothing(path: Path, limits: list[Limit]) -> None:
+    result = played(path, limits)
+    for name in ("law", "best response"):
+        alone = played(path, limits, strategies=[name], jobs=1)
+        own = alone.outcomes[0].strategy
+        np.testing.assert_array_equal(alone.outcome(own).surplus, result.outcome(own).surplus)
+
+
+def small_log(count: int = 12) -> pd.DataFrame:
+    rng = np.random.default_rng(5)
+    values, prices = rng.integers(1, 11, count) / 10, rng.integers(1, 11, count) / 10
+    days = pd.Timestamp("2026-03-28 22:30") + pd.to_timedelta(np.arange(count) * 5.0, "h")
+    return pd.DataFrame({"value": values, "market_price": prices, "time": days})
+
+
+@pytest.mark.parametrize("ties", ["win", "lose"])
+@pytest.mark.parametrize("ratio", [None, 2.5])
+def test_the_knapsack_is_that_of_a_linear_program(ties: str, ratio: float | None) -> None:
+    frame = small_log(30)
+    limits: list[Limit] = [Budget(0.5, per=10)]
+    limits += [] if ratio is None else [ReturnOnSpend(ratio, aim="surplus")]
+    result = replay(
+        frame, limits=limits, strategies=["truthful"], rules=ReplayRules(ties=ties, bids=11)
+    )
+    values = frame["value"].to_numpy()
+    prices = np.nextafter(frame["market_price"], 2 if ties == "lose" else 0)
+    rows = [np.where(np.arange(30) // 10 == p, prices, 0.0) for p in range(3)]
+    if ratio is not None:
+        rows.append(prices - values / ratio)
+    bounds = [0.5, 0.5, 0.5, 0.0][: len(rows)]
+    may = [(0, float(v >= p)) for v, p in zip(values, prices, strict=True)]
+    found = linprog(-(values - prices), np.array(rows), bounds, bounds=may)
+    assert result.outcome(KNAPSACK).mean_surplus == pytest.approx(-found.fun, abs=1e-9)
+
+
+def test_the_best_map_is_that_of_brute_force() -> None:
+    """Two bands that occur, five bids: all mixtures of pairs of the 25 maps."""
+    rng = np.random.default_rng(2)
+    frame = pd.DataFrame(
+        {"value": rng.choice([0.5, 1.0], 60), "market_price": rng.integers(0, 9, 60) / 8}
+    )
+    rules = AuctionRules(bids=5, highest_value=1.0)
+    result = replay(
+        frame, limits=[Budget(3.0, per=None)], strategies=["truthful"], rules=ReplayRules(bids=5)
+    )
+    values, prices = frame["value"].to_numpy(), frame["market_price"].to_numpy()
+    points = []
+    for low in rules.amounts:
+        for high in rules.amounts:
+            bids = np.where(values < 1, np.where(low <= 0.5, low, 0.0), high)
+            won = rules.wins(bids, prices)
+            points.append(((values - bids)[won].sum(), bids[won].sum()))
+    best = max(earned for earned, spent in points if spent <= 3.0)
+    for (one, cost), (other, more) in ((a, b) for a in points for b in points if a[1] < b[1]):
+        if cost <= 3.0 < more:
+            best = max(best, one + (3.0 - cost) / (more - cost) * (other - one))
+    assert result.outcome(ONE_MULTIPLIER).mean_surplus == pytest.approx(best)
+    assert result.outcome(ONE_MULTIPLIER).spend[0] == pytest.approx(3.0)
+
+
+def test_days_are_those_of_the_time_zone() -> None:
+    """In Berlin, the 29th of March 2026 has 23 hours, and begins at 23:00 of the 28th in UTC."""
+    frame = small_log()
+    for zone, first in (("UTC", "2026-03-28"), ("Europe/Berlin", "2026-03-28")):
+        limits = [Budget(1, per="day", timezone=zone)]
+        log = AuctionLog(frame, columns={"time": "time"})
+        result = replay(log, limits=limits, strategies=["truthful"])
+        local = frame["time"].dt.tz_localize("UTC").dt.tz_convert(zone).dt.strftime("%Y-%m-%d")
+        expected = local.drop_duplicates().tolist()
+        assert expected[0] == first
+        assert result.spending()["period"].drop_duplicates().tolist() == expected
+        assert result.limits is not None
+        counts = local.value_counts(sort=False).tolist()
+        starts = [*result.limits.calendar.starts, len(frame)]
+        assert [b - a for a, b in pairwise(starts)] == counts
+
+
+def test_a_fraction_is_held_back_as_said() -> None:
+    """A bid is left out if more than planned was spent, or if it costs more than is left."""
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame(
+        {"value": rng.integers(2, 11, 400), "market_price": rng.uniform(0, 6, 400)}
+    )
+    amount = 150.0
+    for pacing in ("even", "asap"):
+        limits = [Budget(amount, per=200, pacing=pacing)]
+        result = replay(frame, limits=limits, strategies=[Shading(0.5)])
+        spent, total, wins = 0.0, 0.0, 0
+        for i, (value, price) in enumerate(frame.itertuples(index=False)):
+            if i % 200 == 0:
+                total, spent = total + spent, 0.0
+            ahead = pacing == "even" and spent > amount * (i % 200 + 1) / 200
+            if not ahead and 0.5 * value <= amount - spent and 0.5 * value >= price:
+                spent += 0.5 * value
+                wins += 1
+        outcome = result.outcome("shading 0.50")
+        assert outcome.spend[0] == pytest.approx(total + spent)
+        assert outcome.wins[0] == wins
+
+
+def test_own_bids_keep_the_limits_too() -> None:
+    frame = small_log(40).assign(bid=0.4)
+    log = AuctionLog(frame, columns={"bid": "bid"})
+    result = replay(log, limits=[Budget(0.8, per=20, pacing="asap")], strategies=["truthful"])
+    won = frame["market_price"].to_numpy().reshape(2, 20) <= 0.4
+    assert result.outcome("the log's own bids").wins[0] == np.minimum(won.sum(axis=1), 2).sum()
+
+
+def test_a_multiplier_rises_where_money_is_short(path: Path) -> None:
+    short, long = (
+        played(path, [Budget(amount, per=None)], strategies=["law"]).outcomes[0].limited
+        for amount in (40, 400)
+    )
+    assert short is not None
+    assert long is not None
+    assert np.nanmedian(short.multipliers) > 1.5 * np.nanmedian(long.multipliers)
+    assert np.nanmin(long.multipliers) >= 1.0
+
+
+def test_the_plan_follows_the_auctions(path: Path) -> None:
+    result = played(path, [Budget(30, per=700)], strategies=["truthful"])
+    assert result.limits is not None
+    plan = result.limits.plan(np.array([350, 700, 735, 3_000]))
+    assert plan is not None
+    np.testing.assert_allclose(plan, [15.0, 30.0, 31.5, 150.0], rtol=1e-12)
+    asap = played(path, [Budget(30, per=700, pacing="asap")], strategies=["truthful"])
+    assert asap.limits is not None
+    steps = asap.limits.plan(np.array([1, 700, 701]))
+    assert steps is not None
+    np.testing.assert_allclose(steps, [30.0, 30.0, 60.0])
+
+
+@pytest.mark.parametrize(
+    ("limits", "message"),
+    [
+        ([Budget(5, per="day")], "A limit per day needs the time of each auction. Name its column"),
+        ([Budget(5, per=9), Budget(5, per=8)], "at most one budget that has a period"),
+        ([Budget(5, per=None), Budget(6, per=None)], "at most one budget for the whole log"),
+        ([Budget(0.001, per=None)], "'amount' parameter of Budget must be at least the lowest bid"),
+        (Budget(5), "'limits' parameter of replay must be a list of limits"),
+        (["budget"], "'limits' parameter of replay must be a list of limits"),
+    ],
+)
+def test_limits_that_cannot_be_kept_are_refused(path: Path, limits: Any, message: str) -> None:
+    with pytest.raises(CrossbanditError, match=message):
+        replay(path, limits=limits, strategies=["law"])
+
+
+def test_times_that_go_back_are_refused() -> None:
+    frame = small_log()
+    frame.loc[7, "time"] = frame.loc[2, "time"]
+    log = AuctionLog(frame, columns={"time": "time"})
+    with pytest.raises(LogError, match="The time goes back at auction 8"):
+        replay(log, limits=[Budget(5, per="day")], strategies=["law"])
+    with pytest.raises(InvalidParameterError, match="guarded law cannot keep limits"):
+        replay(frame, limits=[Budget(5, per=None)], strategies=["guarded law"])
+
+
+def test_too_many_periods_are_refused() -> None:
+    frame = pd.DataFrame({"value": np.full(5_000, 2.0), "market_price": np.full(5_000, 1.0)})
+    with pytest.raises(LogError, match="more than 3,322 periods of a budget"):
+        replay(frame, limits=[Budget(5, per=1)], strategies=["truthful"])
+
+
+def test_a_target_that_cannot_be_met_is_told(path: Path) -> None:
+    result = played(path, [ReturnOnSpend(1e6)])
+    assert any("The target cannot be met" in note for note in result.notes)
+    for one in result.outcomes:
+        assert one.mean_surplus == one.spend.sum() == one.wins.sum() == 0
+        assert np.isfinite(one.curve).all()
+    frame = result.table()
+    assert frame["return_on_spend"].isna().all()
+
+
+def test_a_target_that_is_broken_is_told() -> None:
+    """In the long run only: values 1 and 9, each bought for 2, with a return on spend of 2."""
+    account = Account(ReplayLimits((ReturnOnSpend(2.0, keep="long-run"),), 2), np.array([1, 2]))
+    one = np.ones(2)
+    periods = np.zeros(2, dtype=np.int64)
+    account.add(np.array([1.0, 9.0]), 2 * one, one, periods, multipliers=3 * one)
+    np.testing.assert_allclose(account.slack, [[0.5 - 2.0, 5.0 - 4.0]])
+    np.testing.assert_allclose(account.spend_curve, [2.0, 4.0])
+    np.testing.assert_allclose(account.multipliers, 3.0)
+    result = LimitedResult.of([account])
+    assert result.least_slack[0] == -1.5
+    assert result.slack[0] == 1.0
