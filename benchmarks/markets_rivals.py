@@ -10,7 +10,7 @@ from benchmarks.markets_worlds import BIDS, World
 from crossbandit.applications.first_price import usual_algorithm
 from crossbandit.environments.auctions import AuctionRules
 from crossbandit.kernels.compilation import compiled
-from crossbandit.logs.log import Auctions
+from crossbandit.logs.auctions import Auctions
 from crossbandit.problem import Problem
 from crossbandit.replay.strategies import LearnerStrategy, Setting, make_chunk
 

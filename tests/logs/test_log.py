@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from crossbandit.errors import InvalidParameterError, LogError
 from crossbandit.logs import AuctionLog, Fault, make_log
 from crossbandit.logs.lines import line_numbers
-from crossbandit.logs.source import recognize
-from crossbandit.logs.survey import steps_back_in_time, survey_log
+from crossbandit.logs.recognize import recognize
+from crossbandit.logs.survey import survey_log
+from crossbandit.logs.times import steps_back_in_time
 
 GOOD = "timestamp,value,competing_bid\n1,2.0,1.5\n2,3,2\n"
 
@@ -236,7 +237,7 @@ def test_signs_of_other_prices_are_counted() -> None:
 
 def test_a_name_that_two_columns_have_is_refused(tmp_path: Path) -> None:
     path = written(tmp_path, "value,market_price,Value,x,x\n1,2,3,4,5\n")
-    with pytest.raises(LogError, match=r"more than one column 'value'.*column: 1 or 3\."):
+    with pytest.raises(LogError, match=r"more than one column 'Value' or 'value'\..*: 1 or 3\."):
         AuctionLog(path)
     with pytest.raises(LogError, match=r"more than one column 'x'.*column: 4 or 5\."):
         AuctionLog(path, columns={"value": "x"})
@@ -264,11 +265,12 @@ UNSORTED = "2026-01-05T10:00:00.5,1,1\n2026-01-05T09:00:00,1,1\n,1,1\nx,1,1\n"
 )
 def test_steps_back_in_time_are_counted(tmp_path: Path, lines: str, backward: int) -> None:
     path = written(tmp_path, "Timestamp,value,market_price\n" + lines)
-    assert steps_back_in_time(AuctionLog(path)) == backward
-    assert steps_back_in_time(AuctionLog(path, limit=1)) == 0
+    assert steps_back_in_time(AuctionLog(path)) == ("'Timestamp'", backward)
+    assert steps_back_in_time(AuctionLog(path, limit=1)).steps == 0
     frame = pd.read_csv(path)
-    assert steps_back_in_time(AuctionLog(frame)) == backward
-    assert steps_back_in_time(AuctionLog(frame.rename(columns={"Timestamp": "when"}))) == 0
+    assert steps_back_in_time(AuctionLog(frame)).steps == backward
+    renamed = AuctionLog(frame.rename(columns={"Timestamp": "when"}), columns={"time": "when"})
+    assert steps_back_in_time(renamed) == ("'when'", backward)
 
 
 def test_columns_without_header_go_by_number(tmp_path: Path) -> None:
@@ -348,7 +350,7 @@ def test_records_are_those_of_the_csv_module(tmp_path: Path, record: str) -> Non
         reader = csv.reader(file)
         records = [(reader.line_num, row) for row in reader]
     numbers = [number for number, row in enumerate(records[1:], 1) if row[1]]
-    found = line_numbers(recognize(path), range(1, len(numbers) + 1), [])[0]
+    found = line_numbers(recognize(path).files[0], range(1, len(numbers) + 1), [])[0]
     assert [span[-1] for span in found.values()] == [records[number][0] for number in numbers]
 
 
@@ -456,7 +458,7 @@ def test_a_name_in_its_own_case_comes_before_others(tmp_path: Path) -> None:
     assert auctions(AuctionLog(path, columns={"price": "p"})) == [(3, 2)]
     assert auctions(AuctionLog(path, columns={"price": "P"})) == [(3, 1)]
     path = written(tmp_path, "Pp,pP,value\n1,2,3\n")
-    with pytest.raises(LogError, match=r"more than one column 'pp'.*column: 1 or 2\."):
+    with pytest.raises(LogError, match=r"more than one column 'Pp' or 'pP'.*column: 1 or 2\."):
         AuctionLog(path, columns={"price": "PP"})
 
 
@@ -545,10 +547,12 @@ def test_what_is_no_log_is_refused(tmp_path: Path, text: str | bytes, message: s
 def test_a_missing_file_a_folder_and_a_pattern_are_refused(tmp_path: Path) -> None:
     with pytest.raises(LogError, match="There is no log"):
         AuctionLog(tmp_path / "none.csv")
-    with pytest.raises(LogError, match="not a file"):
+    with pytest.raises(LogError, match="a folder without a log"):
         AuctionLog(tmp_path)
-    with pytest.raises(LogError, match="may not contain"):
+    with pytest.raises(LogError, match="No file matches"):
         AuctionLog(tmp_path / "*.csv")
+    with pytest.raises(LogError, match="may not contain"):
+        AuctionLog(written(tmp_path, GOOD, "[1].csv"))
 
 
 def test_a_misspelt_column_is_told_its_neighbours(tmp_path: Path) -> None:

@@ -13,8 +13,8 @@ from crossbandit.environments.auctions import AuctionRules
 from crossbandit.errors import InvalidParameterError, LogError
 from crossbandit.laws import Diagnosis, OutcomeLaw
 from crossbandit.logs import classes
+from crossbandit.logs.auctions import Auctions
 from crossbandit.logs.classes import OTHERS, SHOWN, ClassTable
-from crossbandit.logs.log import Auctions
 from crossbandit.problem import Problem
 from crossbandit.replay import AuctionLog, Replay, ReplayRules, make_log, play, replay
 from crossbandit.replay.notes import find_dependence

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from crossbandit.environments.auctions import AuctionRules
-from crossbandit.logs.log import Auctions
+from crossbandit.logs.auctions import Auctions
 from crossbandit.problem import Problem
 from crossbandit.replay.lineup import ALL_TOLD, BEST_RESPONSES, build_strategies
 from crossbandit.replay.strategies import BestResponse, Setting, make_chunk

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from crossbandit import CrossGraph, CrossGraphAdaptive, SchneiderZimmert
 from crossbandit.environments.auctions import FEEDBACK, AuctionRules
-from crossbandit.logs.log import Auctions
+from crossbandit.logs.auctions import Auctions
 from crossbandit.problem import Problem
 from crossbandit.replay.oracles import (
     BANDS,

@@ -1,7 +1,8 @@
 """Logs of first-price auctions: formats, columns, bad lines, and synthetic ones."""
 
+from crossbandit.logs.auctions import Auctions
 from crossbandit.logs.faults import Fault
-from crossbandit.logs.log import AuctionLog, Auctions
+from crossbandit.logs.log import AuctionLog
 from crossbandit.logs.synthetic import make_log
 
 __all__ = ["AuctionLog", "Auctions", "Fault", "make_log"]

@@ -11,12 +11,15 @@ from crossbandit.errors import LogError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-# The columns that a replay can use, and what their entries are called in messages.
+# The columns that a log can have, and what their entries are called in messages.
 ROLES = {
     "value": "value",
     "price": "highest competing bid",
     "bid": "own bid",
     "reserve": "reserve",
+    "won": "result",
+    "propensity": "propensity",
+    "time": "time",
 }
 
 # Names under which a column is found if none is given; the first one present is used. `price` is
@@ -29,13 +32,18 @@ NAMES = {
         "highest_other_bid",
         "minimum_bid_to_win",
         "min_bid_to_win",
+        "auction_min_to_win",
+        "auction_minimum_bid_to_win",
         "market_price",
     ),
 }
 _MEANING = {
     "value": "",
-    "price": " It is the highest bid of the others, also where you won; not what you bid or paid.",
+    "price": " It is the highest bid of the others, also where you won; not what you bid or paid. "
+    "Without any such column, a log cannot be replayed; `crossbandit evaluate` uses logs of wins "
+    "and losses.",
 }
+_SEPARATORS = str.maketrans("", "", "-_")
 
 
 @dataclass(frozen=True)
@@ -61,7 +69,7 @@ class Columns:
             LogError: There is no such column, or more than one.
         """
         if wanted is None:
-            return self._guess(role)
+            return self._usual(role)
         text = str(wanted)
         if isinstance(wanted, str):
             for name, names in ((text, self.names), (plain([text])[0], plain(self.names))):
@@ -73,29 +81,40 @@ class Columns:
         hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
         raise LogError(f"{self.owner} has no column {text!r}.{hint} {self._listed()}")
 
-    def _guess(self, role: str) -> int:
+    def guess(self, role: str) -> int | None:
+        """Return the index of the column that has a usual name of a role, or None.
+
+        Args:
+            role: A key of `NAMES`.
+
+        Returns:
+            The index of the column.
+
+        Raises:
+            LogError: More than one column has such a name.
+        """
         names = plain(self.names)
-        for name in NAMES[role]:
-            if name in names:
-                return self._unique(name, names)
+        found = next((name for name in plain(NAMES[role]) if name in names), None)
+        return None if found is None else self._unique(found, names)
+
+    def _usual(self, role: str) -> int:
+        found = self.guess(role)
+        if found is not None:
+            return found
         raise LogError(
             f"Which column of {self.owner} holds the {ROLES[role]}? Name it with --{role}-column "
             f"(columns={{{role!r}: ...}} in Python).{_MEANING[role]} {self._listed()}"
         )
 
     def _unique(self, name: str, names: Sequence[str]) -> int:
-        numbers = [str(i) for i, one in enumerate(names, 1) if one == name]
+        numbers = [i for i, one in enumerate(names, 1) if one == name]
         if len(numbers) > 1:
+            shown = sorted({self.names[i - 1].strip() for i in numbers})
             raise LogError(
-                f"{self.owner} has more than one column {name!r}. Give the number of the column: "
-                f"{' or '.join(numbers)}."
+                f"{self.owner} has more than one column {' or '.join(map(repr, shown))}. Give the "
+                f"number of the column: {' or '.join(map(str, numbers))}."
             )
         return names.index(name)
-
-    def index(self, name: str) -> int | None:
-        """Return the index of the first column of this name, or None; case does not matter."""
-        names = plain(self.names)
-        return names.index(name) if name in names else None
 
     def label(self, index: int) -> str:
         """Return what a message calls a column."""
@@ -108,19 +127,19 @@ class Columns:
 
 
 def plain(names: Iterable[str]) -> list[str]:
-    """Return names in lower case, with underscores in place of spaces and hyphens.
+    """Return names in lower case, without what may differ: spaces, hyphens and underscores.
 
-    >>> plain([" Min bid-to-win"])
-    ['min_bid_to_win']
+    >>> plain([" Min bid-to-win", "minBidToWin"])
+    ['minbidtowin', 'minbidtowin']
     """
-    return [name.strip().lower().replace(" ", "_").replace("-", "_") for name in names]
+    return ["".join(name.lower().split()).translate(_SEPARATORS) for name in names]
 
 
 def is_header(fields: Iterable[str]) -> bool:
     """Return whether the first line of a text file is a header."""
     fields = list(fields)
-    known = {name for names in NAMES.values() for name in names}
-    return bool(known.intersection(plain(fields))) or not any(map(is_number, fields))
+    known = plain(name for names in NAMES.values() for name in names)
+    return bool(set(known).intersection(plain(fields))) or not any(map(is_number, fields))
 
 
 def is_number(text: str) -> bool:

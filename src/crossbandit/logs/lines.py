@@ -10,18 +10,16 @@ import gzip
 import re
 from typing import TYPE_CHECKING
 
-from crossbandit.logs.source import WHITE_SPACE
-
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
-    from crossbandit.logs.source import Source
+    from crossbandit.logs.layout import LogFile
 
 _UP_TO_CLOSING = re.compile(r'(?:[^"]|"")*+"')
 
 
 def line_numbers(
-    source: Source, rows: Collection[int], rejected: Collection[int]
+    file: LogFile, rows: Collection[int], rejected: Collection[int]
 ) -> tuple[dict[int, range], dict[int, range]]:
     """Return the lines of rows and of rejected records, by their numbers; all count from 1.
 
@@ -32,7 +30,7 @@ def line_numbers(
     of_rows: dict[int, range] = {}
     of_rejected: dict[int, range] = {}
     row = 0
-    for number, (lines, full) in enumerate(_records(source), source.skipped + 1):
+    for number, (lines, full) in enumerate(_records(file), file.layout.skipped + 1):
         if number in rejected:
             of_rejected[number] = lines
         elif full:
@@ -44,19 +42,19 @@ def line_numbers(
     return of_rows, of_rejected
 
 
-def _records(source: Source) -> Iterator[tuple[range, bool]]:
+def _records(log: LogFile) -> Iterator[tuple[range, bool]]:
     """Yield the lines of each record, and whether it is not blank."""
-    open_text = gzip.open if source.compressed else open
-    quoted = source.separator != WHITE_SPACE
+    layout = log.layout
+    open_text = gzip.open if layout.compressed else open
     # In Latin-1 every byte is a character, so decoding cannot fail.
-    with open_text(source.path, "rt", encoding="latin-1", newline="") as file:
-        for _ in range(source.skipped):
+    with open_text(log.path, "rt", encoding="latin-1", newline="") as file:
+        for _ in range(layout.skipped):
             file.readline()
-        first = source.skipped + 1
+        first = layout.skipped + 1
         inside = False
-        number = source.skipped
+        number = layout.skipped
         for number, line in enumerate(file, first):
-            inside = quoted and _ends_quoted(line, source.separator, inside=inside)
+            inside = layout.is_quoted and _ends_quoted(line, layout.separator, inside=inside)
             if not inside:
                 yield range(first, number + 1), number > first or bool(line.strip("\r\n"))
                 first = number + 1

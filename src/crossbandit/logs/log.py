@@ -2,96 +2,71 @@
 
 from __future__ import annotations
 
+import zoneinfo
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
-from typing import TYPE_CHECKING, NamedTuple
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from crossbandit.errors import LogError
+from crossbandit.logs.auctions import COLUMNS, Auctions, concatenate
 from crossbandit.logs.classes import ClassTable
 from crossbandit.logs.columns import ROLES
-from crossbandit.logs.faults import LEAST, MOST, fault_sql
-from crossbandit.logs.source import Source, recognize
-from crossbandit.validation import integer, number, reject
+from crossbandit.logs.faults import LEAST, MOST
+from crossbandit.logs.layout import KINDS
+from crossbandit.logs.numbers import UNITS, fault_sql, number_sql
+from crossbandit.logs.recognize import recognize
+from crossbandit.validation import choice, integer, number, reject
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Iterator
 
-    import pandas as pd
-
-    from crossbandit.types import Floats, Integers
+    from crossbandit.logs.source import Source
 
 _VECTORS = 8  # of 2,048 rows: what DuckDB returns at once
-
-
-class Auctions(NamedTuple):
-    """Consecutive auctions. A column that is not read is None.
-
-    Attributes:
-        values: What each was worth.
-        prices: The highest competing bids.
-        bids: What was bid.
-        reserves: The lowest bids that could win.
-        classes: The numbers of the classes: one per class column, and one for their combination.
-    """
-
-    values: Floats
-    prices: Floats
-    bids: Floats | None = None
-    reserves: Floats | None = None
-    classes: Integers | None = None
-
-    def part(self, start: int, stop: int | None = None) -> Auctions:
-        """Return some of the auctions.
-
-        Args:
-            start: The index of the first one.
-            stop: The index after the last one; None for all that follow.
-
-        Returns:
-            The auctions start, ..., stop - 1.
-        """
-        return self._replace(
-            **{
-                name: column[start:stop]
-                for name, column in self._asdict().items()
-                if column is not None
-            }
-        )
-
-
-def _concatenate(pieces: Sequence[Auctions]) -> Auctions:
-    columns = {
-        name: np.concatenate([piece._asdict()[name] for piece in pieces])
-        for name, column in pieces[0]._asdict().items()
-        if column is not None
-    }
-    return Auctions(**columns)
+FORMATS = ("auto", *KINDS)
+_SAID = {
+    "value": "The value is",
+    "price": "the highest competing bid",
+    "bid": "Your own bid is",
+    "reserve": "The reserve is",
+    "won": "Who won is",
+    "propensity": "The propensity is",
+    "time": "The time is",
+}
+_AMOUNTS = ("price", "bid", "reserve")  # in one unit
 
 
 @dataclass(frozen=True, eq=False)
 class AuctionLog:
-    """A log of first-price auctions: a file or a DataFrame, and which columns mean what.
+    """A log of first-price auctions: files or a data frame, and which columns mean what.
 
     A row is an auction, in the order of time. Two columns are needed: the *value*, which is what
     winning is worth to you, and the *price*, which is the highest bid of the others, also where you
-    won.
+    won. If the log says who won (`columns={"won": ...}`), the price may be missing in some or all
+    rows; then it is NaN. Such a log can be evaluated, but not replayed.
 
     Args:
-        data: The path of a CSV or Parquet file (CSV may be compressed with gzip), or a DataFrame.
-        columns: Which column holds the "value", the "price", your own "bid" and the "reserve" of
-            each auction: names, in which case does not matter, or numbers from 1. The value and the
-            price are found by their usual names if they are not given. Own bids and reserves are
-            read only if they are given.
+        data: The path of a CSV, JSON lines or Parquet file (text may be compressed with gzip), of a
+            folder, a pattern such as `logs/*.csv`, several of them, "-" for the standard input, or
+            a data frame of pandas, polars or Arrow.
+        format: "auto", or what files must be: "csv", "jsonl" or "parquet".
+        columns: Which column holds the "value", the "price", your own "bid", the "reserve" of
+            each auction, whether you "won", the "propensity" of the bid and the "time": names, in
+            which case does not matter, or numbers from 1. The value and the price are found by
+            their usual names if they are not given. The others are read only if they are given.
         classes: Categorical columns, such as the site or the campaign: names or numbers. Learners
             that use classes are told them before they bid. An empty entry is a class of its own.
         highest_value: A bound of the values. Lines with a higher value are bad. None takes the
             highest value of the log.
         limit: How many lines are read; None for all.
         max_bad: How many bad lines are left out before a replay refuses the log.
+        value_unit: The unit of the values: "units" of money, "cents", "micros", or for a thousand
+            impressions "cpm", "cpm-cents" or "cpm-micros". With a unit, all amounts are converted
+            to units of money for one impression. None leaves them as they are.
+        price_unit: Likewise, the unit of prices, own bids and reserves.
+        timezone: The zone of times without an offset.
+        partitions: Whether names of folders such as `day=5` are columns.
 
     Raises:
         LogError: The file is missing or unreadable, or a column is not found.
@@ -103,38 +78,82 @@ class AuctionLog:
     "The value is column 'worth', the highest competing bid column 'price'."
     """
 
-    data: str | os.PathLike[str] | pd.DataFrame = field(repr=False)
+    data: Any = field(repr=False)
+    format: str = field(default="auto", kw_only=True)
     columns: Mapping[str, str | int] = field(default_factory=dict, kw_only=True)
     classes: Sequence[str | int] = field(default=(), kw_only=True)
     highest_value: float | None = field(default=None, kw_only=True)
     limit: int | None = field(default=None, kw_only=True)
     max_bad: int = field(default=100, kw_only=True)
+    value_unit: str | None = field(default=None, kw_only=True)
+    price_unit: str | None = field(default=None, kw_only=True)
+    timezone: str = field(default="UTC", kw_only=True)
+    partitions: bool = field(default=False, kw_only=True)
     source: Source = field(init=False)
     places: dict[str, int] = field(init=False, repr=False)  # indices of columns by their roles
     class_places: dict[str, int] = field(init=False, repr=False)  # likewise, by names of columns
 
     def __post_init__(self) -> None:
+        self._check()
+        kind = None if self.format == "auto" else self.format
+        source = recognize(self.data, kind, partitions=self.partitions)
+        object.__setattr__(self, "source", source)
+        object.__setattr__(self, "places", self._find_columns())
+        object.__setattr__(self, "class_places", self._find_classes())
+
+    @classmethod
+    def from_frame(cls, frame: Any, **options: Any) -> AuctionLog:
+        """Return a log that is a data frame.
+
+        Args:
+            frame: A DataFrame of pandas or polars, an Arrow table, or anything else that exports
+                Arrow data (`__arrow_c_stream__`).
+            options: As for `AuctionLog`.
+
+        Returns:
+            The log.
+
+        Raises:
+            LogError: A column is not found.
+            InvalidParameterError: It is no data frame, or another argument is invalid.
+        """
+        if not hasattr(frame, "__arrow_c_stream__") and not hasattr(frame, "iloc"):
+            hint = " Call its collect() first." if hasattr(frame, "collect") else ""
+            expected = f"a data frame of pandas, polars or Arrow.{hint}"
+            reject("from_frame", "frame", expected.rstrip("."), type(frame).__name__)
+        return cls(frame, **options)
+
+    def _check(self) -> None:
         owner = type(self).__name__
+        choice(owner, "format", self.format, FORMATS)
         if self.highest_value is not None:
             number(owner, "highest_value", self.highest_value, at_least=LEAST, at_most=MOST)
         if self.limit is not None:
             integer(owner, "limit", self.limit, at_least=1)
         integer(owner, "max_bad", self.max_bad, at_least=0)
+        for name, unit in (("value_unit", self.value_unit), ("price_unit", self.price_unit)):
+            if unit is not None:
+                choice(owner, name, unit, UNITS)
+        try:
+            zoneinfo.ZoneInfo(self.timezone)
+        except (zoneinfo.ZoneInfoNotFoundError, ValueError, TypeError):
+            expected = "the name of a time zone such as 'UTC' or 'Europe/Berlin'"
+            reject(owner, "timezone", expected, self.timezone)
         columns: object = self.columns
         if not isinstance(columns, Mapping) or not set(columns) <= set(ROLES):
             expected = f"a mapping from some of {', '.join(map(repr, ROLES))} to columns"
             reject(owner, "columns", expected, columns)
-        object.__setattr__(self, "source", recognize(self.data))
-        object.__setattr__(self, "places", self._find_columns())
-        object.__setattr__(self, "class_places", self._find_classes())
 
     def _find_columns(self) -> dict[str, int]:
         columns = self.source.columns
-        places = {
-            role: columns.find(self.columns.get(role), role)
-            for role in ROLES
-            if role in self.columns or role in {"value", "price"}
+        asked = {
+            role: columns.find(self.columns[role], role) for role in ROLES if role in self.columns
         }
+        places = {"value": asked["value"] if "value" in asked else columns.find(None, "value")}
+        price = asked.get("price", columns.guess("price") if "won" in asked else None)
+        if price is not None or "won" not in asked:
+            places["price"] = columns.find(None, "price") if price is None else price
+        places |= {role: place for role, place in asked.items() if role not in places}
         for (one, place), (other, same) in combinations(places.items(), 2):
             if place == same:
                 raise LogError(
@@ -157,29 +176,47 @@ class AuctionLog:
     @property
     def description(self) -> str:
         """A sentence that says which columns are read."""
-        by_name = " (guessed by name)"
         guessed = {"value", "price"} - set(self.columns)
-        first = by_name if guessed == {"value"} else ""
-        second = by_name if "price" in guessed else ""
-        bid, reserve = self.label("bid"), self.label("reserve")
-        return (
-            f"The value is column {self.label('value')}{first}, the highest competing bid column "
-            f"{self.label('price')}{second}."
-            + (f" Your own bid is column {bid}." if bid else "")
-            + (f" The reserve is column {reserve}." if reserve else "")
-            + (f" Classes: {', '.join(self.class_places)}." if self.class_places else "")
-        )
+        if len(guessed) == 2 and "price" in self.places:
+            guessed = {"price"}  # it is said once for both
+        found = [
+            f"{what} column {self.label(role)}{' (guessed by name)' if role in guessed else ''}"
+            for role, what in _SAID.items()
+            if role in self.places
+        ]
+        first = 2 if "price" in self.places else 1
+        sentences = [", ".join(found[:first]), *found[first:]]
+        if self.class_places:
+            sentences.append(f"Classes: {', '.join(self.class_places)}")
+        return " ".join(f"{sentence}." for sentence in sentences)
 
     def label(self, role: str) -> str | None:
         """Return what messages call the column of a role.
 
         Args:
-            role: "value", "price", "bid" or "reserve".
+            role: "value", "price", "bid", "reserve", "won", "propensity" or "time".
 
         Returns:
             The name in quotes or the number; None if the log has no such column.
         """
         return self.source.columns.label(self.places[role]) if role in self.places else None
+
+    def read(self, classes: ClassTable | None = None) -> Auctions:
+        """Read all good lines at once, which takes memory for all of them.
+
+        Args:
+            classes: As for `chunks`.
+
+        Returns:
+            All auctions.
+
+        Raises:
+            LogError: The file cannot be read, or has no good line.
+        """
+        pieces = [piece for piece in self.chunks(1 << 16, classes) if len(piece.values)]
+        if not pieces:
+            raise LogError(f"{self.source.name} has no good line. {self.description}")
+        return concatenate(pieces)
 
     def chunks(self, size: int, classes: ClassTable | None = None) -> Iterator[Auctions]:
         """Read the good lines in order.
@@ -200,38 +237,50 @@ class AuctionLog:
             kept.append(piece)
             count += len(piece.values)
             if count >= size:
-                joined = _concatenate(kept)
+                joined = concatenate(kept)
                 whole = count - count % size
                 for start in range(0, whole, size):
                     yield joined.part(start, start + size)
                 kept = [joined.part(whole)]
                 count -= whole
         if count:
-            yield _concatenate(kept)
+            yield concatenate(kept)
 
     def _pieces(self, classes: ClassTable) -> Iterator[Auctions]:
         labels = self._class_names()
-        numbers = ", ".join([*(f"{role}_" for role in self.places), *labels])
-        with self.source.connect() as connection:
+        roles = {"price", *self.places}
+        numbers = ", ".join([*(f"{role}_" for role in roles), *labels])
+        with self.source.connect(self.timezone) as connection:
             # With WHERE, DuckDB would convert each number from its text once for every check.
             query = f"SELECT {numbers}, fault IS NULL AS good FROM ({self.checked_sql()})"
             connection.execute(query)
             while len(frame := connection.fetch_df_chunk(_VECTORS)):
                 good = frame["good"].to_numpy()
                 rows = frame if good.all() else frame[good]
-                auctions = Auctions(
-                    **{f"{role}s": rows[f"{role}_"].to_numpy() for role in self.places}
-                )
-                if labels and len(rows):
-                    numbered = classes.numbers([rows[label] for label in labels])
-                    auctions = auctions._replace(classes=numbered)
-                yield auctions
+                if not len(rows):
+                    continue
+                found = {COLUMNS[role]: rows[f"{role}_"].to_numpy() for role in roles}
+                if labels:
+                    found["classes"] = classes.numbers([rows[label] for label in labels])
+                yield Auctions(**found)
 
     def _class_names(self) -> list[str]:
         return [f"class_{i}" for i in range(len(self.class_places))]
 
-    def checked_sql(self) -> str:
+    @property
+    def factors(self) -> dict[str, float]:
+        """By which amounts are multiplied, by role; empty if no unit is given."""
+        if self.value_unit is None and self.price_unit is None:
+            return {}
+        price = UNITS[self.price_unit or "units"]
+        return {"value": UNITS[self.value_unit or "units"], **dict.fromkeys(_AMOUNTS, price)}
+
+    def checked_sql(self, source: Source | None = None, limit: int | None = None) -> str:
         """Return SQL for each column as text and as a number, and for what is wrong with a line.
+
+        Args:
+            source: What is read in place of the log's own source: one of its files.
+            limit: How many lines are read, in place of the log's own limit.
 
         Returns:
             A query. A number has the name of its role with an underscore after it; `fault` is NULL
@@ -239,10 +288,16 @@ class AuctionLog:
         """
         labels = self._class_names()
         places = {**self.places, **dict(zip(labels, self.class_places.values(), strict=True))}
-        rows = self.source.select(places)
-        if self.limit is not None:
-            rows += f" LIMIT {self.limit}"
-        numbers = ", ".join(f"TRY_CAST({role} AS DOUBLE) AS {role}_" for role in self.places)
-        fault = fault_sql(self.places, self.highest_value)
+        rows = (source or self.source).select(places)
+        limit = self.limit if limit is None else limit
+        if limit is not None:
+            rows = f"SELECT * FROM ({rows}) LIMIT {limit}"
+        factors = self.factors
+        numbers = ", ".join(
+            f"{number_sql(role, factors.get(role, 1.0))} AS {role}_" for role in self.places
+        )
+        if "price" not in self.places:
+            numbers += ", NULL::DOUBLE AS price_"
+        fault = fault_sql(self.places, self.highest_value, factors)
         texts = [*self.places, *(f"coalesce({one}::VARCHAR, '') AS {one}" for one in labels)]
         return f"SELECT {numbers}, {fault} AS fault, {', '.join(texts)} FROM ({rows})"

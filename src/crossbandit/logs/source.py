@@ -1,223 +1,236 @@
-"""Recognise the format of a log, and write the SQL with which DuckDB reads some of its columns.
+"""The files of a log, or a data frame, and the SQL with which DuckDB reads some of its columns.
 
-The format is taken from the content of the file, not from its name. DuckDB sets aside lines in
-which a column that is read is not UTF-8, and counts them. It does not look at other columns.
+DuckDB sets aside lines in which a column that is read is not UTF-8, and counts them. It does not
+look at other columns.
 """
 
 from __future__ import annotations
 
-import csv
-import gzip
-import os
-import tempfile
-import zlib
 from contextlib import contextmanager
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-import duckdb
-import pandas as pd
-
 from crossbandit.errors import LogError
-from crossbandit.logs.columns import Columns, is_header, is_number
-from crossbandit.validation import reject
+from crossbandit.logs.columns import Columns, plain
+from crossbandit.logs.database import connect, identifier, literal
+from crossbandit.logs.layout import WHITE_SPACE, LogFile, partition_options, read_parquet
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from pathlib import Path
 
-_SAMPLE_BYTES = 1 << 16
+    import duckdb
+
+    from crossbandit.logs.layout import Layout
+    from crossbandit.logs.scratch import Scratch
+
+MORE_COLUMNS = "more columns than the first line has"
+NO_OBJECT = "no JSON object"
+TOO_LONG = "more than 2,000,000 bytes"
+NOT_UTF8 = "not text in UTF-8"
 _MOST_REJECTS = 1_000_000
-_GZIP = b"\x1f\x8b"
-_PARQUET = b"PAR1"
-_SEPARATORS = ",\t;|"
-WHITE_SPACE = "\x01"  # stands for white space: each line is read as one field and split later
 _NO_NULL = "\x02"  # an empty field must differ from a missing one, so no text is read as NULL
-_FRAME = "log"  # the name of a DataFrame in SQL
+_NONE = "NULL::VARCHAR"
+FRAME = "log"  # the name of a data frame in SQL
+BROKEN = "broken_"  # a column of our own files: what was wrong with the line
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Source:
-    """A file with columns, or a DataFrame."""
+    """Files with columns, or a data frame.
 
-    path: Path  # for a DataFrame, what messages call it
-    columns: Columns
-    separator: str = ""  # of a text file; empty for Parquet
-    skipped: int = 0  # number of lines up to and including the header
-    compressed: bool = False
-    frame: pd.DataFrame | None = None
+    Attributes:
+        name: What messages call it.
+        files: The files, in the order in which they are read. A data frame is one "file".
+        keys: Names of folders that are columns, as in `day=5`.
+        frame: The data frame, in a form that DuckDB reads.
+        lenient: Whether a file may lack columns that others have.
+        scratch: A folder that must stay while the source is used.
+        only: A column and its value; other rows are left out.
+    """
 
-    @property
-    def is_text(self) -> bool:
-        """Whether the file has lines."""
-        return bool(self.separator)
+    name: str
+    files: tuple[LogFile, ...]
+    keys: tuple[str, ...] = ()
+    frame: Any = field(default=None, repr=False)
+    lenient: bool = False
+    scratch: Scratch | None = field(default=None, repr=False)
+    only: tuple[str, str] | None = None
+
+    @cached_property
+    def columns(self) -> Columns:
+        """The columns of all files."""
+        widest = max(self.files, key=lambda file: file.layout.width).layout
+        if not all(file.layout.names for file in self.files):
+            self._check_without_header()
+            return Columns(self.name, (), widest.width)
+        names = list(self.files[0].layout.names)
+        known = set(plain(names))
+        for file in self.files[1:]:
+            new = [name for name in file.layout.names if plain([name])[0] not in known]
+            names += new
+            known.update(plain(new))
+        names += [key for key in self.keys if plain([key])[0] not in known]
+        return Columns(self.name, tuple(names), len(names))
+
+    def _check_without_header(self) -> None:
+        first = self.files[0]
+        for file in self.files[1:]:
+            if file.layout.names or first.layout.names:
+                other, one = (file, first) if first.layout.names else (first, file)
+                raise LogError(f"{other.path} has no header, but {one.path} has one.")
+            if file.layout.width != first.layout.width:
+                raise LogError(
+                    f"{file.path} has {file.layout.width} columns, but {first.path} has "
+                    f"{first.layout.width}. All files of a log must have the same columns."
+                )
 
     @contextmanager
-    def connect(self) -> Iterator[duckdb.DuckDBPyConnection]:
+    def connect(self, timezone: str = "UTC") -> Iterator[duckdb.DuckDBPyConnection]:
         """Open a DuckDB connection that can read this source."""
-        with connect(self.path) as connection:
+        with connect(self.name, timezone) as connection:
             if self.frame is not None:
-                connection.register(_FRAME, self.frame)
+                connection.register(FRAME, self.frame)
             yield connection
+
+    def part(self, file: LogFile) -> Source:
+        """Return a source that has one of the files, and the same columns."""
+        one = replace(self, files=(file,))
+        one.__dict__["columns"] = self.columns
+        return one
 
     def select(self, places: Mapping[str, int]) -> str:
         """Return SQL that reads columns under the names of their roles, one row per line, in order.
 
-        The column `extra` says whether a line has more fields than the first line. One empty field
-        at the end, after a trailing separator, is allowed.
+        The column `broken` says what is wrong with a line as a whole; NULL if nothing is. In a line
+        of a CSV file, one empty field at the end, after a trailing separator, is allowed.
         """
-        width = self.columns.width
-        numbers = range(1, width + 1)
-        names, extra = [f"c{i}" for i in numbers], "false"
-        if self.frame is not None:
-            table = _FRAME
-        elif not self.is_text:
-            names, table = [*map(_identifier, self.columns.names)], read_parquet(self.path)
-        elif self.separator == WHITE_SPACE:
-            names, extra = [f"f[{i}]" for i in numbers], f"len(f) > {width}"
-            table = (
-                r"(SELECT regexp_split_to_array(trim(c1, ' ' || chr(9)), '\s+') AS f "
-                f"FROM {self._read_csv(1, quote='', null='')} WHERE c1 IS NOT NULL)"
-            )
-        else:
-            names = [f"nullif({name}, '')" for name in names]
-            extra = f"coalesce(c{width + 1}, '') <> '' OR c{width + 2} IS NOT NULL"
-            table = self._read_csv(width + 2, quote='"', null=_NO_NULL)
-        columns = [f"{names[place]} AS {role}" for role, place in places.items()]
-        return f"SELECT {', '.join(columns)}, {extra} AS extra FROM {table}"
+        groups = groupby(self.files, key=lambda file: file.layout)
+        return " UNION ALL ".join(
+            self._select(layout, [file.path for file in files], places) for layout, files in groups
+        )
 
-    def _read_csv(self, columns: int, *, quote: str, null: str) -> str:
+    def _select(self, layout: Layout, paths: list[Path], places: Mapping[str, int]) -> str:
+        names = {role: self._name(layout, paths[0], place) for role, place in places.items()}
+        wanted = [name for name in names.values() if isinstance(name, str)]
+        fields, table, broken = self._table(layout, paths, wanted)
+        columns = [
+            f"{_NONE if name is None else fields.get(name, identifier(str(name)))} AS {role}"
+            for role, name in names.items()
+        ]
+        return f"SELECT {', '.join([*columns, broken])} AS broken FROM {table}{self._where()}"
+
+    def _name(self, layout: Layout, path: Path, place: int) -> str | int | None:
+        """Return the name of a column in one layout, or its index; None if it is not there."""
+        names = self.columns.names
+        alike = place < layout.width and names[: layout.width] == layout.names
+        if not names or (alike and layout.kind != "jsonl"):
+            return place
+        own = dict(zip(plain(layout.names), layout.names, strict=True))
+        found = own.get(plain([names[place]])[0])
+        if found is None and (names[place] in self.keys or layout.kind == "jsonl"):
+            return names[place]
+        if found is None and not self.lenient:
+            raise LogError(
+                f"{path} has no column {names[place]!r}, which other files have. All files of a "
+                "log must have the columns that are read."
+            )
+        return found
+
+    def _where(self) -> str:
+        if self.only is None:
+            return ""
+        column, level = self.only
+        return f" WHERE {identifier(column)} = {literal(level)}"
+
+    def _table(
+        self, layout: Layout, paths: list[Path], wanted: list[str]
+    ) -> tuple[dict[str | int, str], str, str]:
+        """Return SQL for columns by name and index, for rows, and for what is wrong with one."""
+        numbers = range(1, layout.width + 1)
+        match layout.kind:
+            case "frame":
+                fields, broken = [f"c{i}" for i in numbers], _NONE
+                table = f"{FRAME} AS t({', '.join(fields)})"
+            case "parquet":
+                fields = [*map(identifier, layout.names)]
+                table = read_parquet(paths, partitioned=bool(self.keys))
+                broken = BROKEN if BROKEN in layout.names else _NONE
+            case "jsonl":
+                return self._json_table(layout, paths, wanted)
+            case "lines":
+                fields, table, broken = ["c1"], self._lines(layout, paths), _NONE
+            case _ if layout.separator == WHITE_SPACE:
+                fields = [f"f[{i}]" for i in numbers]
+                table = (
+                    r"(SELECT *, regexp_split_to_array(trim(c1, ' ' || chr(9)), '\s+') AS f "
+                    f"FROM {self._lines(layout, paths)} WHERE c1 IS NOT NULL)"
+                )
+                broken = f"CASE WHEN len(f) > {layout.width} THEN '{MORE_COLUMNS}' END"
+            case _:
+                last, beyond = f"c{layout.width + 1}", f"c{layout.width + 2}"
+                fields = [f"nullif(c{i}, '')" for i in numbers]
+                table = self._read_csv(layout, paths, layout.width + 2, quote='"', null=_NO_NULL)
+                extra = f"coalesce({last}, '') <> '' OR {beyond} IS NOT NULL"
+                broken = f"CASE WHEN {extra} THEN '{MORE_COLUMNS}' END"
+        by_index: dict[str | int, str] = dict(enumerate(fields))
+        return by_index | dict(zip(layout.names, fields, strict=False)), table, broken
+
+    def _json_table(
+        self, layout: Layout, paths: list[Path], wanted: list[str]
+    ) -> tuple[dict[str | int, str], str, str]:
+        """Return SQL for fields of JSON objects; a line is parsed once for all of them."""
+        names = [name for name in wanted if name not in self.keys]
+        fields = ", ".join(literal(_path(name)) for name in names)
+        table = (
+            "(SELECT *, CASE WHEN json_valid(c1) AND json_type(c1) = 'OBJECT' "
+            f"THEN json_extract_string(c1, [{fields}]::VARCHAR[]) END AS f "
+            f"FROM {self._lines(layout, paths)} WHERE c1 IS NOT NULL)"
+        )
+        found: dict[str | int, str] = {name: f"f[{i}]" for i, name in enumerate(names, 1)}
+        return found, table, f"CASE WHEN f IS NULL THEN '{NO_OBJECT}' END"
+
+    def _lines(self, layout: Layout, paths: list[Path]) -> str:
+        return self._read_csv(layout, paths, 1, quote="", null="")
+
+    def _read_csv(
+        self, layout: Layout, paths: list[Path], columns: int, *, quote: str, null: str
+    ) -> str:
         # Only the single-threaded reader keeps short lines as well as quoted line ends. Lines that
         # are not text go to the table `reject_errors`.
         types = ", ".join(f"'c{i + 1}': 'VARCHAR'" for i in range(columns))
+        files = ", ".join(literal(str(path)) for path in paths)
         return (
-            f"read_csv({literal(str(self.path))}, columns = {{{types}}}, "
-            f"delim = {literal(self.separator)}, quote = '{quote}', escape = '{quote}', "
-            f"nullstr = {literal(null)}, skip = {self.skipped}, header = false, "
+            f"read_csv([{files}], columns = {{{types}}}, "
+            f"delim = {literal(layout.separator)}, quote = '{quote}', escape = '{quote}', "
+            f"nullstr = {literal(null)}, skip = {layout.skipped}, header = false, "
             "auto_detect = false, parallel = false, null_padding = true, strict_mode = false, "
             f"ignore_errors = true, store_rejects = true, rejects_limit = {_MOST_REJECTS}, "
-            f"hive_partitioning = false, compression = '{'gzip' if self.compressed else 'none'}')"
+            f"compression = '{'gzip' if layout.compressed else 'none'}', "
+            f"{partition_options(partitioned=bool(self.keys))})"
         )
 
 
-def recognize(log: str | os.PathLike[str] | pd.DataFrame) -> Source:
-    """Return what a file or a DataFrame holds; raise LogError if it cannot be a log."""
-    if isinstance(log, pd.DataFrame):
-        return _data_frame(log)
-    if not isinstance(log, str | os.PathLike):
-        reject("AuctionLog", "data", "the path of a CSV or Parquet file, or a DataFrame", log)
-    path = Path(log)
-    if set("*?[") & set(str(path)):
-        raise LogError(f"The path of a log may not contain any of * ? [. Rename {str(path)!r}.")
-    if not path.exists():
-        raise LogError(f"There is no log {str(path)!r}.")
-    if not path.is_file():
-        raise LogError(f"{str(path)!r} is not a file. Give a CSV or a Parquet file.")
-    with path.open("rb") as file:
-        head = file.read(len(_PARQUET))
-    if head == _PARQUET:
-        return _parquet(path)
-    return _text(path, compressed=head.startswith(_GZIP))
+def rejected_records(
+    source: Source, connection: duckdb.DuckDBPyConnection
+) -> dict[tuple[str, int], str]:
+    """Return the records that DuckDB has set aside in the last reading: file, number and reason."""
+    if not any(file.layout.is_text for file in source.files):
+        return {}
+    rows = connection.execute(
+        "SELECT file_path, line, bool_or(error_type = 'LINE SIZE OVER MAXIMUM') "
+        "FROM reject_errors JOIN reject_scans USING (scan_id, file_id) "
+        "GROUP BY file_path, line ORDER BY file_path, line"
+    ).fetchall()
+    return {(path, line): TOO_LONG if too_long else NOT_UTF8 for path, line, too_long in rows}
 
 
-def _data_frame(frame: pd.DataFrame) -> Source:
-    names = tuple(map(str, frame.columns))
-    numbered = frame.set_axis([f"c{i + 1}" for i in range(len(names))], axis=1)
-    path = Path("the DataFrame")
-    return Source(path, Columns(str(path), names, len(names)), frame=numbered)
+def _path(name: str) -> str:
+    """Return the JSON path of a field.
 
-
-def _parquet(path: Path) -> Source:
-    with connect(path) as connection:
-        rows = connection.execute(f"DESCRIBE SELECT * FROM {read_parquet(path)}").fetchall()
-    return Source(path, Columns(str(path), tuple(row[0] for row in rows), len(rows)))
-
-
-def _text(path: Path, *, compressed: bool) -> Source:
-    sample = _intact_sample(path) if compressed else _sample(path)
-    if b"\0" in sample:
-        raise LogError(f"{path} is neither text nor Parquet. Give a CSV or a Parquet file.")
-    lines = sample.decode("utf-8-sig", errors="replace").splitlines()
-    first = next((i for i, line in enumerate(lines) if line.strip()), None)
-    if first is None:
-        raise LogError(f"{path} is empty. A log has one auction per line.")
-    separator, fields = _split(lines[first].strip(" "))
-    header = is_header(fields)
-    columns = Columns(str(path), tuple(fields) if header else (), len(fields))
-    return Source(path, columns, separator, first + header, compressed)
-
-
-def _sample(path: Path) -> bytes:
-    with path.open("rb") as file:
-        return file.read(_SAMPLE_BYTES)
-
-
-def _intact_sample(path: Path) -> bytes:
-    """Return the beginning of a gzip file whose checksum is right: DuckDB does not check it."""
-    try:
-        with gzip.open(path, "rb") as file:
-            sample = file.read(_SAMPLE_BYTES)
-            while file.read(1 << 20):
-                pass
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise LogError(f"{path} is a damaged gzip file: {first_line(error)}.") from error
-    return sample
-
-
-def _split(line: str) -> tuple[str, list[str]]:
-    """Return the separator of the columns, and the fields of a line."""
-    separator = max(_SEPARATORS, key=line.count)
-    words = line.split()
-    if separator not in line or (" " in line and all(map(is_number, words))):
-        return WHITE_SPACE, words
-    return separator, next(csv.reader([line], delimiter=separator))
-
-
-@contextmanager
-def connect(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Open a DuckDB connection to read a log; an error of DuckDB becomes a LogError.
-
-    One thread keeps the rows in order. DuckDB caches what it has read in memory, up to the limit,
-    and writes the rest to a temporary folder that is removed afterwards.
+    >>> _path("ext.deal")
+    '$."ext"."deal"'
     """
-    try:
-        with tempfile.TemporaryDirectory(
-            prefix="crossbandit-", ignore_cleanup_errors=True
-        ) as spill:
-            config: dict[str, Any] = {
-                "threads": 1,
-                "memory_limit": "128MB",
-                "temp_directory": spill,
-                "autoinstall_known_extensions": False,
-                "autoload_known_extensions": False,
-            }
-            with duckdb.connect(config=config) as connection:
-                connection.execute("SET enable_progress_bar = false")
-                yield connection
-    except duckdb.InterruptException:  # DuckDB has noticed Ctrl-C before Python
-        raise KeyboardInterrupt from None
-    except RuntimeError as error:  # it does so with this one, too, while a result is fetched
-        if "interrupted" not in str(error).lower():
-            raise
-        raise KeyboardInterrupt from None
-    except duckdb.Error as error:
-        raise LogError(f"{path} cannot be read: {first_line(error)}.") from error
-
-
-def first_line(error: Exception) -> str:
-    """Return the first line of the message of another library's error."""
-    return (str(error) or type(error).__name__).splitlines()[0].rstrip(".")
-
-
-def read_parquet(path: Path) -> str:
-    """Return SQL for a Parquet file; the names of its folders must not become columns."""
-    return f"read_parquet({literal(str(path))}, hive_partitioning = false)"
-
-
-def literal(text: str) -> str:
-    """Return text as an SQL literal."""
-    return "'" + text.replace("'", "''") + "'"
-
-
-def _identifier(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
+    return "$" + "".join(f'."{part}"' for part in name.split("."))

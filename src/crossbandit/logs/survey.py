@@ -6,14 +6,15 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from crossbandit.errors import LogError
-from crossbandit.logs.faults import first_faults, rejected_records
+from crossbandit.logs.faults import first_faults
+from crossbandit.logs.source import rejected_records
 
 if TYPE_CHECKING:
     from crossbandit.logs.faults import Fault
     from crossbandit.logs.log import AuctionLog
 
+_NEARLY_ALL = 0.99
 _RATIOS = 1000  # number of different ratios of price to value, from 0 to 1
-TIMED_LINES = 100_000  # how many lines are checked for the order of time
 
 
 class PriceSigns(NamedTuple):
@@ -23,6 +24,30 @@ class PriceSigns(NamedTuple):
     own_bid: int = 0  # the price equals the log's own bid
     one_ratio: int = 0  # the price is the same share of the value, to three digits and up to 1
     ratio: float = 0.0  # that share
+
+
+class Results(NamedTuple):
+    """Numbers of auctions that were won and lost, and of those whose price is known."""
+
+    won: int
+    lost: int
+    won_known: int
+    lost_known: int
+
+    @property
+    def feedback(self) -> str:
+        """Who was told the price: nearly all (99 %) or nearly none of the winners and losers."""
+        winners, losers = (
+            count > 0 and known >= _NEARLY_ALL * count
+            for count, known in ((self.won, self.won_known), (self.lost, self.lost_known))
+        )
+        if winners and losers:
+            return "always"
+        if winners:
+            return "after-win" if self.lost else "always"
+        if losers:
+            return "after-loss" if self.won else "always"
+        return "won-lost"
 
 
 class Survey(NamedTuple):
@@ -38,6 +63,17 @@ class Survey(NamedTuple):
     faults: tuple[Fault, ...]  # the first ten
     reasons: dict[str, int]  # number of bad rows for each reason, the most frequent first
     signs: PriceSigns
+    results: Results | None = None  # if the log says who won
+
+    @property
+    def without_price(self) -> int:
+        """The number of auctions whose price is not known."""
+        return 0 if self.results is None else self.auctions - sum(self.results[2:])
+
+    @property
+    def feedback(self) -> str | None:
+        """To whom the price was told; None if the log does not say who won."""
+        return None if self.results is None else self.results.feedback
 
     @property
     def lines(self) -> int:
@@ -54,7 +90,9 @@ class Survey(NamedTuple):
 def survey_log(log: AuctionLog) -> Survey:
     """Return the survey of a log; raise LogError if it has no lines at all."""
     good = "fault IS NULL"
-    has_bids = "bid" in log.places
+    has_bids, has_results = "bid" in log.places, "won" in log.places
+    results = ["won_", "NOT won_", "won_ AND price_ >= 0", "NOT won_ AND price_ >= 0"]
+    counts = [f"count(*) FILTER ({good} AND {result})" for result in results]
     query = f"""
         SELECT count(*) FILTER ({good}), count(fault),
             max(value_) FILTER ({good}), max(price_) FILTER ({good}),
@@ -65,17 +103,18 @@ def survey_log(log: AuctionLog) -> Survey:
             count(*) FILTER ({good} AND price_ = 0),
             count(*) FILTER ({good} AND price_ > 0 AND {"bid_ = price_" if has_bids else "false"}),
             histogram(TRY_CAST(round({_RATIOS} * price_ / value_) AS INTEGER))
-                FILTER ({good} AND price_ > 0 AND price_ <= value_)
+                FILTER ({good} AND price_ > 0 AND price_ <= value_),
+            {", ".join(counts) if has_results else "NULL, NULL, NULL, NULL"}
         FROM ({log.checked_sql()})
     """
-    with log.source.connect() as connection:
+    with log.source.connect(log.timezone) as connection:
         row = connection.execute(query).fetchall()[0]
-        auctions, bad, *amounts, own_bids, reasons, zero, own_bid, ratios = row
-        rejected = rejected_records(log, connection)
+        auctions, bad, *amounts, own_bids, reasons, zero, own_bid, ratios = row[:-4]
+        rejected = rejected_records(log.source, connection)
         faults = first_faults(log, connection, rejected) if bad or rejected else ()
     bad += len(rejected) + sum(fault.lines - 1 for fault in faults)
     if not auctions and not bad:
-        raise LogError(f"{log.source.path} has no auctions, only a header.")
+        raise LogError(f"{log.source.name} has no auctions, only a header.")
     ratio, shared = max((ratios or {0: 0}).items(), key=itemgetter(1))
     value, price, median_value, median_price = (amount or 0.0 for amount in amounts)
     return Survey(
@@ -89,25 +128,5 @@ def survey_log(log: AuctionLog) -> Survey:
         faults=faults,
         reasons=dict(sorted((reasons or {}).items(), key=itemgetter(1), reverse=True)),
         signs=PriceSigns(zero, own_bid, shared, ratio / _RATIOS),
+        results=Results(*row[-4:]) if has_results else None,
     )
-
-
-def steps_back_in_time(log: AuctionLog) -> int:
-    """Count how often the column `timestamp` goes back in the first lines of a log.
-
-    Times are numbers, or dates in the format ISO 8601. Others are ignored.
-    """
-    place = log.source.columns.index("timestamp")
-    if place is None:
-        return 0
-    lines = min(TIMED_LINES, log.limit or TIMED_LINES)
-    query = f"""
-        SELECT count(*) FILTER (moment < before)
-        FROM (SELECT moment, lag(moment) OVER () AS before FROM (
-            SELECT coalesce(TRY_CAST(t AS DOUBLE), epoch(TRY_CAST(t AS TIMESTAMP))) AS moment
-            FROM (SELECT moment::VARCHAR AS t FROM (
-                {log.source.select({"moment": place})} LIMIT {lines}))
-            WHERE moment IS NOT NULL))
-    """
-    with log.source.connect() as connection:
-        return int(connection.execute(query).fetchall()[0][0])

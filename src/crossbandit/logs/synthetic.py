@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from crossbandit.errors import LogError
-from crossbandit.logs.source import first_line, literal
+from crossbandit.logs.database import first_line, literal
 from crossbandit.streams import stream
 from crossbandit.validation import choice, integer, number, reject
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from crossbandit.logs.classes import LIMIT
 from crossbandit.logs.faults import NO_PRICE
-from crossbandit.logs.survey import TIMED_LINES, steps_back_in_time
+from crossbandit.logs.times import TIMED_LINES, steps_back_in_time
 from crossbandit.replay.lineup import ALL_TOLD, TOLD
 from crossbandit.replay.oracles import BestPolicy, PerfectKnowledge
 from crossbandit.replay.price_law import GUARDED, LAW
@@ -71,7 +71,8 @@ def find_notes(
     yield from _out_of_order(log)
     yield from _left_out(survey)
     yield from _no_rivals(survey)
-    yield from _paid_prices(survey)
+    if not list(_other_unit(survey)):
+        yield from _paid_prices(survey)
     yield from _coarse_grid(survey, rules)
     yield from _low_grid(rules, hindsight, outcomes)
     yield from _surprise(outcomes)
@@ -182,7 +183,8 @@ def _other_unit(survey: Survey) -> Iterator[str]:
     yield (
         f"The {high} are about {about:,.0f} times the {low}: half of the values are below "
         f"{value:,.3g}, half of the highest competing bids below {price:,.3g}. Are they in "
-        f"different units{example}? Then the numbers are wrong: convert one of the two columns."
+        f"different units{example}? Then the numbers are wrong: give the units with --value-unit "
+        "and --price-unit."
     )
 
 
@@ -201,11 +203,12 @@ def _swapped(
 
 def _out_of_order(log: AuctionLog) -> Iterator[str]:
     """Say if the lines are not in the order of time."""
-    if count := steps_back_in_time(log):
+    column, count = steps_back_in_time(log)
+    if count:
         times = "once" if count == 1 else f"{count:,} times"
         yield (
-            f"Column 'timestamp' goes back in time {times} in the first {TIMED_LINES:,} lines. A "
-            "replay follows the order of the lines: sort the log by time."
+            f"Column {column} goes back in time {times} in the first {TIMED_LINES:,} lines. A "
+            "replay follows the order of the lines: sort the log by time, or let --sort-by do it."
         )
 
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from crossbandit.environments.auctions import AuctionRules
-    from crossbandit.logs.log import Auctions
+    from crossbandit.logs.auctions import Auctions
     from crossbandit.types import Floats, Integers
 
 BANDS = 25  # of values, all equally wide

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
     from crossbandit.algorithms import Algorithm
     from crossbandit.laws import Diagnosis
-    from crossbandit.logs.log import Auctions
+    from crossbandit.logs.auctions import Auctions
     from crossbandit.replay.oracles import Hindsight
     from crossbandit.replay.strategies import Chunk, Strategy
     from crossbandit.types import Floats, Integers
@@ -136,7 +136,7 @@ def replay(
     with progress("auctions", survey.auctions, show=show_progress) as tell:
         _play(runs, log.chunks(size, classes), setting, jobs, tell)
     if runs[0].ledger.auctions != survey.auctions:
-        raise LogError(f"{log.source.path} has changed while it was read. Try again.")
+        raise LogError(f"{log.source.name} has changed while it was read. Try again.")
     values = np.linspace(0.0, top, _VALUES)
     outcomes = _outcomes(runs, values, survey.own_bids, classes)
     diagnosis = _diagnosis(runs)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from crossbandit.algorithms import Algorithm
     from crossbandit.environments.auctions import AuctionRules
     from crossbandit.kernels.rounds import ContextBlock, LossBlock
-    from crossbandit.logs.log import Auctions
+    from crossbandit.logs.auctions import Auctions
     from crossbandit.problem import Problem
     from crossbandit.types import Floats, Integers
 

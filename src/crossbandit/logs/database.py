@@ -1,0 +1,76 @@
+"""DuckDB connections that read logs, and text for SQL."""
+
+from __future__ import annotations
+
+import tempfile
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+
+from crossbandit.errors import LogError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@contextmanager
+def connect(name: str, timezone: str = "UTC") -> Iterator[duckdb.DuckDBPyConnection]:
+    """Open a DuckDB connection to read a log; an error of DuckDB becomes a LogError.
+
+    One thread keeps the rows in order. DuckDB caches what it has read in memory, up to the limit,
+    and writes the rest to a temporary folder that is removed afterwards. No extension is loaded.
+
+    Args:
+        name: What messages call the log.
+        timezone: The zone of times without an offset.
+
+    Yields:
+        The connection.
+
+    Raises:
+        LogError: DuckDB cannot read the log.
+    """
+    try:
+        with tempfile.TemporaryDirectory(
+            prefix="crossbandit-", ignore_cleanup_errors=True
+        ) as spill:
+            config: dict[str, Any] = {
+                "threads": 1,
+                "memory_limit": "128MB",
+                "temp_directory": spill,
+                "autoinstall_known_extensions": False,
+                "autoload_known_extensions": False,
+            }
+            with duckdb.connect(config=config) as connection:
+                connection.execute("SET enable_progress_bar = false")
+                connection.execute(f"SET TimeZone = {literal(timezone)}")
+                yield connection
+    except duckdb.InterruptException:  # DuckDB has noticed Ctrl-C before Python
+        raise KeyboardInterrupt from None
+    except RuntimeError as error:  # it does so with this one, too, while a result is fetched
+        if "interrupted" not in str(error).lower():
+            raise
+        raise KeyboardInterrupt from None
+    except duckdb.Error as error:
+        raise LogError(f"{name} cannot be read: {first_line(error)}.") from error
+
+
+def first_line(error: Exception) -> str:
+    """Return the first line of the message of another library's error."""
+    return (str(error) or type(error).__name__).splitlines()[0].rstrip(".")
+
+
+def literal(text: str) -> str:
+    """Return text as an SQL literal."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def identifier(name: str) -> str:
+    """Return a name as an SQL identifier."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def listed(texts: Iterator[str] | list[str]) -> str:
+    """Return texts as an SQL list."""
+    return f"[{', '.join(map(literal, texts))}]"

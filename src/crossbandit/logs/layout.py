@@ -1,0 +1,196 @@
+"""Recognise how one file of a log is written: from its content, not from its name."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+import zlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from crossbandit.errors import LogError
+from crossbandit.logs.columns import is_header, is_number
+from crossbandit.logs.database import connect, first_line, literal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+_SAMPLE_BYTES = 1 << 16
+_JSON_LINES = 200  # of the sample, from which the names of columns are taken
+_DEPTH = 4  # of nested objects whose fields are columns
+_GZIP = b"\x1f\x8b"
+_ZSTD = b"\x28\xb5\x2f\xfd"
+_PARQUET = b"PAR1"
+_SEPARATORS = ",\t;|"
+WHITE_SPACE = "\x01"  # stands for white space: each line is read as one field and split later
+KINDS = ("csv", "jsonl", "parquet")  # of files, as `--format` names them
+_EXPECTED = "Give a CSV, JSON lines or Parquet file"
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a file, or a data frame, is written.
+
+    Attributes:
+        kind: "csv", "jsonl", "parquet", "frame", or "lines": text that is not split.
+        names: The names of the columns; empty without a header.
+        width: The number of columns.
+        separator: Of the columns of a text.
+        skipped: The number of lines up to and including the header.
+        compressed: Whether it is a gzip file.
+    """
+
+    kind: str
+    names: tuple[str, ...]
+    width: int
+    separator: str = ""
+    skipped: int = 0
+    compressed: bool = False
+
+    @property
+    def is_text(self) -> bool:
+        """Whether the file has lines."""
+        return self.kind in {"csv", "jsonl", "lines"}
+
+    @property
+    def is_quoted(self) -> bool:
+        """Whether a line end may stand inside quotation marks."""
+        return self.kind == "csv" and self.separator != WHITE_SPACE
+
+
+class LogFile(NamedTuple):
+    """A file and how it is written; for a data frame, `path` is what messages call it."""
+
+    path: Path
+    layout: Layout
+
+
+def recognize_file(path: Path, kind: str | None = None, *, raw: bool = False) -> LogFile:
+    """Return how a file is written.
+
+    Args:
+        path: The file.
+        kind: What it must be: one of `KINDS`, or None for any.
+        raw: Whether text that is not JSON and has no header is left as lines.
+
+    Returns:
+        The file and its layout.
+
+    Raises:
+        LogError: It is no log, or of another kind.
+    """
+    with path.open("rb") as file:
+        head = file.read(len(_PARQUET))
+    if head == _ZSTD:
+        raise LogError(f"{path} is compressed with zstd. Decompress it, or compress it with gzip.")
+    if head == _PARQUET:
+        layout = _parquet(path)
+    else:
+        layout = _text(path, compressed=head.startswith(_GZIP), raw=raw)
+    if kind not in {None, layout.kind}:
+        raise LogError(
+            f"{path} is not of the format {kind!r}, but of {layout.kind!r}. Leave --format out "
+            "(format='auto' in Python)."
+        )
+    return LogFile(path, layout)
+
+
+def read_parquet(paths: list[Path], *, partitioned: bool = False) -> str:
+    """Return SQL for Parquet files; names of folders become columns only if that is asked for."""
+    files = ", ".join(literal(str(path)) for path in paths)
+    return f"read_parquet([{files}], {partition_options(partitioned=partitioned)})"
+
+
+def partition_options(*, partitioned: bool) -> str:
+    """Return options of a reader that say whether names of folders are columns."""
+    if not partitioned:
+        return "hive_partitioning = false"
+    return "hive_partitioning = true, hive_types_autocast = false"
+
+
+def _parquet(path: Path) -> Layout:
+    with connect(str(path)) as connection:
+        rows = connection.execute(f"DESCRIBE SELECT * FROM {read_parquet([path])}").fetchall()
+    return Layout("parquet", tuple(row[0] for row in rows), len(rows))
+
+
+def _text(path: Path, *, compressed: bool, raw: bool) -> Layout:
+    sample = _intact_sample(path) if compressed else _sample(path)
+    if b"\0" in sample:
+        raise LogError(f"{path} is neither text nor Parquet. {_EXPECTED}.")
+    lines = sample.decode("utf-8-sig", errors="replace").splitlines()
+    first = next((i for i, line in enumerate(lines) if line.strip()), None)
+    if first is None:
+        raise LogError(f"{path} is empty. A log has one auction per line.")
+    beginning = lines[first].lstrip()
+    if beginning.startswith("{"):
+        whole = lines[first:] if len(sample) < _SAMPLE_BYTES else lines[first:-1] or lines[first:]
+        names = tuple(dict.fromkeys(_fields(path, whole[:_JSON_LINES])))
+        return Layout("jsonl", names, len(names), WHITE_SPACE, 0, compressed)
+    if beginning.startswith("[") and beginning[1:].lstrip()[:1] in {"", "{"}:
+        raise LogError(
+            f"{path} is a list in JSON. Write one object per line, without brackets and commas "
+            "around them."
+        )
+    separator, fields = _split(lines[first].strip(" "))
+    header = is_header(fields)
+    if raw and not header:
+        return Layout("lines", ("line",), 1, WHITE_SPACE, 0, compressed)
+    names = tuple(fields) if header else ()
+    return Layout("csv", names, len(fields), separator, first + header, compressed)
+
+
+def _fields(path: Path, lines: list[str]) -> Iterator[str]:
+    """Yield the names of the fields of JSON objects; a nested one as "outer.inner"."""
+    found = False
+    for line in lines:
+        try:
+            thing = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(thing, dict):
+            found = True
+            yield from _flat(thing, "", _DEPTH)
+    if not found:
+        raise LogError(
+            f"{path} begins like JSON, but none of its first lines is an object. Write one object "
+            "per line."
+        )
+
+
+def _flat(thing: dict[str, Any], prefix: str, depth: int) -> Iterator[str]:
+    for key, value in thing.items():
+        if not key or set(key) & set('".'):
+            continue
+        if isinstance(value, dict) and depth > 1:
+            yield from _flat(value, f"{prefix}{key}.", depth - 1)
+        else:
+            yield prefix + key
+
+
+def _sample(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(_SAMPLE_BYTES)
+
+
+def _intact_sample(path: Path) -> bytes:
+    """Return the beginning of a gzip file whose checksum is right: DuckDB does not check it."""
+    try:
+        with gzip.open(path, "rb") as file:
+            sample = file.read(_SAMPLE_BYTES)
+            while file.read(1 << 20):
+                pass
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise LogError(f"{path} is a damaged gzip file: {first_line(error)}.") from error
+    return sample
+
+
+def _split(line: str) -> tuple[str, list[str]]:
+    """Return the separator of the columns, and the fields of a line."""
+    separator = max(_SEPARATORS, key=line.count)
+    words = line.split()
+    if separator not in line or (" " in line and all(map(is_number, words))):
+        return WHITE_SPACE, words
+    return separator, next(csv.reader([line], delimiter=separator))
