@@ -13,13 +13,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from crossbandit.evaluate.log import CensoredLog
-    from crossbandit.types import Integers
+    from crossbandit.types import Floats, Integers
 
 MOST = 100  # bands
 # The auctions that a cell has at least. More bands make the assumption weaker. But where no price
 # is told, a distribution of prices needs more auctions.
 _LEAST, _LEAST_UNTOLD = 250, 1_000
 _FEWEST = 20  # where the number of bands is given
+_LARGE = 100  # auctions of a cell whose edges are treated apart
+_EDGE = 10  # bids at the edge of a cell beyond which prices are left open
 
 
 class Cells:
@@ -47,8 +49,7 @@ class Cells:
     @cached_property
     def prices(self) -> list[PriceDistribution]:
         """The most likely distribution of prices in each cell."""
-        low, high = self._log.low, self._log.high
-        return [PriceDistribution(low[rows], high[rows]) for rows in self.members]
+        return [PriceDistribution(*_without_edges(self._log, rows)) for rows in self.members]
 
     def split(self, folds: Integers) -> Cells:
         """Return the cells of which each belongs to one fold."""
@@ -97,3 +98,33 @@ def _bands(values: np.ndarray, parts: int) -> Integers:
     _, found = np.unique(band, return_inverse=True)  # where many values are equal, some are empty
     numbers: Integers = found
     return numbers
+
+
+def _without_edges(log: CensoredLog, rows: Integers) -> tuple[Floats, Floats]:
+    """Return the intervals of the prices of a cell, with less detail beyond the outermost bids.
+
+    There the most likely distribution is wrong however many auctions there are: it depends on a
+    few of them. Below the tenth lowest bid, told prices and wins only count as that low; likewise
+    above the tenth highest bid where prices are told after a win. Where only won and lost are
+    known, the lowest and the highest bids are taken together, n^(2/3) of n, at their mean.
+    """
+    low, high = log.low[rows], log.high[rows]
+    bids = np.sort(log.bids[rows][log.bids[rows] > 0])
+    if bids.size < _LARGE:
+        return low, high
+    if log.feedback == "after-loss":
+        edge = bids[_EDGE - 1]
+        return np.where(high <= edge, low.min(), low), np.where(high <= edge, edge, high)
+    if log.feedback == "after-win":
+        edge = bids[-_EDGE]
+        return np.where(low >= edge, edge, low), np.where(low >= edge, np.inf, high)
+    if log.feedback == "won-lost":
+        size = int(bids.size ** (2 / 3))
+        for ends, part in ((bids[:size], np.less_equal), (bids[-size:], np.greater_equal)):
+            inner = ends[-1] if part is np.less_equal else ends[0]
+            made = np.where(log.won[rows], high, low)
+            at_edge = part(made, inner) & (log.bids[rows] > 0)
+            mean = float(ends.mean())
+            high = np.where(at_edge & log.won[rows], mean, high)
+            low = np.where(at_edge & ~log.won[rows], mean, low)
+    return low, high

@@ -25,6 +25,7 @@ ASSUMPTIONS = {
     INVERSE: "The propensities are right, and every bid of the strategy could have been drawn.",
     ROBUST: "The propensities are right, or prices do not go with your own bids within bands.",
 }
+_FEWEST = 20.0  # auctions without weights that weights must be worth
 _SAME = 1e-9  # relative difference of two bids that are the same
 
 
@@ -50,6 +51,13 @@ class Estimate:
     open: float = 0.0
     weight: float = math.nan
     size: float = math.nan
+
+    @property
+    def credible(self) -> bool:
+        """Whether the weights, if there are any, have a mean near 1 and are many enough."""
+        if math.isnan(self.weight):
+            return True
+        return self.size >= _FEWEST and abs(self.weight - 1) <= 3 / math.sqrt(self.size)
 
     @property
     def assumption(self) -> str:

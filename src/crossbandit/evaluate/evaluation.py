@@ -95,4 +95,5 @@ def _evaluated(log: CensoredLog, plan: Plan, cells: Cells) -> StrategyEvaluation
         found = [weighted(log, plan, cells, robust=robust) for robust in (True, False)]
         robust, inverse = found
         estimates = [one for one in (robust, *estimates, inverse) if one is not None]
+        estimates.sort(key=lambda one: not one.credible)
     return StrategyEvaluation(plan.name, plan.kind, plan.note, known, tuple(estimates))

@@ -11,6 +11,7 @@ import numpy as np
 from crossbandit.applications.bid_logs import numbers_to_reach
 from crossbandit.environments.auctions import AuctionRules
 from crossbandit.errors import InvalidParameterError, LogError
+from crossbandit.logs.outcomes import feedback_of, require_both_outcomes
 from crossbandit.validation import array, as_array, choice, number, reject
 
 if TYPE_CHECKING:
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
 
     from crossbandit.types import Booleans, Floats, Integers
 
-_ENOUGH = 20  # bids, before something is concluded from how many have won
-_NEARLY_NONE = 0.001  # of the bids
 _OWNER = "CensoredLog"
 
 
@@ -102,14 +101,7 @@ class CensoredLog:
     @property
     def feedback(self) -> str:
         """Who was told the price: one of the kinds of feedback, or "mixed"."""
-        told = self.told
-        if told.all():
-            return "always"
-        if not told.any():
-            return "won-lost"
-        if (told == ~self.won).all():
-            return "after-loss"
-        return "after-win" if (told == self.won).all() else "mixed"
+        return feedback_of(self.won, self.told)
 
     def known(self, rows: Integers, bids: Floats) -> tuple[Booleans, Booleans]:
         """Return whether the log shows what bids would have done in some auctions.
@@ -135,19 +127,7 @@ class CensoredLog:
                 "Such bids earn nothing if they win. Correct the values, or drop these auctions."
             )
         self._check_outcomes()
-        made = bids > 0
-        count, wins = int(made.sum()), int((won & made).sum())
-        if count < _ENOUGH:
-            return
-        for share, which, low in ((wins, "won", "low"), (count - wins, "lost", "high")):
-            if share < _NEARLY_NONE * count:
-                percent = 100 * wins / count
-                raise LogError(
-                    f"Your own bids win {percent:.3g} % of the {count:,} auctions in which you "
-                    f"bid. If the auctions that you {which} were dropped, no strategy can be "
-                    f"evaluated: those with {low} competing bids are missing. Add them to the log; "
-                    "their price need not be known."
-                )
+        require_both_outcomes(bids, won)
 
     def _check_outcomes(self) -> None:
         told = self.told

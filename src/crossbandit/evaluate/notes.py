@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crossbandit.evaluate.estimates import BY_BAND, INVERSE
+from crossbandit.evaluate.estimates import INVERSE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 _MUCH = 0.05  # of the value of a strategy
 _ALIKE = 1e-6  # relative spread of fractions of the value that are the same
-_FEW = 100.0  # auctions
 
 KNOWN = {
     "always": "The price is known in all auctions, so all numbers are exact.",
@@ -77,13 +76,17 @@ def _doubts(checks: Sequence[Check]) -> Iterator[str]:
 
 
 def _extrapolated(results: Sequence[StrategyEvaluation]) -> Iterator[str]:
-    for one in results:
-        if one.estimate(BY_BAND) is not None and one.open_share > _MUCH:
-            yield (
-                f"{100 * one.open_share:.0f} % of the value of {one.strategy} rests on bids beyond "
-                "those that were made in the same bands. The data leave it open, and the interval "
-                "includes all of it."
-            )
+    found = [
+        f"{one.strategy} ({100 * one.open_share:.0f} %)"
+        for one in results
+        if one.open_share > _MUCH
+    ]
+    if found:
+        yield (
+            "These strategies rest on bids beyond those that were made in the same bands: "
+            f"{', '.join(found)}. The data leave that share of the value open, and the interval "
+            "includes all of it."
+        )
 
 
 def _weights(log: CensoredLog, results: Sequence[StrategyEvaluation]) -> Iterator[str]:
@@ -99,17 +102,10 @@ def _weights(log: CensoredLog, results: Sequence[StrategyEvaluation]) -> Iterato
         )
     for one in results:
         found = one.estimate(INVERSE)
-        if found is None or np.isnan(found.weight):
-            continue
-        error = 3 / np.sqrt(max(found.size, 1.0))
-        if abs(found.weight - 1) > error:
+        if found is not None and not found.credible:
             yield (
-                f"The mean weight of {one.strategy} is {found.weight:.2f} and not 1: either some "
-                "of its bids could not have been drawn, or the propensities are wrong. Do not "
-                "trust its estimates by propensities."
-            )
-        elif found.size < _FEW:
-            yield (
-                f"The propensities of {one.strategy} tell as much as {found.size:.0f} auctions: "
-                "the interval is rough."
+                f"The weights of {one.strategy} have the mean {found.weight:.2f} and are worth "
+                f"{found.size:.0f} auctions. The mean should be 1: some of its bids could not have "
+                "been drawn, or the propensities are wrong. Do not trust its estimates by "
+                "propensities."
             )

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 OWN, BEST = "the log's own bids", "best response by band"
 _BLOCKS = 20  # of time, of which every other one is a fold
 _CANDIDATES = 200  # bids of a cell that a best response chooses from
+_UNUSUAL = 0.05  # of the lowest bids and prices, which a best response does not choose
 _POLICIES = 4_000  # values and classes for which a policy is computed exactly
 _LEVELS = 1_000  # values for which it is computed where there are more
 
@@ -143,7 +144,9 @@ def best_response(log: CensoredLog, cells: Cells) -> Plan:
 def _responses(log: CensoredLog, rows: Integers, others: Integers) -> Floats:
     prices = PriceDistribution(log.low[others], log.high[others])
     ends = np.unique(np.concatenate([prices.right[np.isfinite(prices.right)], log.bids[others]]))
-    places = np.unique(np.linspace(0, ends.size - 1, _CANDIDATES).astype(np.int64))
+    # The lowest bids of the other half may be below all bids of this one.
+    first = int(_UNUSUAL * ends.size)
+    places = np.unique(np.linspace(first, ends.size - 1, _CANDIDATES).astype(np.int64))
     candidates = ends[places]
     least, _ = prices.range_at(candidates)  # what is not known to win is not counted on
     margins = np.maximum(log.values[rows, None] - candidates, 0.0)

@@ -45,8 +45,12 @@ class PriceDistribution:
 
     def __init__(self, low: Floats, high: Floats) -> None:
         ends = np.unique(np.concatenate([low, high]))
-        self.right: Floats = np.unique(high)
-        self.left: Floats = ends[np.searchsorted(ends, self.right) - 1]
+        right = np.unique(high)
+        left = ends[np.searchsorted(ends, right) - 1]
+        # Where an interval ends between, an atom before it is in more intervals and takes the mass.
+        innermost = np.isin(left, low)
+        self.left: Floats = left[innermost]
+        self.right: Floats = right[innermost]
         self.first: Integers = np.searchsorted(self.right, low, "right")
         self.last: Integers = np.searchsorted(self.right, high, "right")
         self.masses: Floats = self._fit(low, high)
