@@ -126,9 +126,7 @@ def measure(name: str, feedback: str, logs: int, auctions: int) -> dict[str, Cel
     return {method: _cell(outcomes) for method, outcomes in found.items()}
 
 
-def _outcomes(
-    result: Evaluation, world: World, method: str
-) -> Iterator[tuple[bool, float, float]]:
+def _outcomes(result: Evaluation, world: World, method: str) -> Iterator[tuple[bool, float, float]]:
     for fraction in SHADINGS:
         estimate = result[f"shading {fraction:.2f}"].estimate(method)
         truth = _truth(world, fraction)
@@ -163,9 +161,10 @@ def results() -> Iterator[Result]:
 
 def main() -> None:
     """Print the table."""
-    logs, auctions = (int(one) for one in (*sys.argv[1:], LOGS, AUCTIONS)[:2])
+    given = [int(one) for one in sys.argv[1:]]
+    logs, auctions = [*given, *(LOGS, AUCTIONS)[len(given) :]]
     table = Table(
-        title=f"Coverage of 95 % intervals: {logs} logs of {auctions:,} auctions, 3 strategies each",
+        title=f"Coverage of 95 % intervals: {logs} logs of {auctions:,} auctions, 3 strategies",
         caption="In brackets the mean relative error and half-width of the estimate.",
     )
     table.add_column("world")

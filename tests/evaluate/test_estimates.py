@@ -22,7 +22,7 @@ from crossbandit.evaluate.estimates import (
 )
 from crossbandit.evaluate.plans import Plan, best_response, own_bids, shading
 from crossbandit.evaluate.prices import PriceDistribution
-from crossbandit.types import Floats
+from crossbandit.types import Floats, Integers
 from tests.evaluate.worlds import censor, earned, full_log
 
 FEEDBACK = ["after-loss", "after-win", "won-lost", "mixed"]
@@ -112,14 +112,14 @@ def test_influences_are_those_of_the_whole_estimate(feedback: str) -> None:
     assert compared >= 3
 
 
-def _chances(prices: PriceDistribution, log: CensoredLog, rows: Floats, bids: Floats) -> Floats:
+def _chances(prices: PriceDistribution, log: CensoredLog, rows: Integers, bids: Floats) -> Floats:
     low, high = log.low[rows], np.minimum(log.high[rows], 1e300)
     top = np.where(np.isinf(log.high[rows]), 1.0, prices.at(high))
     found: Floats = (prices.at(bids) - prices.at(low)) / (top - prices.at(low))
     return found
 
 
-def _imputed(log: CensoredLog, fraction: float, members: Floats) -> float:
+def _imputed(log: CensoredLog, fraction: float, members: Integers) -> float:
     prices = PriceDistribution(log.low[members], log.high[members])
     bids = fraction * log.values
     known, _ = log.known(np.arange(len(log)), bids)

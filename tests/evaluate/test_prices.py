@@ -160,7 +160,7 @@ def test_below_the_lowest_bid_nothing_is_known() -> None:
 
 
 def test_prices_hidden_on_both_sides_by_hand() -> None:
-    """A price of 2 was told, one bid of 3 won and one of 1 lost: with all mass on 2, all are sure."""
+    """A price of 2 was told, a bid of 3 won and one of 1 lost: with all mass on 2, all are sure."""
     told = np.nextafter(2.0, 0.0)
     found = PriceDistribution(np.array([told, 0.0, 1.0]), np.array([2.0, 3.0, np.inf]))
     at_two = found.masses[found.right == 2.0]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crossbandit.evaluate.prices import PriceDistribution
+from crossbandit.logs.outcomes import MIXED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,9 +17,10 @@ if TYPE_CHECKING:
     from crossbandit.types import Floats, Integers
 
 MOST = 100  # bands
-# The auctions that a cell has at least. More bands make the assumption weaker. But where no price
-# is told, a distribution of prices needs more auctions.
-_LEAST, _LEAST_UNTOLD = 250, 1_000
+# The auctions that a cell has at least. More bands make the assumption weaker. But where prices are
+# hidden on both sides, a distribution of prices needs more auctions.
+_LEAST, _LEAST_BOTH = 250, 1_000
+BOTH_SIDES = ("won-lost", MIXED)
 _FEWEST = 20  # where the number of bands is given
 _LARGE = 100  # auctions of a cell whose edges are treated apart
 _EDGE = 10  # bids at the edge of a cell beyond which prices are left open
@@ -79,7 +81,7 @@ def make_cells(log: CensoredLog, bands: int | None = None) -> Cells:
     for column in log.classes.values():
         _, level = np.unique(column, return_inverse=True)
         _, group = np.unique(group * (level.max() + 1) + level, return_inverse=True)
-    least = _LEAST if log.told.any() else _LEAST_UNTOLD
+    least = _LEAST_BOTH if log.feedback in BOTH_SIDES else _LEAST
     counts = np.bincount(group)
     group = np.where(counts[group] < least, counts.size, group)
     labels = np.empty(len(log), dtype=np.int64)

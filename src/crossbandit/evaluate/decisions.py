@@ -137,7 +137,8 @@ def evaluate_policy(
         reject(_OWNER, "policy", "an array (n, K) of probabilities", policy)
     _check_simplex("policy", target)
     count, size = target.shape
-    if graph is not None and (not isinstance(graph, FeedbackGraph) or graph.arms != size):
+    given: object = graph
+    if given is not None and not (isinstance(given, FeedbackGraph) and given.arms == size):
         reject(_OWNER, "graph", f"None, or a FeedbackGraph with {size} arms", graph)
     played = _played(arms, count, size)
     if graph is None:
@@ -191,7 +192,8 @@ def logged(decisions: Sequence[Decision], outcomes: Sequence[npt.ArrayLike], arm
     if len(outcomes) != len(decisions):
         reject("logged", "outcomes", f"{len(decisions)} rows, one per decision", len(outcomes))
     for i, (decision, row) in enumerate(zip(decisions, outcomes, strict=True)):
-        if not isinstance(decision, Decision) or not 0 < decision.probability <= 1:
+        one: object = decision
+        if not (isinstance(one, Decision) and 0 < one.probability <= 1):
             expected = "decisions with a probability above 0 and of at most 1"
             reject("logged", "decisions", expected, decision)
         shown = list(decision.revealed)
@@ -296,6 +298,6 @@ def _baseline(given: npt.ArrayLike | None, values: Floats, shown: Booleans) -> F
         if guess.shape != values.shape or not np.isfinite(guess).all():
             reject(_OWNER, "baseline", f"an array {values.shape} of finite numbers", given)
         return guess
-    seen = np.cumsum(shown, axis=0) - shown
+    seen: Integers = np.cumsum(shown, axis=0) - shown
     sums = np.cumsum(values, axis=0) - values
     return np.divide(sums, seen, out=np.zeros(values.shape), where=seen > 0)

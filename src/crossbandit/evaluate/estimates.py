@@ -170,7 +170,7 @@ class _Chances(NamedTuple):
     """The chances to win of bids whose outcome is not known, given the intervals of the prices."""
 
     auctions: Integers  # in the cell
-    index: Integers
+    place: Integers
     share: Floats
     middle: Floats
     least: Floats
@@ -178,24 +178,24 @@ class _Chances(NamedTuple):
 
     @classmethod
     def of(cls, prices: PriceDistribution, auctions: Integers, bids: Floats) -> _Chances:
-        index, share = prices.place(bids)
+        place, share = prices.place(bids)
         below = prices.cumulative[prices.first[auctions]]
         whole = prices.chances[auctions]
         found = [(one - below) / whole for one in (prices.at(bids), *prices.range_at(bids))]
         middle, least, most = (np.clip(one, 0.0, 1.0) for one in found)
-        return cls(auctions, index, share, middle, least, most)
+        return cls(auctions, place, share, middle, least, most)
 
     def gradient(self, prices: PriceDistribution, gains: Floats) -> Floats:
         """Return the derivative of the estimate with respect to the masses of the atoms."""
         size = prices.right.size
         weights = gains / prices.chances[self.auctions]
         first, last = prices.first[self.auctions], prices.last[self.auctions]
-        changes = np.bincount(first, weights, size + 1) - np.bincount(self.index, weights, size + 1)
+        changes = np.bincount(first, weights, size + 1) - np.bincount(self.place, weights, size + 1)
         scaled = weights * self.middle
         changes -= np.bincount(first, scaled, size + 1) - np.bincount(last, scaled, size + 1)
-        within = np.bincount(self.index, weights * self.share, size + 1)
-        found: Floats = (np.cumsum(changes) + within)[:size]
-        return found
+        within = np.bincount(self.place, weights * self.share, size + 1)
+        found = np.asarray(np.cumsum(changes), dtype=np.float64) + within
+        return found[:size]
 
 
 def weighted(log: CensoredLog, plan: Plan, cells: Cells, *, robust: bool) -> Estimate | None:
@@ -221,7 +221,7 @@ def weighted(log: CensoredLog, plan: Plan, cells: Cells, *, robust: bool) -> Est
     if not same.any():
         return None
     gains = plan.shares * (log.values[plan.rows] - plan.bids)
-    expected = gains * _win_rates(log, plan, cells) if robust else np.zeros(gains.size)
+    expected = gains * _win_rates(plan, cells) if robust else np.zeros(gains.size)
     chances = log.propensities[plan.rows]
     weights = np.where(same, 1.0 / chances, 0.0)
     rest = np.where(same & log.won[plan.rows], gains, 0.0) - np.where(same, expected, 0.0)
@@ -240,7 +240,7 @@ def weighted(log: CensoredLog, plan: Plan, cells: Cells, *, robust: bool) -> Est
     )
 
 
-def _win_rates(log: CensoredLog, plan: Plan, cells: Cells) -> Floats:
+def _win_rates(plan: Plan, cells: Cells) -> Floats:
     rates = np.zeros(plan.rows.size)
     for _, prices, entries in cells.entries(plan.rows):
         rates[entries] = prices.at(plan.bids[entries])

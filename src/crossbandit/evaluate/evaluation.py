@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from crossbandit.applications import FirstPriceBidder
 from crossbandit.evaluate.cells import make_cells
@@ -62,7 +62,7 @@ def evaluate_log(
         reject("evaluate_log", "log", "a CensoredLog", log)
     if bands is not None:
         integer("evaluate_log", "bands", bands, at_least=1, at_most=10_000)
-    given = {} if bidders is None else bidders
+    given: Any = {} if bidders is None else bidders
     if not isinstance(given, Mapping) or not all(
         isinstance(one, FirstPriceBidder) for one in given.values()
     ):

@@ -96,7 +96,11 @@ class CensoredLog:
     @property
     def told(self) -> Booleans:
         """Whether the price of each auction is known."""
-        return ~np.isnan(self.prices)  # type: ignore[arg-type]  # never None after construction
+        return ~np.isnan(self._prices)
+
+    @property
+    def _prices(self) -> Floats:
+        return np.asarray(self.prices, dtype=float)
 
     @property
     def feedback(self) -> str:
@@ -131,16 +135,16 @@ class CensoredLog:
 
     def _check_outcomes(self) -> None:
         told = self.told
-        possible = self.rules.wins(self.bids, np.where(told, self.prices, 0.0))
+        possible = self.rules.wins(self.bids, np.where(told, self._prices, 0.0))
         wrong = np.flatnonzero(np.where(told, possible != self.won, self.won & ~possible))
         if not wrong.size:
             return
         i = int(wrong[0])
-        price = self.prices[i] if told[i] else None  # type: ignore[index]
+        price = self._prices[i] if told[i] else None
         against = (
             f" against a highest competing bid of {price:.15g}" if price is not None else ""
         ) + (f" and a reserve price of {self.reserve:.15g}" if self.reserve else "")
-        equal = (self.bids[wrong] == self.prices[wrong]).all()  # type: ignore[index]
+        equal = (self.bids[wrong] == self._prices[wrong]).all()
         other = "lose" if self.ties == "win" else "win"
         hint = (
             f"Equal bids are taken to {self.ties} here: try --ties {other} (ties={other!r})."
@@ -156,7 +160,7 @@ class CensoredLog:
     def _find_intervals(self) -> None:
         """Set the intervals of the number that a bid must reach to win."""
         least = numbers_to_reach(self.rules, 0.0)
-        prices = numbers_to_reach(self.rules, np.where(self.told, self.prices, 0.0))
+        prices = numbers_to_reach(self.rules, np.where(self.told, self._prices, 0.0))
         if self.ties == "lose":  # the bid must exceed the price, but may equal the reserve
             prices, least = np.nextafter(prices, np.inf), np.nextafter(least, np.inf)
         before = np.nextafter(prices, -np.inf)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from crossbandit.evaluate.estimates import INVERSE
 
 if TYPE_CHECKING:

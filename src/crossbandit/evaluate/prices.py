@@ -85,7 +85,8 @@ class PriceDistribution:
         rises = np.flatnonzero(steps > _NOTHING)
         places = np.searchsorted(self.right, np.append(levels, np.inf)[rises])
         masses[places] = steps[rises]
-        return masses / masses.sum()
+        found: Floats = masses / masses.sum()
+        return found
 
     def _iterate(self) -> Floats:
         """Return Turnbull's estimate: each price is spread over its interval until it fits."""
@@ -178,12 +179,13 @@ def product_limit(events: Floats, censored: Floats, *, upper: bool) -> Floats:
         A probability per atom. What is left is on the lowest atom, if `upper`, or the highest.
     """
     if upper:
-        return product_limit(events[::-1], censored[::-1], upper=False)[::-1]
+        mirrored: Floats = product_limit(events[::-1], censored[::-1], upper=False)[::-1]
+        return mirrored
     # At risk at atom k: those told to be k or later, and those known to be above k.
     risk = (events + censored)[::-1].cumsum()[::-1]
     hazards = np.divide(events, risk, out=np.zeros(events.size), where=risk > 0)
     left = np.cumprod(1.0 - hazards)
-    masses = hazards * np.concatenate([[1.0], left[:-1]])
+    masses: Floats = hazards * np.concatenate([[1.0], left[:-1]])
     masses[-1] += left[-1]
     return masses
 
