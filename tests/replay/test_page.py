@@ -109,7 +109,7 @@ def test_bad_lines_are_listed(tmp_path: Path, result: Replay) -> None:
     bad = replay(tmp_path / "log.csv", rules=rules, strategies=["cross-graph"], seeds=1)
     shown = Reader(of(bad)).text
     assert "1 of 41 lines was left out:" in shown
-    assert re.search(r"Line What is wrong 42 ", shown)
+    assert re.search(r"Place What is wrong line 42 ", shown)
     assert "Bad lines" not in Reader(of(result)).text
 
 

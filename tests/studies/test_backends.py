@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from crossbandit import studies
+from crossbandit import backends, studies
 from crossbandit.errors import BackendError
-from crossbandit.studies import Study, backends
+from crossbandit.studies import Study
 from tests.studies.helpers import SMALL, content, crossbandit, mischief, small
 
 SCHEDULER = """

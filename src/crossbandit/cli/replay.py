@@ -6,20 +6,28 @@ import shlex
 import warnings
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from crossbandit.cli.terminal import Modules, notify, stopping
+from crossbandit.cli import log_options as options
+from crossbandit.cli.terminal import Backend, Modules, notify, stopping
 from crossbandit.errors import InvalidParameterError
 
 if TYPE_CHECKING:
+    from crossbandit.logs import AuctionLog
     from crossbandit.replay import Shading
     from crossbandit.types import Floats
 
 _GEOMETRIC = "geometric:"
-_NOT_REPEATED = {"log", "out", "quiet", "jobs"}  # options that do not change the numbers
-_COLUMN = "a name or a 1-based index."
+_NOT_REPEATED = {
+    "logs",
+    "out",
+    "quiet",
+    "jobs",
+    "backend",
+    "address",
+}  # options that do not change the numbers
 
 
 class Feedback(StrEnum):
@@ -40,10 +48,14 @@ class Ties(StrEnum):
 
 def replay(
     context: typer.Context,
-    log: Annotated[Path, typer.Argument(metavar="LOG", help="A CSV or Parquet file.")],
+    logs: options.Logs,
     feedback: Annotated[
-        Feedback, typer.Option(help="Who is told the highest competing bid.")
-    ] = Feedback.after_loss,
+        Feedback | None,
+        typer.Option(
+            help="Who is told the highest competing bid. "
+            "\\[default: as notices in the log show; otherwise after-loss]"
+        ),
+    ] = None,
     algorithm: Annotated[
         list[str] | None,
         typer.Option(
@@ -62,40 +74,32 @@ def replay(
     ] = "100",
     reserve: Annotated[float, typer.Option(min=0, help="The lowest bid that can win.")] = 0.0,
     ties: Annotated[
-        Ties, typer.Option(help="What a bid does that equals the highest competing bid.")
-    ] = Ties.win,
-    highest_value: Annotated[
-        float | None,
-        typer.Option(help="A bound of the values. \\[default: the highest value of the log]"),
-    ] = None,
-    value_column: Annotated[
-        str | None,
+        Ties | None,
         typer.Option(
-            metavar="COLUMN", help=f"Column with the value: {_COLUMN} \\[default: by usual names]"
+            help="What a bid does that equals the highest competing bid. "
+            "\\[default: as the format says; otherwise win]"
         ),
     ] = None,
-    price_column: Annotated[
+    format_: options.Format = options.LogFormat.auto,
+    value_column: options.ValueColumn = None,
+    price_column: options.PriceColumn = None,
+    bid_column: options.BidColumn = None,
+    reserve_column: options.ReserveColumn = None,
+    won_column: options.WonColumn = None,
+    time_column: options.TimeColumn = None,
+    class_column: options.ClassColumn = None,
+    highest_value: options.HighestValue = None,
+    value_unit: options.ValueUnit = None,
+    price_unit: options.PriceUnit = None,
+    currency: options.Currency = None,
+    price_loss: options.PriceLoss = None,
+    sort_by: options.SortBy = None,
+    timezone: options.Timezone = "UTC",
+    partitions: options.Partitions = False,
+    by: Annotated[
         str | None,
         typer.Option(
-            metavar="COLUMN",
-            help=f"Column with the highest competing bid: {_COLUMN} \\[default: by usual names]",
-        ),
-    ] = None,
-    bid_column: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COLUMN", help=f"Column with your own bids, to compare with: {_COLUMN}"
-        ),
-    ] = None,
-    reserve_column: Annotated[
-        str | None,
-        typer.Option(metavar="COLUMN", help=f"Column with a reserve per auction: {_COLUMN}"),
-    ] = None,
-    class_column: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="COLUMN",
-            help=f"Column with a class, such as a site, that laws use; may be repeated: {_COLUMN}",
+            metavar="COLUMN", help="Column, such as the campaign; each level is replayed by itself."
         ),
     ] = None,
     fractions: Annotated[
@@ -107,14 +111,19 @@ def replay(
     ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="Number of runs of each learner.")] = 5,
     seed: Annotated[int, typer.Option(min=0, help="The seed of the first run.")] = 0,
-    limit: Annotated[
-        int | None, typer.Option(min=1, help="Number of lines to read. \\[default: all]")
-    ] = None,
-    max_bad: Annotated[
-        int, typer.Option(min=0, help="Number of bad lines to leave out before stopping.")
-    ] = 100,
+    limit: options.Limit = None,
+    max_bad: options.MaxBad = 100,
     jobs: Annotated[
-        int | None, typer.Option(min=1, help="Number of threads. \\[default: one per core]")
+        int | None,
+        typer.Option(
+            min=1, help="Number of threads; with --by, of workers. \\[default: one per core]"
+        ),
+    ] = None,
+    backend: Annotated[
+        Backend, typer.Option(help="With --by, where the parts are replayed.")
+    ] = Backend.local,
+    address: Annotated[
+        str | None, typer.Option(help="With --by, the address of a Ray or Dask cluster.")
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("results/replay"),
     quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")] = False,
@@ -124,53 +133,100 @@ def replay(
     Learners see only what their own bids would have revealed.
     """
     with stopping("Stopped. Nothing was written."):
-        from crossbandit.cli.replay_output import print_replay
         from crossbandit.modules import load_modules
-        from crossbandit.replay import AuctionLog, LogWarning, ReplayRules
-        from crossbandit.replay import replay as replay_log
-        from crossbandit.replay.page import WRITTEN, write
+        from crossbandit.replay import ReplayRules
+        from crossbandit.replay.page import WRITTEN
+        from crossbandit.replay.page_by import WRITTEN_BY
         from crossbandit.report import check_folder
 
-        load_modules(module or [])
-        check_folder(out, WRITTEN, "a replay")
+        modules = load_modules(module or [])
+        check_folder(out, WRITTEN if by is None else WRITTEN_BY, "a replay")
         if not quiet:
-            notify(f"Reading {log} ...")
-        columns = {
-            "value": value_column,
-            "price": price_column,
-            "bid": bid_column,
-            "reserve": reserve_column,
+            notify(f"Reading {' '.join(logs)} ...")
+        log = options.open_logs(
+            logs,
+            {
+                "value": value_column,
+                "price": price_column,
+                "bid": bid_column,
+                "reserve": reserve_column,
+                "won": won_column,
+                "time": time_column,
+            },
+            classes=class_column,
+            price_losses=price_loss,
+            format=format_.value,
+            highest_value=highest_value,
+            limit=limit,
+            max_bad=max_bad,
+            value_unit=value_unit and value_unit.value,
+            price_unit=price_unit and price_unit.value,
+            currency=currency,
+            sort_by=sort_by,
+            timezone=timezone,
+            partitions=partitions,
+            by=by,
+        )
+        settings: dict[str, Any] = {
+            "rules": ReplayRules(
+                feedback=feedback and feedback.value,
+                bids=parse_bids(bids),
+                reserve=reserve,
+                ties=ties and ties.value,
+            ),
+            "strategies": [
+                *(algorithm or ["learners"]),
+                "best responses",
+                *(parse_fractions(fractions) if fractions is not None else ["fractions"]),
+            ],
+            "seeds": range(seed, seed + seeds),
+            "jobs": jobs,
+            "show_progress": False if quiet else None,
         }
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", LogWarning)  # printed with the notes below
-            result = replay_log(
-                AuctionLog(
-                    log,
-                    columns={role: column for role, column in columns.items() if column},
-                    classes=class_column or [],
-                    highest_value=highest_value,
-                    limit=limit,
-                    max_bad=max_bad,
-                ),
-                rules=ReplayRules(
-                    feedback=feedback.value,
-                    bids=parse_bids(bids),
-                    reserve=reserve,
-                    ties=ties.value,
-                ),
-                strategies=[
-                    *(algorithm or ["learners"]),
-                    "best responses",
-                    *(parse_fractions(fractions) if fractions is not None else ["fractions"]),
-                ],
-                seeds=range(seed, seed + seeds),
-                jobs=jobs,
-                show_progress=False if quiet else None,
-            )
-    with stopping(f"Stopped. The results in {out} may be incomplete."):
-        paths = write(result, out, log=log.name, command=_command(context, log.name))
-        if not quiet:
+        command = _command(context, options.name_of(logs))
+        page = _Page(out, options.name_of(logs), command, quiet)
+        if by is None:
+            _replay(log, settings, page)
+        else:
+            where = {"backend": backend.value, "address": address, "modules": modules}
+            _replay_by(log, settings | where, page)
+
+
+class _Page(NamedTuple):
+    """Where the results go, and what they are called."""
+
+    out: Path
+    log: str
+    command: str
+    quiet: bool
+
+
+def _replay(log: AuctionLog, settings: dict[str, Any], page: _Page) -> None:
+    from crossbandit.cli.replay_output import print_replay
+    from crossbandit.replay import LogWarning, replay
+    from crossbandit.replay.page import write
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LogWarning)  # printed with the notes below
+        result = replay(log, **settings)
+    with stopping(f"Stopped. The results in {page.out} may be incomplete."):
+        paths = write(result, page.out, log=page.log, command=page.command)
+        if not page.quiet:
             print_replay(result, paths)
+
+
+def _replay_by(log: AuctionLog, settings: dict[str, Any], page: _Page) -> None:
+    from crossbandit.cli.replay_output import print_parts
+    from crossbandit.replay import LogWarning, replay_by
+    from crossbandit.replay.page_by import write_by
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LogWarning)  # on the pages
+        results = replay_by(log, **settings)
+    with stopping(f"Stopped. The results in {page.out} may be incomplete."):
+        paths = write_by(results, page.out, log=page.log, command=page.command)
+        if not page.quiet:
+            print_parts(results, paths)
 
 
 def parse_bids(text: str) -> int | list[float] | Floats:

@@ -10,12 +10,13 @@ from rich.table import Table
 
 from crossbandit.cli.terminal import notify, say, say_paths
 from crossbandit.replay.page import differences, left_out, money_digits, rows, summary
+from crossbandit.replay.page_by import overview
 from crossbandit.replay.page_classes import class_tables
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from crossbandit.replay import Replay
+    from crossbandit.replay import Replay, ReplaySet
     from crossbandit.replay.page_classes import ClassRows
 
 
@@ -29,11 +30,37 @@ def print_replay(result: Replay, paths: list[Path]) -> None:
     if result.faults:
         say(left_out(result))
     for fault in result.faults:
-        say(f"  line {fault.line}: {fault.reason}")
+        say(f"  {fault.place}: {fault.reason}")
     Console().print(_table(result))
     Console().print(_comparison(result))
     for rows_by_class in class_tables(result, money_digits(result)):
         Console().print(_by_class(rows_by_class))
+    say_paths(paths)
+
+
+def print_parts(results: ReplaySet, paths: list[Path]) -> None:
+    """Print what strategies earned in each part, what went wrong, and what was written."""
+    for level, result in results.replays.items():
+        for warning in result.warnings:
+            notify(f"{level}: {warning}", "Warning:", "bold yellow")
+    for level, reason in results.failed.items():
+        notify(f"{results.column} {level!r} was not replayed: {reason}", "Warning:", "bold yellow")
+    if results.bad:
+        say(f"Lines that were left out: {results.bad:,}. The first of them:")
+    for fault in results.faults:
+        say(f"  {fault.place}: {fault.reason}")
+    parts = overview(results)
+    table = _new_table(
+        f"Surplus by {results.column}", "Of the fixed fractions, the best one of each part."
+    )
+    table.add_column(results.column)
+    for heading in ("auctions", *parts.head):
+        table.add_column(heading, justify="right")
+    for row in parts.rows:
+        table.add_row(row.level, row.auctions, *row.amounts)
+    table.add_section()
+    table.add_row("all", "", *parts.sums, style="bold")
+    Console().print(table)
     say_paths(paths)
 
 

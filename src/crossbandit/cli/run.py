@@ -5,13 +5,12 @@ from __future__ import annotations
 import shlex
 import warnings
 from contextlib import contextmanager
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from crossbandit.cli.terminal import Jobs, notify, say, stopping
+from crossbandit.cli.terminal import Backend, Jobs, notify, say, stopping
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,14 +19,6 @@ if TYPE_CHECKING:
 
 STOPPED = "Stopped. Finished cells are stored; run the same command again to continue."
 _SHOWN_FAILURES = 10
-
-
-class Backend(StrEnum):
-    """Where cells are run."""
-
-    local = "local"
-    ray = "ray"
-    dask = "dask"
 
 
 def run(

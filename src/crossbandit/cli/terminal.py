@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import sys
 from contextlib import contextmanager
+from enum import StrEnum
 from io import TextIOWrapper
 from typing import TYPE_CHECKING, Annotated
 
@@ -28,6 +29,14 @@ Modules = Annotated[
         "repeated.",
     ),
 ]
+
+
+class Backend(StrEnum):
+    """Where work is done."""
+
+    local = "local"
+    ray = "ray"
+    dask = "dask"
 
 
 # Replacements of characters that a terminal cannot show.

@@ -116,6 +116,10 @@ class Columns:
             )
         return names.index(name)
 
+    def shown(self, index: int) -> str:
+        """Return the name of a column, or what stands for it in tables."""
+        return self.names[index] if self.names else f"column {index + 1}"
+
     def label(self, index: int) -> str:
         """Return what a message calls a column."""
         return repr(self.names[index]) if self.names else f"number {index + 1}"

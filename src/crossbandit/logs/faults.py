@@ -8,7 +8,7 @@ from crossbandit.errors import LogError
 from crossbandit.logs.columns import ROLES
 from crossbandit.logs.lines import line_numbers
 from crossbandit.logs.numbers import ABOVE, WITH_COMMA
-from crossbandit.logs.source import MORE_COLUMNS, TOO_LONG
+from crossbandit.logs.source import FILE, MORE_COLUMNS, ROW, TOO_LONG
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,10 +17,12 @@ if TYPE_CHECKING:
 
     from crossbandit.logs.layout import LogFile
     from crossbandit.logs.log import AuctionLog
+    from crossbandit.logs.source import Source
     from crossbandit.logs.survey import Survey
 
 SHOWN_FAULTS = 10
 _SHOWN_TEXT = 40
+_ROWS_OF_A_FILE = 2**40  # more than any file has
 NO_PRICE = "no highest competing bid"
 LEAST, MOST = 1e-100, 1e100  # bounds of the highest value: sums and quotients stay finite
 
@@ -52,23 +54,36 @@ def first_faults(
     rejected: Mapping[tuple[str, int], str],
 ) -> tuple[Fault, ...]:
     """Return the first bad lines. DuckDB numbers rows; their lines are looked up in the files."""
+    if log.source.origin is not None:
+        return _faults_of_copy(log, log.source.origin, connection, rejected)
     faults: list[Fault] = []
     left = log.limit
     for file in log.source.files:
         part = log.source.part(file)
         query = f"SELECT row_number() OVER () AS number, * FROM ({log.checked_sql(part, left)})"
         rows = _bad_rows(log, connection, query)
-        aside = {
-            line: _set_aside(log, reason)
-            for (path, line), reason in rejected.items()
-            if path == str(file.path)
-        }
-        name = str(file.path) if len(log.source.files) > 1 else ""
-        faults += _located(file, rows, aside, name)
+        faults += _located(log, log.source, file, rows, rejected)
         if left is not None:
             left -= connection.execute(f"SELECT count(*) FROM ({query})").fetchall()[0][0]
         if len(faults) >= SHOWN_FAULTS or left == 0:
             break
+    return tuple(faults[:SHOWN_FAULTS])
+
+
+def _faults_of_copy(
+    log: AuctionLog,
+    origin: Source,
+    connection: duckdb.DuckDBPyConnection,
+    rejected: Mapping[tuple[str, int], str],
+) -> tuple[Fault, ...]:
+    """Return the first bad lines of a copy, by their places in the files that were copied."""
+    number = f"{FILE} * {_ROWS_OF_A_FILE} + {ROW} AS number"
+    rows = _bad_rows(log, connection, f"SELECT {number}, * FROM ({log.checked_sql()})")
+    faults: list[Fault] = []
+    for i, file in enumerate(origin.files):
+        first = i * _ROWS_OF_A_FILE
+        own = {row - first: why for row, why in rows.items() if row // _ROWS_OF_A_FILE == i}
+        faults += _located(log, origin, file, own, rejected)
     return tuple(faults[:SHOWN_FAULTS])
 
 
@@ -82,18 +97,28 @@ def _bad_rows(log: AuctionLog, connection: duckdb.DuckDBPyConnection, query: str
 
 
 def _located(
-    file: LogFile, rows: Mapping[int, str], rejected: Mapping[int, str], name: str
+    log: AuctionLog,
+    source: Source,
+    file: LogFile,
+    rows: Mapping[int, str],
+    rejected: Mapping[tuple[str, int], str],
 ) -> list[Fault]:
     """Return faults with their lines; reasons are given by the numbers of rows and records."""
+    aside = {
+        line: _set_aside(log, reason)
+        for (path, line), reason in rejected.items()
+        if path == str(file.path)
+    }
     spans = {row: range(row, row + 1) for row in rows}
     others: dict[int, range] = {}
-    if file.layout.is_text:
-        spans, others = line_numbers(file, rows, rejected)
+    if file.layout.is_text and (rows or aside):
+        spans, others = line_numbers(file, rows, aside)
+    name = str(file.path) if len(source.files) > 1 else ""
     faults = [
         _fault(spans.get(row, row + file.layout.skipped), reason, name)
         for row, reason in rows.items()
     ]
-    faults += [_fault(span, rejected[record], name) for record, span in others.items()]
+    faults += [_fault(span, aside[record], name) for record, span in others.items()]
     return sorted(faults)
 
 
@@ -125,8 +150,7 @@ def check_survey(log: AuctionLog, survey: Survey, *, all_prices: bool = True) ->
     path = log.source.name
     if survey.without_price and all_prices:
         raise LogError(f"{_censored(log, survey)}\n{log.description}")
-    if survey.bad > log.max_bad:
-        raise LogError(f"{_too_many_bad(log, survey)}\n{log.description}")
+    check_bad_lines(log, survey)
     if survey.auctions < 2:
         raise LogError(_too_few_good(log, survey))
     if survey.highest_value == 0:
@@ -136,6 +160,12 @@ def check_survey(log: AuctionLog, survey: Survey, *, all_prices: bool = True) ->
             f"The highest value in {path} is {survey.highest_value:g}. It must be from {LEAST:g} "
             f"to {MOST:g}. Give the amounts in another unit. {log.description}"
         )
+
+
+def check_bad_lines(log: AuctionLog, survey: Survey) -> None:
+    """Raise LogError if a log has more bad lines than are allowed."""
+    if survey.bad > log.max_bad:
+        raise LogError(f"{_too_many_bad(log, survey)}\n{log.description}")
 
 
 def _censored(log: AuctionLog, survey: Survey) -> str:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import zoneinfo
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from crossbandit.errors import LogError
@@ -13,9 +13,11 @@ from crossbandit.logs.auctions import COLUMNS, Auctions, concatenate
 from crossbandit.logs.classes import ClassTable
 from crossbandit.logs.columns import ROLES
 from crossbandit.logs.faults import LEAST, MOST
+from crossbandit.logs.formats import EXCHANGES
 from crossbandit.logs.layout import KINDS
 from crossbandit.logs.numbers import UNITS, fault_sql, number_sql
-from crossbandit.logs.recognize import recognize
+from crossbandit.logs.opening import open_log
+from crossbandit.logs.source import FILE, ROW
 from crossbandit.validation import choice, integer, number, reject
 
 if TYPE_CHECKING:
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
     from crossbandit.logs.source import Source
 
 _VECTORS = 8  # of 2,048 rows: what DuckDB returns at once
-FORMATS = ("auto", *KINDS)
+FORMATS = ("auto", *KINDS, *EXCHANGES)
 _SAID = {
     "value": "The value is",
     "price": "the highest competing bid",
@@ -50,7 +52,8 @@ class AuctionLog:
         data: The path of a CSV, JSON lines or Parquet file (text may be compressed with gzip), of a
             folder, a pattern such as `logs/*.csv`, several of them, "-" for the standard input, or
             a data frame of pandas, polars or Arrow.
-        format: "auto", or what files must be: "csv", "jsonl" or "parquet".
+        format: "auto"; what files must be, "csv", "jsonl" or "parquet"; or whose lines they hold,
+            "openrtb", "google" or "ipinyou", in any kind of file.
         columns: Which column holds the "value", the "price", your own "bid", the "reserve" of
             each auction, whether you "won", the "propensity" of the bid and the "time": names, in
             which case does not matter, or numbers from 1. The value and the price are found by
@@ -67,6 +70,12 @@ class AuctionLog:
         price_unit: Likewise, the unit of prices, own bids and reserves.
         timezone: The zone of times without an offset.
         partitions: Whether names of folders such as `day=5` are columns.
+        sort_by: A column of times or numbers by which the lines are sorted; None leaves them in
+            their order.
+        by: A column by which `split` separates the log.
+        currency: For notices of an exchange, which currency is kept, such as "EUR".
+        price_losses: For notices of an exchange, the codes of losses that are about the price;
+            None for the usual ones.
 
     Raises:
         LogError: The file is missing or unreadable, or a column is not found.
@@ -89,17 +98,46 @@ class AuctionLog:
     price_unit: str | None = field(default=None, kw_only=True)
     timezone: str = field(default="UTC", kw_only=True)
     partitions: bool = field(default=False, kw_only=True)
+    sort_by: str | int | None = field(default=None, kw_only=True)
+    by: str | int | None = field(default=None, kw_only=True)
+    currency: str | None = field(default=None, kw_only=True)
+    price_losses: Sequence[str | int] | None = field(default=None, kw_only=True)
     source: Source = field(init=False)
     places: dict[str, int] = field(init=False, repr=False)  # indices of columns by their roles
     class_places: dict[str, int] = field(init=False, repr=False)  # likewise, by names of columns
+    order: dict[str, int] = field(init=False, repr=False)  # columns by which rows are sorted
+    remarks: tuple[str, ...] = field(init=False, repr=False)  # what the format made of the lines
+    ties: str | None = field(init=False, repr=False)  # what the format says about equal bids
 
     def __post_init__(self) -> None:
         self._check()
-        kind = None if self.format == "auto" else self.format
-        source = recognize(self.data, kind, partitions=self.partitions)
-        object.__setattr__(self, "source", source)
-        object.__setattr__(self, "places", self._find_columns())
-        object.__setattr__(self, "class_places", self._find_classes())
+        opened = open_log(self)
+        for name, value in opened._asdict().items():
+            object.__setattr__(self, name, value)
+
+    def split(self) -> dict[str, AuctionLog]:
+        """Return a log for each level of the column `by`.
+
+        Returns:
+            The logs by levels, in the order of their names. They share one sorted copy, which is
+            removed when none of them is used any more.
+
+        Raises:
+            LogError: The log has no column `by`, or cannot be read.
+        """
+        if "by" not in self.order:
+            raise LogError("A log is split by a column. Give it as AuctionLog(..., by=column).")
+        place = self.order["by"]
+        rows = self.source.select({"level": place})
+        query = f"SELECT DISTINCT coalesce(level, '') FROM ({rows}) WHERE broken IS NULL ORDER BY 1"
+        with self.source.connect(self.timezone) as connection:
+            found = connection.execute(query).fetchall()
+        name = self.source.columns.shown(place)
+        logs = {}
+        for (level,) in found:
+            logs[level] = copy.copy(self)
+            object.__setattr__(logs[level], "source", self.source.rows_with(name, level))
+        return logs
 
     @classmethod
     def from_frame(cls, frame: Any, **options: Any) -> AuctionLog:
@@ -144,39 +182,10 @@ class AuctionLog:
             expected = f"a mapping from some of {', '.join(map(repr, ROLES))} to columns"
             reject(owner, "columns", expected, columns)
 
-    def _find_columns(self) -> dict[str, int]:
-        columns = self.source.columns
-        asked = {
-            role: columns.find(self.columns[role], role) for role in ROLES if role in self.columns
-        }
-        places = {"value": asked["value"] if "value" in asked else columns.find(None, "value")}
-        price = asked.get("price", columns.guess("price") if "won" in asked else None)
-        if price is not None or "won" not in asked:
-            places["price"] = columns.find(None, "price") if price is None else price
-        places |= {role: place for role, place in asked.items() if role not in places}
-        for (one, place), (other, same) in combinations(places.items(), 2):
-            if place == same:
-                raise LogError(
-                    f"The {ROLES[one]} and the {ROLES[other]} cannot both be column "
-                    f"{columns.label(place)}."
-                )
-        return places
-
-    def _find_classes(self) -> dict[str, int]:
-        classes: object = self.classes
-        if isinstance(classes, str) or not isinstance(classes, Sequence):
-            reject(type(self).__name__, "classes", "a list of columns", classes)
-        columns = self.source.columns
-        found = [columns.find(one, "class") for one in classes]
-        if len(set(found)) < len(found):
-            reject(type(self).__name__, "classes", "different columns", classes)
-        names = columns.names or [f"column {i + 1}" for i in range(columns.width)]
-        return {names[place]: place for place in found}
-
     @property
     def description(self) -> str:
         """A sentence that says which columns are read."""
-        guessed = {"value", "price"} - set(self.columns)
+        guessed = set() if self.remarks else {"value", "price"} - set(self.columns)
         if len(guessed) == 2 and "price" in self.places:
             guessed = {"price"}  # it is said once for both
         found = [
@@ -300,4 +309,6 @@ class AuctionLog:
             numbers += ", NULL::DOUBLE AS price_"
         fault = fault_sql(self.places, self.highest_value, factors)
         texts = [*self.places, *(f"coalesce({one}::VARCHAR, '') AS {one}" for one in labels)]
+        if self.source.origin is not None:
+            texts += [FILE, ROW]
         return f"SELECT {numbers}, {fault} AS fault, {', '.join(texts)} FROM ({rows})"

@@ -34,7 +34,8 @@ _MOST_REJECTS = 1_000_000
 _NO_NULL = "\x02"  # an empty field must differ from a missing one, so no text is read as NULL
 _NONE = "NULL::VARCHAR"
 FRAME = "log"  # the name of a data frame in SQL
-BROKEN = "broken_"  # a column of our own files: what was wrong with the line
+# Columns of a copy: what was wrong with the line, and the file and the row that it was in.
+BROKEN, FILE, ROW = "broken_", "file_", "row_"
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +49,9 @@ class Source:
         frame: The data frame, in a form that DuckDB reads.
         lenient: Whether a file may lack columns that others have.
         scratch: A folder that must stay while the source is used.
-        only: A column and its value; other rows are left out.
+        only: The name of a column and its value; other rows are left out.
+        origin: What this is a copy of. The columns of a copy are called c1, c2, ... in SQL.
+        rejected: The records that DuckDB set aside when the copy was made.
     """
 
     name: str
@@ -58,6 +61,8 @@ class Source:
     lenient: bool = False
     scratch: Scratch | None = field(default=None, repr=False)
     only: tuple[str, str] | None = None
+    origin: Source | None = field(default=None, repr=False)
+    rejected: dict[tuple[str, int], str] = field(default_factory=dict, repr=False)
 
     @cached_property
     def columns(self) -> Columns:
@@ -95,6 +100,10 @@ class Source:
                 connection.register(FRAME, self.frame)
             yield connection
 
+    def rows_with(self, column: str, level: str) -> Source:
+        """Return a source with those rows of this copy that have a level in a column."""
+        return replace(self, only=(column, level))
+
     def part(self, file: LogFile) -> Source:
         """Return a source that has one of the files, and the same columns."""
         one = replace(self, files=(file,))
@@ -120,7 +129,10 @@ class Source:
             f"{_NONE if name is None else fields.get(name, identifier(str(name)))} AS {role}"
             for role, name in names.items()
         ]
-        return f"SELECT {', '.join([*columns, broken])} AS broken FROM {table}{self._where()}"
+        columns.append(f"{broken} AS broken")
+        if layout.kind == "copy":
+            columns += [FILE, ROW]
+        return f"SELECT {', '.join(columns)} FROM {table}{self._where()}"
 
     def _name(self, layout: Layout, path: Path, place: int) -> str | int | None:
         """Return the name of a column in one layout, or its index; None if it is not there."""
@@ -129,7 +141,7 @@ class Source:
         if not names or (alike and layout.kind != "jsonl"):
             return place
         own = dict(zip(plain(layout.names), layout.names, strict=True))
-        found = own.get(plain([names[place]])[0])
+        found = names[place] if names[place] in layout.names else own.get(plain([names[place]])[0])
         if found is None and (names[place] in self.keys or layout.kind == "jsonl"):
             return names[place]
         if found is None and not self.lenient:
@@ -143,7 +155,8 @@ class Source:
         if self.only is None:
             return ""
         column, level = self.only
-        return f" WHERE {identifier(column)} = {literal(level)}"
+        place = self.columns.names.index(column) + 1
+        return f" WHERE coalesce(c{place}, '') = {literal(level)}"
 
     def _table(
         self, layout: Layout, paths: list[Path], wanted: list[str]
@@ -154,10 +167,13 @@ class Source:
             case "frame":
                 fields, broken = [f"c{i}" for i in numbers], _NONE
                 table = f"{FRAME} AS t({', '.join(fields)})"
+            case "copy":
+                fields, broken = [f"c{i}" for i in numbers], BROKEN
+                table = read_parquet(paths)
             case "parquet":
                 fields = [*map(identifier, layout.names)]
                 table = read_parquet(paths, partitioned=bool(self.keys))
-                broken = BROKEN if BROKEN in layout.names else _NONE
+                broken = _NONE
             case "jsonl":
                 return self._json_table(layout, paths, wanted)
             case "lines":
@@ -218,7 +234,7 @@ def rejected_records(
 ) -> dict[tuple[str, int], str]:
     """Return the records that DuckDB has set aside in the last reading: file, number and reason."""
     if not any(file.layout.is_text for file in source.files):
-        return {}
+        return source.rejected
     rows = connection.execute(
         "SELECT file_path, line, bool_or(error_type = 'LINE SIZE OVER MAXIMUM') "
         "FROM reject_errors JOIN reject_scans USING (scan_id, file_id) "

@@ -3,6 +3,7 @@
 from crossbandit.logs.faults import Fault
 from crossbandit.logs.log import AuctionLog
 from crossbandit.logs.synthetic import make_log
+from crossbandit.replay.by import ReplaySet, replay_by
 from crossbandit.replay.notes import LogWarning
 from crossbandit.replay.play import replay
 from crossbandit.replay.results import Replay, StrategyResult
@@ -16,9 +17,11 @@ __all__ = [
     "LogWarning",
     "Replay",
     "ReplayRules",
+    "ReplaySet",
     "Shading",
     "Strategy",
     "StrategyResult",
     "make_log",
     "replay",
+    "replay_by",
 ]

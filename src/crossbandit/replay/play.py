@@ -65,7 +65,7 @@ class StrategyRun(NamedTuple):
 
 
 def replay(
-    log: AuctionLog | str | os.PathLike[str] | pd.DataFrame,
+    log: AuctionLog | str | os.PathLike[str] | pd.DataFrame | object,
     *,
     rules: ReplayRules | None = None,
     strategies: Sequence[str | Algorithm | Strategy] = USUAL,
@@ -79,7 +79,8 @@ def replay(
     does not grow with the log.
 
     Args:
-        log: The log. A path or a DataFrame stands for `AuctionLog(log)`.
+        log: The log. A path, a data frame of pandas or polars, or an Arrow table stands for
+            `AuctionLog(log)`.
         rules: The feedback, the grid of bids and who wins; None for `ReplayRules()`.
         strategies: Who takes part: ids of algorithms, algorithms, strategies such as
             `Shading(0.5)`, or names. "law" is the price law, which uses class columns, and
@@ -118,12 +119,14 @@ def replay(
         reject("replay", "rules", "a ReplayRules", rules)
     survey = survey_log(log)
     check_survey(log, survey)
+    rules = rules.completed(log, survey)
+    feedback = str(rules.feedback)
     top = survey.highest_value if log.highest_value is None else log.highest_value
     auction_rules = rules.auction_rules(top)
-    graph = auction_rules.graph(rules.feedback)
+    graph = auction_rules.graph(feedback)
     problem = Problem(graph, features=2, horizon=survey.auctions)
     classes = ClassTable([*log.class_places])
-    setting = Setting(auction_rules, rules.feedback, problem, len(classes.names))
+    setting = Setting(auction_rules, feedback, problem, len(classes.names))
     players, notes = build_strategies(strategies, setting, numbers)
     size = max(64, _ENTRIES // auction_rules.arms // 2 * 2)  # even: some learners pair rounds
     hindsight = collect_hindsight(_counted(log.chunks(size, classes), classes), auction_rules)
@@ -149,9 +152,9 @@ def replay(
         auctions=survey.auctions,
         bad=survey.bad,
         faults=survey.faults,
-        notes=(*doubts, log.description, *notes),
+        notes=(*doubts, log.description, *log.remarks, *notes),
         rules=auction_rules,
-        feedback=rules.feedback,
+        feedback=feedback,
         seeds=numbers,
         points=points,
         values=values,

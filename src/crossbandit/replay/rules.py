@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +13,8 @@ from crossbandit.validation import choice, number
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from crossbandit.logs import AuctionLog
+    from crossbandit.logs.survey import Survey
     from crossbandit.types import Floats
 
 
@@ -22,11 +24,13 @@ class ReplayRules:
 
     Args:
         feedback: Who is told the highest competing bid: the loser ("after-loss"), the winner
-            ("after-win"), everyone ("always") or nobody ("won-lost").
+            ("after-win"), everyone ("always") or nobody ("won-lost"). None takes what the notices
+            in the log show, and "after-loss" for other logs.
         bids: A number of bids, spread evenly from 0 to the highest value, or the bids themselves.
             A bid of 0 means not to bid; it is added if it is missing.
         reserve: The lowest bid that can win.
         ties: Whether a bid that equals the highest competing bid wins ("win") or loses ("lose").
+            None takes what the format of the log says, and "win" for other logs.
 
     Raises:
         InvalidParameterError: An argument is invalid.
@@ -35,16 +39,18 @@ class ReplayRules:
     array([0., 1., 2.])
     """
 
-    feedback: str = "after-loss"
+    feedback: str | None = None
     bids: int | Sequence[float] | Floats = 100
     reserve: float = 0.0
-    ties: str = "win"
+    ties: str | None = None
 
     def __post_init__(self) -> None:
         owner = type(self).__name__
-        choice(owner, "feedback", self.feedback, FEEDBACK)
+        if self.feedback is not None:
+            choice(owner, "feedback", self.feedback, FEEDBACK)
         number(owner, "reserve", self.reserve, at_least=0)
-        choice(owner, "ties", self.ties, ("win", "lose"))
+        if self.ties is not None:
+            choice(owner, "ties", self.ties, ("win", "lose"))
         bids: Any = self.bids
         grid = bid_grid(owner, bids, 1.0)
         object.__setattr__(self, "bids", bids if np.isscalar(bids) else tuple(grid.tolist()))
@@ -63,5 +69,22 @@ class ReplayRules:
             bids=np.union1d([0.0], grid),
             highest_value=highest_value,
             reserve=self.reserve,
-            ties=self.ties,
+            ties=self.ties or "win",
+        )
+
+    def completed(self, log: AuctionLog, survey: Survey) -> ReplayRules:
+        """Return these rules with what a log says about feedback and ties.
+
+        Args:
+            log: The log.
+            survey: Its survey.
+
+        Returns:
+            The rules; neither `feedback` nor `ties` is None.
+        """
+        told = survey.feedback if log.ties is not None else None  # notices of an exchange
+        return replace(
+            self,
+            feedback=self.feedback or told or "after-loss",
+            ties=self.ties or log.ties or "win",
         )

@@ -8,9 +8,9 @@ import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from crossbandit import backends
 from crossbandit.errors import StudyError
 from crossbandit.modules import source_hashes
-from crossbandit.studies import backends
 from crossbandit.studies.build import draws_table_per_seed, own_builders
 from crossbandit.studies.provenance import differences
 from crossbandit.studies.queue import Queue
@@ -19,14 +19,15 @@ from crossbandit.studies.warning_types import (
     ChangedModulesWarning,
     FailedCellsWarning,
     MixedProvenanceWarning,
+    StudyWarning,
 )
-from crossbandit.studies.worker import CellFailure, CellResult, kind
+from crossbandit.studies.worker import CellFailure, CellResult, kind, run_batch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from crossbandit.studies.backends import Pool
+    from crossbandit.backends import Pool
     from crossbandit.studies.plan import Cell, Study
 
 
@@ -131,7 +132,7 @@ def run(
         count = _Count(len(cells) - queue.total, queue.total, queue.total_rounds)
         tell(count.progress())
         if queue.total:
-            with backends.open_pool(backend, jobs, address) as pool:
+            with backends.open_pool(backend, jobs, address, warning=StudyWarning) as pool:
                 if pool.workers > 1:
                     _check_loadable(missing)
                 for results in _execute(pool, queue):
@@ -257,10 +258,10 @@ def _execute(pool: Pool, queue: Queue) -> Iterator[Sequence[CellResult | CellFai
     while queue:
         for batch in queue.alone():
             try:
-                yield from pool.map([batch], ahead=1)
+                yield from pool.map(run_batch, [batch], ahead=1)
             except pool.died as error:
                 yield queue.return_lost(error)
         try:
-            yield from pool.map(queue.batches(pool.workers))
+            yield from pool.map(run_batch, queue.batches(pool.workers))
         except pool.died as error:
             yield queue.return_lost(error)

@@ -1,6 +1,6 @@
-"""Where batches are run: in this process, in worker processes, or on a Ray or Dask cluster.
+"""Where work is done: in this process, in worker processes, or on a Ray or Dask cluster.
 
-All but the first use joblib. A `Pool` maps batches to results in the order in which they are done,
+All but the first use joblib. A `Pool` maps tasks to results in the order in which they are done,
 and raises one of its `died` errors when a worker was lost.
 """
 
@@ -14,16 +14,17 @@ import warnings
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from crossbandit.errors import BackendError, InvalidParameterError
 from crossbandit.processes import end_with_parent, ignore_interrupts, interrupts_blocked
-from crossbandit.studies.warning_types import StudyWarning
-from crossbandit.studies.worker import Batch, CellFailure, CellResult, run_batch
 from crossbandit.validation import choice, integer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
+
+_Task = TypeVar("_Task")
+_Result = TypeVar("_Result")
 
 BACKENDS = ("local", "ray", "dask")
 
@@ -39,54 +40,78 @@ class Pool:
     died: tuple[type[BaseException], ...] = ()
 
     def map(
-        self, batches: Iterable[Batch], *, ahead: int | None = None
-    ) -> Iterator[list[CellResult | CellFailure]]:
-        """Yield the results of each batch as it is done; at most `ahead` are sent in advance."""
+        self,
+        work: Callable[[_Task], _Result],
+        tasks: Iterable[_Task],
+        *,
+        ahead: int | None = None,
+    ) -> Iterator[_Result]:
+        """Yield the result of each task as it is done; at most `ahead` are sent in advance."""
         if self.workers == 1:
-            return map(run_batch, batches)
+            return map(work, tasks)
         from joblib import Parallel, delayed, parallel_config
 
         with parallel_config(**self.settings):
             parallel = Parallel(
                 n_jobs=self.workers,
                 return_as="generator_unordered",
-                batch_size=1,  # the batches are ours
+                batch_size=1,  # a task is large
                 pre_dispatch=ahead or 2 * self.workers,
                 max_nbytes=None,
             )
         if self.settings.get("backend") == "loky":
             _start_resource_trackers()
         with interrupts_blocked():  # workers start here
-            results: Iterator[list[CellResult | CellFailure]] = parallel(
-                delayed(run_batch)(batch) for batch in batches
-            )
+            results: Iterator[_Result] = parallel(delayed(work)(task) for task in tasks)
         return results
 
 
 @contextmanager
-def open_pool(backend: str, jobs: int | None, address: str | None) -> Iterator[Pool]:
-    """Yield a pool, and close everything that was opened for it."""
-    choice("run", "backend", backend, BACKENDS)
+def open_pool(
+    backend: str,
+    jobs: int | None,
+    address: str | None,
+    *,
+    owner: str = "run",
+    warning: type[Warning] = UserWarning,
+) -> Iterator[Pool]:
+    """Yield a pool, and close everything that was opened for it.
+
+    Args:
+        backend: "local", "ray" or "dask".
+        jobs: The number of workers; None for one per core.
+        address: Of a Ray or Dask cluster; None to start one here.
+        owner: The function that messages name.
+        warning: The kind of warnings.
+
+    Yields:
+        The pool.
+
+    Raises:
+        BackendError: The backend is not installed, or does not answer.
+        InvalidParameterError: An argument is invalid.
+    """
+    choice(owner, "backend", backend, BACKENDS)
     if jobs is not None:
-        integer("run", "jobs", jobs, at_least=1)
+        integer(owner, "jobs", jobs, at_least=1)
     if backend == "local":
         if address is not None:
             raise InvalidParameterError(
-                "The 'address' parameter of run must be None with the local backend: it is the "
-                f"address of a Ray or Dask cluster. Got {address!r}."
+                f"The 'address' parameter of {owner} must be None with the local backend: it is "
+                f"the address of a Ray or Dask cluster. Got {address!r}."
             )
-        yield _local(jobs)
+        yield _local(jobs, warning)
         return
     with (_ray if backend == "ray" else _dask)(jobs, address) as pool:
         yield pool
 
 
-def _local(jobs: int | None) -> Pool:
+def _local(jobs: int | None, warning: type[Warning]) -> Pool:
     if jobs != 1 and not _has_semaphores():
         warnings.warn(
             "This system does not allow worker processes to share memory (is /dev/shm writable?). "
-            "All cells run in one process.",
-            StudyWarning,
+            "Everything runs in one process.",
+            warning,
             stacklevel=5,
         )
         jobs = 1
@@ -94,7 +119,7 @@ def _local(jobs: int | None) -> Pool:
         return Pool(1)
     from joblib import cpu_count
 
-    # A cell uses one thread. There are as many processes as cores, so more would not help.
+    # A task uses one thread. There are as many processes as cores, so more would not help.
     settings = {
         "backend": "loky",
         "inner_max_num_threads": 1,

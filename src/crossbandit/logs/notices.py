@@ -1,0 +1,299 @@
+"""Join bids with the notices of an exchange, and drop what is not about the price.
+
+A line is a bid, a win, a loss, or something else. Lines of one auction have the same id. Where
+every line with a value also has a result, nothing is joined.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from crossbandit.errors import LogError
+from crossbandit.logs.database import identifier, literal
+from crossbandit.logs.formats import check_fields, field_places
+from crossbandit.logs.source import BROKEN, FILE, ROW
+from crossbandit.logs.staging import ROWS, open_stage
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from crossbandit.logs.formats import Format
+    from crossbandit.logs.source import Source
+    from crossbandit.logs.staging import Stage
+
+_EVENTS, _AUCTIONS = "stage.events", "stage.auctions"
+_KINDS = {
+    "bid": ("bid", "bids", "bid_response", "response"),
+    "win": ("1", "win", "won", "nurl", "win_notice", "billing", "billed", "burl", "impression"),
+    "loss": ("loss", "lost", "lose", "lurl", "loss_notice"),
+}
+JOINED = ("value", "price", "bid", "reserve", "won")  # the columns of the copy, by their roles
+_UNCLEAR = "neither a bid nor a win nor a loss"
+_NO_ID = "no auction id"
+
+
+class Joined(NamedTuple):
+    """A log whose lines are auctions, and what is to be said about it."""
+
+    source: Source
+    found: tuple[str, ...]  # the roles of which the log has anything
+    remarks: tuple[str, ...]
+    ties: str  # "lose" where prices are bids of others, because no least bid to win is told
+
+
+def join_notices(
+    source: Source,
+    form: Format,
+    *,
+    own: Mapping[str, int],
+    kept: Sequence[int],
+    price_codes: Sequence[str] | None,
+    currency: str | None,
+    timezone: str,
+) -> Joined:
+    """Return one row per auction, with columns value, price, bid, reserve and won.
+
+    Args:
+        source: The lines of the exchange.
+        form: Their format.
+        own: Columns by roles that take the place of the usual fields.
+        kept: Further columns that are kept under their names.
+        price_codes: The codes of losses about the price; None for the usual ones.
+        currency: Which currency is kept; None if there is only one.
+        timezone: The zone of times without an offset.
+
+    Returns:
+        The auctions and remarks.
+
+    Raises:
+        LogError: The log lacks a field, or has several currencies.
+    """
+    fields = field_places(form, source) | {role: [place] for role, place in own.items()}
+    check_fields(source, fields)
+    columns = {f"{name}_{i}": p for name, found in fields.items() for i, p in enumerate(found)}
+    extras = {f"x{i}": place for i, place in enumerate(kept)}
+    codes = tuple(price_codes) if price_codes is not None else form.price_codes
+    with open_stage(source, timezone) as stage:
+        stage.load(columns | extras)
+        stage.connection.execute(_events_sql(form, fields, list(extras)))
+        told = _count(stage, "count(*) FILTER (least IS NOT NULL) > 0")
+        _group(stage, list(extras))
+        _check_currency(stage, source, currency)
+        stage.connection.execute(_dispositions_sql(codes, currency))
+        price = _price_sql(form, has_least=bool(told))
+        remarks = _remarks(stage, form, codes, has_least=bool(told))
+        names = [*JOINED, *(source.columns.shown(place) for place in kept)]
+        copied = stage.write(_copy_sql(price, list(extras)), names)
+    found = tuple(role for role in JOINED if role in fields or role in {"price", "won"})
+    return Joined(copied, found, remarks, form.ties if told else "lose")
+
+
+def _events_sql(form: Format, fields: Mapping[str, list[int]], extras: list[str]) -> str:
+    """Return SQL that makes a table of the lines, with one column per field."""
+    known = ", ".join(f"{_field(form, name, fields)} AS {name}" for name in _FIELDS)
+    wins = ", ".join(literal(code) for code in form.won_codes) or "NULL"
+    by_name = " ".join(
+        f"WHEN lower(kind) IN ({', '.join(map(literal, words))}) THEN '{kind}'"
+        for kind, words in _KINDS.items()
+    )
+    path = "regexp_replace(coalesce(url, ''), '[?].*', '')"
+    number = "TRY_CAST({} AS DOUBLE)".format
+    kind = f"""CASE {by_name} WHEN kind IS NOT NULL THEN 'other: ' || kind
+        WHEN regexp_matches({path}, '(?i)(loss|lose|lost|lurl)') THEN 'loss'
+        WHEN regexp_matches({path}, '(?i)(win|won|nurl|bill|burl|/imp)') THEN 'win'
+        WHEN code IN ({wins}) THEN 'win' WHEN code IS NOT NULL THEN 'loss'
+        WHEN lower(won) IN ('1', 'true', 't', 'yes', 'won', 'win') THEN 'win'
+        WHEN won IS NOT NULL THEN 'loss'
+        WHEN {number("bid")} >= {number("least")} THEN 'win'
+        WHEN {number("bid")} < {number("least")} THEN 'loss'
+        WHEN value IS NOT NULL THEN 'bid' END"""
+    rest = ", ".join([*extras, "broken", FILE, ROW])
+    return (
+        f"CREATE TABLE {_EVENTS} AS SELECT * REPLACE ({kind} AS kind, CASE WHEN starts_with("
+        f"coalesce({kind}, ''), 'bid') THEN coalesce(bid, price) ELSE bid END AS bid) "
+        f"FROM (SELECT {known}, {rest} FROM {ROWS})"
+    )
+
+
+_FIELDS = (
+    "id",
+    "imp",
+    "kind",
+    "value",
+    "bid",
+    "reserve",
+    "price",
+    "least",
+    "code",
+    "currency",
+    "won",
+    "url",
+)
+
+
+def _field(form: Format, name: str, fields: Mapping[str, list[int]]) -> str:
+    """Return SQL for a field: the first column that has it, or a parameter of a URL."""
+    found = [identifier(f"{name}_{i}") for i in range(len(fields.get(name, [])))]
+    if name not in {"url", "kind"} and name in form.fields:
+        words = "|".join(form.fields[name]).replace("_", "[_-]?")
+        found += [
+            f"url_decode(regexp_extract({identifier(f'url_{i}')}, "
+            f"'(?i)[?&;](?:{words})=([^&#;\\s\"]*)', 1))"
+            for i in range(len(fields.get("url", [])))
+        ]
+    cleaned = [one if name == "url" else _clean(one) for one in found]
+    if name == "code":  # a number may have been read as 102.0
+        cleaned = [f"regexp_replace({one}, '[.]0+$', '')" for one in cleaned]
+    return f"coalesce({', '.join(cleaned)})" if cleaned else "NULL::VARCHAR"
+
+
+def _clean(text: str) -> str:
+    """Return SQL for a text, NULL if it is empty or a macro that was not replaced."""
+    return (
+        f"CASE WHEN trim({text}) <> '' AND NOT regexp_matches({text}, "
+        f"'(?i)[$][{{]|[%]7B|^(AUDIT|null)$') THEN trim({text}) END"
+    )
+
+
+def _count(stage: Stage, what: str) -> int:
+    return int(stage.connection.execute(f"SELECT {what} FROM {_EVENTS}").fetchall()[0][0])
+
+
+def _group(stage: Stage, extras: list[str]) -> None:
+    """Make a table of auctions from the lines."""
+    joined = _count(stage, "count(*) FILTER (value IS NOT NULL AND kind = 'bid')") > 0
+    has_id = "id IS NOT NULL AND broken IS NULL"
+    by_imp = _count(stage, f"count(*) FILTER ({has_id} AND imp IS NULL)") == 0
+    place = f"{FILE} * {2**40} + {ROW}"
+    key = "id" + (" || chr(31) || imp" if by_imp else "") if joined else f"({place})::VARCHAR"
+    no_id = f"WHEN id IS NULL THEN '{_NO_ID}'" if joined else ""
+    stage.connection.execute(
+        f"UPDATE {_EVENTS} SET broken = CASE WHEN kind IS NULL THEN '{_UNCLEAR}' {no_id} END "
+        "WHERE broken IS NULL AND coalesce(kind, '') NOT LIKE 'other%'"
+    )
+    of_bid = ["value", "bid", "reserve", *extras]
+    columns = ", ".join(f"any_value({name}) AS {name}" for name in [*of_bid, "least", "currency"])
+    stage.connection.execute(f"""
+        CREATE TABLE {_AUCTIONS} AS SELECT {columns}, NULL::VARCHAR AS dropped,
+            coalesce(min({place}) FILTER (value IS NOT NULL), min({place})) AS place,
+            bool_or(kind = 'win') AS won, bool_or(kind = 'loss') AS lost,
+            any_value(code) FILTER (kind = 'loss') AS code,
+            any_value(price) FILTER (kind = 'loss') AS loss_price,
+            any_value(price) FILTER (kind = 'win') AS win_price,
+            count(DISTINCT value) > 1 OR count(DISTINCT bid) > 1 AS unlike
+        FROM {_EVENTS} WHERE broken IS NULL AND kind NOT LIKE 'other%' GROUP BY {key}""")
+
+
+def _check_currency(stage: Stage, source: Source, currency: str | None) -> None:
+    rows = stage.connection.execute(
+        f"SELECT upper(currency), count(*) FROM {_AUCTIONS} WHERE currency IS NOT NULL "
+        "GROUP BY 1 ORDER BY 2 DESC, 1"
+    ).fetchall()
+    counted = ", ".join(f"{name} ({count:,})" for name, count in rows)
+    if currency is None and len(rows) > 1:
+        raise LogError(
+            f"{source.name} has amounts in more than one currency: {counted}. Choose one with "
+            "--currency (currency=... in Python)."
+        )
+    if currency is not None and currency.upper() not in dict(rows):
+        raise LogError(
+            f"{source.name} has no amounts in {currency}. "
+            + (f"It has {counted}." if rows else "It does not say its currency.")
+        )
+
+
+def _dispositions_sql(codes: Sequence[str], currency: str | None) -> str:
+    """Return SQL that notes for each auction why it is dropped."""
+    about_price = ", ".join(map(literal, codes)) or "NULL"
+    other = "NULL" if currency is None else f"upper(currency) <> {literal(currency.upper())}"
+    return f"""
+        UPDATE {_AUCTIONS} SET dropped = CASE
+            WHEN value IS NULL THEN 'notice'
+            WHEN unlike THEN 'unlike'
+            WHEN won AND lost THEN 'both'
+            WHEN NOT won AND NOT lost AND (SELECT bool_or(lost) FROM {_AUCTIONS}) THEN 'silent'
+            WHEN lost AND code NOT IN ({about_price}) THEN 'code ' || code
+            WHEN {other} THEN 'currency ' || currency END"""
+
+
+def _price_sql(form: Format, *, has_least: bool) -> str:
+    if has_least:
+        return "least"
+    paid = "win_price" if form.paid_is_price else "NULL"
+    return f"CASE WHEN won THEN {paid} ELSE loss_price END"
+
+
+def _copy_sql(price: str, extras: list[str]) -> str:
+    """Return SQL for the copy: auctions that are kept, and broken lines, in the order of lines."""
+    width = len(JOINED) + len(extras)
+    floor = "coalesce(reserve, '0')"
+    kept = ["value", price, "bid", floor, "CASE WHEN won THEN '1' ELSE '0' END", *extras]
+    columns = ", ".join(f"({what})::VARCHAR AS c{i}" for i, what in enumerate(kept, 1))
+    empty = ", ".join(f"NULL AS c{i}" for i in range(1, width + 1))
+    return f"""
+        SELECT {columns}, NULL::VARCHAR AS {BROKEN}, place // {2**40} AS {FILE},
+            place % {2**40} AS {ROW}
+        FROM {_AUCTIONS} WHERE dropped IS NULL
+        UNION ALL SELECT {empty}, broken, {FILE}, {ROW} FROM {_EVENTS} WHERE broken IS NOT NULL
+        ORDER BY {FILE}, {ROW}"""
+
+
+_WHY = {
+    "notice": "a notice but no bid in the log",
+    "unlike": "bids that contradict each other",
+    "both": "a notice of a win and one of a loss",
+    "silent": "a bid but no notice, while others have notices of losses",
+}
+
+
+def _remarks(
+    stage: Stage, form: Format, codes: Sequence[str], *, has_least: bool
+) -> tuple[str, ...]:
+    """Return what was read, what was dropped and why, and what was assumed."""
+    rows = stage.connection.execute(
+        f"SELECT dropped, count(*) FROM {_AUCTIONS} GROUP BY 1 ORDER BY 2 DESC, 1"
+    ).fetchall()
+    won, lost, silent, unexplained = stage.connection.execute(
+        "SELECT count(*) FILTER (won), count(*) FILTER (NOT won), "
+        "count(*) FILTER (NOT won AND NOT lost), count(*) FILTER (lost AND code IS NULL) "
+        f"FROM {_AUCTIONS} WHERE dropped IS NULL"
+    ).fetchall()[0]
+    remarks = [f"Read as {form.title}. Auctions won: {won:,}, lost: {lost:,}."]
+    dropped = [(why, count) for why, count in rows if why is not None]
+    if dropped:
+        total = sum(count for _, count in dropped)
+        listed = "; ".join(f"{_dropped(form, why)}: {count:,}" for why, count in dropped)
+        remarks.append(f"Auctions that were dropped: {total:,} ({listed}).")
+    others = stage.connection.execute(
+        f"SELECT substr(kind, 8), count(*) FROM {_EVENTS} WHERE kind LIKE 'other%' "
+        "GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 10"
+    ).fetchall()
+    if others:
+        listed = ", ".join(
+            f"{form.reasons.get(kind, kind)!r} ({count:,})" for kind, count in others
+        )
+        remarks.append(f"Lines of other kinds were not used: {listed}.")
+    if silent:
+        remarks.append(
+            f"Bids without any notice count as lost, because the log has no notices of losses: "
+            f"{silent:,}."
+        )
+    if unexplained and codes:
+        remarks.append(f"Losses without a reason count as lost on the price: {unexplained:,}.")
+    if form.paid_is_price:
+        remarks.append(
+            "The value is what was bid: in a second-price auction, a bidder bids what an auction "
+            "is worth. The price of a won auction is what was paid."
+        )
+    elif not has_least and lost:
+        remarks.append("The price of a lost auction is what the winner paid.")
+    return tuple(remarks)
+
+
+def _dropped(form: Format, why: str) -> str:
+    """Return in words why auctions were dropped."""
+    if why.startswith("code "):
+        code = why.removeprefix("code ")
+        meaning = f" {form.reasons[code]}" if code in form.reasons else ""
+        return f"lost for another reason than the price, {code}{meaning}"
+    return _WHY.get(why, why)
