@@ -77,6 +77,15 @@ def test_without_own_bids_all_prices_must_be_known() -> None:
         FirstPriceBidder.fit(hidden, seed=1)
 
 
+def test_bids_below_their_reserve_are_left_out() -> None:
+    """They lost whatever the others bid; prices are uniform up to 6 or 3 all the same."""
+    data = frame("won-lost").assign(floor=2.0)
+    data["won"] &= data["bid"] >= 2.0
+    roles = {"bid": "bid", "won": "won", "reserve": "floor"}
+    bidder = FirstPriceBidder.fit(AuctionLog(data, columns=roles), seed=1)
+    assert float(bidder.price_law(8.0).quantile(0.75)) == pytest.approx(3.5, abs=0.7)
+
+
 def test_a_log_without_wins_is_refused() -> None:
     data = frame("after-loss")
     lost: Any = data[~data["won"]]

@@ -30,12 +30,12 @@ def test_what_is_known_is_true_and_all_that_is(
     bids, prices, told, tried = (np.array(column) for column in zip(*rows, strict=True))
     rules = AuctionRules(bids=2, highest_value=9, reserve=reserve, ties=ties)
     won = rules.wins(bids, prices)
-    log = CensoredLog(
+    log = CensoredLog(  # the reserve may also be given for each auction
         np.full(bids.size, 9.0),
         bids,
         won,
         np.where(told, prices, np.nan),
-        reserve=reserve,
+        reserve=np.full(bids.size, reserve) if told[0] else reserve,
         ties=ties,
     )
     known, wins = log.known(np.arange(bids.size), tried.astype(float))

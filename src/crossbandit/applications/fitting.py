@@ -9,7 +9,7 @@ import numpy as np
 
 from crossbandit.environments.auctions import AuctionRules, geometric_bids
 from crossbandit.errors import LogError
-from crossbandit.logs import AuctionLog
+from crossbandit.logs import AuctionLog, Auctions
 from crossbandit.logs.classes import ClassTable
 from crossbandit.logs.faults import check_survey
 from crossbandit.logs.outcomes import MIXED, feedback_of, require_both_outcomes
@@ -56,12 +56,12 @@ def fitting_log(log: AuctionLog, given: Mapping[str, Any]) -> FittingLog:
         reject("fit", "log", "an AuctionLog; it takes files and data frames", log)
     check_survey(log, survey_log(log), all_prices=False)
     table = ClassTable([*log.class_places])
-    auctions = log.read(table)
+    auctions = _above_reserves(log.read(table))
     values, prices = auctions.values, auctions.prices
     columns: dict[str, npt.ArrayLike] = {"values": values, "prices": prices}
-    feedback = "always"
+    feedback, ties = "always", log.ties or "win"
     if auctions.bids is not None:
-        won = _won(auctions.won, auctions.bids, prices, given)
+        won = _won(auctions.won, auctions.bids, prices, {"ties": ties, **given})
         require_both_outcomes(auctions.bids, won)
         feedback = feedback_of(won, ~np.isnan(prices))
         columns |= {"bids": auctions.bids, "won": won}
@@ -77,12 +77,23 @@ def fitting_log(log: AuctionLog, given: Mapping[str, Any]) -> FittingLog:
     chosen: dict[str, Any] = {
         "value_range": (0.0, max(highest, float(values.max()))),
         "feedback": "won-lost" if feedback == MIXED else feedback,
+        "ties": ties,
         "classes": tuple(log.class_places),
     }
     settings = {**chosen, **given}
     if "bids" not in settings:
         settings["bids"] = _grid(values, float(settings["value_range"][1]))
     return FittingLog(settings, columns)
+
+
+def _above_reserves(auctions: Auctions) -> Auctions:
+    """Leave out bids below the reserve of their auction: they say nothing about the others."""
+    if auctions.reserves is None or auctions.bids is None:
+        return auctions
+    kept = auctions.bids >= auctions.reserves
+    return Auctions(
+        **{name: one[kept] for name, one in auctions._asdict().items() if one is not None}
+    )
 
 
 def _won(told: Booleans | None, bids: Floats, prices: Floats, given: Mapping[str, Any]) -> Booleans:
@@ -92,7 +103,7 @@ def _won(told: Booleans | None, bids: Floats, prices: Floats, given: Mapping[str
         bids=2,
         highest_value=1.0,
         reserve=given.get("reserve", 0.0),
-        ties=given.get("ties", "win"),
+        ties=given["ties"],
         owner="FirstPriceBidder",
     )
     return rules.wins(bids, prices)

@@ -11,6 +11,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from crossbandit.cli import log_options as options
 from crossbandit.cli.replay import Ties
 from crossbandit.cli.terminal import notify, say, say_paths, stopping
 
@@ -18,58 +19,21 @@ if TYPE_CHECKING:
     from crossbandit.evaluate import Evaluation
     from crossbandit.evaluate.reading import ReadLog
 
-_COLUMN = "a name or a 1-based index."
-_NOT_REPEATED = {"log", "out", "quiet"}  # options that do not change the numbers
+_NOT_REPEATED = {"logs", "out", "quiet"}  # options that do not change the numbers
 
 
 def evaluate(
     context: typer.Context,
-    log: Annotated[
-        list[str],
-        typer.Argument(metavar="LOG...", help="CSV, JSON lines or Parquet files, or folders."),
-    ],
-    bid_column: Annotated[
-        str, typer.Option(metavar="COLUMN", help=f"Column with your own bids: {_COLUMN}")
-    ] = "bid",
-    won_column: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COLUMN",
-            help=f"Column that says whether you won: {_COLUMN} \\[default: by bid and price]",
-        ),
-    ] = None,
-    value_column: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COLUMN", help=f"Column with the value: {_COLUMN} \\[default: by usual names]"
-        ),
-    ] = None,
-    price_column: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COLUMN",
-            help=f"Column with the highest competing bid where it is known: {_COLUMN} "
-            "\\[default: by usual names]",
-        ),
-    ] = None,
-    propensity_column: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COLUMN",
-            help=f"Column with the probability of the bid, if bids were drawn: {_COLUMN}",
-        ),
-    ] = None,
-    time_column: Annotated[
-        str | None,
-        typer.Option(metavar="COLUMN", help=f"Column with times, to sort by: {_COLUMN}"),
-    ] = None,
-    class_column: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="COLUMN",
-            help=f"Column with a class, such as a site; may be repeated: {_COLUMN}",
-        ),
-    ] = None,
+    logs: options.Logs,
+    format_: options.Format = options.LogFormat.auto,
+    bid_column: options.BidColumn = None,
+    won_column: options.WonColumn = None,
+    value_column: options.ValueColumn = None,
+    price_column: options.PriceColumn = None,
+    propensity_column: options.PropensityColumn = None,
+    reserve_column: options.ReserveColumn = None,
+    time_column: options.TimeColumn = None,
+    class_column: options.ClassColumn = None,
     bidder: Annotated[
         list[Path] | None,
         typer.Option(metavar="FILE", help="A saved FirstPriceBidder; may be repeated."),
@@ -86,14 +50,21 @@ def evaluate(
     ] = None,
     reserve: Annotated[float, typer.Option(min=0, help="The lowest bid that can win.")] = 0.0,
     ties: Annotated[
-        Ties, typer.Option(help="What a bid does that equals the highest competing bid.")
-    ] = Ties.win,
-    limit: Annotated[
-        int | None, typer.Option(min=1, help="Number of lines to read. \\[default: all]")
+        Ties | None,
+        typer.Option(
+            help="What a bid does that equals the highest competing bid. "
+            "\\[default: as the format says; otherwise win]"
+        ),
     ] = None,
-    max_bad: Annotated[
-        int, typer.Option(min=0, help="Number of bad lines to leave out before stopping.")
-    ] = 100,
+    value_unit: options.ValueUnit = None,
+    price_unit: options.PriceUnit = None,
+    currency: options.Currency = None,
+    price_loss: options.PriceLoss = None,
+    sort_by: options.SortBy = None,
+    timezone: options.Timezone = "UTC",
+    partitions: options.Partitions = False,
+    limit: options.Limit = None,
+    max_bad: options.MaxBad = 100,
     out: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("results/evaluation"),
     quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")] = False,
 ) -> None:
@@ -107,32 +78,36 @@ def evaluate(
         from crossbandit.evaluate.evaluation import SHADINGS
         from crossbandit.evaluate.page import WRITTEN, write
         from crossbandit.evaluate.reading import read_censored
-        from crossbandit.logs import AuctionLog
         from crossbandit.report import check_folder
 
         check_folder(out, WRITTEN, "an evaluation")
-        name = ", ".join(Path(one).name for one in log)
+        name = options.name_of(logs)
         if not quiet:
-            notify(f"Reading {name} ...")
-        columns = {
-            "value": value_column,
-            "price": price_column,
-            "bid": bid_column,
-            "won": won_column,
-            "propensity": propensity_column,
-            "time": time_column,
-        }
-        read = read_censored(
-            AuctionLog(
-                log[0] if len(log) == 1 else log,
-                columns={role: column for role, column in columns.items() if column},
-                classes=class_column or [],
-                limit=limit,
-                max_bad=max_bad,
-            ),
-            reserve=reserve,
-            ties=ties.value,
+            notify(f"Reading {' '.join(logs)} ...")
+        log = options.open_logs(
+            logs,
+            {
+                "value": value_column,
+                "price": price_column,
+                "bid": bid_column,
+                "won": won_column,
+                "reserve": reserve_column,
+                "propensity": propensity_column,
+                "time": time_column,
+            },
+            classes=class_column,
+            price_losses=price_loss,
+            format=format_.value,
+            limit=limit,
+            max_bad=max_bad,
+            value_unit=value_unit and value_unit.value,
+            price_unit=price_unit and price_unit.value,
+            currency=currency,
+            sort_by=sort_by,
+            timezone=timezone,
+            partitions=partitions,
         )
+        read = read_censored(log, reserve=reserve, ties=ties and ties.value)
         result = evaluate_log(
             read.log,
             shadings=SHADINGS if shading is None else shading,
@@ -199,7 +174,7 @@ def _table(title: str, caption: str) -> Table:
 
 def _command(context: typer.Context, log: str) -> str:
     """Return the command without folders and options that do not change the numbers."""
-    words = ["crossbandit", "evaluate", *log.split(", ")]
+    words = ["crossbandit", "evaluate", log]
     for parameter in context.command.params:
         name = str(parameter.name)
         source = context.get_parameter_source(name)

@@ -5,6 +5,7 @@ from crossbandit.evaluate.decisions import Logged, Mean, PolicyValue, evaluate_p
 from crossbandit.evaluate.estimates import Estimate, Known
 from crossbandit.evaluate.evaluation import evaluate_log
 from crossbandit.evaluate.log import CensoredLog
+from crossbandit.evaluate.reading import ReadLog, read_censored
 from crossbandit.evaluate.results import Evaluation, StrategyEvaluation
 
 __all__ = [
@@ -16,8 +17,10 @@ __all__ = [
     "Logged",
     "Mean",
     "PolicyValue",
+    "ReadLog",
     "StrategyEvaluation",
     "evaluate_log",
     "evaluate_policy",
     "logged",
+    "read_censored",
 ]

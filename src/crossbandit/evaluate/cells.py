@@ -110,8 +110,9 @@ def _without_edges(log: CensoredLog, rows: Integers) -> tuple[Floats, Floats]:
     above the tenth highest bid where prices are told after a win. Where only won and lost are
     known, the lowest and the highest bids are taken together, n^(2/3) of n, at their mean.
     """
-    low, high = log.low[rows], log.high[rows]
-    bids = np.sort(log.bids[rows][log.bids[rows] > 0])
+    low, high, won = log.price_low[rows], log.price_high[rows], log.won[rows]
+    made = log.informative[rows]
+    bids = np.sort(log.bids[rows][made])
     if bids.size < _LARGE:
         return low, high
     if log.feedback == "after-loss":
@@ -122,11 +123,11 @@ def _without_edges(log: CensoredLog, rows: Integers) -> tuple[Floats, Floats]:
         return np.where(low >= edge, edge, low), np.where(low >= edge, np.inf, high)
     if log.feedback == "won-lost":
         size = int(bids.size ** (2 / 3))
-        for ends, part in ((bids[:size], np.less_equal), (bids[-size:], np.greater_equal)):
-            inner = ends[-1] if part is np.less_equal else ends[0]
-            made = np.where(log.won[rows], high, low)
-            at_edge = part(made, inner) & (log.bids[rows] > 0)
+        for ends, beyond in (
+            (bids[:size], log.bids[rows] <= bids[size - 1]),
+            (bids[-size:], log.bids[rows] >= bids[-size]),
+        ):
             mean = float(ends.mean())
-            high = np.where(at_edge & log.won[rows], mean, high)
-            low = np.where(at_edge & ~log.won[rows], mean, low)
+            high = np.where(beyond & made & won, mean, high)
+            low = np.where(beyond & made & ~won, mean, low)
     return low, high

@@ -78,7 +78,9 @@ def independence(log: CensoredLog, cells: Cells) -> tuple[Check, ...]:
         for name, column in columns.items():
             ranks = _ranks(column[members])
             if kind == "won-lost":
-                found = _by_pools(prices, log.won[members], ranks, log.bids[members])
+                made = log.informative[members]
+                rows = members[made]
+                found = _by_pools(prices, log.won[rows], ranks[made], log.bids[rows])
             else:
                 told = log.told[members]
                 found = log_rank(prices, told, ranks, upper=kind == "after-loss")

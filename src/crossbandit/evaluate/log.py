@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crossbandit.applications.bid_logs import numbers_to_reach
-from crossbandit.environments.auctions import AuctionRules
 from crossbandit.errors import InvalidParameterError, LogError
 from crossbandit.logs.outcomes import feedback_of, require_both_outcomes
 from crossbandit.validation import array, as_array, choice, number, reject
@@ -37,12 +35,14 @@ class CensoredLog:
         propensities: The probability with which each bid was drawn, if bids were drawn at random
             from a few amounts.
         classes: Columns of levels by name, such as {"site": [...]}.
-        reserve: The lowest bid that can win.
+        reserve: The lowest bid that can win: one for all auctions, or one for each.
         ties: "win" if a bid beats an equal competing bid, otherwise "lose".
 
     Attributes:
-        low: Where the interval begins in which the price must be; bids up to here lose.
-        high: Where it ends; bids from here on win. It is infinite after a loss without a price.
+        low: Bids up to here lose for sure.
+        high: Bids from here on win for sure. It is infinite after a loss without a price.
+        price_low: The least bid that beats the others is above this, whatever the reserve.
+        price_high: It is at most this.
 
     Raises:
         InvalidParameterError: A column has the wrong form or length.
@@ -61,13 +61,14 @@ class CensoredLog:
     prices: Floats | None = None
     propensities: Floats | None = None
     classes: Mapping[str, npt.ArrayLike] = field(default_factory=dict)
-    reserve: float = field(default=0.0, kw_only=True)
+    reserve: float | Floats = field(default=0.0, kw_only=True)
     ties: str = field(default="win", kw_only=True)
     low: Floats = field(init=False, repr=False)
     high: Floats = field(init=False, repr=False)
+    price_low: Floats = field(init=False, repr=False)
+    price_high: Floats = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        number(_OWNER, "reserve", self.reserve, at_least=0)
         choice(_OWNER, "ties", self.ties, ("win", "lose"))
         values = _amounts("values", self.values, None)
         if values.size < 2:
@@ -75,6 +76,12 @@ class CensoredLog:
         bids = _amounts("bids", self.bids, values.size)
         given = np.full(values.size, np.nan) if self.prices is None else self.prices
         prices = _amounts("prices", given, values.size, missing=True)
+        reserves = self.reserve
+        if np.ndim(reserves) > 0:
+            reserves = _amounts("reserve", reserves, values.size)
+        else:
+            reserves = number(_OWNER, "reserve", reserves, at_least=0)
+        object.__setattr__(self, "reserve", reserves)
         for name, column in (("values", values), ("bids", bids), ("prices", prices)):
             object.__setattr__(self, name, column)
         object.__setattr__(self, "won", _flags(self.won, values.size))
@@ -88,10 +95,14 @@ class CensoredLog:
         return int(self.values.size)
 
     @property
-    def rules(self) -> AuctionRules:
-        """The rules by which bids win."""
-        highest = max(float(self.values.max()), float(self.bids.max()), 1e-100)
-        return AuctionRules(bids=2, highest_value=highest, reserve=self.reserve, ties=self.ties)
+    def reserves(self) -> Floats:
+        """The lowest bid that can win in each auction."""
+        return np.broadcast_to(np.asarray(self.reserve, dtype=float), self.values.shape)
+
+    @property
+    def informative(self) -> Booleans:
+        """Whether the outcome of the own bid depended on the others: it reached the reserve."""
+        return self.won | ((self.bids >= self.reserves) & (self.bids > 0))
 
     @property
     def told(self) -> Booleans:
@@ -135,7 +146,8 @@ class CensoredLog:
 
     def _check_outcomes(self) -> None:
         told = self.told
-        possible = self.rules.wins(self.bids, np.where(told, self._prices, 0.0))
+        reached = self._to_reach(np.where(told, self._prices, 0.0))
+        possible = self.bids >= np.maximum(reached, self.reserves)
         wrong = np.flatnonzero(np.where(told, possible != self.won, self.won & ~possible))
         if not wrong.size:
             return
@@ -143,7 +155,7 @@ class CensoredLog:
         price = self._prices[i] if told[i] else None
         against = (
             f" against a highest competing bid of {price:.15g}" if price is not None else ""
-        ) + (f" and a reserve price of {self.reserve:.15g}" if self.reserve else "")
+        ) + (f" and a reserve price of {self.reserves[i]:.15g}" if self.reserves[i] else "")
         equal = (self.bids[wrong] == self._prices[wrong]).all()
         other = "lose" if self.ties == "win" else "win"
         hint = (
@@ -157,18 +169,23 @@ class CensoredLog:
             f"{'won' if self.won[i] else 'lost'}. {hint}"
         )
 
+    def _to_reach(self, prices: Floats) -> Floats:
+        """Return the least bid that beats the others; a bid of 0 means not to bid."""
+        least = prices if self.ties == "win" else np.nextafter(prices, np.inf)
+        found: Floats = np.maximum(least, np.nextafter(0.0, 1.0))
+        return found
+
     def _find_intervals(self) -> None:
-        """Set the intervals of the number that a bid must reach to win."""
-        least = numbers_to_reach(self.rules, 0.0)
-        prices = numbers_to_reach(self.rules, np.where(self.told, self._prices, 0.0))
-        if self.ties == "lose":  # the bid must exceed the price, but may equal the reserve
-            prices, least = np.nextafter(prices, np.inf), np.nextafter(least, np.inf)
-        before = np.nextafter(prices, -np.inf)
-        high = np.where(self.told, prices, np.where(self.won, self.bids, np.inf))
-        lowest = np.nextafter(least, -np.inf)
-        hidden = np.where(self.won, lowest, np.maximum(self.bids, lowest))
-        object.__setattr__(self, "low", np.where(self.told, before, hidden))
-        object.__setattr__(self, "high", high)
+        told, won = self.told, self.won
+        exact = self._to_reach(np.where(told, self._prices, 0.0))
+        lost = np.where(self.informative, self.bids, 0.0)
+        floors = np.maximum(self.reserves, np.nextafter(0.0, 1.0))
+        low = np.where(told, np.nextafter(exact, -np.inf), np.where(won, 0.0, lost))
+        high = np.where(told, exact, np.where(won, self.bids, np.inf))
+        object.__setattr__(self, "price_low", low)
+        object.__setattr__(self, "price_high", high)
+        object.__setattr__(self, "low", np.maximum(low, np.nextafter(floors, -np.inf)))
+        object.__setattr__(self, "high", np.maximum(high, floors))
 
 
 def _amounts(name: str, given: object, count: int | None, *, missing: bool = False) -> Floats:

@@ -142,7 +142,7 @@ def best_response(log: CensoredLog, cells: Cells) -> Plan:
 
 
 def _responses(log: CensoredLog, rows: Integers, others: Integers) -> Floats:
-    prices = PriceDistribution(log.low[others], log.high[others])
+    prices = PriceDistribution(log.price_low[others], log.price_high[others])
     ends = np.unique(np.concatenate([prices.right[np.isfinite(prices.right)], log.bids[others]]))
     # The lowest bids of the other half may be below all bids of this one.
     first = int(_UNUSUAL * ends.size)
@@ -150,5 +150,6 @@ def _responses(log: CensoredLog, rows: Integers, others: Integers) -> Floats:
     candidates = ends[places]
     least, _ = prices.range_at(candidates)  # what is not known to win is not counted on
     margins = np.maximum(log.values[rows, None] - candidates, 0.0)
+    margins[candidates < log.reserves[rows, None]] = 0.0
     best: Floats = candidates[(margins * least).argmax(axis=1)]
     return np.minimum(best, log.values[rows])

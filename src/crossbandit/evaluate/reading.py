@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from crossbandit.environments.auctions import AuctionRules
 from crossbandit.errors import LogError
 from crossbandit.evaluate.log import CensoredLog
 from crossbandit.logs.classes import ClassTable
 from crossbandit.logs.faults import check_survey
 from crossbandit.logs.survey import survey_log
 from crossbandit.logs.times import steps_back_in_time
+from crossbandit.validation import number
 
 if TYPE_CHECKING:
     from crossbandit.logs import AuctionLog, Fault
@@ -34,7 +34,9 @@ class ReadLog(NamedTuple):
     notes: tuple[str, ...]
 
 
-def read_censored(log: AuctionLog, *, reserve: float = 0.0, ties: str = "win") -> ReadLog:
+def read_censored(
+    log: AuctionLog, *, reserve: float = 0.0, ties: str | None = None
+) -> ReadLog:
     """Read a log as a bidder has it, all of it into memory.
 
     With a column of times, the auctions are sorted by it. Without a column that says who won,
@@ -44,7 +46,8 @@ def read_censored(log: AuctionLog, *, reserve: float = 0.0, ties: str = "win") -
         log: Files or a data frame, with a column of own bids. For where the price is not known,
             it needs a column that says who won.
         reserve: The lowest bid that can win.
-        ties: "win" if a bid beats an equal competing bid, otherwise "lose".
+        ties: "win" if a bid beats an equal competing bid, otherwise "lose"; None for what the
+            format of the log says, or else "win".
 
     Returns:
         The auctions, and what was left out.
@@ -57,20 +60,21 @@ def read_censored(log: AuctionLog, *, reserve: float = 0.0, ties: str = "win") -
             f"Which column of {log.source.name} holds your own bids? An evaluation needs them: "
             "name it with --bid-column (columns={'bid': ...} in Python)."
         )
+    ties = ties or log.ties or "win"
     survey = survey_log(log)
     check_survey(log, survey, all_prices=False)
     table = ClassTable([*log.class_places])
     auctions = log.read(table)
-    if auctions.reserves is not None:
-        raise LogError("An evaluation takes one reserve for all auctions, and not a column.")
     bids = np.asarray(auctions.bids, dtype=float)
+    reserves = np.full(bids.size, number("read_censored", "reserve", reserve, at_least=0))
+    if auctions.reserves is not None:
+        reserves = np.maximum(reserves, auctions.reserves)
     won = auctions.won
     if won is None:
-        highest = max(float(auctions.values.max()), 1e-100)
-        rules = AuctionRules(bids=2, highest_value=highest, reserve=reserve, ties=ties)
-        won = rules.wins(bids, auctions.prices)
+        beats = bids >= auctions.prices if ties == "win" else bids > auctions.prices
+        won = beats & (bids >= reserves) & (bids > 0)
     order = np.arange(bids.size)
-    notes = []
+    notes = [*log.remarks]
     if auctions.times is not None:
         order = np.argsort(auctions.times, kind="stable")
     elif (back := steps_back_in_time(log)).steps:
@@ -90,7 +94,7 @@ def read_censored(log: AuctionLog, *, reserve: float = 0.0, ties: str = "win") -
         auctions.prices[order],
         None if auctions.propensities is None else auctions.propensities[order],
         classes,
-        reserve=reserve,
+        reserve=reserves[order],
         ties=ties,
     )
     return ReadLog(found, survey.bad, survey.faults, tuple(notes))
