@@ -19,6 +19,7 @@ MODULES = [
     "crossbandit.applications",
     "crossbandit.checks",
     "crossbandit.environments",
+    "crossbandit.evaluate",
     "crossbandit.graphs",
     "crossbandit.laws",
     "crossbandit.logs",

@@ -20,6 +20,7 @@ PACKAGES = [
     "crossbandit.checks",
     "crossbandit.environments",
     "crossbandit.errors",
+    "crossbandit.evaluate",
     "crossbandit.graphs",
     "crossbandit.logs",
     "crossbandit.limits",

@@ -9,7 +9,7 @@ Playing an arm reveals the losses of its neighbours in a feedback graph, in ever
 True
 
 Every name is loaded when it is first used, and so are the packages `crossbandit.applications`,
-`checks`, `gym`, `logs`, `replay`, `report`, `studies` and `theory`.
+`checks`, `evaluate`, `gym`, `logs`, `replay`, `report`, `studies` and `theory`.
 """
 
 from importlib import import_module
@@ -69,6 +69,7 @@ _PACKAGES = (
     "checks",
     "environments",
     "errors",
+    "evaluate",
     "graphs",
     "gym",
     "logs",

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 import crossbandit
+from crossbandit.cli.evaluate import evaluate
 from crossbandit.cli.export import export
 from crossbandit.cli.list_names import list_names
 from crossbandit.cli.make_log import make_log
@@ -33,6 +34,7 @@ app.command()(report)
 app.command()(export)
 app.command()(verify)
 app.command()(replay)
+app.command()(evaluate)
 app.command()(make_log)
 
 

@@ -85,6 +85,10 @@ class ClassTable:
         """How many numbers each column may use, the one for pooled levels included."""
         return tuple(len(levels) + 1 for levels in self._levels)
 
+    def labels(self, column: int) -> list[str]:
+        """Return the levels of a column by their numbers; the last one stands for later levels."""
+        return [*self._levels[column], OTHERS][: LIMIT + 1]
+
     def full(self) -> list[str]:
         """Return the columns with more levels than are told apart."""
         return [

@@ -144,10 +144,13 @@ def _reason(fault: str, texts: Mapping[str, str | None]) -> str:
     return fault if text is None else f"{fault}: {text[:_SHOWN_TEXT]!r}"
 
 
-def check_survey(log: AuctionLog, survey: Survey) -> None:
-    """Raise LogError if a log has too many bad lines, too few auctions or impossible values."""
+def check_survey(log: AuctionLog, survey: Survey, *, all_prices: bool = True) -> None:
+    """Raise LogError if a log has too many bad lines, too few auctions or impossible values.
+
+    all_prices: Whether the price must be known in all auctions.
+    """
     path = log.source.name
-    if survey.without_price:
+    if survey.without_price and all_prices:
         raise LogError(f"{_censored(log, survey)}\n{log.description}")
     check_bad_lines(log, survey)
     if survey.auctions < 2:

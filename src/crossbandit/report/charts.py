@@ -31,6 +31,7 @@ class Series:
         x: The places.
         y: The values; NaN where there is none.
         half_widths: The half-widths of the intervals of `y`; NaN where there is none.
+        ends: Where the intervals begin and end, if they are not symmetric; `Shape.ROWS` only.
         reference: Whether this is a bound or a slope to compare with. It is drawn dashed and grey.
         dashed: Whether the line is dashed in its own colour.
         others: Further values at each place, drawn as short dashes.
@@ -41,6 +42,7 @@ class Series:
     x: tuple[float, ...]
     y: tuple[float, ...]
     half_widths: tuple[float, ...] | None = None
+    ends: tuple[tuple[float, float], ...] | None = None
     reference: bool = False
     dashed: bool = False
     others: tuple[tuple[float, ...], ...] | None = None
@@ -127,6 +129,7 @@ def _series(one: Series, places: tuple[float, ...]) -> dict[str, Any]:
         "x": None if tuple(one.x) == places else _rounded(one.x),
         "y": _rounded(one.y),
         "half": _half_widths(one),
+        "ends": None if one.ends is None else [_rounded(pair) for pair in one.ends],
         "reference": one.reference,
         "dashed": one.dashed,
         "others": None if one.others is None else [_rounded(values) for values in one.others],

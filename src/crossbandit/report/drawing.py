@@ -175,11 +175,20 @@ def _draw_rows(axes: Axes, chart: Chart, styles: Mapping[str, Style]) -> None:
     if chart.y_log:
         axes.set_xscale("log")
     for one in chart.series:
+        rows = np.asarray(one.x) + 0.2
+        if one.reference:
+            low, high = np.array(one.ends or [(y, y) for y in one.y]).T
+            axes.hlines(rows, low, high, color=MUTED, linewidth=0.8, label=one.name)
+            continue
         color, marker = styles[one.name]
+        widths = None if one.half_widths is None else np.nan_to_num(one.half_widths)
+        if one.ends is not None:
+            low, high = np.array(one.ends).T
+            widths = np.maximum([one.y - low, high - one.y], 0.0)
         axes.errorbar(
             one.y,
-            np.asarray(one.x) + 0.2,
-            xerr=None if one.half_widths is None else np.nan_to_num(one.half_widths),
+            rows,
+            xerr=widths,
             color=color,
             marker=marker,
             linestyle="none",

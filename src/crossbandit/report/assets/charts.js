@@ -5,6 +5,7 @@ const indexOf = (chart, one) => (data.names.includes(one.name) ? data.names.inde
 const isShown = (one) => shown.has(one.name) || !data.names.includes(one.name);
 const xs = (chart, one) => one.x ?? chart.places;
 const half = (one, i) => one.half?.[i] ?? 0;
+const ends = (one, i) => one.ends?.[i] ?? [one.y[i] - half(one, i), one.y[i] + half(one, i)];
 
 // What is positive is stacked upwards from zero, what is negative downwards, place by place.
 function stack(chart, series) {
@@ -122,7 +123,7 @@ function drawRows(host, chart, logs, read) {
   const { picture, width, height } = canvas(host);
   const series = chart.series.filter(isShown);
   const log = chart.canSwitch ? logs : chart.yLog;
-  const domain = extent(series.flatMap((one) => one.y.flatMap((y, i) => (y === null ? [] : [y - half(one, i), y + half(one, i)]))), log);
+  const domain = extent(series.flatMap((one) => one.y.flatMap((y, i) => (y === null ? [] : ends(one, i)))), log);
   const box = { left: 8, right: width - 24, top: 8, bottom: height - 42 };
   const px = scale(log, domain, [box.left, box.right]);
   const step = (box.bottom - box.top) / chart.places.length;
@@ -138,12 +139,12 @@ function drawRows(host, chart, logs, read) {
     svg("line", { x1: 0, x2: width, y1: box.top + (i + 1) * step, y2: box.top + (i + 1) * step, class: "axis" }, picture);
   }
   for (const one of [...series].reverse()) {
-    const group = svg("g", { class: color(indexOf(chart, one)) }, picture);
+    const group = svg("g", { class: one.reference ? "" : color(indexOf(chart, one)) }, picture);
     for (const [i, y] of one.y.entries()) {
       if (y === null) continue;
-      const at = middle(xs(chart, one)[i]);
-      svg("path", { d: `M${px(y - half(one, i))},${at}H${px(y + half(one, i))}`, class: "bar" }, group);
-      svg("path", { d: shape(indexOf(chart, one), 5), transform: `translate(${px(y)},${at})`, class: "mark" }, group);
+      const at = middle(xs(chart, one)[i]), [low, high] = ends(one, i).map(px);
+      svg("path", { d: `M${low},${at}H${high}`, class: one.reference ? "reference" : one.ends ? "bar wide" : "bar" }, group);
+      if (!one.reference) svg("path", { d: shape(indexOf(chart, one), 5), transform: `translate(${px(y)},${at})`, class: "mark" }, group);
     }
   }
   read({ picture, box, vertical: true, places: chart.places.map(middle), describe: (index) => describe(chart, series, chart.places[index], name(chart.places[index]), isRoomy(host)) });
@@ -155,7 +156,8 @@ function describe(chart, series, place, label, roomy) {
   const rows = series.flatMap((one) => {
     const i = xs(chart, one).indexOf(place);
     if (i < 0 || one.y[i] === null) return [];
-    const value = write(one.y[i]) + (half(one, i) ? ` ± ${write(one.half[i])}` : "");
+    const range = one.ends && `${write(one.ends[i][0])} to ${write(one.ends[i][1])}`;
+    const value = range ? (one.reference ? range : `${write(one.y[i])} (${range})`) : write(one.y[i]) + (half(one, i) ? ` ± ${write(one.half[i])}` : "");
     const details = one.details?.[i] ?? chart.details.map(() => "–");
     return [{ y: one.y[i], index: one.reference ? null : indexOf(chart, one), label: one.name, cells: [value, ...(roomy ? details : details.slice(-1))] }];
   });

@@ -1,0 +1,191 @@
+"""How often 95 % intervals cover the truth, on full logs that are censored here.
+
+`python -m benchmarks.coverage [LOGS] [AUCTIONS]` prints a table by world, censoring and estimator.
+The truth is what a strategy earns with all prices. Strategies bid 0.3, 0.45 and 0.7 of the value,
+and the best response by band. Own bids are a random fraction of the value, from 0.25 to 0.95; for
+estimates by propensities they are drawn from five fractions, 0.3, 0.45 and 0.7 among them. In the
+worlds below the line the assumption behind bands fails: see the notes.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.markets_worlds import (
+    World,
+    alternating,
+    exchange,
+    log_normal,
+    narrow,
+    shifted_classes,
+    switching,
+    trap,
+)
+from benchmarks.measure import Result
+from crossbandit.evaluate import CensoredLog, evaluate_log
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from crossbandit.evaluate import Evaluation
+    from crossbandit.types import Floats
+
+LOGS, AUCTIONS = 40, 10_000
+SHADINGS = (0.3, 0.45, 0.7)
+FRACTIONS = np.array([0.3, 0.45, 0.6, 0.7, 0.9])
+CHANCES = np.array([0.1, 0.2, 0.4, 0.2, 0.1])
+FEEDBACK = ("after-loss", "after-win", "won-lost", "mixed")
+METHODS = ("by band", "inverse propensity", "doubly robust")
+BAR = 0.90
+
+HOLDS: dict[str, Callable[[int, int], World]] = {
+    "correlation 0": lambda seed, count: log_normal(0.0, seed, count),
+    "correlation 0.25": lambda seed, count: log_normal(0.25, seed, count),
+    "correlation 0.6": lambda seed, count: log_normal(0.6, seed, count),
+    "drift, correlation 0.6": lambda seed, count: log_normal(0.6, seed, count, drift=0.5),
+    "exchange": exchange,
+    "two clusters": narrow,
+    "trap": trap,
+    "alternating": alternating,
+    "switching": switching,
+    "classes, known": lambda seed, count: shifted_classes(6, 0.6, seed, count),
+}
+# Here bids or values go with prices within a cell, by more than bands can remove.
+FAILS: dict[str, Callable[[int, int], World]] = {
+    "correlation 0.9": lambda seed, count: log_normal(0.9, seed, count),
+    "hidden classes that bids go with": lambda seed, count: shifted_classes(6, 0.6, seed, count),
+}
+HIDDEN = "hidden classes that bids go with"
+
+
+class Cell(NamedTuple):
+    """What was found for one world, censoring and estimator."""
+
+    covered: int
+    tried: int
+    error: float  # mean relative error of the estimate
+    width: float  # mean relative half-width
+
+
+def own_bids(world: World, seed: int, *, drawn: bool, hidden: bool) -> tuple[Floats, Floats | None]:
+    """Return own bids, and their probabilities if they were drawn from few."""
+    generator = np.random.default_rng(seed + 10_000)
+    if drawn:
+        places = generator.choice(FRACTIONS.size, world.values.size, p=CHANCES)
+        return FRACTIONS[places] * world.values, CHANCES[places]
+    fractions = generator.uniform(0.25, 0.95, world.values.size)
+    if hidden and world.classes is not None:  # the bidder knew the class, and the log does not
+        shares = world.classes[:, 0] / (world.classes.max() or 1)
+        level = np.array([world.prices[world.classes[:, 0] == k].mean() for k in range(6)])
+        ranks = np.argsort(np.argsort(level))[world.classes[:, 0]] / 5
+        fractions = 0.25 + 0.4 * ranks + 0.3 * generator.random(shares.size)
+    return fractions * world.values, None
+
+
+def censored(world: World, feedback: str, seed: int, *, drawn: bool, hidden: bool) -> CensoredLog:
+    """Return the log that a bidder would have."""
+    bids, chances = own_bids(world, seed, drawn=drawn, hidden=hidden)
+    won = (bids >= world.prices) & (bids > 0)
+    told = {
+        "after-loss": ~won,
+        "after-win": won,
+        "won-lost": np.zeros(won.size, dtype=bool),
+        "mixed": np.random.default_rng(seed).random(won.size) < 0.3,
+    }[feedback]
+    classes = {}
+    if world.classes is not None and not hidden:
+        classes = {"site": world.classes[:, 0]}
+    return CensoredLog(
+        world.values, bids, won, np.where(told, world.prices, np.nan), chances, classes
+    )
+
+
+def _truth(world: World, fraction: float) -> float:
+    bids = fraction * world.values
+    won = (bids >= world.prices) & (bids > 0)
+    return float(np.where(won, world.values - bids, 0.0).sum())
+
+
+def measure(name: str, feedback: str, logs: int, auctions: int) -> dict[str, Cell]:
+    """Return the coverage of each estimator in one world under one kind of censoring."""
+    found: dict[str, list[tuple[bool, float, float]]] = {method: [] for method in METHODS}
+    make, hidden = {**HOLDS, **FAILS}[name], name == HIDDEN
+    for seed in range(logs):
+        world = make(seed, auctions)
+        for drawn in (False, True):
+            log = censored(world, feedback, seed, drawn=drawn, hidden=hidden)
+            result = evaluate_log(log, shadings=SHADINGS)
+            for method in METHODS if drawn else METHODS[:1]:
+                if not (drawn and method == METHODS[0]):
+                    found[method] += _outcomes(result, world, method)
+    return {method: _cell(outcomes) for method, outcomes in found.items()}
+
+
+def _outcomes(result: Evaluation, world: World, method: str) -> Iterator[tuple[bool, float, float]]:
+    for fraction in SHADINGS:
+        estimate = result[f"shading {fraction:.2f}"].estimate(method)
+        truth = _truth(world, fraction)
+        if estimate is not None and truth > 0:
+            half = (estimate.high - estimate.low) / 2
+            close = 1e-9 * truth
+            covers = estimate.low - close <= truth <= estimate.high + close
+            yield covers, estimate.value / truth - 1, half / truth
+
+
+def _cell(outcomes: list[tuple[bool, float, float]]) -> Cell:
+    if not outcomes:
+        return Cell(0, 0, np.nan, np.nan)
+    covers, errors, widths = zip(*outcomes, strict=True)
+    return Cell(sum(covers), len(covers), float(np.mean(errors)), float(np.mean(widths)))
+
+
+def results() -> Iterator[Result]:
+    """Yield the coverage of each estimator, over the worlds in which its assumption holds."""
+    cells = [
+        measure(name, feedback, 10, 5_000)
+        for name in ("correlation 0", "correlation 0.25", "exchange")
+        for feedback in FEEDBACK
+    ]
+    for method in METHODS:
+        covered = sum(cell[method].covered for cell in cells)
+        tried = sum(cell[method].tried for cell in cells)
+        yield Result(
+            f"coverage of 95 % intervals, {method}", covered / tried, BAR, "", at_least=True
+        )
+
+
+def main() -> None:
+    """Print the table."""
+    given = [int(one) for one in sys.argv[1:]]
+    logs, auctions = [*given, *(LOGS, AUCTIONS)[len(given) :]]
+    table = Table(
+        title=f"Coverage of 95 % intervals: {logs} logs of {auctions:,} auctions, 3 strategies",
+        caption="In brackets the mean relative error and half-width of the estimate.",
+    )
+    table.add_column("world")
+    table.add_column("price told")
+    for method in METHODS:
+        table.add_column(method, justify="right")
+    for names in (HOLDS, FAILS):
+        for name in names:
+            for feedback in FEEDBACK:
+                cells = measure(name, feedback, logs, auctions)
+                texts = [
+                    f"{cell.covered / cell.tried:.3f} ({cell.error:+.3f}, {cell.width:.3f})"
+                    if cell.tried
+                    else "-"
+                    for cell in cells.values()
+                ]
+                table.add_row(name, feedback, *texts)
+                sys.stderr.write(f"{name}, {feedback}: {'; '.join(texts)}\n")
+        table.add_section()
+    Console(width=130).print(table)
+
+
+if __name__ == "__main__":
+    main()

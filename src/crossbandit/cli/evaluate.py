@@ -1,0 +1,186 @@
+"""`crossbandit evaluate`: what strategies would have earned on a log without all prices."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+from crossbandit.cli import log_options as options
+from crossbandit.cli.replay import Ties
+from crossbandit.cli.terminal import notify, say, say_paths, stopping
+
+if TYPE_CHECKING:
+    from crossbandit.evaluate import Evaluation
+    from crossbandit.evaluate.reading import ReadLog
+
+_NOT_REPEATED = {"logs", "out", "quiet"}  # options that do not change the numbers
+
+
+def evaluate(
+    context: typer.Context,
+    logs: options.Logs,
+    format_: options.Format = options.LogFormat.auto,
+    bid_column: options.BidColumn = None,
+    won_column: options.WonColumn = None,
+    value_column: options.ValueColumn = None,
+    price_column: options.PriceColumn = None,
+    propensity_column: options.PropensityColumn = None,
+    reserve_column: options.ReserveColumn = None,
+    time_column: options.TimeColumn = None,
+    class_column: options.ClassColumn = None,
+    bidder: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="A saved FirstPriceBidder; may be repeated."),
+    ] = None,
+    shading: Annotated[
+        list[float] | None,
+        typer.Option(
+            help="A fraction of the value to bid; may be repeated. \\[default: 0.1 to 0.9]"
+        ),
+    ] = None,
+    bands: Annotated[
+        int | None,
+        typer.Option(min=1, help="Number of bands of values. \\[default: as many as useful]"),
+    ] = None,
+    reserve: Annotated[float, typer.Option(min=0, help="The lowest bid that can win.")] = 0.0,
+    ties: Annotated[
+        Ties | None,
+        typer.Option(
+            help="What a bid does that equals the highest competing bid. "
+            "\\[default: as the format says; otherwise win]"
+        ),
+    ] = None,
+    value_unit: options.ValueUnit = None,
+    price_unit: options.PriceUnit = None,
+    currency: options.Currency = None,
+    price_loss: options.PriceLoss = None,
+    sort_by: options.SortBy = None,
+    timezone: options.Timezone = "UTC",
+    partitions: options.Partitions = False,
+    limit: options.Limit = None,
+    max_bad: options.MaxBad = 100,
+    out: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("results/evaluation"),
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")] = False,
+) -> None:
+    """Evaluate strategies on a log of your own bids, in which prices may be missing.
+
+    For each strategy: what is known exactly, bounds, and an estimate with an interval.
+    """
+    with stopping("Stopped. Nothing was written."):
+        from crossbandit.applications import FirstPriceBidder
+        from crossbandit.evaluate import evaluate_log
+        from crossbandit.evaluate.evaluation import SHADINGS
+        from crossbandit.evaluate.page import WRITTEN, write
+        from crossbandit.evaluate.reading import read_censored
+        from crossbandit.report import check_folder
+
+        check_folder(out, WRITTEN, "an evaluation")
+        name = options.name_of(logs)
+        if not quiet:
+            notify(f"Reading {' '.join(logs)} ...")
+        log = options.open_logs(
+            logs,
+            {
+                "value": value_column,
+                "price": price_column,
+                "bid": bid_column,
+                "won": won_column,
+                "reserve": reserve_column,
+                "propensity": propensity_column,
+                "time": time_column,
+            },
+            classes=class_column,
+            price_losses=price_loss,
+            format=format_.value,
+            limit=limit,
+            max_bad=max_bad,
+            value_unit=value_unit and value_unit.value,
+            price_unit=price_unit and price_unit.value,
+            currency=currency,
+            sort_by=sort_by,
+            timezone=timezone,
+            partitions=partitions,
+        )
+        read = read_censored(log, reserve=reserve, ties=ties and ties.value)
+        result = evaluate_log(
+            read.log,
+            shadings=SHADINGS if shading is None else shading,
+            bidders={path.stem: FirstPriceBidder.load(path) for path in bidder or []},
+            bands=bands,
+        )
+    with stopping(f"Stopped. The results in {out} may be incomplete."):
+        paths = write(result, out, read=read, log=name, command=_command(context, name))
+        if not quiet:
+            _print(result, read)
+            say_paths(paths)
+
+
+def _print(result: Evaluation, read: ReadLog) -> None:
+    from crossbandit.evaluate.page import other_estimates, rows, summary
+
+    sound = [str(one) for one in result.checks if not one.doubtful]  # the others are in the notes
+    for note in (*read.notes, *result.notes, *sound):
+        say(note)
+    if read.faults:
+        say(f"{read.bad:,} lines were left out. The first of them:")
+    for fault in read.faults:
+        say(f"  line {fault.line}: {fault.reason}")
+    table = _table(
+        summary(result),
+        "Bounds hold without assumptions. Intervals are 95 % intervals of what would have been "
+        "earned in these auctions, if the assumption of the method holds.",
+    )
+    table.add_column("strategy")
+    for heading in ("exact part", "known", "bounds", "estimate", "95 % interval"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("method")
+    kind = ""
+    for row in rows(result):
+        if kind and row.kind != kind:
+            table.add_section()
+        kind = row.kind
+        mark = f" (open: {row.open})" if row.open else ""
+        cells = (row.exact, row.known, row.bounds, row.estimate, row.interval, row.method)
+        table.add_row(row.strategy + mark, *cells)
+    Console().print(table)
+    if others := other_estimates(result):
+        table = _table("By propensities", "The mean weight should be near 1.")
+        table.add_column("strategy")
+        for heading in ("doubly robust", "by band", "inverse propensity", "weight", "size"):
+            table.add_column(heading, justify="right")
+        for cells_ in others:
+            table.add_row(*cells_)
+        Console().print(table)
+
+
+def _table(title: str, caption: str) -> Table:
+    return Table(
+        title=title,
+        title_justify="left",
+        title_style="bold",
+        box=SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
+        pad_edge=False,
+        caption=caption,
+        caption_justify="left",
+    )
+
+
+def _command(context: typer.Context, log: str) -> str:
+    """Return the command without folders and options that do not change the numbers."""
+    words = ["crossbandit", "evaluate", log]
+    for parameter in context.command.params:
+        name = str(parameter.name)
+        source = context.get_parameter_source(name)
+        if name in _NOT_REPEATED or source is None or source.name != "COMMANDLINE":
+            continue
+        value = context.params[name]
+        for one in value if isinstance(value, list | tuple) else [value]:
+            words += [parameter.opts[0], Path(one).name if name == "bidder" else str(one)]
+    return shlex.join(words)

@@ -1,0 +1,26 @@
+"""What other strategies would have earned on logged decisions, with what the log does not show."""
+
+from crossbandit.evaluate.checks import Check
+from crossbandit.evaluate.decisions import Logged, Mean, PolicyValue, evaluate_policy, logged
+from crossbandit.evaluate.estimates import Estimate, Known
+from crossbandit.evaluate.evaluation import evaluate_log
+from crossbandit.evaluate.log import CensoredLog
+from crossbandit.evaluate.reading import ReadLog, read_censored
+from crossbandit.evaluate.results import Evaluation, StrategyEvaluation
+
+__all__ = [
+    "CensoredLog",
+    "Check",
+    "Estimate",
+    "Evaluation",
+    "Known",
+    "Logged",
+    "Mean",
+    "PolicyValue",
+    "ReadLog",
+    "StrategyEvaluation",
+    "evaluate_log",
+    "evaluate_policy",
+    "logged",
+    "read_censored",
+]

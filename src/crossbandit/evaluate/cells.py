@@ -1,0 +1,133 @@
+"""Cells of alike auctions, bands of values within each class, and the prices of each."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from crossbandit.evaluate.prices import PriceDistribution
+from crossbandit.logs.outcomes import MIXED
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from crossbandit.evaluate.log import CensoredLog
+    from crossbandit.types import Floats, Integers
+
+MOST = 100  # bands
+# The auctions that a cell has at least. More bands make the assumption weaker. But where prices are
+# hidden on both sides, a distribution of prices needs more auctions.
+_LEAST, _LEAST_BOTH = 250, 1_000
+BOTH_SIDES = ("won-lost", MIXED)
+_FEWEST = 20  # where the number of bands is given
+_LARGE = 100  # auctions of a cell whose edges are treated apart
+_EDGE = 10  # bids at the edge of a cell beyond which prices are left open
+
+
+class Cells:
+    """The cells of a log, and the distribution of prices in each.
+
+    Args:
+        log: The auctions.
+        labels: The number of the cell of each auction.
+    """
+
+    def __init__(self, log: CensoredLog, labels: Integers) -> None:
+        self.labels = labels
+        self._log = log
+
+    def __len__(self) -> int:
+        return len(self.members)
+
+    @cached_property
+    def members(self) -> list[Integers]:
+        """The auctions of each cell, ascending."""
+        order = np.argsort(self.labels, kind="stable")
+        starts = np.flatnonzero(np.diff(self.labels[order])) + 1
+        return np.split(order, starts)
+
+    @cached_property
+    def prices(self) -> list[PriceDistribution]:
+        """The most likely distribution of prices in each cell."""
+        return [PriceDistribution(*_without_edges(self._log, rows)) for rows in self.members]
+
+    def split(self, folds: Integers) -> Cells:
+        """Return the cells of which each belongs to one fold."""
+        return Cells(self._log, self.labels * (int(folds.max()) + 1) + folds)
+
+    def entries(self, rows: Integers) -> Iterator[tuple[Integers, PriceDistribution, Integers]]:
+        """Yield for each cell its auctions, its prices, and which of `rows` are in it."""
+        of = self.labels[rows]
+        order = np.argsort(of, kind="stable")
+        stops = np.searchsorted(of[order], np.unique(self.labels), "right")
+        parts = np.split(order, stops[:-1])
+        for members, prices, inside in zip(self.members, self.prices, parts, strict=True):
+            if inside.size:
+                yield members, prices, inside
+
+
+def make_cells(log: CensoredLog, bands: int | None = None) -> Cells:
+    """Divide auctions by their classes, and each class into bands of values of equal size.
+
+    Classes with few auctions are one class together. A class with few auctions has fewer bands.
+
+    Args:
+        log: The auctions.
+        bands: The number of bands of a class; None for as many as the auctions allow.
+    """
+    group = np.zeros(len(log), dtype=np.int64)
+    for column in log.classes.values():
+        _, level = np.unique(column, return_inverse=True)
+        _, group = np.unique(group * (level.max() + 1) + level, return_inverse=True)
+    least = _LEAST_BOTH if log.feedback in BOTH_SIDES else _LEAST
+    counts = np.bincount(group)
+    group = np.where(counts[group] < least, counts.size, group)
+    labels = np.empty(len(log), dtype=np.int64)
+    used = 0
+    for one in np.unique(group):
+        rows = np.flatnonzero(group == one)
+        parts = int(np.clip(rows.size // (least if bands is None else _FEWEST), 1, bands or MOST))
+        labels[rows] = used + _bands(log.values[rows], parts)
+        used = int(labels[rows].max()) + 1
+    return Cells(log, labels)
+
+
+def _bands(values: np.ndarray, parts: int) -> Integers:
+    edges = np.unique(np.quantile(values, np.arange(1, parts) / parts))
+    band = np.searchsorted(edges, values, "right")
+    _, found = np.unique(band, return_inverse=True)  # where many values are equal, some are empty
+    numbers: Integers = found
+    return numbers
+
+
+def _without_edges(log: CensoredLog, rows: Integers) -> tuple[Floats, Floats]:
+    """Return the intervals of the prices of a cell, with less detail beyond the outermost bids.
+
+    There the most likely distribution is wrong however many auctions there are: it depends on a
+    few of them. Below the tenth lowest bid, told prices and wins only count as that low; likewise
+    above the tenth highest bid where prices are told after a win. Where only won and lost are
+    known, the lowest and the highest bids are taken together, n^(2/3) of n, at their mean.
+    """
+    low, high, won = log.price_low[rows], log.price_high[rows], log.won[rows]
+    made = log.informative[rows]
+    bids = np.sort(log.bids[rows][made])
+    if bids.size < _LARGE:
+        return low, high
+    if log.feedback == "after-loss":
+        edge = bids[_EDGE - 1]
+        return np.where(high <= edge, low.min(), low), np.where(high <= edge, edge, high)
+    if log.feedback == "after-win":
+        edge = bids[-_EDGE]
+        return np.where(low >= edge, edge, low), np.where(low >= edge, np.inf, high)
+    if log.feedback == "won-lost":
+        size = int(bids.size ** (2 / 3))
+        for ends, beyond in (
+            (bids[:size], log.bids[rows] <= bids[size - 1]),
+            (bids[-size:], log.bids[rows] >= bids[-size]),
+        ):
+            mean = float(ends.mean())
+            high = np.where(beyond & made & won, mean, high)
+            low = np.where(beyond & made & ~won, mean, low)
+    return low, high

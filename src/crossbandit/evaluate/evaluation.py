@@ -1,0 +1,99 @@
+"""Evaluate strategies on a censored log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from crossbandit.applications import FirstPriceBidder
+from crossbandit.evaluate.cells import make_cells
+from crossbandit.evaluate.checks import independence
+from crossbandit.evaluate.estimates import by_band, weighted, what_is_known
+from crossbandit.evaluate.log import CensoredLog
+from crossbandit.evaluate.notes import find_notes
+from crossbandit.evaluate.plans import best_response, own_bids, policy, shading
+from crossbandit.evaluate.results import Evaluation, StrategyEvaluation
+from crossbandit.validation import integer, reject
+
+if TYPE_CHECKING:
+    from crossbandit.evaluate.cells import Cells
+    from crossbandit.evaluate.plans import Plan
+
+SHADINGS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+
+
+def evaluate_log(
+    log: CensoredLog,
+    *,
+    shadings: Iterable[float] = SHADINGS,
+    bidders: Mapping[str, FirstPriceBidder] | None = None,
+    bands: int | None = None,
+) -> Evaluation:
+    """Estimate what strategies would have earned on a log in which not all prices are known.
+
+    The strategies are the log's own bids, fixed fractions of the value, the policies of trained
+    bidders, and the best response to the prices of each band. Others are assumed not to react.
+
+    Args:
+        log: The auctions.
+        shadings: Fractions of the value to bid.
+        bidders: Trained bidders by name. They are evaluated as they are. A bidder that was trained
+            on this very log looks better than it is.
+        bands: The number of bands of values of each class; None for as many as the log allows.
+
+    Returns:
+        For each strategy what is known, bounds without assumptions, and estimates with intervals.
+
+    Raises:
+        InvalidParameterError: An argument is invalid.
+        InvalidContextError: A bidder does not know a value or a class of the log.
+
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> values, prices = rng.uniform(0, 10, 2_000), rng.uniform(0, 6, 2_000)
+    >>> bids = rng.uniform(0.3, 0.8, 2_000) * values
+    >>> log = CensoredLog(values, bids, bids >= prices)
+    >>> result = evaluate_log(log, shadings=[0.5])["shading 0.50"]
+    >>> truth = np.where(0.5 * values >= prices, 0.5 * values, 0).sum()
+    >>> bool(result.best.low < truth < result.best.high)
+    True
+    """
+    if not isinstance(log, CensoredLog):
+        reject("evaluate_log", "log", "a CensoredLog", log)
+    if bands is not None:
+        integer("evaluate_log", "bands", bands, at_least=1, at_most=10_000)
+    given: Any = {} if bidders is None else bidders
+    if not isinstance(given, Mapping) or not all(
+        isinstance(one, FirstPriceBidder) for one in given.values()
+    ):
+        reject("evaluate_log", "bidders", "a mapping from names to FirstPriceBidders", bidders)
+    cells = make_cells(log, bands)
+    plans = [
+        own_bids(log),
+        *(policy(log, bidder, name) for name, bidder in given.items()),
+        best_response(log, cells),
+        *(shading(log, one) for one in sorted(set(shadings))),
+    ]
+    results = tuple(_evaluated(log, plan, cells) for plan in plans)
+    checks = independence(log, cells)
+    return Evaluation(
+        auctions=len(log),
+        feedback=log.feedback,
+        win_rate=float(log.won.mean()),
+        told=float(log.told.mean()),
+        cells=len(cells),
+        results=results,
+        checks=checks,
+        notes=tuple(find_notes(log, results, checks)),
+    )
+
+
+def _evaluated(log: CensoredLog, plan: Plan, cells: Cells) -> StrategyEvaluation:
+    known = what_is_known(log, plan)
+    estimates = [by_band(log, plan, cells)]
+    if known.share < 1:
+        found = [weighted(log, plan, cells, robust=robust) for robust in (True, False)]
+        robust, inverse = found
+        estimates = [one for one in (robust, *estimates, inverse) if one is not None]
+        estimates.sort(key=lambda one: not one.credible)
+    return StrategyEvaluation(plan.name, plan.kind, plan.note, known, tuple(estimates))

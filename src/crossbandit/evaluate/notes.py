@@ -1,0 +1,109 @@
+"""Sentences about an evaluation that its reader should see before the numbers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from crossbandit.evaluate.estimates import INVERSE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from crossbandit.evaluate.checks import Check
+    from crossbandit.evaluate.log import CensoredLog
+    from crossbandit.evaluate.results import StrategyEvaluation
+
+_MUCH = 0.05  # of the value of a strategy
+_ALIKE = 1e-6  # relative spread of fractions of the value that are the same
+
+KNOWN = {
+    "always": "The price is known in all auctions, so all numbers are exact.",
+    "after-loss": "The price is known where you lost. Where you won, it was at most your bid.",
+    "after-win": "The price is known where you won. Where you lost, it was above your bid.",
+    "won-lost": "No price is known, only who won.",
+    "mixed": "The price is known in some of the auctions that you won, and in some that you lost.",
+}
+
+
+def find_notes(
+    log: CensoredLog, results: Sequence[StrategyEvaluation], checks: Sequence[Check]
+) -> Iterator[str]:
+    """Yield what is known, what is doubtful, and which numbers rest on extrapolation."""
+    yield KNOWN[log.feedback]
+    if log.feedback == "always":
+        return
+    alike = list(_alike(log))
+    yield from alike
+    yield from _doubts(checks)
+    if not alike:
+        yield from _extrapolated(results)
+    yield from _weights(log, results)
+
+
+def _alike(log: CensoredLog) -> Iterator[str]:
+    """Say if the bids were not varied."""
+    made = log.bids > 0
+    bids, values = log.bids[made], log.values[made]
+    if not bids.size:
+        return
+    if bids.min() == bids.max():
+        yield (
+            f"All bids are {bids[0]:.15g}. Nothing is known of other bids beyond what prices were "
+            "told; for the rest there are bounds, and no estimate narrows them."
+        )
+        return
+    fractions = bids / values
+    if fractions.max() - fractions.min() <= _ALIKE * fractions.max():
+        yield (
+            f"All bids are {fractions[0]:.3g} of the value. Bids differ only where values do, so "
+            "the estimates rest entirely on prices that do not go with values within bands. Vary "
+            "your bids at random in a small part of the auctions."
+        )
+
+
+def _doubts(checks: Sequence[Check]) -> Iterator[str]:
+    doubtful = [one for one in checks if one.doubtful]
+    for one in doubtful:
+        yield str(one)
+    if doubtful:
+        yield (
+            "So the estimates by band may be off by more than their intervals say. Give class "
+            "columns that prices go with, more bands or a shorter log; bounds and exact parts "
+            "hold in any case."
+        )
+
+
+def _extrapolated(results: Sequence[StrategyEvaluation]) -> Iterator[str]:
+    found = [
+        f"{one.strategy} ({100 * one.open_share:.0f} %)"
+        for one in results
+        if one.open_share > _MUCH
+    ]
+    if found:
+        yield (
+            "These strategies rest on bids beyond those that were made in the same bands: "
+            f"{', '.join(found)}. The data leave that share of the value open, and the interval "
+            "includes all of it."
+        )
+
+
+def _weights(log: CensoredLog, results: Sequence[StrategyEvaluation]) -> Iterator[str]:
+    if log.propensities is None:
+        return
+    without = [
+        one.strategy for one in results if one.known.share < 1 and one.estimate(INVERSE) is None
+    ]
+    if without:
+        yield (
+            "No estimate by propensities for these strategies, because none of their bids was "
+            f"made: {', '.join(without)}."
+        )
+    for one in results:
+        found = one.estimate(INVERSE)
+        if found is not None and not found.credible:
+            yield (
+                f"The weights of {one.strategy} have the mean {found.weight:.2f} and are worth "
+                f"{found.size:.0f} auctions. The mean should be 1: some of its bids could not have "
+                "been drawn, or the propensities are wrong. Do not trust its estimates by "
+                "propensities."
+            )

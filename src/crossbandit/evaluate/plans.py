@@ -1,0 +1,155 @@
+"""What a strategy would have bid in each auction of a log."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from crossbandit.evaluate.prices import PriceDistribution
+from crossbandit.validation import number
+
+if TYPE_CHECKING:
+    from crossbandit.applications import FirstPriceBidder
+    from crossbandit.evaluate.cells import Cells
+    from crossbandit.evaluate.log import CensoredLog
+    from crossbandit.types import Floats, Integers
+
+OWN, BEST = "the log's own bids", "best response by band"
+_BLOCKS = 20  # of time, of which every other one is a fold
+_CANDIDATES = 200  # bids of a cell that a best response chooses from
+_UNUSUAL = 0.05  # of the lowest bids and prices, which a best response does not choose
+_POLICIES = 4_000  # values and classes for which a policy is computed exactly
+_LEVELS = 1_000  # values for which it is computed where there are more
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """The bids of a strategy; it may draw a bid at random.
+
+    Attributes:
+        name: What tables call it.
+        kind: "own", "bidder", "response" or "fixed".
+        rows: The auction of each entry, ascending.
+        bids: The bid of each entry.
+        shares: The probability with which it is made.
+        folds: A number per auction. The bids of a fold were fitted to other folds, so only the
+            prices of its own fold may judge them. None if nothing was fitted to this log.
+        note: What a reader should know.
+    """
+
+    name: str
+    kind: str
+    rows: Integers
+    bids: Floats
+    shares: Floats
+    folds: Integers | None = None
+    note: str = ""
+
+
+def shading(log: CensoredLog, fraction: float) -> Plan:
+    """Return the plan to bid a fraction of the value.
+
+    Args:
+        log: The auctions.
+        fraction: Which part of the value to bid, above 0 and at most 1.
+
+    Raises:
+        InvalidParameterError: The fraction is invalid.
+    """
+    part = number("evaluate", "shadings", fraction, above=0, at_most=1)
+    shown = max(f"{part:.2f}", f"{part:.15g}", key=len)
+    return _fixed(f"shading {shown}", "fixed", part * log.values)
+
+
+def own_bids(log: CensoredLog) -> Plan:
+    """Return the bids that were made."""
+    return _fixed(OWN, "own", log.bids)
+
+
+def _fixed(name: str, kind: str, bids: Floats) -> Plan:
+    return Plan(name, kind, np.arange(bids.size), bids, np.ones(bids.size))
+
+
+def policy(log: CensoredLog, bidder: FirstPriceBidder, name: str = "bidder") -> Plan:
+    """Return the policy of a bidder as it is now; it does not learn from the log.
+
+    Args:
+        log: The auctions. Its classes must have the names of the bidder's.
+        bidder: The bidder.
+        name: What tables call it.
+
+    Raises:
+        InvalidContextError: A value is outside the bidder's range, or a class is missing.
+    """
+    columns = [np.asarray(log.classes[one]) for one in bidder.classes if one in log.classes]
+    values, note = log.values, ""
+    keys, places = _distinct(values, columns)
+    if keys.size > _POLICIES:
+        # Downwards, so that no bid is above the value.
+        levels = np.unique(np.quantile(values, np.linspace(0, 1, _LEVELS), method="lower"))
+        values = levels[np.searchsorted(levels, values, "right") - 1]
+        keys, places = _distinct(values, columns)
+        note = f"its bids are those of {levels.size:,} values"
+    amounts, starts, shares = [], [0], []
+    for i in keys.tolist():
+        labels = {
+            one: column[i].item() for one, column in zip(bidder.classes, columns, strict=False)
+        }
+        chances = bidder.policy(float(values[i]), **labels)
+        used = np.flatnonzero(chances)
+        amounts.append(bidder.bids[used])
+        shares.append(chances[used])
+        starts.append(starts[-1] + used.size)
+    lengths = np.diff(starts)[places]
+    rows = np.repeat(np.arange(len(log)), lengths)
+    ends = np.cumsum(lengths)
+    offsets = np.arange(rows.size) - np.repeat(ends - lengths, lengths)
+    entries = np.repeat(np.array(starts[:-1])[places], lengths) + offsets
+    bids, parts = np.concatenate(amounts)[entries], np.concatenate(shares)[entries]
+    return Plan(name, "bidder", rows, bids, parts, note=note)
+
+
+def _distinct(values: Floats, columns: list[np.ndarray]) -> tuple[Integers, Integers]:
+    """Return an auction of each combination of value and classes, and which one each has."""
+    codes = [np.unique(one, return_inverse=True)[1] for one in (values, *columns)]
+    _, first, places = np.unique(
+        np.column_stack(codes), axis=0, return_index=True, return_inverse=True
+    )
+    return first, places.reshape(-1)
+
+
+def best_response(log: CensoredLog, cells: Cells) -> Plan:
+    """Return the bids that earn most by the prices of each cell, as the other half shows them.
+
+    The log is cut into blocks of time. Bids in every other block are fitted to the blocks between.
+
+    Args:
+        log: The auctions.
+        cells: The cells of the log.
+    """
+    count = len(log)
+    folds = np.arange(count) * _BLOCKS // count % 2
+    bids = np.zeros(count)
+    for members in cells.members:
+        for fold in (0, 1):
+            rows, others = members[folds[members] == fold], members[folds[members] != fold]
+            if rows.size and others.size:
+                bids[rows] = _responses(log, rows, others)
+    note = "fitted to one half of the log, judged by the other"
+    return Plan(BEST, "response", np.arange(count), bids, np.ones(count), folds, note)
+
+
+def _responses(log: CensoredLog, rows: Integers, others: Integers) -> Floats:
+    prices = PriceDistribution(log.price_low[others], log.price_high[others])
+    ends = np.unique(np.concatenate([prices.right[np.isfinite(prices.right)], log.bids[others]]))
+    # The lowest bids of the other half may be below all bids of this one.
+    first = int(_UNUSUAL * ends.size)
+    places = np.unique(np.linspace(first, ends.size - 1, _CANDIDATES).astype(np.int64))
+    candidates = ends[places]
+    least, _ = prices.range_at(candidates)  # what is not known to win is not counted on
+    margins = np.maximum(log.values[rows, None] - candidates, 0.0)
+    margins[candidates < log.reserves[rows, None]] = 0.0
+    best: Floats = candidates[(margins * least).argmax(axis=1)]
+    return np.minimum(best, log.values[rows])

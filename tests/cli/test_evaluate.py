@@ -1,0 +1,132 @@
+"""`crossbandit evaluate`, from the file to the page."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from crossbandit.applications import FirstPriceBidder
+from crossbandit.cli.app import app
+from crossbandit.errors import LogError, ResultsError
+from crossbandit.evaluate import evaluate_log
+from crossbandit.evaluate.reading import read_censored
+from crossbandit.logs import AuctionLog
+
+COLUMNS = ["--bid-column", "bid", "--won-column", "won"]
+
+
+def frame(count: int = 1_200) -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    values = rng.uniform(1, 10, count).round(3)
+    prices = rng.uniform(0, 6, count).round(2)
+    fractions, chances = np.array([0.3, 0.5, 0.7]), np.array([0.2, 0.5, 0.3])
+    drawn = rng.choice(3, count, p=chances)
+    bids = fractions[drawn] * values
+    won = bids >= prices
+    return pd.DataFrame(
+        {
+            "when": pd.Timestamp("2026-01-01") + pd.to_timedelta(np.arange(count), unit="min"),
+            "value": values,
+            "bid": bids,
+            "won": won,
+            "min_bid_to_win": np.where(won, np.nan, prices),
+            "q": chances[drawn],
+            "site": rng.choice(["a", "=b"], count),
+        }
+    )
+
+
+def run(*words: str) -> str:
+    result = CliRunner().invoke(app, ["evaluate", *words], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def test_a_log_is_evaluated_and_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "160")
+    data = frame()
+    data.sample(frac=1, random_state=1).to_csv(tmp_path / "log.csv", index=False)
+    out = tmp_path / "out"
+    bidder = FirstPriceBidder(bids=11, value_range=(0, 10), seed=1)
+    bidder.save(tmp_path / "mine.bidder")
+    options = ["--propensity-column", "q", "--class-column", "site", "--time-column", "when"]
+    shadings = ["--shading", "0.5", "--shading", "0.7", "--shading", "0.25"]
+    log = str(tmp_path / "log.csv")
+    bidders = ["--bidder", str(tmp_path / "mine.bidder")]
+    text = run(log, *COLUMNS, *options, *shadings, *bidders, "--out", str(out))
+    assert "The price is known where you lost" in text
+    assert "doubly robust" in text
+    assert "shading 0.25 (open:" in text
+    assert "mine" in text
+    assert sorted(path.name for path in out.iterdir()) == [
+        "evaluation.json",
+        "index.html",
+        "table.csv",
+        "table.md",
+    ]
+    # The same numbers as in Python, on the log in the order of time.
+    roles = {"bid": "bid", "won": "won", "propensity": "q"}
+    read = read_censored(AuctionLog(data, columns=roles, classes=["site"]))
+    expected = evaluate_log(read.log, shadings=[0.25, 0.5, 0.7], bidders={"mine": bidder})
+    written = json.loads((out / "evaluation.json").read_text())
+    assert written["strategies"] == json.loads(json.dumps(expected.to_json()["strategies"]))
+    assert written["bad_lines"] == 0
+    table = pd.read_csv(out / "table.csv")
+    assert table["doubly_robust"].iloc[-2] == expected.table()["doubly_robust"].iloc[-2]
+    page = (out / "index.html").read_text(encoding="utf-8")
+    assert "What the numbers assume" in page
+    assert "The propensities are right" in page
+    assert "--shading 0.25" in page
+    assert str(tmp_path) not in page
+
+
+def test_bad_lines_are_counted_and_shown(tmp_path: Path) -> None:
+    data = frame(300)
+    data["won"] = data["won"].astype(object)
+    data.loc[7, "won"] = "perhaps"
+    data.drop(columns=["when", "q", "site"]).to_csv(tmp_path / "log.csv", index=False)
+    text = run(str(tmp_path / "log.csv"), *COLUMNS, "--out", str(tmp_path / "out"))
+    assert "line 9: the result is neither won nor lost: 'perhaps'" in text
+    assert "Bad lines" in (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
+
+
+def test_a_log_from_which_the_won_auctions_were_dropped_is_refused(tmp_path: Path) -> None:
+    data = frame(300)
+    data[~data["won"]].to_csv(tmp_path / "log.csv", index=False)
+    with pytest.raises(LogError, match="Your own bids win 0 %"):
+        run(str(tmp_path / "log.csv"), *COLUMNS, "--out", str(tmp_path / "out"))
+    assert not list((tmp_path / "out").iterdir())
+
+
+def test_what_is_missing_is_asked_for(tmp_path: Path) -> None:
+    data = frame(60)
+    data.to_csv(tmp_path / "log.csv", index=False)
+    log, out = str(tmp_path / "log.csv"), str(tmp_path / "out")
+    with pytest.raises(LogError, match="no column 'offer'"):
+        run(log, "--bid-column", "offer", "--out", out)
+    with pytest.raises(LogError, match="--bid-column"):
+        read_censored(AuctionLog(data, columns={"won": "won"}))
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "thesis.tex").write_text("x")
+    with pytest.raises(ResultsError, match=r"thesis\.tex"):
+        run(log, *COLUMNS, "--out", str(tmp_path / "full"))
+
+
+def test_lines_out_of_order_are_said() -> None:
+    data = frame(200).sort_index(ascending=False).rename(columns={"when": "timestamp"})
+    read = read_censored(AuctionLog(data, columns={"bid": "bid", "won": "won"}))
+    assert "goes back in time 199 times" in read.notes[0]
+
+
+def test_all_prices_known_needs_no_column_of_wins() -> None:
+    data = frame(200)
+    data["min_bid_to_win"] = 2.0
+    read = read_censored(AuctionLog(data, columns={"bid": "bid"}))
+    assert read.log.feedback == "always"
+    assert read.log.won.tolist() == (data["bid"] >= 2.0).tolist()
+    result = evaluate_log(read.log, shadings=[0.4])
+    assert all(one.known.share == 1 for one in result.results)
+    assert "all numbers are exact" in result.notes[0]

@@ -1,0 +1,78 @@
+"""Tests of the assumption: against literal sums, and false alarms."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from crossbandit.evaluate.cells import Cells, make_cells
+from crossbandit.evaluate.checks import independence, log_rank
+from crossbandit.evaluate.prices import PriceDistribution
+from tests.evaluate.worlds import censor, full_log
+
+
+@pytest.mark.parametrize("feedback", ["after-loss", "after-win"])
+@pytest.mark.parametrize("step", [0.0, 0.5])
+def test_the_log_rank_statistic_is_its_definition(feedback: str, step: float) -> None:
+    values, prices, bids = full_log(80, 2)
+    if step:
+        prices, bids = (
+            np.ceil(prices / step) * step,
+            np.minimum(np.ceil(bids / step) * step, values),
+        )
+    log = censor(values, prices, bids, feedback)
+    ranks = np.random.default_rng(3).random(80)
+    upper = feedback == "after-loss"
+    told, score, variance = log.told, 0.0, 0.0
+    for level in np.unique(prices[told]):
+        beyond = bids < level if upper else bids >= level
+        could = prices <= level if upper else prices >= level
+        risk = (told & could) | (~told & beyond)
+        event = told & (prices == level)
+        count, events = risk.sum(), event.sum()
+        score += (ranks[event] - ranks[risk].mean()).sum()
+        if count > 1:
+            variance += events * (count - events) / (count - 1) * ranks[risk].var()
+    found = log_rank(PriceDistribution(log.low, log.high), told, ranks, upper=upper)
+    assert found[0] == pytest.approx(score if upper else -score)
+    assert found[1] == pytest.approx(variance)
+
+
+@pytest.mark.parametrize("feedback", ["after-loss", "after-win", "won-lost"])
+def test_independent_prices_raise_few_alarms(feedback: str) -> None:
+    """40 logs: more than 4 alarms at 1 % have probability 0.0001."""
+    alarms = 0
+    for seed in range(40):
+        log = censor(*full_log(1_000, seed), feedback)
+        alarms += any(one.doubtful for one in independence(log, make_cells(log)))
+    assert alarms <= 4
+
+
+@pytest.mark.parametrize("feedback", ["after-loss", "after-win", "won-lost"])
+def test_prices_that_go_with_values_or_time_are_noticed(feedback: str) -> None:
+    values, prices, bids = full_log(3_000, 1, correlation=0.7)
+    log = censor(values, prices, bids, feedback)
+    one_cell = Cells(log, np.zeros(3_000, dtype=np.int64))
+    found = {one.name: one for one in independence(log, one_cell)}
+    assert found["value"].doubtful
+    assert str(found["value"]) == "Prices rise with values within bands (p < 0.001)."
+    assert not found["time"].doubtful
+    falling = censor(values, prices * np.linspace(1.3, 0.7, 3_000), bids, feedback)
+    found = {one.name: one for one in independence(falling, make_cells(falling))}
+    assert str(found["time"]) == "Prices fall with time within bands (p < 0.001)."
+
+
+def test_prices_that_go_with_own_bids_are_noticed() -> None:
+    """The bidder knew something that is not in the log."""
+    values, prices, _ = full_log(3_000, 1)
+    bids = np.minimum(values, 0.4 * values + 0.3 * prices)
+    log = censor(values, prices, bids, "after-loss")
+    found = {one.name: one for one in independence(log, make_cells(log))}
+    assert found["bid"].doubtful
+    assert found["bid"].score > 0
+
+
+def test_nothing_is_tested_where_nothing_can_be() -> None:
+    for feedback in ("always", "mixed"):
+        log = censor(*full_log(300, 1), feedback)
+        assert independence(log, make_cells(log)) == ()

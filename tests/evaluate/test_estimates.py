@@ -1,0 +1,340 @@
+"""Exact parts, bounds and estimates of strategies on censored logs."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from crossbandit.errors import InvalidParameterError
+from crossbandit.evaluate import CensoredLog, evaluate_log
+from crossbandit.evaluate.cells import Cells, make_cells
+from crossbandit.evaluate.estimates import (
+    BY_BAND,
+    INVERSE,
+    ROBUST,
+    by_band,
+    weighted,
+    what_is_known,
+)
+from crossbandit.evaluate.plans import Plan, best_response, own_bids, shading
+from crossbandit.evaluate.prices import PriceDistribution
+from crossbandit.types import Floats, Integers
+from tests.evaluate.worlds import censor, earned, full_log
+
+FEEDBACK = ["after-loss", "after-win", "won-lost", "mixed"]
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.integers(0, 10_000), st.sampled_from([*FEEDBACK, "always"]))
+def test_bounds_are_the_extremes_over_all_prices_that_fit(seed: int, feedback: str) -> None:
+    rng = np.random.default_rng(seed)
+    values, prices = np.full(4, 6.0), rng.integers(1, 7, 4).astype(float)
+    log = censor(values, prices, rng.integers(1, 6, 4).astype(float), feedback)
+    plan = Plan("x", "fixed", np.arange(4), rng.integers(1, 6, 4).astype(float), np.ones(4))
+    grid = np.arange(0.5, 8.0, 0.5)
+    fits = [
+        [prices[i]] if log.told[i] else [p for p in grid if (log.bids[i] >= p) == log.won[i]]
+        for i in range(4)
+    ]
+    all_earned = [earned(values, np.array(one), plan.bids) for one in itertools.product(*fits)]
+    known = what_is_known(log, plan)
+    assert known.lower == pytest.approx(min(all_earned))
+    assert known.upper == pytest.approx(max(all_earned))
+    found = by_band(log, plan, make_cells(log))
+    assert known.lower <= found.low <= found.value <= found.high <= known.upper
+    if known.share == 1:
+        assert found.low == found.high == earned(values, prices, plan.bids)
+
+
+def test_the_log_s_own_bids_are_known_exactly() -> None:
+    values, prices, bids = full_log(500, 1)
+    for feedback in FEEDBACK:
+        result = evaluate_log(censor(values, prices, bids, feedback), shadings=[0.5]).results[0]
+        assert result.known.share == 1
+        assert result.best.low == result.best.high == pytest.approx(earned(values, prices, bids))
+
+
+def test_one_cell_by_hand() -> None:
+    """Four bids of 3 and 2 at a value of 5; told after a loss: 2.5 and 4. What does 1 lack to 2?
+
+    Above 2 the product limit is (1 - 1/4) at 4, at risk are all four. At 2.5 the told one and the
+    bid of 2 that won are at risk, so F(2) = 3/4 * 1/2. A bid of 2 in place of the 3 that won wins
+    with the chance F(2) / F(3) = 1/2.
+    """
+    log = CensoredLog(
+        np.full(4, 5.0),
+        np.array([3.0, 2.0, 2.0, 3.0]),
+        np.array([True, True, False, False]),
+        np.array([np.nan, np.nan, 2.5, 4.0]),
+    )
+    cells = Cells(log, np.zeros(4, dtype=np.int64))
+    plan = Plan("two", "fixed", np.arange(4), np.full(4, 2.0), np.ones(4))
+    known = what_is_known(log, plan)
+    assert (known.exact, known.lower, known.upper, known.share) == (3.0, 3.0, 6.0, 0.75)
+    assert by_band(log, plan, cells).value == pytest.approx(3.0 + 3.0 * 0.5)
+
+
+@pytest.mark.parametrize("feedback", FEEDBACK)
+def test_influences_are_those_of_the_whole_estimate(feedback: str) -> None:
+    """With one copy of an auction more or less among many, the estimate changes by its influence.
+
+    Where bids are pooled, more and less may differ: there is no derivative to compare with.
+    """
+    values, prices, bids = full_log(60, 3)
+    log = censor(values, prices, bids, feedback)
+    cells = Cells(log, np.zeros(60, dtype=np.int64))
+    plan = shading(log, 0.5)
+    imputed = _imputed(log, 0.5, np.arange(60))
+    from crossbandit.evaluate import estimates
+
+    known, _ = log.known(plan.rows, plan.bids)
+    rows = np.flatnonzero(~known)
+    gains = (values - plan.bids)[rows]
+    sums = estimates._sum_cells(log, plan, cells, rows, gains)
+    assert sums.value == pytest.approx(imputed)
+    copies = 400
+    compared = 0
+    for i in range(1, 60, 6) if feedback == "won-lost" else (2, 17, 40):
+        changes = []
+        for step, drawn in ((1, np.append), (-1, np.delete)):
+            many = np.tile(np.arange(60), copies)
+            rows_changed = drawn(many, i)
+            prices_changed = PriceDistribution(log.low[rows_changed], log.high[rows_changed])
+            part = _chances(prices_changed, log, rows, plan.bids[rows])
+            changes.append(step * copies * (float(gains @ part) - imputed))
+        if changes[0] == pytest.approx(changes[1], abs=1e-2):
+            compared += 1
+            assert changes[0] == pytest.approx(sums.influences[i], abs=2e-2)
+    assert compared >= 3
+
+
+def _chances(prices: PriceDistribution, log: CensoredLog, rows: Integers, bids: Floats) -> Floats:
+    low, high = log.low[rows], np.minimum(log.high[rows], 1e300)
+    top = np.where(np.isinf(log.high[rows]), 1.0, prices.at(high))
+    found: Floats = (prices.at(bids) - prices.at(low)) / (top - prices.at(low))
+    return found
+
+
+def _imputed(log: CensoredLog, fraction: float, members: Integers) -> float:
+    prices = PriceDistribution(log.low[members], log.high[members])
+    bids = fraction * log.values
+    known, _ = log.known(np.arange(len(log)), bids)
+    rows = np.flatnonzero(~known)
+    chances = _chances(prices, log, rows, bids[rows])
+    return float((log.values - bids)[rows] @ chances)
+
+
+@pytest.mark.parametrize("feedback", FEEDBACK)
+def test_intervals_cover_where_prices_do_not_go_with_values(feedback: str) -> None:
+    """30 logs and two strategies: at most 50 of 60 has probability 0.001 at a coverage of 0.95."""
+    covered = 0
+    for seed in range(30):
+        values, prices, bids = full_log(1_500, seed)
+        log = censor(values, prices, bids, feedback)
+        cells = make_cells(log)
+        for fraction in (0.4, 0.7):
+            plan = shading(log, fraction)
+            found = by_band(log, plan, cells)
+            covered += found.low <= earned(values, prices, plan.bids) <= found.high
+    assert covered > 50
+
+
+@pytest.mark.parametrize("feedback", ["after-loss", "won-lost"])
+def test_a_bid_below_its_reserve_says_nothing_about_the_others(feedback: str) -> None:
+    """20 logs with a reserve per auction: at most 15 covered has probability 0.003 at 0.95."""
+    covered = 0
+    for seed in range(20):
+        values, prices, bids = full_log(1_500, seed)
+        reserves = np.random.default_rng(seed).uniform(0, 2.5, 1_500)
+        won = (bids >= prices) & (bids >= reserves)
+        told = np.where(won | (feedback == "won-lost"), np.nan, prices)
+        log = CensoredLog(values, bids, won, told, reserve=reserves)
+        found = by_band(log, shading(log, 0.45), make_cells(log))
+        tried = 0.45 * values
+        wins = (tried >= prices) & (tried >= reserves)
+        covered += found.low <= float((values - tried)[wins].sum()) <= found.high
+    assert covered > 15
+
+
+def random_log(
+    count: int, seed: int, correlation: float = 0.0
+) -> tuple[CensoredLog, Floats, Floats]:
+    """Return a log whose bids were drawn from three fractions of the value, told after a loss."""
+    values, prices, _ = full_log(count, seed, correlation)
+    rng = np.random.default_rng(seed + 500)
+    chances = np.array([0.2, 0.5, 0.3])
+    drawn = rng.choice(3, count, p=chances)
+    bids = values * np.array([0.35, 0.6, 0.8])[drawn]
+    won = bids >= prices
+    told = np.where(won, np.nan, prices)
+    return CensoredLog(values, bids, won, told, chances[drawn]), values, prices
+
+
+def test_inverse_propensities_are_unbiased() -> None:
+    """The mean over all draws of the bids is the truth."""
+    values, prices = np.array([4.0, 6.0, 5.0]), np.array([1.5, 3.5, 2.0])
+    levels, chances = np.array([0.3, 0.5, 0.7]), np.array([0.25, 0.35, 0.4])
+    mean = 0.0
+    for drawn in itertools.product(range(3), repeat=3):
+        fractions = levels[list(drawn)]
+        bids = fractions * values
+        log = CensoredLog(values, bids, bids >= prices, None, chances[list(drawn)])
+        found = weighted(log, shading(log, 0.5), make_cells(log), robust=False)
+        mean += float(np.prod(chances[list(drawn)])) * (found.value if found else 0.0)
+    assert mean == pytest.approx(earned(values, prices, 0.5 * values))
+
+
+def test_doubly_robust_estimates_cover_where_bands_are_wrong() -> None:
+    """One band, and prices that go with values: only the estimates by propensities are right.
+
+    At most 33 of 40 covered has probability 0.002 at a coverage of 0.95.
+    """
+    covered = {BY_BAND: 0, INVERSE: 0, ROBUST: 0}
+    for seed in range(40):
+        log, values, prices = random_log(800, seed, correlation=0.8)
+        cells = Cells(log, np.zeros(800, dtype=np.int64))
+        plan = shading(log, 0.35)
+        truth = earned(values, prices, plan.bids)
+        for found in (
+            by_band(log, plan, cells),
+            weighted(log, plan, cells, robust=False),
+            weighted(log, plan, cells, robust=True),
+        ):
+            assert found is not None
+            covered[found.method] += found.low <= truth <= found.high
+            if found.method != BY_BAND:
+                assert found.weight == pytest.approx(1.0, abs=0.3)
+    assert covered[BY_BAND] < 20
+    assert min(covered[INVERSE], covered[ROBUST]) > 33
+
+
+def test_a_good_distribution_of_prices_makes_the_interval_narrower() -> None:
+    log, _, _ = random_log(3_000, 1)
+    plan, cells = shading(log, 0.6), make_cells(log)
+    robust, inverse = (weighted(log, plan, cells, robust=one) for one in (True, False))
+    assert robust is not None
+    assert inverse is not None
+    assert robust.high - robust.low < 0.8 * (inverse.high - inverse.low)
+
+
+def test_a_best_response_is_judged_by_prices_that_it_was_not_fitted_to() -> None:
+    """Bids of a block do not change with the prices of their own blocks."""
+    values, prices, bids = full_log(2_000, 4)
+    log = censor(values, prices, bids, "after-loss")
+    plan = best_response(log, make_cells(log))
+    assert plan.folds is not None
+    half = plan.folds == 1
+    other_prices = np.where(half, 0.9 * bids, prices)
+    changed = censor(values, other_prices, bids, "after-loss")
+    again = best_response(changed, Cells(changed, make_cells(log).labels))
+    np.testing.assert_array_equal(plan.bids[half], again.bids[half])
+    assert (plan.bids[~half] != again.bids[~half]).any()
+    assert (plan.bids <= values).all()
+
+
+def test_a_best_response_earns_what_is_said() -> None:
+    values, prices, bids = full_log(6_000, 5)
+    log = censor(values, prices, bids, "after-win")
+    result = evaluate_log(log, shadings=[0.3, 0.5])
+    found = result["best response by band"]
+    truth = earned(values, prices, best_response(log, make_cells(log)).bids)
+    assert found.best.low <= truth <= found.best.high
+    assert found.best.value > result["shading 0.30"].best.value
+
+
+def test_a_mixed_plan_is_the_mean_of_its_bids() -> None:
+    """Two bids with probabilities earn what the two earn, in the same proportion."""
+    values, prices, bids = full_log(400, 6)
+    log = censor(values, prices, bids, "after-loss")
+    cells = make_cells(log)
+    low, high = shading(log, 0.4), shading(log, 0.7)
+    rows = np.repeat(np.arange(400), 2)
+    both = np.column_stack([low.bids, high.bids]).ravel()
+    mixed = Plan("both", "bidder", rows, both, np.tile([0.25, 0.75], 400))
+    parts = [by_band(log, one, cells).value for one in (low, high)]
+    assert by_band(log, mixed, cells).value == pytest.approx(0.25 * parts[0] + 0.75 * parts[1])
+    known = [what_is_known(log, one) for one in (low, high, mixed)]
+    assert known[2].upper == pytest.approx(0.25 * known[0].upper + 0.75 * known[1].upper)
+
+
+def test_cells_divide_classes_into_bands_and_pool_rare_classes() -> None:
+    rng = np.random.default_rng(0)
+    values = rng.uniform(1, 10, 1_500)
+    sites = np.array(["a"] * 900 + ["b"] * 560 + ["rare"] * 20 + ["odd"] * 20)
+    bids, prices = 0.5 * values, rng.uniform(0, 8, 1_500)
+    log = CensoredLog(values, bids, bids >= prices, prices, None, {"site": sites})
+    assert len(make_cells(log)) == 3 + 2 + 1  # of at least 250 auctions, but for the rare classes
+    cells = make_cells(log, bands=4)
+    sizes = [
+        (sorted(set(sites[members].tolist())), members.size, np.ptp(values[members]))
+        for members in cells.members
+    ]
+    assert [(names, size) for names, size, _ in sizes] == [
+        *[(["a"], 225)] * 4,
+        *[(["b"], 140)] * 4,
+        *[(["odd", "rare"], 20)] * 2,
+    ]
+    assert max(width for _, _, width in sizes[:8]) < 3
+
+
+def test_bids_that_do_not_vary_leave_bounds_only() -> None:
+    rng = np.random.default_rng(1)
+    values, prices = rng.uniform(4, 9, 600), rng.uniform(0, 6, 600)
+    log = censor(values, prices, np.full(600, 3.0), "won-lost")
+    result = evaluate_log(log, shadings=[0.2, 0.9])
+    assert any("All bids are 3" in note for note in result.notes)
+    low = result["shading 0.20"]
+    assert low.best.low == pytest.approx(low.known.lower, abs=1e-6)
+    assert low.open_share > 0.9
+
+
+def test_extrapolation_is_flagged() -> None:
+    values, prices, bids = full_log(1_500, 8)
+    result = evaluate_log(censor(values, prices, bids, "after-loss"), shadings=[0.1, 0.5])
+    assert result["shading 0.10"].open_share > 0.3
+    assert any("bids beyond those" in note and "shading 0.10 (" in note for note in result.notes)
+    assert not any("shading 0.50" in note for note in result.notes)
+    assert result["shading 0.50"].open_share < 0.05
+
+
+def test_strategies_without_matching_bids_have_no_estimate_by_propensities() -> None:
+    log, values, _ = random_log(600, 3)
+    result = evaluate_log(log, shadings=[0.5, 0.6])
+    assert result["shading 0.50"].estimate(INVERSE) is None
+    assert result["shading 0.60"].best.method == ROBUST
+    assert any("none of their bids was made" in note for note in result.notes)
+    wrong = CensoredLog(values, log.bids, log.won, log.prices, np.full(600, 0.9))
+    notes = evaluate_log(wrong, shadings=[0.6]).notes
+    assert any("weights of shading 0.60 have the mean 0.5" in note for note in notes)
+
+
+def test_tables_and_json_hold_the_same_numbers() -> None:
+    import json
+
+    log, _, _ = random_log(600, 3)
+    result = evaluate_log(log, shadings=[0.6, 0.4])
+    frame = result.table()
+    assert frame["strategy"].tolist() == [one.strategy for one in result.results]
+    data = json.loads(json.dumps(result.to_json()))
+    row = data["strategies"][-1]
+    assert row["strategy"] == "shading 0.60"
+    assert row["doubly_robust"] == frame["doubly_robust"].iloc[-1]
+    assert data["strategies"][2]["inverse_propensity"] is None
+    assert own_bids(log).name == data["strategies"][0]["strategy"]
+    with pytest.raises(KeyError):
+        result["nothing"]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("bands", 0), ("shadings", [1.5]), ("bidders", {"a": 1})]
+)
+def test_bad_input_is_named(name: str, value: object) -> None:
+    log, _, _ = random_log(50, 3)
+    with pytest.raises(InvalidParameterError, match=f"'{name}' parameter"):
+        evaluate_log(log, **{name: value})  # type: ignore[arg-type]
+    with pytest.raises(InvalidParameterError, match="'log' parameter"):
+        evaluate_log([])  # type: ignore[arg-type]
