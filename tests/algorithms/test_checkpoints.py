@@ -99,7 +99,7 @@ def test_a_held_and_an_open_round_are_kept(algorithm: Algorithm, tmp_path: Path)
     assert_same_state(again, learner)
 
 
-@pytest.mark.parametrize("algorithm", ALGORITHMS[:1], ids=name)
+@pytest.mark.parametrize("algorithm", PAIRED[:1], ids=name)
 def test_several_held_rounds_keep_their_own_rows(algorithm: Algorithm, tmp_path: Path) -> None:
     environment = table(graphs.threshold(5), 400, 3, seed=1)
     learner: Any = start(algorithm, environment)
