@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from crossbandit import algorithms, environments, graphs
-from crossbandit.cli.terminal import Modules  # noqa: TC001 - Typer looks at annotations
+from crossbandit.cli.terminal import Modules
 from crossbandit.modules import load_modules
 
 if TYPE_CHECKING:
