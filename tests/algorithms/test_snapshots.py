@@ -263,7 +263,9 @@ def test_damaged_bytes_are_refused_or_harmless(content: bytes) -> None:
     [PerContextExp3(eta=0.2), CrossGraphKnown(eta=0.2, gamma=0.1, rho=0.1, beta=0.1)],
     ids=lambda one: one.id,
 )
-def test_two_merged_learners_are_one_that_learned_from_all(algorithm: Algorithm) -> None:
+def test_two_merged_learners_are_one_that_learned_from_all(
+    algorithm: Algorithm, tmp_path: Path
+) -> None:
     one, other, waiting = start(algorithm, DENSE, 1), start(algorithm, DENSE, 2), []
     for learner in (one, other):
         decisions = [learner.act(c) for c in contexts_of(DENSE)[:30]]
@@ -281,6 +283,9 @@ def test_two_merged_learners_are_one_that_learned_from_all(algorithm: Algorithm)
         with pytest.raises(LearnedBeforeError):
             one.learn(decision.token, revealed(DENSE, decision))
     assert (one.round, one.pending) == (60, 0)
+    one.act(0)
+    one.save(tmp_path / "learner")
+    assert load(tmp_path / "learner").pending == 1
     for each in (other, one):
         with pytest.raises(InvalidParameterError, match="same learner, or was merged before"):
             one.merge(each)

@@ -167,11 +167,12 @@ class FeedbackWatch:
 
     Args:
         arms: How many arms there are.
+        start: The first round that is counted; -1 for that of the first decision.
     """
 
-    def __init__(self, arms: int) -> None:
+    def __init__(self, arms: int, start: int = -1) -> None:
         self.counts = AnsweredCounts(arms)
-        self._start = -1  # the first round that is counted
+        self._start = start
         self._active = True
 
     def made(self, round_: int, arm: int) -> None:

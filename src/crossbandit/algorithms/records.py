@@ -208,7 +208,14 @@ class DecisionRecords(ABC):
             raise DamagedTokenError(
                 f"A token must be of a learner with a feedback graph. Got one of kind {token.kind}."
             )
-        return decoded(token, self.problem, self.reveals)
+        pending = decoded(token, self.problem, self.reveals)
+        own = token.decider == self.id or token.decider in self._former_ids
+        if own and pending.round != pending.counter:
+            raise DamagedTokenError(
+                f"A token of a learner's own decision must have its round as its counter, "
+                f"{token.counter}. Got the round {pending.round}."
+            )
+        return pending
 
     def _unlearned(self, pending: PendingDecision) -> PendingDecision:
         """Return a decision that is not remembered; raise unless it may be learned from."""
