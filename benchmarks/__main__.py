@@ -17,7 +17,16 @@ from benchmarks.picture import figure
 if TYPE_CHECKING:
     from benchmarks.measure import Result
 
-GROUPS = ("core", "scale", "studies", "reproduction", "replay", "adaptive", "markets")
+GROUPS = (
+    "core",
+    "scale",
+    "studies",
+    "reproduction",
+    "replay",
+    "adaptive",
+    "every_graph",
+    "markets",
+)
 OUT = Path("results/benchmarks")
 
 
