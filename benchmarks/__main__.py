@@ -25,6 +25,7 @@ GROUPS = (
     "reproduction",
     "replay",
     "adaptive",
+    "every_graph",
     "markets",
     "baselines",
     "fluid",
