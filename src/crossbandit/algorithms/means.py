@@ -44,6 +44,7 @@ class MeansAlgorithm(Algorithm):
 
     graph_kinds: ClassVar[tuple[str, ...]] = tuple(GRAPH_KINDS)
     stochastic_only: ClassVar[bool] = True
+    needs_memory: ClassVar[bool] = False
     rule: ClassVar[int]
 
     cross_learning: bool = True
@@ -80,6 +81,7 @@ class MeansLearner(Learner[MeansAlgorithm]):
     """A running algorithm that keeps means."""
 
     needs_all_feedback = False  # missing losses do not change the mean of the others
+    additive_state = ("sums", "counts")
 
     def __init__(
         self, algorithm: MeansAlgorithm, problem: Problem, scale: float, seed: Seed
@@ -118,6 +120,11 @@ class MeansLearner(Learner[MeansAlgorithm]):
         state, setting = self._means, self._setting
         means.policy(state, setting, number_of(context), readout, self.round, out)
         return out
+
+    def play(self, pending: PendingDecision) -> float:
+        probability = super().play(pending)
+        pending.weights = None  # every loss counts once: a decision need not carry that
+        return probability
 
     def update(self, pending: PendingDecision, rows: Floats) -> None:
         self.call(
