@@ -17,7 +17,17 @@ from benchmarks.picture import figure
 if TYPE_CHECKING:
     from benchmarks.measure import Result
 
-GROUPS = ("core", "scale", "studies", "reproduction", "replay", "adaptive", "markets", "baselines")
+GROUPS = (
+    "core",
+    "scale",
+    "studies",
+    "reproduction",
+    "replay",
+    "adaptive",
+    "every_graph",
+    "markets",
+    "baselines",
+)
 OUT = Path("results/benchmarks")
 
 

@@ -95,7 +95,15 @@ def test_the_algorithms_that_need_memory_say_so() -> None:
     known: dict[str, Any] = dict(registered())
     shipped = {name: one for name, one in known.items() if one.__module__.startswith("crossbandit")}
     needing = {name for name, algorithm in shipped.items() if algorithm.needs_memory}
-    assert needing == {"cross-graph", "sz-context"}
+    assert needing == {
+        "cross-graph",
+        "cross-graph-varying",
+        "cross-graph-weak",
+        "exp3-edges",
+        "exp3-ix",
+        "exp3-set",
+        "sz-context",
+    }
 
 
 LATER = """

@@ -1,5 +1,6 @@
 """The adaptive learner, written out from its formulas: all contexts, all arms, every round."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from .common import (
     draw,
     softmax,
 )
+from .cross_graph_weak import dominating_sets, weakly_observable
 from .graphs import in_mass
 
 
@@ -49,15 +51,24 @@ def run(
     eta: float | None = None,
     anchored: bool = False,
     available: Bools | None = None,
+    D: tuple[int, ...] = (),
+    graphs: Callable[[int], Bools] | None = None,
+    by_context: bool = False,
 ) -> Trace:
-    """Play len(contexts) rounds; each takes one uniform. available: (T, K), all arms if None."""
-    anchor = anchors(adjacency) if anchored else {}
+    """Play len(contexts) rounds; each takes one uniform. available: (T, K), all arms if None.
+
+    D: a smallest weakly dominating set. graphs: the adjacency matrix of each round, if they change.
+    """
+    anchor = anchors(adjacency) if anchored and graphs is None else {}
+    weak = weakly_observable(adjacency) if graphs is None else []
+    assert graphs is not None or D in dominating_sets(adjacency)
     T = len(contexts)
     M, K = losses(0).shape
     keep = 1.0 if half_life is None else 0.5 ** (1 / half_life)
     s_bar = arms_without_self_loop(adjacency)
     owed = np.full(K, 1 / K)
     owed[s_bar] = 1.0
+    owed[weak] = 0.0
 
     arms = np.zeros(T, dtype=np.int64)
     incurred = np.zeros(T)
@@ -79,10 +90,17 @@ def run(
         for a in range(K):
             lack = max(0.0, floor[a] - w[a])
             showing = np.flatnonzero(may & (np.arange(K) != a if a in s_bar else np.arange(K) == a))
+            if a in weak:
+                continue
             if len(showing) > 0:
                 r[showing] += lack / len(showing)
                 left -= lack
         r += left * q
+        on_D = [d for d in D if may[d]]
+        if weak and on_D:
+            lacking = max(0.0, *(len(D) * (weak_floor - w[a]) for a in weak))
+            r *= 1 - lacking
+            r[on_D] += lacking / len(on_D)
         return r
 
     def restricted_softmax(scores: Floats, rate_now: float, may: Bools) -> Floats:
@@ -99,7 +117,14 @@ def run(
         rate_now = rate * np.log(K) / (spread + gaps) if spread > 0 else 0.0
         if eta is not None:
             rate_now = eta
+        if graphs is not None:
+            adjacency = graphs(t)
+            s_bar = arms_without_self_loop(adjacency)
+            owed = np.where(np.diag(adjacency), 1 / K, 1.0)
+            if t > 0 and not by_context:
+                w = in_mass(adjacency, played)
         floor = min(0.5, exploration / np.sqrt(n)) * owed
+        weak_floor = min(0.5, exploration * (len(D) / n) ** (1 / 3)) / max(1, len(D))
 
         c = contexts[t]
         may = awake[t]
@@ -112,8 +137,10 @@ def run(
         # w_t: a running mean that includes this round
         step = 1 / (1 + recent / recency)
         played = played + step * (r - played)
-        w = in_mass(adjacency, played)
-        weights = adjacency[A] / (w + floor)
+        w = w + step * (in_mass(adjacency, r) - w) if by_context else in_mass(adjacency, played)
+        added = floor.copy()
+        added[weak] = weak_floor
+        weights = adjacency[A] / (w + added)
 
         # m_t: a running mean of the policy's loss, self-normalised; the first is a round's own
         r = explore(q, floor, may)
@@ -145,9 +172,11 @@ def run(
 
 
 def arguments(algorithm: Any, problem: Any, nu: Floats) -> dict[str, Any]:
-    """Return the parameters of `run`: they do not depend on the problem."""
-    del problem, nu
-    return {name: value for name, value in algorithm.to_json().items() if name != "id"}
+    """Return the parameters of `run`; of the problem, they need a dominating set."""
+    del nu
+    given = {name: value for name, value in algorithm.to_json().items() if name != "id"}
+    fixed = problem.graph_kind == "fixed"
+    return {**given, "D": problem.graph.weakly_dominating_set if fixed else ()}
 
 
 REFERENCES = {

@@ -48,6 +48,9 @@ def run(
     K = len(adjacency)
     explore = np.zeros(K)
     chosen = D or tuple(range(K))
+    if len(D) == 1 and not adjacency[D[0], D[0]]:
+        chosen = (*D, min(a for a in range(K) if a != D[0]))  # which reveals the arm of D
+        assert adjacency[chosen[1], D[0]]
     for d in chosen:
         explore[d] = x / len(chosen)
     return run_on_graphs(

@@ -9,6 +9,7 @@ import pytest
 from crossbandit import FeedbackGraph, Problem, graphs, simulate
 from crossbandit.algorithms import (
     CrossGraph,
+    CrossGraphAdaptive,
     CrossGraphVarying,
     CrossGraphWeak,
     SchneiderZimmert,
@@ -32,7 +33,7 @@ from crossbandit.streams import stream
 from tests.algorithms.test_graph_kinds import Sums, SumsLearner
 from tests.cases import asymmetric, table
 from tests.learners import cumulative
-from tests.reference import cross_graph_varying, cross_graph_weak
+from tests.reference import cross_graph_adaptive, cross_graph_varying, cross_graph_weak
 
 LISTED = [
     asymmetric(),
@@ -136,6 +137,50 @@ def test_estimates_of_varying_are_those_of_the_transcription(build: Callable[...
         late.append((decision, environment.losses(t)[list(decision.revealed)]))
         learner.learn(*late.pop())
     np.testing.assert_allclose(cumulative(learner), trace.cumulative, rtol=1e-11, atol=1e-11)
+
+
+@every_rule
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"half_life": 40.0, "exploration": 3.0, "recency": 2.0}],
+    ids=["defaults", "by hand"],
+)
+def test_adaptive_follows_its_transcription_on_changing_graphs(
+    build: Callable[..., Any], options: dict[str, Any]
+) -> None:
+    environment, algorithm = build(), CrossGraphAdaptive(**options)
+    contexts = environment.context_distribution.draw(stream(3, "contexts"), 151)
+    trace = cross_graph_adaptive.run(
+        np.empty((5, 5), dtype=bool),
+        lambda t: environment.losses(t).T,
+        contexts,
+        stream(3, "learner").random(151),
+        graphs=lambda t: environment.graph(t, int(contexts[t])).adjacency,
+        by_context=environment.problem.graph_by_context,
+        **cross_graph_adaptive.arguments(algorithm, environment.problem, np.empty(0)),
+    )
+    for compiled in (True, False):
+        run = simulate(algorithm, environment, seed=3, compiled=compiled)
+        np.testing.assert_array_equal(run.arms, trace.arms)
+
+
+def test_adaptive_on_one_graph_in_turns_is_adaptive_on_that_graph() -> None:
+    environment = table(asymmetric(), 150, 6, seed=4)
+    always = cycling_graphs(environment, [asymmetric()])
+    np.testing.assert_array_equal(
+        simulate(CrossGraphAdaptive(), always, seed=1).arms,
+        simulate(CrossGraphAdaptive(), environment, seed=1).arms,
+    )
+
+
+def test_adaptive_wants_strong_graphs_if_they_change() -> None:
+    environment = cycling_graphs(losses(), [graphs.complete(5), graphs.revealing_action(5)])
+    for compiled in (True, False):
+        with pytest.raises(InvalidGraphError, match="must be strongly observable"):
+            simulate(CrossGraphAdaptive(), environment, seed=1, compiled=compiled)
+    learner = CrossGraphAdaptive().start(environment.problem, seed=1)
+    with pytest.raises(InvalidParameterError, match="a snapshot cannot be given a graph"):
+        learner.snapshot()
 
 
 def test_varying_on_one_graph_is_algorithm_2() -> None:
@@ -243,6 +288,7 @@ WEAK = {
     "two revealing": graphs.revealing_action(6, revealing=2),
     "loopless ring": graphs.loopless_ring(5, radius=2),
     "mixed": FeedbackGraph([[0, 1, 1, 0], [1, 1, 0, 0], [1, 0, 0, 1], [1, 0, 0, 1]]),
+    "blind revealer": FeedbackGraph([[0, 1, 1, 1], [1, 0, 0, 0], [1, 0, 0, 0], [1, 0, 0, 0]]),
     "strong": asymmetric(),
 }
 
@@ -262,6 +308,26 @@ def test_weak_follows_the_transcription(graph: FeedbackGraph, options: dict[str,
         contexts,
         stream(2, "learner").random(402),
         **cross_graph_weak.arguments(algorithm, environment.problem, np.empty(0)),
+    )
+    for compiled in (True, False):
+        run = simulate(algorithm, environment, seed=2, compiled=compiled)
+        np.testing.assert_array_equal(run.arms, trace.arms)
+
+
+@pytest.mark.parametrize("graph", WEAK.values(), ids=WEAK.keys())
+@pytest.mark.parametrize("exploration", [1.0, 4.0])
+def test_adaptive_follows_its_transcription_on_weak_graphs(
+    graph: FeedbackGraph, exploration: float
+) -> None:
+    environment = table(graph, 201, 4, seed=6)
+    algorithm = CrossGraphAdaptive(exploration=exploration)
+    contexts = environment.context_distribution.draw(stream(2, "contexts"), 201)
+    trace = cross_graph_adaptive.run(
+        graph.adjacency,
+        lambda t: environment.losses(t).T,
+        contexts,
+        stream(2, "learner").random(201),
+        **cross_graph_adaptive.arguments(algorithm, environment.problem, np.empty(0)),
     )
     for compiled in (True, False):
         run = simulate(algorithm, environment, seed=2, compiled=compiled)
@@ -302,6 +368,7 @@ def test_an_unobservable_arm_is_refused() -> None:
 
 def test_weak_passes_the_checks_on_a_weak_graph() -> None:
     check_algorithm(CrossGraphWeak(), graphs.revealing_action(4))
+    check_algorithm(CrossGraphAdaptive(), graphs.revealing_action(4))
 
 
 # --- environments of one's own -------------------------------------------------------------------
@@ -435,5 +502,5 @@ def test_many_decisions_at_once_need_a_graph_that_is_known() -> None:
     with pytest.raises(InvalidParameterError, match="call learn"):
         learner.learn_many(decisions, [{0: np.zeros(6)}, {0: np.zeros(6)}])
     informed = CHANGING["in turns"]().problem
-    with pytest.raises(InvalidGraphError, match="the FeedbackGraph of the round"):
+    with pytest.raises(InvalidParameterError, match="call act"):
         CrossGraphVarying().start(informed, seed=1).act_many([0, 1])

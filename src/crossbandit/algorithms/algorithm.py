@@ -119,17 +119,30 @@ class Algorithm(ABC):
             self.require_graph(problem.graph)
         self.granted(problem)
 
-    def require_graph(self, graph: FeedbackGraph) -> None:
+    def least_observability(self, kind: str) -> str:
+        """Return how observable graphs must be: "strong", "weak" or "none".
+
+        Override it if changing graphs must be more observable than `needs_observability`.
+
+        Args:
+            kind: The kind of the graphs, as in `Problem.graph_kind`.
+        """
+        del kind
+        return self.needs_observability
+
+    def require_graph(self, graph: FeedbackGraph, kind: str = "fixed") -> None:
         """Check that this algorithm can play on a graph.
 
         Args:
             graph: The graph of all rounds, or that of one round.
+            kind: The kind of the problem's graph.
 
         Raises:
             InvalidGraphError: It is less observable than this algorithm needs.
         """
-        if self.needs_observability != "none":
-            graph.require_observable(type(self).__name__, self.needs_observability)
+        least = self.least_observability(kind)
+        if least != "none":
+            graph.require_observable(type(self).__name__, least)
 
     def granted(self, problem: Problem) -> bool:
         """Return whether a problem grants this algorithm losses that its graph may not reveal.

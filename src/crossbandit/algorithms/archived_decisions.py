@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -12,7 +13,7 @@ from crossbandit.graphs import FeedbackGraph
 from crossbandit.losses.forms import restricted
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Mapping
 
     import numpy.typing as npt
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 NAMES = ("pending.available", "pending.rows", "pending.weights")
 
 _Object = TypeVar("_Object")
+_Known = tuple[FeedbackGraph | None, Sequence[int] | None]  # a graph, and what it reveals
+_NO_GRAPH: _Known = (None, None)
 
 
 def write_pending(
@@ -84,11 +87,9 @@ def _write_graphs(pending: list[PendingDecision]) -> dict[str, Any]:
     return {"graphs": known} if known else {}
 
 
-def _read_graphs(
-    data: dict[str, Any], arms: int
-) -> dict[int, tuple[FeedbackGraph | None, Sequence[int]]]:
+def _read_graphs(data: dict[str, Any], arms: int) -> dict[int, _Known]:
     """Return what `_write_graphs` wrote, by the position of the decision."""
-    known: dict[int, tuple[FeedbackGraph | None, Sequence[int]]] = {}
+    known: dict[int, _Known] = {}
     for i, revealed, written in data.get("graphs", []):
         _check_index("decision", i, len(data["decisions"]))
         for arm in revealed:
@@ -122,7 +123,8 @@ def read_pending(
     all_rows = _table("pending.rows", problem.form.columns, arrays)
     check_finite("pending.rows", all_rows)
     masks = _table("pending.available", problem.arms, arrays, np.bool_)
-    pending, used, masks_used = [], 0, 0
+    pending: list[PendingDecision] = []
+    used, masks_used = 0, 0
     graphs = _read_graphs(data, problem.arms)
     for round_, context, arm, made_by, weights, count, baseline, limited in data["decisions"]:
         _check_index("round", round_, learner.round)
@@ -134,7 +136,7 @@ def read_pending(
         decision = PendingDecision(round_, plain, readout, arm, str(made_by))
         decision.decider, decision.counter = decision.learner, round_
         decision.baseline = None if baseline is None else float(baseline)
-        decision.graph, decision.revealed = graphs.get(len(pending), (None, None))
+        decision.graph, decision.revealed = graphs.get(len(pending), _NO_GRAPH)
         if weights is not None:
             _check_index("weights", weights, len(all_weights))
             decision.weights = all_weights[weights]

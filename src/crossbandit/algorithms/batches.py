@@ -117,6 +117,9 @@ def act_many(learner: Learner, contexts: Any, available: Any = None) -> Sequence
     if len(masks) != len(given):
         expected = f"None, or as many masks as contexts, {len(given)}"
         reject("act_many", "available", expected, verbatim(str(len(masks))))
+    if learner.graph_kind == "informed":
+        got = verbatim("a problem whose graph is given to act before each round; call act")
+        reject("act_many", "contexts", "those of a problem with one graph", got)
     read = [learner._read(context, mask) for context, mask in zip(given, masks, strict=True)]
     with learner._lock:
         if not read or not isinstance(learner, BatchLearner) or learner.algorithm.needs_memory:

@@ -49,7 +49,7 @@ def checked_graph(call: str, kind: str, algorithm: Algorithm, arms: int, graph: 
     if graph.arms != arms:
         got = verbatim(f"one of {graph.arms} arms")
         reject(call, "graph", f"a FeedbackGraph of {arms} arms", got, error=InvalidGraphError)
-    algorithm.require_graph(graph)
+    algorithm.require_graph(graph, kind)
     return graph
 
 

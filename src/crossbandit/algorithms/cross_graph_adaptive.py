@@ -11,7 +11,7 @@ import numpy as np
 from crossbandit.algorithms.algorithm import Algorithm, register
 from crossbandit.algorithms.anchors import NO_ANCHORS, anchors_of
 from crossbandit.algorithms.learner import Learner
-from crossbandit.kernels import adaptive, batches
+from crossbandit.kernels import adaptive, adaptive_varying, batches
 from crossbandit.kernels.adaptive import AdaptiveGraph, AdaptiveParameters, AdaptiveState
 from crossbandit.losses.memory import zeros
 from crossbandit.validation import number, positive, reject
@@ -62,6 +62,15 @@ class CrossGraphAdaptive(Algorithm):
     that is played nearly always has a loss near m_t, so nothing is lost on average when it is
     not observed.
 
+    If an arm is weakly observable, let D be a smallest set of arms that reveals all such arms. Each
+    of them is to be observed with probability x_t / |D|, x_t = min(1/2, exploration (|D| /
+    t)^(1/3)); x_t / |D| also takes the place of f_t(a) in the estimate. If one lacks the most,
+    |D| max_a (x_t / |D| - w_t(a)) of the probability is played uniformly on D.
+
+    If graphs change and are known before each round, w_t(a) is the mass of N_in_t(a) in the running
+    mean of what was played. If they are a function of the context (`Problem.graph_by_context`), it
+    is a running mean of r_{s,c_s}(N_in_s(a)). Each graph must then be strongly observable.
+
     Bound: none is proved. With w_t exact and the same for all rounds, no baseline and known
     contexts this is AdaHedge on the estimates of Algorithm 1; the running mean, which lags behind
     the policy and depends on the contexts that formed it, is not covered by the paper's analysis.
@@ -96,7 +105,8 @@ class CrossGraphAdaptive(Algorithm):
     """
 
     id: ClassVar[str] = "cross-graph-adaptive"
-    needs_observability: ClassVar[str] = "strong"
+    needs_observability: ClassVar[str] = "weak"
+    graph_kinds: ClassVar[tuple[str, ...]] = ("fixed", "informed")
     needs_memory: ClassVar[bool] = False
 
     half_life: float | None = None
@@ -118,6 +128,10 @@ class CrossGraphAdaptive(Algorithm):
     def start(self, problem: Problem, *, seed: Seed) -> AdaptiveLearner:
         self.require_playable(problem)
         return AdaptiveLearner(self, problem, seed)
+
+    def least_observability(self, kind: str) -> str:
+        # A weakly dominating set of each round's graph would have to be found in each round.
+        return "weak" if kind == "fixed" else "strong"
 
     def parameters(self) -> AdaptiveParameters:
         """Return the constants as the kernels take them."""
@@ -164,12 +178,21 @@ class AdaptiveLearner(Learner[CrossGraphAdaptive]):
     def play(self, pending: PendingDecision) -> float:
         step = (self._adaptive, self.parameters, self._adaptive_graph)
         uniform = self.generator.random()
-        pending.arm, probability, baseline = self.call(
-            adaptive.play, *step, pending.readout, pending.round, uniform
-        )
+        if pending.graph is None:
+            played = self.call(adaptive.play, *step, pending.readout, pending.round, uniform)
+        else:
+            now = (self.problem.graph_by_context, pending.graph.in_ranges)
+            played = self.call(
+                adaptive_varying.play, *step, *now, pending.readout, pending.round, uniform
+            )
+        pending.arm, probability, baseline = played
         pending.baseline = None if math.isnan(baseline) else baseline
         pending.weights = np.zeros(self.problem.arms)
-        revealed = self.revealed_arms(pending.arm)
+        revealed = (
+            self.revealed_arms(pending.arm)
+            if pending.graph is None
+            else pending.graph.out_neighbors(pending.arm)
+        )
         self.call(adaptive.weigh, *step, revealed, pending.weights)
         return float(probability)
 
@@ -208,7 +231,10 @@ class AdaptiveLearner(Learner[CrossGraphAdaptive]):
         batches.learn_adaptive(*step, contexts, last, answers)
 
     def state(self) -> Mapping[str, npt.NDArray[Any]]:
-        return self._adaptive._asdict()
+        state = self._adaptive._asdict()
+        if self.graph_kind != "fixed":  # then they are those of the round played last
+            state["shares"] = self._adaptive_graph.shares
+        return state
 
     def check_state(self) -> None:
         state = self._adaptive
@@ -232,6 +258,15 @@ class AdaptiveLearner(Learner[CrossGraphAdaptive]):
         Returns:
             How many rounds were played: fewer than given if their budget was used up.
         """
+        if self.graph_kind != "fixed":
+            step = (self._adaptive, self.parameters, self._adaptive_graph)
+            by_context = self.problem.graph_by_context
+            return self.play_batch(
+                rounds,
+                lambda uniforms: adaptive_varying.simulate(
+                    *step, by_context, rounds, self.round, uniforms
+                ),
+            )
         return self.play_batch(
             rounds,
             lambda uniforms: adaptive.simulate(
@@ -251,12 +286,21 @@ def _at_least_one_round(owner: str, name: str, value: object) -> float:
 
 
 def _graph_of(problem: Problem, *, anchored: bool) -> AdaptiveGraph:
+    graph, fixed = problem.graph, problem.graph_kind == "fixed"
     shares = np.full(problem.arms, 1.0 / problem.arms)
-    shares[list(problem.graph.arms_without_self_loop)] = 1.0
+    shares[list(graph.arms_without_self_loop)] = 1.0
+    weak = [a for a, grade in enumerate(graph.arm_observability) if fixed and grade == "weak"]
+    shares[weak] = 0.0
+    dominating = graph.weakly_dominating_set if weak else ()
     # Where features differ from arm to arm, rows of two arms have no difference.
-    comparable = anchored and problem.form.shape[0] == 1
-    anchors = anchors_of(problem.graph) if comparable else NO_ANCHORS
-    return AdaptiveGraph(problem.graph.in_ranges, shares, anchors)
+    comparable = anchored and fixed and problem.form.shape[0] == 1
+    return AdaptiveGraph(
+        graph.in_ranges,
+        shares,
+        anchors_of(graph) if comparable else NO_ANCHORS,
+        np.array(weak, dtype=np.int64),
+        np.array(dominating, dtype=np.int64),
+    )
 
 
 def _empty_state(arms: int, form: LossForm) -> AdaptiveState:

@@ -44,17 +44,19 @@ class CrossGraphWeak(Algorithm):
     r"""The epochs of Algorithm 2, with exploration on a weakly dominating set.
 
     Let D be a smallest set of arms that reveals every weakly observable arm, delta its size (the
-    weak domination number) and u_D the uniform distribution on D. Every context plays
+    weak domination number) and u_D the uniform distribution on D. If D is one arm without
+    self-loop, the first other arm, which reveals it, is added. Every context plays
 
         r^p_{t,c} = (1 - x) ((1 - rho) p_{t,c} + rho / K) + x u_D,
 
     where x is `exploration`, and p is FTRL as in `CrossGraph`. Snapshots are mixed in the same way.
     Epochs, pairs, fallback, retention, W_e and lhat are those of `CrossGraph`. No arm is corrected
-    (beta = 0): exploration observes arms without self-loop often enough. If no arm is weakly
-    observable, D is empty and u_D is uniform on all arms.
+    (beta = 0): exploration observes every arm without self-loop. If no arm is weakly observable, D
+    is empty and u_D is uniform on all arms.
 
-    A weakly observable arm is observed with probability at least x / delta. So the graph sum of a
-    round, sum_a p(a) / w(a), is at most O~(alpha + delta / x), and the paper's decomposition gives
+    An arm without self-loop is observed with probability at least x / max(delta, 2). So the graph
+    sum of a round, sum_a p(a) / w(a), is at most O~(alpha + delta / x), and the paper's
+    decomposition gives
 
         regret  <~  L + log(K) / eta + (x + rho) T + (eta + gamma) (alpha + delta / x) T
 
@@ -147,6 +149,8 @@ class WeakLearner(EpochLearner[CrossGraphWeak]):
 def _explored(problem: Problem, exploration: float) -> Floats:
     """Return how much of the probability of exploration each arm gets."""
     chosen = list(problem.graph.weakly_dominating_set) or list(range(problem.arms))
+    if len(chosen) == 1 and chosen[0] in problem.graph.arms_without_self_loop:
+        chosen.append(0 if chosen[0] > 0 else 1)
     explore = np.zeros(problem.arms)
     explore[chosen] = exploration / len(chosen)
     return explore

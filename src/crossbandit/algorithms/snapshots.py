@@ -86,12 +86,17 @@ class Snapshot:
             seed: The seed of the snapshot's random numbers; None for new ones.
 
         Raises:
-            InvalidParameterError: The algorithm needs memory.
+            InvalidParameterError: The algorithm needs memory, or graphs change.
         """
         if learner.algorithm.needs_memory:
             raise InvalidParameterError(
                 f"{type(learner.algorithm).__name__} must remember its decisions, so only the "
                 "learner itself can make them, and there is no snapshot. Use CrossGraphAdaptive."
+            )
+        if learner.graph_kind != "fixed":
+            raise InvalidParameterError(
+                f"The graphs of this learner's problem are {learner.graph_kind}, and a snapshot "
+                "cannot be given a graph. Use the learner itself."
             )
         decider = restarted(learner.algorithm, dict(learner.tuned()), learner.problem)
         with learner._lock:

@@ -21,7 +21,7 @@ from crossbandit.kernels.anchors import (
     pool,
 )
 from crossbandit.kernels.compilation import compiled, inlined
-from crossbandit.kernels.exploration import explore, floor_at
+from crossbandit.kernels.exploration import explore, explore_weak, floor_at, weak_floor_at
 from crossbandit.kernels.ranges import ArmRanges, range_masses
 from crossbandit.kernels.rounds import (
     Feedback,
@@ -58,8 +58,11 @@ class AdaptiveGraph(NamedTuple):
     """What the adaptive learner needs of its graph."""
 
     in_ranges: ArmRanges
-    shares: Floats  # (K,): the part of the floor that each arm is given, 1 / K, or 1 without loop
+    shares: Floats  # (K,): the part of the floor that each arm is given: 1 / K; 1 without loop; 0
+    # if it is weakly observable, because these have a floor of their own
     anchors: Anchors
+    weak: Integers  # the weakly observable arms, ascending
+    dominating: Integers  # arms that reveal them all
 
 
 class AdaptiveState(NamedTuple):
@@ -101,8 +104,25 @@ def policy(
     keep = _power(-1.0 / parameters.half_life)
     gap, count = keep * state.gap[0], keep * state.counted[0] + 1.0
     _softmax(state, parameters, graph, readout, gap, round_, out)
+    _explore(state, parameters, graph, readout.available, count, out, out)
+
+
+@inlined
+def _explore(
+    state: AdaptiveState,
+    parameters: AdaptiveParameters,
+    graph: AdaptiveGraph,
+    available: Booleans,
+    count: float,
+    weights: Floats,
+    out: Floats,
+) -> None:
+    """Set `out` (K,) to `weights`, mixed with the exploration of round number `count`."""
     floor = floor_at(parameters.exploration, count)
-    explore(out, state.masses, graph.shares, readout.available, floor, out)
+    explore(weights, state.masses, graph.shares, available, floor, out)
+    if graph.weak.size > 0:
+        lifted = weak_floor_at(parameters.exploration, count, graph.dominating.size)
+        explore_weak(state.masses, graph.weak, graph.dominating, available, lifted, out)
 
 
 @inlined
@@ -165,9 +185,8 @@ def count(
     state.counted[0] = recent + 1.0
     state.gap[0] *= keep
     _softmax(state, parameters, graph, readout, state.gap[0], round_, state.softmax)
-    floor = floor_at(parameters.exploration, recent + 1.0)
     played, masses, chosen = state.played, state.masses, state.chosen
-    explore(state.softmax, masses, graph.shares, readout.available, floor, chosen)
+    _explore(state, parameters, graph, readout.available, recent + 1.0, state.softmax, chosen)
     step = 1.0 / (1.0 + recent / parameters.recency)
     for a in range(played.size):
         played[a] += step * (chosen[a] - played[a])
@@ -207,6 +226,12 @@ def weigh(
     floor = floor_at(parameters.exploration, state.counted[0])
     for b in revealed:
         out[b] = 1.0 / (state.masses[b] + floor * graph.shares[b])
+    if graph.weak.size > 0:
+        members = graph.dominating.size
+        lifted = weak_floor_at(parameters.exploration, state.counted[0], members) / members
+        for b in revealed:
+            if graph.shares[b] == 0.0:
+                out[b] = 1.0 / (state.masses[b] + lifted)
 
 
 @compiled
@@ -259,8 +284,8 @@ def learn(
     arms, available, losses = feedback.arms, readout.available, state.losses
     if arms.size > 0:
         eta = learning_rate(state, parameters, state.gap[0])
-        floor = floor_at(parameters.exploration, state.counted[0])
-        explore(state.softmax, state.masses, graph.shares, available, floor, state.chosen)
+        now = state.counted[0]
+        _explore(state, parameters, graph, available, now, state.softmax, state.chosen)
         least, largest = state.least[0], state.largest[0]
         here, elsewhere, total, mass, count = 0.0, 0.0, 0.0, 0.0, 0
         for j in range(arms.size):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from crossbandit.kernels.compilation import inlined
 
 if TYPE_CHECKING:
-    from crossbandit.types import Booleans, Floats
+    from crossbandit.types import Booleans, Floats, Integers
 
 _MOST = 0.5
 
@@ -17,6 +17,44 @@ _MOST = 0.5
 def floor_at(exploration: float, count: float) -> float:
     """Return the floor of observation after `count` rounds."""
     return min(_MOST, exploration / math.sqrt(count))
+
+
+@inlined
+def weak_floor_at(exploration: float, count: float, dominating: int) -> float:
+    """Return the floor of weakly observable arms together after `count` rounds.
+
+    dominating: the number of arms that reveal them all.
+    """
+    return min(_MOST, exploration * (dominating / count) ** (1.0 / 3.0))
+
+
+@inlined
+def explore_weak(
+    masses: Floats,
+    weak: Integers,
+    dominating: Integers,
+    available: Booleans,
+    floor: float,
+    out: Floats,
+) -> None:
+    """Mix `out` (K,) with the exploration that lifts weakly observable arms to their floor.
+
+    weak: the weakly observable arms. dominating: arms that reveal them all; each of them that is
+    available is played alike. An arm is to be observed with probability `floor` / |dominating|.
+    """
+    lacking = 0.0
+    for a in weak:
+        lacking = max(lacking, floor - dominating.size * masses[a])
+    count = 0
+    for a in dominating:
+        count += int(available.size == 0 or available[a])
+    if lacking == 0.0 or count == 0:
+        return
+    for a in range(out.size):
+        out[a] *= 1.0 - lacking
+    for a in dominating:
+        if available.size == 0 or available[a]:
+            out[a] += lacking / count
 
 
 @inlined

@@ -81,37 +81,30 @@ def graphs_of_matrices(present: Booleans) -> GraphBlock:
     for side in (present, present.transpose(0, 2, 1)):
         rows = np.ascontiguousarray(side).reshape(rounds * arms, arms)
         starts = np.zeros(rounds * arms + 1, dtype=np.int64)
-        _count_ranges(rows, starts)
-        first, last = np.empty((2, int(starts[-1])), dtype=np.int64)
-        _list_ranges(rows, first, last)
-        sides.append(fixed_ranges(ArmRanges(starts, first, last)))
+        first, last = np.empty((2, rounds * arms * ((arms + 1) // 2)), dtype=np.int64)
+        count = _list_ranges(rows, starts, first, last)
+        sides.append(fixed_ranges(ArmRanges(starts, first[:count].copy(), last[:count].copy())))
     return GraphBlock(np.arange(rounds), *sides)
 
 
 @compiled
-def _count_ranges(rows: Booleans, starts: Integers) -> None:
-    """Set `starts` (rows + 1,) to the number of ranges before each row of `rows` (rows, K)."""
-    for i in range(rows.shape[0]):
-        count, before = 0, False
-        for b in range(rows.shape[1]):
-            count += int(rows[i, b] and not before)
-            before = rows[i, b]
-        starts[i + 1] = starts[i] + count
+def _list_ranges(rows: Booleans, starts: Integers, first: Integers, last: Integers) -> int:
+    """List the ranges of all rows (rows, K) in `first` and `last`; return how many there are.
 
-
-@compiled
-def _list_ranges(rows: Booleans, first: Integers, last: Integers) -> None:
-    """Set `first` and `last` (ranges,) to the ends of the ranges of all rows."""
-    at = 0
+    starts: (rows + 1,), set to the number of ranges before each row.
+    """
+    count = 0
     for i in range(rows.shape[0]):
         before = False
         for b in range(rows.shape[1]):
             if rows[i, b]:
                 if not before:
-                    first[at] = b
-                    at += 1
-                last[at - 1] = b
+                    first[count] = b
+                    count += 1
+                last[count - 1] = b
             before = rows[i, b]
+        starts[i + 1] = count
+    return count
 
 
 def stacked(graphs: Sequence[tuple[ArmRanges, ArmRanges]], entry: Integers) -> GraphBlock:

@@ -69,11 +69,11 @@ class Revealing:
     def _check_observability(self, block: GraphBlock) -> None:
         """Raise if the algorithm cannot play on one of the graphs."""
         algorithm, arms = self._learner.algorithm, self._environment.problem.arms
-        least = algorithm.needs_observability
+        least = algorithm.least_observability(self._kind)
         if least != "none":
             bad = first_unobservable(block.in_ranges, arms, least == "strong")
             if bad >= 0:
-                algorithm.require_graph(FeedbackGraph.from_block(block, bad, arms))
+                algorithm.require_graph(FeedbackGraph.from_block(block, bad, arms), self._kind)
 
     def play(
         self, learner: Learner, round_: int, context: Any, available: Booleans | None, rows: Floats
