@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from crossbandit.algorithms.decisions import PendingDecision
-    from crossbandit.graphs import FeedbackGraph
     from crossbandit.kernels.rounds import Rounds
     from crossbandit.losses import Context, Readout
     from crossbandit.problem import Problem
@@ -52,14 +51,9 @@ class MeansAlgorithm(Algorithm):
     def __post_init__(self) -> None:
         self.settle(boolean, "cross_learning")
 
-    def require_playable(self, problem: Problem) -> None:
-        super().require_playable(problem)
-        if problem.graph_kind == "fixed":
-            problem.graph.require_observable(type(self).__name__, self.needs_observability)
-
-    def require_graph(self, graph: FeedbackGraph) -> None:
+    def least_observability(self, kind: str) -> str:
         # A round whose graph hides an arm teaches nothing of it, and does no harm.
-        del graph
+        return self.needs_observability if kind == "fixed" else "none"
 
     def start(self, problem: Problem, *, seed: Seed) -> MeansLearner:
         self.require_playable(problem)
