@@ -14,16 +14,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from benchmarks.measure import Result, medians
-from crossbandit import CrossGraph, environments, graphs, simulate
+from crossbandit import CrossGraph, CrossGraphAdaptive, environments, graphs, simulate
 from crossbandit.algorithms import CrossGraphVarying, CrossGraphWeak, SchneiderZimmert
 from crossbandit.environments.stochastic import Stochastic
 from crossbandit.streams import stream
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from crossbandit import Algorithm
     from crossbandit.environments import BlockEnvironment
+
+    World = Callable[[int, int, int], BlockEnvironment]
 
 HORIZONS = (8_000, 16_000, 32_000, 64_000, 128_000, 256_000)
 SEEDS = range(10)
@@ -53,9 +55,6 @@ def changing_world(horizon: int, contexts: int, seed: int) -> BlockEnvironment:
     return environments.random_graphs(
         horizon, arms=ARMS, contexts=contexts, density=0.3, gap=gap, table_seed=seed
     )
-
-
-World = "Callable[[int, int, int], BlockEnvironment]"
 
 
 def mean_regret(algorithm: Algorithm, world: World, horizon: int, contexts: int) -> float:
@@ -88,6 +87,11 @@ def results() -> Iterator[Result]:
     own = mean_regret(varying, changing_world, 64_000, contexts=20)
     blind = mean_regret(SchneiderZimmert(), changing_world, 64_000, contexts=20)
     yield Result("regret to that of sz-context, cross-graph-varying", own / blind, 0.8, "times")
+    for algorithm, world in ((weak, weak_world), (varying, changing_world)):
+        tuned = mean_regret(algorithm, world, 32_000, contexts=20)
+        adaptive = mean_regret(CrossGraphAdaptive(), world, 32_000, contexts=20)
+        name = f"regret of cross-graph-adaptive to that of {algorithm.id}"
+        yield Result(name, adaptive / tuned, 1.0, "times")
     yield from speeds()
 
 

@@ -25,7 +25,8 @@ def weak_floor_at(exploration: float, count: float, dominating: int) -> float:
 
     dominating: the number of arms that reveal them all.
     """
-    return min(_MOST, exploration * (dominating / count) ** (1.0 / 3.0))
+    floor: float = min(_MOST, exploration * (dominating / count) ** (1.0 / 3.0))
+    return floor
 
 
 @inlined

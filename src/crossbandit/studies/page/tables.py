@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from crossbandit.algorithms import registered
 from crossbandit.report import Table, csv_text
 from crossbandit.report.text import MISSING, count, percent
 
@@ -93,8 +94,31 @@ def caption(sweep: Sweep, *, where: str = "±") -> str:
     if any(len(entry.summary.seeds) > 1 for entry in sweep.entries.values()):
         interval = STUDENT if sweep.published is None else AS_PAPER
         said += f", {where} the half-width of its {interval}"
-    missing = missing_text(sweep)
-    return f"{said}. {missing}" if missing else f"{said}."
+    notes = [f"{said}.", granted_text(sweep), missing_text(sweep)]
+    return " ".join(note for note in notes if note)
+
+
+def granted_text(sweep: Sweep) -> str:
+    """Return which methods are shown more than the graph reveals, as a sentence; or nothing.
+
+    Such a method ignores the graph, and the problem grants it the loss of the arm that it plays.
+    """
+    known = registered()
+    granted = [
+        method
+        for method in sweep.methods
+        if any(_needs_own_loss(entry, known) for entry in sweep.column(method))
+    ]
+    if not granted:
+        return ""
+    verb = "is" if len(granted) == 1 else "are"
+    names = " and ".join([", ".join(granted[:-1]), granted[-1]] if granted[1:] else granted)
+    return f"{names} {verb} shown the loss of the arm played, also without a self-loop."
+
+
+def _needs_own_loss(entry: Entry, known: Mapping[str, Any]) -> bool:
+    name = entry.summary.parameters.get("id", entry.summary.algorithm)
+    return bool(getattr(known.get(str(name)), "needs_own_loss", False))
 
 
 def seeds_text(sweep: Sweep) -> str:
