@@ -99,6 +99,9 @@ def test_the_algorithms_that_need_memory_say_so() -> None:
         "cross-graph",
         "cross-graph-varying",
         "cross-graph-weak",
+        "exp3-edges",
+        "exp3-ix",
+        "exp3-set",
         "sz-context",
     }
 

@@ -20,7 +20,7 @@ from crossbandit.environments import BlockEnvironment, from_table, random_edges,
 from crossbandit.errors import InvalidGraphError, InvalidParameterError
 from crossbandit.streams import stream
 from tests.cases import REFERENCES, STOCHASTIC, asymmetric, environments, linear, name, table
-from tests.learners import assert_same_state, contexts_of, play, revealed, start
+from tests.learners import assert_same_state, clone, contexts_of, play, revealed, start
 from tests.reference.common import Trace
 
 SEED = 11
@@ -108,6 +108,36 @@ def test_late_feedback_in_any_order_gives_the_same_state(
     again = load(tmp_path / "learner")
     assert_same_state(again, learners[0])
     assert again.tuned() == learners[0].tuned()
+
+
+@each
+def test_snapshots_decide_and_the_learner_learns(algorithm: Algorithm) -> None:
+    """Tokens of a snapshot, learned in another order, are what the learner itself would learn."""
+    environment = table(asymmetric(), 60, 4, seed=1)
+    learner = start(algorithm, environment)
+    play(learner, environment, 20)
+    twin, snapshot = clone(learner), learner.snapshot(seed=5)
+    decisions = [snapshot.act(context) for context in contexts_of(environment)[20:50]]
+    rows = [environment.losses(t)[list(one.revealed)] for t, one in enumerate(decisions, start=20)]
+    for one, own in zip(decisions, rows, strict=True):
+        learner.learn(one.token, own)
+    for one, own in zip(decisions[::-1], rows[::-1], strict=True):
+        twin.learn(one, own)
+    for name_, array in learner.state().items():
+        assert_allclose(array, twin.state()[name_], rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("algorithm", [UcbN(), TsN(), SuccessiveElimination()], ids=name)
+def test_two_learners_that_keep_means_merge_by_addition(algorithm: Algorithm) -> None:
+    environment = table(asymmetric(), 60, 4, seed=1)
+    learner, other = start(algorithm, environment, 1), start(algorithm, environment, 2)
+    play(learner, environment, 20)
+    play(other, environment, 30)
+    before = {name_: array.copy() for name_, array in learner.state().items()}
+    learner.merge(other)
+    for name_, array in learner.state().items():
+        assert_array_equal(array, before[name_] + other.state()[name_])
+    assert learner.round == 50
 
 
 @each

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from crossbandit.algorithms.algorithm import register
 from crossbandit.algorithms.covering import covering
-from crossbandit.algorithms.exponential import ExponentialAlgorithm
+from crossbandit.algorithms.exponential import ExponentialAlgorithm, ExponentialLearner
 from crossbandit.algorithms.tuning import required_alpha
 from crossbandit.kernels.exponential import ExponentialParameters
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from crossbandit.problem import Problem
+    from crossbandit.streams import Seed
     from crossbandit.types import Floats
 
 
@@ -79,9 +80,14 @@ class BestOfBothWorlds(ExponentialAlgorithm):
 
     id: ClassVar[str] = "best-of-both-worlds"
     needs_observability: ClassVar[str] = "weak"
+    needs_memory: ClassVar[bool] = False
 
     scale: float | None = None
     cross_learning: bool = True
+
+    def start(self, problem: Problem, *, seed: Seed) -> BestOfBothWorldsLearner:
+        self.require_playable(problem)
+        return BestOfBothWorldsLearner(self, problem, seed)
 
     def explored_arms(self, problem: Problem) -> Floats:
         if self._uniform(problem):
@@ -119,3 +125,9 @@ class BestOfBothWorlds(ExponentialAlgorithm):
 
     def _uniform(self, problem: Problem) -> bool:
         return not self.cross_learning and problem.graph.observability == "strong"
+
+
+class BestOfBothWorldsLearner(ExponentialLearner):
+    """A running learner whose rates adapt."""
+
+    additive_state: ClassVar[tuple[str, ...]] = ()  # rates are no sums

@@ -55,6 +55,7 @@ class Elp(ExponentialAlgorithm):
     """
 
     id: ClassVar[str] = "elp"
+    needs_memory: ClassVar[bool] = False
 
     eta: float | None = None
     rho: float | None = None

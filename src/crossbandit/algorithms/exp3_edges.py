@@ -78,7 +78,7 @@ class Exp3Edges(Algorithm):
     """
 
     id: ClassVar[str] = "exp3-edges"
-    needs_observability: ClassVar[str] = "none"
+    needs_observability: ClassVar[str] = "weak"
     graph_kinds: ClassVar[tuple[str, ...]] = tuple(GRAPH_KINDS)
 
     warm_up: int | None = None
@@ -94,10 +94,8 @@ class Exp3Edges(Algorithm):
         self.settle(share, "rho")
         self.settle(boolean, "cross_learning")
 
-    def require_playable(self, problem: Problem) -> None:
-        super().require_playable(problem)
-        if problem.graph_kind == "fixed":
-            problem.graph.require_observable("Exp3Edges", "weak")
+    def least_observability(self, kind: str) -> str:
+        return self.needs_observability if kind == "fixed" else "none"
 
     def start(self, problem: Problem, *, seed: Seed) -> EdgeLearner:
         self.require_playable(problem)

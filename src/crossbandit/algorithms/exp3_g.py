@@ -71,6 +71,7 @@ class Exp3G(ExponentialAlgorithm):
 
     id: ClassVar[str] = "exp3-g"
     needs_observability: ClassVar[str] = "weak"
+    needs_memory: ClassVar[bool] = False
 
     eta: float | None = None
     rho: float | None = None

@@ -53,6 +53,7 @@ class Exp3HighProbability(ExponentialAlgorithm):
     """
 
     id: ClassVar[str] = "exp3-high-probability"
+    needs_memory: ClassVar[bool] = False
 
     eta: float | None = None
     rho: float | None = None

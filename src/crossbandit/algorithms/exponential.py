@@ -179,6 +179,9 @@ def rounds_to_learn_from(algorithm: ExponentialAlgorithm, problem: Problem) -> f
 class ExponentialLearner(Learner[ExponentialAlgorithm]):
     """Exponential weights with exploration, learned in all contexts or in each separately."""
 
+    changed_by_play = ("bias", "rates", "entropies")
+    additive_state: ClassVar[tuple[str, ...]] = ("estimates", "bias")
+
     def __init__(self, algorithm: ExponentialAlgorithm, problem: Problem, seed: Seed) -> None:
         if not algorithm.crosses and problem.contexts is None:
             raise InvalidParameterError(
@@ -223,6 +226,16 @@ class ExponentialLearner(Learner[ExponentialAlgorithm]):
         # Until the graph of the round is known, the policy is kept in the place of the weights.
         pending.weights = (state.chosen if unseen else state.weights).copy()
         return float(probability)
+
+    def count_round(self, pending: PendingDecision) -> None:
+        self.call(
+            exponential.count,
+            self._weighted,
+            self.parameters,
+            self._setting,
+            self._number(pending.context),
+            pending.readout,
+        )
 
     def update(self, pending: PendingDecision, rows: Floats) -> None:
         weights = pending.weights

@@ -69,6 +69,7 @@ class LinUcb(Algorithm):
     id: ClassVar[str] = "linucb"
     needs_observability: ClassVar[str] = "weak"
     stochastic_only: ClassVar[bool] = True
+    needs_memory: ClassVar[bool] = False
 
     width: float | None = None
 
@@ -129,7 +130,6 @@ class LinUcbLearner(Learner[LinUcb]):
         self.call(linear.learn, self._ridge, pending.readout, feedback)
 
     def play(self, pending: PendingDecision) -> float:
-        pending.weights = np.ones(self.problem.arms)
         pending.arm = int(self.distribution(pending.context, pending.readout).argmax())
         return 1.0
 

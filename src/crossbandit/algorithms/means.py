@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from crossbandit.algorithms.decisions import PendingDecision
-    from crossbandit.graphs import FeedbackGraph
     from crossbandit.kernels.rounds import Rounds
     from crossbandit.losses import Context, Readout
     from crossbandit.problem import Problem
@@ -44,6 +43,7 @@ class MeansAlgorithm(Algorithm):
 
     graph_kinds: ClassVar[tuple[str, ...]] = tuple(GRAPH_KINDS)
     stochastic_only: ClassVar[bool] = True
+    needs_memory: ClassVar[bool] = False
     rule: ClassVar[int]
 
     cross_learning: bool = True
@@ -51,14 +51,9 @@ class MeansAlgorithm(Algorithm):
     def __post_init__(self) -> None:
         self.settle(boolean, "cross_learning")
 
-    def require_playable(self, problem: Problem) -> None:
-        super().require_playable(problem)
-        if problem.graph_kind == "fixed":
-            problem.graph.require_observable(type(self).__name__, self.needs_observability)
-
-    def require_graph(self, graph: FeedbackGraph) -> None:
+    def least_observability(self, kind: str) -> str:
         # A round whose graph hides an arm teaches nothing of it, and does no harm.
-        del graph
+        return self.needs_observability if kind == "fixed" else "none"
 
     def start(self, problem: Problem, *, seed: Seed) -> MeansLearner:
         self.require_playable(problem)
@@ -80,6 +75,7 @@ class MeansLearner(Learner[MeansAlgorithm]):
     """A running algorithm that keeps means."""
 
     needs_all_feedback = False  # missing losses do not change the mean of the others
+    additive_state = ("sums", "counts")
 
     def __init__(
         self, algorithm: MeansAlgorithm, problem: Problem, scale: float, seed: Seed
@@ -118,6 +114,11 @@ class MeansLearner(Learner[MeansAlgorithm]):
         state, setting = self._means, self._setting
         means.policy(state, setting, number_of(context), readout, self.round, out)
         return out
+
+    def play(self, pending: PendingDecision) -> float:
+        probability = super().play(pending)
+        pending.weights = None  # every loss counts once: a decision need not carry that
+        return probability
 
     def update(self, pending: PendingDecision, rows: Floats) -> None:
         self.call(

@@ -170,6 +170,25 @@ def _correct(
 
 
 @inlined
+def count(
+    state: ExponentialState,
+    parameters: ExponentialParameters,
+    setting: ExponentialSetting,
+    context: int,
+    readout: Readout,
+) -> None:
+    """Set `state.chosen` to the policy of a round, and change what a round changes unseen."""
+    chosen, copy = state.chosen, 0 if setting.cross else context
+    rho = state.rates[copy, 1]
+    _exponential_weights(state, setting, context, readout, chosen)
+    if parameters.scale > 0.0:
+        _adapt(state, parameters.scale, setting, copy)
+    _explore(setting.exploration, readout.available, rho, chosen)
+    if setting.loopless.size > 0:
+        _correct(state, parameters, setting, context)
+
+
+@inlined
 def play(
     state: ExponentialState,
     parameters: ExponentialParameters,
@@ -183,17 +202,10 @@ def play(
 
     in_ranges: the graph of the round. Sets `state.chosen` and `state.weights`.
     """
-    chosen, copy = state.chosen, 0 if setting.cross else context
-    rho = state.rates[copy, 1]
-    _exponential_weights(state, setting, context, readout, chosen)
-    if parameters.scale > 0.0:
-        _adapt(state, parameters.scale, setting, copy)
-    _explore(setting.exploration, readout.available, rho, chosen)
-    arm = draw(chosen, uniform)
-    if setting.loopless.size > 0:
-        _correct(state, parameters, setting, context)
+    count(state, parameters, setting, context, readout)
+    arm = draw(state.chosen, uniform)
     weigh(setting, in_ranges, state, arm)
-    return arm, chosen[arm]
+    return arm, state.chosen[arm]
 
 
 @inlined
