@@ -84,6 +84,8 @@ def test_an_overview_and_a_page_for_each_part(
         assert f'href="{row.link}"' in page
         assert all(amount in page for amount in row.amounts)
     assert "lonely" in page
+    assert "The value is column" in page
+    assert table.auctions == "600"
     assert "line 602" in page
     total = sum(one.outcomes[0].mean_surplus for one in results.replays.values())
     assert float(table.sums[0].replace(",", "")) == pytest.approx(total, rel=1e-3)
