@@ -30,7 +30,8 @@ def surplus(folder: Path) -> dict[str, float]:
 
 
 def notices(tmp_path: Path, told: tuple[str, ...] = ("win", "loss")) -> list[Path]:
-    bids, events = [], []
+    bids: list[dict[str, object]] = []
+    events: list[dict[str, object]] = []
     for i in range(40):
         won = i % 3 == 0
         kind = "win" if won else "loss"
