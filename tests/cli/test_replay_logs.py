@@ -89,6 +89,25 @@ def test_each_campaign_has_its_page(tmp_path: Path) -> None:
     assert table.groupby("level")["auctions"].first().sum() == 300
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--backend", "dask"), "--backend and --address are for the parts of a log"),
+        (("--currency", "EUR"), "is not read as notices of an exchange, so --currency"),
+        (("--price-loss", "79"), "is not read as notices of an exchange, so --price-loss"),
+        (("--format", "jsonl"), "is not of the format 'jsonl', but of 'csv'"),
+        (("--timezone", "Mars"), "must be the name of a time zone"),
+    ],
+)
+def test_options_that_would_do_nothing_are_refused(
+    tmp_path: Path, options: tuple[str, str], message: str
+) -> None:
+    path = make_log(tmp_path / "log.csv", 10)
+    result = run(path, *options, "--out", tmp_path / "out")
+    assert isinstance(result.exception, ValueError)
+    assert message in str(result.exception)
+
+
 @pytest.mark.parametrize("factor", [1_000, 1e-3, 1e6])
 def test_another_unit_is_called_that_and_nothing_else(tmp_path: Path, factor: float) -> None:
     frame = pd.read_csv(make_log(tmp_path / "log.csv", 2_000))

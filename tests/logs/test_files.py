@@ -115,7 +115,7 @@ JSON = [
 
 @pytest.mark.parametrize("name", ["log.jsonl", "log.json.gz"])
 def test_json_lines(tmp_path: Path, name: str) -> None:
-    text = "\n".join([*map(json.dumps, JSON), "", "[1, 2]", '{"Value": 5, "mark'])
+    text = "\ufeff" + "\r\n".join([*map(json.dumps, JSON), "", "[1, 2]", '{"Value": 5, "mark'])
     log = AuctionLog(written(tmp_path / name, text), classes=["device.type"])
     found = log.read()
     assert (found.values.tolist(), found.prices.tolist()) == ([3, 4], [1.5, 2])
