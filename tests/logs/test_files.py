@@ -259,6 +259,17 @@ def test_a_log_is_split_in_order_and_whole(tmp_path: Path) -> None:
         AuctionLog(path).split()
 
 
+def test_parts_of_a_data_frame_do_not_carry_it() -> None:
+    numbers = np.arange(20_000.0)
+    frame = pd.DataFrame(
+        {"value": numbers, "market_price": 1.0, "ad": np.where(numbers % 2, "a", "b")}
+    )
+    part = AuctionLog(frame, by="ad").split()["a"]
+    packed = pickle.dumps(part)
+    assert len(packed) < 10_000
+    assert pickle.loads(packed).read().values.tolist() == numbers[1::2].tolist()  # noqa: S301
+
+
 def test_one_reader_serves_files_alike(folder: Path) -> None:
     files = [*AuctionLog(folder / "day=1").source.files[:1]] * 3
     source = Source("x", tuple(files))

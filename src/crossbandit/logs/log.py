@@ -147,6 +147,7 @@ class AuctionLog:
         logs = {}
         for (level,) in found:
             logs[level] = copy.copy(self)
+            object.__setattr__(logs[level], "data", self.source.name)  # a frame stays here
             object.__setattr__(logs[level], "source", self.source.rows_with(name, level))
         return logs
 
