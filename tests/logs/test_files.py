@@ -121,6 +121,7 @@ def test_json_lines(tmp_path: Path, name: str) -> None:
     assert (found.values.tolist(), found.prices.tolist()) == ([3, 4], [1.5, 2])
     assert found.classes is not None
     assert found.classes[:, 0].tolist() == [0, 1]
+    assert list(AuctionLog(tmp_path / name, classes=["TYPE"]).class_places) == ["device.type"]
     assert survey_log(log).faults == (
         Fault(3, "no value"),
         Fault(4, "the value is not a number: 'x'"),
