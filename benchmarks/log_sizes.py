@@ -50,9 +50,8 @@ def write_notices(log: Path) -> Path:
             'AUCTION_MIN_TO_WIN': highest_competing_bid} FROM numbered
     """
     with duckdb.connect(config={"memory_limit": "256MB"}) as connection:
-        connection.execute(
-            f"CREATE VIEW numbered AS SELECT row_number() OVER () AS i, * FROM read_csv('{log}')"  # noqa: S608
-        )
+        numbered = f"SELECT row_number() OVER () AS i, * FROM read_csv('{log}')"  # noqa: S608
+        connection.execute(f"CREATE VIEW numbered AS {numbered}")
         lines = f"SELECT to_json(line) AS line FROM ({query})"  # noqa: S608
         connection.execute(
             f"COPY ({lines}) TO '{path}' (FORMAT csv, HEADER false, QUOTE '', DELIMITER '\x01')"
