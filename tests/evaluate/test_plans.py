@@ -86,7 +86,7 @@ def test_beyond_the_outermost_bids_prices_are_left_open(feedback: str) -> None:
     beyond, tenth = {
         "after-loss": (ordered[0], ordered[9]),
         "after-win": (ordered[-1] + 0.01, ordered[-10]),
-        "won-lost": (ordered[0], ordered[:54].mean()),
+        "won-lost": (ordered[0], ordered[:20].mean()),
     }[feedback]
     least, most = found.range_at(np.array([beyond, tenth]))
     assert least[1] == pytest.approx(most[1], abs=1e-12)

@@ -108,7 +108,7 @@ def _without_edges(log: CensoredLog, rows: Integers) -> tuple[Floats, Floats]:
     There the most likely distribution is wrong however many auctions there are: it depends on a
     few of them. Below the tenth lowest bid, told prices and wins only count as that low; likewise
     above the tenth highest bid where prices are told after a win. Where only won and lost are
-    known, the lowest and the highest bids are taken together, n^(2/3) of n, at their mean.
+    known, the lowest and the highest bids are taken together, sqrt(n) of n, at their mean.
     """
     low, high, won = log.price_low[rows], log.price_high[rows], log.won[rows]
     made = log.informative[rows]
@@ -122,7 +122,7 @@ def _without_edges(log: CensoredLog, rows: Integers) -> tuple[Floats, Floats]:
         edge = bids[-_EDGE]
         return np.where(low >= edge, edge, low), np.where(low >= edge, np.inf, high)
     if log.feedback == "won-lost":
-        size = int(bids.size ** (2 / 3))
+        size = int(bids.size**0.5)
         for ends, beyond in (
             (bids[:size], log.bids[rows] <= bids[size - 1]),
             (bids[-size:], log.bids[rows] >= bids[-size]),

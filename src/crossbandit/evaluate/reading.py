@@ -34,9 +34,7 @@ class ReadLog(NamedTuple):
     notes: tuple[str, ...]
 
 
-def read_censored(
-    log: AuctionLog, *, reserve: float = 0.0, ties: str | None = None
-) -> ReadLog:
+def read_censored(log: AuctionLog, *, reserve: float = 0.0, ties: str | None = None) -> ReadLog:
     """Read a log as a bidder has it, all of it into memory.
 
     With a column of times, the auctions are sorted by it. Without a column that says who won,
