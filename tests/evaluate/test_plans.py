@@ -1,4 +1,4 @@
-"""What strategies would have bid: policies of bidders, and cells at their edges."""
+"""What strategies would have bid: policies of bidders, and groups at their edges."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from crossbandit.applications import FirstPriceBidder
 from crossbandit.errors import InvalidContextError
 from crossbandit.evaluate import CensoredLog, evaluate_log
 from crossbandit.evaluate import plans as plans_module
-from crossbandit.evaluate.cells import Cells
+from crossbandit.evaluate.groups import Groups
 from crossbandit.evaluate.plans import policy
 from tests.evaluate.worlds import censor, full_log
 
@@ -81,7 +81,7 @@ def test_beyond_the_outermost_bids_prices_are_left_open(feedback: str) -> None:
     rng = np.random.default_rng(2)
     prices, bids = rng.uniform(0, 4, 400), rng.uniform(1, 3, 400)
     log = censor(np.full(400, 5.0), prices, bids, feedback)
-    found = Cells(log, np.zeros(400, dtype=np.int64)).prices[0]
+    found = Groups(log, np.zeros(400, dtype=np.int64)).prices[0]
     ordered = np.sort(bids)
     beyond, tenth = {
         "after-loss": (ordered[0], ordered[9]),

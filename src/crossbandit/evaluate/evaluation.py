@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from crossbandit.applications import FirstPriceBidder
-from crossbandit.evaluate.cells import make_cells
 from crossbandit.evaluate.checks import independence
 from crossbandit.evaluate.estimates import by_band, weighted, what_is_known
+from crossbandit.evaluate.groups import make_groups
 from crossbandit.evaluate.log import CensoredLog
 from crossbandit.evaluate.notes import find_notes
 from crossbandit.evaluate.plans import best_response, own_bids, policy, shading
@@ -16,7 +16,7 @@ from crossbandit.evaluate.results import Evaluation, StrategyEvaluation
 from crossbandit.validation import integer, reject
 
 if TYPE_CHECKING:
-    from crossbandit.evaluate.cells import Cells
+    from crossbandit.evaluate.groups import Groups
     from crossbandit.evaluate.plans import Plan
 
 SHADINGS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
@@ -67,32 +67,32 @@ def evaluate_log(
         isinstance(one, FirstPriceBidder) for one in given.values()
     ):
         reject("evaluate_log", "bidders", "a mapping from names to FirstPriceBidders", bidders)
-    cells = make_cells(log, bands)
+    groups = make_groups(log, bands)
     plans = [
         own_bids(log),
         *(policy(log, bidder, name) for name, bidder in given.items()),
-        best_response(log, cells),
+        best_response(log, groups),
         *(shading(log, one) for one in sorted(set(shadings))),
     ]
-    results = tuple(_evaluated(log, plan, cells) for plan in plans)
-    checks = independence(log, cells)
+    results = tuple(_evaluated(log, plan, groups) for plan in plans)
+    checks = independence(log, groups)
     return Evaluation(
         auctions=len(log),
         feedback=log.feedback,
         win_rate=float(log.won.mean()),
         told=float(log.told.mean()),
-        cells=len(cells),
+        groups=len(groups),
         results=results,
         checks=checks,
         notes=tuple(find_notes(log, results, checks)),
     )
 
 
-def _evaluated(log: CensoredLog, plan: Plan, cells: Cells) -> StrategyEvaluation:
+def _evaluated(log: CensoredLog, plan: Plan, groups: Groups) -> StrategyEvaluation:
     known = what_is_known(log, plan)
-    estimates = [by_band(log, plan, cells)]
+    estimates = [by_band(log, plan, groups)]
     if known.share < 1:
-        found = [weighted(log, plan, cells, robust=robust) for robust in (True, False)]
+        found = [weighted(log, plan, groups, robust=robust) for robust in (True, False)]
         robust, inverse = found
         estimates = [one for one in (robust, *estimates, inverse) if one is not None]
         estimates.sort(key=lambda one: not one.credible)

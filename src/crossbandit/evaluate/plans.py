@@ -12,13 +12,13 @@ from crossbandit.validation import number
 
 if TYPE_CHECKING:
     from crossbandit.applications import FirstPriceBidder
-    from crossbandit.evaluate.cells import Cells
+    from crossbandit.evaluate.groups import Groups
     from crossbandit.evaluate.log import CensoredLog
     from crossbandit.types import Floats, Integers
 
 OWN, BEST = "the log's own bids", "best response by band"
 _BLOCKS = 20  # of time, of which every other one is a fold
-_CANDIDATES = 200  # bids of a cell that a best response chooses from
+_CANDIDATES = 200  # bids of a group that a best response chooses from
 _UNUSUAL = 0.05  # of the lowest bids and prices, which a best response does not choose
 _POLICIES = 4_000  # values and classes for which a policy is computed exactly
 _LEVELS = 1_000  # values for which it is computed where there are more
@@ -120,19 +120,19 @@ def _distinct(values: Floats, columns: list[np.ndarray]) -> tuple[Integers, Inte
     return first, places.reshape(-1)
 
 
-def best_response(log: CensoredLog, cells: Cells) -> Plan:
-    """Return the bids that earn most by the prices of each cell, as the other half shows them.
+def best_response(log: CensoredLog, groups: Groups) -> Plan:
+    """Return the bids that earn most by the prices of each group, as the other half shows them.
 
     The log is cut into blocks of time. Bids in every other block are fitted to the blocks between.
 
     Args:
         log: The auctions.
-        cells: The cells of the log.
+        groups: The groups of the log.
     """
     count = len(log)
     folds = np.arange(count) * _BLOCKS // count % 2
     bids = np.zeros(count)
-    for members in cells.members:
+    for members in groups.members:
         for fold in (0, 1):
             rows, others = members[folds[members] == fold], members[folds[members] != fold]
             if rows.size and others.size:

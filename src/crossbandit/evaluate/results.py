@@ -66,7 +66,7 @@ class Evaluation:
             "mixed".
         win_rate: The share of auctions that were won.
         told: The share of auctions whose price is known.
-        cells: The number of cells, bands of values within classes.
+        groups: The number of groups, bands of values within classes.
         results: A result per strategy.
         checks: The tests of the assumption behind the estimates by band.
         notes: Sentences that a reader should see before the numbers.
@@ -76,7 +76,7 @@ class Evaluation:
     feedback: str
     win_rate: float
     told: float
-    cells: int
+    groups: int
     results: tuple[StrategyEvaluation, ...]
     checks: tuple[Check, ...]
     notes: tuple[str, ...]
@@ -112,7 +112,7 @@ class Evaluation:
             "feedback": self.feedback,
             "win_rate": self.win_rate,
             "told": self.told,
-            "cells": self.cells,
+            "groups": self.groups,
             "strategies": rows,
             "checks": [
                 {"name": one.name, "score": one.score, "p_value": one.p_value, "words": str(one)}

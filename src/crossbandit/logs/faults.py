@@ -138,7 +138,9 @@ def _fault(span: range | int, reason: str, name: str) -> Fault:
 
 
 def _reason(fault: str, texts: Mapping[str, str | None]) -> str:
-    text = next((texts[role] for role in texts if ROLES[role] in fault), texts.get("price"))
+    text = next((texts[role] for role in texts if ROLES[role] in fault), None)
+    if fault == MORE_COLUMNS:
+        text = texts.get("price")
     return fault if text is None else f"{fault}: {text[:_SHOWN_TEXT]!r}"
 
 

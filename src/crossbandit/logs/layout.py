@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import json
+import re
 import zlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -26,6 +27,7 @@ _PARQUET = b"PAR1"
 _SEPARATORS = ",\t;|"
 WHITE_SPACE = "\x01"  # stands for white space: each line is read as one field and split later
 KINDS = ("csv", "jsonl", "parquet")  # of files, as `--format` names them
+_PARAMETERS = re.compile(r"[?&][\w-]+=")  # of a URL
 _EXPECTED = "Give a CSV, JSON lines or Parquet file"
 
 
@@ -73,7 +75,7 @@ def recognize_file(path: Path, kind: str | None = None, *, raw: bool = False) ->
     Args:
         path: The file.
         kind: What it must be: one of `KINDS`, or None for any.
-        raw: Whether text that is not JSON and has no header is left as lines.
+        raw: Whether lines with the URLs of notices are not split.
 
     Returns:
         The file and its layout.
@@ -136,7 +138,7 @@ def _text(path: Path, *, compressed: bool, raw: bool) -> Layout:
         )
     separator, fields = _split(lines[first].strip(" "))
     header = is_header(fields)
-    if raw and not header:
+    if raw and _PARAMETERS.search(lines[first]):
         return Layout("lines", ("line",), 1, WHITE_SPACE, 0, compressed)
     names = tuple(fields) if header else ()
     return Layout("csv", names, len(fields), separator, first + header, compressed)

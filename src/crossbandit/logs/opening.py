@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from crossbandit.errors import LogError
 from crossbandit.logs.columns import ROLES
-from crossbandit.logs.formats import EXCHANGES, find_format, with_names
+from crossbandit.logs.formats import find_format, with_names
 from crossbandit.logs.layout import KINDS
 from crossbandit.logs.notices import JOINED, join_notices
 from crossbandit.logs.recognize import recognize
@@ -66,7 +66,9 @@ def open_log(log: AuctionLog) -> Opened:
         InvalidParameterError: The data or the classes are invalid.
     """
     kind = log.format if log.format in KINDS else None
-    source = recognize(log.data, kind, partitions=log.partitions, raw=log.format in EXCHANGES)
+    source = recognize(
+        log.data, kind, partitions=log.partitions, raw=log.format in {"openrtb", "google"}
+    )
     form = find_format(log.format, source)
     if form is None:
         columns = source.columns

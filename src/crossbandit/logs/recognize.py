@@ -51,7 +51,7 @@ def recognize(
             standard input, or a data frame: of pandas, or any that exports Arrow data.
         kind: What files must be: "csv", "jsonl" or "parquet"; None for any.
         partitions: Whether names of folders such as `day=5` are columns.
-        raw: Whether text without a header is left as lines.
+        raw: Whether lines with the URLs of notices are not split.
 
     Returns:
         The source.

@@ -1,0 +1,101 @@
+"""Options of `crossbandit replay` about logs."""
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from typer.testing import CliRunner, Result
+
+from crossbandit.cli.app import app
+from crossbandit.errors import LogError
+from crossbandit.replay import make_log
+
+FAST = ("--algorithm", "cross-graph-adaptive", "--seeds", 1, "--bids", 5, "--fractions", 0.5)
+
+
+def run(*options: object, text: bytes | None = None) -> Result:
+    arguments = ["replay", *map(str, [*options, *FAST])]
+    return CliRunner(env={"COLUMNS": "200"}).invoke(app, arguments, input=text)
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("crossbandit.replay.page.draw_figure", lambda *_, **__: None)
+    monkeypatch.setattr("crossbandit.replay.page.figure_files", lambda *_: {})
+
+
+def surplus(folder: Path) -> dict[str, float]:
+    return dict(pd.read_csv(folder / "table.csv")[["strategy", "surplus"]].itertuples(index=False))
+
+
+def notices(tmp_path: Path, told: tuple[str, ...] = ("win", "loss")) -> list[Path]:
+    bids, events = [], []
+    for i in range(40):
+        won = i % 3 == 0
+        kind = "win" if won else "loss"
+        bids.append({"auction_id": i, "value": 4e6, "bid": 2e6, "t": 1767571200 + 60 * (40 - i)})
+        macros = {"AUCTION_MIN_TO_WIN": 1e6 if won else 3e6} if kind in told else {}
+        code = {"AUCTION_LOSS": 0 if won else 102 if i % 3 == 1 else 202}
+        events.append({"notice": kind, "AUCTION_ID": i, **code, **macros})
+    paths = [tmp_path / "bids.jsonl", tmp_path / "notices.jsonl"]
+    for path, records in zip(paths, (bids, events), strict=True):
+        path.write_text("\n".join(map(json.dumps, records)))
+    return paths
+
+
+def test_notices_in_micros_sorted_by_time(tmp_path: Path) -> None:
+    options = ("--value-unit", "micros", "--price-unit", "micros", "--sort-by", "t")
+    result = run(*notices(tmp_path), *options, "--out", tmp_path / "out")
+    assert result.exit_code == 0, result.output
+    assert "Auctions won: 14, lost: 13." in result.output
+    assert "202 creative disapproved: 13" in result.output
+    earned = surplus(tmp_path / "out")
+    assert earned["the log's own bids"] == earned["shading 0.50"] == pytest.approx(14 * 2)
+    assert earned["perfect knowledge"] == pytest.approx(14 * 3 + 13 * 1)
+    page = (tmp_path / "out" / "index.html").read_text()
+    assert "always: " in page
+    assert "equal bids win" in page
+    assert "--sort-by t" in page
+
+
+def test_prices_of_losses_only_are_refused_with_the_way_out(tmp_path: Path) -> None:
+    result = run(*notices(tmp_path, told=("loss",)), "--out", tmp_path / "out")
+    assert isinstance(result.exception, LogError)
+    message = str(result.exception)
+    assert "14 of 27 auctions have no highest competing bid" in message
+    assert "of auctions that you lost only" in message
+    assert "`crossbandit evaluate` works with such a log" in message
+
+
+def test_the_standard_input_is_a_log(tmp_path: Path) -> None:
+    path = make_log(tmp_path / "log.csv", 300)
+    piped = run("-", "--out", tmp_path / "piped", text=path.read_bytes())
+    assert piped.exit_code == 0, piped.output
+    assert run(path, "--out", tmp_path / "named").exit_code == 0
+    assert surplus(tmp_path / "piped") == surplus(tmp_path / "named")
+    assert "the standard input, replayed" in (tmp_path / "piped" / "index.html").read_text()
+
+
+def test_each_campaign_has_its_page(tmp_path: Path) -> None:
+    path = make_log(tmp_path / "log.csv", 300, sites=2)
+    result = run(path, "--by", "site", "--jobs", 1, "--out", tmp_path / "out")
+    assert result.exit_code == 0, result.output
+    assert "Surplus by site" in result.output
+    pages = sorted(path.parent.name for path in (tmp_path / "out").glob("*/index.html"))
+    assert pages == ["part-1-site-1", "part-2-site-2"]
+    table = pd.read_csv(tmp_path / "out" / "table.csv")
+    assert table.groupby("level")["auctions"].first().sum() == 300
+
+
+@pytest.mark.parametrize("factor", [1_000, 1e-3, 1e6])
+def test_another_unit_is_called_that_and_nothing_else(tmp_path: Path, factor: float) -> None:
+    frame = pd.read_csv(make_log(tmp_path / "log.csv", 2_000))
+    frame["value"] *= factor
+    frame.to_csv(tmp_path / "other.csv", index=False)
+    result = run(tmp_path / "other.csv", "--out", tmp_path / "out")
+    assert result.exit_code == 0, result.output
+    assert "in different units" in result.output
+    assert "--value-unit" in result.output
+    assert "swapped" not in result.output
+    assert "what you bid or paid" not in result.output

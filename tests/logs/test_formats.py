@@ -1,0 +1,253 @@
+"""Bids joined with the notices of exchanges."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from crossbandit.errors import LogError
+from crossbandit.logs import AuctionLog, Fault
+from crossbandit.logs.survey import survey_log
+
+
+def lines(path: Path, *records: dict[str, Any] | str) -> Path:
+    texts = [one if isinstance(one, str) else json.dumps(one) for one in records]
+    path.write_text("\n".join(texts) + "\n")
+    return path
+
+
+def bid(name: str, value: float, amount: float, **more: Any) -> dict[str, Any]:
+    return {"auction_id": name, "value": value, "bid": amount, **more}
+
+
+def notice(kind: str, name: str, **macros: Any) -> dict[str, Any]:
+    return {"event": kind, "AUCTION_ID": name, **{f"AUCTION_{k}": v for k, v in macros.items()}}
+
+
+def table(log: AuctionLog) -> list[tuple[float, ...]]:
+    """Value, price, bid and result of each auction; -1 for a price that is not known."""
+    found = log.read()
+    assert found.bids is not None
+    assert found.won is not None
+    prices = np.nan_to_num(found.prices, nan=-1.0)
+    columns = (found.values, prices, found.bids, found.won.astype(float))
+    return list(zip(*(column.tolist() for column in columns), strict=True))
+
+
+@pytest.fixture
+def openrtb(tmp_path: Path) -> list[Path]:
+    bids = lines(
+        tmp_path / "bids.jsonl",
+        bid("a", 3, 2, bidfloor=0.5, site="x"),
+        bid("b", 4, 2.5, site="y"),
+        bid("c", 5, 3, site="x"),
+        "{nonsense",
+        bid("d", 6, 3, site="y"),
+        bid("e", 7, 3, site="x"),
+        bid("f", 8, 3, site="y"),
+    )
+    notices = lines(
+        tmp_path / "notices.jsonl",
+        notice("loss", "b", LOSS=102, MIN_TO_WIN="2.75"),
+        notice("win", "a", PRICE=2, MIN_TO_WIN=1.25, CURRENCY="USD"),
+        notice("billing", "a", PRICE=2, CURRENCY="USD"),
+        notice("loss", "c", LOSS="205", MIN_TO_WIN="${AUCTION_MIN_TO_WIN}"),
+        notice("loss", "d", LOSS=100, MIN_TO_WIN=3.5),
+        notice("win", "unknown", PRICE=1),
+        notice("click", "a"),
+        notice("win", "f", PRICE=3, MIN_TO_WIN=1),
+        notice("loss", "f", LOSS=102, MIN_TO_WIN=1),
+        {"event": "win", "AUCTION_PRICE": 3},
+    )
+    return [bids, notices]
+
+
+def test_openrtb_notices_are_joined_with_bids(openrtb: list[Path]) -> None:
+    log = AuctionLog(openrtb, classes=["Site"])
+    assert table(log) == [(3, 1.25, 2, 1), (4, 2.75, 2.5, 0), (6, 3.5, 3, 0)]
+    found = log.read()
+    assert found.reserves is not None
+    assert found.reserves.tolist() == [0.5, 0, 0]
+    assert found.classes is not None
+    assert found.classes[:, 0].tolist() == [0, 1, 1]
+    assert log.ties == "win"
+
+
+def test_what_was_dropped_is_counted_with_the_reason(openrtb: list[Path]) -> None:
+    log = AuctionLog(openrtb)
+    assert log.remarks == (
+        "Read as OpenRTB bids and notices. Auctions won: 1, lost: 2.",
+        (
+            "Auctions that were dropped: 4 (a notice of a win and one of a loss: 1; lost for "
+            "another reason than the price, 205 advertiser excluded: 1; a notice but no bid in the "
+            "log: 1; a bid but no notice, while others have notices of losses: 1)."
+        ),
+        "Lines of other kinds were not used: 'click' (1).",
+    )
+    survey = survey_log(log)
+    assert survey.faults == (
+        Fault(4, "no JSON object", file=str(openrtb[0])),
+        Fault(10, "no auction id", file=str(openrtb[1])),
+    )
+    assert survey.feedback == "always"
+    # Every auction that has a bid or a notice is kept or dropped, and counted once.
+    assert survey.auctions + 4 == len({*"abcdef", "unknown"})
+
+
+def test_which_losses_are_about_the_price_can_be_said(openrtb: list[Path]) -> None:
+    log = AuctionLog(openrtb, price_losses=[102, 205])
+    assert [row[0] for row in table(log)] == [3, 4, 5]
+
+
+@pytest.mark.parametrize("quote", ['"GET {} HTTP/1.1" 204 0', "{}"])
+def test_notices_may_be_lines_of_a_web_server(openrtb: list[Path], quote: str) -> None:
+    urls = (
+        "/win?auction_id=a&price=2&min_to_win=1.25&cur=USD",
+        "https://x.example/lurl?AUCTION_ID=b&loss_reason=102&mbtw=2%2E75&cur=USD",
+        "/loss?auctionId=d&loss=100&min_to_win=%24%7BAUCTION_MIN_TO_WIN%7D",
+    )
+    notices = lines(openrtb[1], *(quote.format(url) for url in urls))
+    log = AuctionLog([openrtb[0], notices], format="openrtb")
+    assert table(log) == [(3, 1.25, 2, 1), (4, 2.75, 2.5, 0), (6, -1, 3, 0)]
+
+
+FLAT = """Id,Value,Bid,auction_loss,AUCTION_MIN_TO_WIN
+1,3,2,0,1.5
+1,3,2,102,2.5
+3,3,2,205,
+4,3,1,100,2
+"""
+
+
+@pytest.mark.parametrize("kind", ["csv", "frame"])
+def test_lines_that_have_all_are_not_joined(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "flat.csv"
+    path.write_text(FLAT)
+    log = AuctionLog(pd.read_csv(path) if kind == "frame" else path)
+    assert table(log) == [(3, 1.5, 2, 1), (3, 2.5, 2, 0), (3, 2, 1, 0)]
+    assert "205 advertiser excluded: 1" in log.remarks[1]
+    plain = AuctionLog(path, format="csv", columns={"bid": "bid"}, max_bad=1)
+    assert plain.read().prices.tolist() == [1.5, 2.5, 2]
+    assert plain.remarks == ()
+
+
+def test_without_notices_of_losses_silence_is_a_loss(tmp_path: Path) -> None:
+    path = lines(
+        tmp_path / "log.jsonl", bid("a", 3, 2), bid("b", 3, 2), notice("win", "a", PRICE=2)
+    )
+    log = AuctionLog(path, format="openrtb")
+    assert table(log) == [(3, -1, 2, 1), (3, -1, 2, 0)]
+    assert "Bids without any notice count as lost" in log.remarks[1]
+    assert survey_log(log).feedback == "won-lost"
+
+
+def test_the_price_of_a_loss_that_is_what_the_winner_paid_ties(tmp_path: Path) -> None:
+    path = lines(
+        tmp_path / "log.jsonl",
+        bid("a", 3, 2, imp_id="1"),
+        bid("a", 4, 2, imp_id="2"),
+        notice("loss", "a", IMP_ID="1", LOSS=102, PRICE=2.5),
+        notice("win", "a", IMP_ID="2", PRICE=2),
+    )
+    log = AuctionLog(path)
+    assert table(log) == [(3, 2.5, 2, 0), (4, -1, 2, 1)]
+    assert log.ties == "lose"
+    assert log.remarks[-1] == "The price of a lost auction is what the winner paid."
+    assert survey_log(log).feedback == "after-loss"
+
+
+def test_currencies_are_not_mixed(tmp_path: Path) -> None:
+    path = lines(
+        tmp_path / "log.jsonl",
+        bid("a", 3, 2),
+        bid("b", 4, 2),
+        notice("win", "a", MIN_TO_WIN=1, CURRENCY="USD"),
+        notice("win", "b", MIN_TO_WIN=1, CURRENCY="eur"),
+    )
+    with pytest.raises(LogError, match=r"more than one currency: EUR \(1\), USD \(1\)\. Choose"):
+        AuctionLog(path, format="openrtb")
+    with pytest.raises(LogError, match=r"no amounts in GBP\. It has EUR \(1\), USD \(1\)\."):
+        AuctionLog(path, format="openrtb", currency="GBP")
+    log = AuctionLog(path, format="openrtb", currency="Eur")
+    assert [row[0] for row in table(log)] == [4]
+    assert "(currency USD: 1)" in log.remarks[1]
+
+
+def test_notices_without_values_are_refused(tmp_path: Path) -> None:
+    path = lines(tmp_path / "log.jsonl", notice("win", "a", MIN_TO_WIN=1))
+    with pytest.raises(LogError, match="add the log of your bids"):
+        AuctionLog(path, format="openrtb")
+
+
+def test_feedback_of_authorized_buyers(tmp_path: Path) -> None:
+    path = lines(
+        tmp_path / "log.jsonl",
+        {"request_id": "a", "value": 3e6, "bid": 2e6},
+        {"request_id": "b", "value": 4e6, "bid": 2e6},
+        {"request_id": "c", "value": 5e6, "bid": 2e6},
+        {"request_id": "b", "creative_status_code": 79, "minimum_bid_to_win": 2500000},
+        {"requestId": "a", "creativeStatusCode": 1, "minimumBidToWin": 1500000},
+        {"requestId": "c", "creativeStatusCode": 10},
+    )
+    log = AuctionLog(path, value_unit="micros", price_unit="micros")
+    assert table(log) == [(3, 1.5, 2, 1), (4, 2.5, 2, 0)]
+    assert log.ties == "lose"
+    assert "lost for another reason than the price, 10: 1" in log.remarks[1]
+
+
+def ipinyou(name: str, amount: int, *paid: int, kind: str = "1", floor: int = 5) -> str:
+    start = [name, "20130606000104008", *([kind] if paid else []), *"uaircxdlks", "300", "250"]
+    end = [*map(str, paid), *(["page"] if paid else []), "1458", "tags"]
+    return "\t".join([*start, "0", "1", str(floor), "creative", str(amount), *end])
+
+
+def test_ipinyou(tmp_path: Path) -> None:
+    bids = lines(tmp_path / "bid.txt", ipinyou("a", 300), ipinyou("b", 300), ipinyou("c", 227))
+    impressions = lines(tmp_path / "imp.txt", ipinyou("c", 227, 100), ipinyou("a", 300, 120))
+    clicks = lines(tmp_path / "clk.txt", ipinyou("a", 300, 120, kind="2"))
+    log = AuctionLog([bids, impressions, clicks], columns={"time": "timestamp"})
+    assert table(log) == [(300, 120, 300, 1), (300, -1, 300, 0), (227, 100, 227, 1)]
+    assert "'click' (1)" in log.remarks[1]
+    assert (log.ties, survey_log(log).feedback) == ("lose", "after-win")
+    found = log.read()
+    assert found.times is not None
+    assert found.times[0] == pd.Timestamp("2013-06-06 00:01:04.008", tz="UTC").timestamp()
+    assert found.reserves is not None
+    assert found.reserves.tolist() == [5, 5, 5]
+    assert table(AuctionLog(impressions, format="ipinyou")) == [
+        (227, 100, 227, 1),
+        (300, 120, 300, 1),
+    ]
+
+
+@settings(
+    max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    results=st.lists(st.sampled_from(["win", "loss", "filtered", "none"]), min_size=1, max_size=8),
+    order=st.randoms(use_true_random=False),
+)
+def test_every_auction_is_kept_or_dropped_whatever_the_order(
+    tmp_path: Path, results: list[str], order: Any
+) -> None:
+    records = [bid(str(i), i + 1, 1) for i in range(len(results))]
+    codes = {"loss": 102, "filtered": 201}
+    records += [
+        notice("win" if one == "win" else "loss", str(i), LOSS=codes.get(one, 0), MIN_TO_WIN=i)
+        for i, one in enumerate(results)
+        if one != "none"
+    ]
+    order.shuffle(records)
+    log = AuctionLog(lines(tmp_path / "log.jsonl", *records), format="openrtb", max_bad=0)
+    losses = {"loss", "filtered"} & set(results)
+    kept = {"win", "loss"} if losses else {"win", "loss", "none"}
+    expected = [i for i, one in enumerate(results) if one in kept]
+    assume(expected)
+    assert sorted(log.read().values) == [i + 1 for i in expected]
+    seen = [int(one["value"]) for one in records if "value" in one]
+    assert log.read().values.tolist() == [v for v in seen if v - 1 in expected]

@@ -1,0 +1,105 @@
+"""Replays of the parts of a log, each by itself."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from crossbandit.errors import LogError
+from crossbandit.logs import AuctionLog, make_log
+from crossbandit.replay import LogWarning, ReplayRules, Shading, by, replay, replay_by
+from crossbandit.replay import page as page_of_part
+from crossbandit.replay.page_by import overview, write_by
+
+SETTINGS: dict[str, Any] = {
+    "rules": ReplayRules(bids=7),
+    "strategies": ["cross-graph-adaptive", "best responses", Shading(0.5), "truthful"],
+    "seeds": 2,
+}
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = make_log(tmp_path_factory.mktemp("by") / "log.csv", 600, sites=2)
+    with path.open("a") as file:
+        file.write("2026-02-01,x,1,site-1\n2026-02-01,1,1,lonely\n")
+    return path
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_part_is_replayed_as_if_it_were_the_log(log: Path, jobs: int) -> None:
+    results = replay_by(AuctionLog(log, by="site"), jobs=jobs, **SETTINGS)
+    frame = pd.read_csv(log).query("value != 'x'").astype({"value": float})
+    sites = frame.groupby("site").size().sort_values(ascending=False)
+    assert list(results.replays) == list(sites.index[:2])
+    for site, result in results.replays.items():
+        alone = replay(frame[frame.site == site], **SETTINGS)
+        pd.testing.assert_frame_equal(result.table(), alone.table())
+    (reason,) = results.failed.values()
+    assert "1 good line" in reason
+    assert results.bad == 1
+    assert results.faults[0].line == 602
+    assert len(results.table()) == sum(len(one.outcomes) for one in results.replays.values())
+
+
+class Dying:
+    """A pool whose worker dies after the first part."""
+
+    died = (ConnectionError,)
+
+    def map(self, work: Any, tasks: Any) -> Any:
+        yield work(tasks[0])
+        raise ConnectionError
+
+
+def test_parts_of_a_worker_that_died_are_replayed_here(
+    log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @contextmanager
+    def open_pool(*arguments: Any, **_: Any) -> Iterator[Dying]:
+        assert arguments == ("ray", None, "there:1")
+        yield Dying()
+
+    monkeypatch.setattr(by, "open_pool", open_pool)
+    results = replay_by(log, by="site", backend="ray", address="there:1", **SETTINGS)
+    assert (len(results.replays), len(results.failed)) == (2, 1)
+
+
+def test_an_overview_and_a_page_for_each_part(
+    log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(page_of_part, "draw_figure", lambda *_, **__: None)  # takes seconds
+    monkeypatch.setattr(page_of_part, "figure_files", lambda *_: {})
+    results = replay_by(log, by="site", jobs=1, **SETTINGS)
+    paths = write_by(results, tmp_path / "out", log="log.csv", command="crossbandit replay")
+    assert [path.name for path in paths] == ["index.html", "table.md", "table.csv"]
+    table = overview(results)
+    assert table.head[-1] == "best fixed policy"
+    page = paths[0].read_text()
+    for row in table.rows:
+        assert (tmp_path / "out" / row.link).is_file()
+        assert f'href="{row.link}"' in page
+        assert all(amount in page for amount in row.amounts)
+    assert "lonely" in page
+    assert "line 602" in page
+    total = sum(one.outcomes[0].mean_surplus for one in results.replays.values())
+    assert float(table.sums[0].replace(",", "")) == pytest.approx(total, rel=1e-3)
+    write_by(results, tmp_path / "out", log="log.csv", command="again")
+
+
+def test_warnings_name_their_part() -> None:
+    frame = pd.DataFrame({"value": 2.0, "market_price": [1.0, 1.5] * 40, "own": 5.0, "ad": "shoes"})
+    log = AuctionLog(frame, columns={"bid": "own"}, by="ad")
+    with pytest.warns(LogWarning, match=r"shoes: Your own bids win 80 of the 80"):
+        replay_by(log, jobs=1, **SETTINGS)
+
+
+def test_a_log_of_which_no_part_can_be_replayed_is_refused() -> None:
+    frame = pd.DataFrame({"value": [1.0, 2.0], "market_price": 1.0, "ad": ["a", "b"]})
+    with pytest.raises(LogError, match=r"No part of the DataFrame can be replayed\. 'a': "):
+        replay_by(frame, by="ad", jobs=1, **SETTINGS)
+    with pytest.raises(LogError, match="has no column 'nothing'"):
+        replay_by(frame, by="nothing", jobs=1, **SETTINGS)
