@@ -10,7 +10,7 @@ from crossbandit.errors import InvalidContextError
 from crossbandit.evaluate import CensoredLog, evaluate_log
 from crossbandit.evaluate import plans as plans_module
 from crossbandit.evaluate.groups import Groups
-from crossbandit.evaluate.plans import policy
+from crossbandit.evaluate.plans import policy, shading
 from tests.evaluate.worlds import censor, full_log
 
 
@@ -28,6 +28,16 @@ def trained() -> FirstPriceBidder:
     prices = rng.uniform(0, np.where(sites == "a", 2.0, 6.0))
     bidder.warm_up(rng.uniform(0, 10, 1_000), prices, site=sites)
     return bidder
+
+
+def test_a_bid_that_was_made_is_known_in_spite_of_rounding() -> None:
+    """0.6 * 3 is below 1.8 by one unit in the last place; the bid of 1.8 won."""
+    values, bids = np.array([3.0, 2.5]), np.array([1.8, 1.5])
+    assert 0.6 * 3.0 < 1.8
+    log = CensoredLog(values, bids, np.array([True, False]))
+    plan = shading(log, 0.6)
+    assert plan.bids.tolist() == [1.8, 1.5]
+    assert log.known(plan.rows, plan.bids)[0].all()
 
 
 def test_a_plan_is_the_policy_at_each_value_and_class() -> None:

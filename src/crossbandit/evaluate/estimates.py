@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from crossbandit.evaluate.intervals import long_run_variance, quantile_over_time
+from crossbandit.evaluate.plans import same_bids
 from crossbandit.report.statistics import student_quantile
 
 if TYPE_CHECKING:
@@ -26,7 +27,6 @@ ASSUMPTIONS = {
     ROBUST: "The propensities are right, or prices do not go with your own bids within bands.",
 }
 _FEWEST = 20.0  # auctions without weights that weights must be worth
-_SAME = 1e-9  # relative difference of two bids that are the same
 
 
 @dataclass(frozen=True)
@@ -216,8 +216,7 @@ def weighted(log: CensoredLog, plan: Plan, groups: Groups, *, robust: bool) -> E
     """
     if log.propensities is None:
         return None
-    made = log.bids[plan.rows]
-    same = np.abs(plan.bids - made) <= _SAME * np.maximum(made, plan.bids)
+    same = same_bids(plan.bids, log.bids[plan.rows])
     if not same.any():
         return None
     gains = plan.shares * (log.values[plan.rows] - plan.bids)

@@ -32,11 +32,9 @@ def find_notes(
     yield KNOWN[log.feedback]
     if log.feedback == "always":
         return
-    alike = list(_alike(log))
-    yield from alike
+    yield from _alike(log)
     yield from _doubts(checks)
-    if not alike:
-        yield from _extrapolated(results)
+    yield from _extrapolated(results)
     yield from _weights(log, results)
 
 

@@ -14,12 +14,13 @@ if TYPE_CHECKING:
     from crossbandit.applications import FirstPriceBidder
     from crossbandit.evaluate.groups import Groups
     from crossbandit.evaluate.log import CensoredLog
-    from crossbandit.types import Floats, Integers
+    from crossbandit.types import Booleans, Floats, Integers
 
 OWN, BEST = "the log's own bids", "best response by band"
 _BLOCKS = 20  # of time, of which every other one is a fold
 _CANDIDATES = 200  # bids of a group that a best response chooses from
 _UNUSUAL = 0.05  # of the lowest bids and prices, which a best response does not choose
+_SAME = 1e-9  # relative difference of two bids that are the same
 _POLICIES = 4_000  # values and classes for which a policy is computed exactly
 _LEVELS = 1_000  # values for which it is computed where there are more
 
@@ -60,7 +61,15 @@ def shading(log: CensoredLog, fraction: float) -> Plan:
     """
     part = number("evaluate", "shadings", fraction, above=0, at_most=1)
     shown = max(f"{part:.2f}", f"{part:.15g}", key=len)
-    return _fixed(f"shading {shown}", "fixed", part * log.values)
+    bids = part * log.values
+    # A bid that was made stays what it was, although 0.6 * 3 is not 1.8 to the last digit.
+    return _fixed(f"shading {shown}", "fixed", np.where(same_bids(bids, log.bids), log.bids, bids))
+
+
+def same_bids(bids: Floats, others: Floats) -> Booleans:
+    """Return whether bids are equal but for rounding."""
+    same: Booleans = np.abs(bids - others) <= _SAME * np.maximum(bids, others)
+    return same
 
 
 def own_bids(log: CensoredLog) -> Plan:
