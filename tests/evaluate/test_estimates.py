@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crossbandit.errors import InvalidParameterError
+from crossbandit.errors import InvalidParameterError, LogError
 from crossbandit.evaluate import CensoredLog, evaluate_log
 from crossbandit.evaluate.estimates import (
     BY_BAND,
@@ -174,7 +174,8 @@ def random_log(
     return CensoredLog(values, bids, won, told, chances[drawn]), values, prices
 
 
-def test_inverse_propensities_are_unbiased() -> None:
+@pytest.mark.parametrize("robust", [False, True])
+def test_estimates_by_propensities_are_unbiased(robust: bool) -> None:
     """The mean over all draws of the bids is the truth."""
     values, prices = np.array([4.0, 6.0, 5.0]), np.array([1.5, 3.5, 2.0])
     levels, chances = np.array([0.3, 0.5, 0.7]), np.array([0.25, 0.35, 0.4])
@@ -183,8 +184,16 @@ def test_inverse_propensities_are_unbiased() -> None:
         fractions = levels[list(drawn)]
         bids = fractions * values
         log = CensoredLog(values, bids, bids >= prices, None, chances[list(drawn)])
-        found = weighted(log, shading(log, 0.5), make_groups(log), robust=False)
-        mean += float(np.prod(chances[list(drawn)])) * (found.value if found else 0.0)
+        plan, groups = shading(log, 0.5), make_groups(log)
+        found = weighted(log, plan, groups, robust=robust)
+        if found is None and robust:  # the bid was never drawn: what is expected is left
+            expected = sum(
+                float((values - plan.bids)[rows] @ prices.at(plan.bids[rows]))
+                for prices, rows in groups.others(np.arange(3))
+            )
+        else:
+            expected = found.value if found else 0.0
+        mean += float(np.prod(chances[list(drawn)])) * expected
     assert mean == pytest.approx(earned(values, prices, 0.5 * values))
 
 
@@ -226,8 +235,8 @@ def test_a_best_response_is_judged_by_prices_that_it_was_not_fitted_to() -> None
     values, prices, bids = full_log(2_000, 4)
     log = censor(values, prices, bids, "after-loss")
     plan = best_response(log, make_groups(log))
-    assert plan.folds is not None
-    half = plan.folds == 1
+    assert plan.fitted
+    half = make_groups(log).halves.labels % 2 == 1
     other_prices = np.where(half, 0.9 * bids, prices)
     changed = censor(values, other_prices, bids, "after-loss")
     again = best_response(changed, Groups(changed, make_groups(log).labels))
@@ -312,6 +321,21 @@ def test_strategies_without_matching_bids_have_no_estimate_by_propensities() -> 
     assert any("weights of shading 0.60 have the mean 0.5" in note for note in notes)
 
 
+def test_random_bids_have_estimated_propensities() -> None:
+    log, values, prices = random_log(4_000, 2, correlation=0.5)
+    without = CensoredLog(values, log.bids, log.won, log.prices)
+    assert evaluate_log(without, shadings=[0.6])["shading 0.60"].estimate(INVERSE) is None
+    found = evaluate_log(without, shadings=[0.6], random_bids=True)["shading 0.60"].best
+    given_ones = evaluate_log(log, shadings=[0.6])["shading 0.60"].best
+    assert found.method == ROBUST
+    assert found.value == pytest.approx(given_ones.value, rel=0.02)
+    assert found.low <= earned(values, prices, 0.6 * values) <= found.high
+    amounts = np.round(log.bids)
+    rounded = CensoredLog(values, np.minimum(amounts, values), amounts > 2)
+    with pytest.raises(LogError, match="Propensities can be estimated for at most 100"):
+        evaluate_log(rounded, random_bids=True)
+
+
 def test_tables_and_json_hold_the_same_numbers() -> None:
     import json
 
@@ -330,7 +354,8 @@ def test_tables_and_json_hold_the_same_numbers() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("bands", 0), ("shadings", [1.5]), ("bidders", {"a": 1})]
+    ("name", "value"),
+    [("bands", 0), ("shadings", [1.5]), ("bidders", {"a": 1}), ("random_bids", 1)],
 )
 def test_bad_input_is_named(name: str, value: object) -> None:
     log, _, _ = random_log(50, 3)

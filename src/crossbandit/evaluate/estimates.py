@@ -128,8 +128,8 @@ def by_band(log: CensoredLog, plan: Plan, groups: Groups) -> Estimate:
     exact = float(gains[wins].sum())
     if known.all():
         return Estimate(BY_BAND, exact, exact, exact)
-    if plan.folds is not None:
-        groups = groups.split(plan.folds)
+    if plan.fitted:
+        groups = groups.halves
     open_entries = np.flatnonzero(~known)
     sums = _sum_groups(log, plan, groups, open_entries, gains[open_entries])
     variance = long_run_variance(sums.influences) + sums.variance
@@ -202,8 +202,9 @@ def weighted(log: CensoredLog, plan: Plan, groups: Groups, *, robust: bool) -> E
     """Return an estimate by inverse propensities, or the doubly robust one.
 
     Auctions in which the strategy's bid was made count with the inverse of its probability. The
-    doubly robust estimate weights only what the distribution of prices in the group gets wrong.
-    The interval follows from the random draws of the bids alone.
+    doubly robust estimate weights only what the distribution of prices in the group gets wrong;
+    that of the other half of the log, which does not depend on the auction's own draw. The
+    interval follows from the random draws of the bids alone.
 
     Args:
         log: The auctions, with propensities.
@@ -241,6 +242,6 @@ def weighted(log: CensoredLog, plan: Plan, groups: Groups, *, robust: bool) -> E
 
 def _win_rates(plan: Plan, groups: Groups) -> Floats:
     rates = np.zeros(plan.rows.size)
-    for _, prices, entries in groups.entries(plan.rows):
+    for prices, entries in groups.others(plan.rows):
         rates[entries] = prices.at(plan.bids[entries])
     return rates

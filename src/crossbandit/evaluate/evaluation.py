@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from crossbandit.applications import FirstPriceBidder
@@ -12,8 +13,9 @@ from crossbandit.evaluate.groups import make_groups
 from crossbandit.evaluate.log import CensoredLog
 from crossbandit.evaluate.notes import find_notes
 from crossbandit.evaluate.plans import best_response, own_bids, policy, shading
+from crossbandit.evaluate.propensities import estimated_propensities
 from crossbandit.evaluate.results import Evaluation, StrategyEvaluation
-from crossbandit.validation import integer, reject
+from crossbandit.validation import boolean, integer, reject
 
 if TYPE_CHECKING:
     from crossbandit.evaluate.groups import Groups
@@ -28,6 +30,7 @@ def evaluate_log(
     shadings: Iterable[float] = SHADINGS,
     bidders: Mapping[str, FirstPriceBidder] | None = None,
     bands: int | None = None,
+    random_bids: bool = False,
 ) -> Evaluation:
     """Estimate what strategies would have earned on a log in which not all prices are known.
 
@@ -40,6 +43,9 @@ def evaluate_log(
         bidders: Trained bidders by name. They are evaluated as they are. A bidder that was trained
             on this very log looks better than it is.
         bands: The number of bands of values of each class; None for as many as the log allows.
+        random_bids: Whether bids were drawn at random from a few amounts or fractions of the value,
+            with the same probabilities in all auctions. Then propensities are estimated where the
+            log has none.
 
     Returns:
         For each strategy what is known, bounds without assumptions, and estimates with intervals.
@@ -47,6 +53,7 @@ def evaluate_log(
     Raises:
         InvalidParameterError: An argument is invalid.
         InvalidContextError: A bidder does not know a value or a class of the log.
+        LogError: Bids are not drawn from a few.
 
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
@@ -67,6 +74,8 @@ def evaluate_log(
         isinstance(one, FirstPriceBidder) for one in given.values()
     ):
         reject("evaluate_log", "bidders", "a mapping from names to FirstPriceBidders", bidders)
+    if boolean("evaluate_log", "random_bids", random_bids) and log.propensities is None:
+        log = replace(log, propensities=estimated_propensities(log))
     groups = make_groups(log, bands)
     plans = [
         own_bids(log),

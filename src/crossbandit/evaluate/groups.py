@@ -22,6 +22,7 @@ MOST = 100  # bands
 _LEAST, _LEAST_BOTH = 250, 1_000
 BOTH_SIDES = ("won-lost", MIXED)
 _FEWEST = 20  # where the number of bands is given
+_BLOCKS = 20  # of time
 _LARGE = 100  # auctions of a group whose edges are treated apart
 _EDGE = 10  # bids at the edge of a group beyond which prices are left open
 
@@ -53,9 +54,20 @@ class Groups:
         """The most likely distribution of prices in each group."""
         return [PriceDistribution(*_without_edges(self._log, rows)) for rows in self.members]
 
-    def split(self, folds: Integers) -> Groups:
-        """Return the groups of which each belongs to one fold."""
-        return Groups(self._log, self.labels * (int(folds.max()) + 1) + folds)
+    @cached_property
+    def halves(self) -> Groups:
+        """Two groups for each: every other block of time, and the blocks between."""
+        count = self.labels.size
+        return Groups(self._log, 2 * self.labels + np.arange(count) * _BLOCKS // count % 2)
+
+    def others(self, rows: Integers) -> Iterator[tuple[PriceDistribution, Integers]]:
+        """Yield for each half the prices of the other half, and which of `rows` are in it."""
+        halves = self.halves
+        prices = dict(zip(np.unique(halves.labels).tolist(), halves.prices, strict=True))
+        for members, _, inside in halves.entries(rows):
+            other = prices.get(int(halves.labels[members[0]]) ^ 1)
+            if other is not None:
+                yield other, inside
 
     def entries(self, rows: Integers) -> Iterator[tuple[Integers, PriceDistribution, Integers]]:
         """Yield for each group its auctions, its prices, and which of `rows` are in it."""
