@@ -315,7 +315,7 @@ def test_strategies_without_matching_bids_have_no_estimate_by_propensities() -> 
     result = evaluate_log(log, shadings=[0.5, 0.6])
     assert result["shading 0.50"].estimate(INVERSE) is None
     assert result["shading 0.60"].best.method == ROBUST
-    assert any("none of their bids was made" in note for note in result.notes)
+    assert any("too few of their bids were made" in note for note in result.notes)
     wrong = CensoredLog(values, log.bids, log.won, log.prices, np.full(600, 0.9))
     notes = evaluate_log(wrong, shadings=[0.6]).notes
     assert any("weights of shading 0.60 have the mean 0.5" in note for note in notes)

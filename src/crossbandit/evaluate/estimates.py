@@ -26,7 +26,6 @@ ASSUMPTIONS = {
     INVERSE: "The propensities are right, and every bid of the strategy could have been drawn.",
     ROBUST: "The propensities are right, or prices do not go with your own bids within bands.",
 }
-_FEWEST = 20.0  # auctions without weights that weights must be worth
 
 
 @dataclass(frozen=True)
@@ -54,10 +53,8 @@ class Estimate:
 
     @property
     def credible(self) -> bool:
-        """Whether the weights, if there are any, have a mean near 1 and are many enough."""
-        if math.isnan(self.weight):
-            return True
-        return self.size >= _FEWEST and abs(self.weight - 1) <= 3 / math.sqrt(self.size)
+        """Whether the weights, if there are any, have a mean near 1."""
+        return math.isnan(self.weight) or abs(self.weight - 1) <= 3 / math.sqrt(self.size)
 
     @property
     def assumption(self) -> str:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from crossbandit.evaluate.groups import Groups
     from crossbandit.evaluate.plans import Plan
 
+_FEWEST = 20.0  # auctions without weights that weights must be worth
 SHADINGS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 
 
@@ -101,8 +102,8 @@ def _evaluated(log: CensoredLog, plan: Plan, groups: Groups) -> StrategyEvaluati
     known = what_is_known(log, plan)
     estimates = [by_band(log, plan, groups)]
     if known.share < 1:
-        found = [weighted(log, plan, groups, robust=robust) for robust in (True, False)]
-        robust, inverse = found
-        estimates = [one for one in (robust, *estimates, inverse) if one is not None]
-        estimates.sort(key=lambda one: not one.credible)
+        robust, inverse = (weighted(log, plan, groups, robust=one) for one in (True, False))
+        if robust is not None and inverse is not None and inverse.size >= _FEWEST:
+            estimates = [robust, *estimates, inverse]
+            estimates.sort(key=lambda one: not one.credible)
     return StrategyEvaluation(plan.name, plan.kind, plan.note, known, tuple(estimates))

@@ -93,7 +93,7 @@ def _weights(log: CensoredLog, results: Sequence[StrategyEvaluation]) -> Iterato
     ]
     if without:
         yield (
-            "No estimate by propensities for these strategies, because none of their bids was "
+            "No estimate by propensities for these strategies, because too few of their bids were "
             f"made: {', '.join(without)}."
         )
     for one in results:

@@ -50,10 +50,9 @@ class StrategyEvaluation:
 
     @property
     def open_share(self) -> float:
-        """Which part of the estimate by band rests on bids beyond those that were made."""
-        found = self.estimate(BY_BAND)
-        most = max(abs(found.value), found.open) if found else 0.0
-        return found.open / most if found and most > 0 else 0.0
+        """Which part of the best estimate rests on bids beyond those that were made."""
+        most = max(abs(self.best.value), self.best.open)
+        return self.best.open / most if most > 0 else 0.0
 
 
 @dataclass(frozen=True)
