@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from crossbandit.algorithms import CrossGraphAdaptive
 from crossbandit.applications.action import Action, pending_decision, require_action
 from crossbandit.applications.bid_logs import log_outcomes, numbers_to_reach
+from crossbandit.applications.fitting import LogFitting
 from crossbandit.applications.hidden_number import HiddenNumberApplication
 from crossbandit.applications.law_learner import LawLearner, Round
 from crossbandit.applications.shading import ShadingCurve
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from crossbandit.algorithms import Algorithm
     from crossbandit.laws import LawView
     from crossbandit.laws.levels import Label
-    from crossbandit.logs import AuctionLog
     from crossbandit.streams import Seed
     from crossbandit.types import Booleans, Floats
 
@@ -69,7 +69,7 @@ def usual_algorithm(feedback: str) -> CrossGraphAdaptive:
     return CrossGraphAdaptive(anchored=feedback == "after-loss")
 
 
-class FirstPriceBidder(HiddenNumberApplication):
+class FirstPriceBidder(HiddenNumberApplication, LogFitting):
     """Learns what to bid for something of known value, where the highest bid wins and pays.
 
     `feedback` says who is told the highest competing bid once an auction is over:
@@ -334,45 +334,6 @@ class FirstPriceBidder(HiddenNumberApplication):
             log.values, log.kinds, log.indices, played=log.played, classes=log.classes
         )
         learner.test.learn_all(log.values, log.kinds, log.indices, log.recent_labels())
-
-    @classmethod
-    def fit(cls, log: AuctionLog, *, seed: Seed, **settings: Any) -> Self:
-        """Make a bidder that has learned from a log; then embed it.
-
-        Settings that are not given are chosen from the log: the range of values with some room
-        above, the feedback by where prices are known, the classes, and a grid of bids.
-
-        Args:
-            log: The log, with a column of own bids and of who won unless all prices are known.
-            seed: The seed of the bidder's random choices.
-            **settings: Any settings of the bidder.
-
-        Returns:
-            The bidder.
-
-        Raises:
-            LogError: The log cannot be read, or the auctions that were won or lost are missing.
-            InvalidParameterError: A setting is not possible.
-            InvalidLossesError: The log contradicts itself.
-
-        >>> import pandas as pd
-        >>> from crossbandit.logs import AuctionLog
-        >>> frame = pd.DataFrame({"value": [8.0] * 60, "bid": [2.0, 3.0, 4.0] * 20})
-        >>> frame["won"] = frame["bid"] > 2.5
-        >>> log = AuctionLog(frame, columns={"bid": "bid", "won": "won"})
-        >>> bidder = FirstPriceBidder.fit(log, bids=[0, 2, 3, 4], seed=1)
-        >>> bidder.feedback
-        'won-lost'
-        >>> float(bidder.price_law(8.0).chances[2]) > 0.8
-        True
-        """
-        from crossbandit.applications.fitting import fitting_log  # reading logs takes long to load
-
-        found = fitting_log(log, settings)
-        bidder = cls(**found.settings, seed=seed)
-        columns = {name: np.asarray(column) for name, column in found.columns.items()}
-        bidder.warm_up(**columns)
-        return bidder
 
     def shading_curve(
         self,
