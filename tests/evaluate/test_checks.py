@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from crossbandit.evaluate.cells import Cells, make_cells
 from crossbandit.evaluate.checks import independence, log_rank
+from crossbandit.evaluate.groups import Groups, make_groups
 from crossbandit.evaluate.prices import PriceDistribution
 from tests.evaluate.worlds import censor, full_log
 
@@ -44,7 +44,7 @@ def test_independent_prices_raise_few_alarms(feedback: str) -> None:
     alarms = 0
     for seed in range(40):
         log = censor(*full_log(1_000, seed), feedback)
-        alarms += any(one.doubtful for one in independence(log, make_cells(log)))
+        alarms += any(one.doubtful for one in independence(log, make_groups(log)))
     assert alarms <= 4
 
 
@@ -52,13 +52,13 @@ def test_independent_prices_raise_few_alarms(feedback: str) -> None:
 def test_prices_that_go_with_values_or_time_are_noticed(feedback: str) -> None:
     values, prices, bids = full_log(3_000, 1, correlation=0.7)
     log = censor(values, prices, bids, feedback)
-    one_cell = Cells(log, np.zeros(3_000, dtype=np.int64))
-    found = {one.name: one for one in independence(log, one_cell)}
+    one_group = Groups(log, np.zeros(3_000, dtype=np.int64))
+    found = {one.name: one for one in independence(log, one_group)}
     assert found["value"].doubtful
     assert str(found["value"]) == "Prices rise with values within bands (p < 0.001)."
     assert not found["time"].doubtful
     falling = censor(values, prices * np.linspace(1.3, 0.7, 3_000), bids, feedback)
-    found = {one.name: one for one in independence(falling, make_cells(falling))}
+    found = {one.name: one for one in independence(falling, make_groups(falling))}
     assert str(found["time"]) == "Prices fall with time within bands (p < 0.001)."
 
 
@@ -67,7 +67,7 @@ def test_prices_that_go_with_own_bids_are_noticed() -> None:
     values, prices, _ = full_log(3_000, 1)
     bids = np.minimum(values, 0.4 * values + 0.3 * prices)
     log = censor(values, prices, bids, "after-loss")
-    found = {one.name: one for one in independence(log, make_cells(log))}
+    found = {one.name: one for one in independence(log, make_groups(log))}
     assert found["bid"].doubtful
     assert found["bid"].score > 0
 
@@ -75,4 +75,4 @@ def test_prices_that_go_with_own_bids_are_noticed() -> None:
 def test_nothing_is_tested_where_nothing_can_be() -> None:
     for feedback in ("always", "mixed"):
         log = censor(*full_log(300, 1), feedback)
-        assert independence(log, make_cells(log)) == ()
+        assert independence(log, make_groups(log)) == ()

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crossbandit.errors import InvalidParameterError
+from crossbandit.errors import InvalidParameterError, LogError
 from crossbandit.evaluate import CensoredLog, evaluate_log
-from crossbandit.evaluate.cells import Cells, make_cells
 from crossbandit.evaluate.estimates import (
     BY_BAND,
     INVERSE,
@@ -20,6 +19,7 @@ from crossbandit.evaluate.estimates import (
     weighted,
     what_is_known,
 )
+from crossbandit.evaluate.groups import Groups, make_groups
 from crossbandit.evaluate.plans import Plan, best_response, own_bids, shading
 from crossbandit.evaluate.prices import PriceDistribution
 from crossbandit.types import Floats, Integers
@@ -44,7 +44,7 @@ def test_bounds_are_the_extremes_over_all_prices_that_fit(seed: int, feedback: s
     known = what_is_known(log, plan)
     assert known.lower == pytest.approx(min(all_earned))
     assert known.upper == pytest.approx(max(all_earned))
-    found = by_band(log, plan, make_cells(log))
+    found = by_band(log, plan, make_groups(log))
     assert known.lower <= found.low <= found.value <= found.high <= known.upper
     if known.share == 1:
         assert found.low == found.high == earned(values, prices, plan.bids)
@@ -58,7 +58,7 @@ def test_the_log_s_own_bids_are_known_exactly() -> None:
         assert result.best.low == result.best.high == pytest.approx(earned(values, prices, bids))
 
 
-def test_one_cell_by_hand() -> None:
+def test_one_group_by_hand() -> None:
     """Four bids of 3 and 2 at a value of 5; told after a loss: 2.5 and 4. What does 1 lack to 2?
 
     Above 2 the product limit is (1 - 1/4) at 4, at risk are all four. At 2.5 the told one and the
@@ -71,11 +71,11 @@ def test_one_cell_by_hand() -> None:
         np.array([True, True, False, False]),
         np.array([np.nan, np.nan, 2.5, 4.0]),
     )
-    cells = Cells(log, np.zeros(4, dtype=np.int64))
+    groups = Groups(log, np.zeros(4, dtype=np.int64))
     plan = Plan("two", "fixed", np.arange(4), np.full(4, 2.0), np.ones(4))
     known = what_is_known(log, plan)
     assert (known.exact, known.lower, known.upper, known.share) == (3.0, 3.0, 6.0, 0.75)
-    assert by_band(log, plan, cells).value == pytest.approx(3.0 + 3.0 * 0.5)
+    assert by_band(log, plan, groups).value == pytest.approx(3.0 + 3.0 * 0.5)
 
 
 @pytest.mark.parametrize("feedback", FEEDBACK)
@@ -86,7 +86,7 @@ def test_influences_are_those_of_the_whole_estimate(feedback: str) -> None:
     """
     values, prices, bids = full_log(60, 3)
     log = censor(values, prices, bids, feedback)
-    cells = Cells(log, np.zeros(60, dtype=np.int64))
+    groups = Groups(log, np.zeros(60, dtype=np.int64))
     plan = shading(log, 0.5)
     imputed = _imputed(log, 0.5, np.arange(60))
     from crossbandit.evaluate import estimates
@@ -94,7 +94,7 @@ def test_influences_are_those_of_the_whole_estimate(feedback: str) -> None:
     known, _ = log.known(plan.rows, plan.bids)
     rows = np.flatnonzero(~known)
     gains = (values - plan.bids)[rows]
-    sums = estimates._sum_cells(log, plan, cells, rows, gains)
+    sums = estimates._sum_groups(log, plan, groups, rows, gains)
     assert sums.value == pytest.approx(imputed)
     copies = 400
     compared = 0
@@ -135,10 +135,10 @@ def test_intervals_cover_where_prices_do_not_go_with_values(feedback: str) -> No
     for seed in range(30):
         values, prices, bids = full_log(1_500, seed)
         log = censor(values, prices, bids, feedback)
-        cells = make_cells(log)
+        groups = make_groups(log)
         for fraction in (0.4, 0.7):
             plan = shading(log, fraction)
-            found = by_band(log, plan, cells)
+            found = by_band(log, plan, groups)
             covered += found.low <= earned(values, prices, plan.bids) <= found.high
     assert covered > 50
 
@@ -153,7 +153,7 @@ def test_a_bid_below_its_reserve_says_nothing_about_the_others(feedback: str) ->
         won = (bids >= prices) & (bids >= reserves)
         told = np.where(won | (feedback == "won-lost"), np.nan, prices)
         log = CensoredLog(values, bids, won, told, reserve=reserves)
-        found = by_band(log, shading(log, 0.45), make_cells(log))
+        found = by_band(log, shading(log, 0.45), make_groups(log))
         tried = 0.45 * values
         wins = (tried >= prices) & (tried >= reserves)
         covered += found.low <= float((values - tried)[wins].sum()) <= found.high
@@ -174,7 +174,8 @@ def random_log(
     return CensoredLog(values, bids, won, told, chances[drawn]), values, prices
 
 
-def test_inverse_propensities_are_unbiased() -> None:
+@pytest.mark.parametrize("robust", [False, True])
+def test_estimates_by_propensities_are_unbiased(robust: bool) -> None:
     """The mean over all draws of the bids is the truth."""
     values, prices = np.array([4.0, 6.0, 5.0]), np.array([1.5, 3.5, 2.0])
     levels, chances = np.array([0.3, 0.5, 0.7]), np.array([0.25, 0.35, 0.4])
@@ -183,8 +184,16 @@ def test_inverse_propensities_are_unbiased() -> None:
         fractions = levels[list(drawn)]
         bids = fractions * values
         log = CensoredLog(values, bids, bids >= prices, None, chances[list(drawn)])
-        found = weighted(log, shading(log, 0.5), make_cells(log), robust=False)
-        mean += float(np.prod(chances[list(drawn)])) * (found.value if found else 0.0)
+        plan, groups = shading(log, 0.5), make_groups(log)
+        found = weighted(log, plan, groups, robust=robust)
+        if found is None and robust:  # the bid was never drawn: what is expected is left
+            expected = sum(
+                float((values - plan.bids)[rows] @ prices.at(plan.bids[rows]))
+                for prices, rows in groups.others(np.arange(3))
+            )
+        else:
+            expected = found.value if found else 0.0
+        mean += float(np.prod(chances[list(drawn)])) * expected
     assert mean == pytest.approx(earned(values, prices, 0.5 * values))
 
 
@@ -196,13 +205,13 @@ def test_doubly_robust_estimates_cover_where_bands_are_wrong() -> None:
     covered = {BY_BAND: 0, INVERSE: 0, ROBUST: 0}
     for seed in range(40):
         log, values, prices = random_log(800, seed, correlation=0.8)
-        cells = Cells(log, np.zeros(800, dtype=np.int64))
+        groups = Groups(log, np.zeros(800, dtype=np.int64))
         plan = shading(log, 0.35)
         truth = earned(values, prices, plan.bids)
         for found in (
-            by_band(log, plan, cells),
-            weighted(log, plan, cells, robust=False),
-            weighted(log, plan, cells, robust=True),
+            by_band(log, plan, groups),
+            weighted(log, plan, groups, robust=False),
+            weighted(log, plan, groups, robust=True),
         ):
             assert found is not None
             covered[found.method] += found.low <= truth <= found.high
@@ -214,8 +223,8 @@ def test_doubly_robust_estimates_cover_where_bands_are_wrong() -> None:
 
 def test_a_good_distribution_of_prices_makes_the_interval_narrower() -> None:
     log, _, _ = random_log(3_000, 1)
-    plan, cells = shading(log, 0.6), make_cells(log)
-    robust, inverse = (weighted(log, plan, cells, robust=one) for one in (True, False))
+    plan, groups = shading(log, 0.6), make_groups(log)
+    robust, inverse = (weighted(log, plan, groups, robust=one) for one in (True, False))
     assert robust is not None
     assert inverse is not None
     assert robust.high - robust.low < 0.8 * (inverse.high - inverse.low)
@@ -225,12 +234,12 @@ def test_a_best_response_is_judged_by_prices_that_it_was_not_fitted_to() -> None
     """Bids of a block do not change with the prices of their own blocks."""
     values, prices, bids = full_log(2_000, 4)
     log = censor(values, prices, bids, "after-loss")
-    plan = best_response(log, make_cells(log))
-    assert plan.folds is not None
-    half = plan.folds == 1
+    plan = best_response(log, make_groups(log))
+    assert plan.fitted
+    half = make_groups(log).halves.labels % 2 == 1
     other_prices = np.where(half, 0.9 * bids, prices)
     changed = censor(values, other_prices, bids, "after-loss")
-    again = best_response(changed, Cells(changed, make_cells(log).labels))
+    again = best_response(changed, Groups(changed, make_groups(log).labels))
     np.testing.assert_array_equal(plan.bids[half], again.bids[half])
     assert (plan.bids[~half] != again.bids[~half]).any()
     assert (plan.bids <= values).all()
@@ -241,7 +250,7 @@ def test_a_best_response_earns_what_is_said() -> None:
     log = censor(values, prices, bids, "after-win")
     result = evaluate_log(log, shadings=[0.3, 0.5])
     found = result["best response by band"]
-    truth = earned(values, prices, best_response(log, make_cells(log)).bids)
+    truth = earned(values, prices, best_response(log, make_groups(log)).bids)
     assert found.best.low <= truth <= found.best.high
     assert found.best.value > result["shading 0.30"].best.value
 
@@ -250,28 +259,28 @@ def test_a_mixed_plan_is_the_mean_of_its_bids() -> None:
     """Two bids with probabilities earn what the two earn, in the same proportion."""
     values, prices, bids = full_log(400, 6)
     log = censor(values, prices, bids, "after-loss")
-    cells = make_cells(log)
+    groups = make_groups(log)
     low, high = shading(log, 0.4), shading(log, 0.7)
     rows = np.repeat(np.arange(400), 2)
     both = np.column_stack([low.bids, high.bids]).ravel()
     mixed = Plan("both", "bidder", rows, both, np.tile([0.25, 0.75], 400))
-    parts = [by_band(log, one, cells).value for one in (low, high)]
-    assert by_band(log, mixed, cells).value == pytest.approx(0.25 * parts[0] + 0.75 * parts[1])
+    parts = [by_band(log, one, groups).value for one in (low, high)]
+    assert by_band(log, mixed, groups).value == pytest.approx(0.25 * parts[0] + 0.75 * parts[1])
     known = [what_is_known(log, one) for one in (low, high, mixed)]
     assert known[2].upper == pytest.approx(0.25 * known[0].upper + 0.75 * known[1].upper)
 
 
-def test_cells_divide_classes_into_bands_and_pool_rare_classes() -> None:
+def test_groups_divide_classes_into_bands_and_pool_rare_classes() -> None:
     rng = np.random.default_rng(0)
     values = rng.uniform(1, 10, 1_500)
     sites = np.array(["a"] * 900 + ["b"] * 560 + ["rare"] * 20 + ["odd"] * 20)
     bids, prices = 0.5 * values, rng.uniform(0, 8, 1_500)
     log = CensoredLog(values, bids, bids >= prices, prices, None, {"site": sites})
-    assert len(make_cells(log)) == 3 + 2 + 1  # of at least 250 auctions, but for the rare classes
-    cells = make_cells(log, bands=4)
+    assert len(make_groups(log)) == 3 + 2 + 1  # of at least 250 auctions, but for the rare classes
+    groups = make_groups(log, bands=4)
     sizes = [
         (sorted(set(sites[members].tolist())), members.size, np.ptp(values[members]))
-        for members in cells.members
+        for members in groups.members
     ]
     assert [(names, size) for names, size, _ in sizes] == [
         *[(["a"], 225)] * 4,
@@ -306,10 +315,25 @@ def test_strategies_without_matching_bids_have_no_estimate_by_propensities() -> 
     result = evaluate_log(log, shadings=[0.5, 0.6])
     assert result["shading 0.50"].estimate(INVERSE) is None
     assert result["shading 0.60"].best.method == ROBUST
-    assert any("none of their bids was made" in note for note in result.notes)
+    assert any("too few of their bids were made" in note for note in result.notes)
     wrong = CensoredLog(values, log.bids, log.won, log.prices, np.full(600, 0.9))
     notes = evaluate_log(wrong, shadings=[0.6]).notes
     assert any("weights of shading 0.60 have the mean 0.5" in note for note in notes)
+
+
+def test_random_bids_have_estimated_propensities() -> None:
+    log, values, prices = random_log(4_000, 2, correlation=0.5)
+    without = CensoredLog(values, log.bids, log.won, log.prices)
+    assert evaluate_log(without, shadings=[0.6])["shading 0.60"].estimate(INVERSE) is None
+    found = evaluate_log(without, shadings=[0.6], random_bids=True)["shading 0.60"].best
+    given_ones = evaluate_log(log, shadings=[0.6])["shading 0.60"].best
+    assert found.method == ROBUST
+    assert found.value == pytest.approx(given_ones.value, rel=0.02)
+    assert found.low <= earned(values, prices, 0.6 * values) <= found.high
+    amounts = np.round(log.bids)
+    rounded = CensoredLog(values, np.minimum(amounts, values), amounts > 2)
+    with pytest.raises(LogError, match="Propensities can be estimated for at most 100"):
+        evaluate_log(rounded, random_bids=True)
 
 
 def test_tables_and_json_hold_the_same_numbers() -> None:
@@ -330,7 +354,8 @@ def test_tables_and_json_hold_the_same_numbers() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("bands", 0), ("shadings", [1.5]), ("bidders", {"a": 1})]
+    ("name", "value"),
+    [("bands", 0), ("shadings", [1.5]), ("bidders", {"a": 1}), ("random_bids", 1)],
 )
 def test_bad_input_is_named(name: str, value: object) -> None:
     log, _, _ = random_log(50, 3)

@@ -1,4 +1,4 @@
-"""What strategies would have bid: policies of bidders, and cells at their edges."""
+"""What strategies would have bid: policies of bidders, and groups at their edges."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from crossbandit.applications import FirstPriceBidder
 from crossbandit.errors import InvalidContextError
 from crossbandit.evaluate import CensoredLog, evaluate_log
 from crossbandit.evaluate import plans as plans_module
-from crossbandit.evaluate.cells import Cells
-from crossbandit.evaluate.plans import policy
+from crossbandit.evaluate.groups import Groups
+from crossbandit.evaluate.plans import policy, shading
 from tests.evaluate.worlds import censor, full_log
 
 
@@ -28,6 +28,16 @@ def trained() -> FirstPriceBidder:
     prices = rng.uniform(0, np.where(sites == "a", 2.0, 6.0))
     bidder.warm_up(rng.uniform(0, 10, 1_000), prices, site=sites)
     return bidder
+
+
+def test_a_bid_that_was_made_is_known_in_spite_of_rounding() -> None:
+    """0.6 * 3 is below 1.8 by one unit in the last place; the bid of 1.8 won."""
+    values, bids = np.array([3.0, 2.5]), np.array([1.8, 1.5])
+    assert 0.6 * 3.0 < 1.8
+    log = CensoredLog(values, bids, np.array([True, False]))
+    plan = shading(log, 0.6)
+    assert plan.bids.tolist() == [1.8, 1.5]
+    assert log.known(plan.rows, plan.bids)[0].all()
 
 
 def test_a_plan_is_the_policy_at_each_value_and_class() -> None:
@@ -81,12 +91,12 @@ def test_beyond_the_outermost_bids_prices_are_left_open(feedback: str) -> None:
     rng = np.random.default_rng(2)
     prices, bids = rng.uniform(0, 4, 400), rng.uniform(1, 3, 400)
     log = censor(np.full(400, 5.0), prices, bids, feedback)
-    found = Cells(log, np.zeros(400, dtype=np.int64)).prices[0]
+    found = Groups(log, np.zeros(400, dtype=np.int64)).prices[0]
     ordered = np.sort(bids)
     beyond, tenth = {
         "after-loss": (ordered[0], ordered[9]),
         "after-win": (ordered[-1] + 0.01, ordered[-10]),
-        "won-lost": (ordered[0], ordered[:54].mean()),
+        "won-lost": (ordered[0], ordered[:20].mean()),
     }[feedback]
     least, most = found.range_at(np.array([beyond, tenth]))
     assert least[1] == pytest.approx(most[1], abs=1e-12)

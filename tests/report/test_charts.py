@@ -78,6 +78,33 @@ def test_files_are_what_they_say_and_always_the_same(chart: Chart) -> None:
     assert figure_files(draw_figure([chart]), "name") == files
 
 
+def test_intervals_may_be_one_sided_and_bounds_are_lines() -> None:
+    chart = Chart(
+        title="Rows",
+        x_label="strategy",
+        y_label="surplus",
+        series=(
+            Series(name="estimate", x=(0.0, 1.0), y=(5.0, 7.0), ends=((5.0, 6.0), (4.0, 7.5))),
+            Series(
+                name="bounds", x=(0.0, 1.0), y=(5.0, 5.0), ends=((1.0, 9.0), (2, 8)), reference=True
+            ),
+        ),
+        shape=Shape.ROWS,
+        x_names=("first", "second"),
+    )
+    first, second = chart.to_json()["series"]
+    assert first["ends"] == [[5, 6], [4, 7.5]]
+    assert second["ends"] == [[1, 9], [2, 8]]
+    assert ROWS.to_json()["series"][0]["ends"] is None
+    (axes,) = draw_figure([chart]).axes
+    bars, bounds = (
+        sorted(segment[:, 0].tolist() for segment in lines.get_segments())  # type: ignore[attr-defined]
+        for lines in axes.collections
+    )
+    assert bars == [[4, 7.5], [5, 6]]
+    assert bounds == [[1, 9], [2, 8]]
+
+
 def test_layers_are_stacked_away_from_zero() -> None:
     (axes,) = draw_figure([STACKED]).axes
     bars = [(patch.get_y(), patch.get_height()) for patch in axes.patches]  # type: ignore[attr-defined]

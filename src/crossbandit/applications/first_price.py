@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from crossbandit.applications.batches import (
 )
 from crossbandit.applications.bid_logs import log_outcomes, number_to_reach
 from crossbandit.applications.bids import Bid, Bids
+from crossbandit.applications.fitting import LogFitting
 from crossbandit.applications.hidden_number import HiddenNumberApplication
 from crossbandit.applications.law_learner import LawDecider, LawLearner, Round
 from crossbandit.applications.money import amount_of, flag_of, in_ticks, tick_of
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
     from crossbandit.laws import LawView
     from crossbandit.laws.levels import Label
     from crossbandit.limits import Lease, LimitStatus
-    from crossbandit.logs import AuctionLog
     from crossbandit.streams import Seed
     from crossbandit.types import Booleans, Floats
 
@@ -88,7 +88,7 @@ def possible_bids(
     return amounts
 
 
-class FirstPriceBidder(HiddenNumberApplication):
+class FirstPriceBidder(HiddenNumberApplication, LogFitting):
     """Learns what to bid for something of known value, where the highest bid wins and pays.
 
     `feedback` says who is told the highest competing bid once an auction is over:
@@ -538,45 +538,6 @@ class FirstPriceBidder(HiddenNumberApplication):
             log.values, log.kinds, log.indices, played=log.played, classes=log.classes
         )
         learner.test.learn_all(log.values, log.kinds, log.indices, log.recent_labels())
-
-    @classmethod
-    def fit(cls, log: AuctionLog, *, seed: Seed, **settings: Any) -> Self:
-        """Make a bidder that has learned from a log; then embed it.
-
-        Settings that are not given are chosen from the log: the range of values with some room
-        above, the feedback by where prices are known, the classes, and a grid of bids.
-
-        Args:
-            log: The log, with a column of own bids and of who won unless all prices are known.
-            seed: The seed of the bidder's random choices.
-            **settings: Any settings of the bidder.
-
-        Returns:
-            The bidder.
-
-        Raises:
-            LogError: The log cannot be read, or the auctions that were won or lost are missing.
-            InvalidParameterError: A setting is not possible.
-            InvalidLossesError: The log contradicts itself.
-
-        >>> import pandas as pd
-        >>> from crossbandit.logs import AuctionLog
-        >>> frame = pd.DataFrame({"value": [8.0] * 60, "bid": [2.0, 3.0, 4.0] * 20})
-        >>> frame["won"] = frame["bid"] > 2.5
-        >>> log = AuctionLog(frame, columns={"bid": "bid", "won": "won"})
-        >>> bidder = FirstPriceBidder.fit(log, bids=[0, 2, 3, 4], seed=1)
-        >>> bidder.feedback
-        'won-lost'
-        >>> float(bidder.price_law(8.0).chances[2]) > 0.8
-        True
-        """
-        from crossbandit.applications.fitting import fitting_log  # reading logs takes long to load
-
-        found = fitting_log(log, settings)
-        bidder = cls(**found.settings, seed=seed)
-        columns = {name: np.asarray(column) for name, column in found.columns.items()}
-        bidder.warm_up(**columns)
-        return bidder
 
     def shading_curve(
         self,

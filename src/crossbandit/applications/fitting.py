@@ -1,117 +1,70 @@
-"""Settings of a bidder that a log suggests, and what the log has to teach it."""
+"""Make a bidder from a log."""
 
 from __future__ import annotations
 
-import math
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-import numpy as np
-
-from crossbandit.environments.auctions import AuctionRules, geometric_bids
-from crossbandit.errors import LogError
-from crossbandit.logs import AuctionLog, Auctions
-from crossbandit.logs.classes import ClassTable
-from crossbandit.logs.faults import check_survey
-from crossbandit.logs.outcomes import MIXED, feedback_of, require_both_outcomes
-from crossbandit.logs.survey import survey_log
-from crossbandit.validation import reject
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable
 
     import numpy.typing as npt
 
-    from crossbandit.types import Booleans, Floats
-
-_HEADROOM = 1.25  # by which the highest value of the log may be exceeded later
-_BIDS = 100
-_FEW = 10  # bids below the median value: too coarse
+    from crossbandit.logs import AuctionLog
+    from crossbandit.streams import Seed
 
 
-class FittingLog(NamedTuple):
-    """A log to fit a bidder to.
+class LogFitting(ABC):
+    """The part of a bidder that chooses its settings by a log, and learns from it."""
 
-    Attributes:
-        settings: The settings of the bidder.
-        columns: The arguments of `warm_up`.
-    """
+    @abstractmethod
+    def warm_up(
+        self,
+        values: npt.ArrayLike,
+        prices: npt.ArrayLike,
+        *,
+        bids: npt.ArrayLike | None = None,
+        won: npt.ArrayLike | None = None,
+        **classes: npt.ArrayLike,
+    ) -> None:
+        """Learn from a log of auctions."""
 
-    settings: dict[str, Any]
-    columns: dict[str, npt.ArrayLike]
+    @classmethod
+    def fit(cls, log: AuctionLog, *, seed: Seed, **settings: Any) -> Self:
+        """Make a bidder that has learned from a log; then embed it.
 
+        Settings that are not given are chosen from the log: the range of values with some room
+        above, the feedback by where prices are known, ties, classes, and a grid of bids.
 
-def fitting_log(log: AuctionLog, given: Mapping[str, Any]) -> FittingLog:
-    """Read a log, and choose the settings of a bidder that are not given.
+        Args:
+            log: The log, with a column of own bids and of who won unless all prices are known.
+            seed: The seed of the bidder's random choices.
+            **settings: Any settings of the bidder.
 
-    Args:
-        log: The log. It needs own bids unless all prices are known, and a column that says who
-            won where they are not.
-        given: Settings that the user has chosen.
+        Returns:
+            The bidder.
 
-    Raises:
-        LogError: The log cannot be read, or the auctions that were won or lost are missing.
-        InvalidParameterError: It is not an AuctionLog.
-    """
-    if not isinstance(log, AuctionLog):
-        reject("fit", "log", "an AuctionLog; it takes files and data frames", log)
-    check_survey(log, survey_log(log), all_prices=False)
-    table = ClassTable([*log.class_places])
-    auctions = _above_reserves(log.read(table))
-    values, prices = auctions.values, auctions.prices
-    columns: dict[str, npt.ArrayLike] = {"values": values, "prices": prices}
-    feedback, ties = "always", log.ties or "win"
-    if auctions.bids is not None:
-        won = _won(auctions.won, auctions.bids, prices, {"ties": ties, **given})
-        require_both_outcomes(auctions.bids, won)
-        feedback = feedback_of(won, ~np.isnan(prices))
-        columns |= {"bids": auctions.bids, "won": won}
-    elif np.isnan(prices).any():
-        raise LogError(
-            f"Not all prices of {log.source.name} are known. What the others show depends on your "
-            "own bids: name their column with columns={'bid': ...}."
-        )
-    for i, name in enumerate(log.class_places):
-        if auctions.classes is not None:
-            columns[name] = np.array(table.labels(i))[auctions.classes[:, i]]
-    highest = float(f"{_HEADROOM * values.max():.2g}") if values.max() > 0 else 1.0
-    chosen: dict[str, Any] = {
-        "value_range": (0.0, max(highest, float(values.max()))),
-        "feedback": "won-lost" if feedback == MIXED else feedback,
-        "ties": ties,
-        "classes": tuple(log.class_places),
-    }
-    settings = {**chosen, **given}
-    if "bids" not in settings:
-        settings["bids"] = _grid(values, float(settings["value_range"][1]))
-    return FittingLog(settings, columns)
+        Raises:
+            LogError: The log cannot be read, or the auctions that were won or lost are missing.
+            InvalidParameterError: A setting is not possible.
+            InvalidLossesError: The log contradicts itself.
 
+        >>> import pandas as pd
+        >>> from crossbandit.applications import FirstPriceBidder
+        >>> from crossbandit.logs import AuctionLog
+        >>> frame = pd.DataFrame({"value": [8.0] * 60, "bid": [2.0, 3.0, 4.0] * 20})
+        >>> frame["won"] = frame["bid"] > 2.5
+        >>> log = AuctionLog(frame, columns={"bid": "bid", "won": "won"})
+        >>> bidder = FirstPriceBidder.fit(log, bids=[0, 2, 3, 4], seed=1)
+        >>> bidder.feedback
+        'won-lost'
+        >>> float(bidder.price_law(8.0).chances[2]) > 0.8
+        True
+        """
+        from crossbandit.applications.fitting_log import fitting_log  # it takes long to load
 
-def _above_reserves(auctions: Auctions) -> Auctions:
-    """Leave out bids below the reserve of their auction: they say nothing about the others."""
-    if auctions.reserves is None or auctions.bids is None:
-        return auctions
-    kept = auctions.bids >= auctions.reserves
-    return Auctions(
-        **{name: one[kept] for name, one in auctions._asdict().items() if one is not None}
-    )
-
-
-def _won(told: Booleans | None, bids: Floats, prices: Floats, given: Mapping[str, Any]) -> Booleans:
-    if told is not None:
-        return told
-    rules = AuctionRules(
-        bids=2,
-        highest_value=1.0,
-        reserve=given.get("reserve", 0.0),
-        ties=given["ties"],
-        owner="FirstPriceBidder",
-    )
-    return rules.wins(bids, prices)
-
-
-def _grid(values: Floats, highest: float) -> int | Floats:
-    """Return a number of bids, or a finer grid for small amounts where most values are small."""
-    median = float(np.median(values))
-    if median <= 0 or math.ceil(median / highest * (_BIDS - 1)) >= _FEW:
-        return _BIDS
-    return geometric_bids(_BIDS, median / 100, highest)
+        found = fitting_log(log, settings)
+        construct: Callable[..., Self] = cls
+        bidder = construct(**found.settings, seed=seed)
+        bidder.warm_up(**found.columns)
+        return bidder

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from crossbandit.cli import log_options as options
-from crossbandit.cli.replay import Ties
+from crossbandit.cli.replay import Ties  # noqa: TC001 - Typer reads the annotation
 from crossbandit.cli.terminal import notify, say, say_paths, stopping
 
 if TYPE_CHECKING:
@@ -44,6 +44,13 @@ def evaluate(
             help="A fraction of the value to bid; may be repeated. \\[default: 0.1 to 0.9]"
         ),
     ] = None,
+    random_bids: Annotated[
+        bool,
+        typer.Option(
+            "--random-bids",
+            help="Bids were drawn at random from a few; estimate how likely each was.",
+        ),
+    ] = False,
     bands: Annotated[
         int | None,
         typer.Option(min=1, help="Number of bands of values. \\[default: as many as useful]"),
@@ -113,6 +120,7 @@ def evaluate(
             shadings=SHADINGS if shading is None else shading,
             bidders={path.stem: FirstPriceBidder.load(path) for path in bidder or []},
             bands=bands,
+            random_bids=random_bids,
         )
     with stopping(f"Stopped. The results in {out} may be incomplete."):
         paths = write(result, out, read=read, log=name, command=_command(context, name))
@@ -181,6 +189,9 @@ def _command(context: typer.Context, log: str) -> str:
         if name in _NOT_REPEATED or source is None or source.name != "COMMANDLINE":
             continue
         value = context.params[name]
+        if value is True:
+            words.append(parameter.opts[0])
+            continue
         for one in value if isinstance(value, list | tuple) else [value]:
             words += [parameter.opts[0], Path(one).name if name == "bidder" else str(one)]
     return shlex.join(words)

@@ -1,4 +1,4 @@
-"""Tests of what the estimates by band assume: within a cell, prices go with nothing else."""
+"""Tests of what the estimates by band assume: within a group, prices go with nothing else."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from crossbandit.report.statistics import holm
 
 if TYPE_CHECKING:
-    from crossbandit.evaluate.cells import Cells
+    from crossbandit.evaluate.groups import Groups
     from crossbandit.evaluate.log import CensoredLog
     from crossbandit.evaluate.prices import PriceDistribution
     from crossbandit.types import Booleans, Floats, Integers
@@ -22,7 +22,7 @@ WORDS = {"bid": "your own bids", "value": "values", "time": "time"}
 
 @dataclass(frozen=True)
 class Check:
-    """A test whether prices go with something within cells.
+    """A test whether prices go with something within groups.
 
     Attributes:
         name: "bid", "value" or "time".
@@ -50,8 +50,8 @@ class Check:
         return f"Prices {rise} with {what} within bands ({shown})."
 
 
-def independence(log: CensoredLog, cells: Cells) -> tuple[Check, ...]:
-    """Test whether prices go with own bids, with values and with time within cells.
+def independence(log: CensoredLog, groups: Groups) -> tuple[Check, ...]:
+    """Test whether prices go with own bids, with values and with time within groups.
 
     Where prices are hidden on one side, it is a log-rank test for a trend in ranks: for each price
     that was told, is the auction a usual one among those that could have had it? Where only won
@@ -60,7 +60,7 @@ def independence(log: CensoredLog, cells: Cells) -> tuple[Check, ...]:
 
     Args:
         log: The auctions.
-        cells: The cells of the log.
+        groups: The groups of the log.
 
     Returns:
         The tests; none if all prices are known, or if prices are hidden on both sides and partly
@@ -74,7 +74,7 @@ def independence(log: CensoredLog, cells: Cells) -> tuple[Check, ...]:
         del columns["bid"]
     sums = dict.fromkeys(columns, 0.0)
     variances = dict.fromkeys(columns, 0.0)
-    for members, prices in zip(cells.members, cells.prices, strict=True):
+    for members, prices in zip(groups.members, groups.prices, strict=True):
         for name, column in columns.items():
             ranks = _ranks(column[members])
             if kind == "won-lost":
@@ -97,7 +97,7 @@ def log_rank(
     """Return the log-rank statistic of a trend and its variance; positive if prices rise.
 
     Args:
-        prices: The prices of a cell, hidden on one side only.
+        prices: The prices of a group, hidden on one side only.
         told: Whether each price was told.
         ranks: A number per auction.
         upper: Whether prices are hidden below a bid that has won.

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from crossbandit.evaluate.intervals import long_run_variance, quantile_over_time
+from crossbandit.evaluate.plans import same_bids
 from crossbandit.report.statistics import student_quantile
 
 if TYPE_CHECKING:
-    from crossbandit.evaluate.cells import Cells
+    from crossbandit.evaluate.groups import Groups
     from crossbandit.evaluate.log import CensoredLog
     from crossbandit.evaluate.plans import Plan
     from crossbandit.evaluate.prices import PriceDistribution
@@ -25,8 +26,6 @@ ASSUMPTIONS = {
     INVERSE: "The propensities are right, and every bid of the strategy could have been drawn.",
     ROBUST: "The propensities are right, or prices do not go with your own bids within bands.",
 }
-_FEWEST = 20.0  # auctions without weights that weights must be worth
-_SAME = 1e-9  # relative difference of two bids that are the same
 
 
 @dataclass(frozen=True)
@@ -54,10 +53,8 @@ class Estimate:
 
     @property
     def credible(self) -> bool:
-        """Whether the weights, if there are any, have a mean near 1 and are many enough."""
-        if math.isnan(self.weight):
-            return True
-        return self.size >= _FEWEST and abs(self.weight - 1) <= 3 / math.sqrt(self.size)
+        """Whether the weights, if there are any, have a mean near 1."""
+        return math.isnan(self.weight) or abs(self.weight - 1) <= 3 / math.sqrt(self.size)
 
     @property
     def assumption(self) -> str:
@@ -101,7 +98,7 @@ def what_is_known(log: CensoredLog, plan: Plan) -> Known:
 
 
 class _Sums(NamedTuple):
-    """What the cells add up to."""
+    """What the groups add up to."""
 
     value: float
     least: float
@@ -110,28 +107,28 @@ class _Sums(NamedTuple):
     variance: float  # of the outcomes that are not known
 
 
-def by_band(log: CensoredLog, plan: Plan, cells: Cells) -> Estimate:
-    """Return an estimate by the most likely distribution of prices in each cell.
+def by_band(log: CensoredLog, plan: Plan, groups: Groups) -> Estimate:
+    """Return an estimate by the most likely distribution of prices in each group.
 
     Where the outcome is known it counts as it is. Elsewhere the price is known to be in an
-    interval, and the chance to win is that of the cell's distribution within the interval. The
+    interval, and the chance to win is that of the group's distribution within the interval. The
     error has two parts: that of the distribution, by influence functions in blocks of time, and
     the luck in the auctions whose outcome is not known.
 
     Args:
         log: The auctions.
         plan: The bids.
-        cells: The cells of the log.
+        groups: The groups of the log.
     """
     known, wins = log.known(plan.rows, plan.bids)
     gains = plan.shares * (log.values[plan.rows] - plan.bids)
     exact = float(gains[wins].sum())
     if known.all():
         return Estimate(BY_BAND, exact, exact, exact)
-    if plan.folds is not None:
-        cells = cells.split(plan.folds)
+    if plan.fitted:
+        groups = groups.halves
     open_entries = np.flatnonzero(~known)
-    sums = _sum_cells(log, plan, cells, open_entries, gains[open_entries])
+    sums = _sum_groups(log, plan, groups, open_entries, gains[open_entries])
     variance = long_run_variance(sums.influences) + sums.variance
     half = quantile_over_time(len(log)) * math.sqrt(variance)
     bounds = what_is_known(log, plan)
@@ -144,13 +141,13 @@ def by_band(log: CensoredLog, plan: Plan, cells: Cells) -> Estimate:
     )
 
 
-def _sum_cells(
-    log: CensoredLog, plan: Plan, cells: Cells, entries: Integers, gains: Floats
+def _sum_groups(
+    log: CensoredLog, plan: Plan, groups: Groups, entries: Integers, gains: Floats
 ) -> _Sums:
     influences = np.zeros(len(log))
     value = least = most = variance = 0.0
     rows, bids = plan.rows[entries], plan.bids[entries]
-    for members, prices, inside in cells.entries(rows):
+    for members, prices, inside in groups.entries(rows):
         part = _Chances.of(prices, np.searchsorted(members, rows[inside]), bids[inside])
         gain = gains[inside]
         value += float(gain @ part.middle)
@@ -159,7 +156,7 @@ def _sum_cells(
         most += float(np.maximum(*ends).sum())
         shares = plan.shares[entries[inside]]
         variance += float((gain**2 / shares * part.middle * (1 - part.middle)).sum())
-        # A chance of 0 or 1 may be wrong by one auction of the cell: in the estimate, and by luck.
+        # A chance of 0 or 1 may be wrong by one auction of the group: in the estimate, and by luck.
         share = inside.size / members.size
         variance += float((gain**2).mean()) * share * (1 + share)
         influences[members] = prices.influence(part.gradient(prices, gain))
@@ -169,7 +166,7 @@ def _sum_cells(
 class _Chances(NamedTuple):
     """The chances to win of bids whose outcome is not known, given the intervals of the prices."""
 
-    auctions: Integers  # in the cell
+    auctions: Integers  # in the group
     place: Integers
     share: Floats
     middle: Floats
@@ -198,17 +195,18 @@ class _Chances(NamedTuple):
         return found[:size]
 
 
-def weighted(log: CensoredLog, plan: Plan, cells: Cells, *, robust: bool) -> Estimate | None:
+def weighted(log: CensoredLog, plan: Plan, groups: Groups, *, robust: bool) -> Estimate | None:
     """Return an estimate by inverse propensities, or the doubly robust one.
 
     Auctions in which the strategy's bid was made count with the inverse of its probability. The
-    doubly robust estimate weights only what the distribution of prices in the cell gets wrong.
-    The interval follows from the random draws of the bids alone.
+    doubly robust estimate weights only what the distribution of prices in the group gets wrong;
+    that of the other half of the log, which does not depend on the auction's own draw. The
+    interval follows from the random draws of the bids alone.
 
     Args:
         log: The auctions, with propensities.
         plan: The bids.
-        cells: The cells of the log.
+        groups: The groups of the log.
         robust: Whether to use the distribution of prices.
 
     Returns:
@@ -216,12 +214,11 @@ def weighted(log: CensoredLog, plan: Plan, cells: Cells, *, robust: bool) -> Est
     """
     if log.propensities is None:
         return None
-    made = log.bids[plan.rows]
-    same = np.abs(plan.bids - made) <= _SAME * np.maximum(made, plan.bids)
+    same = same_bids(plan.bids, log.bids[plan.rows])
     if not same.any():
         return None
     gains = plan.shares * (log.values[plan.rows] - plan.bids)
-    expected = gains * _win_rates(plan, cells) if robust else np.zeros(gains.size)
+    expected = gains * _win_rates(plan, groups) if robust else np.zeros(gains.size)
     chances = log.propensities[plan.rows]
     weights = np.where(same, 1.0 / chances, 0.0)
     rest = np.where(same & log.won[plan.rows], gains, 0.0) - np.where(same, expected, 0.0)
@@ -240,8 +237,8 @@ def weighted(log: CensoredLog, plan: Plan, cells: Cells, *, robust: bool) -> Est
     )
 
 
-def _win_rates(plan: Plan, cells: Cells) -> Floats:
+def _win_rates(plan: Plan, groups: Groups) -> Floats:
     rates = np.zeros(plan.rows.size)
-    for _, prices, entries in cells.entries(plan.rows):
+    for prices, entries in groups.others(plan.rows):
         rates[entries] = prices.at(plan.bids[entries])
     return rates

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from crossbandit.applications import FirstPriceBidder
-from crossbandit.evaluate.cells import make_cells
 from crossbandit.evaluate.checks import independence
 from crossbandit.evaluate.estimates import by_band, weighted, what_is_known
+from crossbandit.evaluate.groups import make_groups
 from crossbandit.evaluate.log import CensoredLog
 from crossbandit.evaluate.notes import find_notes
 from crossbandit.evaluate.plans import best_response, own_bids, policy, shading
+from crossbandit.evaluate.propensities import estimated_propensities
 from crossbandit.evaluate.results import Evaluation, StrategyEvaluation
-from crossbandit.validation import integer, reject
+from crossbandit.validation import boolean, integer, reject
 
 if TYPE_CHECKING:
-    from crossbandit.evaluate.cells import Cells
+    from crossbandit.evaluate.groups import Groups
     from crossbandit.evaluate.plans import Plan
 
+_FEWEST = 20.0  # auctions without weights that weights must be worth
 SHADINGS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 
 
@@ -28,6 +31,7 @@ def evaluate_log(
     shadings: Iterable[float] = SHADINGS,
     bidders: Mapping[str, FirstPriceBidder] | None = None,
     bands: int | None = None,
+    random_bids: bool = False,
 ) -> Evaluation:
     """Estimate what strategies would have earned on a log in which not all prices are known.
 
@@ -40,6 +44,9 @@ def evaluate_log(
         bidders: Trained bidders by name. They are evaluated as they are. A bidder that was trained
             on this very log looks better than it is.
         bands: The number of bands of values of each class; None for as many as the log allows.
+        random_bids: Whether bids were drawn at random from a few amounts or fractions of the value,
+            with the same probabilities in all auctions. Then propensities are estimated where the
+            log has none.
 
     Returns:
         For each strategy what is known, bounds without assumptions, and estimates with intervals.
@@ -47,6 +54,7 @@ def evaluate_log(
     Raises:
         InvalidParameterError: An argument is invalid.
         InvalidContextError: A bidder does not know a value or a class of the log.
+        LogError: Bids are not drawn from a few.
 
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
@@ -67,33 +75,35 @@ def evaluate_log(
         isinstance(one, FirstPriceBidder) for one in given.values()
     ):
         reject("evaluate_log", "bidders", "a mapping from names to FirstPriceBidders", bidders)
-    cells = make_cells(log, bands)
+    if boolean("evaluate_log", "random_bids", random_bids) and log.propensities is None:
+        log = replace(log, propensities=estimated_propensities(log))
+    groups = make_groups(log, bands)
     plans = [
         own_bids(log),
         *(policy(log, bidder, name) for name, bidder in given.items()),
-        best_response(log, cells),
+        best_response(log, groups),
         *(shading(log, one) for one in sorted(set(shadings))),
     ]
-    results = tuple(_evaluated(log, plan, cells) for plan in plans)
-    checks = independence(log, cells)
+    results = tuple(_evaluated(log, plan, groups) for plan in plans)
+    checks = independence(log, groups)
     return Evaluation(
         auctions=len(log),
         feedback=log.feedback,
         win_rate=float(log.won.mean()),
         told=float(log.told.mean()),
-        cells=len(cells),
+        groups=len(groups),
         results=results,
         checks=checks,
         notes=tuple(find_notes(log, results, checks)),
     )
 
 
-def _evaluated(log: CensoredLog, plan: Plan, cells: Cells) -> StrategyEvaluation:
+def _evaluated(log: CensoredLog, plan: Plan, groups: Groups) -> StrategyEvaluation:
     known = what_is_known(log, plan)
-    estimates = [by_band(log, plan, cells)]
+    estimates = [by_band(log, plan, groups)]
     if known.share < 1:
-        found = [weighted(log, plan, cells, robust=robust) for robust in (True, False)]
-        robust, inverse = found
-        estimates = [one for one in (robust, *estimates, inverse) if one is not None]
-        estimates.sort(key=lambda one: not one.credible)
+        robust, inverse = (weighted(log, plan, groups, robust=one) for one in (True, False))
+        if robust is not None and inverse is not None and inverse.size >= _FEWEST:
+            estimates = [robust, *estimates, inverse]
+            estimates.sort(key=lambda one: not one.credible)
     return StrategyEvaluation(plan.name, plan.kind, plan.note, known, tuple(estimates))

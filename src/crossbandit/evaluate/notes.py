@@ -32,11 +32,9 @@ def find_notes(
     yield KNOWN[log.feedback]
     if log.feedback == "always":
         return
-    alike = list(_alike(log))
-    yield from alike
+    yield from _alike(log)
     yield from _doubts(checks)
-    if not alike:
-        yield from _extrapolated(results)
+    yield from _extrapolated(results)
     yield from _weights(log, results)
 
 
@@ -95,7 +93,7 @@ def _weights(log: CensoredLog, results: Sequence[StrategyEvaluation]) -> Iterato
     ]
     if without:
         yield (
-            "No estimate by propensities for these strategies, because none of their bids was "
+            "No estimate by propensities for these strategies, because too few of their bids were "
             f"made: {', '.join(without)}."
         )
     for one in results:

@@ -239,7 +239,7 @@ def _page(result: Evaluation, read: ReadLog, notes: Sequence[str], log: str, com
             ("Version", f"Crossbandit {crossbandit.__version__}"),
             ("Log", f"{result.auctions:,} auctions, {count(read.bad, 'bad line')} left out"),
             ("Prices", f"known in {100 * result.told:.0f} % of the auctions ({result.feedback})"),
-            ("Cells", f"{result.cells:,} bands of values within classes"),
+            ("Groups", f"{result.groups:,} bands of values within classes"),
         ],
         table_csv=frame_csv(result.table()),
     )

@@ -7,19 +7,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crossbandit.evaluate.prices import PriceDistribution
 from crossbandit.validation import number
 
 if TYPE_CHECKING:
     from crossbandit.applications import FirstPriceBidder
-    from crossbandit.evaluate.cells import Cells
+    from crossbandit.evaluate.groups import Groups
     from crossbandit.evaluate.log import CensoredLog
-    from crossbandit.types import Floats, Integers
+    from crossbandit.evaluate.prices import PriceDistribution
+    from crossbandit.types import Booleans, Floats, Integers
 
 OWN, BEST = "the log's own bids", "best response by band"
-_BLOCKS = 20  # of time, of which every other one is a fold
-_CANDIDATES = 200  # bids of a cell that a best response chooses from
-_UNUSUAL = 0.05  # of the lowest bids and prices, which a best response does not choose
+_CANDIDATES = 200  # bids that a best response chooses from
+_SAME = 1e-9  # relative difference of two bids that are the same
 _POLICIES = 4_000  # values and classes for which a policy is computed exactly
 _LEVELS = 1_000  # values for which it is computed where there are more
 
@@ -34,8 +33,8 @@ class Plan:
         rows: The auction of each entry, ascending.
         bids: The bid of each entry.
         shares: The probability with which it is made.
-        folds: A number per auction. The bids of a fold were fitted to other folds, so only the
-            prices of its own fold may judge them. None if nothing was fitted to this log.
+        fitted: Whether the bids of each half of the log were fitted to the other half. Then only
+            the prices of its own half may judge them.
         note: What a reader should know.
     """
 
@@ -44,7 +43,7 @@ class Plan:
     rows: Integers
     bids: Floats
     shares: Floats
-    folds: Integers | None = None
+    fitted: bool = False
     note: str = ""
 
 
@@ -60,7 +59,15 @@ def shading(log: CensoredLog, fraction: float) -> Plan:
     """
     part = number("evaluate", "shadings", fraction, above=0, at_most=1)
     shown = max(f"{part:.2f}", f"{part:.15g}", key=len)
-    return _fixed(f"shading {shown}", "fixed", part * log.values)
+    bids = part * log.values
+    # A bid that was made stays what it was, although 0.6 * 3 is not 1.8 to the last digit.
+    return _fixed(f"shading {shown}", "fixed", np.where(same_bids(bids, log.bids), log.bids, bids))
+
+
+def same_bids(bids: Floats, others: Floats) -> Booleans:
+    """Return whether bids are equal but for rounding."""
+    same: Booleans = np.abs(bids - others) <= _SAME * np.maximum(bids, others)
+    return same
 
 
 def own_bids(log: CensoredLog) -> Plan:
@@ -120,36 +127,29 @@ def _distinct(values: Floats, columns: list[np.ndarray]) -> tuple[Integers, Inte
     return first, places.reshape(-1)
 
 
-def best_response(log: CensoredLog, cells: Cells) -> Plan:
-    """Return the bids that earn most by the prices of each cell, as the other half shows them.
-
-    The log is cut into blocks of time. Bids in every other block are fitted to the blocks between.
+def best_response(log: CensoredLog, groups: Groups) -> Plan:
+    """Return the bids that earn most by the prices of each group, as the other half shows them.
 
     Args:
         log: The auctions.
-        cells: The cells of the log.
+        groups: The groups of the log.
     """
     count = len(log)
-    folds = np.arange(count) * _BLOCKS // count % 2
     bids = np.zeros(count)
-    for members in cells.members:
-        for fold in (0, 1):
-            rows, others = members[folds[members] == fold], members[folds[members] != fold]
-            if rows.size and others.size:
-                bids[rows] = _responses(log, rows, others)
+    for prices, rows in groups.others(np.arange(count)):
+        bids[rows] = _responses(log, rows, prices)
     note = "fitted to one half of the log, judged by the other"
-    return Plan(BEST, "response", np.arange(count), bids, np.ones(count), folds, note)
+    return Plan(BEST, "response", np.arange(count), bids, np.ones(count), fitted=True, note=note)
 
 
-def _responses(log: CensoredLog, rows: Integers, others: Integers) -> Floats:
-    prices = PriceDistribution(log.price_low[others], log.price_high[others])
-    ends = np.unique(np.concatenate([prices.right[np.isfinite(prices.right)], log.bids[others]]))
-    # The lowest bids of the other half may be below all bids of this one.
-    first = int(_UNUSUAL * ends.size)
-    places = np.unique(np.linspace(first, ends.size - 1, _CANDIDATES).astype(np.int64))
-    candidates = ends[places]
-    least, _ = prices.range_at(candidates)  # what is not known to win is not counted on
+def _responses(log: CensoredLog, rows: Integers, prices: PriceDistribution) -> Floats:
+    # The chance to win rises where an atom ends, and nowhere else for sure.
+    rises = np.flatnonzero((prices.masses > 0) & np.isfinite(prices.right))
+    if not rises.size:
+        return np.zeros(rows.size)
+    chosen = rises[np.unique(np.linspace(0, rises.size - 1, _CANDIDATES).astype(np.int64))]
+    candidates = prices.right[chosen]
     margins = np.maximum(log.values[rows, None] - candidates, 0.0)
     margins[candidates < log.reserves[rows, None]] = 0.0
-    best: Floats = candidates[(margins * least).argmax(axis=1)]
+    best: Floats = candidates[(margins * prices.cumulative[chosen + 1]).argmax(axis=1)]
     return np.minimum(best, log.values[rows])

@@ -50,10 +50,9 @@ class StrategyEvaluation:
 
     @property
     def open_share(self) -> float:
-        """Which part of the estimate by band rests on bids beyond those that were made."""
-        found = self.estimate(BY_BAND)
-        most = max(abs(found.value), found.open) if found else 0.0
-        return found.open / most if found and most > 0 else 0.0
+        """Which part of the best estimate rests on bids beyond those that were made."""
+        most = max(abs(self.best.value), self.best.open)
+        return self.best.open / most if most > 0 else 0.0
 
 
 @dataclass(frozen=True)
@@ -66,7 +65,7 @@ class Evaluation:
             "mixed".
         win_rate: The share of auctions that were won.
         told: The share of auctions whose price is known.
-        cells: The number of cells, bands of values within classes.
+        groups: The number of groups, bands of values within classes.
         results: A result per strategy.
         checks: The tests of the assumption behind the estimates by band.
         notes: Sentences that a reader should see before the numbers.
@@ -76,7 +75,7 @@ class Evaluation:
     feedback: str
     win_rate: float
     told: float
-    cells: int
+    groups: int
     results: tuple[StrategyEvaluation, ...]
     checks: tuple[Check, ...]
     notes: tuple[str, ...]
@@ -112,7 +111,7 @@ class Evaluation:
             "feedback": self.feedback,
             "win_rate": self.win_rate,
             "told": self.told,
-            "cells": self.cells,
+            "groups": self.groups,
             "strategies": rows,
             "checks": [
                 {"name": one.name, "score": one.score, "p_value": one.p_value, "words": str(one)}

@@ -1,4 +1,4 @@
-"""Cells of alike auctions, bands of values within each class, and the prices of each."""
+"""Groups of alike auctions, bands of values within each class, and the prices of each."""
 
 from __future__ import annotations
 
@@ -17,21 +17,22 @@ if TYPE_CHECKING:
     from crossbandit.types import Floats, Integers
 
 MOST = 100  # bands
-# The auctions that a cell has at least. More bands make the assumption weaker. But where prices are
-# hidden on both sides, a distribution of prices needs more auctions.
+# The auctions that a group has at least. More bands make the assumption weaker. But where prices
+# are hidden on both sides, a distribution of prices needs more auctions.
 _LEAST, _LEAST_BOTH = 250, 1_000
 BOTH_SIDES = ("won-lost", MIXED)
 _FEWEST = 20  # where the number of bands is given
-_LARGE = 100  # auctions of a cell whose edges are treated apart
-_EDGE = 10  # bids at the edge of a cell beyond which prices are left open
+_BLOCKS = 20  # of time
+_LARGE = 100  # auctions of a group whose edges are treated apart
+_EDGE = 10  # bids at the edge of a group beyond which prices are left open
 
 
-class Cells:
-    """The cells of a log, and the distribution of prices in each.
+class Groups:
+    """The groups of a log, and the distribution of prices in each.
 
     Args:
         log: The auctions.
-        labels: The number of the cell of each auction.
+        labels: The number of the group of each auction.
     """
 
     def __init__(self, log: CensoredLog, labels: Integers) -> None:
@@ -43,22 +44,33 @@ class Cells:
 
     @cached_property
     def members(self) -> list[Integers]:
-        """The auctions of each cell, ascending."""
+        """The auctions of each group, ascending."""
         order = np.argsort(self.labels, kind="stable")
         starts = np.flatnonzero(np.diff(self.labels[order])) + 1
         return np.split(order, starts)
 
     @cached_property
     def prices(self) -> list[PriceDistribution]:
-        """The most likely distribution of prices in each cell."""
+        """The most likely distribution of prices in each group."""
         return [PriceDistribution(*_without_edges(self._log, rows)) for rows in self.members]
 
-    def split(self, folds: Integers) -> Cells:
-        """Return the cells of which each belongs to one fold."""
-        return Cells(self._log, self.labels * (int(folds.max()) + 1) + folds)
+    @cached_property
+    def halves(self) -> Groups:
+        """Two groups for each: every other block of time, and the blocks between."""
+        count = self.labels.size
+        return Groups(self._log, 2 * self.labels + np.arange(count) * _BLOCKS // count % 2)
+
+    def others(self, rows: Integers) -> Iterator[tuple[PriceDistribution, Integers]]:
+        """Yield for each half the prices of the other half, and which of `rows` are in it."""
+        halves = self.halves
+        prices = dict(zip(np.unique(halves.labels).tolist(), halves.prices, strict=True))
+        for members, _, inside in halves.entries(rows):
+            other = prices.get(int(halves.labels[members[0]]) ^ 1)
+            if other is not None:
+                yield other, inside
 
     def entries(self, rows: Integers) -> Iterator[tuple[Integers, PriceDistribution, Integers]]:
-        """Yield for each cell its auctions, its prices, and which of `rows` are in it."""
+        """Yield for each group its auctions, its prices, and which of `rows` are in it."""
         of = self.labels[rows]
         order = np.argsort(of, kind="stable")
         stops = np.searchsorted(of[order], np.unique(self.labels), "right")
@@ -68,7 +80,7 @@ class Cells:
                 yield members, prices, inside
 
 
-def make_cells(log: CensoredLog, bands: int | None = None) -> Cells:
+def make_groups(log: CensoredLog, bands: int | None = None) -> Groups:
     """Divide auctions by their classes, and each class into bands of values of equal size.
 
     Classes with few auctions are one class together. A class with few auctions has fewer bands.
@@ -77,21 +89,21 @@ def make_cells(log: CensoredLog, bands: int | None = None) -> Cells:
         log: The auctions.
         bands: The number of bands of a class; None for as many as the auctions allow.
     """
-    group = np.zeros(len(log), dtype=np.int64)
+    kind = np.zeros(len(log), dtype=np.int64)
     for column in log.classes.values():
         _, level = np.unique(column, return_inverse=True)
-        _, group = np.unique(group * (level.max() + 1) + level, return_inverse=True)
+        _, kind = np.unique(kind * (level.max() + 1) + level, return_inverse=True)
     least = _LEAST_BOTH if log.feedback in BOTH_SIDES else _LEAST
-    counts = np.bincount(group)
-    group = np.where(counts[group] < least, counts.size, group)
+    counts = np.bincount(kind)
+    kind = np.where(counts[kind] < least, counts.size, kind)
     labels = np.empty(len(log), dtype=np.int64)
     used = 0
-    for one in np.unique(group):
-        rows = np.flatnonzero(group == one)
+    for one in np.unique(kind):
+        rows = np.flatnonzero(kind == one)
         parts = int(np.clip(rows.size // (least if bands is None else _FEWEST), 1, bands or MOST))
         labels[rows] = used + _bands(log.values[rows], parts)
         used = int(labels[rows].max()) + 1
-    return Cells(log, labels)
+    return Groups(log, labels)
 
 
 def _bands(values: np.ndarray, parts: int) -> Integers:
@@ -103,12 +115,12 @@ def _bands(values: np.ndarray, parts: int) -> Integers:
 
 
 def _without_edges(log: CensoredLog, rows: Integers) -> tuple[Floats, Floats]:
-    """Return the intervals of the prices of a cell, with less detail beyond the outermost bids.
+    """Return the intervals of the prices of a group, with less detail beyond the outermost bids.
 
     There the most likely distribution is wrong however many auctions there are: it depends on a
     few of them. Below the tenth lowest bid, told prices and wins only count as that low; likewise
     above the tenth highest bid where prices are told after a win. Where only won and lost are
-    known, the lowest and the highest bids are taken together, n^(2/3) of n, at their mean.
+    known, the lowest and the highest bids are taken together, sqrt(n) of n, at their mean.
     """
     low, high, won = log.price_low[rows], log.price_high[rows], log.won[rows]
     made = log.informative[rows]
@@ -122,7 +134,7 @@ def _without_edges(log: CensoredLog, rows: Integers) -> tuple[Floats, Floats]:
         edge = bids[-_EDGE]
         return np.where(low >= edge, edge, low), np.where(low >= edge, np.inf, high)
     if log.feedback == "won-lost":
-        size = int(bids.size ** (2 / 3))
+        size = int(bids.size**0.5)
         for ends, beyond in (
             (bids[:size], log.bids[rows] <= bids[size - 1]),
             (bids[-size:], log.bids[rows] >= bids[-size]),

@@ -1,0 +1,117 @@
+"""Settings of a bidder that a log suggests, and what the log has to teach it."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from crossbandit.environments.auctions import AuctionRules, geometric_bids
+from crossbandit.errors import LogError
+from crossbandit.logs import AuctionLog, Auctions
+from crossbandit.logs.classes import ClassTable
+from crossbandit.logs.faults import check_survey
+from crossbandit.logs.outcomes import MIXED, feedback_of, require_both_outcomes
+from crossbandit.logs.survey import survey_log
+from crossbandit.validation import reject
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy.typing as npt
+
+    from crossbandit.types import Booleans, Floats
+
+_HEADROOM = 1.25  # by which the highest value of the log may be exceeded later
+_BIDS = 100
+_FEW = 10  # bids below the median value: too coarse
+
+
+class FittingLog(NamedTuple):
+    """A log to fit a bidder to.
+
+    Attributes:
+        settings: The settings of the bidder.
+        columns: The arguments of `warm_up`.
+    """
+
+    settings: dict[str, Any]
+    columns: dict[str, npt.ArrayLike]
+
+
+def fitting_log(log: AuctionLog, given: Mapping[str, Any]) -> FittingLog:
+    """Read a log, and choose the settings of a bidder that are not given.
+
+    Args:
+        log: The log. It needs own bids unless all prices are known, and a column that says who
+            won where they are not.
+        given: Settings that the user has chosen.
+
+    Raises:
+        LogError: The log cannot be read, or the auctions that were won or lost are missing.
+        InvalidParameterError: It is not an AuctionLog.
+    """
+    if not isinstance(log, AuctionLog):
+        reject("fit", "log", "an AuctionLog; it takes files and data frames", log)
+    check_survey(log, survey_log(log), all_prices=False)
+    table = ClassTable([*log.class_places])
+    auctions = _above_reserves(log.read(table))
+    values, prices = auctions.values, auctions.prices
+    columns: dict[str, npt.ArrayLike] = {"values": values, "prices": prices}
+    feedback, ties = "always", log.ties or "win"
+    if auctions.bids is not None:
+        won = _won(auctions.won, auctions.bids, prices, {"ties": ties, **given})
+        require_both_outcomes(auctions.bids, won)
+        feedback = feedback_of(won, ~np.isnan(prices))
+        columns |= {"bids": auctions.bids, "won": won}
+    elif np.isnan(prices).any():
+        raise LogError(
+            f"Not all prices of {log.source.name} are known. What the others show depends on your "
+            "own bids: name their column with columns={'bid': ...}."
+        )
+    for i, name in enumerate(log.class_places):
+        if auctions.classes is not None:
+            columns[name] = np.array(table.labels(i))[auctions.classes[:, i]]
+    highest = float(f"{_HEADROOM * values.max():.2g}") if values.max() > 0 else 1.0
+    chosen: dict[str, Any] = {
+        "value_range": (0.0, max(highest, float(values.max()))),
+        "feedback": "won-lost" if feedback == MIXED else feedback,
+        "ties": ties,
+        "classes": tuple(log.class_places),
+    }
+    settings = {**chosen, **given}
+    if "bids" not in settings:
+        settings["bids"] = _grid(values, float(settings["value_range"][1]))
+    return FittingLog(settings, columns)
+
+
+def _above_reserves(auctions: Auctions) -> Auctions:
+    """Leave out bids below the reserve of their auction: they say nothing about the others."""
+    if auctions.reserves is None or auctions.bids is None:
+        return auctions
+    kept = auctions.bids >= auctions.reserves
+    return Auctions(
+        **{name: one[kept] for name, one in auctions._asdict().items() if one is not None}
+    )
+
+
+def _won(told: Booleans | None, bids: Floats, prices: Floats, given: Mapping[str, Any]) -> Booleans:
+    if told is not None:
+        return told
+    rules = AuctionRules(
+        bids=2,
+        highest_value=1.0,
+        reserve=given.get("reserve", 0.0),
+        ties=given["ties"],
+        owner="FirstPriceBidder",
+    )
+    return rules.wins(bids, prices)
+
+
+def _grid(values: Floats, highest: float) -> int | Floats:
+    """Return a number of bids, or a finer grid for small amounts where most values are small."""
+    median = float(np.median(values))
+    if median <= 0 or math.ceil(median / highest * (_BIDS - 1)) >= _FEW:
+        return _BIDS
+    return geometric_bids(_BIDS, median / 100, highest)
