@@ -17,7 +17,7 @@ from benchmarks.picture import figure
 if TYPE_CHECKING:
     from benchmarks.measure import Result
 
-GROUPS = ("core", "scale", "studies", "reproduction", "replay", "adaptive", "markets")
+GROUPS = ("core", "scale", "studies", "reproduction", "replay", "adaptive", "markets", "coverage")
 OUT = Path("results/benchmarks")
 
 
