@@ -1,6 +1,6 @@
 """How often 95 % intervals cover the truth, on full logs that are censored here.
 
-`python -m benchmarks.coverage [LOGS] [AUCTIONS] [FIRST SEED]` prints a table by world, censoring and
+`python -m benchmarks.coverage [LOGS] [AUCTIONS] [SEED]` prints a table by world, censoring and
 estimator. The truth is what a strategy earns with all prices. Strategies bid 0.3, 0.45 and 0.7 of
 the value. Own bids are a random fraction of the value, from 0.25 to 0.95; for
 estimates by propensities they are drawn from five fractions, 0.3, 0.45 and 0.7 among them. In the
