@@ -26,9 +26,12 @@ GROUPS = (
     "replay",
     "adaptive",
     "every_graph",
-    "markets",
     "baselines",
+    "markets",
+    "latency",
+    "budgets",
     "fluid",
+    "coverage",
 )
 OUT = Path("results/benchmarks")
 
