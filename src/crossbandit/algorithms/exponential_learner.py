@@ -45,7 +45,7 @@ class ExponentialLearner(Learner["ExponentialAlgorithm"]):
         loopless = problem.graph.arms_without_self_loop if self.parameters.beta else ()
         self._setting = ExponentialSetting(
             in_ranges=problem.graph.in_ranges,
-            exploration=algorithm.explored_arms(problem),
+            exploration=np.array(algorithm.explored_arms(problem)),
             implicit=algorithm.implicit(problem, self.parameters),
             loopless=np.asarray(loopless, dtype=np.int64),
             own_column=np.ones((1, 1)),
