@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 GROUPS = (
     "core",
+    "decisions",
     "scale",
     "studies",
     "reproduction",

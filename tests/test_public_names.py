@@ -60,6 +60,8 @@ def test_the_names_of_the_interface() -> None:
         "CrossGraph",
         "CrossGraphAdaptive",
         "CrossGraphKnown",
+        "CrossGraphVarying",
+        "CrossGraphWeak",
         "CrossbanditError",
         "Decision",
         "Environment",

@@ -424,9 +424,9 @@ def test_a_bad_constant_is_refused(name: str, value: Any) -> None:
         CrossGraphAdaptive(**{name: value})
 
 
-def test_a_weakly_observable_graph_is_refused() -> None:
-    graph = FeedbackGraph([[1, 0, 0], [1, 0, 0], [1, 1, 1]])
-    with pytest.raises(ValueError, match="CrossGraphAdaptive"):
+def test_an_unobservable_graph_is_refused() -> None:
+    graph = FeedbackGraph([[1, 0, 0], [1, 0, 0], [1, 0, 1]])
+    with pytest.raises(ValueError, match="CrossGraphAdaptive must be observable"):
         CrossGraphAdaptive().start(Problem(graph, contexts=1), seed=0)
 
 

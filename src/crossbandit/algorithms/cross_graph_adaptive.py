@@ -176,24 +176,28 @@ class AdaptiveLearner(Learner[CrossGraphAdaptive]):
         return out
 
     def play(self, pending: PendingDecision) -> float:
+        pending.weights = np.zeros(self.problem.arms)
         step = (self._adaptive, self.parameters, self._adaptive_graph)
         uniform = self.generator.random()
         if pending.graph is None:
-            played = self.call(adaptive.play, *step, pending.readout, pending.round, uniform)
+            played = self.call(
+                adaptive.decide,
+                *step,
+                self.graph.out_ranges,
+                pending.readout,
+                pending.round,
+                uniform,
+                pending.weights,
+            )
         else:
             now = (self.problem.graph_by_context, pending.graph.in_ranges)
             played = self.call(
                 adaptive_varying.play, *step, *now, pending.readout, pending.round, uniform
             )
+            revealed = pending.graph.out_neighbors(played[0])
+            self.call(adaptive.weigh, *step, revealed, pending.weights)
         pending.arm, probability, baseline = played
         pending.baseline = None if math.isnan(baseline) else baseline
-        pending.weights = np.zeros(self.problem.arms)
-        revealed = (
-            self.revealed_arms(pending.arm)
-            if pending.graph is None
-            else pending.graph.out_neighbors(pending.arm)
-        )
-        self.call(adaptive.weigh, *step, revealed, pending.weights)
         return float(probability)
 
     def count_round(self, pending: PendingDecision) -> None:

@@ -76,8 +76,8 @@ class LinearForm(LossForm):
         if self._entries is not None:
             index = self._index(context, len(self._entries))
             return index, Readout(0, self._entries[index], ALL_ARMS)
-        vector = _vector(context, self.columns)
-        return tuple(vector.tolist()), Readout(0, vector[None], ALL_ARMS)
+        vector, plain = _vector(context, self.columns)
+        return plain, Readout(0, vector[None], ALL_ARMS)
 
     def block(self, contexts: npt.NDArray[Any], available: Booleans | None = None) -> ContextBlock:
         offset = np.zeros(len(contexts), dtype=np.int64)
@@ -103,13 +103,11 @@ class LinearForm(LossForm):
         Raises:
             InvalidLossesError: A row cannot be the losses of its arm.
         """
-        low, high = -ROUNDING, 1.0 + ROUNDING
-        bad = self._first_bad_here(rows, arms, readout, low, high)
-        where = context
-        if bad < 0 and self.table is not None and readout.available.size == 0:
-            bad, where = self.first_bad(rows, np.asarray(arms, dtype=np.int64))
-        elif bad < 0:
+        bad, where = self._first_bad_here(rows, arms, readout), context
+        if bad < 0 and readout.available.size:
             bad = first_outside(rows, -_LARGEST, _LARGEST) // self.columns
+        elif bad < 0 and self.table is not None:
+            bad, where = self.first_bad(rows, np.asarray(arms, dtype=np.int64))
         if bad < 0:
             return
         with np.errstate(all="ignore"):
@@ -120,21 +118,22 @@ class LinearForm(LossForm):
             f"context {where}."
         )
 
-    def _first_bad_here(
-        self, rows: Floats, arms: Sequence[int], readout: Readout, low: float, high: float
-    ) -> int:
+    def _first_bad_here(self, rows: Floats, arms: Sequence[int], readout: Readout) -> int:
         """Return the first row with a loss outside the limits in the context of `readout`, or -1.
 
-        The loss of an arm that is not available is not checked.
+        The loss of an arm that is not available is not checked. Where all arms are available and
+        there is no table, coefficients are checked at once.
         """
+        low, high = -ROUNDING, 1.0 + ROUNDING
         own = readout.coefficients
         if len(own) > 1:  # most neighbourhoods are a range, and a slice is not copied
             own = own[arms.start : arms.stop] if isinstance(arms, range) else own[list(arms)]
         if readout.available.size == 0:
-            return int(first_loss_outside(rows, own, low, high))
+            largest = _LARGEST if self.table is None else math.inf
+            return int(first_loss_outside(rows, own, low, high, largest))
         played = np.flatnonzero(readout.available[list(arms)])
         own = own if len(own) == 1 else own[played]
-        bad = int(first_loss_outside(rows[played], own, low, high))
+        bad = int(first_loss_outside(rows[played], own, low, high, math.inf))
         return bad if bad < 0 else int(played[bad])
 
     def first_bad(
@@ -212,7 +211,8 @@ def feature_table(owner: str, name: str, features: Any, arms: int) -> Floats:
     return table if table.ndim == 3 else table[:, None]
 
 
-def _vector(context: Any, features: int) -> Floats:
+def _vector(context: Any, features: int) -> tuple[Floats, tuple[float, ...]]:
+    """Return a copy of a feature vector as an array, and as plain numbers."""
     if type(context) is np.ndarray and context.dtype == _FLOAT:  # as most are, in every round
         values = context.copy()
     elif type(context) is tuple and all(type(number) is float for number in context):
@@ -223,10 +223,11 @@ def _vector(context: Any, features: int) -> Floats:
             expected = f"{expected}, none of them masked"
             reject("act and policy", "context", expected, context, error=InvalidContextError)
         values = array("act and policy", "context", expected, context, error=InvalidContextError)
-    if values.shape != (features,) or not all(map(math.isfinite, values.tolist())):
+    plain = tuple(values.tolist()) if values.shape == (features,) else (math.nan,)
+    if not all(map(math.isfinite, plain)):
         expected = _expected_vector(features)
         reject("act and policy", "context", expected, context, error=InvalidContextError)
-    return values
+    return values, plain
 
 
 def _expected_vector(features: int) -> str:
