@@ -46,10 +46,11 @@ EVERY_ALGORITHM: tuple[Algorithm, ...] = tuple(
 # Those that keep means or regressions, for stochastic losses; and those that weight losses by
 # observation probabilities which they know. One learns these, and has tests of its own.
 STOCHASTIC = tuple(one for one in EVERY_ALGORITHM if one.stochastic_only)
-ALGORITHMS = tuple(
+WEIGHTED = tuple(
     one for one in EVERY_ALGORITHM if not one.stochastic_only and one.id != "exp3-edges"
 )
-
+# Those on which the promises of a learner are tested. Two have the learner of exp3-g, as it is.
+ALGORITHMS = tuple(one for one in WEIGHTED if one.id not in {"elp", "exp3-set"})
 
 # Those that play rounds in pairs.
 PAIRED = [algorithm for algorithm in ALGORITHMS if hasattr(algorithm, "epoch_length")]

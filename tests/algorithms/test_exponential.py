@@ -26,7 +26,7 @@ from crossbandit.environments import BlockEnvironment, cycling_graphs, stochasti
 from crossbandit.errors import InvalidGraphError, InvalidParameterError
 from crossbandit.streams import stream
 from crossbandit.types import Floats
-from tests.cases import ALGORITHMS, REFERENCES, asymmetric, name, table
+from tests.cases import REFERENCES, WEIGHTED, asymmetric, name, table
 from tests.learners import act, clone, cumulative, inside, play, revealed, start
 
 SEED = 11
@@ -265,7 +265,7 @@ def test_the_rate_follows_the_entropy_by_hand() -> None:
 
 @pytest.mark.parametrize(
     "algorithm",
-    [one for one in ALGORITHMS if type(one).estimator is not Algorithm.estimator],
+    [one for one in WEIGHTED if type(one).estimator is not Algorithm.estimator],
     ids=name,
 )
 @pytest.mark.parametrize("graph", [asymmetric(), graphs.apple_tasting(), TWO_GUARDS])

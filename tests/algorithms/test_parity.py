@@ -14,7 +14,7 @@ from crossbandit import CrossGraph, simulate
 from crossbandit.algorithms import Algorithm, Learner
 from crossbandit.environments import BlockEnvironment
 from crossbandit.streams import stream
-from tests.cases import ALGORITHMS, REFERENCES, environments, name, shipped
+from tests.cases import ALGORITHMS, REFERENCES, WEIGHTED, environments, name, shipped
 from tests.learners import cumulative
 from tests.reference.common import EpochTrace, Trace
 
@@ -22,7 +22,7 @@ SEED = 11
 CASES = [
     pytest.param(algorithm, environment, id=f"{title}-{name(algorithm)}")
     for title, environment in environments()
-    for algorithm in ALGORITHMS
+    for algorithm in WEIGHTED
 ]
 
 

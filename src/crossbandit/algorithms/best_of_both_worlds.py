@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 from crossbandit.algorithms.algorithm import register
 from crossbandit.algorithms.covering import covering
-from crossbandit.algorithms.exponential import ExponentialAlgorithm, ExponentialLearner
+from crossbandit.algorithms.exponential import ExponentialAlgorithm
+from crossbandit.algorithms.exponential_learner import ExponentialLearner
 from crossbandit.algorithms.tuning import required_alpha
 from crossbandit.kernels.exponential import ExponentialParameters
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -25,6 +26,7 @@ class Covering(NamedTuple):
     distribution: Floats
 
 
+@lru_cache(maxsize=16)  # a learner asks several times when it starts
 def covering(graph: FeedbackGraph) -> Covering:
     """Return the distribution u for which the least u(N_in(b)) over all arms b is largest.
 
@@ -49,7 +51,8 @@ def covering(graph: FeedbackGraph) -> Covering:
         candidates.append(_solved(graph))
     numbers = [1.0 / float(graph.observation_mass(one).min()) for one in candidates]
     best = int(np.argmin(np.round(numbers, 9)))  # ties to the uniform distribution
-    return Covering(numbers[best], candidates[best])
+    candidates[best].flags.writeable = False
+    return Covering(max(numbers[best], 1.0), candidates[best])
 
 
 def _solved(graph: FeedbackGraph) -> Floats:
