@@ -58,7 +58,7 @@ def test_limits_are_kept_with_late_outcomes(name: str) -> None:
     rng = np.random.default_rng(3)
     spent, earned, late = Fraction(0), Fraction(0), []
     for i, (value, price) in enumerate(rng.uniform(0.05, [1, 0.5], size=(500, 2)).tolist()):
-        classes = {"site": "ab"[i % 2]} if "classes" in settings else {}
+        classes: Any = {"site": "ab"[i % 2]} if "classes" in settings else {}
         late.append((bidder.bid(value, **classes), price))
         while late and rng.random() < 0.6:
             bid, against = late.pop(int(rng.integers(len(late))))
