@@ -10,6 +10,9 @@ import numpy as np
 
 from crossbandit.errors import InvalidContextError
 from crossbandit.kernels.pacing import (
+    DUE,
+    OPEN,
+    OPEN_SQUARES,
     SPENT,
     adapt,
     look,
@@ -141,7 +144,7 @@ class Pacer(PacerBase):
             wanted: The amount that would have been bid without that limit, by number.
         """
         price, other = int(self.rules.prices[amount]), int(self.rules.prices[wanted])
-        self._code(reserve, self.rules, self.state, value, price)
+        self._code(reserve, self.rules, self.state, self._ticket, value, price)
         self.reserved[key] = Reservation(self._now, value, price, other, self._ticket.copy())
 
     def settle(self, key: int, value: float, amount: float, *, won: bool, least: float) -> None:
@@ -162,6 +165,8 @@ class Pacer(PacerBase):
             paid = held.wanted if would else -1
             given = (held.ticket, held.value, held.price, paid, won)
             self._code(settle, self.rules, self.state, *given)
+            if not self.reserved:  # so that rounding does not add up
+                self.state.duals[:, [OPEN, OPEN_SQUARES, DUE]] = 0.0
         elif won:
             self.late += in_units(amount, self.unit, ROUND_CEILING)
             self.correct(value, amount, won=True)
