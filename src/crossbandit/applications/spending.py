@@ -107,18 +107,19 @@ class Spending:
         now = time.time() if at is None else seconds("bid", at)
         pacer, value = self.pacer, given.worth
         with self.lock:
-            worth, usable, cap = pacer.open(value, now, min(first, last), last)
-            if first > last:
+            worth, usable, cap = pacer.open(value, now, first, last)
+            if cap < 0:
                 pacer.decline(value)
-                return None, None
-            if cap < first:
-                pacer.decline(value)
+                if first > last:
+                    return None, None
                 lowest = next(one for one in pacer.rules.amounts[first:].tolist() if one > 0)
                 return None, reason(pacer, value, worth, lowest)
             if isinstance(learner, LawDecider):
-                decision = learner.act(given._replace(worth=worth), first, usable)
+                paced = Round(given.context, worth, given.cost, given.labels)
+                decision = learner.act(paced, first, usable)
                 wanted = decision.arm
-                cut(decision, cap, pacer.rules.amounts)
+                if wanted > cap:
+                    cut(decision, cap, pacer.rules.amounts)
             else:
                 decision = learner.act(*features(worth, first, cap))
                 wanted = decision.arm
@@ -201,8 +202,6 @@ def cut(decision: LawDecision, cap: int, amounts: Floats) -> None:
         cap: The highest amount, by number.
         amounts: The amounts.
     """
-    if decision.arm <= cap:
-        return
     decision.arm = cap
     part = decision.guard
     if part is not None:  # whatever was drawn above it means this amount

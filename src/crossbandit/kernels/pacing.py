@@ -200,6 +200,8 @@ def look(
     The last one is -1 if no amount may be bid, or only 0 because of the limits.
     """
     worth = pseudo_value(rules, state, value)
+    if first > last:
+        return worth, last, -1
     usable = last
     while usable > first and rules.amounts[usable] > worth:
         usable -= 1

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from crossbandit.errors import InvalidParameterError
-from crossbandit.kernels.compilation import MachineCode
 from crossbandit.kernels.pacing import (
     AT_ONCE,
     AUCTIONS,
@@ -84,6 +83,8 @@ class PacerBase:
         self.rules = pace_rules(grid, self.limits, value_range, horizon)
         self.state = empty_state(self.rules, value_range)
         self.reserved: dict[int, Reservation] = {}
+        self._outstanding = self.state.duals[:, OPEN:]  # what is summed up over these
+        self._prices: list[int] = self.rules.prices.tolist()
         self.late = np.zeros(len(self.limits), dtype=np.int64)
         self.unit = unit_of(grid, self.limits)
         for i, limit in enumerate(self.limits):
@@ -95,7 +96,7 @@ class PacerBase:
         self._traffic = [Traffic(limit.timezone) for limit in self.limits]
         self._first = self._now = self._ends = -1.0
         self._auctions = 0  # until a period of auctions ends
-        self._code = MachineCode()
+        self._steps: Any = None
 
     @property
     def timed(self) -> bool:

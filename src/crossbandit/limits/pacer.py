@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import math
 from decimal import ROUND_CEILING
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from crossbandit.errors import InvalidContextError
+from crossbandit.kernels.compilation import resolved
 from crossbandit.kernels.pacing import (
-    DUE,
-    OPEN,
-    OPEN_SQUARES,
     SPENT,
     adapt,
     look,
@@ -28,7 +26,7 @@ from crossbandit.limits.rules import in_units
 from crossbandit.validation import array, reject
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     import numpy.typing as npt
 
@@ -46,6 +44,14 @@ class PacedLog(NamedTuple):
 
     bids: Integers
     pseudo_values: Floats
+
+
+class _Steps(NamedTuple):
+    """The machine code of the steps; to find it by their arguments takes longer than to run it."""
+
+    open_auction: Callable[..., Any]
+    reserve: Callable[..., Any]
+    settle: Callable[..., Any]
 
 
 class Pacer(PacerBase):
@@ -115,14 +121,16 @@ class Pacer(PacerBase):
             The pseudo-value, the highest amount up to it (or the first), and the highest one that
             can break no limit: -1 if there is none.
         """
-        self._now = max(now, self._now)
-        if self._now >= self._ends or self._auctions <= 0:
-            self.turn(self._now)
+        now = max(now, self._now)
+        self._now = now
+        if now >= self._ends or self._auctions <= 0:
+            self.turn(now)
         self._auctions -= 1
         if self.expires is not None:
-            self._expire(self._now - self.expires)
-        opened: tuple[float, int, int] = self._code(
-            open_auction, self.rules, self.state, self._now, value, first, last, self._ticket
+            self._expire(now - self.expires)
+        steps = self._steps or self._compile()
+        opened: tuple[float, int, int] = steps.open_auction(
+            self.rules, self.state, now, value, first, last, self._ticket
         )
         return opened
 
@@ -143,9 +151,10 @@ class Pacer(PacerBase):
             amount: The amount, by number; at most the highest that `open` returned.
             wanted: The amount that would have been bid without that limit, by number.
         """
-        price, other = int(self.rules.prices[amount]), int(self.rules.prices[wanted])
-        self._code(reserve, self.rules, self.state, self._ticket, value, price)
-        self.reserved[key] = Reservation(self._now, value, price, other, self._ticket.copy())
+        price, other = self._prices[amount], self._prices[wanted]
+        steps, ticket = self._steps or self._compile(), self._ticket
+        steps.reserve(self.rules, self.state, ticket, value, price)
+        self.reserved[key] = Reservation(self._now, value, price, other, ticket.copy())
 
     def settle(self, key: int, value: float, amount: float, *, won: bool, least: float) -> None:
         """Account for a bid whose outcome is known.
@@ -163,10 +172,10 @@ class Pacer(PacerBase):
         if held is not None:
             would = won or held.wanted * self.rules.unit >= least
             paid = held.wanted if would else -1
-            given = (held.ticket, held.value, held.price, paid, won)
-            self._code(settle, self.rules, self.state, *given)
+            steps = self._steps or self._compile()
+            steps.settle(self.rules, self.state, held.ticket, held.value, held.price, paid, won)
             if not self.reserved:  # so that rounding does not add up
-                self.state.duals[:, [OPEN, OPEN_SQUARES, DUE]] = 0.0
+                self._outstanding.fill(0.0)
         elif won:
             self.late += in_units(amount, self.unit, ROUND_CEILING)
             self.correct(value, amount, won=True)
@@ -194,7 +203,7 @@ class Pacer(PacerBase):
             first: As in `open`.
             last: As in `open`.
         """
-        found: tuple[float, int, int] = self._code(look, self.rules, self.state, value, first, last)
+        found: tuple[float, int, int] = look(self.rules, self.state, value, first, last)
         return found
 
     def play(
@@ -267,6 +276,15 @@ class Pacer(PacerBase):
             self._now = float(nows[stop - 1])
             self._auctions = 0  # count them anew
         return PacedLog(bids, pseudo)
+
+    def _compile(self) -> _Steps:
+        parts, ticket = (self.rules, self.state), self._ticket
+        self._steps = _Steps(
+            resolved(open_auction, *parts, 0.0, 0.0, 0, 0, ticket),
+            resolved(reserve, *parts, ticket, 0.0, 0),
+            resolved(settle, *parts, ticket, 0.0, 0, 0, self.timed),
+        )
+        return self._steps
 
     def _expire(self, before: float) -> None:
         """Count bids without an outcome as lost; the oldest ones come first."""
