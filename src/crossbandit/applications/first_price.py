@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from crossbandit.algorithms import CrossGraphAdaptive
+from crossbandit.algorithms import CrossGraphAdaptive, Learner
 from crossbandit.applications.action import cannot_correct, required_action
 from crossbandit.applications.auction_outcomes import price_of, rules_of
 from crossbandit.applications.batches import (
@@ -273,6 +273,8 @@ class FirstPriceBidder(HiddenNumberApplication):
             InvalidLossesError: The outcome is incomplete or contradicts itself. Nothing is learned,
                 and the bid can still be settled.
         """
+        if correction and isinstance(self.learner, Learner):
+            raise cannot_correct(self.learner)
         made = required_action(bid, Bid, self.learner)
         has_won = flag_of("settle", "won", won)
         if made.decision is None or made.amount is None:
@@ -290,8 +292,6 @@ class FirstPriceBidder(HiddenNumberApplication):
                 decision, given, amount, reached=has_won, number=least, correction=correction
             )
             return
-        if correction:
-            raise cannot_correct(learner)
         price = price_of(rules, self.feedback, self._grid[decision.arm], told, won=has_won)
         rows = rules.block([price]).base[0]
         learner.learn(decision, rows[list(decision.revealed)])
