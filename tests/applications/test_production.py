@@ -18,9 +18,10 @@ from hypothesis import strategies as st
 
 from crossbandit import CrossGraph, CrossGraphAdaptive
 from crossbandit.applications import Bid, FirstPriceBidder, Newsvendor, PostedPriceSeller
+from crossbandit.applications.action import action_of
 from crossbandit.applications.law_decisions import TOP
 from crossbandit.applications.outcome_codes import code_of, outcome_of
-from crossbandit.applications.outcome_watch import COHORT, OutcomeWatch, is_watched, watched
+from crossbandit.applications.outcome_watch import COHORT, Cohort, OutcomeWatch, is_watched, watched
 from crossbandit.applications.packing import packed, unpacked
 from crossbandit.environments.auctions import FEEDBACK
 from crossbandit.errors import (
@@ -300,6 +301,32 @@ def test_a_batch_is_the_same_as_bids_in_turns(options: dict[str, Any]) -> None:
     if not options.get("algorithm"):
         same(one, many)
         assert one.diagnosis() == many.diagnosis()
+
+
+def test_a_batch_carries_the_same_as_bids_in_turns() -> None:
+    """Scores and their sums, also after a round trip through the token."""
+    one, many = bidder(), bidder()
+    values = auctions(30)[0]
+    reserves = np.where(np.arange(30) % 4 == 0, 7.0, np.nan)
+    bids = many.bid_many(values, reserve=reserves)
+    total = 0
+    for i, value in enumerate(values):
+        single = one.bid(value, reserve=None if np.isnan(reserves[i]) else reserves[i])
+        batched: Any = bids[i].decision
+        if batched is None:
+            assert single.decision is None
+            continue
+        own: Any = single.decision
+        read: Any = action_of(bids[i].token, Bid, many.learner).decision
+        for each in (own, read):
+            assert (each.round, each.score, each.total) == (
+                batched.round,
+                batched.score,
+                batched.total,
+            )
+        assert own.total == total
+        total += own.score
+    assert one.learner.total == many.learner.total == total > 0
 
 
 def test_a_batch_is_a_sequence_of_bids() -> None:
@@ -765,6 +792,16 @@ def test_refused_outcomes_may_be_settled_later_and_a_file_remembers(tmp_path: Pa
     again.settle(bid.token, won=True)
     assert again.learner.law.rounds == rounds + 1
     assert again.learner.watch.settings() == own.learner.watch.settings()
+
+
+def test_what_a_cohort_knows_of_decisions_without_outcome() -> None:
+    """Decisions 3 to 8 were made, with scores 30, ..., 80. Outcomes of 3, 4 and 8 came, 8 first."""
+    cohort = Cohort(1, 80, 6400, 8, 30 + 40 + 50 + 60 + 70, 8, 330, 5.0)
+    cohort = cohort.with_one(3, 1.0, 30, 0).with_one(4, 2.0, 40, 30)
+    assert (cohort.made, cohort.mean, cohort.newest) == (6, 55.0, 5.0)
+    assert cohort.excess == pytest.approx(150 - 3 * 55)
+    squares = (6400 + 900 + 1600) / 3 - 50**2
+    assert cohort.variance == pytest.approx(3 * (1 - 3 / 6) * squares)
 
 
 def test_which_decisions_are_watched() -> None:

@@ -22,7 +22,7 @@ from crossbandit.applications.bid_logs import log_outcomes, number_to_reach
 from crossbandit.applications.bids import Bid, Bids
 from crossbandit.applications.hidden_number import HiddenNumberApplication
 from crossbandit.applications.law_learner import LawDecider, LawLearner, Round
-from crossbandit.applications.money import amount_of, flag_of, in_ticks, tick_of
+from crossbandit.applications.money import amount_of, as_floats, flag_of, in_ticks, tick_of
 from crossbandit.applications.outcome_watch import MISSING
 from crossbandit.applications.shading import ShadingCurve
 from crossbandit.environments.amounts import span
@@ -160,9 +160,7 @@ class FirstPriceBidder(HiddenNumberApplication):
         seed: Seed,
     ) -> None:
         owner = type(self).__name__
-        self.value_range = span(
-            owner, "value_range", [amount_of(owner, "value_range", one) for one in value_range]
-        )
+        self.value_range = span(owner, "value_range", as_floats(value_range))
         self.feedback = choice(owner, "feedback", feedback, FEEDBACK)
         highest = number(owner, "value_range", self.value_range[1], above=0)
         self.tick_size, self.max_bid = tick_of(owner, tick_size), max_bid
