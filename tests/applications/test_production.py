@@ -70,7 +70,7 @@ def play(own: FirstPriceBidder, count: int, seed: int = 0, **classes: Any) -> li
 
 
 def arrays(own: FirstPriceBidder) -> dict[str, Any]:
-    return own.learner.law.arrays()
+    return dict(own.learner.law.arrays())
 
 
 def same(one: FirstPriceBidder, other: FirstPriceBidder) -> None:
@@ -342,6 +342,12 @@ def test_a_batch_is_a_sequence_of_bids() -> None:
         own.settle_many([bids[0], bids[2]], won=[1, 1])
     assert own.learner.law.rounds == 1
     assert not len(own.bid_many([]))
+    again = own.bid_many([5.0, 0.1, 7.0], reserve=1.0)
+    own.settle_many(again.part([False, True, True]), won=[0, 1])
+    own.settle_many(again.part([0]), won=[1])
+    assert (own.learner.law.rounds, own.pending) == (3, 1)
+    listed = type(again).of(list(again))
+    assert [bid.amount for bid in listed.part([2, 0])] == [again[2].amount, again[0].amount]
 
 
 @pytest.mark.parametrize(
@@ -620,7 +626,7 @@ def test_a_correction_restores_the_counts(feedback: str) -> None:
     right, wrong = (bidder(feedback=feedback, classes=["site"]) for _ in range(2))
     play(right, 700, site="a")
     play(wrong, 700, site="a")
-    truth = {"won": True, "highest_competing_bid": 0.5}
+    truth: dict[str, Any] = {"won": True, "highest_competing_bid": 0.5}
     for own in (right, wrong):
         own.learner.law.uniforms.state = np.random.default_rng(4).bit_generator.state
     bids = [own.bid(6.0, site="a", reserve=2.0) for own in (right, wrong)]
@@ -706,7 +712,7 @@ def share_missing(
 ) -> int:
     """Bid, and settle shares of the outcomes, losses after `delay` batches; return the refusals."""
     now = [time.time()]
-    own.learner.clock = own.learner.seen.clock = own.learner.watch._clock = lambda: now[0]
+    own.learner.clock = own.learner.seen.clock = own.learner.watch.clock = lambda: now[0]
     generator, refused = np.random.default_rng(seed), 0
     later: list[tuple[int, Any, Any, Any]] = []
     for i in range(batches):

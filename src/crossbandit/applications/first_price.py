@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from crossbandit.types import Floats
 
     Money = float | Decimal
+    Flag = bool | int | np.bool_
 
 _CURVE_POINTS = 101
 
@@ -145,7 +146,7 @@ class FirstPriceBidder(HiddenNumberApplication):
         self,
         *,
         bids: int | npt.ArrayLike = 100,
-        value_range: tuple[float, float],
+        value_range: tuple[Money, Money],
         feedback: str = "after-loss",
         reserve: float = 0.0,
         ties: str = "win",
@@ -215,7 +216,7 @@ class FirstPriceBidder(HiddenNumberApplication):
             "horizon": self._horizon,
         }
 
-    def bid(self, value: float, *, reserve: float | None = None, **classes: Label) -> Bid:
+    def bid(self, value: Money, *, reserve: Money | None = None, **classes: Label) -> Bid:
         """Choose a bid.
 
         Args:
@@ -241,7 +242,7 @@ class FirstPriceBidder(HiddenNumberApplication):
         self,
         bid: Bid | bytes | str,
         *,
-        won: bool,
+        won: Flag,
         highest_competing_bid: Money | None = None,
         reserve: Money | None = None,
         correction: bool = False,
@@ -280,7 +281,8 @@ class FirstPriceBidder(HiddenNumberApplication):
                 raise InvalidLossesError("No bid was made, so it cannot have won.")
             return
         rules = self.rules if reserve is None else rules_of(self.rules, made, reserve)
-        learner, decision, told = self.learner, made.decision, highest_competing_bid
+        decision: Any = made.decision
+        learner, told = self.learner, highest_competing_bid
         if isinstance(learner, LawLearner):
             amount = made.amount
             price = price_of(rules, self.feedback, amount, told, won=has_won)
@@ -381,7 +383,7 @@ class FirstPriceBidder(HiddenNumberApplication):
                 reserve=None if np.isnan(floor) else floor,
             )
 
-    def policy(self, value: float, *, reserve: float | None = None, **classes: Label) -> Floats:
+    def policy(self, value: Money, *, reserve: Money | None = None, **classes: Label) -> Floats:
         """Return the probability with which each bid would be made now.
 
         Under the law, the random numbers of a bid are integrated over a fixed grid of quantiles:
