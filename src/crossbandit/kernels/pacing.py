@@ -18,6 +18,7 @@ from crossbandit.kernels.compilation import compiled, inlined
 from crossbandit.kernels.laws.choice import choose, read_law
 from crossbandit.kernels.laws.learning import absorb
 from crossbandit.kernels.laws.loops import outcome_kind
+from crossbandit.kernels.laws.reading import band_of
 from crossbandit.kernels.laws.state import TOLD
 
 if TYPE_CHECKING:
@@ -354,14 +355,48 @@ def settle(
     price: int,
     wanted: int,
     won: bool,  # noqa: FBT001 - kernels take no keywords
+    alone: bool,  # noqa: FBT001
 ) -> None:
     """Account for an auction that is over.
 
     price: the units that were bid. wanted: the units that would have been bid without a hard limit,
-    or -1 if they would not have won.
+    or -1 if they would not have won. alone: whether no other bid is without an outcome.
     """
     release(rules, state, ticket, value, price, won)
+    if alone:  # so that rounding does not add up
+        state.duals[:, OPEN:] = 0.0
     adapt(rules, state, ticket, value, price if won else 0, wanted)
+
+
+@inlined
+def paced_decide(
+    law_rules: LawRules,
+    law: LawState,
+    scratch: Scratch,
+    rules: PaceRules,
+    state: PaceState,
+    context: float,
+    slots: Integers,
+    now: float,
+    value: float,
+    first: int,
+    last: int,
+    uniforms: Floats,
+    ticket: Floats,
+) -> tuple[float, int, int, int]:
+    """Open an auction, let a law choose for its pseudo-value, and reserve the money.
+
+    Returns what `open_auction` returns, and the amount that was wanted: the lower one of the last
+    two is bid. If nothing may be bid, both are -1, and the auction is over.
+    """
+    worth, usable, cap = open_auction(rules, state, now, value, first, last, ticket)
+    if cap < 0:
+        adapt(rules, state, ticket, value, 0, -1)
+        return worth, usable, -1, -1
+    band = read_law(law_rules, law, scratch, context, slots)
+    wanted = choose(law_rules, law, scratch, band, worth, 0.0, first, usable, uniforms)
+    reserve(rules, state, ticket, value, rules.prices[min(wanted, cap)])
+    return worth, usable, cap, wanted
 
 
 @compiled
@@ -389,21 +424,31 @@ def paced_play(
     nothing can be bid, out[i] = -1. pseudo: (n,), is set to the pseudo-values.
     """
     for i in range(contexts.size):
-        value, first = worths[i], firsts[i]
-        worth, last, cap = open_auction(rules, state, times[i], value, first, lasts[i], ticket)
-        pseudo[i] = worth
+        value = worths[i]
+        pseudo[i], _, cap, wanted = paced_decide(
+            law_rules,
+            law,
+            scratch,
+            rules,
+            state,
+            contexts[i],
+            slots[i],
+            times[i],
+            value,
+            firsts[i],
+            lasts[i],
+            uniforms[i],
+            ticket,
+        )
         out[i] = -1
         if cap < 0:
-            adapt(rules, state, ticket, value, 0, -1)
             continue
-        band = read_law(law_rules, law, scratch, contexts[i], slots[i])
-        wanted = choose(law_rules, law, scratch, band, worth, 0.0, first, last, uniforms[i])
         amount = min(wanted, cap)
         out[i] = amount
         price = rules.prices[amount]
-        reserve(rules, state, ticket, value, price)
         paid = rules.prices[wanted] if cells[i] <= wanted else -1
-        settle(rules, state, ticket, value, price, paid, cells[i] <= amount)
+        settle(rules, state, ticket, value, price, paid, cells[i] <= amount, True)
         kind = outcome_kind(law_rules.feedback, amount, cells[i])
         index = cells[i] if kind == TOLD else amount
+        band = band_of(law_rules, contexts[i])
         absorb(law_rules, law, scratch, band, slots[i], kind, index, amount)

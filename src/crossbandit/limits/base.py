@@ -83,7 +83,6 @@ class PacerBase:
         self.rules = pace_rules(grid, self.limits, value_range, horizon)
         self.state = empty_state(self.rules, value_range)
         self.reserved: dict[int, Reservation] = {}
-        self._outstanding = self.state.duals[:, OPEN:]  # what is summed up over these
         self._prices: list[int] = self.rules.prices.tolist()
         self.late = np.zeros(len(self.limits), dtype=np.int64)
         self.unit = unit_of(grid, self.limits)

@@ -15,6 +15,7 @@ from crossbandit.kernels.pacing import (
     adapt,
     look,
     open_auction,
+    paced_decide,
     paced_play,
     pay,
     reserve,
@@ -31,7 +32,11 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from crossbandit.laws import OutcomeLaw
+    from crossbandit.laws.levels import Label
     from crossbandit.types import Floats, Integers
+
+
+_NO_NUMBERS = np.zeros(3)  # where there is nothing to choose from
 
 
 class PacedLog(NamedTuple):
@@ -121,18 +126,65 @@ class Pacer(PacerBase):
             The pseudo-value, the highest amount up to it (or the first), and the highest one that
             can break no limit: -1 if there is none.
         """
-        now = max(now, self._now)
-        self._now = now
-        if now >= self._ends or self._auctions <= 0:
-            self.turn(now)
-        self._auctions -= 1
-        if self.expires is not None:
-            self._expire(now - self.expires)
+        now = self._moved(now)
         steps = self._steps or self._compile()
         opened: tuple[float, int, int] = steps.open_auction(
             self.rules, self.state, now, value, first, last, self._ticket
         )
         return opened
+
+    def choose(
+        self,
+        law: OutcomeLaw,
+        labels: tuple[Label, ...],
+        value: float,
+        now: float,
+        first: int,
+        last: int,
+    ) -> tuple[float, int, int, int]:
+        """Do what `open` does, and let a law choose; then `hold` or nothing is to follow.
+
+        Args:
+            law: The law of prices, with the same amounts.
+            labels: The classes of the auction, in the order of the law's features.
+            value: As in `open`; in the range of the law's contexts.
+            now: As in `open`.
+            first: As in `open`.
+            last: As in `open`.
+
+        Returns:
+            What `open` returns, and the amount that was wanted. The lower one of the last two is to
+            be bid; its money is reserved already. Both are -1 if nothing may be bid; the auction is
+            accounted for then.
+        """
+        found: tuple[float, int, int, int] = law.code(
+            paced_decide,
+            *law.parts,
+            self.rules,
+            self.state,
+            value,
+            law.slots(labels),
+            self._moved(now),
+            value,
+            first,
+            last,
+            law.uniforms.take(3) if first <= last else _NO_NUMBERS,
+            self._ticket,
+        )
+        return found
+
+    def hold(self, key: int, value: float, amount: int, wanted: int) -> None:
+        """Remember a bid whose money is reserved, until it is settled.
+
+        Args:
+            key: A number of the bid that is its own.
+            value: What winning is worth.
+            amount: The amount, by number.
+            wanted: The amount that would have been bid without a cap, by number.
+        """
+        prices, ticket = self._prices, self._ticket.copy()
+        held = (self._now, value, prices[amount], prices[wanted], ticket)
+        self.reserved[key] = tuple.__new__(Reservation, held)  # half the time of Reservation(...)
 
     def decline(self, value: float) -> None:
         """Account for the auction that was opened last, in which no bid was made.
@@ -151,10 +203,9 @@ class Pacer(PacerBase):
             amount: The amount, by number; at most the highest that `open` returned.
             wanted: The amount that would have been bid without that limit, by number.
         """
-        price, other = self._prices[amount], self._prices[wanted]
-        steps, ticket = self._steps or self._compile(), self._ticket
-        steps.reserve(self.rules, self.state, ticket, value, price)
-        self.reserved[key] = Reservation(self._now, value, price, other, ticket.copy())
+        steps = self._steps or self._compile()
+        steps.reserve(self.rules, self.state, self._ticket, value, self._prices[amount])
+        self.hold(key, value, amount, wanted)
 
     def settle(self, key: int, value: float, amount: float, *, won: bool, least: float) -> None:
         """Account for a bid whose outcome is known.
@@ -173,9 +224,8 @@ class Pacer(PacerBase):
             would = won or held.wanted * self.rules.unit >= least
             paid = held.wanted if would else -1
             steps = self._steps or self._compile()
-            steps.settle(self.rules, self.state, held.ticket, held.value, held.price, paid, won)
-            if not self.reserved:  # so that rounding does not add up
-                self._outstanding.fill(0.0)
+            given = (held.ticket, held.value, held.price, paid, won, not self.reserved)
+            steps.settle(self.rules, self.state, *given)
         elif won:
             self.late += in_units(amount, self.unit, ROUND_CEILING)
             self.correct(value, amount, won=True)
@@ -277,12 +327,22 @@ class Pacer(PacerBase):
             self._auctions = 0  # count them anew
         return PacedLog(bids, pseudo)
 
+    def _moved(self, now: float) -> float:
+        """Let time pass: begin periods, let bids expire. Return the time, which never goes back."""
+        self._now = now = max(now, self._now)
+        if now >= self._ends or self._auctions <= 0:
+            self.turn(now)
+        self._auctions -= 1
+        if self.expires is not None:
+            self._expire(now - self.expires)
+        return now
+
     def _compile(self) -> _Steps:
         parts, ticket = (self.rules, self.state), self._ticket
         self._steps = _Steps(
             resolved(open_auction, *parts, 0.0, 0.0, 0, 0, ticket),
             resolved(reserve, *parts, ticket, 0.0, 0),
-            resolved(settle, *parts, ticket, 0.0, 0, 0, self.timed),
+            resolved(settle, *parts, ticket, 0.0, 0, 0, self.timed, self.timed),
         )
         return self._steps
 
