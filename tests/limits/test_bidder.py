@@ -15,6 +15,8 @@ import pytest
 from crossbandit.algorithms import CrossGraphAdaptive
 from crossbandit.applications import FirstPriceBidder
 from crossbandit.applications.bids import Bid
+from crossbandit.applications.law_decisions import GuardPart, LawDecision
+from crossbandit.applications.spending import cut
 from crossbandit.errors import CheckpointError, InvalidContextError, InvalidParameterError
 from crossbandit.laws import OutcomeLaw
 from crossbandit.limits import Budget, CostPer, Lease, Pacer, ReturnOnSpend, SharedBudget
@@ -236,6 +238,15 @@ def test_many_bids_at_once_keep_the_limits(name: str) -> None:
     assert bidder.limits == single.limits
     assert 0 < bidder.limits[0].spent <= 4
     assert bidder.limits[0].reserved == 0
+
+
+def test_a_lower_bid_of_a_guard_has_the_chances_of_all_above() -> None:
+    part = GuardPart(0.8, 0.6, 0.5, np.array([0.1, 0.2, 0.3, 0.4]))
+    decision = LawDecision(0, 3, "a", "a", 0.0, 0, 0, part)
+    cut(decision, 1, np.array([0.0, 0.2, 0.4, 0.6]))
+    assert decision.arm == 1
+    np.testing.assert_allclose(part.chances, [0.1, 0.9, 0.0, 0.0])
+    assert part.law_amount == 0.2
 
 
 def test_threads_never_overspend() -> None:
