@@ -13,7 +13,8 @@ from crossbandit.algorithms import Algorithm, CrossGraphAdaptive, Learner, archi
 from crossbandit.algorithms.checkpoints import restored, save
 from crossbandit.applications import law_files, snapshot_files
 from crossbandit.applications.action import only_decides
-from crossbandit.applications.law_learner import LawDecider, LawLearner
+from crossbandit.applications.law_decider import LawDecider
+from crossbandit.applications.law_learner import LawLearner
 from crossbandit.errors import CheckpointError, CrossbanditError, InvalidParameterError
 from crossbandit.validation import reject, verbatim
 
