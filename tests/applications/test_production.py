@@ -409,7 +409,7 @@ def test_bids_of_another_bidder_or_too_old_are_refused() -> None:
     bids = own.bid_many([5.0, 6.0])
     with pytest.raises(ForeignDecisionError, match="made by another learner"):
         other.settle_many(bids, won=[0, 0], highest_competing_bid=[9.0, 9.0])
-    own.learner.seen.clock = lambda: bids[0].decision.time + 1e9  # type: ignore[union-attr]
+    own.learner.seen.clock = lambda: bids[0].decision.time + 1e9
     with pytest.raises(ExpiredDecisionError, match="Rows 0 and 1 of 2 have expired"):
         own.settle_many(bids, won=[0, 0], highest_competing_bid=[9.0, 9.0])
 

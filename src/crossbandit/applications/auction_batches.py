@@ -90,6 +90,8 @@ class AuctionBatches(HiddenNumberApplication):
         lasts = np.full(worths.size, amounts.size - 1)
         if self.rules.at_most_value:
             lasts = np.searchsorted(amounts, worths, "right") - 1
+        if np.isnan(floors).all():
+            return np.zeros(worths.size, dtype=np.int64), lasts
         known = np.where(np.isnan(floors), -1.0, floors)
         return np.searchsorted(amounts, known, "left"), lasts
 

@@ -148,24 +148,28 @@ class LawDecider:
         """
         count, law = contexts.size, self.law
         arms = np.empty(count, dtype=np.int64)
-        active = firsts <= lasts
-        uniforms = np.zeros((count, 3))
+        width = lasts - firsts
+        active = width >= 0
+        chosen = int(np.count_nonzero(active))
         with self.deciding:
             slots = law.slot_table(labels, count, new=False)
-            uniforms[active] = law.uniforms.take(3 * int(active.sum())).reshape(-1, 3)
+            drawn = law.uniforms.take(3 * chosen).reshape(-1, 3)
+            uniforms = drawn
+            if chosen < count:
+                uniforms = np.zeros((count, 3))
+                uniforms[active] = drawn
             given = (contexts, slots, worths, costs, firsts, lasts, uniforms)
             law.code(decide_all, *law.parts, *given, arms)
-            width = lasts - firsts
-            scores = np.where(width > 0, TOP * (arms - firsts) // np.maximum(width, 1), TOP // 2)
+            scores = TOP * (arms - firsts) // np.maximum(width, 1)
+            scores[width == 0] = TOP // 2
             scores[~active] = 0
-            sums, rounds = np.cumsum(scores), np.cumsum(active)
-            totals = self.total + sums - scores
-            numbers = np.where(active, self.round + rounds - 1, -1)
-            if count:
-                self.round, self.total = self.round + int(rounds[-1]), self.total + int(sums[-1])
+            totals = self.total + np.cumsum(scores) - scores
+            rounds = self.round + np.cumsum(active) - 1
+            rounds[~active] = -1
+            self.round, self.total = self.round + chosen, self.total + int(scores.sum())
         times = np.full(count, self.clock())
         ids = (self.learner, self.id, self._key)
-        return Made(arms, numbers, scores, totals, times, *ids)
+        return Made(arms, rounds, scores, totals, times, *ids)
 
     def policy(self, given: Round, first: int, last: int) -> Floats:
         """Return the probability of each amount, from a fixed grid of quantiles.

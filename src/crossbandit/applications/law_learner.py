@@ -25,6 +25,7 @@ from crossbandit.errors import DecisionError, ForeignDecisionError, LearnedBefor
 from crossbandit.kernels.laws.correcting import correct
 from crossbandit.kernels.laws.loops import learn_and_test, learn_and_test_all
 from crossbandit.laws import GuardedChoice, GuardedLaw, IndependenceTest
+from crossbandit.laws.diagnosis import SAMPLE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -256,9 +257,10 @@ class LawLearner(LawDecider):
                 state = (*law.parts, self.test.state)
                 law.code(learn_and_test_all, *state, contexts, slots, kinds, indices, played)
                 self.answered += sum(one.rounds.size for one in made if one.decider in self.own)
-                known = np.flatnonzero(kinds >= 0).tolist()
-                rows = [labels[i] if labels else () for i in known]
-                self.test.saw_many(contexts[known].tolist(), rows)
+                known = np.flatnonzero(kinds >= 0)
+                last = known[-SAMPLE:].tolist()
+                rows = [labels[i] if labels else () for i in last]
+                self.test.saw_many(known.size, contexts[last].tolist(), rows)
             put_codes(self.seen, made, codes_of(kinds, indices))
 
     def _watch_many(self, made: Sequence[Made], before: Integers) -> None:

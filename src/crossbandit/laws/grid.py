@@ -122,7 +122,9 @@ class AmountGrid:
         above = np.searchsorted(self.amounts, amounts, "left")
         on_grid = self.amounts[np.minimum(above, size - 1)] == amounts
         played = np.where(on_grid, above, -1)
-        told = np.isin(reached, np.array(self._told, dtype=bool))
+        told = np.full(reached.size, bool(self._told))
+        if len(self._told) == 1:
+            told = reached == self._told[0]
         below = np.where(on_grid, above, above - 1)
         indices = np.where(told, 0, np.where(reached, above, below))
         if told.any():
