@@ -120,10 +120,11 @@ class AuctionViews(HiddenNumberApplication):
             won,
             classes,
         )
-        learner.law.learn_all(
-            log.values, log.kinds, log.indices, played=log.played, classes=log.classes
-        )
-        learner.test.learn_all(log.values, log.kinds, log.indices, log.recent_labels())
+        with learner.learning, learner.deciding:
+            learner.law.learn_all(
+                log.values, log.kinds, log.indices, played=log.played, classes=log.classes
+            )
+            learner.test.learn_all(log.values, log.kinds, log.indices, log.recent_labels())
 
     def shading_curve(
         self,

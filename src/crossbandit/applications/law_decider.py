@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from crossbandit.laws.levels import Label
     from crossbandit.types import Floats, Integers
 
+_LOCKS = ("deciding", "learning")
+
 
 class Round(NamedTuple):
     """What a law is told of a round before it decides.
@@ -78,6 +80,15 @@ class LawDecider:
         self.token_key = None
         self.clock = clock
         self.deciding = Lock()  # of scratch, random numbers and counters; held for microseconds
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return everything but the locks: a copy has its own, and an id of its own."""
+        return {name: one for name, one in vars(self).items() if name not in _LOCKS}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self.id = new_id()
+        self.deciding = Lock()
 
     @property
     def token_key(self) -> bytes | None:

@@ -83,6 +83,11 @@ class LawLearner(LawDecider):
         self.answered = 0
         self.learning = Lock()  # of the state; whoever takes both locks takes this one first
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        self.own = {*self.own, self.id}
+        self.learning = Lock()
+
     @property
     def pending(self) -> int:
         """How many of its own decisions have no outcome so far. Those of snapshots do not count."""
