@@ -44,7 +44,15 @@ class AuctionBatches(HiddenNumberApplication):
         """Choose a bid."""
 
     @abstractmethod
-    def settle(self, bid: Any, *, won: Any, **outcome: Any) -> None:
+    def settle(
+        self,
+        bid: Any,
+        *,
+        won: Any,
+        highest_competing_bid: Any = None,
+        reserve: Any = None,
+        correction: bool = False,
+    ) -> None:
         """Learn from the outcome of an auction."""
 
     def bid_many(
