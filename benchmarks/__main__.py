@@ -17,7 +17,17 @@ from benchmarks.picture import figure
 if TYPE_CHECKING:
     from benchmarks.measure import Result
 
-GROUPS = ("core", "decisions", "scale", "studies", "reproduction", "replay", "adaptive", "markets")
+GROUPS = (
+    "core",
+    "decisions",
+    "scale",
+    "studies",
+    "reproduction",
+    "replay",
+    "adaptive",
+    "markets",
+    "latency",
+)
 OUT = Path("results/benchmarks")
 
 

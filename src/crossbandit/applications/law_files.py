@@ -89,7 +89,6 @@ def written(learner: LawLearner) -> tuple[dict[str, Any], dict[str, npt.NDArray[
                 "own": sorted(learner.own),
                 "answered": learner.answered,
                 "window": learner.seen.window,
-                "total": learner.total,
                 "watch": learner.watch.settings(),
                 "law": learner.law.settings(),
                 "test": learner.test.settings(),

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from crossbandit.algorithms import CrossGraphAdaptive, Learner
 from crossbandit.applications.action import Action, cannot_correct, pending_decision
 from crossbandit.applications.hidden_number import HiddenNumberApplication
-from crossbandit.applications.law_learner import LawLearner, Round
+from crossbandit.applications.law_decider import Round
+from crossbandit.applications.law_learner import LawLearner
 from crossbandit.applications.money import amount_of
 from crossbandit.environments.newsvendor import SALES_FEEDBACK, NewsvendorRules
 from crossbandit.errors import InvalidContextError, InvalidLossesError

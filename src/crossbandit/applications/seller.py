@@ -11,7 +11,8 @@ import numpy as np
 from crossbandit.algorithms import CrossGraphAdaptive, Learner
 from crossbandit.applications.action import Action, cannot_correct, required_action
 from crossbandit.applications.hidden_number import HiddenNumberApplication
-from crossbandit.applications.law_learner import LawLearner, Round
+from crossbandit.applications.law_decider import Round
+from crossbandit.applications.law_learner import LawLearner
 from crossbandit.applications.money import amount_of, flag_of
 from crossbandit.environments.posted_price import REPORTS, SellerRules
 from crossbandit.errors import InvalidContextError, InvalidLossesError

@@ -8,7 +8,7 @@ from datetime import timedelta
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from crossbandit.applications.law_learner import LawDecider, Round
+from crossbandit.applications.law_decider import LawDecider, Round
 from crossbandit.applications.outcome_codes import KNOWN, outcome_of
 from crossbandit.kernels.laws.state import AT_MOST, TOLD
 from crossbandit.limits import Budget, CostPer, Lease, Pacer, ReturnOnSpend
@@ -18,6 +18,7 @@ from crossbandit.limits.status import reason, status
 from crossbandit.validation import number, reject
 
 if TYPE_CHECKING:
+    from datetime import datetime
     from decimal import Decimal
 
     import numpy.typing as npt
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from crossbandit.laws.levels import Label
     from crossbandit.limits import Limit, LimitStatus
     from crossbandit.types import Floats
+
+    Time = float | datetime | None
 
 _STATE = "limits."
 NO_LIMITS = {"budget": None, "target": None, "expires": None}
