@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import threading
 from datetime import UTC, datetime, timedelta
@@ -180,6 +181,18 @@ def test_a_snapshot_could_not_keep_limits() -> None:
     assert made().snapshot().bid(0.9).amount is not None
     with pytest.raises(InvalidParameterError, match="has no snapshots"):
         made(budget=Budget(5)).snapshot()
+
+
+def test_a_copy_counts_its_own_money() -> None:
+    bidder = made(budget=Budget(0.5, per="day", pacing="asap"))
+    bid = bidder.bid(0.9, at=AT)
+    twin = copy.deepcopy(bidder)
+    assert twin.limits == bidder.limits
+    bidder.settle(bid, won=True)
+    assert twin.limits[0].spent == 0 < bidder.limits[0].spent
+    twin.settle(bid, won=False, highest_competing_bid=0.95)
+    assert twin.limits[0].left == Decimal("0.5")
+    assert twin.bid(0.9, at=AT).amount is not None
 
 
 def test_a_damaged_file_is_refused(tmp_path: Path) -> None:

@@ -338,12 +338,13 @@ class Pacer(PacerBase):
 
     def _compile(self) -> _Steps:
         parts, ticket = (self.rules, self.state), self._ticket
-        self._steps = _Steps(
+        made = _Steps(
             resolved(open_auction, *parts, 0.0, 0.0, 0, 0, ticket),
             resolved(reserve, *parts, ticket, 0.0, 0),
             resolved(settle, *parts, ticket, 0.0, 0, 0, self.timed, self.timed),
         )
-        return self._steps
+        self._steps = made
+        return made
 
     def _expire(self, before: float) -> None:
         """Count bids without an outcome as lost; the oldest ones come first."""
