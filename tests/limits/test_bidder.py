@@ -105,6 +105,8 @@ def test_if_nothing_can_be_afforded_the_reason_is_shown() -> None:
     assert Bid.from_json(json.loads(json.dumps(last.to_json()))) == last
     bidder.settle(last, won=False)
     assert bidder.policy(0.9).sum() == 0
+    assert bidder.policy(0.9, at=AT + timedelta(days=1)).sum() == pytest.approx(1)
+    assert bidder.policy(0.9).sum() == 0
 
 
 def test_a_target_that_cannot_be_met_bids_nothing() -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from crossbandit.applications.money import Money
-    from crossbandit.applications.spending import Spending
+    from crossbandit.applications.spending import Spending, Time
     from crossbandit.environments.auctions import AuctionRules
     from crossbandit.laws import LawView
     from crossbandit.laws.levels import Label
@@ -45,7 +45,9 @@ class AuctionViews(HiddenNumberApplication):
     def _features(self, worth: float) -> Any:
         """Return the context of a value, as the learner takes it."""
 
-    def policy(self, value: Money, *, reserve: Money | None = None, **classes: Label) -> Floats:
+    def policy(
+        self, value: Money, *, reserve: Money | None = None, at: Time = None, **classes: Label
+    ) -> Floats:
         """Return the probability with which each bid would be made now.
 
         Under the law, the random numbers of a bid are integrated over a fixed grid of quantiles:
@@ -54,6 +56,7 @@ class AuctionViews(HiddenNumberApplication):
         Args:
             value: What winning is worth.
             reserve: The reserve price of the auction, if it is known.
+            at: As for `bid`, but by default the time of the latest auction.
             **classes: As for `bid`.
 
         Returns:
@@ -62,7 +65,7 @@ class AuctionViews(HiddenNumberApplication):
         Raises:
             InvalidContextError: As for `bid`.
         """
-        return self._policy("policy", value, reserve, self._labels("policy", classes))
+        return self._policy("policy", value, reserve, self._labels("policy", classes), at)
 
     def price_law(self, value: float, **classes: Label) -> LawView:
         """Return the law of the highest competing bid at a value, with its uncertainty.
@@ -161,21 +164,27 @@ class AuctionViews(HiddenNumberApplication):
         return ShadingCurve.of(worths.astype(np.float64), self.rules.amounts, policies)
 
     def _policy(
-        self, owner: str, value: object, reserve: object, labels: tuple[Label, ...]
+        self,
+        owner: str,
+        value: object,
+        reserve: object,
+        labels: tuple[Label, ...],
+        at: Time = None,
     ) -> Floats:
         worth, _, first, last = self._auction(owner, value, reserve)
         if first > last:
             return np.zeros(self.rules.arms)
         if self._spending is not None:
-            return self._limited_policy(self._spending, worth, labels, first, last)
+            opened = self._spending.look(worth, first, last, at)
+            return self._limited_policy(opened, worth, labels, first)
         given = Round(worth, worth, 0.0, labels)
         return self._probabilities(self._features(worth), given, first, last)
 
     def _limited_policy(
-        self, spending: Spending, value: float, labels: tuple[Label, ...], first: int, last: int
+        self, opened: tuple[float, int, int], value: float, labels: tuple[Label, ...], first: int
     ) -> Floats:
         """Return the probabilities at the pseudo-value; bids that may not be made are lowered."""
-        worth, usable, cap = spending.look(value, first, last)
+        worth, usable, cap = opened
         if cap < 0:
             return np.zeros(self.rules.arms)
         features = self._features(min(worth, self.value_range[1]))

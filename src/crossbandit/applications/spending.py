@@ -156,16 +156,18 @@ class Spending:
         possible = [one for one in self.pacer.rules.amounts[first : last + 1].tolist() if one > 0]
         return reason(self.pacer, value, worth, possible[0]) if possible else None
 
-    def look(self, value: float, first: int, last: int) -> tuple[float, int, int]:
-        """Return the pseudo-value of a value now, and which bids may be made; see `Pacer.look`.
+    def look(self, value: float, first: int, last: int, at: object) -> tuple[float, int, int]:
+        """Return the pseudo-value of a value, and which bids may be made; see `Pacer.look`.
 
         Args:
             value: What winning is worth.
             first: The lowest amount, by number.
             last: The highest one.
+            at: The time, or None for that of the latest auction.
         """
+        now = None if at is None else seconds("policy", at)
         with self.lock:
-            return self.pacer.look(value, first, last)
+            return self.pacer.look(value, first, last, now)
 
     def account(self, bid: Bid, least: float, *, won: bool, before: int = 0) -> None:
         """Account for a bid whose outcome is known.
