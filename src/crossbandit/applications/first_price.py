@@ -217,8 +217,8 @@ class FirstPriceBidder(AuctionBatches, AuctionViews):
             "tick_size": None if self.tick_size is None else float(self.tick_size),
             "max_bid": None if self.max_bid is None else float(self.max_bid),
             "missing": self.missing,
-            "horizon": self._horizon,
             **(NO_LIMITS if self._spending is None else self._spending.settings()),
+            "horizon": self._horizon,
         }
 
     def state(self) -> dict[str, Any]:
