@@ -16,7 +16,7 @@ from crossbandit.applications.law_decider import LawDecider, Round
 from crossbandit.applications.law_learner import LawLearner
 from crossbandit.applications.money import amount_of, as_floats, flag_of, in_ticks, tick_of
 from crossbandit.applications.outcome_watch import MISSING
-from crossbandit.applications.spending import NO_LIMITS, Spending
+from crossbandit.applications.spending import NO_LIMITS, Spending, belongs
 from crossbandit.environments.amounts import span
 from crossbandit.environments.auctions import FEEDBACK, AuctionRules, bid_grid
 from crossbandit.errors import InvalidContextError, InvalidLossesError, InvalidParameterError
@@ -225,6 +225,8 @@ class FirstPriceBidder(AuctionBatches, AuctionViews):
         return {} if self._spending is None else dict(self._spending.state())
 
     def restore(self, state: Mapping[str, Any]) -> None:
+        if not all(belongs(name) for name in state):
+            super().restore(state)
         if self._spending is not None and state:  # else limits were added, or given up
             self._spending.restore(state)
 

@@ -224,6 +224,15 @@ class Spending:
             self.pacer.restore({name.removeprefix(_STATE): one for name, one in state.items()})
 
 
+def belongs(name: str) -> bool:
+    """Return whether a value of an application's state is one of its limits.
+
+    Args:
+        name: The name of the value.
+    """
+    return name.startswith(_STATE)
+
+
 def cut(decision: LawDecision, cap: int, amounts: Floats) -> None:
     """Lower the amount of a decision to the highest that may be bid.
 
