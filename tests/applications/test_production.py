@@ -819,6 +819,8 @@ def test_what_a_cohort_knows_of_decisions_without_outcome() -> None:
     """Decisions 3 to 8 were made, with scores 30, ..., 80. Outcomes of 3, 4 and 8 came, 8 first."""
     cohort = Cohort(1, 80, 6400, 8, 30 + 40 + 50 + 60 + 70, 8, 330, 5.0)
     cohort = cohort.with_one(3, 1.0, 30, 0).with_one(4, 2.0, 40, 30)
+    in_order = Cohort(1, 30, 900, 3, 0, 3, 30, 1.0)
+    assert in_order.with_one(4, 2.0, 40, 30).with_one(8, 5.0, 80, 250) == cohort
     assert (cohort.made, cohort.mean, cohort.newest) == (6, 55.0, 5.0)
     assert cohort.excess == pytest.approx(150 - 3 * 55)
     squares = (6400 + 900 + 1600) / 3 - 50**2

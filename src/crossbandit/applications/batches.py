@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossbandit.applications.action import required_action
+from crossbandit.applications.action import required_action, rows_of
 from crossbandit.applications.auction_outcomes import price_of, rules_of, told_after
 from crossbandit.applications.bid_logs import numbers_to_reach
 from crossbandit.applications.bids import Bid, Bids, Made
@@ -291,7 +291,7 @@ def settle_rows(
         for i in rows
     ]
     losses = rules.block(prices).base
-    shown = [losses[k, list(one.revealed)] for k, one in enumerate(decisions)]
+    shown = [rows_of(losses[k], one.revealed) for k, one in enumerate(decisions)]
     learner.learn_many(decisions, shown)
 
 

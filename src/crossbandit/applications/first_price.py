@@ -6,7 +6,7 @@ from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from crossbandit.algorithms import CrossGraphAdaptive, Learner
-from crossbandit.applications.action import cannot_correct, required_action
+from crossbandit.applications.action import cannot_correct, required_action, rows_of
 from crossbandit.applications.auction_batches import AuctionBatches
 from crossbandit.applications.auction_outcomes import price_of, rules_of
 from crossbandit.applications.auction_views import AuctionViews
@@ -357,7 +357,7 @@ class FirstPriceBidder(AuctionBatches, AuctionViews):
             return
         price = price_of(rules, self.feedback, self._grid[decision.arm], told, won=has_won)
         rows = rules.block([price]).base[0]
-        learner.learn(decision, rows[list(decision.revealed)])
+        learner.learn(decision, rows_of(rows, decision.revealed))
         if spending is not None:
             spending.account(made, number_to_reach(rules, price), won=has_won)
 

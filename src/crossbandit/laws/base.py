@@ -196,6 +196,10 @@ class LawBase(AmountGrid):
 
     def settings(self) -> dict[str, Any]:
         """Return all that `restore` needs besides the arrays, in a form that JSON can hold."""
+        return {**self.description(), "generator": self.uniforms.state}
+
+    def description(self) -> dict[str, Any]:
+        """Return `settings` but for the random numbers, which deciding changes."""
         return {
             "amounts": self.amounts.tolist(),
             "context_range": list(self.context_range),
@@ -206,7 +210,6 @@ class LawBase(AmountGrid):
             "class_limit": self.class_limit,
             "probing": self.probing,
             "levels": self._levels.entries(),
-            "generator": self.uniforms.state,
         }
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
