@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import threading
 from datetime import UTC, datetime, timedelta
@@ -15,6 +16,8 @@ import pytest
 from crossbandit.algorithms import CrossGraphAdaptive
 from crossbandit.applications import FirstPriceBidder
 from crossbandit.applications.bids import Bid
+from crossbandit.applications.law_decisions import GuardPart, LawDecision
+from crossbandit.applications.spending import cut
 from crossbandit.errors import CheckpointError, InvalidContextError, InvalidParameterError
 from crossbandit.laws import OutcomeLaw
 from crossbandit.limits import Budget, CostPer, Lease, Pacer, ReturnOnSpend, SharedBudget
@@ -58,7 +61,7 @@ def test_limits_are_kept_with_late_outcomes(name: str) -> None:
     rng = np.random.default_rng(3)
     spent, earned, late = Fraction(0), Fraction(0), []
     for i, (value, price) in enumerate(rng.uniform(0.05, [1, 0.5], size=(500, 2)).tolist()):
-        classes = {"site": "ab"[i % 2]} if "classes" in settings else {}
+        classes: Any = {"site": "ab"[i % 2]} if "classes" in settings else {}
         late.append((bidder.bid(value, **classes), price))
         while late and rng.random() < 0.6:
             bid, against = late.pop(int(rng.integers(len(late))))
@@ -81,8 +84,6 @@ def test_the_bidder_bids_as_the_pacer_and_its_law() -> None:
     for value, price in zip(values.tolist(), prices.tolist(), strict=True):
         bid = bidder.bid(value)
         bids.append(-1 if bid.decision is None else bid.decision.arm)
-        if bid.decision is None:
-            bidder.learner.law.uniforms.take(3)  # the log draws numbers here, too
         settle(bidder, bid, price)
     law = OutcomeLaw(GRID, (0, 1), seed=1)
     pacer = Pacer(GRID, [Budget(5, per=100)], value_range=(0, 1))
@@ -103,6 +104,8 @@ def test_if_nothing_can_be_afforded_the_reason_is_shown() -> None:
     )
     assert Bid.from_json(json.loads(json.dumps(last.to_json()))) == last
     bidder.settle(last, won=False)
+    assert bidder.policy(0.9).sum() == 0
+    assert bidder.policy(0.9, at=AT + timedelta(days=1)).sum() == pytest.approx(1)
     assert bidder.policy(0.9).sum() == 0
 
 
@@ -154,6 +157,44 @@ def test_a_saved_bidder_goes_on_in_the_middle_of_a_day(tmp_path: Path, name: str
             first, second, against = open_bids.pop(0)
             assert settle(straight, first, against) == settle(restarted, second, against)
     assert straight.limits == restarted.limits
+
+
+def test_amounts_can_be_changed_in_the_middle_of_a_day(tmp_path: Path) -> None:
+    bidder = made(budget=Budget(0.5, per="day", pacing="asap"))
+    while (bid := bidder.bid(0.9, at=AT)).amount is not None:
+        bidder.settle(bid, won=True)
+    bidder.save(tmp_path / "bidder")
+    richer = FirstPriceBidder.load(
+        tmp_path / "bidder",
+        budget=Budget(0.8, per="day", pacing="asap"),
+        bids=[round(0.01 * i, 2) for i in range(101)],
+    )
+    assert richer.limits[0].spent == Decimal("0.5")
+    assert richer.limits[0].left == Decimal("0.3")
+    assert richer.bid(0.9, at=AT).amount is not None
+    with pytest.raises(InvalidParameterError, match="the same kinds and periods"):
+        FirstPriceBidder.load(tmp_path / "bidder", budget=Budget(0.8, per="hour"))
+    assert FirstPriceBidder.load(tmp_path / "bidder", budget=None).limits == ()
+    made().save(tmp_path / "free")
+    assert FirstPriceBidder.load(tmp_path / "free", budget=Budget(3)).limits[0].left == 3
+
+
+def test_a_snapshot_could_not_keep_limits() -> None:
+    assert made().snapshot().bid(0.9).amount is not None
+    with pytest.raises(InvalidParameterError, match="has no snapshots"):
+        made(budget=Budget(5)).snapshot()
+
+
+def test_a_copy_counts_its_own_money() -> None:
+    bidder = made(budget=Budget(0.5, per="day", pacing="asap"))
+    bid = bidder.bid(0.9, at=AT)
+    twin = copy.deepcopy(bidder)
+    assert twin.limits == bidder.limits
+    bidder.settle(bid, won=True)
+    assert twin.limits[0].spent == 0 < bidder.limits[0].spent
+    twin.settle(bid, won=False, highest_competing_bid=0.95)
+    assert twin.limits[0].left == Decimal("0.5")
+    assert twin.bid(0.9, at=AT).amount is not None
 
 
 def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
@@ -212,6 +253,15 @@ def test_many_bids_at_once_keep_the_limits(name: str) -> None:
     assert bidder.limits == single.limits
     assert 0 < bidder.limits[0].spent <= 4
     assert bidder.limits[0].reserved == 0
+
+
+def test_a_lower_bid_of_a_guard_has_the_chances_of_all_above() -> None:
+    part = GuardPart(0.8, 0.6, 0.5, np.array([0.1, 0.2, 0.3, 0.4]))
+    decision = LawDecision(0, 3, "a", "a", 0.0, 0, 0, part)
+    cut(decision, 1, np.array([0.0, 0.2, 0.4, 0.6]))
+    assert decision.arm == 1
+    np.testing.assert_allclose(part.chances, [0.1, 0.9, 0.0, 0.0])
+    assert part.law_amount == 0.2
 
 
 def test_threads_never_overspend() -> None:

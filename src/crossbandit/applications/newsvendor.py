@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from crossbandit.algorithms import CrossGraphAdaptive
-from crossbandit.applications.action import Action, cannot_correct, pending_decision
+from crossbandit.algorithms import CrossGraphAdaptive, Learner
+from crossbandit.applications.action import Action, cannot_correct, pending_decision, rows_of
 from crossbandit.applications.hidden_number import HiddenNumberApplication
-from crossbandit.applications.law_learner import LawLearner, Round
+from crossbandit.applications.law_decider import Round
+from crossbandit.applications.law_learner import LawLearner
 from crossbandit.applications.money import amount_of
 from crossbandit.environments.newsvendor import SALES_FEEDBACK, NewsvendorRules
 from crossbandit.errors import InvalidContextError, InvalidLossesError
@@ -183,6 +184,8 @@ class Newsvendor(HiddenNumberApplication):
             InvalidLossesError: The outcome is incomplete or contradicts itself. Nothing is learned,
                 and the order can still be settled.
         """
+        if correction and isinstance(self.learner, Learner):
+            raise cannot_correct(self.learner)
         made, decision = pending_decision(order, Order, self.learner)
         quantity = made.quantity
         sales = amount_of("settle", "sold", sold, at_most=quantity, error=InvalidLossesError)
@@ -194,10 +197,8 @@ class Newsvendor(HiddenNumberApplication):
                 decision, given, quantity, reached=exceeded, number=wanted, correction=correction
             )
             return
-        if correction:
-            raise cannot_correct(self.learner)
         rows = self.rules.rows([wanted])[0]
-        self.learner.learn(decision, rows[list(decision.revealed)])
+        self.learner.learn(decision, rows_of(rows, decision.revealed))
 
     def policy(self, price: float, cost: float, **classes: Label) -> Floats:
         """Return the probability with which each quantity would be ordered now.

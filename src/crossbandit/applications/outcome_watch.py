@@ -141,7 +141,7 @@ class OutcomeWatch:
         self.missing = missing
         self.misled = False
         self._words = words
-        self._clock = clock
+        self.clock = clock
         self._cohorts: dict[tuple[str, int], Cohort] = {}
         self._delay = 0.0
         self._waiting = 0
@@ -162,22 +162,32 @@ class OutcomeWatch:
         key = (decider, number // COHORT)
         cohort = self._cohorts.get(key)
         if cohort is None:
-            while len(self._cohorts) >= _KEPT:
-                del self._cohorts[next(iter(self._cohorts))]
+            if not self._has_room():
+                return
             square = score * score
             cohort = Cohort(1, score, square, number, total, number, total + score, time)
         else:
             cohort = cohort.with_one(number, time, score, total)
         self._cohorts[key] = cohort
-        self._delay = max(self._delay, self._clock() - time)
+        self._delay = max(self._delay, self.clock() - time)
         self._waiting += 1
         kept = 0 if self.misled else sum(one.outcomes for one in self._cohorts.values())
         if self._waiting >= max(_EVERY, kept // _GROWTH):
             self._check()
 
+    def _has_room(self) -> bool:
+        """Make room for a cohort, if need be in place of the oldest one that is complete."""
+        if len(self._cohorts) < _KEPT:
+            return True
+        oldest = next(iter(self._cohorts))
+        if self._cohorts[oldest].newest > self.clock() - _PATIENCE * self._delay:
+            return False  # a fleet makes more cohorts than are kept: some of them are enough
+        del self._cohorts[oldest]
+        return True
+
     def _check(self) -> None:
         self._waiting = 0
-        before = self._clock() - _PATIENCE * self._delay
+        before = self.clock() - _PATIENCE * self._delay
         complete = [
             one
             for one in self._cohorts.values()
@@ -233,8 +243,8 @@ class OutcomeWatch:
         try:
             delay, checks = float(settings["delay"]), int(settings["checks"])
             found = {
-                (str(decider), int(number)): Cohort(*(int(one) for one in whole), float(newest))
-                for decider, number, *whole, newest in settings["cohorts"]
+                (str(decider), int(number)): _cohort(whole)
+                for decider, number, *whole in settings["cohorts"]
             }
             right = delay >= 0 and checks >= 0 and all(_possible(one) for one in found.values())
         except (KeyError, TypeError, ValueError) as error:
@@ -244,6 +254,12 @@ class OutcomeWatch:
         if not right or len(found) > _KEPT:
             raise CheckpointError("Its watch over outcomes is impossible.")
         self._delay, self._checks, self._cohorts = delay, checks, found
+
+
+def _cohort(parts: list[Any]) -> Cohort:
+    *whole, newest = parts
+    a, b, c, d, e, f, g = (int(one) for one in whole)
+    return Cohort(a, b, c, d, e, f, g, float(newest))
 
 
 def _possible(one: Cohort) -> bool:

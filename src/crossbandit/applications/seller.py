@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from crossbandit.algorithms import CrossGraphAdaptive
-from crossbandit.applications.action import Action, cannot_correct, required_action
+from crossbandit.algorithms import CrossGraphAdaptive, Learner
+from crossbandit.applications.action import Action, cannot_correct, required_action, rows_of
 from crossbandit.applications.hidden_number import HiddenNumberApplication
-from crossbandit.applications.law_learner import LawLearner, Round
+from crossbandit.applications.law_decider import Round
+from crossbandit.applications.law_learner import LawLearner
 from crossbandit.applications.money import amount_of, flag_of
 from crossbandit.environments.posted_price import REPORTS, SellerRules
 from crossbandit.errors import InvalidContextError, InvalidLossesError
@@ -198,6 +199,8 @@ class PostedPriceSeller(HiddenNumberApplication):
             InvalidLossesError: The outcome is incomplete or contradicts itself. Nothing is learned,
                 and the offer can still be settled.
         """
+        if correction and isinstance(self.learner, Learner):
+            raise cannot_correct(self.learner)
         made = required_action(offer, Offer, self.learner)
         has_sold = flag_of("settle", "sold", sold)
         if made.decision is None or made.price is None:
@@ -213,10 +216,8 @@ class PostedPriceSeller(HiddenNumberApplication):
                 decision, given, made.price, reached=refused, number=willing, correction=correction
             )
             return
-        if correction:
-            raise cannot_correct(self.learner)
         rows = self.rules.rows([willing])[0]
-        self.learner.learn(decision, rows[list(decision.revealed)])
+        self.learner.learn(decision, rows_of(rows, decision.revealed))
 
     def policy(self, cost: float, **classes: Label) -> Floats:
         """Return the probability with which each price would be asked now.

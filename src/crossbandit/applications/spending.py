@@ -8,7 +8,7 @@ from datetime import timedelta
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from crossbandit.applications.law_learner import LawDecider, Round
+from crossbandit.applications.law_decider import LawDecider, Round
 from crossbandit.applications.outcome_codes import KNOWN, outcome_of
 from crossbandit.kernels.laws.state import AT_MOST, TOLD
 from crossbandit.limits import Budget, CostPer, Lease, Pacer, ReturnOnSpend
@@ -18,16 +18,21 @@ from crossbandit.limits.status import reason, status
 from crossbandit.validation import number, reject
 
 if TYPE_CHECKING:
+    from datetime import datetime
     from decimal import Decimal
 
     import numpy.typing as npt
 
     from crossbandit.applications.bids import Bid
     from crossbandit.applications.law_decisions import LawDecision
+    from crossbandit.laws.levels import Label
     from crossbandit.limits import Limit, LimitStatus
     from crossbandit.types import Floats
 
+    Time = float | datetime | None
+
 _STATE = "limits."
+NO_LIMITS = {"budget": None, "target": None, "expires": None}
 
 
 class Spending:
@@ -76,6 +81,12 @@ class Spending:
         )
         self.lock = Lock()
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: one for name, one in vars(self).items() if name != "lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, lock=Lock())
+
     def settings(self) -> dict[str, Any]:
         """Return the arguments of the bidder that made it, in a form that `json` can write."""
         forms = [limit.to_json() for limit in self.pacer.limits]
@@ -87,13 +98,21 @@ class Spending:
         }
 
     def choose(
-        self, learner: Any, given: Round, first: int, last: int, features: Any, at: object
+        self,
+        learner: Any,
+        value: float,
+        labels: tuple[Label, ...],
+        first: int,
+        last: int,
+        features: Any,
+        at: object,
     ) -> tuple[Any, str | None]:
         """Choose a bid within the limits.
 
         Args:
             learner: A `LawDecider`, or a learner that uses a feedback graph.
-            given: The round; its worth is the value.
+            value: What winning is worth.
+            labels: The classes of the auction.
             first: The lowest amount that may be bid without limits, by number.
             last: The highest one; lower than `first` if there is none.
             features: Returns the context of a learner with a feedback graph and which amounts it
@@ -104,20 +123,26 @@ class Spending:
             The decision and None; or None and the reason.
         """
         now = time.time() if at is None else seconds("bid", at)
-        pacer, value = self.pacer, given.worth
+        pacer = self.pacer
+        if isinstance(learner, LawDecider) and learner.guard is None:
+            with self.lock, learner.deciding:
+                chosen = pacer.choose(learner.law, labels, value, now, first, last)
+                worth, usable, cap, wanted = chosen
+                if cap < 0:
+                    return None, self._reason(value, worth, first, last)
+                decision = learner.decided(min(wanted, cap), first, usable)
+                pacer.hold(decision.round, value, decision.arm, wanted)
+                return decision, None
         with self.lock:
-            worth, usable, cap = pacer.open(value, now, min(first, last), last)
-            if first > last:
+            worth, usable, cap = pacer.open(value, now, first, last)
+            if cap < 0:
                 pacer.decline(value)
-                return None, None
-            if cap < first:
-                pacer.decline(value)
-                lowest = next(one for one in pacer.rules.amounts[first:].tolist() if one > 0)
-                return None, reason(pacer, value, worth, lowest)
+                return None, self._reason(value, worth, first, last)
             if isinstance(learner, LawDecider):
-                decision = learner.act(given._replace(worth=worth), first, usable)
+                decision = learner.act(Round(value, worth, 0.0, labels), first, usable)
                 wanted = decision.arm
-                cut(decision, cap, pacer.rules.amounts)
+                if wanted > cap:
+                    cut(decision, cap, pacer.rules.amounts)
             else:
                 decision = learner.act(*features(worth, first, cap))
                 wanted = decision.arm
@@ -126,16 +151,23 @@ class Spending:
             pacer.reserve(decision.round, value, decision.arm, wanted)
         return decision, None
 
-    def look(self, value: float, first: int, last: int) -> tuple[float, int, int]:
-        """Return the pseudo-value of a value now, and which bids may be made; see `Pacer.look`.
+    def _reason(self, value: float, worth: float, first: int, last: int) -> str | None:
+        """Return why no bid may be made; None if none was possible without limits either."""
+        possible = [one for one in self.pacer.rules.amounts[first : last + 1].tolist() if one > 0]
+        return reason(self.pacer, value, worth, possible[0]) if possible else None
+
+    def look(self, value: float, first: int, last: int, at: object) -> tuple[float, int, int]:
+        """Return the pseudo-value of a value, and which bids may be made; see `Pacer.look`.
 
         Args:
             value: What winning is worth.
             first: The lowest amount, by number.
             last: The highest one.
+            at: The time, or None for that of the latest auction.
         """
+        now = None if at is None else seconds("policy", at)
         with self.lock:
-            return self.pacer.look(value, first, last)
+            return self.pacer.look(value, first, last, now)
 
     def account(self, bid: Bid, least: float, *, won: bool, before: int = 0) -> None:
         """Account for a bid whose outcome is known.
@@ -192,6 +224,15 @@ class Spending:
             self.pacer.restore({name.removeprefix(_STATE): one for name, one in state.items()})
 
 
+def belongs(name: str) -> bool:
+    """Return whether a value of an application's state is one of its limits.
+
+    Args:
+        name: The name of the value.
+    """
+    return name.startswith(_STATE)
+
+
 def cut(decision: LawDecision, cap: int, amounts: Floats) -> None:
     """Lower the amount of a decision to the highest that may be bid.
 
@@ -200,8 +241,6 @@ def cut(decision: LawDecision, cap: int, amounts: Floats) -> None:
         cap: The highest amount, by number.
         amounts: The amounts.
     """
-    if decision.arm <= cap:
-        return
     decision.arm = cap
     part = decision.guard
     if part is not None:  # whatever was drawn above it means this amount

@@ -8,18 +8,22 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from crossbandit.kernels.compilation import MachineCode
+from crossbandit.errors import InvalidParameterError
 from crossbandit.kernels.pacing import (
-    ASKED,
     AT_ONCE,
     AUCTIONS,
+    BINS,
     BY_TIME,
+    DUE,
     END,
+    EXPECTED,
     GIVEN,
     LATEST,
     OF_PERIOD,
-    PAID,
+    OPEN,
+    OPEN_SQUARES,
     PERIOD,
+    PLANNED,
     RESERVED,
     SPENT,
     SQUARES,
@@ -40,7 +44,7 @@ if TYPE_CHECKING:
     from crossbandit.limits.settings import Limit
     from crossbandit.types import Floats
 
-_CARRIED = 0.5  # of the sums that set the steps, into the next period
+_CARRIED = 0.5  # of the sum that sets the steps, into the next period
 _NEVER = 2.0**62
 
 
@@ -52,7 +56,7 @@ class Reservation(NamedTuple):
         value: The value that was bid for.
         price: What it costs if it wins, in units.
         wanted: What would have been bid without a limit that is kept at any time, in units.
-        ticket: (limits, 3): what each limit needs to know when the auction is over.
+        ticket: (limits, 4): what each limit needs to know when the auction is over.
     """
 
     time: float
@@ -80,6 +84,7 @@ class PacerBase:
         self.rules = pace_rules(grid, self.limits, value_range, horizon)
         self.state = empty_state(self.rules, value_range)
         self.reserved: dict[int, Reservation] = {}
+        self._prices: list[int] = self.rules.prices.tolist()
         self.late = np.zeros(len(self.limits), dtype=np.int64)
         self.unit = unit_of(grid, self.limits)
         for i, limit in enumerate(self.limits):
@@ -87,11 +92,14 @@ class PacerBase:
                 self.state.money[i, GIVEN] = in_units(limit.amount, self.unit, ROUND_FLOOR)
         self.middle = value_range[1] / 2
         self._horizon = horizon
-        self._ticket = np.zeros((len(self.limits), 3))
+        self._ticket = np.zeros((len(self.limits), 4))
         self._traffic = [Traffic(limit.timezone) for limit in self.limits]
         self._first = self._now = self._ends = -1.0
         self._auctions = 0  # until a period of auctions ends
-        self._code = MachineCode()
+        self._steps: Any = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_steps": None}  # machine code stays where it is
 
     @property
     def timed(self) -> bool:
@@ -163,17 +171,19 @@ class PacerBase:
             "traffic": np.array([traffic.table for traffic in self._traffic]),
             "clock": np.array([self._first, self._now]),
             "unit": np.array([self.unit.adjusted()]),
+            "form": np.array([_form(limit) for limit in self.limits]),
             "late": self.late.copy(),
             "keys": np.array(list(self.reserved), dtype=np.int64),
             "held": np.array([one[:2] for one in held], dtype=float).reshape(-1, 2),
             "prices": np.array([one[2:4] for one in held], dtype=np.int64).reshape(-1, 2),
-            "tickets": np.array([one.ticket for one in held]).reshape(-1, count, 3),
+            "tickets": np.array([one.ticket for one in held]).reshape(-1, count, 4),
         }
 
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Take back what `arrays` returned, in a pacer with the same limits.
+        """Take back what `arrays` returned, in a pacer with limits of the same kinds and periods.
 
-        The amounts may be others: money is rounded against the bidder if its unit is coarser now.
+        The amounts of limits and bids may be others. Money is rounded against the bidder if its
+        unit is coarser now.
 
         Args:
             arrays: The arrays.
@@ -181,6 +191,12 @@ class PacerBase:
         Raises:
             ValueError: They do not fit the limits, or hold impossible numbers.
         """
+        if not np.array_equal(arrays["form"], [_form(limit) for limit in self.limits]):
+            raise InvalidParameterError(
+                "What was spent under some limits holds for limits of the same kinds and periods, "
+                "in the same order; only their amounts may change. Keep to them, or make a new "
+                "bidder without what was spent."
+            )
         rows = {"keys", "held", "prices", "tickets"}
         for name, own in self.arrays().items():
             given = np.asarray(arrays[name])
@@ -205,6 +221,9 @@ class PacerBase:
             for key, (at, value), (price, wanted), ticket in zip(*columns, strict=True)
         }
         self._convert(int(arrays["unit"][0]) - self.unit.adjusted())
+        for i, limit in enumerate(self.limits):
+            if isinstance(limit, Money) and self.state.money[i, GIVEN] > 0:
+                self.state.money[i, GIVEN] = in_units(limit.amount, self.unit, ROUND_FLOOR)
 
     def _convert(self, digits: int) -> None:
         """Count money in another unit, which has so many digits more."""
@@ -228,8 +247,10 @@ class PacerBase:
                 if held.ticket[i, OF_PERIOD] == self.state.times[i, PERIOD]:
                     money[i, RESERVED] += at_risk(self.rules, i, held.value, held.price)
         scale = float(factor)
-        self.state.duals[:, SQUARES] *= scale * scale
-        self.state.duals[:, [PAID, ASKED]] *= scale
+        self.state.duals[:, [SQUARES, OPEN_SQUARES]] *= scale * scale
+        self.state.duals[:, [OPEN, DUE]] *= scale
+        for held in self.reserved.values():
+            held.ticket[:, [PLANNED, EXPECTED]] *= scale
 
     def _begin(self, i: int, limit: Limit, now: float) -> None:
         state, times = self.state, self.state.times[i]
@@ -244,20 +265,35 @@ class PacerBase:
         if timed(limit):
             follows = isinstance(limit, Budget) and limit.pacing == "traffic"
             if follows and not fresh:
-                self._traffic[i].learn(times[START], times[END], self._first, state.counts[i])
+                self._traffic[i].learn(
+                    times[START], times[END], self._first, state.bins[i, 1, :BINS]
+                )
             begins, ends = period_around(limit.per, limit.timezone, now, self._first)
             if isinstance(limit, Lease):
                 begins, ends = limit.begins, limit.ends
             times[LATEST] = now if fresh else begins
             if follows:
-                state.plan[i] = self._traffic[i].plan(begins, ends)
+                state.bins[i, 0] = self._traffic[i].plan(begins, ends)
         times[[START, END, AUCTIONS]] = begins, ends, 0.0
         times[PERIOD] += 1.0
-        state.counts[i] = 0.0
+        state.bins[i, 1] = 0.0
         state.money[i] = 0
         if isinstance(limit, Money):
             state.money[i, GIVEN] = in_units(limit.amount, self.unit, ROUND_FLOOR)
-        state.duals[i, [SQUARES, PAID, ASKED]] *= _CARRIED
+        state.duals[i, SQUARES] *= _CARRIED
+        state.duals[i, DUE] = 0.0
+
+
+def _form(limit: Limit) -> tuple[float, float]:
+    """Return the kind and the period of a limit as numbers."""
+    kinds = ("budget", "lease", "return-on-spend", "cost-per")
+    named = {None: -1.0, "day": -2.0, "hour": -3.0}
+    per = limit.per
+    if isinstance(limit, Lease):
+        return float(kinds.index(limit.kind)), 0.0
+    if isinstance(per, timedelta):
+        return float(kinds.index(limit.kind)), -3.0 - per.total_seconds()
+    return float(kinds.index(limit.kind)), float(per) if isinstance(per, int) else named[per]
 
 
 def _seconds(expires: timedelta | float | None) -> float | None:

@@ -14,6 +14,7 @@ from crossbandit.kernels.pacing import (
     BUDGET,
     BY_AUCTIONS,
     BY_TIME,
+    GROUPS,
     LOG,
     LOOSE_TARGET,
     TARGET,
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from crossbandit.types import Floats
 
 _DIGITS = 9  # of the highest bid, after its first
+_TINY = -7.0  # the logarithm of about a thousandth
 _MOST_DIGITS = 17  # of a budget: its units fit into 63 bits
 
 
@@ -107,7 +109,8 @@ def pace_rules(
     for limit in limits:
         base, slope = (0.0, 0.0) if isinstance(limit, Money) else limit.credit()
         # With this factor of the value, a pseudo-value is about 2 c where s is 0.
-        table.append((base, slope, slope + base / middle))
+        lowest = _lowest(limit, grid, value_range[1])
+        table.append((base, slope, slope + base / middle, lowest))
     aims = {limit.aim for limit in limits if not isinstance(limit, Money)}
     return PaceRules(
         amounts=grid,
@@ -133,11 +136,12 @@ def empty_state(rules: PaceRules, value_range: tuple[float, float]) -> PaceState
     count = rules.kinds.size
     state = PaceState(
         money=np.zeros((count, 3), dtype=np.int64),
-        duals=np.zeros((count, 4)),
+        duals=np.zeros((count, 5)),
+        wins=np.zeros((GROUPS, 2)),
         times=np.zeros((count, 7)),
-        plan=np.tile(np.linspace(0.0, 1.0, BINS + 1), (count, 1)),
-        counts=np.zeros((count, BINS)),
+        bins=np.zeros((count, 2, BINS + 1)),
     )
+    state.bins[:, 0] = np.linspace(0.0, 1.0, BINS + 1)
     middle = value_range[1] / 2
     for i in range(count):
         credit = rules.credits[i, 0] + rules.credits[i, 1] * middle
@@ -153,6 +157,13 @@ def timed(limit: Limit) -> bool:
         limit: The limit.
     """
     return limit.per is not None and not isinstance(limit.per, int)
+
+
+def _lowest(limit: Limit, grid: Floats, value: float) -> float:
+    """Return the lowest logarithm s that makes a difference."""
+    if not isinstance(limit, Money):
+        return _TINY
+    return math.log(float(grid[grid > 0].min(initial=grid[-1])) / value)
 
 
 def _kind(limit: Limit) -> int:
