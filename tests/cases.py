@@ -46,6 +46,8 @@ ALGORITHMS: tuple[Algorithm, ...] = tuple(
 
 # Those that play rounds in pairs.
 PAIRED = [algorithm for algorithm in ALGORITHMS if hasattr(algorithm, "epoch_length")]
+# Those whose decisions carry all that learning needs.
+FREE = [algorithm for algorithm in ALGORITHMS if not algorithm.needs_memory]
 
 
 def name(algorithm: Algorithm) -> str:
@@ -55,6 +57,7 @@ def name(algorithm: Algorithm) -> str:
 
 
 every_algorithm = pytest.mark.parametrize("algorithm", ALGORITHMS, ids=name)
+every_free_algorithm = pytest.mark.parametrize("algorithm", FREE, ids=name)
 
 
 def asymmetric() -> FeedbackGraph:

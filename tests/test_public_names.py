@@ -21,6 +21,7 @@ PACKAGES = [
     "crossbandit.environments",
     "crossbandit.errors",
     "crossbandit.graphs",
+    "crossbandit.limits",
     "crossbandit.logs",
     "crossbandit.losses",
     "crossbandit.replay",

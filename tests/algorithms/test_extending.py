@@ -202,7 +202,7 @@ def test_the_adaptive_state_is_checked_too(field: str, value: int) -> None:
         learner.check_state()
 
 
-@every_algorithm
+@pytest.mark.parametrize("algorithm", PAIRED, ids=name)
 def test_remembered_decisions_are_checked(algorithm: Algorithm) -> None:
     learner = start(algorithm, ENVIRONMENT)
     decision = learner.act(0)

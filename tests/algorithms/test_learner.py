@@ -275,7 +275,7 @@ def test_a_missing_round_leaves_the_others_their_weight(algorithm: Algorithm) ->
     assert holed.policy(0).sum() == pytest.approx(1, abs=1e-12)
 
 
-@every_algorithm
+@pytest.mark.parametrize("algorithm", PAIRED, ids=name)
 def test_the_oldest_decisions_expire(algorithm: Algorithm) -> None:
     learner = start(algorithm, ENVIRONMENT)
     learner.max_pending = 5
@@ -340,7 +340,7 @@ MISTAKES: dict[str, tuple[type[CrossbanditError], str, Mistake]] = {
     "twice": (DecisionError, "learned from before", _twice),
     "no decision": (
         DecisionError,
-        "takes the Decision that act returned. Got 3",
+        "takes the Decision that act returned, or its token. Got 3",
         lambda learner, _, rows: learner.learn(3, rows),  # type: ignore[arg-type]
     ),
     "a tuple": (
@@ -361,7 +361,7 @@ MISTAKES: dict[str, tuple[type[CrossbanditError], str, Mistake]] = {
     "a context of another kind": (
         DecisionError,
         "played arm . in context",
-        lambda learner, d, rows: learner.learn(d._replace(context=np.zeros(2)), rows),  # type: ignore[arg-type]
+        lambda learner, d, rows: learner.learn(d._replace(context=np.zeros(2)), rows),
     ),
     "a round to come": (
         DecisionError,
@@ -371,12 +371,12 @@ MISTAKES: dict[str, tuple[type[CrossbanditError], str, Mistake]] = {
     "no learner at all": (
         DecisionError,
         "made by another learner",
-        lambda learner, d, rows: learner.learn(d._replace(learner=[1]), rows),  # type: ignore[arg-type]
+        lambda learner, d, rows: learner.learn(d._replace(learner=[1]), rows),
     ),
     "no round at all": (
         DecisionError,
         "round",
-        lambda learner, d, rows: learner.learn(d._replace(round=[0]), rows),  # type: ignore[arg-type]
+        lambda learner, d, rows: learner.learn(d._replace(round=[0]), rows),
     ),
     "fewer revealed arms": (
         DecisionError,

@@ -1,13 +1,15 @@
 """Feedback that never comes: harmless if it does not depend on the arm, noticed if it does."""
 
 import warnings
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from crossbandit import CrossGraph, CrossGraphAdaptive, PerContextExp3, Problem, graphs
-from crossbandit.algorithms import Algorithm
+from crossbandit.algorithms import Algorithm, Learner, load
+from crossbandit.algorithms.missing import AnsweredCounts
 from crossbandit.errors import CrossbanditWarning, MissingFeedbackWarning
 
 ROUNDS, WORST = 6_000, 2
@@ -82,3 +84,101 @@ def test_expired_decisions_count_as_missing() -> None:
 
     with pytest.warns(MissingFeedbackWarning):
         play()
+
+
+def test_feedback_of_one_arm_that_is_only_late_is_not_missing() -> None:
+    problem = Problem(graphs.complete(2), contexts=1, horizon=10_000)
+    learner = CrossGraph().start(problem, seed=0)
+    late = []
+    for _ in range(6_000):  # a warning would be an error
+        decision = learner.act(0)
+        if decision.arm == 0:
+            learner.learn(decision, [[0.5], [0.5]])
+        else:
+            late.append(decision)
+        if len(late) > 400:  # about 800 rounds
+            learner.learn(late.pop(0), [[0.5], [0.5]])
+
+
+def test_what_was_counted_is_saved(tmp_path: Path) -> None:
+    """A learner that is restarted often still notices; one that has warned does not warn again."""
+    problem = Problem(graphs.complete(2), contexts=1, horizon=10_000)
+    learner: Learner = CrossGraph().start(problem, seed=0)
+
+    def play(rounds: int) -> None:
+        nonlocal learner
+        for t in range(rounds):
+            decision = learner.act(0)
+            if decision.arm == 0:
+                learner.learn(decision, [[0.5], [0.5]])
+            if t % 700 == 0:
+                learner.save(tmp_path / "learner")
+                learner = load(tmp_path / "learner")
+
+    with pytest.warns(MissingFeedbackWarning):
+        play(2_100)
+    play(4_000)
+
+
+# ------------------------------------------------------------------------------------- the counts
+
+
+def reference(decisions: list[tuple[int, bool]], groups: int) -> Any:
+    """Count the decisions of all cohorts but the two latest."""
+    ends = [8 * 2**k for k in range(20) if 8 * 2**k <= len(decisions)]
+    old = decisions[: ends[-2]] if len(decisions) > ends[-1] else decisions[: ends[-2] // 2]
+    made = [sum(group == g for group, _ in old) for g in range(groups)]
+    answered = [sum(group == g and yes for group, yes in old) for g in range(groups)]
+    return np.array([made, answered])
+
+
+@pytest.mark.parametrize("count", [17, 31, 32, 33, 64, 65, 500])
+def test_cohorts_double_and_the_two_latest_are_left_out(count: int) -> None:
+    rng = np.random.default_rng(count)
+    decisions = [(int(rng.integers(3)), bool(rng.random() < 0.5)) for _ in range(count)]
+    counts = AnsweredCounts(groups=3, first=8)
+    new = [n for n, (group, _) in enumerate(decisions) if counts.made(n, group)]
+    assert new == [0, *(8 * 2**k for k in range(20) if 8 * 2**k < count)]
+    for n, (group, answered) in reversed(list(enumerate(decisions))):
+        if answered:
+            counts.answered(n, group)
+    np.testing.assert_array_equal(counts.state()[:-2].sum(axis=0), reference(decisions, 3))
+    again = AnsweredCounts(groups=3, first=8)
+    again.restore(counts.state())
+    np.testing.assert_array_equal(again.state(), counts.state())
+    for n, (group, answered) in enumerate(decisions):
+        if answered:
+            again.taken_back(n, group)
+    assert (again.state()[:, 1] == 0).all()
+
+
+def test_equal_shares_are_chance_and_different_ones_are_not() -> None:
+    """For two groups the distance is the square of the usual z: here 5.38^2, and 0.89^2."""
+    cases: list[tuple[tuple[int, int], float, float]] = [
+        ((600, 480), 1e-8, 1e-6),
+        ((500, 480), 0.3, 0.5),
+    ]
+    for answered, low, high in cases:
+        counts = AnsweredCounts(groups=2, first=2_000)
+        for number in range(4_001):
+            counts.made(number, number % 2)
+            if number // 2 < answered[number % 2]:
+                counts.answered(number, number % 2)
+        p_value, shares = counts.missing()
+        assert low < p_value < high
+        assert shares.tolist() == [1 - answered[0] / 1_000, 1 - answered[1] / 1_000]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        np.zeros((1, 2, 2), dtype=np.int64),
+        np.zeros((1, 2, 3)),
+        np.zeros((65, 2, 3), dtype=np.int64),
+        np.array([[[1, 1, 1], [0, 2, 0]]]),
+        np.array([[[1, 1, 1], [0, -1, 0]]]),
+    ],
+)
+def test_impossible_counts_are_refused(wrong: Any) -> None:
+    with pytest.raises(ValueError, match="its decisions"):
+        AnsweredCounts(groups=3).restore(wrong)

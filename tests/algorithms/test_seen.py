@@ -81,13 +81,13 @@ def test_within_the_window_nothing_expires_and_after_it_everything() -> None:
         clock.now = 1_000.0 + counter / PAGE
         seen.put(A, counter, clock.now)
     clock.now = 1_050.0
-    assert [outcome(seen, A, c, 1_000.0 + c / PAGE) for c in (0, 700, 1500)] == [1, 1, 1]
+    assert [outcome(seen, A, c, 1_000.0 + c / PAGE) for c in (0, 1400, 3000)] == [1, 1, 1]
     assert outcome(seen, A, 3 * PAGE, 1_000.5) == 0  # late, and not learned from
     clock.now = 1_051.1
     assert outcome(seen, A, 0, 1_000.0) == "expired"
     seen.put(B, 0, clock.now)  # a new page drops old ones
     assert seen.nbytes == 2 * PAGE * 3
-    assert outcome(seen, A, 700, 1_000.0 + 700 / PAGE) == 1
+    assert outcome(seen, A, 1400, 1_000.0 + 1400 / PAGE) == 1
 
 
 def test_a_clock_that_was_ahead_for_a_while_costs_only_what_was_dropped() -> None:

@@ -92,7 +92,7 @@ def test_another_version_is_refused_by_name() -> None:
 @pytest.mark.parametrize("key", [b"", b"x" * 65, "secret", 7])
 def test_a_key_that_cannot_be_one_is_refused_and_not_shown(key: Any) -> None:
     with pytest.raises(InvalidParameterError, match="'key' parameter of Learner") as caught:
-        checked_key("Learner", key)
+        checked_key("Learner", "key", key)
     assert "secret" not in str(caught.value)
 
 

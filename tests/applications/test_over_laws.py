@@ -19,10 +19,13 @@ from crossbandit.environments.newsvendor import SALES_FEEDBACK
 from crossbandit.environments.posted_price import REPORTS
 from crossbandit.errors import (
     CheckpointError,
+    DamagedTokenError,
     DecisionError,
+    ExpiredDecisionError,
     InvalidContextError,
     InvalidLossesError,
     InvalidParameterError,
+    LearnedBeforeError,
 )
 from crossbandit.laws import GuardedLaw, OutcomeLaw
 
@@ -224,14 +227,16 @@ def test_late_and_unordered_outcomes_give_the_same_counts() -> None:
 
 def test_old_decisions_expire() -> None:
     own = bidder()
-    own.learner.max_pending = 2
-    first, second, third = (own.bid(5.0) for _ in range(3))
-    assert own.pending == 2
-    with pytest.raises(DecisionError, match="older than the 2 decisions"):
+    now = [1e9]
+    own.learner.clock = own.learner.seen.clock = lambda: now[0]
+    first = own.bid(5.0)
+    own.learner.seen.window = 60.0
+    now[0] += 61
+    second = own.bid(5.0)
+    with pytest.raises(ExpiredDecisionError, match="61 seconds ago and has expired"):
         own.settle(first, won=False, highest_competing_bid=7.0)
-    for bid in (third, second):
-        own.settle(bid, won=False, highest_competing_bid=7.5)
-    assert (own.pending, own.rounds) == (0, 3)
+    own.settle(second.token, won=False, highest_competing_bid=7.5)
+    assert (own.pending, own.rounds, own.learner.law.rounds) == (1, 2, 1)
 
 
 @pytest.mark.parametrize("options", [{}, {"classes": ["site"]}, {"guarded": True}])
@@ -249,10 +254,11 @@ def test_a_saved_bidder_resumes_exactly(options: dict[str, Any], tmp_path: Path)
         each.settle(waiting, won=False, highest_competing_bid=7.5)
     assert play(own, rounds(100, seed=1)) == play(again, rounds(100, seed=1))
     assert own.diagnosis() == again.diagnosis()
-    lost = own.bid(3.0, **site)
-    again.bid(3.0, **site)
-    with pytest.raises(DecisionError, match="after the checkpoint"):
-        again.settle(lost, won=False, highest_competing_bid=7.5)
+    later = own.bid(3.0, **site)
+    assert again.bid(3.0, **site).amount == later.amount
+    again.settle(later.text, won=False, highest_competing_bid=7.5)  # made after the file
+    with pytest.raises(LearnedBeforeError):
+        again.settle(later, won=False, highest_competing_bid=7.5)
 
 
 def test_other_applications_resume_exactly(tmp_path: Path) -> None:
@@ -283,6 +289,10 @@ def changed(path: Path, change: Callable[[dict[str, Any], dict[str, Any]], None]
 
 CHANGES: list[Callable[[dict[str, Any], dict[str, Any]], Any]] = [
     lambda header, _: header.update(version=9),
+    lambda header, _: header.update(answered=99),
+    lambda header, _: header.update(learner="xyz"),
+    lambda header, _: header.update(watch=[[1, 2]]),
+    lambda header, _: header.update(window=-1),
     lambda header, _: header.update(notes=3),
     lambda header, _: header.update(round=-1),
     lambda header, _: header.update(round="x"),
@@ -297,10 +307,8 @@ CHANGES: list[Callable[[dict[str, Any], dict[str, Any]], Any]] = [
     lambda _, arrays: arrays.update({"law.roots": arrays["law.roots"] + 10**6}),
     lambda _, arrays: arrays.update({"test.sums": np.zeros(3)}),
     lambda _, arrays: arrays.update({"test.counts": -1 - arrays["test.counts"]}),
-    lambda _, arrays: arrays.update({"pending.arms": arrays["pending.arms"] + 99}),
-    lambda _, arrays: arrays.update({"pending.rounds": arrays["pending.rounds"] * 0}),
-    lambda _, arrays: arrays.update({"pending.makers": arrays["pending.makers"] + 5}),
-    lambda _, arrays: arrays.update({"pending.seen": np.zeros((9, 9))}),
+    lambda _, arrays: arrays.update({"seen.codes": arrays["seen.codes"][:, :5]}),
+    lambda _, arrays: arrays.pop("seen.numbers"),
     lambda _, arrays: arrays.update({"guard.wins": np.zeros(GRID)}),
     lambda _, arrays: arrays.update({"more": np.zeros(1)}),
 ]
@@ -580,12 +588,12 @@ def test_a_contradiction_is_refused_and_nothing_is_lost(
 def test_a_bid_that_was_changed_is_refused() -> None:
     own = bidder(classes=["site"])
     bid = own.bid(5.0, site="a")
-    assert bid.decision is not None
     with pytest.raises(DecisionError, match="must come with its classes, site"):
         own.settle(replace(bid, classes=()), won=True)
-    other = replace(bid, decision=bid.decision._replace(arm=bid.decision.arm + 1))
-    with pytest.raises(DecisionError, match="this learner played arm"):
-        own.settle(other, won=True)
+    damaged = bytearray(bid.token)
+    damaged[60] ^= 1
+    with pytest.raises(DamagedTokenError, match="digest is wrong"):
+        own.settle(bytes(damaged), won=True)
     assert own.pending == 1
 
 

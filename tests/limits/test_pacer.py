@@ -175,7 +175,7 @@ def test_money_is_reserved_until_the_outcome_is_known() -> None:
         if caps[-1] >= 0:
             pacer.reserve(key, 1.0, min(12, caps[-1]), 12)
     assert caps == [20, 8, -1]  # 1, then 0.4 is left
-    assert "reserved" in reason(pacer, 1.0, 0.05)
+    assert "reserved" in reason(pacer, 1.0, 1.0, 0.05)
     pacer.settle(0, 1.0, 0.6, won=False, least=2.0)
     assert pacer.open(1.0, 1e9, 0, 20)[2] == 12
     pacer.settle(1, 1.0, 0.4, won=True, least=0.0)
@@ -236,7 +236,7 @@ def test_a_target_that_cannot_be_met_is_said_and_nothing_is_bid() -> None:
         assert cap == -1
         assert np.isfinite(worth)
         pacer.decline(0.9)
-    assert reason(pacer, 0.9, 0.05) == (
+    assert reason(pacer, 0.9, worth, 0.05) == (
         "The return on spend of 100 leaves 0.009 to bid at a value of 0.9. The lowest bid is 0.05."
     )
 
@@ -277,6 +277,9 @@ def test_a_lease_ends_and_is_renewed() -> None:
     pacer.open(1.0, 160.0, 0, 20)
     pacer.reserve(1, 1.0, 6, 6)
     assert pacer.open(1.0, 200.0, 0, 20)[2] == -1
+    pacer.settle(1, 1.0, 0.3, won=False, least=0.5)
+    assert pacer.open(1.0, 201.0, 0, 20)[2] == -1
+    assert pacer.renew() == ("a", Decimal("0.2"))
     again = made(Lease("a", 1.0, 100.0, 200.0))
     again.open(1.0, 150.0, 0, 20)
     again.reserve(0, 1.0, 4, 4)

@@ -11,6 +11,7 @@ from crossbandit.algorithms.learner import Learner
 from crossbandit.algorithms.per_context_exp3 import PerContextExp3
 from crossbandit.algorithms.per_context_graph import PerContextGraph
 from crossbandit.algorithms.schneider_zimmert import SchneiderZimmert
+from crossbandit.algorithms.snapshots import Snapshot
 
 __all__ = [
     "Algorithm",
@@ -23,6 +24,7 @@ __all__ = [
     "PerContextExp3",
     "PerContextGraph",
     "SchneiderZimmert",
+    "Snapshot",
     "from_json",
     "load",
     "register",

@@ -28,11 +28,15 @@ class Algorithm(ABC):
         id: The name by which study files and `from_json` know the algorithm.
         needs_context_distribution: Whether the problem must have a context distribution.
         takes_availability: Whether `act` takes `available`, the arms that may be played.
+        needs_memory: Whether a learner must remember a decision until its feedback comes. If not,
+            the decision carries all that learning needs, and `Learner.snapshot` can be used. An
+            algorithm of one's own needs memory unless it says otherwise.
     """
 
     id: ClassVar[str]
     needs_context_distribution: ClassVar[bool] = False
     takes_availability: ClassVar[bool] = True
+    needs_memory: ClassVar[bool] = True
 
     @abstractmethod
     def start(self, problem: Problem, *, seed: Seed) -> Learner[Any]:

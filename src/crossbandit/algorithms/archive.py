@@ -7,6 +7,7 @@ the file holds, so a small file never takes much memory.
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import os
@@ -15,7 +16,7 @@ import struct
 import zipfile
 import zlib
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -80,12 +81,7 @@ def write(
         CheckpointError: The header cannot be written as JSON, or the file cannot be written. What
             was there before is unchanged.
     """
-    try:
-        encoded = json.dumps(header, allow_nan=False).encode()
-        members: Any = {name: _portable(name, array) for name, array in arrays.items()}
-    except (TypeError, ValueError, RecursionError) as error:
-        raise CheckpointError(f"{owner}.save cannot write this state: {error}.") from error
-    members[_HEADER] = np.frombuffer(encoded, dtype=np.uint8)
+    members = _members(header, arrays, owner)
     try:
         with replacing(path, follow_links=True) as temporary, temporary.open("wb") as file:
             np.savez(file, **members)
@@ -93,6 +89,33 @@ def write(
         raise CheckpointError(
             f"{owner}.save cannot write {os.fspath(path)!r}: {_reason(path, error)}"
         ) from error
+
+
+def to_bytes(
+    header: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]], *, owner: str
+) -> bytes:
+    """Return what `write` would write.
+
+    Args:
+        header: What `json` can write. NaN and infinities are refused.
+        arrays: The arrays by name.
+        owner: The class whose method was called, for messages.
+
+    Raises:
+        CheckpointError: The header cannot be written as JSON.
+    """
+    buffer = io.BytesIO()
+    np.savez(buffer, **_members(header, arrays, owner))
+    return buffer.getvalue()
+
+
+def _members(header: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]], owner: str) -> Any:
+    try:
+        encoded = json.dumps(header, allow_nan=False).encode()
+        members = {name: _portable(name, array) for name, array in arrays.items()}
+    except (TypeError, ValueError, RecursionError) as error:
+        raise CheckpointError(f"{owner}.save cannot write this state: {error}.") from error
+    return {**members, _HEADER: np.frombuffer(encoded, dtype=np.uint8)}
 
 
 def _reason(path: str | os.PathLike[str], error: OSError | ValueError) -> str:
@@ -122,16 +145,8 @@ def read(path: str | os.PathLike[str]) -> Archive:
     try:
         if file_path.exists() and not file_path.is_file():
             raise ValueError("it is not a regular file")
-        with file_path.open("rb") as file, zipfile.ZipFile(file) as archive:
-            size = os.fstat(file.fileno()).st_size
-            members = archive.infolist()
-            _check_members(members, size)
-            # Reading a member to its end checks its checksum, so that comes first.
-            arrays = {
-                member.filename.removesuffix(_SUFFIX): _array(archive.read(member))
-                for member in members
-            }
-        header = _parse(arrays.pop(_HEADER))
+        with file_path.open("rb") as file:
+            return _read(file, os.fstat(file.fileno()).st_size)
     except FileNotFoundError:
         raise
     except OSError as error:
@@ -140,7 +155,35 @@ def read(path: str | os.PathLike[str]) -> Archive:
         ) from error
     except _DAMAGE as error:
         raise damaged(path, error) from error
-    return Archive(header, arrays, size)
+
+
+def from_bytes(content: bytes) -> Archive:
+    """Read what `to_bytes` returned.
+
+    Args:
+        content: The bytes.
+
+    Raises:
+        CheckpointError: They are something else.
+    """
+    try:
+        return _read(io.BytesIO(content), len(content))
+    except (*_DAMAGE, TypeError) as error:
+        raise CheckpointError(
+            f"These bytes are not a snapshot, or are damaged: {error}. Take a new one."
+        ) from error
+
+
+def _read(file: IO[bytes], size: int) -> Archive:
+    with zipfile.ZipFile(file) as archive:
+        members = archive.infolist()
+        _check_members(members, size)
+        # Reading a member to its end checks its checksum, so that comes first.
+        arrays = {
+            member.filename.removesuffix(_SUFFIX): _array(archive.read(member))
+            for member in members
+        }
+    return Archive(_parse(arrays.pop(_HEADER)), arrays, size)
 
 
 def damaged(path: str | os.PathLike[str], error: Exception) -> CheckpointError:

@@ -103,6 +103,7 @@ def read_pending(
             readout = restricted(readout, masks[masks_used], problem.arms)
             masks_used += 1
         decision = PendingDecision(round_, plain, readout, arm, str(made_by))
+        decision.decider, decision.counter = decision.learner, round_
         decision.baseline = None if baseline is None else float(baseline)
         if weights is not None:
             _check_index("weights", weights, len(all_weights))

@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from crossbandit.algorithms import archive
+from crossbandit.algorithms import archive, version_2, version_3
 from crossbandit.algorithms.algorithm import from_json
 from crossbandit.algorithms.archive import check_finite
 from crossbandit.algorithms.archived_decisions import NAMES, read_pending, write_pending
-from crossbandit.algorithms.version_2 import upgraded
 from crossbandit.errors import CheckpointError, CrossbanditError, OutOfMemoryError
 from crossbandit.problem import Problem
 from crossbandit.validation import integer
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
     from crossbandit.algorithms.learner import Learner
 
 FORMAT = "crossbandit-learner"
-VERSION = 3
+VERSION = 4
 
 _KEYS = {
     "format",
@@ -44,14 +43,20 @@ _KEYS = {
     "notes",
     "problem",
     "pending",
+    "waiting",
+    "seen",
+    "watch",
 }
 
 # Parts of a problem that may be large: they are stored as arrays, not in the header.
 _PROBLEM_ARRAYS = ("features", "context_distribution", "context_sample")
 _APPLICATION = "application."
+_SEEN = "seen."
+_WATCH = "watch"
+_MOST_IDS = 1000  # those of earlier restarts are forgotten
 
 # A file that claims more arms, contexts or features than this has at least a byte for each.
-_SMALL = 10_000
+SMALL = 10_000
 _LAST_ROUND = 2**62
 
 
@@ -84,38 +89,59 @@ def save(
         CheckpointError: The state holds NaN, or the file cannot be written. What was there before
             is unchanged.
     """
-    members = {f"state.{name}": array for name, array in learner.state().items()}
+    with learner._lock:
+        header, members, seen = _copied(learner, owner)
+    header["notes"] = dict(notes or {})
     members |= {f"{_APPLICATION}{name}": array for name, array in (arrays or {}).items()}
+    members |= {f"{_SEEN}{name}": array for name, array in seen().items()}
+    try:
+        _check_saved(learner, {k: v for k, v in members.items() if k not in NAMES})
+        header["problem"] = write_problem(learner.problem, members)
+    except ValueError as error:
+        raise _broken(owner, error) from error
+    archive.write(path, header, members, owner=owner)
+
+
+def _copied(learner: Learner, owner: str) -> tuple[dict[str, Any], dict[str, Any], Any]:
+    """Return a header, copies of all arrays, and a function that returns those of the memory."""
+    members = {f"state.{name}": array.copy() for name, array in learner.state().items()}
+    watch, seen = learner._watch, learner.learned_from
+    if watch is not None:
+        members[_WATCH] = watch.counts.state()
     header: dict[str, Any] = {
         "format": FORMAT,
         "version": VERSION,
-        "ids": [*learner._former_ids, learner.id],
+        "ids": [*learner._former_ids.items(), (learner.id, learner.round)][-_MOST_IDS:],
         "algorithm": learner.algorithm.to_json(),
         "parameters": dict(learner.tuned()),
         "round": learner.round,
         "max_pending": learner.max_pending,
+        "waiting": learner._waiting,
+        "seen": {"window": seen.window, "limit": seen.limit},
+        "watch": None if watch is None else watch.state(),
         "generator": learner.generator.bit_generator.state,
-        "notes": dict(notes or {}),
     }
     try:
-        _check_saved(learner, members)
-        header["problem"] = _write_problem(learner.problem, members)
         header["pending"] = write_pending(learner, learner.remembered(), members)
     except ValueError as error:
-        raise CheckpointError(
-            f"{owner}.save does not write a broken state: {error}. Nothing was written; go back to "
-            "an earlier checkpoint."
-        ) from error
-    archive.write(path, header, members, owner=owner)
+        raise _broken(owner, error) from error
+    return header, members, seen.freeze()
+
+
+def _broken(owner: str, error: Exception) -> CheckpointError:
+    return CheckpointError(
+        f"{owner}.save does not write a broken state: {error}. Nothing was written; go back to "
+        "an earlier checkpoint."
+    )
 
 
 def load(path: str | os.PathLike[str]) -> Learner:
     """Return the learner that `Learner.save` wrote; it resumes exactly.
 
-    Decisions that were pending when it was saved may be learned from. Decisions that the first
-    learner made later belong to that learner, although the restored learner plays the same rounds
-    again: each has its own id. An algorithm that is not part of the package must be registered
-    before its learners are loaded.
+    Decisions that were pending when it was saved may be learned from. So may those that the first
+    learner and its snapshots made later: what it learned from them is not in the file. Only if the
+    algorithm has `needs_memory`, these belong to the first learner. An algorithm that is not part
+    of the package must be registered before its learners are loaded.
 
     Args:
         path: The file.
@@ -158,7 +184,9 @@ def restored(path: str | os.PathLike[str], file: archive.Archive) -> Checkpoint:
     _check_version(path, header)
     try:
         if header["version"] == 2:
-            header, arrays = upgraded(header, arrays)
+            header, arrays = version_2.upgraded(header, arrays)
+        if header["version"] < VERSION:
+            header = version_3.upgraded(header)
         return _restore(header, arrays, size)
     except OutOfMemoryError:  # the file is valid, but this machine has too little memory
         raise
@@ -172,26 +200,63 @@ def _restore(header: dict[str, Any], arrays: dict[str, npt.NDArray[Any]], size: 
     """Return a new learner with the state in the file."""
     if set(header) != _KEYS:
         raise ValueError(f"its header has the entries {sorted(header)[:20]}")
-    problem = _read_problem(header["problem"], arrays, max(_SMALL, size))
+    problem = read_problem(header["problem"], arrays, max(SMALL, size))
     try:
-        learner = _restart(from_json(header["algorithm"]), header["parameters"], problem)
+        learner = restarted(from_json(header["algorithm"]), header["parameters"], problem)
     except OutOfMemoryError as error:
         if problem.arms * problem.form.columns <= size:
             raise
         raise ValueError("it claims more estimates than a file of its size can hold") from error
-    _fill(learner.state(), arrays, scratch_missing=header["version"] < VERSION)
-    learner.round = integer("checkpoint", "round", header["round"], at_least=0, at_most=_LAST_ROUND)
+    fill(learner.state(), arrays, scratch_missing=header["version"] == 2)
+    learner.round = last_round(header["round"])
     roles = learner.remembered().keys()
     learner.restore(read_pending(header["pending"], learner, roles, arrays))
     learner.generator.bit_generator.state = header["generator"]
-    learner._former_ids = [str(former) for former in header["ids"]]
     learner.max_pending = header["max_pending"]
+    _restore_decisions(learner, header, arrays)
     learner.check_state()
     return Checkpoint(learner, dict(header["notes"]), _application_arrays(learner, arrays))
 
 
-def _restart(algorithm: Algorithm, parameters: dict[str, Any], problem: Problem) -> Learner:
-    """Start with the saved parameters: the rule that set them may have changed since."""
+def last_round(number: object) -> int:
+    """Return a number of rounds that was read from a file.
+
+    Raises:
+        InvalidParameterError: It cannot be one.
+    """
+    return integer("checkpoint", "round", number, at_least=0, at_most=_LAST_ROUND)
+
+
+def _restore_decisions(
+    learner: Learner, header: dict[str, Any], arrays: Mapping[str, npt.NDArray[Any]]
+) -> None:
+    """Take back which decisions were made, and which of them were learned from."""
+    learner._former_ids = {str(former): last_round(rounds) for former, rounds in header["ids"]}
+    learner._waiting = integer("checkpoint", "waiting", header["waiting"], at_least=0)
+    learner.learned_from.window, learner.learned_from.limit = (
+        header["seen"]["window"],
+        header["seen"]["limit"],
+    )
+    seen = {name: array for name, array in arrays.items() if name.startswith(_SEEN)}
+    if seen:
+        learner.learned_from.restore(
+            {name.removeprefix(_SEEN): array for name, array in seen.items()}
+        )
+    if header["watch"] is not None and learner._watch is not None:
+        learner._watch.restore(header["watch"], arrays[_WATCH])
+
+
+def restarted(algorithm: Algorithm, parameters: dict[str, Any], problem: Problem) -> Learner:
+    """Start a learner with given parameters: the rule that set them may have changed since.
+
+    Args:
+        algorithm: The algorithm as its user gave it.
+        parameters: What `Learner.tuned` returned.
+        problem: The problem.
+
+    Returns:
+        The learner, at round 0.
+    """
     own = {field.name for field in fields(algorithm)}
     settled = replace(algorithm, **{k: v for k, v in parameters.items() if k in own})
     learner = settled.start(problem, seed=0)
@@ -205,8 +270,12 @@ def _application_arrays(
     """Return the application's arrays; raise if the file has unknown members."""
     known = {f"state.{name}" for name in learner.state()}
     known |= {f"problem.{name}" for name in _PROBLEM_ARRAYS}
-    known |= set(NAMES)
-    rest = {name: array for name, array in arrays.items() if name not in known}
+    known |= {*NAMES, _WATCH}
+    rest = {
+        name: array
+        for name, array in arrays.items()
+        if name not in known and not name.startswith(_SEEN)
+    }
     for name, array in rest.items():
         if not name.startswith(_APPLICATION):
             raise ValueError(f"it has an unknown member, {name!r}")
@@ -221,7 +290,7 @@ def _check_version(path: str | os.PathLike[str], header: dict[str, Any]) -> None
     version = header.get("version") if header.get("format") == FORMAT else None
     if not isinstance(version, int) or version < 1:
         raise archive.damaged(path, ValueError("it was not written by Learner.save"))
-    if version not in (2, VERSION):
+    if not 2 <= version <= VERSION:
         writer, remedy = "a newer", "that version, or a newer one"
         if version < VERSION:
             writer, remedy = "an earlier", "that version, or start a new learner"
@@ -246,13 +315,19 @@ def _check_saved(learner: Learner, members: Mapping[str, npt.NDArray[Any]]) -> N
             check_finite(name, array)
     except ValueError:
         # Infinities that a learner starts with, such as the least loss of none, may be kept.
-        start = _restart(learner.algorithm, dict(learner.tuned()), learner.problem)
+        start = restarted(learner.algorithm, dict(learner.tuned()), learner.problem)
         initial = {f"state.{name}": array for name, array in start.state().items()}
         for name, array in members.items():
             check_finite(name, array, initial.get(name))
 
 
-def _write_problem(problem: Problem, members: dict[str, npt.NDArray[Any]]) -> dict[str, Any]:
+def write_problem(problem: Problem, members: dict[str, npt.NDArray[Any]]) -> dict[str, Any]:
+    """Return a problem in a form that `json` can write; its large parts become members.
+
+    Args:
+        problem: The problem.
+        members: The arrays of the file, to which parts of the problem are added.
+    """
     data = problem.parts()
     for name in _PROBLEM_ARRAYS:
         if isinstance(data[name], np.ndarray):
@@ -260,9 +335,19 @@ def _write_problem(problem: Problem, members: dict[str, npt.NDArray[Any]]) -> di
     return data
 
 
-def _read_problem(
+def read_problem(
     data: dict[str, Any], arrays: Mapping[str, npt.NDArray[Any]], largest: int
 ) -> Problem:
+    """Return what `write_problem` wrote.
+
+    Args:
+        data: What it returned.
+        arrays: The arrays of the file.
+        largest: The largest number of arms, contexts or features that the file can hold.
+
+    Raises:
+        ValueError: The problem is not possible.
+    """
     for name, size in (("arms", data["graph"]["arms"]), *data.items()):
         if name in ("arms", "contexts", "features") and isinstance(size, int) and size > largest:
             raise ValueError(f"it claims {size} {name}, more than a file of its size can hold")
@@ -272,12 +357,22 @@ def _read_problem(
     return Problem.from_json({**data, **beside})
 
 
-def _fill(
+def fill(
     state: Mapping[str, npt.NDArray[Any]],
     arrays: Mapping[str, npt.NDArray[Any]],
     *,
-    scratch_missing: bool,
+    scratch_missing: bool = False,
 ) -> None:
+    """Fill the arrays of a state with those of a file.
+
+    Args:
+        state: What `Learner.state` returned.
+        arrays: The arrays of the file, by name.
+        scratch_missing: Whether arrays may be missing.
+
+    Raises:
+        ValueError: An array has another shape or type, or is not finite.
+    """
     for name, array in state.items():
         if scratch_missing and f"state.{name}" not in arrays:
             continue

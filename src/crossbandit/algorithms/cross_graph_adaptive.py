@@ -11,7 +11,7 @@ import numpy as np
 from crossbandit.algorithms.algorithm import Algorithm, register, require_problem
 from crossbandit.algorithms.anchors import NO_ANCHORS, anchors_of
 from crossbandit.algorithms.learner import Learner
-from crossbandit.kernels import adaptive
+from crossbandit.kernels import adaptive, batches
 from crossbandit.kernels.adaptive import AdaptiveGraph, AdaptiveParameters, AdaptiveState
 from crossbandit.losses.memory import zeros
 from crossbandit.validation import number, positive, reject
@@ -22,11 +22,12 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from crossbandit.algorithms.decisions import PendingDecision
-    from crossbandit.kernels.rounds import Rounds
+    from crossbandit.kernels.batches import Answers, Plays
+    from crossbandit.kernels.rounds import ContextBlock, Rounds
     from crossbandit.losses import Context, LossForm, Readout
     from crossbandit.problem import Problem
     from crossbandit.streams import Seed
-    from crossbandit.types import Floats
+    from crossbandit.types import Floats, Integers
 
 
 @register
@@ -95,6 +96,7 @@ class CrossGraphAdaptive(Algorithm):
     """
 
     id: ClassVar[str] = "cross-graph-adaptive"
+    needs_memory: ClassVar[bool] = False
 
     half_life: float | None = None
     rate: float = 1.0
@@ -138,6 +140,7 @@ class AdaptiveLearner(Learner[CrossGraphAdaptive]):
     """
 
     needs_all_feedback = False  # losses are measured against their mean: a missing one is average
+    changed_by_play = ("played", "masses", "counted", "gap")
 
     def __init__(self, algorithm: CrossGraphAdaptive, problem: Problem, seed: Seed) -> None:
         super().__init__(algorithm, problem, seed=seed)
@@ -170,6 +173,10 @@ class AdaptiveLearner(Learner[CrossGraphAdaptive]):
         self.call(adaptive.weigh, *step, revealed, pending.weights)
         return float(probability)
 
+    def count_round(self, pending: PendingDecision) -> None:
+        step = (self._adaptive, self.parameters, self._adaptive_graph)
+        self.call(adaptive.count, *step, pending.readout, self.round - 1)
+
     def update(self, pending: PendingDecision, rows: Floats) -> None:
         if pending.weights is None:
             return
@@ -185,6 +192,20 @@ class AdaptiveLearner(Learner[CrossGraphAdaptive]):
             math.nan if pending.baseline is None else pending.baseline,
             self.feedback(pending, rows),
         )
+
+    def play_many(
+        self, contexts: ContextBlock, numbers: Integers, uniforms: Floats, plays: Plays
+    ) -> None:
+        del numbers
+        step = (self._adaptive, self.parameters, self._adaptive_graph)
+        batches.play_adaptive(*step, self.graph.out_ranges, contexts, self.round, uniforms, plays)
+
+    def update_many(
+        self, contexts: ContextBlock, numbers: Integers, last: int, answers: Answers
+    ) -> None:
+        del numbers
+        step = (self._adaptive, self.parameters, self._adaptive_graph)
+        batches.learn_adaptive(*step, contexts, last, answers)
 
     def state(self) -> Mapping[str, npt.NDArray[Any]]:
         return self._adaptive._asdict()

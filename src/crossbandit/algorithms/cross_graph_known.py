@@ -11,7 +11,7 @@ from crossbandit.algorithms.algorithm import Algorithm, register, require_proble
 from crossbandit.algorithms.learner import Learner
 from crossbandit.algorithms.tuning import experiment_rate
 from crossbandit.errors import InvalidParameterError
-from crossbandit.kernels import known
+from crossbandit.kernels import batches, known
 from crossbandit.kernels.known import Knowledge, KnownParameters, KnownState
 from crossbandit.kernels.rounds import ContextBlock, add_revealed
 from crossbandit.losses.memory import zeros
@@ -23,11 +23,12 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from crossbandit.algorithms.decisions import PendingDecision
+    from crossbandit.kernels.batches import Answers, Plays
     from crossbandit.kernels.rounds import Rounds
     from crossbandit.losses import Context, LossForm, Readout
     from crossbandit.problem import Problem
     from crossbandit.streams import Seed
-    from crossbandit.types import Floats
+    from crossbandit.types import Floats, Integers
 
 
 @register
@@ -68,6 +69,7 @@ class CrossGraphKnown(Algorithm):
     """
 
     id: ClassVar[str] = "cross-graph-known"
+    needs_memory: ClassVar[bool] = False
     needs_context_distribution: ClassVar[bool] = True
     takes_availability: ClassVar[bool] = False  # the distribution does not tell
 
@@ -114,6 +116,9 @@ class CrossGraphKnown(Algorithm):
 class KnownLearner(Learner[CrossGraphKnown]):
     """A running Algorithm 1."""
 
+    changed_by_play = ("bias",)
+    additive_state = ("estimates", "bias")
+
     def __init__(
         self,
         algorithm: CrossGraphKnown,
@@ -145,10 +150,27 @@ class KnownLearner(Learner[CrossGraphKnown]):
         pending.weights = self._known.weights.copy()
         return float(probability)
 
+    def count_round(self, pending: PendingDecision) -> None:
+        del pending
+        self.call(known.count, self._known, self.parameters, self._knowledge)
+
     def update(self, pending: PendingDecision, rows: Floats) -> None:
         if pending.weights is not None:
             feedback = self.feedback(pending, rows)
             self.call(add_revealed, self._known.estimates, 0, pending.weights, feedback)
+
+    def play_many(
+        self, contexts: ContextBlock, numbers: Integers, uniforms: Floats, plays: Plays
+    ) -> None:
+        del numbers
+        step = (self._known, self.parameters, self._knowledge)
+        batches.play_known(*step, contexts, uniforms, plays)
+
+    def update_many(
+        self, contexts: ContextBlock, numbers: Integers, last: int, answers: Answers
+    ) -> None:
+        del contexts, numbers, last
+        batches.learn_known(self._known, self.parameters, self._knowledge, answers)
 
     def tuned(self) -> Mapping[str, Any]:
         return self.parameters._asdict()

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from crossbandit.errors import DecisionError
+from crossbandit.algorithms.tokens import GRAPH, Token, to_text, token_bytes
+from crossbandit.errors import (
+    DecisionError,
+    ExpiredDecisionError,
+    ForeignDecisionError,
+    LearnedBeforeError,
+)
 from crossbandit.types import Floats
 from crossbandit.validation import reject
 
@@ -17,18 +23,7 @@ if TYPE_CHECKING:
     from crossbandit.losses import Context, Readout
 
 
-class Decision(NamedTuple):
-    """One play. Keep it until its feedback comes, then pass both to `Learner.learn`.
-
-    Attributes:
-        round: The number of the round, from 0.
-        context: The context: a number, or a tuple of features.
-        arm: The arm that was chosen.
-        probability: The probability with which it was chosen; NaN if the learner does not know it.
-        revealed: The arms whose losses `learn` expects, in this order: a `range` or a tuple.
-        learner: The id of the learner that made the decision.
-    """
-
+class _Fields(NamedTuple):
     round: int
     context: Context
     arm: int
@@ -36,14 +31,84 @@ class Decision(NamedTuple):
     revealed: Sequence[int]
     learner: str
 
+
+class Made(NamedTuple):
+    """What a decision carries beside its fields.
+
+    Attributes:
+        pending: What learning needs.
+        key: The key of its token, or None.
+        remembered: Whether the learner remembers the decision itself.
+    """
+
+    pending: PendingDecision
+    key: bytes | None
+    remembered: bool
+
+
+class Decision(_Fields):
+    """One play. Keep it, or its token, until its feedback comes; then pass that to `Learner.learn`.
+
+    A decision carries all that learning from it needs, unless the algorithm has `needs_memory`.
+
+    Attributes:
+        round: The number of the round, from 0.
+        context: The context: a number, or a tuple of features.
+        arm: The arm that was chosen.
+        probability: The probability with which it was chosen; NaN if the learner does not know it.
+        revealed: The arms whose losses `learn` expects, in this order: a `range` or a tuple.
+        learner: The id of the learner that may learn from it.
+
+    >>> from crossbandit import CrossGraphAdaptive, Problem, graphs
+    >>> learner = CrossGraphAdaptive().start(Problem(graphs.complete(2), contexts=1), seed=0)
+    >>> token = learner.act(0).token
+    >>> learner.learn(token, [[0.5], [0.25]])  # hours later, perhaps after a restart
+    """
+
+    made: Made | bytes | None = None  # bytes: the token, of a decision that came from JSON
+
+    @property
+    def token(self) -> bytes:
+        """The decision as bytes, from which `learn` can learn anywhere and at any time.
+
+        Raises:
+            DecisionError: The decision came from JSON of an earlier version, without a token.
+        """
+        if isinstance(self.made, bytes):
+            return self.made
+        if self.made is None:
+            raise DecisionError(
+                f"The decision of round {self.round} has no token: it was not made by act, or it "
+                "was written by an earlier version. Keep the decision itself."
+            )
+        from crossbandit.algorithms.payloads import encoded
+
+        pending, payload = self.made.pending, encoded(self.made.pending, self.revealed)
+        learner, decider = pending.learner, pending.decider
+        token = Token(GRAPH, learner, decider, pending.counter, pending.time, payload)
+        return token.encode(self.made.key)
+
+    @property
+    def text(self) -> str:
+        """The token as text that a URL can hold."""
+        return to_text(self.token)
+
+    def _replace(self, /, **changes: Any) -> Decision:
+        changed: Decision = super()._replace(**changes)
+        changed.made = self.made
+        return changed
+
     def to_json(self) -> dict[str, Any]:
         """Return a form that `json` can write, to store a decision until its feedback comes.
 
         Returns:
-            A dict of plain numbers, strings and lists. A probability of NaN becomes None.
+            A dict of plain numbers, strings and lists. A probability of NaN becomes None. If
+            learning needs the token, its text is among them.
         """
         probability = None if math.isnan(self.probability) else self.probability
-        return {**self._asdict(), "revealed": list(self.revealed), "probability": probability}
+        data = {**self._asdict(), "revealed": list(self.revealed), "probability": probability}
+        carries = isinstance(self.made, bytes) or (self.made and not self.made.remembered)
+        return {**data, "token": self.text} if carries else data
 
     @classmethod
     def from_json(cls, data: Any) -> Decision:
@@ -58,19 +123,29 @@ class Decision(NamedTuple):
         Raises:
             InvalidParameterError: `data` is something else.
         """
-        if not isinstance(data, Mapping) or set(data) != set(cls._fields):
+        if not is_written(data):
             expected = f"what to_json wrote, a dict with the keys {', '.join(cls._fields)}"
             reject("Decision.from_json", "data", expected, data)
+        fields = {name: data[name] for name in cls._fields}
         context, revealed = data["context"], data["revealed"]
         probability = data["probability"]
-        return cls(
+        decision = cls(
             **{
-                **data,
+                **fields,
                 "context": tuple(context) if isinstance(context, list) else context,
                 "revealed": compact(revealed) if isinstance(revealed, list) else revealed,
                 "probability": math.nan if probability is None else probability,
             }
         )
+        if data.get("token") is not None:
+            decision.made = token_bytes(data["token"])
+        return decision
+
+
+def is_written(data: object) -> bool:
+    """Return whether `data` has the keys that `Decision.to_json` writes."""
+    names = set(Decision._fields)
+    return isinstance(data, Mapping) and names <= set(data) <= {*names, "token"}
 
 
 @dataclass(slots=True)
@@ -82,12 +157,15 @@ class PendingDecision:
         context: The context: a number, or a tuple of features.
         readout: How the context reads rows of losses, and which arms are available.
         arm: The arm played; `Learner.play` sets it.
-        learner: The id of the learner that made the decision.
+        learner: The id of the learner that may learn from it.
         weights: The factors of the losses, a float for each arm. Those of the revealed arms are
             used. None means that the feedback of this round is not used. `Learner.play`
             sets them: the weight of feedback is fixed when the round is played.
         baseline: What is subtracted from the losses before they are weighted, if anything.
         rows: Feedback that has come, but may not be used yet.
+        decider: The id of what made the decision: the learner, or one of its snapshots.
+        counter: The number of the decision, as its decider counts.
+        time: When it was made, in seconds.
     """
 
     round: int
@@ -98,6 +176,9 @@ class PendingDecision:
     weights: Floats | None = None
     baseline: float | None = None
     rows: Floats | None = None
+    decider: str = ""
+    counter: int = -1
+    time: float = 0.0
 
     def check(self, decision: Decision, revealed: Sequence[int]) -> None:
         """Raise DecisionError if `decision` was changed.
@@ -106,6 +187,11 @@ class PendingDecision:
             decision: What came back with the feedback.
             revealed: The arms that this decision reveals.
         """
+        if not _same(self.round, decision.round):
+            raise DecisionError(
+                f"This learner made the decision in round {self.round}. Got a decision that says "
+                f"round {decision.round}."
+            )
         if not (
             _same(self.arm, decision.arm)
             and _same(self.context, decision.context)
@@ -118,21 +204,39 @@ class PendingDecision:
             )
 
 
-def check_maker(decision: Decision, makers: Sequence[str]) -> None:
-    """Raise DecisionError unless a decision was made under one of these ids."""
-    if decision.learner not in makers:
-        raise DecisionError(
-            f"The decision of round {decision.round} was made by another learner, or by this "
-            f"one after the checkpoint from which it was restored ({decision.learner}). Give "
-            "it to the learner that made it, or drop it."
-        )
+def check_maker(decision: Decision, makers: Collection[str]) -> None:
+    """Raise ForeignDecisionError unless a decision was made under one of these ids."""
+    maker: object = decision.learner
+    if not isinstance(maker, str) or maker not in makers:
+        raise foreign(decision.round, decision.learner)
 
 
-def no_longer_pending(decision: Decision, remembered: int) -> DecisionError:
-    """Return the error for a decision of one's own that is not pending."""
-    return DecisionError(
-        f"The decision of round {decision.round} has been learned from before, or is older "
-        f"than the {remembered} decisions that are remembered. Each counts once."
+def foreign(round_: object, maker: object) -> ForeignDecisionError:
+    """Return the error for a decision of another learner."""
+    return ForeignDecisionError(
+        f"The decision of round {round_} was made by another learner ({maker}), or by this one "
+        "after the checkpoint from which it was restored. Give it to the learner that made it, or "
+        "drop it."
+    )
+
+
+def learned_before(round_: object) -> LearnedBeforeError:
+    """Return the error for a decision that counts already."""
+    return LearnedBeforeError(
+        f"The decision of round {round_} has been learned from before. Each counts once."
+    )
+
+
+def no_longer_pending(decision: Decision, remembered: int) -> ExpiredDecisionError:
+    """Return the error for a decision of one's own that is not remembered."""
+    return expired_round(decision.round, remembered)
+
+
+def expired_round(round_: object, remembered: int) -> ExpiredDecisionError:
+    """Return the error for a round that is not remembered any more."""
+    return ExpiredDecisionError(
+        f"The decision of round {round_} has been learned from before, or is older than the "
+        f"{remembered} decisions that are remembered. Each counts once."
     )
 
 

@@ -45,6 +45,26 @@ def checked_rows(
     return rows
 
 
+def joined_rows(
+    form: LossForm, pending: Sequence[PendingDecision], revealed: Sequence[Sequence[int]], rows: Any
+) -> list[Floats]:
+    """Return copies of the rows of each decision, of one array that has all of them in order.
+
+    Raises:
+        InvalidLossesError: They are no numbers, or a row cannot be the losses of its arm.
+    """
+    numbers = _numbers(rows)
+    if numbers is None:
+        raise InvalidLossesError(
+            f"The 'losses' parameter of learn_many must be an array of numbers. Got {rows!r}."
+        )
+    ends = np.cumsum([len(own) for own in revealed])
+    parts = np.split(numbers, ends[:-1])
+    for one, own, part in zip(pending, revealed, parts, strict=True):
+        form.check(part, own, one.context, one.readout)
+    return parts
+
+
 def _numbers(losses: Any) -> Floats | None:
     """Return a copy of losses as floats; None if they are text, complex, masked or ragged."""
     if type(losses) is np.ndarray and losses.dtype == _FLOAT:  # as most are, in every round

@@ -3,29 +3,21 @@
 from __future__ import annotations
 
 import math
-import secrets
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar, Generic
 
 import numpy as np
 
-from crossbandit.algorithms.decisions import (
-    Decision,
-    PendingDecision,
-    check_maker,
-    compact,
-    no_longer_pending,
-)
+from crossbandit.algorithms.decisions import Decision, PendingDecision, compact
 from crossbandit.algorithms.feedback import check_sizes, checked_rows
-from crossbandit.algorithms.missing import FeedbackWatch
-from crossbandit.errors import CheckpointError, DecisionError
+from crossbandit.algorithms.records import DecisionRecords
+from crossbandit.errors import CheckpointError
 from crossbandit.kernels.compilation import resolved
 from crossbandit.kernels.rounds import Feedback, add_revealed, feedback_without_rows, with_rows
 from crossbandit.kernels.simplex import draw
 from crossbandit.losses.forms import restricted
 from crossbandit.streams import Seed, stream
 from crossbandit.types import Floats, Integers
-from crossbandit.validation import integer
 
 if TYPE_CHECKING:
     import os
@@ -35,6 +27,7 @@ if TYPE_CHECKING:
     from typing_extensions import TypeVar
 
     from crossbandit.algorithms.algorithm import Algorithm
+    from crossbandit.algorithms.snapshots import Snapshot
     from crossbandit.graphs import FeedbackGraph
     from crossbandit.kernels.rounds import Rounds
     from crossbandit.losses import Context, Readout
@@ -49,12 +42,19 @@ else:
 _SAMPLES = 1000  # from which the policy of a learner that only samples is estimated
 
 
-class Learner(ABC, Generic[AlgorithmT]):
+class Learner(DecisionRecords, Generic[AlgorithmT]):
     """A running algorithm: `act` on a context, then `learn` from what was revealed.
 
     Feedback may come late and out of order. The weight of a round's feedback is fixed when the
-    round is played, so lateness changes when a loss counts, never how much. The latest
-    `max_pending` pending decisions are remembered; older ones expire.
+    round is played, so lateness changes when a loss counts, never how much. A decision, or its
+    token, carries all that learning from it needs: `learn` works in another process and after a
+    restart. `learned_from` remembers which decisions were learned from, so that each counts once.
+    If the algorithm has `needs_memory`, the latest `max_pending` decisions are remembered as well,
+    and older ones expire.
+
+    Any number of threads may use a learner. One lock makes each call of `act`, `learn`, `policy`,
+    `expects`, `snapshot`, `merge`, `act_many` and `learn_many` one step; `save` holds it only while
+    it copies the state. `snapshot` returns an object that decides elsewhere.
 
     Feedback may also never come. Whether it comes must then depend neither on the losses nor on the
     arm that was played: most learners count a missing loss as 0, so they come to prefer arms whose
@@ -69,7 +69,8 @@ class Learner(ABC, Generic[AlgorithmT]):
     - `update`, which learns from the rows of losses that a decision revealed;
     - `state`, the arrays that hold everything learned;
     - `play`, only if losses need weights;
-    - `check_state` and `tuned`, only if the state has indices or a rule sets parameters.
+    - `check_state` and `tuned`, only if the state has indices or a rule sets parameters;
+    - `count_round`, `changed_by_play` and `additive_state`, only for snapshots and for `merge`.
 
     These may use `algorithm`, `problem`, `graph`, `generator`, `round`, `readout`, `reveals`, `add`
     and `feedback`. `crossbandit.checks.check_algorithm` tests the result.
@@ -87,12 +88,22 @@ class Learner(ABC, Generic[AlgorithmT]):
         generator: The random numbers of this learner. Use no others.
         round: The number of rounds played, which is the number of the next round.
         id: A name that is stored with its decisions.
+        learned_from: Which decisions were learned from. Its `window`, `limit` and `clock` may be
+            set.
         samples_only: Whether arms can be drawn, but their probabilities are not known.
         needs_all_feedback: Whether feedback that is missing more often for some arms misleads it.
+        changed_by_play: The arrays of the state that `play` changes, other than scratch arrays. A
+            snapshot undoes these changes.
+        additive_state: The arrays of the state that are sums over rounds. If all others are scratch
+            arrays, `merge` can add them.
     """
+
+    algorithm: AlgorithmT
 
     samples_only: ClassVar[bool] = False
     needs_all_feedback: ClassVar[bool] = True
+    changed_by_play: ClassVar[tuple[str, ...]] = ()
+    additive_state: ClassVar[tuple[str, ...]] = ()
 
     def __init__(
         self,
@@ -106,15 +117,10 @@ class Learner(ABC, Generic[AlgorithmT]):
         self.problem = problem
         self.graph = problem.graph if graph is None else graph
         self.generator = stream(seed, "learner")
-        self.round = 0
-        self.id = secrets.token_hex(8)
-        self._former_ids: list[str] = []  # under which it was saved
-        self._max_pending = 100_000
-        self._pending: dict[int, PendingDecision] = {}
+        self._start_records(problem.arms if self.needs_all_feedback else None)
         self._revealed: dict[int, Sequence[int]] = {}
         self._feedback: dict[int, Feedback] = {}
         self._machine_code: dict[str, Callable[..., Any]] = {}
-        self._watch = FeedbackWatch() if self.needs_all_feedback else None
 
     # --- using a learner -----------------------------------------------------------------------
 
@@ -134,49 +140,89 @@ class Learner(ABC, Generic[AlgorithmT]):
             InvalidParameterError: The algorithm cannot be told which arms are available.
         """
         plain, readout = self._read(context, available)
-        pending = PendingDecision(self.round, plain, readout, -1, self.id)
-        probability = self.play(pending)
-        self.round = pending.round + 1
-        self._pending[pending.round] = pending
-        while len(self._pending) > self._max_pending:
-            oldest = self._pending.pop(next(iter(self._pending)))
+        with self._lock:
+            pending = self._begun(plain, readout)
+            probability = self.play(pending)
+            self._record(pending)
             if self._watch is not None:
-                self._watch.expired(oldest)
-        if self._watch is not None:
-            self._watch.made(pending, self._pending.values())
-        return Decision(
-            pending.round, plain, pending.arm, probability, self.reveals(pending.arm), self.id
-        )
+                self._watch.made(pending)
+        return self._decision(pending, probability)
 
-    def learn(self, decision: Decision, losses: Any) -> None:
+    def learn(self, decision: Decision | bytes | str, losses: Any) -> None:
         """Learn from the losses that a decision revealed.
 
         Args:
-            decision: What `act` returned; each decision counts once.
+            decision: What `act` returned, of this learner or one of its snapshots; or its token, as
+                bytes or text. Each decision counts once.
             losses: One row per arm of `decision.revealed`, in that order: a number per context
                 (dense losses) or a coefficient per feature (linear losses). Or a mapping from each
                 revealed arm to its row.
 
         Raises:
-            DecisionError: The decision is another learner's, was learned from, or has expired.
+            LearnedBeforeError: The decision was learned from before.
+            ExpiredDecisionError: The decision is older than what is remembered.
+            ForeignDecisionError: Another learner made the decision.
+            DamagedTokenError: The token is damaged or forged.
+            DecisionError: It is no decision, or was changed.
             InvalidLossesError: Losses have another shape, are masked, not finite, or not in [0, 1].
                 Then nothing has changed.
         """
-        pending = self._expected(decision)
-        rows = checked_rows(self.problem.form, pending, decision.revealed, losses)
-        del self._pending[pending.round]
-        self.update(pending, rows)
+        with self._lock:
+            pending = self._expected(decision)
+            revealed = self.reveals(pending.arm)
+            rows = checked_rows(self.problem.form, pending, revealed, losses)
+            self.update(self._taken(pending), rows)
 
-    def expects(self, decision: Decision) -> None:
+    def expects(self, decision: Decision | bytes | str) -> None:
         """Check that `learn` would accept a decision now. Changes nothing.
 
         Args:
-            decision: What `act` returned.
+            decision: What `act` returned, or its token.
 
         Raises:
-            DecisionError: The decision is another learner's, was learned from, or has expired.
+            DecisionError: As `learn` would raise it.
         """
-        self._expected(decision)
+        with self._lock:
+            self._expected(decision)
+
+    def act_many(self, contexts: Any, available: Any = None) -> Sequence[Decision]:
+        """Choose an arm in each of many contexts, as `act` would one after the other.
+
+        Where the algorithm has compiled code for it, that is one call of it.
+
+        Args:
+            contexts: The contexts: numbers (n,), or feature vectors (n, features).
+            available: Which arms may be chosen in each (n, arms); None means all arms.
+
+        Returns:
+            The decisions. `learn_many` takes them, and `learn` takes each.
+
+        Raises:
+            InvalidContextError: The problem has no such context, or no arm is available. Then
+                nothing has changed.
+            InvalidParameterError: The algorithm cannot be told which arms are available.
+        """
+        from crossbandit.algorithms.batches import act_many
+
+        return act_many(self, contexts, available)
+
+    def learn_many(self, decisions: Sequence[Decision | bytes | str], losses: Any) -> None:
+        """Learn from the losses that many decisions revealed, as `learn` would one by one.
+
+        Where the algorithm has compiled code for it, that is one call of it.
+
+        Args:
+            decisions: What `act_many` returned; or a list of decisions and tokens.
+            losses: An entry for each decision, as `learn` takes it. Or one array with the rows of
+                all decisions, one after the other.
+
+        Raises:
+            DecisionError: As `learn` would raise it for one of them. Then nothing has changed.
+            InvalidLossesError: Losses are not valid. Then nothing has changed.
+        """
+        from crossbandit.algorithms.batches import learn_many
+
+        learn_many(self, decisions, losses)
 
     def policy(self, context: Any, available: Any = None) -> Floats:
         """Return the distribution from which `act` would draw now. Changes nothing.
@@ -194,14 +240,17 @@ class Learner(ABC, Generic[AlgorithmT]):
             InvalidParameterError: The algorithm cannot be told which arms are available.
         """
         plain, readout = self._read(context, available)
-        if not self.samples_only:
-            return self.distribution(plain, readout)
-        generator = np.random.default_rng(0)
-        arms = [self.sample(plain, readout, generator) for _ in range(_SAMPLES)]
+        with self._lock:
+            if not self.samples_only:
+                return self.distribution(plain, readout)
+            generator = np.random.default_rng(0)
+            arms = [self.sample(plain, readout, generator) for _ in range(_SAMPLES)]
         return np.bincount(arms, minlength=self.problem.arms) / _SAMPLES
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything to one file. `crossbandit.load` returns a learner that resumes exactly.
+
+        The key of tokens is not written. Other threads wait only while the state is copied.
 
         Args:
             path: Where to write it; an existing file is replaced in one step.
@@ -210,19 +259,42 @@ class Learner(ABC, Generic[AlgorithmT]):
 
         save(self, path)
 
-    @property
-    def pending(self) -> int:
-        """How many decisions wait for their feedback."""
-        return len(self._pending)
+    def snapshot(self, seed: Seed | None = None) -> Snapshot:
+        """Return an object that decides as this learner would now, in any thread or process.
 
-    @property
-    def max_pending(self) -> int:
-        """How many pending decisions are remembered; may be set."""
-        return self._max_pending
+        This learner learns from its decisions, and from those of older snapshots, with the weights
+        of the time at which they were made.
 
-    @max_pending.setter
-    def max_pending(self, decisions: int) -> None:
-        self._max_pending = integer("Learner", "max_pending", decisions, at_least=0)
+        Args:
+            seed: The seed of its random numbers. If None, they differ from those of all others.
+
+        Returns:
+            The snapshot.
+
+        Raises:
+            InvalidParameterError: The algorithm needs memory, so nobody else can decide.
+        """
+        from crossbandit.algorithms.snapshots import Snapshot
+
+        return Snapshot.of(self, seed)
+
+    def merge(self, other: Learner) -> None:
+        """Add what another learner has learned. Possible if all that is learned is sums.
+
+        Both must have started with nothing, on the same problem with the same parameters. Then the
+        result is that of one learner which learned from all decisions of both. This learner then
+        takes the decisions of the other as well. Each learner can be merged once.
+
+        Args:
+            other: The other learner. It is not changed.
+
+        Raises:
+            InvalidParameterError: The algorithm keeps more than sums, or the two learners differ,
+                or have decisions in common.
+        """
+        from crossbandit.algorithms.merging import merge
+
+        merge(self, other)
 
     # --- what an algorithm overrides -----------------------------------------------------------
 
@@ -450,20 +522,6 @@ class Learner(ABC, Generic[AlgorithmT]):
             self.algorithm.require_availability()
             readout = restricted(readout, available, self.problem.arms)
         return plain, readout
-
-    def _expected(self, decision: Decision) -> PendingDecision:
-        if not isinstance(decision, Decision):
-            raise DecisionError(f"learn takes the Decision that act returned. Got {decision!r}.")
-        try:
-            pending = self._pending.get(decision.round)
-        except TypeError:  # a round that cannot be one
-            pending = None
-        makers = (self.id, *self._former_ids) if pending is None else (pending.learner,)
-        check_maker(decision, makers)
-        if pending is None:
-            raise no_longer_pending(decision, self.max_pending)
-        pending.check(decision, self.reveals(pending.arm))
-        return pending
 
     def _check_remembered(self, one: PendingDecision) -> None:
         arms, where = self.graph.arms, f"round {one.round}"

@@ -41,6 +41,7 @@ class PerContextExp3(Algorithm):
     """
 
     id: ClassVar[str] = "obpc-exp3"
+    needs_memory: ClassVar[bool] = False
 
     eta: float | None = None
 

@@ -43,6 +43,7 @@ class PerContextGraph(Algorithm):
     """
 
     id: ClassVar[str] = "obpc-graph"
+    needs_memory: ClassVar[bool] = False
 
     eta: float | None = None
 

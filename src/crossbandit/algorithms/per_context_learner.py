@@ -8,7 +8,7 @@ import numpy as np
 
 from crossbandit.algorithms.learner import AlgorithmT, Learner
 from crossbandit.errors import InvalidParameterError
-from crossbandit.kernels import per_context
+from crossbandit.kernels import batches, per_context
 from crossbandit.kernels.per_context import PerContextState
 from crossbandit.losses.memory import zeros
 
@@ -19,15 +19,18 @@ if TYPE_CHECKING:
 
     from crossbandit.algorithms.decisions import PendingDecision
     from crossbandit.graphs import FeedbackGraph
-    from crossbandit.kernels.rounds import Rounds
+    from crossbandit.kernels.batches import Answers, Plays
+    from crossbandit.kernels.rounds import ContextBlock, Rounds
     from crossbandit.losses import Context, Readout
     from crossbandit.problem import Problem
     from crossbandit.streams import Seed
-    from crossbandit.types import Floats
+    from crossbandit.types import Floats, Integers
 
 
 class PerContextLearner(Learner[AlgorithmT]):
     """Exponential weights in each context, learned from that context's own rounds alone."""
+
+    additive_state = ("estimates",)
 
     def __init__(
         self, algorithm: AlgorithmT, problem: Problem, graph: FeedbackGraph, eta: float, seed: Seed
@@ -73,6 +76,18 @@ class PerContextLearner(Learner[AlgorithmT]):
             pending.weights,
             self.feedback(pending, rows),
         )
+
+    def play_many(
+        self, contexts: ContextBlock, numbers: Integers, uniforms: Floats, plays: Plays
+    ) -> None:
+        step = (self._learners, self.eta, self.graph.in_ranges)
+        batches.play_per_context(*step, contexts, numbers, uniforms, plays)
+
+    def update_many(
+        self, contexts: ContextBlock, numbers: Integers, last: int, answers: Answers
+    ) -> None:
+        del last
+        batches.learn_per_context(self._learners, contexts, numbers, answers)
 
     def tuned(self) -> Mapping[str, Any]:
         return {"eta": self.eta}

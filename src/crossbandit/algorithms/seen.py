@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from crossbandit.types import Booleans, Floats, Integers
 
-_SHIFT = 9
+_SHIFT = 10
 PAGE = 1 << _SHIFT  # decisions on a page
 _EMPTY = bytes(2 * PAGE)
 
@@ -46,7 +46,7 @@ class SeenDecisions:
     """Remembers which decisions were learned from, with a code of the outcome of each.
 
     A decision is named by its decider and a counter. Its code is 0 until `put` sets another. Codes
-    are kept on pages of 512 consecutive decisions of a decider, 2 bytes for each decision.
+    are kept on pages of 1,024 consecutive decisions of a decider, 2 bytes for each decision.
 
     Memory is bounded in two ways. A page whose decisions are all older than `window` is dropped. If
     the pages have room for more than `limit` decisions, the oldest page is dropped. What was
@@ -60,7 +60,7 @@ class SeenDecisions:
 
     Args:
         window: For how long decisions are remembered, in seconds.
-        limit: How many decisions the pages may hold together; a multiple of 512 or rounded up.
+        limit: How many decisions the pages may hold together; rounded up to whole pages.
         clock: Returns the time in seconds, on the same scale as the times of decisions.
 
     Raises:
@@ -265,6 +265,17 @@ class SeenDecisions:
         self._dropped = float(dropped[0]) if dropped.size else -np.inf
         self._oldest = [(page.newest, *key) for key, page in pages.items()]
         heapq.heapify(self._oldest)
+
+    def merge(self, other: SeenDecisions) -> None:
+        """Remember what another memory remembers as well.
+
+        Args:
+            other: The other memory. It is not changed, and has no page of the same decisions.
+        """
+        for (decider, number_), page in other._pages.items():
+            own = self._page(decider, number_, page.newest)
+            own.codes[:] = page.codes
+        self._dropped = max(self._dropped, other._dropped)
 
     # --- pages ---------------------------------------------------------------------------------
 

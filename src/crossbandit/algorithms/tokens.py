@@ -96,7 +96,7 @@ class Token(NamedTuple):
             DamagedTokenError: It is no token, is damaged, has another version, or was made with
                 another key.
         """
-        data = _bytes_of(token)
+        data = token_bytes(token)
         if len(data) < OVERHEAD:
             raise _damaged(f"{len(data)} bytes, where a token has at least {OVERHEAD}")
         if data[0] != FORMAT:
@@ -120,11 +120,12 @@ def to_text(token: bytes) -> str:
     return base64.urlsafe_b64encode(token).rstrip(b"=").decode("ascii")
 
 
-def checked_key(owner: str, key: object) -> bytes | None:
+def checked_key(owner: str, name: str, key: object) -> bytes | None:
     """Return a key, or raise if it cannot be one.
 
     Args:
         owner: The class that has the parameter, for messages.
+        name: The parameter.
         key: A secret of 1 to 64 bytes, or None.
 
     Raises:
@@ -134,9 +135,9 @@ def checked_key(owner: str, key: object) -> bytes | None:
         return None
     expected = f"None, or from 1 to {_LONGEST_KEY} bytes"
     if not isinstance(key, bytes):
-        reject(owner, "key", expected, verbatim(f"a value of type {type(key).__name__}"))
+        reject(owner, name, expected, verbatim(f"a value of type {type(key).__name__}"))
     if not 1 <= len(key) <= _LONGEST_KEY:
-        reject(owner, "key", expected, verbatim(f"{len(key)} bytes"))
+        reject(owner, name, expected, verbatim(f"{len(key)} bytes"))
     return key
 
 
@@ -144,7 +145,12 @@ def _digest(body: bytes, key: bytes | None) -> bytes:
     return blake2b(body, digest_size=_DIGEST, key=key or b"").digest()
 
 
-def _bytes_of(token: object) -> bytes:
+def token_bytes(token: object) -> bytes:
+    """Return the bytes of a token that may be text; what they say is not checked.
+
+    Raises:
+        DamagedTokenError: It is neither bytes nor base64.
+    """
     if isinstance(token, bytes | bytearray | memoryview):
         return bytes(token)
     if not isinstance(token, str):

@@ -7,10 +7,11 @@ from dataclasses import MISSING, dataclass, fields
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from crossbandit.algorithms import Decision
+from crossbandit.algorithms.decisions import is_written
 from crossbandit.algorithms.tokens import LAW, Token, to_text
 from crossbandit.applications.law_decisions import LawDecision
 from crossbandit.applications.packing import packed, unpacked
-from crossbandit.errors import DamagedTokenError, DecisionError
+from crossbandit.errors import DamagedTokenError, DecisionError, InvalidParameterError
 from crossbandit.validation import reject, verbatim
 
 if TYPE_CHECKING:
@@ -58,39 +59,10 @@ class Action:
         """The token as text that a URL can hold."""
         return to_text(self.token)
 
-    @classmethod
-    def from_token(cls, token: bytes | str, *, key: bytes | None = None) -> Self:
-        """Return the action of a token.
-
-        Args:
-            token: The token, as bytes or as text.
-            key: The key of the learner that made it, if it has one.
-
-        Raises:
-            DamagedTokenError: It is damaged or forged, or is the token of another kind of action.
-        """
-        found = Token.decode(token, key)
-        try:
-            *values, content = _fields(found.payload, len(fields(cls)))
-            decision: Decision | LawDecision
-            if found.kind == LAW:
-                decision = LawDecision.unpack(found, content, key)
-            else:
-                decision = Decision.from_token(content, key)
-            return cls(decision, *values)
-        except (TypeError, ValueError) as error:
-            raise DamagedTokenError(
-                f"The token must be that of a {cls.__name__}. Got another: {error}. Give it to the "
-                "application that made it, or drop it."
-            ) from None
-
     def to_json(self) -> dict[str, Any]:
         """Return a form that `json` can write, to keep an action until its outcome is known."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
-        made: Any = self.decision
-        if isinstance(made, LawDecision):
-            return {**values, "decision": {"token": self.text}}
-        return {**values, "decision": None if made is None else made.to_json()}
+        return {**values, "decision": None if self.decision is None else self.decision.to_json()}
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Self:
@@ -112,10 +84,8 @@ class Action:
             expected = f"a dict with the keys {', '.join(map(repr, names))}"
             reject(owner, "data", expected, verbatim(f"one with {list(data)}"))
         values = {k: tuple(v) if isinstance(v, list) else v for k, v in data.items()}
-        given = data["decision"]
-        if isinstance(given, Mapping) and set(given) == {"token"}:
-            return cls.from_token(given["token"])
-        return cls(**{**values, "decision": _decision(owner, given)})  # type: ignore[arg-type]  # fields by name
+        decision = _decision(owner, data["decision"])
+        return cls(**{**values, "decision": decision})  # type: ignore[arg-type]  # fields by name
 
 
 def _fields(payload: bytes, count: int) -> tuple[Any, ...]:
@@ -125,31 +95,73 @@ def _fields(payload: bytes, count: int) -> tuple[Any, ...]:
     return values
 
 
-def _decision(owner: str, data: Any) -> Decision | None:
+def _decision(owner: str, data: Any) -> Decision | LawDecision | None:
     if data is None:
         return None
     parts = data if isinstance(data, Mapping) else {}
+    try:
+        if "decider" in parts:
+            return LawDecision.from_json(parts)
+    except (TypeError, ValueError):
+        parts = {}
     typed = isinstance(parts.get("round"), int) and isinstance(parts.get("learner"), str)
-    if not typed or not set(Decision._fields) <= set(parts) <= {*Decision._fields, "token"}:
+    if not typed or not is_written(parts):
         expected = f"a dict with the keys {', '.join(map(repr, Decision._fields))}"
         reject(owner, "decision", expected, data)
     return Decision.from_json(dict(parts))
 
 
+def action_of(token: bytes | str, kind: type[_Action], learner: Any) -> _Action:
+    """Return the action of a token.
+
+    Args:
+        token: The token, as bytes or as text.
+        kind: The class of the action.
+        learner: The learner that is to learn from it.
+
+    Raises:
+        DamagedTokenError: It is damaged or forged, or is the token of another kind of action.
+        ForeignDecisionError: It was made for another learner.
+    """
+    found = Token.decode(token, learner.token_key)
+    if found.kind not in (LAW, ACTION):
+        raise DamagedTokenError(
+            f"A token must be that of a {kind.__name__}. Got one of kind {found.kind}. Give it to "
+            "the learner that made it, or drop it."
+        )
+    try:
+        *values, content = _fields(found.payload, len(fields(kind)))
+        decision: Any
+        if found.kind == LAW:
+            decision = LawDecision.unpack(found, content, learner.token_key)
+        else:
+            decision = learner.decision_of(content)
+        return kind(decision, *values)
+    except (AttributeError, TypeError, ValueError) as error:
+        raise DamagedTokenError(
+            f"A token must be that of a {kind.__name__} of this learner. Got another: {error}. "
+            "Give it to the application that made it, or drop it."
+        ) from None
+
+
 def required_action(action: object, kind: type[_Action], learner: Learner | LawLearner) -> _Action:
     """Return an action or that of a token; raise DecisionError if it cannot be learned from."""
     if type(action) is not kind:
-        action = _read(action, kind, getattr(learner, "key", None))
+        action = _read(action, kind, learner)
     if action.decision is not None:
-        learner.expects(action.decision)
+        try:
+            expects = learner.expects
+        except AttributeError:
+            raise only_decides("settle") from None
+        expects(action.decision)
     return action
 
 
-def _read(action: Any, kind: type[_Action], key: bytes | None) -> _Action:
+def _read(action: Any, kind: type[_Action], learner: Any) -> _Action:
     if isinstance(action, kind):
         return action
     if isinstance(action, bytes | bytearray | memoryview | str):
-        return kind.from_token(action if isinstance(action, str) else bytes(action), key=key)
+        return action_of(action if isinstance(action, str) else bytes(action), kind, learner)
     name = kind.__name__
     hint = f" {name}.from_json makes one of it." if isinstance(action, dict) else ""
     raise DecisionError(
@@ -177,4 +189,11 @@ def cannot_correct(learner: Learner) -> DecisionError:
         f"{learner.algorithm.id} cannot take an outcome back: what it has decided since depends on "
         "it. Leave the first outcome; its share fades as more are learned. A law can be corrected: "
         "algorithm='law'."
+    )
+
+
+def only_decides(method: str) -> InvalidParameterError:
+    """Return the error for a method that a snapshot does not have."""
+    return InvalidParameterError(
+        f"A snapshot only decides: it has no {method}. Use the application that it was taken from."
     )

@@ -11,10 +11,11 @@ import numpy as np
 
 from crossbandit.algorithms import Algorithm, CrossGraphAdaptive, Learner, archive
 from crossbandit.algorithms.checkpoints import restored, save
-from crossbandit.applications import law_files
+from crossbandit.applications import law_files, snapshot_files
+from crossbandit.applications.action import only_decides
 from crossbandit.applications.law_learner import LawDecider, LawLearner
-from crossbandit.errors import CheckpointError, CrossbanditError
-from crossbandit.validation import reject
+from crossbandit.errors import CheckpointError, CrossbanditError, InvalidParameterError
+from crossbandit.validation import reject, verbatim
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -50,11 +51,13 @@ class Application(ABC):
 
     Attributes:
         kind: The name of the application in its files.
+        fixed: Private attributes that cannot be set either.
         learner: What makes the decisions: a `Learner` that uses a feedback graph, or a
             `LawLearner`. Both have `round`, `pending`, `max_pending`, `id` and `expects`.
     """
 
     kind: ClassVar[str]
+    fixed: ClassVar[tuple[str, ...]] = ()
     learner: Any  # a Learner or a LawLearner; the application knows which
 
     @abstractmethod
@@ -98,7 +101,8 @@ class Application(ABC):
         def __setattr__(self, name: str, value: object) -> None:
             own = getattr(type(self), name, None)
             settable = isinstance(own, property) and own.fset is not None
-            if "learner" in vars(self) and not name.startswith("_") and not settable:
+            fixed = not name.startswith("_") or name in self.fixed
+            if "learner" in vars(self) and fixed and not settable:
                 raise AttributeError(
                     f"{name!r} of a {type(self).__name__} cannot be set: what was learned holds "
                     f"for the settings it has. Make a new {type(self).__name__}."
@@ -113,7 +117,83 @@ class Application(ABC):
     @property
     def pending(self) -> int:
         """The number of decisions without an outcome so far. The oldest ones expire."""
-        return int(self.learner.pending)
+        return int(getattr(self.learner, "pending", 0))
+
+    @property
+    def token_key(self) -> bytes | None:
+        """A secret of 1 to 64 bytes with which tokens are signed, or None; may be set.
+
+        With a key nobody else can forge a token. It is not saved.
+        """
+        return getattr(self.learner, "token_key", None)
+
+    @token_key.setter
+    def token_key(self, key: bytes | None) -> None:
+        self.learner.token_key = key
+
+    def snapshot(self, seed: Seed | None = None) -> Self:
+        """Return an application that decides as this one does now, and never changes.
+
+        It has all methods that decide, and none that learn. Any number of threads may use it. Its
+        decisions, or their tokens, are settled with this application, also much later.
+
+        Args:
+            seed: The seed of its random choices. If None, they differ from those of all others.
+
+        Raises:
+            InvalidParameterError: The algorithm needs memory, or this is a snapshot itself.
+        """
+        learner = self.learner
+        if isinstance(learner, LawLearner):
+            twin = self._twin("law")
+            vars(twin)["learner"] = learner.decider(twin.learner.law, seed)
+        elif isinstance(learner, Learner):
+            twin = self._twin(learner.algorithm)
+            vars(twin)["learner"] = learner.snapshot(seed)
+        else:
+            raise only_decides("snapshot")
+        return twin
+
+    def _twin(self, algorithm: Any) -> Self:
+        construct: Callable[..., Self] = type(self)
+        return construct(**self.settings(), algorithm=algorithm, seed=0)
+
+    def to_bytes(self) -> bytes:
+        """Return a snapshot as bytes, without its random numbers and its key.
+
+        Raises:
+            InvalidParameterError: This is no snapshot.
+        """
+        if isinstance(self.learner, LawLearner | Learner):
+            raise InvalidParameterError(
+                f"to_bytes is for snapshots. This {type(self).__name__} learns: use "
+                "snapshot().to_bytes(), or save."
+            )
+        return snapshot_files.written(self.kind, self.settings(), self.learner)
+
+    @classmethod
+    def from_bytes(
+        cls, content: bytes, *, seed: Seed | None = None, key: bytes | None = None
+    ) -> Self:
+        """Return a snapshot from what `to_bytes` returned, with random numbers of its own.
+
+        Args:
+            content: The bytes. They may come from an untrusted source.
+            seed: The seed of its random choices. If None, they differ from those of all others.
+            key: The key of the learner's tokens, if it has one.
+
+        Raises:
+            CheckpointError: They are something else, or damaged.
+        """
+        file = snapshot_files.opened(content, cls.kind)
+        construct: Callable[..., Self] = cls
+        try:
+            algorithm = snapshot_files.algorithm_of(file)
+            made = construct(**file.header["settings"], algorithm=algorithm, seed=0)
+            vars(made)["learner"] = snapshot_files.decider_of(made.learner, file, seed, key)
+        except _IMPOSSIBLE as error:
+            raise CheckpointError(f"The snapshot is inconsistent: {error}") from error
+        return made
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything to one file, atomically. `load` resumes from it.
@@ -127,6 +207,8 @@ class Application(ABC):
             CheckpointError: The file cannot be written, or the state holds NaN. What was there
                 before is unchanged.
         """
+        if not isinstance(self.learner, LawLearner | Learner):
+            raise only_decides("save")
         state = self.state()
         arrays = {name: value for name, value in state.items() if isinstance(value, np.ndarray)}
         values = {
@@ -139,20 +221,25 @@ class Application(ABC):
         write(self.learner, path, notes, arrays, owner=type(self).__name__)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Return what `save` wrote. It resumes exactly, with all pending decisions.
+    def load(cls, path: str | os.PathLike[str], **changes: Any) -> Self:
+        """Return what `save` wrote. It resumes exactly, and takes all tokens that were made before.
 
         Args:
             path: The file.
+            **changes: Settings to change, by the names of the constructor. What a law has learned
+                is moved to the new settings, as `take_counts` does; the guard and the test of
+                independence then begin anew. A feedback graph cannot change.
 
         Raises:
             FileNotFoundError: There is no such file.
             CheckpointError: The file is damaged, or was not written by this class.
+            InvalidParameterError: There is no such setting, or what was learned does not fit it.
         """
         file = archive.read(path)
         source: Learner | law_files.LawFile
+        algorithm: Any = "law"
         if file.header.get("format") == law_files.FORMAT:
-            source, algorithm = law_files.read(path, file), "law"
+            source = law_files.read(path, file)
             notes, arrays = source.notes, source.application
         else:
             source, notes, arrays = restored(path, file)
@@ -171,7 +258,30 @@ class Application(ABC):
             raise CheckpointError(
                 f"The checkpoint {os.fspath(path)!r} is inconsistent: {error}"
             ) from error
-        return application
+        return application._changed(changes) if changes else application  # noqa: SLF001 - its own
+
+    def _changed(self, changes: Mapping[str, Any]) -> Self:
+        """Return an application with other settings that has learned the same."""
+        settings = self.settings()
+        unknown = set(changes) - set(settings)
+        if unknown:
+            expected = f"one of {', '.join(settings)}"
+            reject(f"{type(self).__name__}.load", min(unknown), expected, verbatim("another"))
+        algorithm = "law" if isinstance(self.learner, LawLearner) else self.learner.algorithm
+        construct: Callable[..., Self] = type(self)
+        made = construct(**{**settings, **changes}, algorithm=algorithm, seed=0)
+        made._take_over(self)  # noqa: SLF001 - its own
+        return made
+
+    def _take_over(self, other: Self) -> None:
+        """Take over the learner and the state of an application with other settings."""
+        if isinstance(self.learner, LawLearner) or self.learner.problem != other.learner.problem:
+            raise InvalidParameterError(
+                f"What this {type(self).__name__} has learned holds for the settings it has. "
+                "Make a new one."
+            )
+        vars(self)["learner"] = other.learner
+        self.restore(other.state())
 
     def _resume(
         self,

@@ -225,7 +225,7 @@ def by_decider(bids: Bids) -> tuple[list[Made], npt.NDArray[np.int64]]:
         rows = np.flatnonzero(bids.made.arms >= 0)
         made = bids.made
         if rows.size < len(bids):
-            parts = (made.arms, made.rounds, made.chances, made.usuals, made.times)
+            parts = (made.arms, made.rounds, made.scores, made.totals, made.times)
             made = Made(*(part[rows] for part in parts), made.learner, made.decider, made.key)
         return [made], rows
     groups: dict[str, list[int]] = {}
@@ -235,7 +235,7 @@ def by_decider(bids: Bids) -> tuple[list[Made], npt.NDArray[np.int64]]:
     found = []
     for decider, numbers in groups.items():
         decisions: list[Any] = [bids.made[i].decision for i in numbers]
-        names = ("arm", "round", "chance", "usual")
+        names = ("arm", "round", "score", "total")
         columns = [np.array([getattr(d, name) for d in decisions]) for name in names]
         times = np.array([d.time for d in decisions], dtype=float)
         found.append(Made(*columns, times, decisions[0].learner, decider, None))

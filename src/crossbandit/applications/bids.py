@@ -24,16 +24,18 @@ class Bid(Action):
     Attributes:
         decision: The learner's decision; None if there was nothing to choose from.
         amount: The money to bid. None if no bid may be made, because every bid is above the value
-            or below the reserve price.
+            or below the reserve price, or because of a limit.
         value: What winning is worth.
         reserve: The reserve price of the auction, if it was known.
         classes: The levels of the bidder's classes, in their order.
+        reason: Why a limit allows no bid; None if one was made, or none was possible anyway.
     """
 
     amount: float | None
     value: float
     reserve: float | None = None
     classes: tuple[Label, ...] = ()
+    reason: str | None = None
 
     @property
     def decimal(self) -> Decimal | None:
@@ -50,8 +52,8 @@ class Made(NamedTuple):
     Attributes:
         arms: The number of the amount, -1 where there was nothing to choose from.
         rounds: The number of each decision, as its decider counts; -1 where there is none.
-        chances: The chance that the amount reaches the number, as a share of 65,535.
-        usuals: The usual chance of what was decided before.
+        scores: Where the amounts lie between the lowest and the highest possible, from 0 to 255.
+        totals: The sum of the scores before each decision.
         times: When the decisions were made, in seconds.
         learner: The id of the learner that may learn from them.
         decider: The id of what made them.
@@ -60,8 +62,8 @@ class Made(NamedTuple):
 
     arms: Integers
     rounds: Integers
-    chances: Integers
-    usuals: Integers
+    scores: Integers
+    totals: Integers
     times: Floats
     learner: str
     decider: str
@@ -81,8 +83,8 @@ class Made(NamedTuple):
             self.learner,
             self.decider,
             float(self.times[i]),
-            int(self.chances[i]),
-            int(self.usuals[i]),
+            int(self.scores[i]),
+            int(self.totals[i]),
             None,
             self.key,
         )

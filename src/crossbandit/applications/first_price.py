@@ -25,6 +25,7 @@ from crossbandit.applications.law_learner import LawDecider, LawLearner, Round
 from crossbandit.applications.money import amount_of, flag_of, in_ticks, tick_of
 from crossbandit.applications.outcome_watch import MISSING
 from crossbandit.applications.shading import ShadingCurve
+from crossbandit.applications.spending import Spending
 from crossbandit.environments.amounts import span
 from crossbandit.environments.auctions import FEEDBACK, AuctionRules, bid_grid
 from crossbandit.errors import InvalidContextError, InvalidLossesError
@@ -32,7 +33,8 @@ from crossbandit.problem import Problem
 from crossbandit.validation import as_array, boolean, choice, number, reject
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime, timedelta
     from decimal import Decimal
 
     import numpy.typing as npt
@@ -40,10 +42,12 @@ if TYPE_CHECKING:
     from crossbandit.algorithms import Algorithm
     from crossbandit.laws import LawView
     from crossbandit.laws.levels import Label
+    from crossbandit.limits import Lease, LimitStatus
     from crossbandit.streams import Seed
-    from crossbandit.types import Floats
+    from crossbandit.types import Booleans, Floats
 
     Money = float | Decimal
+    Time = float | datetime | None
 
 _CURVE_POINTS = 101
 
@@ -120,7 +124,10 @@ class FirstPriceBidder(HiddenNumberApplication):
         max_bid: The highest amount to bid. Bids above it are left out.
         missing: What to do if wins or losses are missing with a bias: "refuse" to learn, with a
             `MissingOutcomesError`; "warn"; or "accept".
-        key: A secret of 1 to 64 bytes. With it nobody else can forge a token. It is not saved.
+        budget: A `Budget`, or a `Lease` of a slice of one, that is never exceeded; or several.
+        target: A `ReturnOnSpend` or `CostPer` to be kept; or several.
+        expires: After which time a bid without an outcome counts as lost and its money is free
+            again, a timedelta or seconds; None for never. A later win is paid all the same.
         horizon: The number of auctions to come. The law and the usual algorithm do not need it.
         algorithm: None or "law" for the law; or an `Algorithm` that uses the feedback graph.
         seed: The seed of the bidder's random choices.
@@ -156,7 +163,9 @@ class FirstPriceBidder(HiddenNumberApplication):
         tick_size: Money | None = None,
         max_bid: Money | None = None,
         missing: str = "refuse",
-        key: bytes | None = None,
+        budget: Any = None,
+        target: Any = None,
+        expires: timedelta | float | None = None,
         horizon: int | None = None,
         algorithm: Algorithm | str | None = None,
         seed: Seed,
@@ -182,6 +191,12 @@ class FirstPriceBidder(HiddenNumberApplication):
         self.guarded = boolean(owner, "guarded", guarded)
         if guarded and not at_most_value:
             reject(owner, "guarded", "False if at_most_value is False", guarded)
+        self._spending = None
+        if budget or target:
+            amounts = self.rules.amounts
+            self._spending = Spending(
+                owner, amounts, budget, target, self.value_range, horizon, expires
+            )
         self._start(
             algorithm,
             problem,
@@ -192,11 +207,10 @@ class FirstPriceBidder(HiddenNumberApplication):
             payoff="first-price",
             ties=self.rules.ties,
             classes=classes,
-            reserved={"value", "values", "reserve", "reserves", "prices", "bids", "won"},
+            reserved={"value", "values", "reserve", "reserves", "prices", "bids", "won", "at"},
             guarded=guarded,
             law_by_default=True,
             missing=missing,
-            key=key,
         )
 
     @property
@@ -218,9 +232,43 @@ class FirstPriceBidder(HiddenNumberApplication):
             "max_bid": None if self.max_bid is None else float(self.max_bid),
             "missing": self.missing,
             "horizon": self._horizon,
+            **({} if self._spending is None else self._spending.settings()),
         }
 
-    def bid(self, value: float, *, reserve: float | None = None, **classes: Label) -> Bid:
+    def state(self) -> dict[str, Any]:
+        return {} if self._spending is None else dict(self._spending.state())
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        if self._spending is None:
+            super().restore(state)
+        else:
+            self._spending.restore(state)
+
+    @property
+    def limits(self) -> tuple[LimitStatus, ...]:
+        """How the budgets and targets stand: spent, reserved, left, planned, slack, multiplier."""
+        return () if self._spending is None else self._spending.status()
+
+    def renew(self, lease: Lease | None = None) -> tuple[str, Decimal]:
+        """End the lease that the bidder has as its budget, and go on with another one.
+
+        Args:
+            lease: The new lease; None to bid no more.
+
+        Returns:
+            The id of the old lease and what was spent of it, with bids that may still win, for
+            `SharedBudget.take_back`.
+
+        Raises:
+            InvalidParameterError: The bidder has no lease.
+        """
+        if self._spending is None:
+            reject("renew", "lease", "for a bidder with a Lease as its budget", lease)
+        return self._spending.renew(lease)
+
+    def bid(
+        self, value: float, *, reserve: float | None = None, at: Time = None, **classes: Label
+    ) -> Bid:
         """Choose a bid.
 
         Args:
@@ -228,6 +276,8 @@ class FirstPriceBidder(HiddenNumberApplication):
             reserve: The reserve price of this auction, if it is known; at least the bidder's. No
                 bid is below it. It is a part of the context: what this auction shows is used for
                 auctions with other reserve prices, assuming that others would have bid the same.
+            at: The time of the auction, for budgets: a datetime with a time zone, or seconds since
+                1970; by default now. A time before that of the last auction counts as that.
             **classes: A level, a text or an integer, of each of the bidder's classes.
 
         Raises:
@@ -236,9 +286,13 @@ class FirstPriceBidder(HiddenNumberApplication):
         """
         worth, floor, first, last = self._auction("bid", value, reserve)
         labels = self._labels("bid", classes)
+        given = Round(worth, worth, 0.0, labels)
+        if self._spending is not None:
+            made, why = self._spending.choose(self.learner, given, first, last, self._choices, at)
+            amount = None if made is None else self._grid[made.arm]
+            return Bid(made, amount, worth, floor, labels, why)
         if first > last:
             return Bid(None, None, worth, floor, labels)
-        given = Round(worth, worth, 0.0, labels)
         decision = self._act(self._features(worth), given, first, last)
         return Bid(decision, self._grid[decision.arm], worth, floor, labels)
 
@@ -284,31 +338,43 @@ class FirstPriceBidder(HiddenNumberApplication):
             return
         rules = self.rules if reserve is None else rules_of(self.rules, made, reserve)
         learner, decision, told = self.learner, made.decision, highest_competing_bid
+        spending = self._spending
         if isinstance(learner, LawLearner):
             amount = made.amount
             price = price_of(rules, self.feedback, amount, told, won=has_won)
             given = Round(made.value, made.value, 0.0, made.classes)
             least = number_to_reach(rules, price)
+            before = 0 if not correction or spending is None else learner.code(decision)
             learner.learn(
                 decision, given, amount, reached=has_won, number=least, correction=correction
             )
+            if spending is not None:
+                spending.account(made, least, won=has_won, before=before)
             return
         if correction:
             raise cannot_correct(learner)
         price = price_of(rules, self.feedback, self._grid[decision.arm], told, won=has_won)
         rows = rules.block([price]).base[0]
         learner.learn(decision, rows[list(decision.revealed)])
+        if spending is not None:
+            spending.account(made, number_to_reach(rules, price), won=has_won)
 
     def bid_many(
-        self, values: npt.ArrayLike, *, reserve: npt.ArrayLike | None = None, **classes: Any
+        self,
+        values: npt.ArrayLike,
+        *,
+        reserve: npt.ArrayLike | None = None,
+        at: Time = None,
+        **classes: Any,
     ) -> Bids:
         """Choose many bids at once: the same as `bid` in turns, without learning in between.
 
-        Under the law, without a guard, it is one call of compiled code.
+        Under the law, without a guard and without limits, it is one call of compiled code.
 
         Args:
             values: What winning is worth, in each auction.
             reserve: The reserve price of all auctions, or of each; NaN where it is not known.
+            at: The time of all auctions, as for `bid`.
             **classes: A level for all auctions, or a column of levels, of each class.
 
         Returns:
@@ -325,9 +391,10 @@ class FirstPriceBidder(HiddenNumberApplication):
         floors = column_of("bid_many", "reserve", reserve, count, bad, low=least)
         columns, labels = label_columns(self.classes, classes, count)
         learner = self.learner
-        if not isinstance(learner, LawDecider) or learner.guard is not None:
+        limited = self._spending is not None
+        if limited or not isinstance(learner, LawDecider) or learner.guard is not None:
             given = zip(worths.tolist(), floors.tolist(), labels or [()] * count, strict=True)
-            return Bids.of([self._bid(*one) for one in given])
+            return Bids.of([self._bid(*one, at) for one in given])
         lasts = np.full(count, self.rules.arms - 1)
         if self.rules.at_most_value:
             lasts = np.searchsorted(self.bids, worths, "right") - 1
@@ -338,9 +405,9 @@ class FirstPriceBidder(HiddenNumberApplication):
         amounts = np.where(made.arms < 0, np.nan, self.bids[made.arms])
         return Bids(amounts, worths, floors, labels, made)
 
-    def _bid(self, value: float, reserve: float, labels: tuple[Label, ...]) -> Bid:
+    def _bid(self, value: float, reserve: float, labels: tuple[Label, ...], at: Time) -> Bid:
         classes = dict(zip(self.classes, labels, strict=True))
-        return self.bid(value, reserve=None if np.isnan(reserve) else reserve, **classes)
+        return self.bid(value, reserve=None if np.isnan(reserve) else reserve, at=at, **classes)
 
     def settle_many(
         self,
@@ -376,6 +443,9 @@ class FirstPriceBidder(HiddenNumberApplication):
         learner = self.learner
         if isinstance(learner, LawLearner) and learner.guard is None:
             settle_batch(learner, made, has_won, numbers)
+            if self._spending is not None:
+                for i, bid in enumerate(made):
+                    self._spending.account(bid, float(numbers[i]), won=bool(has_won[i]))
             return
         for i, bid in enumerate(made):
             price, floor = float(told[i]), float(floors[i])
@@ -507,7 +577,23 @@ class FirstPriceBidder(HiddenNumberApplication):
         if first > last:
             return np.zeros(self.rules.arms)
         given = Round(worth, worth, 0.0, labels)
+        if self._spending is not None:
+            pseudo, usable, cap = self._spending.look(worth, first, last)
+            if cap < 0:
+                return np.zeros(self.rules.arms)
+            last = usable if isinstance(self.learner, LawDecider) else cap
+            given = given._replace(worth=pseudo)
+            chances = self._probabilities(
+                self._features(min(pseudo, self.value_range[1])), given, first, last
+            )
+            chances[cap] += chances[cap + 1 :].sum()
+            chances[cap + 1 :] = 0.0
+            return chances
         return self._probabilities(self._features(worth), given, first, last)
+
+    def _choices(self, worth: float, first: int, last: int) -> tuple[Any, Booleans | None]:
+        """Return what a learner with a feedback graph decides by."""
+        return self._features(min(worth, self.value_range[1])), self._available(first, last)
 
     def _features(self, worth: float) -> Any:
         return None if isinstance(self.learner, LawDecider) else self.rules.contexts(worth)

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
+from crossbandit.applications import law_files
+from crossbandit.applications.action import only_decides
 from crossbandit.applications.application import Application, start_learner
 from crossbandit.applications.law_learner import LawDecider, LawLearner, Round
 from crossbandit.errors import InvalidContextError, InvalidParameterError
@@ -45,6 +47,7 @@ class HiddenNumberApplication(Application):
         answers: What an action did if its amount reached the number, and if it did not.
     """
 
+    fixed: ClassVar[tuple[str, ...]] = ("_grid", "_horizon")
     rules: AmountRules
     classes: tuple[str, ...]
     words: ClassVar[tuple[str, str, str]]
@@ -100,21 +103,27 @@ class HiddenNumberApplication(Application):
         expected = f"another {type(self).__name__} with the same feedback, ties and classes"
         if type(other) is not type(self) or other is self:
             reject("take_counts", "other", expected, other)
-        law, given = self._law("take_counts").law, other._law("take_counts").law
-        for name in ("feedback", "payoff", "ties", "classes"):
-            if getattr(law, name) != getattr(given, name):
-                reject("take_counts", "other", expected, other)
-        if law.rounds > 0:
+        mine, theirs = self._law("take_counts"), other._law("take_counts")
+        law_files.check_kinds(mine.law, theirs.law, "take_counts", expected)
+        if mine.law.rounds > 0:
             raise InvalidParameterError(
                 f"take_counts is for a new {type(self).__name__}. This one has learned from "
-                f"{law.rounds} rounds, which would be lost. Make a new one."
+                f"{mine.law.rounds} rounds, which would be lost. Make a new one."
             )
-        with other.learner.learning, self.learner.learning, self.learner.deciding:
-            law.take_counts(given)
+        with theirs.learning, mine.learning, mine.deciding:
+            mine.law.take_counts(theirs.law)
+
+    def _take_over(self, other: Self) -> None:
+        """Take over what another one with other settings has learned, and its decisions."""
+        if not isinstance(self.learner, LawLearner):
+            super()._take_over(other)
+            return
+        law_files.take_over(self.learner, other.learner)
+        self.restore(other.state())
 
     def _form(self) -> dict[str, Any]:
         """Return the settings that what is learned depends on."""
-        free = ("horizon", "missing")
+        free = ("horizon", "missing", "budget", "target", "expires")
         return {name: one for name, one in self.settings().items() if name not in free}
 
     def _start(
@@ -133,7 +142,6 @@ class HiddenNumberApplication(Application):
         guarded: bool = False,
         law_by_default: bool = False,
         missing: str = "refuse",
-        key: bytes | None = None,
     ) -> None:
         """Set `classes` and `learner`. usual: the algorithm where none is given, but for the law.
 
@@ -171,11 +179,11 @@ class HiddenNumberApplication(Application):
             ties=ties,
             seed=seed,
         )
-        self.learner = LawLearner(
-            law, guarded=guarded, missing=missing, words=self.answers, key=key
-        )
+        self.learner = LawLearner(law, guarded=guarded, missing=missing, words=self.answers)
 
     def _law(self, method: str) -> LawLearner:
+        if isinstance(self.learner, LawDecider) and not isinstance(self.learner, LawLearner):
+            raise only_decides(method)
         if not isinstance(self.learner, LawLearner):
             name = type(self).__name__
             raise InvalidParameterError(

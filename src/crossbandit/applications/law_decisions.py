@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from crossbandit.algorithms.tokens import Token
     from crossbandit.types import Floats
 
-ONE = 65_535  # a chance of 1, as a whole number
+TOP = 255  # the score of the highest amount that might have been chosen
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,7 +35,7 @@ class GuardPart:
     seen: Floats = field(default_factory=lambda: np.zeros(0))
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, unsafe_hash=True)  # frozen would take twice as long to make
 class LawDecision:
     """One decision of a law. Keep it, or the token of its action, until its outcome is known.
 
@@ -44,8 +46,9 @@ class LawDecision:
         learner: The id of the learner that may learn from it.
         decider: The id of what made it: the learner, or one of its snapshots.
         time: When it was made, in seconds.
-        chance: The chance that the amount reaches the number, as a share of 65,535.
-        usual: The usual chance of what the decider had decided before.
+        score: Where the amount lies between the lowest and the highest that might have been
+            chosen, from 0 to 255.
+        total: The sum of the scores of all decisions that the decider made before.
         guard: What learning under a guard needs, or None.
         key: The key of its token, or None.
     """
@@ -55,15 +58,49 @@ class LawDecision:
     learner: str
     decider: str
     time: float
-    chance: int
-    usual: int
+    score: int
+    total: int
     guard: GuardPart | None = None
     key: bytes | None = field(default=None, repr=False, compare=False)
 
+    def to_json(self) -> dict[str, Any]:
+        """Return a form that `json` can write."""
+        names = ("round", "arm", "learner", "decider", "time", "score", "total")
+        found = {name: getattr(self, name) for name in names}
+        if self.guard is not None:
+            part = self.guard
+            chances, seen = part.chances.tolist(), part.seen.tolist()
+            found["guard"] = [part.worth, part.law_amount, part.weight, chances, seen]
+        return found
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> LawDecision:
+        """Return the decision that `to_json` wrote.
+
+        Args:
+            data: What it wrote.
+
+        Raises:
+            ValueError: It is something else.
+        """
+        given = dict(data)
+        guard = given.pop("guard", None)
+        forms = {"round": int, "arm": int, "learner": str, "decider": str, "time": float}
+        forms |= {"score": int, "total": int}
+        if set(given) != set(forms) or any(type(given[k]) is not v for k, v in forms.items()):
+            raise ValueError(f"a decision with the keys {list(given)}")
+        if not (0 <= given["score"] <= TOP and given["total"] >= 0):
+            raise ValueError("impossible scores")
+        if guard is not None:
+            worth, law_amount, weight, chances, seen = guard
+            numbers = (float(worth), float(law_amount), float(weight))
+            given["guard"] = GuardPart(*numbers, np.array(chances, float), np.array(seen, float))
+            _check_guard(given["guard"])
+        return cls(**given)
+
     def pack(self) -> tuple[Any, ...]:
         """Return what its token holds besides the ids, the number and the time."""
-        # Two chances in one number: 8 bytes less than two numbers.
-        both = self.chance << 16 | self.usual
+        both = self.total << 8 | self.score  # 9 bytes less than two numbers
         if self.guard is None:
             return (both,)
         part = self.guard
@@ -86,13 +123,30 @@ class LawDecision:
         guard = None
         if form == (int, float, float, float, bytes) and len(content[4]) % 8 == 0:
             guard = GuardPart(*content[1:4], np.frombuffer(content[4], dtype="<f8").astype(float))
-            finite = np.isfinite([*content[1:4], *guard.chances.tolist()]).all()
-            if not finite or not (0.0 <= guard.weight <= 1.0 and (guard.chances >= 0.0).all()):
-                raise ValueError("impossible probabilities")
+            _check_guard(guard)
         elif form != (int,):
             raise ValueError("no decision of a law")
-        if not 0 <= content[0] < 1 << 32:
-            raise ValueError("impossible chances")
-        chance, usual = content[0] >> 16, content[0] & ONE
+        if content[0] < 0:
+            raise ValueError("impossible scores")
+        total, score = content[0] >> 8, content[0] & TOP
         ids = (token.learner, token.decider, token.time)
-        return cls(token.counter, -1, *ids, chance, usual, guard, key)
+        return cls(token.counter, -1, *ids, score, total, guard, key)
+
+
+def _check_guard(part: GuardPart) -> None:
+    numbers = [part.worth, part.law_amount, *part.chances.tolist(), *part.seen.tolist()]
+    if not np.isfinite(numbers).all() or not 0.0 <= part.weight <= 1.0:
+        raise ValueError("impossible probabilities")
+    if (part.chances < 0.0).any() or (part.seen < 0.0).any():
+        raise ValueError("impossible probabilities")
+
+
+def score_of(arm: int, first: int, last: int) -> int:
+    """Return where an amount lies between the lowest and the highest possible one, from 0 to 255.
+
+    Args:
+        arm: The number of the amount.
+        first: The number of the lowest one.
+        last: The number of the highest one.
+    """
+    return TOP * (arm - first) // (last - first) if last > first else TOP // 2

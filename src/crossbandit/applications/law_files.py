@@ -9,8 +9,9 @@ import numpy as np
 
 from crossbandit.algorithms import archive
 from crossbandit.applications.old_decisions import read_pending, write_pending
+from crossbandit.applications.outcome_codes import FORGOTTEN, KNOWN
 from crossbandit.errors import CheckpointError
-from crossbandit.validation import integer
+from crossbandit.validation import integer, reject, verbatim
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,12 +19,13 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from crossbandit.applications.law_learner import LawLearner
+    from crossbandit.laws import OutcomeLaw
 
 FORMAT = "crossbandit-law"
 VERSION = 2
 _APPLICATION = "application."
 _LAST_ROUND = 2**62
-_PARTS = ("law", "test", "guard", "seen", "watch", "pending")
+_PARTS = ("law", "test", "guard", "seen", "pending")
 
 
 class LawFile(NamedTuple):
@@ -84,16 +86,17 @@ def written(learner: LawLearner) -> tuple[dict[str, Any], dict[str, npt.NDArray[
                 "learner": learner.learner,
                 "former": sorted(learner.former),
                 "round": learner.round,
-                "learned": learner.learned,
+                "own": sorted(learner.own),
+                "answered": learner.answered,
                 "window": learner.seen.window,
-                "usual": learner.law.usual.tolist(),
+                "total": learner.total,
+                "watch": learner.watch.settings(),
                 "law": learner.law.settings(),
                 "test": learner.test.settings(),
             }
         parts: dict[str, dict[str, Any]] = {
             "law": learner.law.arrays(),
             "test": learner.test.arrays(),
-            "watch": {"sums": learner.watch.sums.copy()},
         }
         if learner.guard is not None:
             parts["guard"] = learner.guard.arrays()
@@ -170,7 +173,7 @@ def resume(
         learner.old = {(one.maker, one.round): one for one in kept}
     learner.former = set(makers)
     if header["version"] == 1:
-        learner.learned = rounds
+        learner.answered = rounds
     else:
         _resume_present(learner, header, parts)
     learner.round = rounds
@@ -180,14 +183,64 @@ def _resume_present(
     learner: LawLearner, header: Mapping[str, Any], parts: Mapping[str, Mapping[str, Any]]
 ) -> None:
     """Take over what a file of the present version has, and one of the first has not."""
-    learner.learned = integer("file", "learned", header["learned"], at_least=0)
+    learner.answered = integer(
+        "file", "answered", header["answered"], at_least=0, at_most=header["round"]
+    )
+    learner.own |= {str(one) for one in header["own"]}
     learner.learner = str(header["learner"])
     if len(bytes.fromhex(learner.learner)) != 8:
         raise CheckpointError(f"It has an impossible id, {learner.learner!r}.")
     learner.seen.window = header["window"]
     learner.seen.restore(parts["seen"])
-    learner.watch.restore(parts["watch"]["sums"])
-    usual = np.array(header["usual"], dtype=float)
-    if usual.shape != (2,) or not np.isfinite(usual).all() or (usual < 0).any():
-        raise CheckpointError(f"It has an impossible usual chance, {header['usual']}.")
-    learner.law.usual[:] = usual
+    learner.watch.restore(header["watch"])
+
+
+def take_over(learner: LawLearner, other: LawLearner) -> None:
+    """Let a new learner go on where another one was, on other amounts or another range.
+
+    Its tokens are taken, and none counts twice. Outcomes that were learned cannot be corrected any
+    more if the amounts are others.
+
+    Args:
+        learner: The new learner.
+        other: The other one. Nobody may use it any more.
+
+    Raises:
+        InvalidParameterError: Their laws are of different kinds.
+    """
+    seen = other.seen.freeze()()
+    expected = "settings with the same feedback, ties and classes"
+    check_kinds(learner.law, other.law, "load", expected)
+    same = learner.law.settings() | {"levels": 0, "generator": 0} == other.law.settings() | {
+        "levels": 0,
+        "generator": 0,
+    }
+    if same and (learner.guard is None) == (other.guard is None):
+        header, arrays = written(other)
+        resume(learner, {**header, "version": VERSION}, arrays)
+        return
+    learner.law.take_counts(other.law)
+    codes = seen["codes"]
+    seen["codes"] = np.where(codes >= KNOWN, FORGOTTEN, codes).astype(codes.dtype)
+    learner.seen.window = other.seen.window
+    learner.seen.restore(seen)
+    learner.watch.restore(other.watch.settings())
+    learner.law.uniforms.state = other.law.uniforms.state
+    learner.learner, learner.former, learner.old = other.learner, other.former, {}
+    learner.round, learner.answered = other.round, other.answered
+    learner.own |= other.own
+
+
+def check_kinds(law: OutcomeLaw, other: OutcomeLaw, owner: str, expected: str) -> None:
+    """Raise InvalidParameterError unless the counts of one law can be moved to another.
+
+    Args:
+        law: A law.
+        other: Another law.
+        owner: The method that was called, for the message.
+        expected: What it needs.
+    """
+    for name in ("feedback", "payoff", "ties", "classes"):
+        if getattr(law, name) != getattr(other, name):
+            got = verbatim(f"{name} {getattr(other, name)!r}, not {getattr(law, name)!r}")
+            reject(owner, "other", expected, got)

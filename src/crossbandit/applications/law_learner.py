@@ -11,8 +11,9 @@ import numpy as np
 from crossbandit.algorithms import Decision
 from crossbandit.algorithms.seen import SeenDecisions
 from crossbandit.algorithms.tokens import checked_key, new_id
+from crossbandit.applications.action import only_decides
 from crossbandit.applications.bids import Made
-from crossbandit.applications.law_decisions import ONE, GuardPart, LawDecision
+from crossbandit.applications.law_decisions import TOP, GuardPart, LawDecision, score_of
 from crossbandit.applications.outcome_codes import (
     HELD,
     KNOWN,
@@ -22,11 +23,11 @@ from crossbandit.applications.outcome_codes import (
     put_codes,
     seen_before,
 )
-from crossbandit.applications.outcome_watch import OutcomeWatch
+from crossbandit.applications.outcome_watch import OutcomeWatch, is_watched, watched
 from crossbandit.errors import DecisionError, ForeignDecisionError, LearnedBeforeError
 from crossbandit.kernels.laws.choice import decide_all
 from crossbandit.kernels.laws.correcting import correct
-from crossbandit.kernels.laws.loops import CHECKED, REFUSED, settle, settle_all
+from crossbandit.kernels.laws.loops import learn_and_test, learn_and_test_all
 from crossbandit.laws import GuardedChoice, GuardedLaw, IndependenceTest
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from crossbandit.applications.old_decisions import OldDecision
     from crossbandit.laws import Diagnosis, OutcomeLaw
     from crossbandit.laws.levels import Label
+    from crossbandit.streams import Seed
     from crossbandit.types import Floats, Integers
 
 
@@ -71,9 +73,9 @@ class LawDecider:
         law: The law.
         guard: The guard, or None.
         round: The number of decisions made.
+        total: The sum of their scores.
         learner: The id of the learner that may learn from the decisions.
         id: Under which its decisions are known.
-        key: The key of their tokens, or None.
     """
 
     def __init__(
@@ -82,17 +84,26 @@ class LawDecider:
         *,
         guarded: bool = False,
         learner: str | None = None,
-        key: bytes | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.law = law
         self.guard = GuardedLaw(law) if guarded else None
         self.round = 0
+        self.total = 0
         self.id = new_id()
         self.learner = self.id if learner is None else learner
-        self.key = checked_key(type(self).__name__, key)
+        self.token_key = None
         self.clock = clock
         self.deciding = Lock()  # of scratch, random numbers and counters; held for microseconds
+
+    @property
+    def token_key(self) -> bytes | None:
+        """A secret of 1 to 64 bytes with which tokens are signed, or None; may be set."""
+        return self._key
+
+    @token_key.setter
+    def token_key(self, key: bytes | None) -> None:
+        self._key = checked_key(type(self).__name__, "token_key", key)
 
     @property
     def name(self) -> str:
@@ -112,24 +123,25 @@ class LawDecider:
             number = self.round
             if self.guard is None:
                 context, worth, cost, labels = given
-                arm, chance, usual = self.law.choose(context, labels, worth, cost, first, last)
+                arm = self.law.choose(context, labels, worth, cost, first, last)
             else:
                 classes = dict(zip(self.law.classes, given.labels, strict=True))
                 made = self.guard.decide(given.context, worth=given.worth, first=first, **classes)
-                arm, chance, usual = made.index, made.chance, made.usual
+                arm = made.index
                 law_amount = float(self.law.amounts[made.law_index])
                 part = GuardPart(made.worth, law_amount, made.weight, made.chances)
-            self.round = number + 1
+            score, total = score_of(arm, first, last), self.total
+            self.round, self.total = number + 1, total + score
         return LawDecision(
             number,
             arm,
             self.learner,
             self.id,
             self.clock(),
-            int(chance * ONE + 0.5),
-            int(usual * ONE + 0.5),
+            score,
+            total,
             part,
-            self.key,
+            self._key,
         )
 
     def act_many(
@@ -152,21 +164,25 @@ class LawDecider:
             lasts: The highest one; where it is lower, nothing is chosen.
         """
         count, law = contexts.size, self.law
-        arms, chances = np.empty(count, dtype=np.int64), np.zeros((count, 2))
+        arms = np.empty(count, dtype=np.int64)
         active = firsts <= lasts
         uniforms = np.zeros((count, 3))
         with self.deciding:
             slots = law.slot_table(labels, count, new=False)
             uniforms[active] = law.uniforms.take(3 * int(active.sum())).reshape(-1, 3)
-            state = (*law.parts, law.usual)
             given = (contexts, slots, worths, costs, firsts, lasts, uniforms)
-            law.code(decide_all, *state, *given, arms, chances)
-            rounds = np.where(active, self.round + np.cumsum(active) - 1, -1)
-            self.round += int(active.sum())
-        whole = (chances * ONE + 0.5).astype(np.int64)
+            law.code(decide_all, *law.parts, *given, arms)
+            width = lasts - firsts
+            scores = np.where(width > 0, TOP * (arms - firsts) // np.maximum(width, 1), TOP // 2)
+            scores[~active] = 0
+            sums, rounds = np.cumsum(scores), np.cumsum(active)
+            totals = self.total + sums - scores
+            numbers = np.where(active, self.round + rounds - 1, -1)
+            if count:
+                self.round, self.total = self.round + int(rounds[-1]), self.total + int(sums[-1])
         times = np.full(count, self.clock())
-        ids = (self.learner, self.id, self.key)
-        return Made(arms, rounds, whole[:, 0], whole[:, 1], times, *ids)
+        ids = (self.learner, self.id, self._key)
+        return Made(arms, numbers, scores, totals, times, *ids)
 
     def policy(self, given: Round, first: int, last: int) -> Floats:
         """Return the probability of each amount, from a fixed grid of quantiles.
@@ -184,6 +200,18 @@ class LawDecider:
                 given.context, worth=given.worth, cost=given.cost, first=first, last=last, **classes
             )
 
+    def expects(self, decision: Any) -> None:
+        """Refuse a decision: what only decides does not learn.
+
+        Args:
+            decision: A decision.
+
+        Raises:
+            InvalidParameterError: Always.
+        """
+        del decision
+        raise only_decides("settle")
+
 
 class LawLearner(LawDecider):
     """A `LawDecider` that learns, from each decision once.
@@ -199,7 +227,6 @@ class LawLearner(LawDecider):
         guarded: Whether `GuardedLaw` decides.
         missing: What to do if outcomes are missing with a bias; see `OutcomeWatch`.
         words: What a reached and a missed number are called, for messages.
-        key: A secret, to make tokens that nobody else can forge.
         clock: Returns the time in seconds.
 
     Attributes:
@@ -207,6 +234,8 @@ class LawLearner(LawDecider):
         seen: Which decisions were learned from.
         watch: Notices outcomes that are missing with a bias.
         former: The ids of learners whose decisions may be learned from, besides its own.
+        own: The ids under which it has made decisions itself.
+        answered: How many of these were learned from.
     """
 
     def __init__(
@@ -216,22 +245,22 @@ class LawLearner(LawDecider):
         guarded: bool = False,
         missing: str = "refuse",
         words: tuple[str, str] = ("reached", "missed"),
-        key: bytes | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        super().__init__(law, guarded=guarded, key=key, clock=clock)
+        super().__init__(law, guarded=guarded, clock=clock)
         self.test = IndependenceTest(law)
         self.seen = SeenDecisions(clock=clock)
-        self.watch = OutcomeWatch(missing, words)
+        self.watch = OutcomeWatch(missing, words, clock)
         self.former: set[str] = set()
         self.old: dict[tuple[str, int], OldDecision] = {}  # pending in a file of an older version
-        self.learned = 0
+        self.own = {self.id}
+        self.answered = 0
         self.learning = Lock()  # of the state; whoever takes both locks takes this one first
 
     @property
     def pending(self) -> int:
-        """How many decisions have no outcome so far, as far as is known."""
-        return max(self.round + len(self.old) - self.learned, 0)
+        """How many of its own decisions have no outcome so far. Those of snapshots do not count."""
+        return self.round + len(self.old) - self.answered
 
     def expects(self, decision: Any) -> None:
         """Check that a decision was made for this learner, and has not expired.
@@ -250,6 +279,18 @@ class LawLearner(LawDecider):
                 f"The decision of round {decision.round} was made by another learner "
                 f"({decision.learner}). Give it to the learner that made it, or drop it."
             )
+
+    def code(self, decision: Any) -> int:
+        """Return the code of the outcome that was learned of a decision; see `outcome_codes`.
+
+        Args:
+            decision: What `act` returned.
+
+        Raises:
+            DecisionError: It has expired.
+        """
+        with self.learning:
+            return int(self.seen.check(decision.decider, decision.round, decision.time))
 
     def learn(
         self,
@@ -292,12 +333,16 @@ class LawLearner(LawDecider):
                 self._correct(decision, given, before, outcome)
             elif before > HELD:
                 raise _learned_before(decision)
-            elif not self._learn(decision, given, amount, outcome, again=before == HELD):
-                seen.put(*name, HELD)
-                raise self.watch.error()
+            else:
+                if before != HELD and is_watched(decision.round):
+                    self.watch.add(*name, decision.score, decision.total)
+                if self.watch.misled:
+                    seen.put(*name, HELD)
+                    raise self.watch.error()
+                self._learn(decision, given, amount, outcome)
             seen.put(*name, code_of(outcome[0], outcome[1]))
-            if self.old:
-                self.old.pop(name[:2], None)
+            if self.old and self.old.pop(name[:2], None) is not None:
+                self.answered -= decision.decider in self.own
 
     def _learn(
         self,
@@ -305,38 +350,19 @@ class LawLearner(LawDecider):
         given: Round,
         amount: float,
         outcome: tuple[int, int, int],
-        *,
-        again: bool,
-    ) -> bool:
-        """Learn from an outcome unless outcomes are missing with a bias; return whether it is."""
-        law, watch, (kind, index, played), part = self.law, self.watch, outcome, decision.guard
+    ) -> None:
+        law, (kind, index, played), part = self.law, outcome, decision.guard
         # The law tries untried amounts itself: the other bids of a guard do not count as its tries.
         tried = played if part is None or amount == part.law_amount else -1
         with self.deciding:
-            status = law.code(
-                settle,
-                *law.parts,
-                self.test.state,
-                watch.sums,
-                watch.limit,
-                given.context,
-                law.slots(given.labels, new=True),
-                kind,
-                index,
-                tried,
-                -1.0 if again else float(decision.chance),
-                float(decision.usual),
-            )
-            if status == REFUSED:
-                return False
-            self.learned += 1
+            slots = law.slots(given.labels, new=True)
+            state = (*law.parts, self.test.state)
+            law.code(learn_and_test, *state, given.context, slots, kind, index, tried)
+            self.answered += decision.decider in self.own
             if kind >= 0:
                 self.test.saw(given.context, given.labels)
                 if part is not None and self.guard is not None:
                     self._weigh(self.guard, part, given, outcome)
-        if status == CHECKED:
-            watch.warn()
-        return True
 
     def _weigh(
         self, guard: GuardedLaw, part: GuardPart, given: Round, outcome: tuple[int, int, int]
@@ -401,33 +427,36 @@ class LawLearner(LawDecider):
         Raises:
             DecisionError: Some were learned from before, come twice, or have expired. The message
                 names the rows. Nothing is learned.
-            MissingOutcomesError: Outcomes are missing with a bias. Some may have been learned.
+            MissingOutcomesError: Outcomes are missing with a bias. Nothing is learned.
         """
-        law, watch, count = self.law, self.watch, contexts.size
+        law, count = self.law, contexts.size
         kinds, indices, played = outcomes
         columns = {name: np.array([one[i] for one in labels]) for i, name in enumerate(law.classes)}
-        status = np.empty(count, dtype=np.int64)
         with self.learning:
             before = seen_before(self.seen, made)
-            chances = np.concatenate([one.chances for one in made]).astype(float)
-            chances[before == HELD] = -1.0
-            usuals = np.concatenate([one.usuals for one in made]).astype(float)
+            self._watch_many(made, before)
+            if self.watch.misled:
+                put_codes(self.seen, made, np.full(count, HELD))
+                raise self.watch.error(count)
             with self.deciding:
                 slots = law.slot_table(columns, count)
-                state = (*law.parts, self.test.state, watch.sums, watch.limit)
-                given = (contexts, slots, kinds, indices, played, chances, usuals)
-                law.code(settle_all, *state, *given, status)
-                learned = status != REFUSED
-                self.learned += int(learned.sum())
-                known = np.flatnonzero(learned & (kinds >= 0)).tolist()
-                self.test.saw_many(
-                    contexts[known].tolist(), [labels[i] if labels else () for i in known]
-                )
-            codes = np.where(learned, codes_of(kinds, indices), HELD)
-            put_codes(self.seen, made, codes)
-        if not learned.all():
-            raise watch.error(count - int(learned.sum()))
-        watch.warn()
+                state = (*law.parts, self.test.state)
+                law.code(learn_and_test_all, *state, contexts, slots, kinds, indices, played)
+                self.answered += sum(one.rounds.size for one in made if one.decider in self.own)
+                known = np.flatnonzero(kinds >= 0).tolist()
+                rows = [labels[i] if labels else () for i in known]
+                self.test.saw_many(contexts[known].tolist(), rows)
+            put_codes(self.seen, made, codes_of(kinds, indices))
+
+    def _watch_many(self, made: Sequence[Made], before: Integers) -> None:
+        """Let the watch see the outcomes of many decisions that it has not seen."""
+        start = 0
+        for one in made:
+            new = before[start : start + one.rounds.size] != HELD
+            start += one.rounds.size
+            for i in np.flatnonzero(new & watched(one.rounds)).tolist():
+                name = (one.decider, int(one.rounds[i]), float(one.times[i]))
+                self.watch.add(*name, int(one.scores[i]), int(one.totals[i]))
 
     def _old(self, decision: Decision) -> OldDecision:
         """Return what a file of an earlier version has kept of a pending decision."""
@@ -444,6 +473,22 @@ class LawLearner(LawDecider):
             f"The decision of round {decision.round} has been learned from before, or is not one "
             "of those that were pending when the file was written. Each counts once."
         )
+
+    def decider(self, law: OutcomeLaw, seed: Seed | None) -> LawDecider:
+        """Return what decides as this learner does now, and never changes.
+
+        Args:
+            law: A new law of the same form, which becomes a copy.
+            seed: The seed of the random numbers; None for new ones.
+        """
+        guarded = self.guard is not None
+        made = LawDecider(law, guarded=guarded, learner=self.learner, clock=self.clock)
+        with self.learning:
+            law.look_like(self.law, seed)
+            if self.guard is not None and made.guard is not None:
+                made.guard.restore(self.guard.arrays())
+        made.token_key = self.token_key
+        return made
 
     def diagnosis(self) -> Diagnosis:
         """Return whether the hidden number goes with the context, as far as is known."""

@@ -38,9 +38,8 @@ class OldDecision(NamedTuple):
         if self.chances.size:
             law_amount = float(amounts[self.law_arm])
             part = GuardPart(worth, law_amount, 1.0, self.chances, self.seen)
-        # A chance that equals the usual one says nothing to the watch.
         ids = (learner, self.maker, self.time)
-        return LawDecision(self.round, self.arm, *ids, chance=0, usual=0, guard=part)
+        return LawDecision(self.round, self.arm, *ids, score=0, total=0, guard=part)
 
 
 def read_pending(

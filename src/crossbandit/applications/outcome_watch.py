@@ -4,63 +4,198 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from crossbandit.applications.law_decisions import TOP
 from crossbandit.errors import CheckpointError, MissingFeedbackWarning, MissingOutcomesError
-from crossbandit.kernels.laws.watching import EXCESS, HIGHEST, LOSSES, LOWEST, MATERIAL
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
+    from collections.abc import Callable
 
-    from crossbandit.types import Floats
+    from crossbandit.types import Booleans, Integers
 
 MISSING = ("refuse", "warn", "accept")
-_DOUBT, _ALARM = 1e-3, 1e-6  # the probability that it is ever noticed without reason
+COHORT = 512  # decisions of one decider in a row
+_SPARSE = 1 << 16  # from here on, one cohort of so many decisions is looked at
+_EVERY = 16  # outcomes between two checks, at least
+_GROWTH = 16  # or this share of all outcomes that are kept
+_KEPT = 64  # cohorts
+_PATIENCE = 2.0  # a cohort is complete if it is older than this many of the longest delays
+_DOUBT, _ALARM = 1e-3, 1e-5  # the probability that it is ever noticed without reason
+_MATERIAL = 1.25  # the ratio of the shares of outcomes that come, of high and low amounts
+_FEWEST = 8  # outcomes of a cohort
+
+
+def is_watched(number: int) -> bool:
+    """Return whether the watch looks at a decision: at fewer and fewer cohorts, as time goes on.
+
+    Args:
+        number: The number of the decision, as its decider counts.
+    """
+    cohort, place = number // COHORT, number % _SPARSE
+    return cohort & (cohort - 1) == 0 if number < _SPARSE else place < COHORT
+
+
+def watched(numbers: Integers) -> Booleans:
+    """Return what `is_watched` returns for many decisions.
+
+    Args:
+        numbers: Their numbers.
+    """
+    cohorts = numbers // COHORT
+    found: Booleans = np.where(
+        numbers < _SPARSE, cohorts & (cohorts - 1) == 0, numbers % _SPARSE < COHORT
+    )
+    return found
+
+
+class Cohort(NamedTuple):
+    """The outcomes of some decisions in a row of one decider.
+
+    Attributes:
+        outcomes: How many came.
+        scores: The sum of their scores.
+        squares: The sum of the squares of their scores.
+        first: The number of the first decision with an outcome.
+        first_total: The sum of scores before it.
+        last: The number of the last decision with an outcome.
+        last_total: The sum of scores up to it, its own included.
+        newest: When the latest of them was made.
+    """
+
+    outcomes: int
+    scores: int
+    squares: int
+    first: int
+    first_total: int
+    last: int
+    last_total: int
+    newest: float
+
+    def with_one(self, number: int, time: float, score: int, total: int) -> Cohort:
+        """Return the cohort with one outcome more."""
+        early, late = number < self.first, number > self.last
+        return Cohort(
+            self.outcomes + 1,
+            self.scores + score,
+            self.squares + score * score,
+            number if early else self.first,
+            total if early else self.first_total,
+            number if late else self.last,
+            total + score if late else self.last_total,
+            max(self.newest, time),
+        )
+
+    @property
+    def made(self) -> int:
+        """How many decisions were made from the first to the last with an outcome."""
+        return self.last - self.first + 1
+
+    @property
+    def mean(self) -> float:
+        """The mean score of the decisions that were made."""
+        return (self.last_total - self.first_total) / self.made
+
+    @property
+    def excess(self) -> float:
+        """By how much the scores of those with an outcome exceed what is usual, together."""
+        return self.scores - self.outcomes * self.mean
+
+    @property
+    def variance(self) -> float:
+        """The variance of the excess if outcomes are missing whatever they are."""
+        each = self.squares / self.outcomes - (self.scores / self.outcomes) ** 2
+        return self.outcomes * (1 - self.outcomes / self.made) * max(each, 0.0)
 
 
 class OutcomeWatch:
-    """Compares the decisions whose outcomes came with all decisions, by their chance of winning.
+    """Compares decisions whose outcomes came with all decisions that were made at the same time.
 
-    Every decision carries its chance q of winning, and the mean m of the chances before it. If an
-    outcome comes or not whatever it is, the sum of q - m over the decisions with an outcome stays
-    near 0: over all decisions it telescopes to a multiple of the change of m, and leaving out some
-    at random adds a martingale. If losses are missing, decisions that were likely to win have
-    outcomes more often, and the sum grows. It does not matter how late outcomes come, once those
-    of wins and losses come at the same rate; while losses come later than wins, it does, and the
-    law would be misled in the same way.
+    The higher an amount, the more often it reaches the number: whatever the law believes, which may
+    be misled already. So if outcomes of missed numbers (lost auctions) are missing, high amounts
+    have outcomes more often than low ones. Every decision carries its score, which is where its
+    amount lies among those that were possible, and the sum of the scores before it. From the first
+    and the last decision of a cohort the mean score of all decisions in between is known, also of
+    those without outcome, and wherever they were made.
 
-    The sum is compared with Freedman's bound after every 64 outcomes. The probability that it is
-    ever exceeded without reason is at most 0.001 for a warning, and a millionth for an error. What
-    lies back fades with a half-life of 4,096 outcomes, so an imbalance that has ended is forgotten.
+    A cohort is judged when it is older than twice the longest delay of an outcome so far. If those
+    that miss come later than those that reach, it is judged too early, and rightly so: learning
+    from wins alone misleads the law at once. As the late ones come, the cohort is judged again.
+
+    Without bias, the decisions with an outcome are a random part of a cohort. The excess of their
+    scores is compared with Bennett's bound, with the variance of those that came. The probabilities
+    of all checks add up to about 0.001 at most for a warning, and 0.00001 for an error.
 
     Args:
-        missing: "refuse" to raise where the law would be misled, "warn", or "accept".
-        words: What a reached and a missed number are called: ("won", "lost").
+        missing: "refuse" to learn where the law would be misled, "warn", or "accept".
+        words: What a decision did that reached the number, and one that missed it.
+        clock: Returns the time in seconds.
+
+    Attributes:
+        misled: Whether outcomes must not be learned from now.
     """
 
-    def __init__(self, missing: str, words: tuple[str, str]) -> None:
+    def __init__(self, missing: str, words: tuple[str, str], clock: Callable[[], float]) -> None:
         self.missing = missing
+        self.misled = False
         self._words = words
-        self._sums = np.zeros(10)
-        self._sums[LOWEST], self._sums[LOSSES] = 1.0, 1.0
+        self._clock = clock
+        self._cohorts: dict[tuple[str, int], Cohort] = {}
+        self._delay = 0.0
+        self._waiting = 0
+        self._checks = 0
         self._warned = False
+        self._shares = (1.0, 1.0)
 
-    @property
-    def sums(self) -> Floats:
-        """What is counted; it changes."""
-        return self._sums
+    def add(self, decider: str, number: int, time: float, score: int, total: int) -> None:
+        """Count the outcome of a decision that is watched, and check whenever it is time.
 
-    @property
-    def relative(self) -> float:
-        """How often a decision that missed has an outcome, relative to one that reached."""
-        return float(self._sums[LOSSES])
+        Args:
+            decider: The id of what made the decision.
+            number: The number of the decision.
+            time: When it was made.
+            score: Its score.
+            total: The sum of the scores of its decider before.
+        """
+        key = (decider, number // COHORT)
+        cohort = self._cohorts.get(key)
+        if cohort is None:
+            while len(self._cohorts) >= _KEPT:
+                del self._cohorts[next(iter(self._cohorts))]
+            square = score * score
+            cohort = Cohort(1, score, square, number, total, number, total + score, time)
+        else:
+            cohort = cohort.with_one(number, time, score, total)
+        self._cohorts[key] = cohort
+        self._delay = max(self._delay, self._clock() - time)
+        self._waiting += 1
+        kept = 0 if self.misled else sum(one.outcomes for one in self._cohorts.values())
+        if self._waiting >= max(_EVERY, kept // _GROWTH):
+            self._check()
 
-    @property
-    def limit(self) -> float:
-        """The excess from which on nothing is learned."""
-        return math.log(1.0 / _ALARM) if self.missing == "refuse" else math.inf
+    def _check(self) -> None:
+        self._waiting = 0
+        before = self._clock() - _PATIENCE * self._delay
+        complete = [
+            one
+            for one in self._cohorts.values()
+            if one.newest <= before and one.outcomes >= _FEWEST
+        ]
+        exponent = _exponent(complete)
+        self._checks += not self.misled  # what only ends an alarm cannot raise one
+        exponent -= math.log(2 * self._checks * (self._checks + 1))
+        self._shares = _shares(complete) if complete else (1.0, 1.0)
+        material = max(self._shares) > _MATERIAL * min(self._shares)
+        certain = material and exponent > math.log(1 / _ALARM)
+        self.misled = certain and self.missing == "refuse"
+        if material and exponent > math.log(1 / _DOUBT) and not self._warned:
+            self._warned = True
+            if self.missing != "accept" and not self.misled:
+                warnings.warn(f"{self._found()} {_REMEDY}", MissingFeedbackWarning, stacklevel=5)
+        elif exponent <= 0.0:
+            self._warned = False
 
     def error(self, count: int = 1) -> MissingOutcomesError:
         """Return the error for outcomes that were not learned from.
@@ -71,41 +206,76 @@ class OutcomeWatch:
         what = "Nothing was learned" if count == 1 else f"{count} outcomes were not learned"
         return MissingOutcomesError(f"{self._found()} {what}. {_REMEDY}")
 
-    def warn(self) -> None:
-        """Warn, once, if the difference is beyond chance and large enough to mislead the law."""
-        excess = float(self._sums[EXCESS])
-        if excess < math.log(1.0 / _DOUBT):
-            self._warned = self._warned and excess > 0.0
-        elif not self._warned and not MATERIAL <= self.relative <= 1.0 / MATERIAL:
-            self._warned = True
-            if self.missing != "accept":
-                warnings.warn(f"{self._found()} {_REMEDY}", MissingFeedbackWarning, stacklevel=5)
-
     def _found(self) -> str:
+        low, high = self._shares
         reached, missed = self._words
-        few, many, share = missed, reached, self.relative
-        if share > 1.0:
-            few, many, share = reached, missed, 1.0 / share
+        few = missed if high > low else reached
         return (
-            f"Outcomes of decisions that {few} come only about {share:.0%} as often as those of "
-            f"decisions that {many}. Learning from them would mislead: it would seem as if almost "
-            f"all decisions {many}."
+            f"Outcomes have come for about {low:.0%} of the low amounts and {high:.0%} of the high "
+            f"ones, which is beyond chance: those that {few} are missing, or come later. Learning "
+            "from the others alone would mislead."
         )
 
-    def restore(self, sums: npt.ArrayLike) -> None:
-        """Take over what was counted.
+    def settings(self) -> dict[str, Any]:
+        """Return everything in a form that `json` can write."""
+        cohorts = [[*key, *one] for key, one in self._cohorts.items()]
+        return {"delay": self._delay, "checks": self._checks, "cohorts": cohorts}
+
+    def restore(self, settings: Any) -> None:
+        """Take over what `settings` returned.
 
         Args:
-            sums: What `sums` was.
+            settings: What it returned.
 
         Raises:
             CheckpointError: It is impossible.
         """
-        given = np.asarray(sums, dtype=float)
-        rest = np.delete(given, [1, EXCESS]) if given.shape == self._sums.shape else given - np.inf
-        if not np.isfinite(given).all() or (rest < 0).any() or given[HIGHEST] > 65_535:
-            raise CheckpointError("The sums of the watch over missing outcomes are impossible.")
-        self._sums[:] = given
+        try:
+            delay, checks = float(settings["delay"]), int(settings["checks"])
+            found = {
+                (str(decider), int(number)): Cohort(*(int(one) for one in whole), float(newest))
+                for decider, number, *whole, newest in settings["cohorts"]
+            }
+            right = delay >= 0 and checks >= 0 and all(_possible(one) for one in found.values())
+        except (KeyError, TypeError, ValueError) as error:
+            raise CheckpointError(
+                f"Its watch over missing outcomes is impossible: {error}"
+            ) from None
+        if not right or len(found) > _KEPT:
+            raise CheckpointError("Its watch over outcomes is impossible.")
+        self._delay, self._checks, self._cohorts = delay, checks, found
+
+
+def _possible(one: Cohort) -> bool:
+    whole = one[:-1]
+    return (
+        all(number >= 0 for number in whole)
+        and 1 <= one.outcomes <= one.made <= COHORT
+        and one.first_total <= one.last_total
+        and math.isfinite(one.newest)
+    )
+
+
+def _exponent(cohorts: list[Cohort]) -> float:
+    """Return the logarithm of one over the probability of such an excess, by Bennett's bound."""
+    excess = abs(sum(one.excess for one in cohorts))
+    variance = sum(one.variance for one in cohorts)
+    if excess <= 0.0 or variance <= 0.0:
+        return 0.0
+    furthest = max(max(one.mean, TOP - one.mean) for one in cohorts)
+    ratio = excess * furthest / variance
+    return variance / furthest**2 * ((1 + ratio) * math.log1p(ratio) - ratio)
+
+
+def _shares(cohorts: list[Cohort]) -> tuple[float, float]:
+    """Return the shares of outcomes that come: one standard deviation below the mean, and above."""
+    made, outcomes = sum(one.made for one in cohorts), sum(one.outcomes for one in cohorts)
+    share = outcomes / made
+    squares = sum(one.squares - one.outcomes * one.mean**2 for one in cohorts)
+    spread = math.sqrt(max(squares / outcomes, 1.0))
+    slope = sum(one.excess for one in cohorts) / (made * spread * spread)
+    low, high = share - slope * spread, share + slope * spread
+    return min(max(low, 1e-3), 1.0), min(max(high, 1e-3), 1.0)
 
 
 _REMEDY = (

@@ -147,6 +147,34 @@ def _softmax(
 
 
 @inlined
+def count(
+    state: AdaptiveState,
+    parameters: AdaptiveParameters,
+    graph: AdaptiveGraph,
+    readout: Readout,
+    round_: int,
+) -> None:
+    """Count one round, in a context, in the running means. Changes `state`.
+
+    `state.chosen` holds its distribution.
+    """
+    if (round_ - state.reference[0]) / parameters.half_life > _HALF_LIVES:
+        _rescale(state, parameters, round_)
+    keep = _power(-1.0 / parameters.half_life)
+    recent = keep * state.counted[0]
+    state.counted[0] = recent + 1.0
+    state.gap[0] *= keep
+    _softmax(state, parameters, graph, readout, state.gap[0], round_, state.softmax)
+    floor = floor_at(parameters.exploration, recent + 1.0)
+    played, masses, chosen = state.played, state.masses, state.chosen
+    explore(state.softmax, masses, graph.shares, readout.available, floor, chosen)
+    step = 1.0 / (1.0 + recent / parameters.recency)
+    for a in range(played.size):
+        played[a] += step * (chosen[a] - played[a])
+    range_masses(graph.in_ranges, played, state.sums, masses)
+
+
+@inlined
 def play(
     state: AdaptiveState,
     parameters: AdaptiveParameters,
@@ -159,26 +187,12 @@ def play(
 
     The baseline is the running mean of the policy's losses; NaN if no loss was seen yet.
     """
-    if (round_ - state.reference[0]) / parameters.half_life > _HALF_LIVES:
-        _rescale(state, parameters, round_)
-    keep = _power(-1.0 / parameters.half_life)
-    recent = keep * state.counted[0]
-    state.counted[0] = recent + 1.0
-    state.gap[0] *= keep
-    _softmax(state, parameters, graph, readout, state.gap[0], round_, state.softmax)
-    floor = floor_at(parameters.exploration, recent + 1.0)
-    played, masses, chosen = state.played, state.masses, state.chosen
-    explore(state.softmax, masses, graph.shares, readout.available, floor, chosen)
-    arm = draw(chosen, uniform)
-    probability = chosen[arm]
-    step = 1.0 / (1.0 + recent / parameters.recency)
-    for a in range(played.size):
-        played[a] += step * (chosen[a] - played[a])
-    range_masses(graph.in_ranges, played, state.sums, masses)
+    count(state, parameters, graph, readout, round_)
+    arm = draw(state.chosen, uniform)
     baseline = math.nan
     if state.lost_weight[0] > 0.0:
         baseline = state.lost[0] / state.lost_weight[0]
-    return arm, probability, baseline
+    return arm, state.chosen[arm], baseline
 
 
 @inlined

@@ -66,14 +66,8 @@ def policy(state: KnownState, parameters: KnownParameters, readout: Readout, out
 
 
 @inlined
-def play(
-    state: KnownState,
-    parameters: KnownParameters,
-    knowledge: Knowledge,
-    readout: Readout,
-    uniform: float,
-) -> tuple[int, float]:
-    """Play one round; return the arm and its probability. Changes `state`."""
+def count(state: KnownState, parameters: KnownParameters, knowledge: Knowledge) -> None:
+    """Set the weights of a round and add its pessimistic correction. Changes `state`."""
     arms = state.denominators.size
     loopless, chosen, mean = knowledge.loopless, state.chosen, state.mean
     for a in range(arms):
@@ -86,15 +80,28 @@ def play(
     for a in range(arms):
         state.denominators[a] += parameters.gamma
         state.weights[a] = 1.0 / state.denominators[a]
-    policy(state, parameters, readout, chosen)
-    arm = draw(chosen, uniform)
     if loopless.size > 0:
         special = loopless[0]
         for a in loopless[1:]:
             if mean[a] > mean[special]:
                 special = a
         state.bias[0, special] += parameters.beta / state.denominators[special]
-    return arm, chosen[arm]
+
+
+@inlined
+def play(
+    state: KnownState,
+    parameters: KnownParameters,
+    knowledge: Knowledge,
+    readout: Readout,
+    uniform: float,
+) -> tuple[int, float]:
+    """Play one round; return the arm and its probability. Changes `state`."""
+    policy(state, parameters, readout, state.chosen)  # before the correction changes it
+    arm = draw(state.chosen, uniform)
+    probability = state.chosen[arm]
+    count(state, parameters, knowledge)
+    return arm, probability
 
 
 @compiled

@@ -65,7 +65,8 @@ class LawBase:
             reject(owner, "amounts", expected, amounts)
         low = number(owner, "context_range", context_range[0])
         high = number(owner, "context_range", context_range[1], above=low)
-        self.amounts: Floats = grid
+        self.amounts: Floats = grid.view()
+        self.amounts.flags.writeable = False
         self._grid: list[float] = grid.tolist()
         self.context_range = (low, high)
         self.feedback = choice(owner, "feedback", feedback, FEEDBACK)
@@ -88,7 +89,6 @@ class LawBase:
         slots = self.class_limit if classes else 0
         self._state = empty_state(self._rules, slots, slots)
         self._scratch = scratch_for(self._rules, self._state.weights.size)
-        self._usual = np.zeros(2)
         self.uniforms = Uniforms(stream(seed, "law"))
         self.code = MachineCode()
 
@@ -111,11 +111,6 @@ class LawBase:
     def parts(self) -> tuple[LawRules, LawState, Scratch]:
         """What compiled steps take: what does not change, what does, and room to compute in."""
         return self._rules, self._state, self._scratch
-
-    @property
-    def usual(self) -> Floats:
-        """The mean chance of what was decided lately, and of how many; (2,)."""
-        return self._usual
 
     def shown(
         self, amount: float, *, reached: bool, number: float | None = None
@@ -274,6 +269,18 @@ class LawBase:
         self._levels = other._levels.copy()
         move(other._rules, other._state, other.context_range, self._rules, self._state)
         compute_all(self._rules, self._state, self._features())
+
+    def look_like(self, other: Self, seed: Seed | None) -> None:
+        """Take over what another law of the same form needs to decide, and not what it counts.
+
+        Args:
+            other: The law. It is not changed.
+            seed: The seed of the random numbers; None for new ones.
+        """
+        empty = np.zeros((0, self.amounts.size + 1))
+        self._state = copied(other._state._replace(told=empty, hidden=empty))
+        self._levels = other._levels.copy()
+        self.uniforms = Uniforms(np.random.default_rng() if seed is None else stream(seed, "law"))
 
     def settings(self) -> dict[str, Any]:
         """Return all that `restore` needs besides the arrays, in a form that JSON can hold."""

@@ -46,8 +46,6 @@ class GuardedChoice(Choice):
         seen: How likely the outcome of each amount was to be shown; if it is empty, it is computed
             anew from `chances` and `weight`.
         weight: The probability with which the law was followed.
-        chance: The chance that the amount reaches the number.
-        usual: The usual chance of what was chosen before.
     """
 
     worth: float = 0.0
@@ -55,8 +53,6 @@ class GuardedChoice(Choice):
     chances: Floats = field(default_factory=lambda: np.zeros(0))
     seen: Floats = field(default_factory=lambda: np.zeros(0))
     weight: float = 1.0
-    chance: float = 0.0
-    usual: float = 0.0
 
 
 class GuardedLaw:
@@ -122,7 +118,7 @@ class GuardedLaw:
             first: As in `OutcomeLaw.decide`.
             **classes: A label for every feature of the law.
         """
-        index, bid, weight, chance, usual = self._choose(context, worth, first, classes)
+        index, bid, weight = self._choose(context, worth, first, classes)
         return GuardedChoice(
             index=index,
             amount=float(self.law.amounts[index]),
@@ -133,8 +129,6 @@ class GuardedLaw:
             chances=self._guard.chances.copy(),
             seen=self._guard.seen.copy(),
             weight=weight,
-            chance=chance,
-            usual=usual,
         )
 
     def _choose(
@@ -144,8 +138,8 @@ class GuardedLaw:
         first: int,
         classes: Mapping[str, Label],
         uniforms: Floats | None = None,
-    ) -> tuple[int, int, float, float, float]:
-        """Return the amount to play, the law's own, the law's weight, and what `choose` returns.
+    ) -> tuple[int, int, float]:
+        """Return the amount to play, the law's own, and the law's weight.
 
         The guard's `chances` and `seen` are set. With given random numbers, nothing else changes.
         """
@@ -157,11 +151,10 @@ class GuardedLaw:
         last = law.highest(value)
         if not 0 <= first <= last:
             reject("decide", "first", "an amount up to the worth", first, error=InvalidContextError)
-        found: tuple[int, int, float, float, float] = law.code(
+        found: tuple[int, int, float] = law.code(
             guarded_decide,
             *law.parts,
             self._guard,
-            law.usual if uniforms is None else law.usual.copy(),
             high,
             min(max(at, low), high),
             law.slots(labels),

@@ -137,7 +137,7 @@ class OutcomeLaw(LawBase):
             got = (first, last)
             reject("decide", "first, last", "a range of amounts", got, error=InvalidContextError)
         drawn = None if uniforms is None else np.array(uniforms, dtype=float)
-        index, _, _ = self.choose(at, labels, value, paid, first, last, drawn)
+        index = self.choose(at, labels, value, paid, first, last, drawn)
         return Choice(index, float(self.amounts[index]), at, labels)
 
     def choose(
@@ -149,7 +149,7 @@ class OutcomeLaw(LawBase):
         first: int,
         last: int,
         uniforms: Floats | None = None,
-    ) -> tuple[int, float, float]:
+    ) -> int:
         """Do what `decide` does, with arguments that were checked before.
 
         Args:
@@ -162,16 +162,14 @@ class OutcomeLaw(LawBase):
             uniforms: As in `decide`.
 
         Returns:
-            The number of the amount, the chance that it reaches the number, and the usual chance
-            of what was chosen before.
+            The number of the amount.
         """
         drawn = self.uniforms.take(3) if uniforms is None else uniforms
-        found: tuple[int, float, float] = self.code(
+        found: int = self.code(
             decide,
             self._rules,
             self._state,
             self._scratch,
-            self._usual,
             context,
             self._levels.slots(labels),
             worth,

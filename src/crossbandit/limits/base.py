@@ -146,7 +146,7 @@ class PacerBase:
             reject("renew", "lease", "for limits with a Lease", lease)
         i, old = found[0], self.limits[found[0]]
         used = int(self.state.money[i, SPENT] + self.state.money[i, RESERVED]) * self.unit
-        self.state.money[i, GIVEN] = self.state.money[i, SPENT] + self.state.money[i, RESERVED]
+        self.state.money[i, GIVEN] = 0  # so nothing can be bid, whatever is released
         if lease is not None:
             self.limits = (*self.limits[:i], lease, *self.limits[i + 1 :])
             self.rules.plans[i] = AT_ONCE if lease.pacing == "asap" else BY_TIME
@@ -231,15 +231,13 @@ class PacerBase:
         self.state.duals[:, SQUARES] *= scale * scale
         self.state.duals[:, [PAID, ASKED]] *= scale
 
-    def _period(self, limit: Limit, now: float) -> tuple[float, float]:
-        """Return when the period around a time begins and ends."""
-        if isinstance(limit, Lease):
-            return (limit.begins, limit.ends) if now < limit.ends else (limit.ends, _NEVER)
-        return period_around(limit.per, limit.timezone, now, self._first)
-
     def _begin(self, i: int, limit: Limit, now: float) -> None:
         state, times = self.state, self.state.times[i]
         fresh = times[END] == 0.0
+        if isinstance(limit, Lease) and now >= limit.ends:  # what was spent has to be told
+            times[END] = _NEVER
+            state.money[i, GIVEN] = 0
+            return
         begins, ends = 0.0, _NEVER if self._horizon is None else float(self._horizon)
         if isinstance(limit.per, int):
             ends = float(limit.per)
@@ -247,7 +245,9 @@ class PacerBase:
             follows = isinstance(limit, Budget) and limit.pacing == "traffic"
             if follows and not fresh:
                 self._traffic[i].learn(times[START], times[END], self._first, state.counts[i])
-            begins, ends = self._period(limit, now)
+            begins, ends = period_around(limit.per, limit.timezone, now, self._first)
+            if isinstance(limit, Lease):
+                begins, ends = limit.begins, limit.ends
             times[LATEST] = now if fresh else begins
             if follows:
                 state.plan[i] = self._traffic[i].plan(begins, ends)
@@ -255,7 +255,7 @@ class PacerBase:
         times[PERIOD] += 1.0
         state.counts[i] = 0.0
         state.money[i] = 0
-        if isinstance(limit, Money) and not (isinstance(limit, Lease) and now >= limit.ends):
+        if isinstance(limit, Money):
             state.money[i, GIVEN] = in_units(limit.amount, self.unit, ROUND_FLOOR)
         state.duals[i, [SQUARES, PAID, ASKED]] *= _CARRIED
 

@@ -104,7 +104,7 @@ class SharedBudget:
             self._leased[made.id] = asked
             return made
 
-    def take_back(self, lease: str, *, spent: object, at: object = None) -> None:
+    def take_back(self, lease: str, spent: object, *, at: object = None) -> None:
         """Take back what was not spent of a slice; once.
 
         Args:

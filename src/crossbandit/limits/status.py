@@ -92,7 +92,7 @@ def _status(pacer: Pacer, i: int, limit: Limit) -> LimitStatus:
         limit=limit,
         spent=spent,
         reserved=held,
-        left=given - spent - held,
+        left=max(given - spent - held, Decimal(0)),
         planned=_planned(pacer, i, limit),
         slack=None if isinstance(limit, Money) else given - spent,
         multiplier=value / pseudo,
@@ -115,24 +115,27 @@ def _planned(pacer: Pacer, i: int, limit: Limit) -> float | None:
     return limit.amount * float(planned_until(pacer.state, i, max(pacer.now, 0.0)))
 
 
-def reason(pacer: Pacer, value: float, lowest: float) -> str:
+def reason(pacer: Pacer, value: float, worth: float, lowest: float) -> str:
     """Return why no bid may be made in the auction that was opened last.
 
     Args:
         pacer: The pacer.
         value: What winning is worth.
+        worth: The pseudo-value.
         lowest: The lowest bid that may be made without limits.
     """
-    tightest = min(
-        range(len(pacer.limits)), key=lambda i: free_money(pacer.rules, pacer.state, i, value)
-    )
-    limit = pacer.limits[tightest]
-    free = _money(pacer, free_money(pacer.rules, pacer.state, tightest, value))
-    held = _money(pacer, pacer.state.money[tightest, RESERVED])
+    free = [free_money(pacer.rules, pacer.state, i, value) for i in range(len(pacer.limits))]
+    i = free.index(min(free))
+    left, held = _money(pacer, max(free[i], 0)), _money(pacer, pacer.state.money[i, RESERVED])
+    if left >= Decimal(repr(lowest)):
+        return (
+            f"To keep to the plan, a value of {value:.6g} counts as {worth:.6g}. "
+            f"The lowest bid is {lowest:.6g}."
+        )
     reserved = f", as {held:.6g} are reserved for bids without an outcome" if held else ""
     return (
-        f"{_named(limit)} leaves {max(free, Decimal(0)):.6g} to bid at a value of {value:.6g}"
-        f"{reserved}. The lowest bid is {lowest:.6g}."
+        f"{_named(pacer.limits[i])} leaves {left:.6g} to bid at a value of {value:.6g}{reserved}. "
+        f"The lowest bid is {lowest:.6g}."
     )
 
 

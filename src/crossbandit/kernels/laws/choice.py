@@ -25,7 +25,6 @@ _FAR = 0.5  # of the best amount: lower ones are worth a try
 _CLEARLY = 1.2  # how much more they have to seem to earn, to be tried on
 _ENOUGH = 128.0  # rounds with the lowest amount, after which no more are needed
 _WORTHWHILE = 0.5  # by how much more they have to be able to earn
-USUAL = 32.0  # decisions over which the usual chance of reaching the number is averaged
 
 
 @inlined
@@ -171,7 +170,6 @@ def decide(
     rules: LawRules,
     state: LawState,
     scratch: Scratch,
-    usual: Floats,
     context: float,
     slots: Integers,
     worth: float,
@@ -179,17 +177,14 @@ def decide(
     first: int,
     last: int,
     uniforms: Floats,
-) -> tuple[int, float, float]:
-    """Return the amount to play, its chance to reach the number, and the usual chance before.
+) -> int:
+    """Return the amount to play. The state is not changed.
 
     The context chooses the law; worth and cost are what the payoff is made of. slots: (features +
-    1,), the classes. uniforms: (3,), random numbers from [0, 1). Only `usual`, (2,), changes: a
-    running mean of the chances, and their number.
+    1,), the classes. uniforms: (3,), random numbers from [0, 1).
     """
     band = read_law(rules, state, scratch, context, slots)
-    best = choose(rules, state, scratch, band, worth, cost, first, last, uniforms)
-    chance = chance_of(rules, state, scratch, best)
-    return best, chance, follow(usual, chance)
+    return choose(rules, state, scratch, band, worth, cost, first, last, uniforms)
 
 
 @compiled
@@ -197,7 +192,6 @@ def decide_all(
     rules: LawRules,
     state: LawState,
     scratch: Scratch,
-    usual: Floats,
     contexts: Floats,
     slots: Integers,
     worths: Floats,
@@ -206,9 +200,8 @@ def decide_all(
     lasts: Integers,
     uniforms: Floats,
     out: Integers,
-    chances: Floats,
 ) -> None:
-    """Decide in n rounds. All (n,); slots: (n, width); uniforms: (n, 3); chances: (n, 2).
+    """Decide in n rounds. All (n,); slots: (n, width); uniforms: (n, 3).
 
     Where firsts[i] > lasts[i], no amount may be played: out[i] = -1.
     """
@@ -217,7 +210,7 @@ def decide_all(
             out[i] = -1
             continue
         band = read_law(rules, state, scratch, contexts[i], slots[i])
-        best = choose(
+        out[i] = choose(
             rules,
             state,
             scratch,
@@ -228,28 +221,6 @@ def decide_all(
             lasts[i],
             uniforms[i],
         )
-        out[i] = best
-        chances[i, 0] = chance_of(rules, state, scratch, best)
-        chances[i, 1] = follow(usual, chances[i, 0])
-
-
-@inlined
-def chance_of(rules: LawRules, state: LawState, scratch: Scratch, amount: int) -> float:
-    """Return the chance that an amount reaches the number, where `scratch` holds the laws."""
-    experts = state.weights.size
-    if rules.mirrored:
-        return 1.0 - scratch.chances[experts, rules.amounts.size - 1 - amount]
-    found: float = scratch.chances[experts, amount]
-    return found
-
-
-@inlined
-def follow(usual: Floats, chance: float) -> float:
-    """Return a running mean of chances, then add one. It is the first chance before any."""
-    before = usual[0] if usual[1] > 0.0 else chance
-    usual[1] = min(usual[1] + 1.0, USUAL)
-    usual[0] = before + (chance - before) / usual[1]
-    return before
 
 
 @inlined

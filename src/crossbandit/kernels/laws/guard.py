@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, NamedTuple
 
 from crossbandit.kernels.compilation import compiled, inlined
-from crossbandit.kernels.laws.choice import chance_of, choose, follow, read_law
+from crossbandit.kernels.laws.choice import choose, read_law
 from crossbandit.kernels.laws.learning import absorb
 from crossbandit.kernels.laws.loops import outcome_kind
 from crossbandit.kernels.laws.state import AFTER_LOSS, AFTER_WIN, ALWAYS, TOLD
@@ -168,7 +168,6 @@ def guarded_decide(
     state: LawState,
     scratch: Scratch,
     guard: GuardState,
-    usual: Floats,
     top: float,
     context: float,
     slots: Integers,
@@ -176,8 +175,8 @@ def guarded_decide(
     first: int,
     last: int,
     uniforms: Floats,
-) -> tuple[int, int, float, float, float]:
-    """Return the amount to play, the law's, and the law's weight; then as `decide` does.
+) -> tuple[int, int, float]:
+    """Return the amount to play, the law's, and the law's weight.
 
     Of the guard, only `chances` and `seen` change. uniforms: (5,).
     """
@@ -187,8 +186,7 @@ def guarded_decide(
     weight = law_weight(guard)
     set_seen(rules, guard, weight, bid)
     best = max(draw(guard, weight, bid, last, uniforms[3], uniforms[4]), first)
-    chance = chance_of(rules, state, scratch, best)
-    return best, bid, weight, chance, follow(usual, chance)
+    return best, bid, weight
 
 
 @compiled

@@ -17,14 +17,11 @@ from crossbandit.kernels.laws.state import (
     TOLD,
     WON_LOST,
 )
-from crossbandit.kernels.laws.watching import WAITING, watched
 
 if TYPE_CHECKING:
     from crossbandit.kernels.laws.independence import TestState
     from crossbandit.kernels.laws.state import LawRules, LawState, Scratch
     from crossbandit.types import Floats, Integers
-
-LEARNED, CHECKED, REFUSED = range(3)  # what `settle` has done
 
 
 @inlined
@@ -103,67 +100,39 @@ def learn_all(
 
 
 @compiled
-def settle(
+def learn_and_test(
     rules: LawRules,
     state: LawState,
     scratch: Scratch,
     test: TestState,
-    sums: Floats,
-    limit: float,
     context: float,
     slots: Integers,
     kind: int,
     index: int,
     amount: int,
-    chance: float,
-    usual: float,
-) -> int:
-    """Count an outcome for the watch, and learn from it if that allows: LEARNED, unless REFUSED.
+) -> None:
+    """Learn from an outcome, and take it into the test of independence; see `learn`.
 
-    CHECKED if it was learned and the watch has checked whether outcomes are missing with a bias.
-
-    sums, limit, chance, usual: as `watching.watched` takes them. The rest: as `learn` takes it; a
-    kind below 0 says nothing about any amount.
+    A kind below 0 says nothing about any amount.
     """
-    if not watched(sums, limit, chance, usual):
-        return REFUSED
     if kind >= 0:
         learn(rules, state, scratch, context, slots, kind, index, amount)
         test_one(rules.feedback, rules.mirrored, test, band_of(rules, context), kind, index)
-    return CHECKED if sums[WAITING] == 0.0 else LEARNED
 
 
 @compiled
-def settle_all(
+def learn_and_test_all(
     rules: LawRules,
     state: LawState,
     scratch: Scratch,
     test: TestState,
-    sums: Floats,
-    limit: float,
     contexts: Floats,
     slots: Integers,
     kinds: Integers,
     indices: Integers,
     amounts: Integers,
-    chances: Floats,
-    usuals: Floats,
-    out: Integers,
 ) -> None:
-    """Do what `settle` does with n outcomes. All (n,); slots: (n, features + 1)."""
+    """Do what `learn_and_test` does with n outcomes. All (n,); slots: (n, features + 1)."""
     for i in range(contexts.size):
-        out[i] = settle(
-            rules,
-            state,
-            scratch,
-            test,
-            sums,
-            limit,
-            contexts[i],
-            slots[i],
-            kinds[i],
-            indices[i],
-            amounts[i],
-            chances[i],
-            usuals[i],
-        )
+        context, kind, index = contexts[i], kinds[i], indices[i]
+        learn_and_test(rules, state, scratch, test, context, slots[i], kind, index, amounts[i])

@@ -1,0 +1,198 @@
+"""Bidding under budgets and targets: every bar, in one run. `python -m benchmarks.budgets`.
+
+A ratio is of what was earned, summed over the seeds, to what the best fixed map with the best
+multiplier earns in hindsight. Worlds under "own" and their seeds were not looked at while anything
+was chosen.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from benchmarks.budgets_hindsight import Maps, evenly_paced
+from benchmarks.markets_rivals import cells_of
+from benchmarks.markets_worlds import BIDS, OWN, World, log_normal, narrow
+from benchmarks.measure import Result
+from crossbandit.applications import FirstPriceBidder
+from crossbandit.laws import OutcomeLaw
+from crossbandit.limits import Budget, Pacer, ReturnOnSpend
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from crossbandit.limits import Limit
+    from crossbandit.types import Floats
+
+SEEDS = range(3)
+SHARES = {2: 0.97, 4: 0.97, 8: 0.97, 16: 0.96, 32: 0.95}
+RETURNS = (1.5, 2.0, 3.0, 5.0, 10.0)
+CORRELATIONS = (0.0, 0.25, 0.6)
+_FEW = "the best map in hindsight fits the few wins there are: {:.3f} is what the best map of the "
+_FEW += "law itself earns"
+
+
+def won(
+    world: World, limits: list[Limit], *, feedback: str = "after-loss", seed: int = 0
+) -> tuple[Floats, Floats]:
+    """Return the values won and the money paid, by auction."""
+    law = OutcomeLaw(BIDS, (0, 1), feedback=feedback, seed=seed)
+    pacer = Pacer(BIDS, limits, value_range=(0, 1))
+    cells = cells_of(world.prices)
+    bids = pacer.play(law, world.values, world.prices, cells=cells).bids
+    wins = (cells <= bids) & (bids > 0)
+    return np.where(wins, world.values, 0.0), np.where(wins, BIDS[bids], 0.0)
+
+
+def drifting_values(correlation: float, seed: int, drift: float = 0.5) -> World:
+    """Values that go up and down three times, prices as before."""
+    world = log_normal(correlation, seed)
+    count = world.values.size
+    waves = np.exp(drift * np.sin(6 * np.pi * np.arange(count) / count))
+    return World(np.minimum(world.values * waves, 1.0), world.prices)
+
+
+def results() -> Iterator[Result]:
+    """Measure every claim about budgets and targets."""
+    worlds: dict[str, Callable[[int], World]] = {
+        f"correlation {one:g}": lambda seed, one=one: log_normal(one, seed)  # type: ignore[misc]
+        for one in CORRELATIONS
+    }
+    yield from _budgets(worlds, "hindsight", lambda world, money: Maps(world).under_budget(money))
+    drifts: dict[str, Callable[[int], World]] = {
+        f"values drift, {one:g}": lambda seed, one=one: drifting_values(one, seed)  # type: ignore[misc]
+        for one in CORRELATIONS
+    }
+    yield from _budgets(drifts, "evenly paced hindsight", evenly_paced)
+    yield from _returns(worlds)
+    own = {
+        f"own: {name}": lambda seed, make=make: make(100 + seed, 100_000)
+        for name, make in OWN.items()
+        if name != "sorted by value"
+    }
+    own["own: narrow"] = lambda seed: narrow(100 + seed)
+    yield from _budgets(own, "evenly paced hindsight", evenly_paced, shares=(2, 8, 32))
+    yield from _returns(own, (1.5, 3.0))
+    yield from _feedback()
+    yield from _speed()
+
+
+def _budgets(
+    worlds: dict[str, Callable[[int], World]],
+    rival: str,
+    hindsight: Callable[[World, float], float],
+    shares: tuple[int, ...] = tuple(SHARES),
+) -> Iterator[Result]:
+    for name, make in worlds.items():
+        logs = [make(seed) for seed in SEEDS]
+        free = [Maps(world).free_spend() for world in logs]
+        for share in shares:
+            ours = theirs = 0.0
+            for seed, world in enumerate(logs):
+                money = free[seed] / share
+                values, paid = won(world, [Budget(money, per=world.values.size)], seed=seed)
+                if paid.sum() > money:
+                    raise AssertionError(f"{name}: {paid.sum()} of {money} was spent")
+                ours += float(values.sum() - paid.sum())
+                theirs += hindsight(world, money)
+            bar = SHARES[share] if rival == "hindsight" else 0.97
+            label = f"{name}, 1/{share} of the free spend: against {rival}"
+            yield Result(label, ours / theirs, bar, "times", at_least=True)
+
+
+def _returns(
+    worlds: dict[str, Callable[[int], World]], ratios: tuple[float, ...] = RETURNS
+) -> Iterator[Result]:
+    for name, make in worlds.items():
+        logs = [make(seed) for seed in SEEDS]
+        for ratio in ratios:
+            ours = theirs = 0.0
+            for seed, world in enumerate(logs):
+                values, paid = won(world, [ReturnOnSpend(ratio)], seed=seed)
+                if (np.cumsum(values) < ratio * np.cumsum(paid) * (1 - 1e-12)).any():
+                    raise AssertionError(f"{name}: a return of {ratio} was not kept")
+                ours += float(values.sum())
+                theirs += Maps(world).under_return(ratio)
+            note = ""
+            if ours < 0.97 * theirs and name.startswith("correlation"):
+                count = logs[0].values.size
+                large = log_normal(float(name.split()[1]), 99, 20 * count)
+                law = len(SEEDS) * Maps(large).under_return(ratio) / 20
+                note = _FEW.format(law / theirs)
+            label = f"{name}, return {ratio:g}: value against hindsight, never violated"
+            yield Result(label, ours / theirs, 0.97, "times", at_least=True, note=note)
+
+
+def _feedback() -> Iterator[Result]:
+    """Compare kinds of feedback, with a budget and a return at once."""
+    for feedback in ("after-loss", "after-win", "always", "won-lost"):
+        ours = theirs = 0.0
+        for seed in SEEDS:
+            world = log_normal(0.25, 200 + seed)
+            maps = Maps(world)
+            money = maps.free_spend() / 8
+            limits: list[Limit] = [
+                Budget(money, per=world.values.size),
+                ReturnOnSpend(2.0, aim="surplus"),
+            ]
+            values, paid = won(world, limits, feedback=feedback, seed=seed)
+            ours += float(values.sum() - paid.sum())
+            theirs += maps.under_budget(money)
+        label = f"told {feedback}, 1/8 of the free spend and a return of 2: against hindsight"
+        yield Result(label, ours / theirs, 0.93, "times", at_least=True)
+
+
+def _speed() -> Iterator[Result]:
+    """Compare a bidder with and without limits, alternately, in one process."""
+    world = log_normal(0.25, 0, 150_000)
+    cells = cells_of(world.prices)
+
+    def log(limits: list[Limit]) -> float:
+        law = OutcomeLaw(BIDS, (0, 1))
+        began = time.process_time()
+        if limits:
+            pacer = Pacer(BIDS, limits, value_range=(0, 1))
+            pacer.play(law, world.values, world.prices, cells=cells)
+        else:
+            law.play(world.values, world.prices, cells=cells)
+        return time.process_time() - began
+
+    def steps(**limits: Any) -> float:
+        bidder = FirstPriceBidder(bids=BIDS, value_range=(0, 1), seed=0, **limits)
+        rows = list(zip(world.values[:4_000].tolist(), world.prices[:4_000].tolist(), strict=True))
+        began = time.process_time()
+        for value, price in rows:
+            bid = bidder.bid(value)
+            if bid.amount is not None:
+                lost = bid.amount < price or bid.amount == 0
+                bidder.settle(bid, won=not lost, highest_competing_bid=price if lost else None)
+        return time.process_time() - began
+
+    both: list[Limit] = [Budget(2_000, per=150_000), ReturnOnSpend(2)]
+    pairs = {
+        "log, compiled": (lambda: log(both), lambda: log([])),
+        "bid and settle, a budget per day": (
+            lambda: steps(budget=Budget(1e6, per="day")),
+            steps,
+        ),
+    }
+    for name, (limited, free) in pairs.items():
+        limited(), free()
+        ratio = statistics.median(limited() / free() for _ in range(9))
+        yield Result(f"time with limits against without: {name}", ratio, 1.2, "times")
+
+
+def main() -> None:
+    """Print every row as it is measured."""
+    for result in results():
+        sign = ">=" if result.at_least else "<="
+        verdict = "met" if result.met else f"MISSED {result.note}"
+        numbers = f"{result.value:8.4f} {result.unit:6s} {sign} {result.bar:<5g} {verdict}"
+        print(f"{result.name:75s} {numbers}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,105 @@
+"""What the best fixed map from values to bids earns under a limit, in hindsight and exactly.
+
+A map has one bid for each of 25 bands of values; a bid above the value is lowered to it. For every
+multiplier, each band takes its best bid. The multiplier is found by bisection. Where the best map
+jumps there, the two maps next to the jump are mixed so that the limit is met exactly: that is the
+optimum among all maps and their mixtures, and so at least what the best single map earns.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from benchmarks.markets_rivals import BANDS
+from benchmarks.markets_worlds import BIDS
+
+if TYPE_CHECKING:
+    from benchmarks.markets_worlds import World
+    from crossbandit.types import Floats, Integers
+
+_STEPS = 200
+_MOST = 1e6  # a multiplier
+
+
+class Maps:
+    """The values won and the money spent by each bid in each band, on one log."""
+
+    def __init__(self, world: World, bids: Floats = BIDS, bands: int = BANDS) -> None:
+        band = np.minimum((world.values * bands).astype(np.int64), bands - 1)
+        prices = np.where(world.prices > 0, world.prices, -np.inf)
+        self.values, self.spend = np.zeros((2, bands, bids.size))
+        for k, bid in enumerate(bids):
+            paid = np.minimum(bid, world.values)
+            won = (prices <= paid) & (paid > 0)
+            self.values[:, k] = np.bincount(band[won], world.values[won], bands)
+            self.spend[:, k] = np.bincount(band[won], paid[won], bands)
+
+    def best(self, gain: float, price: float) -> Integers:
+        """Return the bid of each band with the most `gain` times value less `price` times spend."""
+        found: Integers = (gain * self.values - price * self.spend).argmax(axis=1)
+        return found
+
+    def totals(self, bids: Integers) -> tuple[float, float]:
+        """Return the values won and the money spent by a map."""
+        rows = np.arange(bids.size)
+        return float(self.values[rows, bids].sum()), float(self.spend[rows, bids].sum())
+
+    def free_spend(self) -> float:
+        """Return what is spent without limits, if the surplus is maximised."""
+        return self.totals(self.best(1.0, 1.0))[1]
+
+    def under_budget(self, budget: float) -> float:
+        """Return the most surplus for at most so much money."""
+        low, high = 0.0, _MOST
+        value, spent = self.totals(self.best(1.0, 1.0))
+        if spent <= budget:
+            return value - spent
+        for _ in range(_STEPS):
+            middle = (low + high) / 2
+            if self.totals(self.best(1.0, 1.0 + middle))[1] > budget:
+                low = middle
+            else:
+                high = middle
+        above, below = (self.totals(self.best(1.0, 1.0 + one)) for one in (low, high))
+        share = (budget - below[1]) / (above[1] - below[1])
+        return (1 - share) * (below[0] - below[1]) + share * (above[0] - above[1])
+
+    def under_return(self, ratio: float) -> float:
+        """Return the most value with at least `ratio` times the spend in value."""
+        low, high = 0.0, _MOST
+        for _ in range(_STEPS):
+            middle = (low + high) / 2
+            value, spent = self.totals(self.best(1.0 + middle, middle * ratio))
+            if value < ratio * spent:
+                low = middle
+            else:
+                high = middle
+        above, below = (self.totals(self.best(1.0 + one, one * ratio)) for one in (low, high))
+        missing, slack = ratio * above[1] - above[0], below[0] - ratio * below[1]
+        share = slack / (slack + missing) if missing > 0 else 0.0
+        return (1 - share) * below[0] + share * above[0]
+
+
+def evenly_paced(world: World, budget: float, parts: int = 24) -> float:
+    """Return what hindsight earns that spends the same in each part of the log.
+
+    There is one best map for each multiplier, from the whole log. In each part, the two neighbours
+    among 600 multipliers are mixed that spend its share.
+    """
+    whole = Maps(world)
+    multipliers = np.concatenate([[0.0], np.geomspace(1e-3, 1e4, 600)])
+    maps = [whole.best(1.0, 1.0 + one) for one in multipliers]
+    total = 0.0
+    for part in np.array_split(np.arange(world.values.size), parts):
+        own = Maps(world.taken(part))
+        values, spend = np.array([own.totals(bids) for bids in maps]).T
+        surplus, allowed = values - spend, budget / parts
+        k = int((spend <= allowed).argmax())
+        if k == 0:
+            total += surplus[0]
+            continue
+        share = (allowed - spend[k]) / (spend[k - 1] - spend[k])
+        total += (1 - share) * surplus[k] + share * surplus[k - 1]
+    return float(total)

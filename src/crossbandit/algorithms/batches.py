@@ -1,0 +1,223 @@
+"""Many decisions at once, and the feedback of many."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol, overload, runtime_checkable
+
+import numpy as np
+
+from crossbandit.algorithms.decisions import Decision, PendingDecision, learned_before
+from crossbandit.algorithms.feedback import checked_rows, joined_rows
+from crossbandit.errors import DecisionError, InvalidContextError, InvalidLossesError
+from crossbandit.kernels.batches import Answers, Plays
+from crossbandit.kernels.rounds import LossBlock, read_only
+from crossbandit.validation import reject, verbatim
+
+if TYPE_CHECKING:
+    from crossbandit.algorithms.learner import Learner
+    from crossbandit.kernels.rounds import ContextBlock, Readout
+    from crossbandit.losses import Context
+    from crossbandit.types import Floats, Integers
+
+
+@runtime_checkable
+class BatchLearner(Protocol):
+    """A learner that has compiled code for many decisions."""
+
+    def play_many(
+        self, contexts: ContextBlock, numbers: Integers, uniforms: Floats, plays: Plays
+    ) -> None:
+        """Play rounds from the present one on, and fill in what was done.
+
+        Args:
+            contexts: How the context of each round reads.
+            numbers: The number of each context; empty if contexts have none.
+            uniforms: A random number for each round.
+            plays: Arrays for the results.
+        """
+
+    def update_many(
+        self, contexts: ContextBlock, numbers: Integers, last: int, answers: Answers
+    ) -> None:
+        """Learn from the feedback of decisions, in their order.
+
+        Args:
+            contexts: How the context of each decision reads.
+            numbers: The number of each context; empty if contexts have none.
+            last: The round that was played last, before `answers.new` are counted.
+            answers: The feedback.
+        """
+
+
+class DecisionBatch(Sequence[Decision]):
+    """The decisions of `Learner.act_many`. Each is made when it is asked for.
+
+    Attributes:
+        arms: The arms that were chosen.
+        probabilities: The probabilities with which they were chosen.
+    """
+
+    def __init__(
+        self,
+        learner: Learner,
+        read: Sequence[tuple[Context, Readout]],
+        begun: PendingDecision,
+        plays: Plays,
+    ) -> None:
+        self.arms, self.probabilities = plays.arms, plays.probabilities
+        self._learner = learner
+        self._read = read
+        self._begun = begun
+        self._plays = plays
+
+    def __len__(self) -> int:
+        return len(self._read)
+
+    @overload
+    def __getitem__(self, index: int) -> Decision: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Decision]: ...
+    def __getitem__(self, index: int | slice) -> Decision | list[Decision]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        i = range(len(self))[index]
+        probability = float(self.probabilities[i])
+        return self._learner._decision(self.pending(i), probability)
+
+    def pending(self, i: int) -> PendingDecision:
+        """Return what learning from one of the decisions needs.
+
+        Args:
+            i: Its position.
+        """
+        context, readout = self._read[i]
+        baseline = float(self._plays.baselines[i])
+        begun = self._begun
+        return PendingDecision(
+            begun.round + i,
+            context,
+            readout,
+            int(self.arms[i]),
+            begun.learner,
+            self._plays.weights[i],
+            None if math.isnan(baseline) else baseline,
+            None,
+            begun.decider,
+            begun.counter + i,
+            begun.time,
+        )
+
+
+def act_many(learner: Learner, contexts: Any, available: Any = None) -> Sequence[Decision]:
+    """Make decisions, as `Learner.act_many` says."""
+    given = _listed("contexts", contexts)
+    masks = [None] * len(given) if available is None else _listed("available", available)
+    if len(masks) != len(given):
+        expected = f"None, or as many masks as contexts, {len(given)}"
+        reject("act_many", "available", expected, verbatim(str(len(masks))))
+    read = [learner._read(context, mask) for context, mask in zip(given, masks, strict=True)]
+    with learner._lock:
+        if not read or not isinstance(learner, BatchLearner) or learner.algorithm.needs_memory:
+            return [learner.act(plain, mask) for (plain, _), mask in zip(read, masks, strict=True)]
+        begun = learner._begun(*read[0])
+        count = len(read)
+        plays = Plays(
+            arms=np.empty(count, dtype=np.int64),
+            probabilities=np.empty(count),
+            baselines=np.full(count, math.nan),
+            weights=np.zeros((count, learner.problem.arms)),
+        )
+        uniforms = learner.generator.random(count)
+        learner.play_many(*_block(learner, read), uniforms, plays)
+        learner._record_many(plays.arms)
+    return DecisionBatch(learner, read, begun, plays)
+
+
+def learn_many(learner: Learner, decisions: Any, losses: Any) -> None:
+    """Learn from decisions, as `Learner.learn_many` says."""
+    with learner._lock:
+        pending = _expected(learner, decisions)
+        revealed = [learner.reveals(one.arm) for one in pending]
+        rows = _rows(learner, pending, revealed, losses)
+        carried = all(one.weights is not None for one in pending)
+        if not pending or not carried or not isinstance(learner, BatchLearner):
+            for one, own in zip(pending, rows, strict=True):
+                learner.update(learner._taken(one), own)
+            return
+        new = np.array([not learner._is_counted(one) for one in pending])
+        last = learner.round - 1
+        read = [(one.context, one.readout) for one in pending]
+        rounds = np.array([learner._marked(one).round for one in pending])
+        counts = np.array([len(own) for own in revealed])
+        arms = np.concatenate([learner.revealed_arms(one.arm) for one in pending])
+        base = np.concatenate(rows)[None]
+        none = np.empty((1, len(arms), 0)), np.empty((0, base.shape[2]))
+        answers = Answers(
+            rounds,
+            new,
+            np.array([math.nan if one.baseline is None else one.baseline for one in pending]),
+            np.array([one.weights for one in pending]),
+            np.concatenate([[0], np.cumsum(counts)]),
+            arms,
+            np.arange(len(arms)),
+            read_only(LossBlock(base, *none, clip=False)),
+        )
+        learner.update_many(*_block(learner, read), last, answers)
+
+
+def _listed(name: str, values: Any) -> list[Any]:
+    if isinstance(values, str | bytes) or not hasattr(values, "__len__"):
+        expected = "a sequence with an entry for each decision"
+        reject("act_many", name, expected, values, error=InvalidContextError)
+    return list(values)
+
+
+def _expected(learner: Learner, decisions: Any) -> list[PendingDecision]:
+    """Return what learning needs of each decision; raise if one cannot be learned from."""
+    if isinstance(decisions, str | bytes) or not hasattr(decisions, "__len__"):
+        raise DecisionError(
+            f"learn_many takes what act_many returned, or a list of decisions and tokens. Got "
+            f"{decisions!r}."
+        )
+    if isinstance(decisions, DecisionBatch) and decisions._learner is learner:
+        pending = [learner._unlearned(decisions.pending(i)) for i in range(len(decisions))]
+    else:
+        pending = [learner._expected(decision) for decision in decisions]
+    names = set()
+    for one in pending:
+        if (one.decider, one.counter) in names:
+            raise learned_before(one.round)
+        names.add((one.decider, one.counter))
+    return pending
+
+
+def _rows(
+    learner: Learner, pending: list[PendingDecision], revealed: list[Sequence[int]], losses: Any
+) -> list[Floats]:
+    form = learner.problem.form
+    total = sum(map(len, revealed))
+    if isinstance(losses, np.ndarray) and losses.shape == (total, form.columns):
+        return joined_rows(form, pending, revealed, losses)
+    if not hasattr(losses, "__len__") or len(losses) != len(pending):
+        expected = (
+            f"an entry for each of the {len(pending)} decisions, or one array of shape "
+            f"{(total, form.columns)} with all their rows"
+        )
+        reject("learn_many", "losses", expected, losses, error=InvalidLossesError)
+    triples = zip(pending, revealed, losses, strict=True)
+    return [checked_rows(form, one, own, given) for one, own, given in triples]
+
+
+def _block(
+    learner: Learner, read: Sequence[tuple[Context, Readout]]
+) -> tuple[ContextBlock, Integers]:
+    """Return how contexts read, and their numbers if they have numbers."""
+    form, arms = learner.problem.form, learner.problem.arms
+    contexts = np.array([context for context, _ in read])
+    masks = None
+    if any(readout.available.size for _, readout in read):
+        masks = np.array([readout.may_play(arms) for _, readout in read])
+    numbers = np.empty(0, dtype=np.int64) if form.contexts is None else contexts
+    return form.block(contexts, masks), numbers

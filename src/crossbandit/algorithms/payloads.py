@@ -1,0 +1,149 @@
+"""What the token of a learner with a feedback graph holds beside its header.
+
+    flags (1), round (8), arm (4), context, available, weights, baseline
+
+The context is a number (8 bytes) or a double for each feature. What is available takes a bit for
+each arm, weights a double for each revealed arm, the baseline a double. The flags say which of them
+are there.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from crossbandit.algorithms.decisions import PendingDecision
+from crossbandit.errors import DamagedTokenError, InvalidInputError
+from crossbandit.losses.forms import restricted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from crossbandit.algorithms.tokens import Token
+    from crossbandit.losses import Readout
+    from crossbandit.problem import Problem
+
+_START = struct.Struct("<Bqi")
+_NUMBER = struct.Struct("<q")
+_DOUBLE = struct.Struct("<d")
+_FLOATS = np.dtype("<f8")
+
+_VECTOR, _AVAILABLE, _WEIGHTS, _BASELINE = 1, 2, 4, 8
+_FLAGS = _VECTOR | _AVAILABLE | _WEIGHTS | _BASELINE
+
+_HEAVIEST = 1e120  # larger than any weight of a rate that is allowed; sums of losses stay finite
+
+
+def encoded(pending: PendingDecision, revealed: Sequence[int]) -> bytes:
+    """Return the payload of a decision.
+
+    Args:
+        pending: What learning needs.
+        revealed: The arms that the decision reveals.
+    """
+    flags, parts = 0, []
+    if isinstance(pending.context, tuple):
+        flags |= _VECTOR
+        parts.append(np.array(pending.context, dtype=_FLOATS).tobytes())
+    else:
+        parts.append(_NUMBER.pack(pending.context))
+    if pending.readout.available.size:
+        flags |= _AVAILABLE
+        parts.append(np.packbits(pending.readout.available).tobytes())
+    if pending.weights is not None:
+        flags |= _WEIGHTS
+        own = (
+            pending.weights[revealed.start : revealed.stop]
+            if isinstance(revealed, range)
+            else pending.weights[list(revealed)]
+        )
+        parts.append(own.astype(_FLOATS, copy=False).tobytes())
+    if pending.baseline is not None:
+        flags |= _BASELINE
+        parts.append(_DOUBLE.pack(pending.baseline))
+    return b"".join([_START.pack(flags, pending.round, pending.arm), *parts])
+
+
+def decoded(
+    token: Token, problem: Problem, reveals: Callable[[int], Sequence[int]]
+) -> PendingDecision:
+    """Return what a token says about a decision.
+
+    Args:
+        token: A token of the kind `GRAPH`.
+        problem: The problem of the learner that is to learn from it.
+        reveals: Returns the arms that an arm reveals.
+
+    Raises:
+        DamagedTokenError: The token is none of this problem.
+    """
+    try:
+        return _Reader(token.payload).decision(token, problem, reveals)
+    except (struct.error, InvalidInputError, ValueError) as error:
+        raise DamagedTokenError(
+            f"A token must hold a decision about the problem of the learner. Got one that does "
+            f"not: {error}. Give it to the learner that made it, or drop it."
+        ) from error
+
+
+class _Reader:
+    """Reads a payload from its beginning to its end."""
+
+    def __init__(self, payload: bytes) -> None:
+        self._payload = payload
+        self._at = 0
+
+    def decision(
+        self, token: Token, problem: Problem, reveals: Callable[[int], Sequence[int]]
+    ) -> PendingDecision:
+        flags, round_, arm = self._numbers(_START)
+        if flags & ~_FLAGS or round_ < 0 or not 0 <= arm < problem.arms:
+            raise ValueError(f"it has the flags {flags}, the round {round_} and the arm {arm}")
+        context: Any
+        if flags & _VECTOR:
+            context = tuple(self._floats(problem.form.columns).tolist())
+        else:
+            (context,) = self._numbers(_NUMBER)
+        plain, readout = problem.form.read(context)
+        if flags & _AVAILABLE:
+            readout = self._restricted(readout, problem.arms, arm)
+        pending = PendingDecision(round_, plain, readout, arm, token.learner)
+        pending.decider, pending.counter = token.decider, token.counter
+        pending.time = token.time
+        if flags & _WEIGHTS:
+            revealed = list(reveals(arm))
+            own = self._floats(len(revealed))
+            if not (np.abs(own) <= _HEAVIEST).all():
+                raise ValueError("it has weights that no decision has")
+            pending.weights = np.zeros(problem.arms)
+            pending.weights[revealed] = own
+        if flags & _BASELINE:
+            (pending.baseline,) = self._floats(1).tolist()
+        if self._at != len(self._payload):
+            raise ValueError(f"it has {len(self._payload) - self._at} bytes too many")
+        return pending
+
+    def _restricted(self, readout: Readout, arms: int, arm: int) -> Readout:
+        bits = np.frombuffer(self._bytes(-(-arms // 8)), dtype=np.uint8)
+        mask = np.unpackbits(bits, count=arms).astype(np.bool_)
+        if not mask[arm]:
+            raise ValueError(f"it says that arm {arm}, which was played, was not available")
+        return restricted(readout, mask, arms)
+
+    def _bytes(self, count: int) -> bytes:
+        part = self._payload[self._at : self._at + count]
+        if len(part) < count:
+            raise ValueError(f"its {len(self._payload)} bytes are too few")
+        self._at += count
+        return part
+
+    def _numbers(self, form: struct.Struct) -> tuple[Any, ...]:
+        return form.unpack(self._bytes(form.size))
+
+    def _floats(self, count: int) -> Any:
+        numbers = np.frombuffer(self._bytes(8 * count), dtype=_FLOATS).astype(np.float64)
+        if not np.isfinite(numbers).all():
+            raise ValueError("it has numbers that are not finite")
+        return numbers

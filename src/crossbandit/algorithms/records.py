@@ -1,0 +1,246 @@
+"""Which decisions were made, which of them may be learned from, and which were."""
+
+from __future__ import annotations
+
+import math
+import threading
+from abc import ABC, abstractmethod
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from crossbandit.algorithms.decisions import (
+    Decision,
+    Made,
+    PendingDecision,
+    check_maker,
+    expired_round,
+    foreign,
+    learned_before,
+    no_longer_pending,
+)
+from crossbandit.algorithms.missing import FeedbackWatch
+from crossbandit.algorithms.payloads import decoded
+from crossbandit.algorithms.seen import SeenDecisions
+from crossbandit.algorithms.tokens import GRAPH, Token, checked_key, new_id
+from crossbandit.errors import DamagedTokenError, DecisionError
+from crossbandit.validation import integer
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from crossbandit.losses import Context, Readout
+    from crossbandit.problem import Problem
+    from crossbandit.types import Integers
+
+
+class DecisionRecords(ABC):
+    """The part of a learner that records decisions.
+
+    Its private methods are called by the learner, under its lock.
+
+    Attributes:
+        round: The number of rounds played, which is the number of the next round.
+        id: A name that is stored with its decisions.
+        learned_from: Which decisions were learned from.
+    """
+
+    algorithm: Any
+    problem: Problem
+
+    def _start_records(self, watched_arms: int | None) -> None:
+        """Begin with no decision; watch for missing feedback if the number of arms is given."""
+        self.round = 0
+        self.id = new_id()
+        self.learned_from = SeenDecisions()
+        self._lock = threading.RLock()
+        self._key: bytes | None = None
+        self._former_ids: dict[str, int] = {}  # with the rounds that were counted under them
+        self._waiting = 0  # own decisions without feedback
+        self._max_pending = 100_000
+        self._pending: dict[int, PendingDecision] = {}  # those that are remembered
+        self._watch = None if watched_arms is None else FeedbackWatch(watched_arms)
+
+    @abstractmethod
+    def reveals(self, arm: int) -> Sequence[int]:
+        """Return the arms whose losses playing `arm` reveals to this learner, in ascending order.
+
+        Args:
+            arm: An arm.
+        """
+
+    def count_round(self, pending: PendingDecision) -> None:
+        """Count a round that was not played here but by a snapshot, before `update` learns from it.
+
+        Override it if `play` changes the state: make the same changes, but draw no arm.
+
+        Args:
+            pending: The decision. Its round is at most the round played last.
+        """
+        del pending
+
+    @property
+    def pending(self) -> int:
+        """How many of its own decisions have no feedback so far.
+
+        Those of its snapshots are not among them: it hears of these when it learns from them.
+        """
+        return len(self._pending) if self.algorithm.needs_memory else self._waiting
+
+    @property
+    def max_pending(self) -> int:
+        """How many pending decisions are remembered, if the algorithm needs memory; may be set."""
+        return self._max_pending
+
+    @max_pending.setter
+    def max_pending(self, decisions: int) -> None:
+        self._max_pending = integer("Learner", "max_pending", decisions, at_least=0)
+
+    @property
+    def token_key(self) -> bytes | None:
+        """A secret of 1 to 64 bytes with which tokens are signed, or None; may be set.
+
+        With a key, forged tokens are refused; without one, only damaged ones are. It is not saved.
+        """
+        return self._key
+
+    @token_key.setter
+    def token_key(self, key: bytes | None) -> None:
+        self._key = checked_key("Learner", "token_key", key)
+
+    def decision_of(self, token: bytes | str) -> Decision:
+        """Return the decision of a token, whether it may still be learned from or not.
+
+        Args:
+            token: The token, as bytes or as text.
+
+        Raises:
+            DecisionError: It is damaged, or was made for another learner.
+        """
+        return self._decision(self._decoded(token), math.nan)
+
+    # --- private steps -------------------------------------------------------------------------
+
+    def _begun(self, context: Context, readout: Readout) -> PendingDecision:
+        number, now = self.round, float(self.learned_from.clock())
+        return PendingDecision(
+            number, context, readout, -1, self.id, None, None, None, self.id, number, now
+        )
+
+    def _record(self, pending: PendingDecision) -> None:
+        """Record that a decision was made."""
+        self.round = pending.round + 1
+        self._waiting += 1
+        if not self.algorithm.needs_memory:
+            return
+        self._pending[pending.round] = pending
+        while len(self._pending) > self._max_pending:
+            del self._pending[next(iter(self._pending))]
+
+    def _record_many(self, arms: Integers) -> None:
+        """Record that decisions were made that need no memory."""
+        if self._watch is not None:
+            self._watch.made_many(self.round, arms)
+        self.round += arms.size
+        self._waiting += arms.size
+
+    def _decision(self, pending: PendingDecision, probability: float) -> Decision:
+        revealed = self.reveals(pending.arm)
+        decision = Decision(
+            pending.round, pending.context, pending.arm, probability, revealed, pending.learner
+        )
+        decision.made = Made(pending, self._key, self.algorithm.needs_memory)
+        return decision
+
+    def _expected(self, decision: Decision | bytes | str) -> PendingDecision:
+        """Return what learning from a decision needs; raise DecisionError unless it is expected."""
+        if isinstance(decision, Decision):
+            check_maker(decision, (self.id, *self._former_ids))
+            pending = self._remembered(decision.round, decision.learner)
+            if pending is None:
+                return self._new(decision)
+            pending.check(decision, self.reveals(pending.arm))
+            return pending
+        if not isinstance(decision, bytes | bytearray | memoryview | str):
+            raise DecisionError(
+                f"learn takes the Decision that act returned, or its token. Got {decision!r}."
+            )
+        read = self._decoded(decision)
+        pending = self._remembered(read.round, read.learner)
+        return self._unlearned(read) if pending is None else pending
+
+    def _remembered(self, round_: object, learner: str) -> PendingDecision | None:
+        if not self._pending or not isinstance(round_, int):
+            return None
+        pending = self._pending.get(round_)
+        return pending if pending is not None and pending.learner == learner else None
+
+    def _new(self, decision: Decision) -> PendingDecision:
+        """Return what a decision carries that is not remembered."""
+        made = decision.made
+        if made is None:
+            round_: object = decision.round
+            if isinstance(round_, int) and self.learned_from.code(decision.learner, round_):
+                raise learned_before(round_)
+            raise no_longer_pending(decision, self.max_pending)
+        pending = self._decoded(made) if isinstance(made, bytes) else made.pending
+        pending.check(decision, self.reveals(pending.arm))
+        return self._unlearned(pending)
+
+    def _decoded(self, data: bytes | str) -> PendingDecision:
+        token = Token.decode(data, self._key)
+        if token.learner not in (self.id, *self._former_ids):
+            raise foreign(token.counter, token.learner)
+        if token.kind != GRAPH:
+            raise DamagedTokenError(
+                f"A token must be of a learner with a feedback graph. Got one of kind {token.kind}."
+            )
+        return decoded(token, self.problem, self.reveals)
+
+    def _unlearned(self, pending: PendingDecision) -> PendingDecision:
+        """Return a decision that is not remembered; raise unless it may be learned from."""
+        if not self.algorithm.needs_memory:
+            if self.learned_from.check(pending.decider, pending.counter, pending.time):
+                raise learned_before(pending.round)
+            return pending
+        if self.learned_from.code(pending.decider, pending.counter):
+            raise learned_before(pending.round)
+        if self._is_counted(pending):
+            raise expired_round(pending.round, self.max_pending)
+        raise foreign(pending.round, pending.learner)
+
+    def _is_counted(self, pending: PendingDecision) -> bool:
+        """Return whether a decision is one of the rounds that this learner has played."""
+        rounds = self.round if pending.decider == self.id else self._former_ids.get(pending.decider)
+        return rounds is not None and pending.counter < rounds
+
+    def _taken(self, pending: PendingDecision) -> PendingDecision:
+        """Mark a decision as learned from, count its round, and return it as `update` takes it."""
+        new = not self._is_counted(pending)
+        pending = self._marked(pending)
+        if new:
+            self.count_round(pending)
+        return pending
+
+    def _marked(self, pending: PendingDecision) -> PendingDecision:
+        """Mark a decision as learned from; return it with a round that this learner has."""
+        time = pending.time
+        if self._pending.get(pending.round) is pending:
+            del self._pending[pending.round]
+            time = float(self.learned_from.clock())
+        self.learned_from.put(pending.decider, pending.counter, time)
+        if self._is_counted(pending):
+            self._waiting -= 1
+            if self._watch is not None:
+                self._watch.answered(pending)
+            return pending
+        pending = replace(pending, round=min(pending.round, self.round))
+        self.round += 1
+        return pending
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return everything but the lock: a copy has its own."""
+        return {name: value for name, value in vars(self).items() if name != "_lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._lock = threading.RLock()

@@ -1,0 +1,238 @@
+"""Snapshots: objects that decide as a learner would have, in other threads and processes."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from crossbandit.algorithms import archive
+from crossbandit.algorithms.algorithm import from_json
+from crossbandit.algorithms.archive import check_finite
+from crossbandit.algorithms.checkpoints import (
+    SMALL,
+    fill,
+    last_round,
+    read_problem,
+    restarted,
+    write_problem,
+)
+from crossbandit.algorithms.decisions import PendingDecision
+from crossbandit.algorithms.tokens import checked_key, new_id
+from crossbandit.errors import CheckpointError, CrossbanditError, InvalidParameterError
+from crossbandit.streams import stream
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy.typing as npt
+
+    from crossbandit.algorithms.algorithm import Algorithm
+    from crossbandit.algorithms.decisions import Decision
+    from crossbandit.algorithms.learner import Learner
+    from crossbandit.problem import Problem
+    from crossbandit.streams import Seed
+    from crossbandit.types import Floats
+
+_FORMAT = "crossbandit-snapshot"
+_VERSION = 1
+_KEYS = {"format", "version", "learner", "algorithm", "parameters", "round", "problem"}
+
+
+class Snapshot:
+    """What a learner had learned at one time: it decides, and never learns.
+
+    `Learner.snapshot` makes one. Its policy does not change. Each decision is the one that the
+    learner would have made next, with random numbers of the snapshot's own. The learner takes its
+    decisions and their tokens. Any number of threads may use a snapshot.
+
+    Args:
+        decider: A learner that nobody else uses: what it has learned decides.
+        learner: The id of the learner that takes the decisions.
+        seed: The seed of the random numbers; None for new ones.
+        key: The key of the tokens, or None.
+
+    Attributes:
+        id: A name that is stored with its decisions.
+        learner: The id of the learner that takes its decisions.
+
+    >>> from crossbandit import CrossGraphAdaptive, Problem, graphs
+    >>> learner = CrossGraphAdaptive().start(Problem(graphs.complete(2), contexts=1), seed=0)
+    >>> worker = Snapshot.from_bytes(learner.snapshot().to_bytes())  # in another process
+    >>> learner.learn(worker.act(0).token, [[0.5], [0.25]])
+    """
+
+    def __init__(
+        self, decider: Learner, learner: str, seed: Seed | None, key: bytes | None
+    ) -> None:
+        self.id = new_id()
+        self.learner = learner
+        self._decider = decider
+        self._counter = 0
+        self._lock = threading.Lock()
+        decider.token_key = key
+        decider.generator = np.random.default_rng() if seed is None else stream(seed, "learner")
+        state = decider.state()
+        self._changing = [state[name] for name in decider.changed_by_play]
+        self._fixed = [array.copy() for array in self._changing]
+
+    @classmethod
+    def of(cls, learner: Learner, seed: Seed | None = None) -> Snapshot:
+        """Return a snapshot of a learner.
+
+        Args:
+            learner: The learner. It is not changed.
+            seed: The seed of the snapshot's random numbers; None for new ones.
+
+        Raises:
+            InvalidParameterError: The algorithm needs memory.
+        """
+        if learner.algorithm.needs_memory:
+            raise InvalidParameterError(
+                f"{type(learner.algorithm).__name__} must remember its decisions, so only the "
+                "learner itself can make them, and there is no snapshot. Use CrossGraphAdaptive."
+            )
+        decider = restarted(learner.algorithm, dict(learner.tuned()), learner.problem)
+        with learner._lock:
+            for name, array in learner.state().items():
+                decider.state()[name][...] = array
+            decider.round = learner.round
+        decider.learned_from.clock = learner.learned_from.clock
+        return cls(decider, learner.id, seed, learner.token_key)
+
+    @property
+    def algorithm(self) -> Algorithm:
+        """The parameters of the algorithm."""
+        algorithm: Algorithm = self._decider.algorithm
+        return algorithm
+
+    @property
+    def problem(self) -> Problem:
+        """What is known before the first round."""
+        return self._decider.problem
+
+    @property
+    def round(self) -> int:
+        """The number of rounds that the learner had played."""
+        return self._decider.round
+
+    def act(self, context: Any, available: Any = None) -> Decision:
+        """Choose an arm.
+
+        Args:
+            context: The number of a context, or a feature vector.
+            available: Which arms may be chosen, a boolean for each. None means all arms.
+
+        Returns:
+            The decision. Give it, or its token, to `learn` of the learner.
+
+        Raises:
+            InvalidContextError: The problem has no such context, or no arm is available.
+            InvalidParameterError: The algorithm cannot be told which arms are available.
+        """
+        decider = self._decider
+        plain, readout = decider._read(context, available)
+        with self._lock:
+            pending = PendingDecision(decider.round, plain, readout, -1, self.learner)
+            probability = decider.play(pending)
+            for array, fixed in zip(self._changing, self._fixed, strict=True):
+                array[...] = fixed
+            counter = self._counter
+            self._counter = counter + 1
+        pending.round += counter
+        pending.decider, pending.counter = self.id, counter
+        pending.time = float(decider.learned_from.clock())
+        return decider._decision(pending, probability)
+
+    def policy(self, context: Any, available: Any = None) -> Floats:
+        """Return the distribution from which `act` draws.
+
+        Args:
+            context: The number of a context, or a feature vector.
+            available: Which arms may be chosen, a boolean for each; None means all arms.
+
+        Returns:
+            A probability for each arm.
+
+        Raises:
+            InvalidContextError: The problem has no such context, or no arm is available.
+            InvalidParameterError: The algorithm cannot be told which arms are available.
+        """
+        with self._lock:
+            return self._decider.policy(context, available)
+
+    def to_bytes(self) -> bytes:
+        """Return everything but the id, the random numbers and the key, as bytes.
+
+        Raises:
+            CheckpointError: The state holds NaN.
+        """
+        decider = self._decider
+        with self._lock:
+            members = {f"state.{name}": array.copy() for name, array in decider.state().items()}
+        header = {
+            "format": _FORMAT,
+            "version": _VERSION,
+            "learner": self.learner,
+            "algorithm": decider.algorithm.to_json(),
+            "parameters": dict(decider.tuned()),
+            "round": decider.round,
+            "problem": write_problem(decider.problem, members),
+        }
+        return archive.to_bytes(header, members, owner="Snapshot")
+
+    @classmethod
+    def from_bytes(
+        cls, content: bytes, *, seed: Seed | None = None, key: bytes | None = None
+    ) -> Snapshot:
+        """Return a snapshot from what `to_bytes` returned, with a new id and new random numbers.
+
+        So several workers may be given the same bytes.
+
+        Args:
+            content: The bytes. They may come from an untrusted source.
+            seed: The seed of its random numbers. If None, they differ from those of all others.
+            key: The key of the learner's tokens, if it has one.
+
+        Raises:
+            CheckpointError: The bytes are something else, are damaged, or of another version.
+            InvalidParameterError: The key cannot be one.
+        """
+        key = checked_key("Snapshot", "key", key)
+        header, arrays, size = archive.from_bytes(content)
+        if header.get("format") != _FORMAT or header.get("version") != _VERSION:
+            raise CheckpointError(
+                "Snapshot.from_bytes needs what Snapshot.to_bytes of this version returned. Got "
+                f"{header.get('format')!r} of version {header.get('version')!r}."
+            )
+        try:
+            decider = _restore(header, arrays, size)
+        except (AttributeError, LookupError, ArithmeticError, TypeError, ValueError) as error:
+            raise _inconsistent(error) from error
+        except (CrossbanditError, RecursionError) as error:
+            raise _inconsistent(error) from error
+        return cls(decider, str(header["learner"]), seed, key)
+
+
+def _inconsistent(error: Exception) -> CheckpointError:
+    return CheckpointError(f"The snapshot is inconsistent: {error}. Take a new one.")
+
+
+def _restore(header: dict[str, Any], arrays: Mapping[str, npt.NDArray[Any]], size: int) -> Learner:
+    if set(header) != _KEYS:
+        raise ValueError(f"its header has the entries {sorted(header)[:20]}")
+    bytes.fromhex(header["learner"])
+    problem = read_problem(header["problem"], arrays, max(SMALL, size))
+    decider = restarted(from_json(header["algorithm"]), header["parameters"], problem)
+    if decider.algorithm.needs_memory:
+        raise ValueError("its algorithm needs memory")
+    fill(decider.state(), arrays)
+    for name, array in arrays.items():
+        if not name.startswith(("state.", "problem.")):
+            raise ValueError(f"it has an unknown member, {name!r}")
+        if name.startswith("problem."):
+            check_finite(name, array)
+    decider.round = last_round(header["round"])
+    decider.check_state()
+    return decider

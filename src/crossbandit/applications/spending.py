@@ -1,0 +1,224 @@
+"""The limits of a bidder: what it may bid for, and what its bids cost."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+from crossbandit.applications.law_learner import LawDecider, Round
+from crossbandit.applications.outcome_codes import KNOWN, outcome_of
+from crossbandit.kernels.laws.state import AT_MOST, TOLD
+from crossbandit.limits import Budget, CostPer, Lease, Pacer, ReturnOnSpend
+from crossbandit.limits.periods import seconds
+from crossbandit.limits.settings import limit_from_json
+from crossbandit.limits.status import reason, status
+from crossbandit.validation import number, reject
+
+if TYPE_CHECKING:
+    from decimal import Decimal
+
+    import numpy.typing as npt
+
+    from crossbandit.applications.bids import Bid
+    from crossbandit.applications.law_decisions import LawDecision
+    from crossbandit.limits import Limit, LimitStatus
+    from crossbandit.types import Floats
+
+_STATE = "limits."
+
+
+class Spending:
+    """Keeps the limits of a bidder; any number of threads may use it.
+
+    Args:
+        owner: The class of the bidder, for messages.
+        amounts: The amounts that may be bid.
+        budget: A budget or a lease, several of them, or None.
+        target: A target, several of them, or None.
+        value_range: The lowest and the highest value.
+        horizon: The number of auctions to come, or None.
+        expires: After which time a bid without an outcome counts as lost; None for never.
+
+    Attributes:
+        pacer: What keeps the limits.
+        lock: Held while a bid is chosen or accounted for.
+
+    Raises:
+        InvalidParameterError: An argument is not possible.
+    """
+
+    def __init__(
+        self,
+        owner: str,
+        amounts: Floats,
+        budget: object,
+        target: object,
+        value_range: tuple[float, float],
+        horizon: int | None,
+        expires: timedelta | float | None,
+    ) -> None:
+        limits = [
+            *_listed(owner, "budget", budget, (Budget, Lease)),
+            *_listed(owner, "target", target, (ReturnOnSpend, CostPer)),
+        ]
+        if isinstance(expires, timedelta):
+            expires = expires.total_seconds()
+        self.expires = None if expires is None else number(owner, "expires", expires, above=0)
+        self.pacer = Pacer(
+            amounts,
+            limits,
+            value_range=value_range,
+            horizon=horizon,
+            expires=self.expires,
+        )
+        self.lock = Lock()
+
+    def settings(self) -> dict[str, Any]:
+        """Return the arguments of the bidder that made it, in a form that `json` can write."""
+        forms = [limit.to_json() for limit in self.pacer.limits]
+        targets = (ReturnOnSpend.kind, CostPer.kind)
+        return {
+            "budget": [form for form in forms if form["kind"] not in targets],
+            "target": [form for form in forms if form["kind"] in targets],
+            "expires": self.expires,
+        }
+
+    def choose(
+        self, learner: Any, given: Round, first: int, last: int, features: Any, at: object
+    ) -> tuple[Any, str | None]:
+        """Choose a bid within the limits.
+
+        Args:
+            learner: A `LawDecider`, or a learner that uses a feedback graph.
+            given: The round; its worth is the value.
+            first: The lowest amount that may be bid without limits, by number.
+            last: The highest one; lower than `first` if there is none.
+            features: Returns the context of a learner with a feedback graph and which amounts it
+                may choose, given a worth, the lowest and the highest.
+            at: The time of the auction, or None for now.
+
+        Returns:
+            The decision and None; or None and the reason.
+        """
+        now = time.time() if at is None else seconds("bid", at)
+        pacer, value = self.pacer, given.worth
+        with self.lock:
+            worth, usable, cap = pacer.open(value, now, min(first, last), last)
+            if first > last:
+                pacer.decline(value)
+                return None, None
+            if cap < first:
+                pacer.decline(value)
+                lowest = next(one for one in pacer.rules.amounts[first:].tolist() if one > 0)
+                return None, reason(pacer, value, worth, lowest)
+            if isinstance(learner, LawDecider):
+                decision = learner.act(given._replace(worth=worth), first, usable)
+                wanted = decision.arm
+                cut(decision, cap, pacer.rules.amounts)
+            else:
+                decision = learner.act(*features(worth, first, cap))
+                wanted = decision.arm
+                if wanted == cap < usable:  # it may have wanted more
+                    wanted += 1
+            pacer.reserve(decision.round, value, decision.arm, wanted)
+        return decision, None
+
+    def look(self, value: float, first: int, last: int) -> tuple[float, int, int]:
+        """Return the pseudo-value of a value now, and which bids may be made; see `Pacer.look`.
+
+        Args:
+            value: What winning is worth.
+            first: The lowest amount, by number.
+            last: The highest one.
+        """
+        with self.lock:
+            return self.pacer.look(value, first, last)
+
+    def account(self, bid: Bid, least: float, *, won: bool, before: int = 0) -> None:
+        """Account for a bid whose outcome is known.
+
+        Args:
+            bid: The bid.
+            least: The lowest amount that would have won; infinite if that is not known.
+            won: Whether it won.
+            before: The code of the outcome that this one corrects, or 0.
+        """
+        if bid.decision is None or bid.amount is None:
+            return
+        value, amount, key = bid.value, bid.amount, bid.decision.round
+        with self.lock:
+            if before == 0:
+                self.pacer.settle(key, value, amount, won=won, least=least)
+            elif before >= KNOWN and self._was_won(before, amount) != won:
+                self.pacer.correct(value, amount, won=won)
+
+    def _was_won(self, code: int, amount: float) -> bool:
+        kind, index = outcome_of(code)
+        cell = int(self.pacer.rules.amounts.searchsorted(amount))
+        return kind == AT_MOST or (kind == TOLD and index <= cell)
+
+    def status(self) -> tuple[LimitStatus, ...]:
+        """Return how the limits stand, budgets first."""
+        with self.lock:
+            return status(self.pacer)
+
+    def renew(self, lease: Lease | None) -> tuple[str, Decimal]:
+        """End a lease, and go on with another one; see `Pacer.renew`.
+
+        Args:
+            lease: The new lease, or None.
+        """
+        with self.lock:
+            return self.pacer.renew(lease)
+
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        """Return all that changes, by name."""
+        with self.lock:
+            return {f"{_STATE}{name}": array for name, array in self.pacer.arrays().items()}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Take back what `state` returned.
+
+        Args:
+            state: The arrays.
+
+        Raises:
+            ValueError: They do not fit the limits.
+        """
+        with self.lock:
+            self.pacer.restore({name.removeprefix(_STATE): one for name, one in state.items()})
+
+
+def cut(decision: LawDecision, cap: int, amounts: Floats) -> None:
+    """Lower the amount of a decision to the highest that may be bid.
+
+    Args:
+        decision: The decision; it is changed.
+        cap: The highest amount, by number.
+        amounts: The amounts.
+    """
+    if decision.arm <= cap:
+        return
+    decision.arm = cap
+    part = decision.guard
+    if part is not None:  # whatever was drawn above it means this amount
+        part.chances[cap] += part.chances[cap + 1 :].sum()
+        part.chances[cap + 1 :] = 0.0
+        object.__setattr__(part, "law_amount", min(part.law_amount, float(amounts[cap])))
+
+
+def _listed(owner: str, name: str, given: object, kinds: tuple[type[Any], ...]) -> list[Limit]:
+    """Return limits that were given as one, as several, or in their JSON form."""
+    if given is None:
+        return []
+    several = isinstance(given, Sequence) and not isinstance(given, str)
+    every: Sequence[Any] = given if several else [given]  # type: ignore[assignment]
+    found = [limit_from_json(one) if isinstance(one, Mapping) else one for one in every]
+    for one in found:
+        if not isinstance(one, kinds):
+            names = " or ".join(f"a {kind.__name__}" for kind in kinds)
+            reject(owner, name, f"{names}, several of them, or None", given)
+    return found
