@@ -11,13 +11,14 @@ from zoneinfo import ZoneInfo
 import numpy as np
 
 from crossbandit.errors import LogError
-from crossbandit.limits import Budget, Limit, Pacer, Target
+from crossbandit.limits import Budget, CostPer, Pacer, ReturnOnSpend
 from crossbandit.limits.optima import Ceiling, Terms
 from crossbandit.limits.periods import period_around
 from crossbandit.validation import reject
 
 if TYPE_CHECKING:
     from crossbandit.environments.auctions import AuctionRules
+    from crossbandit.limits import Limit, Target
     from crossbandit.logs import AuctionLog
     from crossbandit.types import Floats, Integers
 
@@ -37,7 +38,7 @@ def check_limits(limits: Sequence[Limit], log: AuctionLog) -> tuple[Limit, ...]:
     if isinstance(given, str) or not isinstance(given, Sequence):
         reject("replay", "limits", expected, given)
     for one in given:
-        if not isinstance(one, Limit):
+        if not isinstance(one, Budget | ReturnOnSpend | CostPer):
             reject("replay", "limits", expected, one)
     budgets = [one for one in limits if isinstance(one, Budget)]
     if len([one for one in budgets if one.per is not None]) > 1:
@@ -178,7 +179,7 @@ class ReplayLimits:
     @property
     def targets(self) -> tuple[Target, ...]:
         """The targets."""
-        return tuple(one for one in self.limits if isinstance(one, Target))
+        return tuple(one for one in self.limits if isinstance(one, ReturnOnSpend | CostPer))
 
     @property
     def aims_at_value(self) -> bool:
