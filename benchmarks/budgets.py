@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import statistics
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -58,26 +59,28 @@ def drifting_values(correlation: float, seed: int, drift: float = 0.5) -> World:
 def results() -> Iterator[Result]:
     """Measure every claim about budgets and targets."""
     worlds: dict[str, Callable[[int], World]] = {
-        f"correlation {one:g}": lambda seed, one=one: log_normal(one, seed)  # type: ignore[misc]
-        for one in CORRELATIONS
+        f"correlation {one:g}": partial(log_normal, one) for one in CORRELATIONS
     }
     yield from _budgets(worlds, "hindsight", lambda world, money: Maps(world).under_budget(money))
     drifts: dict[str, Callable[[int], World]] = {
-        f"values drift, {one:g}": lambda seed, one=one: drifting_values(one, seed)  # type: ignore[misc]
-        for one in CORRELATIONS
+        f"values drift, {one:g}": partial(drifting_values, one) for one in CORRELATIONS
     }
     yield from _budgets(drifts, "evenly paced hindsight", evenly_paced)
     yield from _returns(worlds)
-    own = {
-        f"own: {name}": lambda seed, make=make: make(100 + seed, 100_000)
+    own: dict[str, Callable[[int], World]] = {
+        f"own: {name}": partial(_unseen, make)
         for name, make in OWN.items()
         if name != "sorted by value"
     }
-    own["own: narrow"] = lambda seed: narrow(100 + seed)
+    own["own: narrow"] = partial(_unseen, narrow)
     yield from _budgets(own, "evenly paced hindsight", evenly_paced, shares=(2, 8, 32))
     yield from _returns(own, (1.5, 3.0))
     yield from _feedback()
     yield from _speed()
+
+
+def _unseen(make: Callable[[int, int], World], seed: int) -> World:
+    return make(100 + seed, 100_000)
 
 
 def _budgets(
@@ -172,7 +175,7 @@ def _speed() -> Iterator[Result]:
         return time.process_time() - began
 
     both: list[Limit] = [Budget(2_000, per=150_000), ReturnOnSpend(2)]
-    pairs = {
+    pairs: dict[str, tuple[Callable[[], float], Callable[[], float]]] = {
         "log, compiled": (lambda: log(both), lambda: log([])),
         "bid and settle, a budget per day": (
             lambda: steps(budget=Budget(1e6, per="day")),

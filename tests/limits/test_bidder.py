@@ -58,7 +58,7 @@ def test_limits_are_kept_with_late_outcomes(name: str) -> None:
     rng = np.random.default_rng(3)
     spent, earned, late = Fraction(0), Fraction(0), []
     for i, (value, price) in enumerate(rng.uniform(0.05, [1, 0.5], size=(500, 2)).tolist()):
-        classes = {"site": "ab"[i % 2]} if "classes" in settings else {}
+        classes: Any = {"site": "ab"[i % 2]} if "classes" in settings else {}
         late.append((bidder.bid(value, **classes), price))
         while late and rng.random() < 0.6:
             bid, against = late.pop(int(rng.integers(len(late))))
@@ -154,6 +154,32 @@ def test_a_saved_bidder_goes_on_in_the_middle_of_a_day(tmp_path: Path, name: str
             first, second, against = open_bids.pop(0)
             assert settle(straight, first, against) == settle(restarted, second, against)
     assert straight.limits == restarted.limits
+
+
+def test_amounts_can_be_changed_in_the_middle_of_a_day(tmp_path: Path) -> None:
+    bidder = made(budget=Budget(0.5, per="day", pacing="asap"))
+    while (bid := bidder.bid(0.9, at=AT)).amount is not None:
+        bidder.settle(bid, won=True)
+    bidder.save(tmp_path / "bidder")
+    richer = FirstPriceBidder.load(
+        tmp_path / "bidder",
+        budget=Budget(0.8, per="day", pacing="asap"),
+        bids=[round(0.01 * i, 2) for i in range(101)],
+    )
+    assert richer.limits[0].spent == Decimal("0.5")
+    assert richer.limits[0].left == Decimal("0.3")
+    assert richer.bid(0.9, at=AT).amount is not None
+    with pytest.raises(InvalidParameterError, match="the same kinds and periods"):
+        FirstPriceBidder.load(tmp_path / "bidder", budget=Budget(0.8, per="hour"))
+    assert FirstPriceBidder.load(tmp_path / "bidder", budget=None).limits == ()
+    made().save(tmp_path / "free")
+    assert FirstPriceBidder.load(tmp_path / "free", budget=Budget(3)).limits[0].left == 3
+
+
+def test_a_snapshot_could_not_keep_limits() -> None:
+    assert made().snapshot().bid(0.9).amount is not None
+    with pytest.raises(InvalidParameterError, match="has no snapshots"):
+        made(budget=Budget(5)).snapshot()
 
 
 def test_a_damaged_file_is_refused(tmp_path: Path) -> None:

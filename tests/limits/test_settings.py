@@ -13,7 +13,7 @@ from crossbandit.errors import InvalidParameterError
 from crossbandit.limits import Budget, CostPer, Lease, Limit, ReturnOnSpend
 from crossbandit.limits.settings import limit_from_json
 
-LIMITS = [
+LIMITS: list[Limit] = [
     Budget(500),
     Budget(0.1, per=timedelta(hours=3), pacing="even", timezone="Asia/Kolkata"),
     Budget(7, per=1000, pacing="asap"),

@@ -68,7 +68,9 @@ def literal_pacing(
 
 
 def _worth(limit: dict[str, Any], value: float, *, surplus: bool, highest: float) -> float:
-    factor = math.exp(limit["s"])
+    factor: float = math.exp(limit["s"])
+    base: float
+    slope: float
     if "budget" in limit:
         return value * factor
     base, slope = limit["credit"]

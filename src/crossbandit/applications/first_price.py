@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
@@ -25,10 +25,10 @@ from crossbandit.applications.law_learner import LawDecider, LawLearner, Round
 from crossbandit.applications.money import amount_of, flag_of, in_ticks, tick_of
 from crossbandit.applications.outcome_watch import MISSING
 from crossbandit.applications.shading import ShadingCurve
-from crossbandit.applications.spending import Spending
+from crossbandit.applications.spending import NO_LIMITS, Spending
 from crossbandit.environments.amounts import span
 from crossbandit.environments.auctions import FEEDBACK, AuctionRules, bid_grid
-from crossbandit.errors import InvalidContextError, InvalidLossesError
+from crossbandit.errors import InvalidContextError, InvalidLossesError, InvalidParameterError
 from crossbandit.problem import Problem
 from crossbandit.validation import as_array, boolean, choice, number, reject
 
@@ -232,17 +232,31 @@ class FirstPriceBidder(HiddenNumberApplication):
             "max_bid": None if self.max_bid is None else float(self.max_bid),
             "missing": self.missing,
             "horizon": self._horizon,
-            **({} if self._spending is None else self._spending.settings()),
+            **(NO_LIMITS if self._spending is None else self._spending.settings()),
         }
 
     def state(self) -> dict[str, Any]:
         return {} if self._spending is None else dict(self._spending.state())
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        if self._spending is None:
-            super().restore(state)
-        else:
+        if self._spending is not None and state:  # else limits were added, or given up
             self._spending.restore(state)
+
+    def snapshot(self, seed: Seed | None = None) -> Self:
+        """Return a copy that only decides; see `Application.snapshot`.
+
+        Args:
+            seed: The seed of its random choices. If None, they differ from those of all others.
+
+        Raises:
+            InvalidParameterError: The bidder has limits, which a copy could not keep.
+        """
+        if self._spending is not None:
+            raise InvalidParameterError(
+                "A bidder with limits has no snapshots: they could not know what it has spent. "
+                "Give each process a bidder of its own with a Lease of a SharedBudget."
+            )
+        return super().snapshot(seed)
 
     @property
     def limits(self) -> tuple[LimitStatus, ...]:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from crossbandit.types import Floats
 
 _STATE = "limits."
+NO_LIMITS = {"budget": None, "target": None, "expires": None}
 
 
 class Spending:

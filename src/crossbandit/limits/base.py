@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from crossbandit.errors import InvalidParameterError
 from crossbandit.kernels.compilation import MachineCode
 from crossbandit.kernels.pacing import (
     ASKED,
@@ -163,6 +164,7 @@ class PacerBase:
             "traffic": np.array([traffic.table for traffic in self._traffic]),
             "clock": np.array([self._first, self._now]),
             "unit": np.array([self.unit.adjusted()]),
+            "form": np.array([_form(limit) for limit in self.limits]),
             "late": self.late.copy(),
             "keys": np.array(list(self.reserved), dtype=np.int64),
             "held": np.array([one[:2] for one in held], dtype=float).reshape(-1, 2),
@@ -171,9 +173,10 @@ class PacerBase:
         }
 
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Take back what `arrays` returned, in a pacer with the same limits.
+        """Take back what `arrays` returned, in a pacer with limits of the same kinds and periods.
 
-        The amounts may be others: money is rounded against the bidder if its unit is coarser now.
+        The amounts of limits and bids may be others. Money is rounded against the bidder if its
+        unit is coarser now.
 
         Args:
             arrays: The arrays.
@@ -181,6 +184,12 @@ class PacerBase:
         Raises:
             ValueError: They do not fit the limits, or hold impossible numbers.
         """
+        if not np.array_equal(arrays["form"], [_form(limit) for limit in self.limits]):
+            raise InvalidParameterError(
+                "What was spent under some limits holds for limits of the same kinds and periods, "
+                "in the same order; only their amounts may change. Keep to them, or make a new "
+                "bidder without what was spent."
+            )
         rows = {"keys", "held", "prices", "tickets"}
         for name, own in self.arrays().items():
             given = np.asarray(arrays[name])
@@ -205,6 +214,9 @@ class PacerBase:
             for key, (at, value), (price, wanted), ticket in zip(*columns, strict=True)
         }
         self._convert(int(arrays["unit"][0]) - self.unit.adjusted())
+        for i, limit in enumerate(self.limits):
+            if isinstance(limit, Money) and self.state.money[i, GIVEN] > 0:
+                self.state.money[i, GIVEN] = in_units(limit.amount, self.unit, ROUND_FLOOR)
 
     def _convert(self, digits: int) -> None:
         """Count money in another unit, which has so many digits more."""
@@ -258,6 +270,18 @@ class PacerBase:
         if isinstance(limit, Money):
             state.money[i, GIVEN] = in_units(limit.amount, self.unit, ROUND_FLOOR)
         state.duals[i, [SQUARES, PAID, ASKED]] *= _CARRIED
+
+
+def _form(limit: Limit) -> tuple[float, float]:
+    """Return the kind and the period of a limit as numbers."""
+    kinds = ("budget", "lease", "return-on-spend", "cost-per")
+    named = {None: -1.0, "day": -2.0, "hour": -3.0}
+    per = limit.per
+    if isinstance(limit, Lease):
+        return float(kinds.index(limit.kind)), 0.0
+    if isinstance(per, timedelta):
+        return float(kinds.index(limit.kind)), -3.0 - per.total_seconds()
+    return float(kinds.index(limit.kind)), float(per) if isinstance(per, int) else named[per]
 
 
 def _seconds(expires: timedelta | float | None) -> float | None:
