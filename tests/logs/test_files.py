@@ -66,6 +66,8 @@ def test_a_limit_goes_over_files(folder: Path) -> None:
     assert values(log) == [3, 4, 5]
     assert survey_log(log).bad == 1
     assert values(AuctionLog(folder, limit=5)) == [3, 4, 5, 6]
+    bad = [written(folder / f"{name}.csv", HEADER + f"{name},1\n1,1\n") for name in "xy"]
+    assert [fault.file for fault in survey_log(AuctionLog(bad, limit=2)).faults] == [str(bad[0])]
 
 
 def test_partitions_are_columns_only_if_that_is_asked_for(folder: Path) -> None:

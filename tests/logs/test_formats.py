@@ -116,6 +116,32 @@ def test_notices_may_be_lines_of_a_web_server(openrtb: list[Path], quote: str) -
     assert table(log) == [(3, 1.25, 2, 1), (4, 2.75, 2.5, 0), (6, -1, 3, 0)]
 
 
+def test_the_name_of_a_host_is_no_kind_of_notice(openrtb: list[Path]) -> None:
+    urls = ("https://loss.example/win?id=a&mbtw=1", "https://win.example/a/loss.gif?id=b&mbtw=3")
+    log = AuctionLog([openrtb[0], lines(openrtb[1], *urls)], format="openrtb")
+    assert table(log) == [(3, 1, 2, 1), (4, 3, 2.5, 0)]
+
+
+def test_a_price_that_is_named_is_the_price(tmp_path: Path) -> None:
+    path = lines(
+        tmp_path / "log.jsonl",
+        bid("a", 3, 2),
+        {**notice("win", "a", PRICE=2, LOSS=0), "second": 1.5},
+    )
+    assert table(AuctionLog(path, columns={"price": "second"})) == [(3, 1.5, 2, 1)]
+
+
+def test_a_joined_log_is_sorted_with_the_places_of_its_lines(openrtb: list[Path]) -> None:
+    log = AuctionLog(openrtb, sort_by="site", by="site")
+    faults = survey_log(log).faults
+    assert (faults[0].line, faults[0].reason) == (1, "no time or number to sort by")
+    log = AuctionLog(openrtb, by="site")
+    assert [row[0] for row in table(log)] == [3, 4, 6]
+    places = [(fault.line, Path(fault.file).name) for fault in survey_log(log).faults]
+    assert places == [(4, "bids.jsonl"), (10, "notices.jsonl")]
+    assert [row[0] for row in table(log.split()["y"])] == [4, 6]
+
+
 FLAT = """Id,Value,Bid,auction_loss,AUCTION_MIN_TO_WIN
 1,3,2,0,1.5
 1,3,2,102,2.5

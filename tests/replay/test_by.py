@@ -84,6 +84,8 @@ def test_an_overview_and_a_page_for_each_part(
         assert f'href="{row.link}"' in page
         assert all(amount in page for amount in row.amounts)
     assert "lonely" in page
+    assert "The value is column" in page
+    assert table.auctions == "600"
     assert "line 602" in page
     total = sum(one.outcomes[0].mean_surplus for one in results.replays.values())
     assert float(table.sums[0].replace(",", "")) == pytest.approx(total, rel=1e-3)
@@ -103,3 +105,23 @@ def test_a_log_of_which_no_part_can_be_replayed_is_refused() -> None:
         replay_by(frame, by="ad", jobs=1, **SETTINGS)
     with pytest.raises(LogError, match="has no column 'nothing'"):
         replay_by(frame, by="nothing", jobs=1, **SETTINGS)
+
+
+def test_a_format_sets_feedback_and_ties() -> None:
+    frame = pd.DataFrame(
+        {
+            "request_id": range(6),
+            "value": 4.0,
+            "bid": 2.0,
+            "creative_status_code": [1, 79] * 3,
+            "minimum_bid_to_win": [1.0, 2.0] * 3,
+        }
+    )
+    result = replay(frame, **SETTINGS)
+    assert (result.feedback, result.rules.ties) == ("always", "lose")
+    assert result.outcome("the log's own bids").wins[0] == 3
+    assert result.notes[1].startswith("Read as bids and feedback of Authorized Buyers.")
+    asked = replay(frame, **SETTINGS | {"rules": ReplayRules(feedback="after-loss", ties="win")})
+    assert (asked.feedback, asked.rules.ties) == ("after-loss", "win")
+    plain = replay(frame[["value", "minimum_bid_to_win"]], **SETTINGS)
+    assert (plain.feedback, plain.rules.ties) == ("after-loss", "win")

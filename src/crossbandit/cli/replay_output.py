@@ -62,6 +62,8 @@ def print_parts(results: ReplaySet, paths: list[Path]) -> None:
             notify(f"{level}: {warning}", "Warning:", "bold yellow")
     for level, reason in results.failed.items():
         notify(f"{results.column} {level!r} was not replayed: {reason}", "Warning:", "bold yellow")
+    for note in results.notes:
+        say(note)
     if results.bad:
         say(f"Lines that were left out: {results.bad:,}. The first of them:")
     for fault in results.faults:
@@ -76,7 +78,7 @@ def print_parts(results: ReplaySet, paths: list[Path]) -> None:
     for row in parts.rows:
         table.add_row(row.level, row.auctions, *row.amounts)
     table.add_section()
-    table.add_row("all", "", *parts.sums, style="bold")
+    table.add_row("all", parts.auctions, *parts.sums, style="bold")
     Console().print(table)
     say_paths(paths)
 

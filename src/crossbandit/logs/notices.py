@@ -21,13 +21,21 @@ if TYPE_CHECKING:
     from crossbandit.logs.source import Source
     from crossbandit.logs.staging import Stage
 
-_EVENTS, _AUCTIONS = "stage.events", "stage.auctions"
+# A table of lines, a view of them that knows which are broken, a table of auctions, and a view of
+# them that knows which are dropped.
+_LINES, _EVENTS, _GROUPS, _AUCTIONS = (
+    f"stage.{name}" for name in ("fields", "events", "groups", "auctions")
+)
 _KINDS = {
     "bid": ("bid", "bids", "bid_response", "response"),
     "win": ("1", "win", "won", "nurl", "win_notice", "billing", "billed", "burl", "impression"),
     "loss": ("loss", "lost", "lose", "lurl", "loss_notice"),
 }
 JOINED = ("value", "price", "bid", "reserve", "won")  # the columns of the copy, by their roles
+_FIELDS = (
+    *("id", "imp", "kind", "value", "bid", "reserve"),
+    *("price", "least", "code", "currency", "won", "url"),
+)
 _UNCLEAR = "neither a bid nor a win nor a loss"
 _NO_ID = "no auction id"
 
@@ -68,7 +76,9 @@ def join_notices(
     Raises:
         LogError: The log lacks a field, or has several currencies.
     """
-    fields = field_places(form, source) | {role: [place] for role, place in own.items()}
+    # What a user calls the price is the highest competing bid, not what was paid.
+    given = {"least" if role == "price" else role: [place] for role, place in own.items()}
+    fields = field_places(form, source) | given
     check_fields(source, fields)
     columns = {f"{name}_{i}": p for name, found in fields.items() for i, p in enumerate(found)}
     extras = {f"x{i}": place for i, place in enumerate(kept)}
@@ -79,7 +89,7 @@ def join_notices(
         told = _count(stage, "count(*) FILTER (least IS NOT NULL) > 0")
         _group(stage, list(extras))
         _check_currency(stage, source, currency)
-        stage.connection.execute(_dispositions_sql(codes, currency))
+        _judge(stage, codes, currency)
         price = _price_sql(form, has_least=bool(told))
         remarks = _remarks(stage, form, codes, has_least=bool(told))
         names = [*JOINED, *(source.columns.shown(place) for place in kept)]
@@ -96,11 +106,11 @@ def _events_sql(form: Format, fields: Mapping[str, list[int]], extras: list[str]
         f"WHEN lower(kind) IN ({', '.join(map(literal, words))}) THEN '{kind}'"
         for kind, words in _KINDS.items()
     )
-    path = "regexp_replace(coalesce(url, ''), '[?].*', '')"
+    path = "regexp_replace(coalesce(url, ''), '[a-zA-Z]+://[^/?]*|[?].*', '', 'g')"
     number = "TRY_CAST({} AS DOUBLE)".format
     kind = f"""CASE {by_name} WHEN kind IS NOT NULL THEN 'other: ' || kind
-        WHEN regexp_matches({path}, '(?i)(loss|lose|lost|lurl)') THEN 'loss'
-        WHEN regexp_matches({path}, '(?i)(win|won|nurl|bill|burl|/imp)') THEN 'win'
+        WHEN regexp_matches({path}, '(?i)[/._-](loss|lose|lost|lurl)') THEN 'loss'
+        WHEN regexp_matches({path}, '(?i)[/._-](win|won|nurl|bill|burl|imp)') THEN 'win'
         WHEN code IN ({wins}) THEN 'win' WHEN code IS NOT NULL THEN 'loss'
         WHEN lower(won) IN ('1', 'true', 't', 'yes', 'won', 'win') THEN 'win'
         WHEN won IS NOT NULL THEN 'loss'
@@ -109,26 +119,10 @@ def _events_sql(form: Format, fields: Mapping[str, list[int]], extras: list[str]
         WHEN value IS NOT NULL THEN 'bid' END"""
     rest = ", ".join([*extras, "broken", FILE, ROW])
     return (
-        f"CREATE TABLE {_EVENTS} AS SELECT * REPLACE ({kind} AS kind, CASE WHEN starts_with("
+        f"CREATE TABLE {_LINES} AS SELECT * REPLACE ({kind} AS kind, CASE WHEN starts_with("
         f"coalesce({kind}, ''), 'bid') THEN coalesce(bid, price) ELSE bid END AS bid) "
         f"FROM (SELECT {known}, {rest} FROM {ROWS})"
     )
-
-
-_FIELDS = (
-    "id",
-    "imp",
-    "kind",
-    "value",
-    "bid",
-    "reserve",
-    "price",
-    "least",
-    "code",
-    "currency",
-    "won",
-    "url",
-)
 
 
 def _field(form: Format, name: str, fields: Mapping[str, list[int]]) -> str:
@@ -156,7 +150,7 @@ def _clean(text: str) -> str:
 
 
 def _count(stage: Stage, what: str) -> int:
-    return int(stage.connection.execute(f"SELECT {what} FROM {_EVENTS}").fetchall()[0][0])
+    return int(stage.connection.execute(f"SELECT {what} FROM {_LINES}").fetchall()[0][0])
 
 
 def _group(stage: Stage, extras: list[str]) -> None:
@@ -168,25 +162,29 @@ def _group(stage: Stage, extras: list[str]) -> None:
     key = "id" + (" || chr(31) || imp" if by_imp else "") if joined else f"({place})::VARCHAR"
     no_id = f"WHEN id IS NULL THEN '{_NO_ID}'" if joined else ""
     stage.connection.execute(
-        f"UPDATE {_EVENTS} SET broken = CASE WHEN kind IS NULL THEN '{_UNCLEAR}' {no_id} END "
-        "WHERE broken IS NULL AND coalesce(kind, '') NOT LIKE 'other%'"
+        f"CREATE VIEW {_EVENTS} AS SELECT * REPLACE (CASE WHEN broken IS NOT NULL THEN broken "
+        f"WHEN kind LIKE 'other%' THEN NULL WHEN kind IS NULL THEN '{_UNCLEAR}' {no_id} END "
+        f"AS broken) FROM {_LINES}"
+    )
+    unlike = " OR ".join(
+        f"min(TRY_CAST({name} AS DOUBLE)) < max(TRY_CAST({name} AS DOUBLE))"
+        for name in ("value", "bid")
     )
     of_bid = ["value", "bid", "reserve", *extras]
     columns = ", ".join(f"any_value({name}) AS {name}" for name in [*of_bid, "least", "currency"])
     stage.connection.execute(f"""
-        CREATE TABLE {_AUCTIONS} AS SELECT {columns}, NULL::VARCHAR AS dropped,
+        CREATE TABLE {_GROUPS} AS SELECT {columns}, coalesce({unlike}, false) AS unlike,
             coalesce(min({place}) FILTER (value IS NOT NULL), min({place})) AS place,
             bool_or(kind = 'win') AS won, bool_or(kind = 'loss') AS lost,
             any_value(code) FILTER (kind = 'loss') AS code,
             any_value(price) FILTER (kind = 'loss') AS loss_price,
-            any_value(price) FILTER (kind = 'win') AS win_price,
-            count(DISTINCT value) > 1 OR count(DISTINCT bid) > 1 AS unlike
+            any_value(price) FILTER (kind = 'win') AS win_price
         FROM {_EVENTS} WHERE broken IS NULL AND kind NOT LIKE 'other%' GROUP BY {key}""")
 
 
 def _check_currency(stage: Stage, source: Source, currency: str | None) -> None:
     rows = stage.connection.execute(
-        f"SELECT upper(currency), count(*) FROM {_AUCTIONS} WHERE currency IS NOT NULL "
+        f"SELECT upper(currency), count(*) FROM {_GROUPS} WHERE currency IS NOT NULL "
         "GROUP BY 1 ORDER BY 2 DESC, 1"
     ).fetchall()
     counted = ", ".join(f"{name} ({count:,})" for name, count in rows)
@@ -202,18 +200,20 @@ def _check_currency(stage: Stage, source: Source, currency: str | None) -> None:
         )
 
 
-def _dispositions_sql(codes: Sequence[str], currency: str | None) -> str:
-    """Return SQL that notes for each auction why it is dropped."""
+def _judge(stage: Stage, codes: Sequence[str], currency: str | None) -> None:
+    """Make a view of the auctions that says why one is dropped."""
     about_price = ", ".join(map(literal, codes)) or "NULL"
     other = "NULL" if currency is None else f"upper(currency) <> {literal(currency.upper())}"
-    return f"""
-        UPDATE {_AUCTIONS} SET dropped = CASE
+    query = f"SELECT count(*) > 0 FROM {_GROUPS} WHERE lost"
+    (has_losses,) = stage.connection.execute(query).fetchall()[0]
+    stage.connection.execute(f"""
+        CREATE VIEW {_AUCTIONS} AS SELECT *, CASE
             WHEN value IS NULL THEN 'notice'
             WHEN unlike THEN 'unlike'
             WHEN won AND lost THEN 'both'
-            WHEN NOT won AND NOT lost AND (SELECT bool_or(lost) FROM {_AUCTIONS}) THEN 'silent'
+            WHEN NOT won AND NOT lost AND {has_losses} THEN 'silent'
             WHEN lost AND code NOT IN ({about_price}) THEN 'code ' || code
-            WHEN {other} THEN 'currency ' || currency END"""
+            WHEN {other} THEN 'currency ' || currency END AS dropped FROM {_GROUPS}""")
 
 
 def _price_sql(form: Format, *, has_least: bool) -> str:

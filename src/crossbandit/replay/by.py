@@ -37,6 +37,7 @@ class ReplaySet:
         failed: The levels that could not be replayed, with the reasons.
         bad: The number of bad lines of the whole log.
         faults: The first of them.
+        notes: How the log was read.
     """
 
     column: str
@@ -44,6 +45,7 @@ class ReplaySet:
     failed: dict[str, str]
     bad: int = 0
     faults: tuple[Fault, ...] = field(default=(), repr=False)
+    notes: tuple[str, ...] = field(default=(), repr=False)
 
     def table(self) -> pd.DataFrame:
         """Return one row per level and strategy.
@@ -146,6 +148,7 @@ def replay_by(
         failed=dict(sorted(failed.items())),
         bad=survey.bad,
         faults=survey.faults,
+        notes=(log.description, *log.remarks),
     )
 
 

@@ -36,6 +36,7 @@ class Overview(NamedTuple):
 
     head: tuple[str, ...]
     rows: tuple[PartRow, ...]
+    auctions: str
     sums: tuple[str, ...]
 
 
@@ -106,7 +107,8 @@ def overview(results: ReplaySet) -> Overview:
     sums = tuple(
         number(sum(part.get(name, 0.0) for part in earned.values()), digits) for name in head
     )
-    return Overview(head, rows, sums)
+    auctions = sum(result.auctions for result in results.replays.values())
+    return Overview(head, rows, f"{auctions:,}", sums)
 
 
 def _earned(result: Replay) -> dict[str, float]:
