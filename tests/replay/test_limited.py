@@ -13,10 +13,14 @@ from scipy.optimize import linprog
 from crossbandit.environments.auctions import AuctionRules
 from crossbandit.errors import CrossbanditError, InvalidParameterError, LogError
 from crossbandit.limits import Budget, CostPer, Limit, ReturnOnSpend
+from crossbandit.logs.auctions import Auctions
+from crossbandit.problem import Problem
 from crossbandit.replay import AuctionLog, Replay, ReplayRules, Shading, make_log, replay
+from crossbandit.replay.chunks import Setting, make_chunk
 from crossbandit.replay.limited import Account, ReplayLimits
 from crossbandit.replay.limited_oracles import KNAPSACK, ONE_MULTIPLIER, PACED
 from crossbandit.replay.limited_results import LimitedResult
+from crossbandit.replay.strategies import BestResponse
 
 LIMITS: dict[str, list[Limit]] = {
     "whole log": [Budget(120, per=None)],
@@ -267,3 +271,36 @@ def test_a_target_that_is_broken_is_told() -> None:
     result = LimitedResult.of([account])
     assert result.least_slack[0] == -1.5
     assert result.slack[0] == 1.0
+
+
+def test_a_best_response_under_a_budget_is_that_of_a_literal_loop() -> None:
+    """All prices told: the share of past prices that a bid beats, at value times exp(log)."""
+    rng = np.random.default_rng(4)
+    count, amount = 250, 4.0
+    values, prices = rng.uniform(0, 1, count), rng.uniform(0, 0.8, count)
+    rules = AuctionRules(bids=11, highest_value=1.0)
+    problem = Problem(rules.graph("always"), features=2, horizon=count)
+    limits = ReplayLimits((Budget(amount, per=count),), count)
+    setting = Setting(rules, "always", problem, limits=limits)
+    response = BestResponse(rules, "always", "response", "", setting.pacer())
+    made = response.bids(make_chunk(Auctions(values, prices), rules, problem))
+    told = np.full(12, 1 / 12)
+    log = squares = spent = 0.0
+    for i, value in enumerate(values.tolist()):
+        worth = value * math.exp(log)
+        assert response.pseudo is not None
+        assert response.pseudo[i] == pytest.approx(worth, rel=1e-9)
+        chances = np.cumsum(told)[:-1] / told.sum()
+        earned = np.where(rules.amounts <= worth, (worth - rules.amounts) * chances, 0.0)
+        earned[0] = 0.0
+        bid = rules.amounts[int(earned.argmax())]
+        left = amount - spent
+        bid = min(bid, rules.amounts[rules.amounts <= left + 1e-9][-1])
+        assert made[i] == pytest.approx(bid, abs=1e-12), i
+        paid = bid if rules.wins(bid, prices[i]) else 0.0
+        gradient = paid - left / (count - i)
+        squares += gradient**2
+        log = min(0.0, log - gradient / math.sqrt(squares))
+        spent += paid
+        told[int(rules.cells(prices[i]))] += 1
+    assert 0.9 * amount < spent <= amount
