@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from crossbandit.kernels.paced_rounds import PacedRounds
 from crossbandit.kernels.pacing import pseudo_value
-from crossbandit.kernels.rounds import PacedRounds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
