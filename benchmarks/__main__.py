@@ -17,7 +17,10 @@ from benchmarks.picture import figure
 if TYPE_CHECKING:
     from benchmarks.measure import Result
 
-GROUPS = ("core", "scale", "studies", "reproduction", "replay", "adaptive", "markets", "fluid")
+GROUPS = (
+    *("core", "decisions", "scale", "studies", "reproduction", "replay", "adaptive", "markets"),
+    "fluid",
+)
 OUT = Path("results/benchmarks")
 
 

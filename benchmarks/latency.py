@@ -38,7 +38,7 @@ class KaplanMeier:
         return float(self.bids[((value - self.bids) * chances).argmax()])
 
     def settle(self, bid: float, won: bool, price: float | None) -> None:  # noqa: FBT001
-        cell = self.bids.searchsorted(bid if won else price)
+        cell = self.bids.searchsorted(bid if won or price is None else price)
         if won:
             self.risk[cell + 1 :] += 1.0
         else:

@@ -286,6 +286,7 @@ class Broken(Algorithm):
     """Starts whatever learner is under test."""
 
     id: ClassVar[str] = "broken"
+    needs_memory: ClassVar[bool] = False
     learner: ClassVar[type[Spoiled]] = Spoiled
 
     def start(self, problem: Problem, *, seed: Any) -> Learner:
@@ -297,7 +298,31 @@ def test_the_learner_that_is_broken_below_is_sound() -> None:
     check_algorithm(Broken())
 
 
+class Attached(Spoiled):
+    """Keeps what it needs outside of the decision."""
+
+    def play(self, pending: Any) -> float:
+        probability = super().play(pending)
+        vars(self).setdefault("_kept", set()).add(id(pending))
+        return probability
+
+    def update(self, pending: Any, rows: Floats) -> None:
+        if id(pending) in vars(self).get("_kept", ()):
+            super().update(pending, rows)
+
+
+class Drifting(Spoiled):
+    """Changes its estimates when it plays, and does not say so."""
+
+    def play(self, pending: Any) -> float:
+        probability = super().play(pending)
+        self._learners.estimates[:, 0] += 0.1
+        return probability
+
+
 BROKEN = {
+    Attached: "Learning from tokens gave the policy .* although needs_memory is False. update may",
+    Drifting: "After 1 decisions, a snapshot has the policy",
     Unseeded: "The same seed gave different arms. Does the learner draw from anything but its own",
     Greedy: "learn changed the losses that it was given. Copy before",
     Unnormalised: "In round 0, policy is not a distribution over the arms",

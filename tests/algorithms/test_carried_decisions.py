@@ -258,6 +258,26 @@ def test_a_token_with_a_valid_digest_is_checked_all_the_same(wrong: Any) -> None
     learner.learn(decision.token, revealed(DENSE, decision))
 
 
+def test_numbers_that_would_break_the_state_are_refused() -> None:
+    """A round far in the future would count 2^(round / half_life) times: infinitely often."""
+    learner = CrossGraphAdaptive(half_life=2.0).start(DENSE.problem, seed=0)
+    for context in (0, 1):
+        decision = learner.act(context)
+        learner.learn(decision, revealed(DENSE, decision))
+    decision = learner.act(2)
+    payload = Token.decode(decision.token).payload
+    late = payload[:1] + (10**9).to_bytes(8, "little") + payload[9:]
+    with pytest.raises(DamagedTokenError, match="its round as its counter, 2"):
+        learner.learn(payload_of(learner, decision, late), revealed(DENSE, decision))
+    huge = payload[:-8] + np.array([1e300]).tobytes()
+    with pytest.raises(DamagedTokenError, match=r"the baseline 1e\+300"):
+        learner.learn(payload_of(learner, decision, huge), revealed(DENSE, decision))
+    elsewhere = Token.decode(decision.token)._replace(payload=late, decider=new_id())
+    learner.learn(elsewhere.encode(), revealed(DENSE, decision))  # as if a snapshot had made it
+    learner.check_state()
+    assert np.isfinite(learner.policy(0)).all()
+
+
 def test_the_arm_that_was_played_was_available() -> None:
     learner = adaptive()
     decision = learner.act(0, np.array([True, True, True, False, True]))

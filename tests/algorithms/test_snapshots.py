@@ -45,10 +45,10 @@ def test_every_decision_is_the_one_that_the_learner_would_make_next(algorithm: A
         expected, decision = next_one.act(t % 4), snapshot.act(t % 4)
         assert (decision.arm, decision.probability) == (expected.arm, expected.probability)
         assert decision.round == 30 + t
-        ours: Any = decision.made
-        theirs: Any = expected.made
-        np.testing.assert_array_equal(ours.pending.weights, theirs.pending.weights)
-        assert ours.pending.baseline == theirs.pending.baseline
+        ours: Any = decision.carried
+        theirs: Any = expected.carried
+        np.testing.assert_array_equal(ours.weights, theirs.weights)
+        assert ours.baseline == theirs.baseline
     np.testing.assert_array_equal([snapshot.policy(c) for c in range(4)], policies)
     assert learner.round == 30
 
@@ -100,6 +100,24 @@ def test_tokens_of_old_snapshots_keep_their_weights(algorithm: Algorithm) -> Non
             learner.learn(decision, revealed(DENSE, decision))
     assert learner.round == 50
     learner.check_state()
+
+
+def test_a_late_token_of_a_snapshot_has_its_age() -> None:
+    """With forgetting, a loss of round s counts 2^(s / half_life) times."""
+    learner = CrossGraphAdaptive(half_life=5.0).start(DENSE.problem, seed=0)
+    play(learner, DENSE, 10)
+    snapshot = learner.snapshot(seed=0)
+    decisions = [snapshot.act(0) for _ in range(3)]
+    play(learner, DENSE, 20)
+    for age, decision in enumerate(decisions):
+        before = learner.state()["estimates"].copy()
+        rows = revealed(DENSE, decision)
+        learner.learn(decision.token, rows)
+        carried: Any = decision.carried
+        own = list(decision.revealed)
+        expected = 2.0 ** ((10 + age) / 5.0) * carried.weights[own, None] * rows
+        added = learner.state()["estimates"][0, own] - before[0, own]
+        np.testing.assert_allclose(added, expected, rtol=1e-9)
 
 
 def test_workers_that_were_given_the_same_bytes_do_not_decide_alike() -> None:
@@ -245,7 +263,9 @@ def test_damaged_bytes_are_refused_or_harmless(content: bytes) -> None:
     [PerContextExp3(eta=0.2), CrossGraphKnown(eta=0.2, gamma=0.1, rho=0.1, beta=0.1)],
     ids=lambda one: one.id,
 )
-def test_two_merged_learners_are_one_that_learned_from_all(algorithm: Algorithm) -> None:
+def test_two_merged_learners_are_one_that_learned_from_all(
+    algorithm: Algorithm, tmp_path: Path
+) -> None:
     one, other, waiting = start(algorithm, DENSE, 1), start(algorithm, DENSE, 2), []
     for learner in (one, other):
         decisions = [learner.act(c) for c in contexts_of(DENSE)[:30]]
@@ -263,6 +283,9 @@ def test_two_merged_learners_are_one_that_learned_from_all(algorithm: Algorithm)
         with pytest.raises(LearnedBeforeError):
             one.learn(decision.token, revealed(DENSE, decision))
     assert (one.round, one.pending) == (60, 0)
+    one.act(0)
+    one.save(tmp_path / "learner")
+    assert load(tmp_path / "learner").pending == 1
     for each in (other, one):
         with pytest.raises(InvalidParameterError, match="same learner, or was merged before"):
             one.merge(each)
@@ -350,9 +373,9 @@ def test_four_threads_decide_and_four_learn(algorithm: Algorithm, tmp_path: Path
     if learner.additive_state:  # the sum of all weighted losses does not depend on the order
         expected = np.zeros(5)
         for decision in everything:
-            made: Any = decision.made
+            made: Any = decision.carried
             own = list(decision.revealed)
-            expected[own] += 0.5 * made.pending.weights[own]
+            expected[own] += 0.5 * made.weights[own]
         estimates = learner.state()["estimates"]
         found = estimates.sum(axis=0) if estimates.ndim == 2 else estimates[0, :, 0]
         np.testing.assert_allclose(found, expected, rtol=1e-12)

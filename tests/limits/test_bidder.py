@@ -81,8 +81,6 @@ def test_the_bidder_bids_as_the_pacer_and_its_law() -> None:
     for value, price in zip(values.tolist(), prices.tolist(), strict=True):
         bid = bidder.bid(value)
         bids.append(-1 if bid.decision is None else bid.decision.arm)
-        if bid.decision is None:
-            bidder.learner.law.uniforms.take(3)  # the log draws numbers here, too
         settle(bidder, bid, price)
     law = OutcomeLaw(GRID, (0, 1), seed=1)
     pacer = Pacer(GRID, [Budget(5, per=100)], value_range=(0, 1))

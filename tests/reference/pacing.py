@@ -60,7 +60,8 @@ def literal_pacing(
             limit["squares"] += gradient**2
             if gradient > 0 or own <= math.e * worth:
                 step = gradient / math.sqrt(limit["squares"]) if gradient else 0.0
-                limit["s"] = limit["s"] - step
+                lowest = math.log(min(a for a in amounts if a > 0) / highest)
+                limit["s"] = max(limit["s"] - step, lowest if "budget" in limit else -7.0)
                 if surplus:
                     limit["s"] = min(limit["s"], 0.0)
         happened.append({"amount": -1 if blocked else amount, "worth": worth})

@@ -101,12 +101,11 @@ class DecisionBatch(Sequence[Decision]):
             readout,
             int(self.arms[i]),
             begun.learner,
-            self._plays.weights[i],
-            None if math.isnan(baseline) else baseline,
-            None,
-            begun.decider,
-            begun.counter + i,
-            begun.time,
+            weights=self._plays.weights[i],
+            baseline=None if math.isnan(baseline) else baseline,
+            decider=begun.decider,
+            counter=begun.counter + i,
+            time=begun.time,
         )
 
 
@@ -146,10 +145,11 @@ def learn_many(learner: Learner, decisions: Any, losses: Any) -> None:
             for one, own in zip(pending, rows, strict=True):
                 learner.update(learner._taken(one), own)
             return
-        new = np.array([not learner._is_counted(one) for one in pending])
         last = learner.round - 1
         read = [(one.context, one.readout) for one in pending]
-        rounds = np.array([learner._marked(one).round for one in pending])
+        marked = [learner._marked(one) for one in pending]
+        new = np.array([one is not mark for one, mark in zip(pending, marked, strict=True)])
+        rounds = np.array([one.round for one in marked])
         counts = np.array([len(own) for own in revealed])
         arms = np.concatenate([learner.revealed_arms(one.arm) for one in pending])
         base = np.concatenate(rows)[None]

@@ -44,6 +44,7 @@ _KEYS = {
     "problem",
     "pending",
     "waiting",
+    "expired",
     "seen",
     "watch",
 }
@@ -117,6 +118,7 @@ def _copied(learner: Learner, owner: str) -> tuple[dict[str, Any], dict[str, Any
         "round": learner.round,
         "max_pending": learner.max_pending,
         "waiting": learner._waiting,
+        "expired": learner._last_expired,
         "seen": {"window": seen.window, "limit": seen.limit},
         "watch": None if watch is None else watch.state(),
         "generator": learner.generator.bit_generator.state,

@@ -162,15 +162,19 @@ class AdaptiveLearner(Learner[CrossGraphAdaptive]):
         return out
 
     def play(self, pending: PendingDecision) -> float:
-        step = (self._adaptive, self.parameters, self._adaptive_graph)
-        uniform = self.generator.random()
+        pending.weights = np.zeros(self.problem.arms)
         pending.arm, probability, baseline = self.call(
-            adaptive.play, *step, pending.readout, pending.round, uniform
+            adaptive.decide,
+            self._adaptive,
+            self.parameters,
+            self._adaptive_graph,
+            self.graph.out_ranges,
+            pending.readout,
+            pending.round,
+            self.generator.random(),
+            pending.weights,
         )
         pending.baseline = None if math.isnan(baseline) else baseline
-        pending.weights = np.zeros(self.problem.arms)
-        revealed = self.revealed_arms(pending.arm)
-        self.call(adaptive.weigh, *step, revealed, pending.weights)
         return float(probability)
 
     def count_round(self, pending: PendingDecision) -> None:

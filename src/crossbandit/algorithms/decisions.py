@@ -32,20 +32,6 @@ class _Fields(NamedTuple):
     learner: str
 
 
-class Made(NamedTuple):
-    """What a decision carries beside its fields.
-
-    Attributes:
-        pending: What learning needs.
-        key: The key of its token, or None.
-        remembered: Whether the learner remembers the decision itself.
-    """
-
-    pending: PendingDecision
-    key: bytes | None
-    remembered: bool
-
-
 class Decision(_Fields):
     """One play. Keep it, or its token, until its feedback comes; then pass that to `Learner.learn`.
 
@@ -65,7 +51,11 @@ class Decision(_Fields):
     >>> learner.learn(token, [[0.5], [0.25]])  # hours later, perhaps after a restart
     """
 
-    made: Made | bytes | None = None  # bytes: the token, of a decision that came from JSON
+    # What learning needs, or a token that came from JSON; and what the token needs. They are not
+    # fields: two decisions are equal if their fields are.
+    carried: PendingDecision | bytes | None = None
+    key: bytes | None = None
+    remembered: bool = False
 
     @property
     def token(self) -> bytes:
@@ -74,19 +64,20 @@ class Decision(_Fields):
         Raises:
             DecisionError: The decision came from JSON of an earlier version, without a token.
         """
-        if isinstance(self.made, bytes):
-            return self.made
-        if self.made is None:
+        pending = self.carried
+        if isinstance(pending, bytes):
+            return pending
+        if pending is None:
             raise DecisionError(
                 f"The decision of round {self.round} has no token: it was not made by act, or it "
                 "was written by an earlier version. Keep the decision itself."
             )
         from crossbandit.algorithms.payloads import encoded
 
-        pending, payload = self.made.pending, encoded(self.made.pending, self.revealed)
         learner, decider = pending.learner, pending.decider
+        payload = encoded(pending, self.revealed)
         token = Token(GRAPH, learner, decider, pending.counter, pending.time, payload)
-        return token.encode(self.made.key)
+        return token.encode(self.key)
 
     @property
     def text(self) -> str:
@@ -95,7 +86,7 @@ class Decision(_Fields):
 
     def _replace(self, /, **changes: Any) -> Decision:
         changed: Decision = super()._replace(**changes)
-        changed.made = self.made
+        vars(changed).update(vars(self))
         return changed
 
     def to_json(self) -> dict[str, Any]:
@@ -107,8 +98,8 @@ class Decision(_Fields):
         """
         probability = None if math.isnan(self.probability) else self.probability
         data = {**self._asdict(), "revealed": list(self.revealed), "probability": probability}
-        carries = isinstance(self.made, bytes) or (self.made and not self.made.remembered)
-        return {**data, "token": self.text} if carries else data
+        kept = self.remembered or self.carried is None
+        return data if kept else {**data, "token": self.text}
 
     @classmethod
     def from_json(cls, data: Any) -> Decision:
@@ -122,6 +113,7 @@ class Decision(_Fields):
 
         Raises:
             InvalidParameterError: `data` is something else.
+            DamagedTokenError: Its token is no text of a token.
         """
         if not is_written(data):
             expected = f"what to_json wrote, a dict with the keys {', '.join(cls._fields)}"
@@ -138,7 +130,7 @@ class Decision(_Fields):
             }
         )
         if data.get("token") is not None:
-            decision.made = token_bytes(data["token"])
+            decision.carried = token_bytes(data["token"])
         return decision
 
 
@@ -187,6 +179,12 @@ class PendingDecision:
             decision: What came back with the feedback.
             revealed: The arms that this decision reveals.
         """
+        if (  # as it was made
+            decision.context is self.context
+            and decision.revealed is revealed
+            and (decision.round, decision.arm) == (self.round, self.arm)
+        ):
+            return
         if not _same(self.round, decision.round):
             raise DecisionError(
                 f"This learner made the decision in round {self.round}. Got a decision that says "

@@ -24,7 +24,7 @@ def checked_rows(
 
     It is a copy, so that losses which were checked cannot change before they are used.
     """
-    if isinstance(losses, Mapping):
+    if type(losses) is not np.ndarray and isinstance(losses, Mapping):
         losses = _in_order(losses, revealed, pending.arm)
     expected = (len(revealed), form.columns)
     rows = _numbers(losses)

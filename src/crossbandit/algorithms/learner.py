@@ -145,7 +145,7 @@ class Learner(DecisionRecords, Generic[AlgorithmT]):
             probability = self.play(pending)
             self._record(pending)
             if self._watch is not None:
-                self._watch.made(pending)
+                self._watch.made(pending.round, pending.arm)
         return self._decision(pending, probability)
 
     def learn(self, decision: Decision | bytes | str, losses: Any) -> None:
@@ -250,7 +250,8 @@ class Learner(DecisionRecords, Generic[AlgorithmT]):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything to one file. `crossbandit.load` returns a learner that resumes exactly.
 
-        The key of tokens is not written. Other threads wait only while the state is copied.
+        The key of tokens is not written. Other threads wait only while the state is copied, and the
+        pending decisions if the algorithm needs memory.
 
         Args:
             path: Where to write it; an existing file is replaced in one step.

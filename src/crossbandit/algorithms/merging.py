@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from crossbandit.algorithms.missing import FeedbackWatch
 from crossbandit.errors import InvalidParameterError
 from crossbandit.validation import reject, verbatim
 
@@ -36,6 +37,8 @@ def merge(learner: Learner, other: Learner) -> None:
         learner._waiting += other._waiting
         learner._former_ids |= theirs
         learner.learned_from.merge(other.learned_from)
+        if learner._watch is not None:  # the rounds before have no numbers of their own any more
+            learner._watch = FeedbackWatch(learner.problem.arms, start=learner.round)
 
 
 def _check_kind(learner: Learner, other: Learner) -> None:

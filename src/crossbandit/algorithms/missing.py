@@ -15,8 +15,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from crossbandit.algorithms.decisions import PendingDecision
-    from crossbandit.types import Floats, Integers
+    from crossbandit.types import Floats
 
 _FIRST = 1024
 _LEAST_MISSING = 30
@@ -68,6 +67,7 @@ class AnsweredCounts:
         self.groups = integer("AnsweredCounts", "groups", groups, at_least=1)
         self.first = integer("AnsweredCounts", "first", first, at_least=1)
         self._cohorts: list[tuple[list[int], list[int]]] = []
+        self._begin, self._end = 0, 0  # the numbers of the latest cohort
 
     def made(self, number: int, group: int) -> bool:
         """Count a decision.
@@ -79,11 +79,15 @@ class AnsweredCounts:
         Returns:
             Whether it is the first of a cohort, which is the time to test.
         """
+        if self._begin <= number < self._end:  # as most are
+            self._cohorts[-1][_MADE][group] += 1
+            return False
         cohort = (number // self.first).bit_length()
         new = cohort >= len(self._cohorts)
         while len(self._cohorts) <= cohort:
             self._cohorts.append(([0] * self.groups, [0] * self.groups))
         self._cohorts[cohort][_MADE][group] += 1
+        self._set_latest()
         return new
 
     def answered(self, number: int, group: int) -> None:
@@ -93,6 +97,9 @@ class AnsweredCounts:
             number: Its number, as it was given to `made`.
             group: Its group, as it was given to `made`.
         """
+        if self._begin <= number < self._end:  # as most are
+            self._cohorts[-1][_ANSWERED][group] += 1
+            return
         cohort = (number // self.first).bit_length()
         if cohort < len(self._cohorts):
             self._cohorts[cohort][_ANSWERED][group] += 1
@@ -146,6 +153,13 @@ class AnsweredCounts:
         if (counts[:, _ANSWERED] < 0).any() or (counts[:, _ANSWERED] > counts[:, _MADE]).any():
             raise ValueError("more of its decisions were answered than were made")
         self._cohorts = [(made.tolist(), answered.tolist()) for made, answered in counts]
+        self._set_latest()
+
+    def _set_latest(self) -> None:
+        """Note the numbers of the latest cohort, k: 2^(k - 1) to 2^k times `first`."""
+        latest = len(self._cohorts) - 1
+        self._begin = self.first << (latest - 1) if latest > 0 else 0
+        self._end = self.first << latest if latest >= 0 else 0
 
 
 class FeedbackWatch:
@@ -153,18 +167,16 @@ class FeedbackWatch:
 
     Args:
         arms: How many arms there are.
+        start: The first round that is counted; -1 for that of the first decision.
     """
 
-    def __init__(self, arms: int) -> None:
+    def __init__(self, arms: int, start: int = -1) -> None:
         self.counts = AnsweredCounts(arms)
-        self._start = -1  # the first round that is counted
+        self._start = start
         self._active = True
 
-    def made(self, pending: PendingDecision) -> None:
+    def made(self, round_: int, arm: int) -> None:
         """Count a decision, and test if it is time to."""
-        self._count(pending.round, pending.arm)
-
-    def _count(self, round_: int, arm: int) -> None:
         if self._start < 0:
             self._start = round_
         if self.counts.made(round_ - self._start, arm) and self._active:
@@ -173,15 +185,10 @@ class FeedbackWatch:
                 self._active = False
                 _warn(shares)
 
-    def made_many(self, first: int, arms: Integers) -> None:
-        """Count the decisions of consecutive rounds, the first of which is `first`."""
-        for round_, arm in enumerate(arms.tolist(), first):
-            self._count(round_, arm)
-
-    def answered(self, pending: PendingDecision) -> None:
+    def answered(self, round_: int, arm: int) -> None:
         """Count a decision whose feedback has come."""
-        if pending.round >= self._start >= 0:
-            self.counts.answered(pending.round - self._start, pending.arm)
+        if round_ >= self._start >= 0:
+            self.counts.answered(round_ - self._start, arm)
 
     def state(self) -> dict[str, Any]:
         """Return what `restore` takes, in a form that `json` can write."""
@@ -217,5 +224,5 @@ def _warn(shares: Floats) -> None:
         "loss as 0, so it prefers arms whose feedback is missing. Send the feedback of every "
         "decision, or use CrossGraphAdaptive.",
         MissingFeedbackWarning,
-        stacklevel=5,
+        stacklevel=4,
     )

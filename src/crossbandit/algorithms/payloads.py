@@ -54,11 +54,7 @@ def encoded(pending: PendingDecision, revealed: Sequence[int]) -> bytes:
         parts.append(np.packbits(pending.readout.available).tobytes())
     if pending.weights is not None:
         flags |= _WEIGHTS
-        own = (
-            pending.weights[revealed.start : revealed.stop]
-            if isinstance(revealed, range)
-            else pending.weights[list(revealed)]
-        )
+        own = pending.weights[places_of(revealed)]
         parts.append(own.astype(_FLOATS, copy=False).tobytes())
     if pending.baseline is not None:
         flags |= _BASELINE
@@ -88,6 +84,11 @@ def decoded(
         ) from error
 
 
+def places_of(arms: Sequence[int]) -> Any:
+    """Return arms as an index of arrays; of a range, a slice, which is not copied."""
+    return slice(arms.start, arms.stop) if isinstance(arms, range) else list(arms)
+
+
 class _Reader:
     """Reads a payload from its beginning to its end."""
 
@@ -113,14 +114,16 @@ class _Reader:
         pending.decider, pending.counter = token.decider, token.counter
         pending.time = token.time
         if flags & _WEIGHTS:
-            revealed = list(reveals(arm))
+            revealed = reveals(arm)
             own = self._floats(len(revealed))
-            if not (np.abs(own) <= _HEAVIEST).all():
+            if not max(own.max(initial=0.0), -own.min(initial=0.0)) <= _HEAVIEST:  # or NaN
                 raise ValueError("it has weights that no decision has")
             pending.weights = np.zeros(problem.arms)
-            pending.weights[revealed] = own
+            pending.weights[places_of(revealed)] = own
         if flags & _BASELINE:
-            (pending.baseline,) = self._floats(1).tolist()
+            (pending.baseline,) = self._numbers(_DOUBLE)
+            if not -1.0 <= pending.baseline <= 2.0:  # a mean of losses, which are from 0 to 1
+                raise ValueError(f"it has the baseline {pending.baseline}")
         if self._at != len(self._payload):
             raise ValueError(f"it has {len(self._payload) - self._at} bytes too many")
         return pending
@@ -143,7 +146,4 @@ class _Reader:
         return form.unpack(self._bytes(form.size))
 
     def _floats(self, count: int) -> Any:
-        numbers = np.frombuffer(self._bytes(8 * count), dtype=_FLOATS).astype(np.float64)
-        if not np.isfinite(numbers).all():
-            raise ValueError("it has numbers that are not finite")
-        return numbers
+        return np.frombuffer(self._bytes(8 * count), dtype=_FLOATS)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from crossbandit.algorithms.decisions import (
     Decision,
-    Made,
     PendingDecision,
     check_maker,
     expired_round,
@@ -57,6 +56,7 @@ class DecisionRecords(ABC):
         self._former_ids: dict[str, int] = {}  # with the rounds that were counted under them
         self._waiting = 0  # own decisions without feedback
         self._max_pending = 100_000
+        self._last_expired = -1  # the latest round that is not remembered any more
         self._pending: dict[int, PendingDecision] = {}  # those that are remembered
         self._watch = None if watched_arms is None else FeedbackWatch(watched_arms)
 
@@ -123,7 +123,7 @@ class DecisionRecords(ABC):
     def _begun(self, context: Context, readout: Readout) -> PendingDecision:
         number, now = self.round, float(self.learned_from.clock())
         return PendingDecision(
-            number, context, readout, -1, self.id, None, None, None, self.id, number, now
+            number, context, readout, -1, self.id, decider=self.id, counter=number, time=now
         )
 
     def _record(self, pending: PendingDecision) -> None:
@@ -134,27 +134,36 @@ class DecisionRecords(ABC):
             return
         self._pending[pending.round] = pending
         while len(self._pending) > self._max_pending:
-            del self._pending[next(iter(self._pending))]
+            self._last_expired = next(iter(self._pending))
+            del self._pending[self._last_expired]
 
     def _record_many(self, arms: Integers) -> None:
         """Record that decisions were made that need no memory."""
         if self._watch is not None:
-            self._watch.made_many(self.round, arms)
+            for round_, arm in enumerate(arms.tolist(), self.round):
+                self._watch.made(round_, arm)
         self.round += arms.size
         self._waiting += arms.size
 
     def _decision(self, pending: PendingDecision, probability: float) -> Decision:
         revealed = self.reveals(pending.arm)
-        decision = Decision(
-            pending.round, pending.context, pending.arm, probability, revealed, pending.learner
+        # This is Decision(...), in half the time.
+        decision = tuple.__new__(
+            Decision,
+            (pending.round, pending.context, pending.arm, probability, revealed, pending.learner),
         )
-        decision.made = Made(pending, self._key, self.algorithm.needs_memory)
+        decision.carried = pending
+        if self._key is not None:
+            decision.key = self._key
+        if self.algorithm.needs_memory:
+            decision.remembered = True
         return decision
 
     def _expected(self, decision: Decision | bytes | str) -> PendingDecision:
         """Return what learning from a decision needs; raise DecisionError unless it is expected."""
         if isinstance(decision, Decision):
-            check_maker(decision, (self.id, *self._former_ids))
+            if decision.learner != self.id:
+                check_maker(decision, self._former_ids)
             pending = self._remembered(decision.round, decision.learner)
             if pending is None:
                 return self._new(decision)
@@ -176,25 +185,29 @@ class DecisionRecords(ABC):
 
     def _new(self, decision: Decision) -> PendingDecision:
         """Return what a decision carries that is not remembered."""
-        made = decision.made
-        if made is None:
-            round_: object = decision.round
-            if isinstance(round_, int) and self.learned_from.code(decision.learner, round_):
-                raise learned_before(round_)
+        carried = decision.carried
+        if carried is None:
             raise no_longer_pending(decision, self.max_pending)
-        pending = self._decoded(made) if isinstance(made, bytes) else made.pending
+        pending = self._decoded(carried) if isinstance(carried, bytes) else carried
         pending.check(decision, self.reveals(pending.arm))
         return self._unlearned(pending)
 
     def _decoded(self, data: bytes | str) -> PendingDecision:
         token = Token.decode(data, self._key)
-        if token.learner not in (self.id, *self._former_ids):
+        if token.learner != self.id and token.learner not in self._former_ids:
             raise foreign(token.counter, token.learner)
         if token.kind != GRAPH:
             raise DamagedTokenError(
                 f"A token must be of a learner with a feedback graph. Got one of kind {token.kind}."
             )
-        return decoded(token, self.problem, self.reveals)
+        pending = decoded(token, self.problem, self.reveals)
+        own = token.decider == self.id or token.decider in self._former_ids
+        if own and pending.round != pending.counter:
+            raise DamagedTokenError(
+                f"A token of a learner's own decision must have its round as its counter, "
+                f"{token.counter}. Got the round {pending.round}."
+            )
+        return pending
 
     def _unlearned(self, pending: PendingDecision) -> PendingDecision:
         """Return a decision that is not remembered; raise unless it may be learned from."""
@@ -202,11 +215,11 @@ class DecisionRecords(ABC):
             if self.learned_from.check(pending.decider, pending.counter, pending.time):
                 raise learned_before(pending.round)
             return pending
-        if self.learned_from.code(pending.decider, pending.counter):
+        if not self._is_counted(pending):
+            raise foreign(pending.round, pending.learner)
+        if pending.round > self._last_expired:
             raise learned_before(pending.round)
-        if self._is_counted(pending):
-            raise expired_round(pending.round, self.max_pending)
-        raise foreign(pending.round, pending.learner)
+        raise expired_round(pending.round, self.max_pending)
 
     def _is_counted(self, pending: PendingDecision) -> bool:
         """Return whether a decision is one of the rounds that this learner has played."""
@@ -215,23 +228,26 @@ class DecisionRecords(ABC):
 
     def _taken(self, pending: PendingDecision) -> PendingDecision:
         """Mark a decision as learned from, count its round, and return it as `update` takes it."""
-        new = not self._is_counted(pending)
-        pending = self._marked(pending)
-        if new:
-            self.count_round(pending)
-        return pending
+        marked = self._marked(pending)
+        if marked is not pending:
+            self.count_round(marked)
+        return marked
 
     def _marked(self, pending: PendingDecision) -> PendingDecision:
-        """Mark a decision as learned from; return it with a round that this learner has."""
-        time = pending.time
-        if self._pending.get(pending.round) is pending:
+        """Mark a decision as learned from.
+
+        Returns:
+            The decision itself if its round was counted; otherwise a copy with a round of its own,
+            which is to be counted.
+        """
+        if self._pending and self._pending.get(pending.round) is pending:
             del self._pending[pending.round]
-            time = float(self.learned_from.clock())
-        self.learned_from.put(pending.decider, pending.counter, time)
+        else:
+            self.learned_from.put(pending.decider, pending.counter, pending.time)
         if self._is_counted(pending):
             self._waiting -= 1
             if self._watch is not None:
-                self._watch.answered(pending)
+                self._watch.answered(pending.round, pending.arm)
             return pending
         pending = replace(pending, round=min(pending.round, self.round))
         self.round += 1

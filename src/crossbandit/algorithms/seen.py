@@ -132,7 +132,8 @@ class SeenDecisions:
         now = self.clock()
         if time <= self._dropped or not now - self._window <= time <= now + self._window:
             raise self.expiry(time)
-        return self.code(decider, counter)
+        page = self._pages.get((decider, counter >> _SHIFT))
+        return 0 if page is None else page.codes[counter & (PAGE - 1)]
 
     def code(self, decider: str, counter: int) -> int:
         """Return the code of a decision, whatever its age; 0 if it is not remembered.
@@ -153,7 +154,11 @@ class SeenDecisions:
             time: When it was made.
             code: The new code, from 0 to 65535; 0 makes the decision a new one again.
         """
-        page = self._page(decider, counter >> _SHIFT, time)
+        page = self._pages.get((decider, counter >> _SHIFT))
+        if page is None or page.generation != self._generation:
+            page = self._page(decider, counter >> _SHIFT, time)
+        elif page.newest < time:
+            page.newest = time
         page.codes[counter & (PAGE - 1)] = code
 
     def expiry(self, time: float) -> ExpiredDecisionError:

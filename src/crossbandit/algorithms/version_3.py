@@ -16,6 +16,7 @@ def upgraded(header: dict[str, Any]) -> dict[str, Any]:
         **header,
         "ids": [(former, header["round"]) for former in header["ids"]],
         "waiting": len(header["pending"]["roles"]["pending"]),
+        "expired": header["round"],
         "seen": {"window": WINDOW, "limit": LIMIT},
         "watch": None,
     }

@@ -16,7 +16,6 @@ from crossbandit.validation import reject, verbatim
 
 if TYPE_CHECKING:
     from crossbandit.algorithms import Learner
-    from crossbandit.applications.law_learner import LawLearner
 
 _Action = TypeVar("_Action", bound="Action")
 
@@ -49,7 +48,7 @@ class Action:
             ids = (decision.learner, decision.decider, decision.round, decision.time)
             return Token(LAW, *ids, packed((*values, decision.pack()))).encode(decision.key)
         inner = decision.token
-        key = getattr(decision.made, "key", None)
+        key = decision.key
         known = Token.decode(inner, key)
         ids = (known.learner, known.decider, known.counter, known.time)
         return Token(ACTION, *ids, packed((*values, inner))).encode(key)
@@ -144,17 +143,16 @@ def action_of(token: bytes | str, kind: type[_Action], learner: Any) -> _Action:
         ) from None
 
 
-def required_action(action: object, kind: type[_Action], learner: Learner | LawLearner) -> _Action:
+def required_action(action: Any, kind: type[_Action], learner: Any) -> _Action:
     """Return an action or that of a token; raise DecisionError if it cannot be learned from."""
-    if type(action) is not kind:
-        action = _read(action, kind, learner)
-    if action.decision is not None:
+    found: _Action = action if type(action) is kind else _read(action, kind, learner)
+    if found.decision is not None:
         try:
             expects = learner.expects
         except AttributeError:
             raise only_decides("settle") from None
-        expects(action.decision)
-    return action
+        expects(found.decision)
+    return found
 
 
 def _read(action: Any, kind: type[_Action], learner: Any) -> _Action:
@@ -169,9 +167,7 @@ def _read(action: Any, kind: type[_Action], learner: Any) -> _Action:
     )
 
 
-def pending_decision(
-    action: _Action, kind: type[_Action], learner: Learner | LawLearner
-) -> tuple[_Action, Any]:
+def pending_decision(action: Any, kind: type[_Action], learner: Any) -> tuple[_Action, Any]:
     """Return an action or that of a token, and its decision, which must be there.
 
     Raises:

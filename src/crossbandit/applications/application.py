@@ -217,8 +217,11 @@ class Application(ABC):
             if name not in arrays
         }
         notes = {"application": self.kind, "settings": self.settings(), "state": values}
-        write = law_files.save if isinstance(self.learner, LawLearner) else save
+        write: Callable[..., None] = law_files.save if self._is_law() else save
         write(self.learner, path, notes, arrays, owner=type(self).__name__)
+
+    def _is_law(self) -> bool:
+        return isinstance(self.learner, LawDecider)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], **changes: Any) -> Self:

@@ -11,6 +11,7 @@ from crossbandit.applications.action import required_action
 from crossbandit.applications.auction_outcomes import price_of, rules_of, told_after
 from crossbandit.applications.bid_logs import numbers_to_reach
 from crossbandit.applications.bids import Bid, Bids, Made
+from crossbandit.applications.law_decisions import LawDecision
 from crossbandit.applications.money import amount_of, flag_of
 from crossbandit.errors import (
     DecisionError,
@@ -201,7 +202,8 @@ def prices_of(
 
 def _each(task: Callable[[Any], Any], rows: Sequence[Any], error: type[Exception]) -> list[Any]:
     """Return the result of each row; raise an error that names all rows that fail."""
-    done, failed = [], {}
+    done: list[Any] = []
+    failed: dict[int, Exception] = {}
     for row in rows:
         try:
             done.append(task(row))
@@ -225,20 +227,22 @@ def by_decider(bids: Bids) -> tuple[list[Made], npt.NDArray[np.int64]]:
         rows = np.flatnonzero(bids.made.arms >= 0)
         made = bids.made
         if rows.size < len(bids):
-            parts = (made.arms, made.rounds, made.scores, made.totals, made.times)
-            made = Made(*(part[rows] for part in parts), made.learner, made.decider, made.key)
+            made = made.part(rows)
         return [made], rows
     groups: dict[str, list[int]] = {}
     for i, bid in enumerate(bids.made):
-        if bid.decision is not None:
+        if isinstance(bid.decision, LawDecision):
             groups.setdefault(bid.decision.decider, []).append(i)
     found = []
     for decider, numbers in groups.items():
         decisions: list[Any] = [bids.made[i].decision for i in numbers]
         names = ("arm", "round", "score", "total")
-        columns = [np.array([getattr(d, name) for d in decisions]) for name in names]
-        times = np.array([d.time for d in decisions], dtype=float)
-        found.append(Made(*columns, times, decisions[0].learner, decider, None))
+        arms, rounds, scores, totals = (
+            np.array([getattr(one, name) for one in decisions], dtype=np.int64) for name in names
+        )
+        times = np.array([one.time for one in decisions], dtype=float)
+        ids = (decisions[0].learner, decider, None)
+        found.append(Made(arms, rounds, scores, totals, times, *ids))
     return found, np.array([i for numbers in groups.values() for i in numbers], dtype=np.int64)
 
 

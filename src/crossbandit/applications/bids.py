@@ -13,6 +13,8 @@ from crossbandit.applications.action import Action
 from crossbandit.applications.law_decisions import LawDecision
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from crossbandit.laws.levels import Label
     from crossbandit.types import Floats, Integers
 
@@ -68,6 +70,15 @@ class Made(NamedTuple):
     learner: str
     decider: str
     key: bytes | None
+
+    def part(self, rows: Integers) -> Made:
+        """Return some of the decisions.
+
+        Args:
+            rows: The numbers of their rows.
+        """
+        columns = ("arms", "rounds", "scores", "totals", "times")
+        return self._replace(**{name: getattr(self, name)[rows] for name in columns})
 
     def decision(self, i: int) -> LawDecision | None:
         """Return one of the decisions, or None where there was nothing to choose from.
@@ -133,6 +144,22 @@ class Bids(Sequence[Bid]):
             np.array([np.nan if bid.reserve is None else bid.reserve for bid in bids], dtype=float),
             [bid.classes for bid in bids],
             bids,
+        )
+
+    def part(self, rows: npt.ArrayLike) -> Bids:
+        """Return some of the bids as a batch, such as those whose outcomes have come.
+
+        Args:
+            rows: The numbers of their rows, or a boolean for each row.
+        """
+        at = np.arange(len(self))[np.asarray(rows)]
+        made = self.made
+        return Bids(
+            self.amounts[at],
+            self.values[at],
+            self.reserves[at],
+            [self.classes[i] for i in at.tolist()] if self.classes else (),
+            made.part(at) if isinstance(made, Made) else [made[i] for i in at.tolist()],
         )
 
     @property

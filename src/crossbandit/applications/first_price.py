@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from crossbandit.algorithms import CrossGraphAdaptive
+from crossbandit.algorithms import CrossGraphAdaptive, Learner
 from crossbandit.applications.action import cannot_correct, required_action
 from crossbandit.applications.auction_outcomes import price_of, rules_of
 from crossbandit.applications.batches import (
@@ -22,7 +22,7 @@ from crossbandit.applications.bid_logs import log_outcomes, number_to_reach
 from crossbandit.applications.bids import Bid, Bids
 from crossbandit.applications.hidden_number import HiddenNumberApplication
 from crossbandit.applications.law_learner import LawDecider, LawLearner, Round
-from crossbandit.applications.money import amount_of, flag_of, in_ticks, tick_of
+from crossbandit.applications.money import amount_of, as_floats, flag_of, in_ticks, tick_of
 from crossbandit.applications.outcome_watch import MISSING
 from crossbandit.applications.shading import ShadingCurve
 from crossbandit.applications.spending import NO_LIMITS, Spending
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from crossbandit.types import Booleans, Floats
 
     Money = float | Decimal
+    Flag = bool | int | np.bool_
     Time = float | datetime | None
 
 _CURVE_POINTS = 101
@@ -153,7 +154,7 @@ class FirstPriceBidder(HiddenNumberApplication):
         self,
         *,
         bids: int | npt.ArrayLike = 100,
-        value_range: tuple[float, float],
+        value_range: tuple[Money, Money],
         feedback: str = "after-loss",
         reserve: float = 0.0,
         ties: str = "win",
@@ -171,9 +172,7 @@ class FirstPriceBidder(HiddenNumberApplication):
         seed: Seed,
     ) -> None:
         owner = type(self).__name__
-        self.value_range = span(
-            owner, "value_range", [amount_of(owner, "value_range", one) for one in value_range]
-        )
+        self.value_range = span(owner, "value_range", as_floats(value_range))
         self.feedback = choice(owner, "feedback", feedback, FEEDBACK)
         highest = number(owner, "value_range", self.value_range[1], above=0)
         self.tick_size, self.max_bid = tick_of(owner, tick_size), max_bid
@@ -281,7 +280,7 @@ class FirstPriceBidder(HiddenNumberApplication):
         return self._spending.renew(lease)
 
     def bid(
-        self, value: float, *, reserve: float | None = None, at: Time = None, **classes: Label
+        self, value: Money, *, reserve: Money | None = None, at: Time = None, **classes: Label
     ) -> Bid:
         """Choose a bid.
 
@@ -300,21 +299,21 @@ class FirstPriceBidder(HiddenNumberApplication):
         """
         worth, floor, first, last = self._auction("bid", value, reserve)
         labels = self._labels("bid", classes)
-        given = Round(worth, worth, 0.0, labels)
         if self._spending is not None:
-            made, why = self._spending.choose(self.learner, given, first, last, self._choices, at)
+            given = (self.learner, worth, labels, first, last, self._choices, at)
+            made, why = self._spending.choose(*given)
             amount = None if made is None else self._grid[made.arm]
             return Bid(made, amount, worth, floor, labels, why)
         if first > last:
             return Bid(None, None, worth, floor, labels)
-        decision = self._act(self._features(worth), given, first, last)
+        decision = self._act(self._features(worth), Round(worth, worth, 0.0, labels), first, last)
         return Bid(decision, self._grid[decision.arm], worth, floor, labels)
 
     def settle(
         self,
         bid: Bid | bytes | str,
         *,
-        won: bool,
+        won: Flag,
         highest_competing_bid: Money | None = None,
         reserve: Money | None = None,
         correction: bool = False,
@@ -344,6 +343,8 @@ class FirstPriceBidder(HiddenNumberApplication):
             InvalidLossesError: The outcome is incomplete or contradicts itself. Nothing is learned,
                 and the bid can still be settled.
         """
+        if correction and isinstance(self.learner, Learner):
+            raise cannot_correct(self.learner)
         made = required_action(bid, Bid, self.learner)
         has_won = flag_of("settle", "won", won)
         if made.decision is None or made.amount is None:
@@ -351,8 +352,8 @@ class FirstPriceBidder(HiddenNumberApplication):
                 raise InvalidLossesError("No bid was made, so it cannot have won.")
             return
         rules = self.rules if reserve is None else rules_of(self.rules, made, reserve)
-        learner, decision, told = self.learner, made.decision, highest_competing_bid
-        spending = self._spending
+        decision: Any = made.decision
+        learner, told, spending = self.learner, highest_competing_bid, self._spending
         if isinstance(learner, LawLearner):
             amount = made.amount
             price = price_of(rules, self.feedback, amount, told, won=has_won)
@@ -365,8 +366,6 @@ class FirstPriceBidder(HiddenNumberApplication):
             if spending is not None:
                 spending.account(made, least, won=has_won, before=before)
             return
-        if correction:
-            raise cannot_correct(learner)
         price = price_of(rules, self.feedback, self._grid[decision.arm], told, won=has_won)
         rows = rules.block([price]).base[0]
         learner.learn(decision, rows[list(decision.revealed)])
@@ -470,7 +469,7 @@ class FirstPriceBidder(HiddenNumberApplication):
                 reserve=None if np.isnan(floor) else floor,
             )
 
-    def policy(self, value: float, *, reserve: float | None = None, **classes: Label) -> Floats:
+    def policy(self, value: Money, *, reserve: Money | None = None, **classes: Label) -> Floats:
         """Return the probability with which each bid would be made now.
 
         Under the law, the random numbers of a bid are integrated over a fixed grid of quantiles:

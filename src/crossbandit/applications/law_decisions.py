@@ -122,7 +122,9 @@ class LawDecision:
         form = tuple(type(one) for one in content) if isinstance(content, tuple) else ()
         guard = None
         if form == (int, float, float, float, bytes) and len(content[4]) % 8 == 0:
-            guard = GuardPart(*content[1:4], np.frombuffer(content[4], dtype="<f8").astype(float))
+            worth, law_amount, weight, chances = content[1:]
+            given = np.frombuffer(chances, dtype="<f8").astype(float)
+            guard = GuardPart(worth, law_amount, weight, given)
             _check_guard(guard)
         elif form != (int,):
             raise ValueError("no decision of a law")

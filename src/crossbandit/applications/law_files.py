@@ -102,7 +102,7 @@ def written(learner: LawLearner) -> tuple[dict[str, Any], dict[str, npt.NDArray[
             parts["guard"] = learner.guard.arrays()
         if learner.old:
             width = learner.law.amounts.size if learner.guard is not None else 0
-            makers = header["former"]
+            makers = sorted(learner.former)
             parts["pending"] = write_pending(list(learner.old.values()), makers, width)
         seen = learner.seen.freeze()
     parts["seen"] = seen()

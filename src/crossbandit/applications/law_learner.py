@@ -120,7 +120,6 @@ class LawDecider:
         """
         part = None
         with self.deciding:
-            number = self.round
             if self.guard is None:
                 context, worth, cost, labels = given
                 arm = self.law.choose(context, labels, worth, cost, first, last)
@@ -130,8 +129,22 @@ class LawDecider:
                 arm = made.index
                 law_amount = float(self.law.amounts[made.law_index])
                 part = GuardPart(made.worth, law_amount, made.weight, made.chances)
-            score, total = score_of(arm, first, last), self.total
-            self.round, self.total = number + 1, total + score
+            return self.decided(arm, first, last, part)
+
+    def decided(
+        self, arm: int, first: int, last: int, part: GuardPart | None = None
+    ) -> LawDecision:
+        """Return the decision for an amount that was chosen. `deciding` must be held.
+
+        Args:
+            arm: The amount, by number.
+            first: The lowest amount that might have been chosen.
+            last: The highest one.
+            part: What learning under a guard needs.
+        """
+        number, total = self.round, self.total
+        score = score_of(arm, first, last)
+        self.round, self.total = number + 1, total + score
         return LawDecision(
             number,
             arm,

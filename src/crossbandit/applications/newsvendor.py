@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from crossbandit.algorithms import CrossGraphAdaptive
+from crossbandit.algorithms import CrossGraphAdaptive, Learner
 from crossbandit.applications.action import Action, cannot_correct, pending_decision
 from crossbandit.applications.hidden_number import HiddenNumberApplication
 from crossbandit.applications.law_learner import LawLearner, Round
@@ -183,6 +183,8 @@ class Newsvendor(HiddenNumberApplication):
             InvalidLossesError: The outcome is incomplete or contradicts itself. Nothing is learned,
                 and the order can still be settled.
         """
+        if correction and isinstance(self.learner, Learner):
+            raise cannot_correct(self.learner)
         made, decision = pending_decision(order, Order, self.learner)
         quantity = made.quantity
         sales = amount_of("settle", "sold", sold, at_most=quantity, error=InvalidLossesError)
@@ -194,8 +196,6 @@ class Newsvendor(HiddenNumberApplication):
                 decision, given, quantity, reached=exceeded, number=wanted, correction=correction
             )
             return
-        if correction:
-            raise cannot_correct(self.learner)
         rows = self.rules.rows([wanted])[0]
         self.learner.learn(decision, rows[list(decision.revealed)])
 

@@ -141,7 +141,7 @@ class OutcomeWatch:
         self.missing = missing
         self.misled = False
         self._words = words
-        self._clock = clock
+        self.clock = clock
         self._cohorts: dict[tuple[str, int], Cohort] = {}
         self._delay = 0.0
         self._waiting = 0
@@ -169,7 +169,7 @@ class OutcomeWatch:
         else:
             cohort = cohort.with_one(number, time, score, total)
         self._cohorts[key] = cohort
-        self._delay = max(self._delay, self._clock() - time)
+        self._delay = max(self._delay, self.clock() - time)
         self._waiting += 1
         kept = 0 if self.misled else sum(one.outcomes for one in self._cohorts.values())
         if self._waiting >= max(_EVERY, kept // _GROWTH):
@@ -177,7 +177,7 @@ class OutcomeWatch:
 
     def _check(self) -> None:
         self._waiting = 0
-        before = self._clock() - _PATIENCE * self._delay
+        before = self.clock() - _PATIENCE * self._delay
         complete = [
             one
             for one in self._cohorts.values()
@@ -233,8 +233,8 @@ class OutcomeWatch:
         try:
             delay, checks = float(settings["delay"]), int(settings["checks"])
             found = {
-                (str(decider), int(number)): Cohort(*(int(one) for one in whole), float(newest))
-                for decider, number, *whole, newest in settings["cohorts"]
+                (str(decider), int(number)): _cohort(whole)
+                for decider, number, *whole in settings["cohorts"]
             }
             right = delay >= 0 and checks >= 0 and all(_possible(one) for one in found.values())
         except (KeyError, TypeError, ValueError) as error:
@@ -244,6 +244,12 @@ class OutcomeWatch:
         if not right or len(found) > _KEPT:
             raise CheckpointError("Its watch over outcomes is impossible.")
         self._delay, self._checks, self._cohorts = delay, checks, found
+
+
+def _cohort(parts: list[Any]) -> Cohort:
+    *whole, newest = parts
+    a, b, c, d, e, f, g = (int(one) for one in whole)
+    return Cohort(a, b, c, d, e, f, g, float(newest))
 
 
 def _possible(one: Cohort) -> bool:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from crossbandit.algorithms import CrossGraphAdaptive
+from crossbandit.algorithms import CrossGraphAdaptive, Learner
 from crossbandit.applications.action import Action, cannot_correct, required_action
 from crossbandit.applications.hidden_number import HiddenNumberApplication
 from crossbandit.applications.law_learner import LawLearner, Round
@@ -198,6 +198,8 @@ class PostedPriceSeller(HiddenNumberApplication):
             InvalidLossesError: The outcome is incomplete or contradicts itself. Nothing is learned,
                 and the offer can still be settled.
         """
+        if correction and isinstance(self.learner, Learner):
+            raise cannot_correct(self.learner)
         made = required_action(offer, Offer, self.learner)
         has_sold = flag_of("settle", "sold", sold)
         if made.decision is None or made.price is None:
@@ -213,8 +215,6 @@ class PostedPriceSeller(HiddenNumberApplication):
                 decision, given, made.price, reached=refused, number=willing, correction=correction
             )
             return
-        if correction:
-            raise cannot_correct(self.learner)
         rows = self.rules.rows([willing])[0]
         self.learner.learn(decision, rows[list(decision.revealed)])
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from crossbandit.applications.bids import Bid
     from crossbandit.applications.law_decisions import LawDecision
+    from crossbandit.laws.levels import Label
     from crossbandit.limits import Limit, LimitStatus
     from crossbandit.types import Floats
 
@@ -88,13 +89,21 @@ class Spending:
         }
 
     def choose(
-        self, learner: Any, given: Round, first: int, last: int, features: Any, at: object
+        self,
+        learner: Any,
+        value: float,
+        labels: tuple[Label, ...],
+        first: int,
+        last: int,
+        features: Any,
+        at: object,
     ) -> tuple[Any, str | None]:
         """Choose a bid within the limits.
 
         Args:
             learner: A `LawDecider`, or a learner that uses a feedback graph.
-            given: The round; its worth is the value.
+            value: What winning is worth.
+            labels: The classes of the auction.
             first: The lowest amount that may be bid without limits, by number.
             last: The highest one; lower than `first` if there is none.
             features: Returns the context of a learner with a feedback graph and which amounts it
@@ -105,20 +114,26 @@ class Spending:
             The decision and None; or None and the reason.
         """
         now = time.time() if at is None else seconds("bid", at)
-        pacer, value = self.pacer, given.worth
+        pacer = self.pacer
+        if isinstance(learner, LawDecider) and learner.guard is None:
+            with self.lock, learner.deciding:
+                chosen = pacer.choose(learner.law, labels, value, now, first, last)
+                worth, usable, cap, wanted = chosen
+                if cap < 0:
+                    return None, self._reason(value, worth, first, last)
+                decision = learner.decided(min(wanted, cap), first, usable)
+                pacer.hold(decision.round, value, decision.arm, wanted)
+                return decision, None
         with self.lock:
-            worth, usable, cap = pacer.open(value, now, min(first, last), last)
-            if first > last:
+            worth, usable, cap = pacer.open(value, now, first, last)
+            if cap < 0:
                 pacer.decline(value)
-                return None, None
-            if cap < first:
-                pacer.decline(value)
-                lowest = next(one for one in pacer.rules.amounts[first:].tolist() if one > 0)
-                return None, reason(pacer, value, worth, lowest)
+                return None, self._reason(value, worth, first, last)
             if isinstance(learner, LawDecider):
-                decision = learner.act(given._replace(worth=worth), first, usable)
+                decision = learner.act(Round(value, worth, 0.0, labels), first, usable)
                 wanted = decision.arm
-                cut(decision, cap, pacer.rules.amounts)
+                if wanted > cap:
+                    cut(decision, cap, pacer.rules.amounts)
             else:
                 decision = learner.act(*features(worth, first, cap))
                 wanted = decision.arm
@@ -126,6 +141,11 @@ class Spending:
                     wanted += 1
             pacer.reserve(decision.round, value, decision.arm, wanted)
         return decision, None
+
+    def _reason(self, value: float, worth: float, first: int, last: int) -> str | None:
+        """Return why no bid may be made; None if none was possible without limits either."""
+        possible = [one for one in self.pacer.rules.amounts[first : last + 1].tolist() if one > 0]
+        return reason(self.pacer, value, worth, possible[0]) if possible else None
 
     def look(self, value: float, first: int, last: int) -> tuple[float, int, int]:
         """Return the pseudo-value of a value now, and which bids may be made; see `Pacer.look`.
@@ -201,8 +221,6 @@ def cut(decision: LawDecision, cap: int, amounts: Floats) -> None:
         cap: The highest amount, by number.
         amounts: The amounts.
     """
-    if decision.arm <= cap:
-        return
     decision.arm = cap
     part = decision.guard
     if part is not None:  # whatever was drawn above it means this amount

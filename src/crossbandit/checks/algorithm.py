@@ -69,6 +69,9 @@ def check_algorithm(algorithm: Algorithm, graph: FeedbackGraph | None = None) ->
     _check_rejections(algorithm, problem, rows)
     _check_late_feedback(algorithm, problem, rows)
     _check_checkpoint(algorithm, problem, rows)
+    if not algorithm.needs_memory:
+        _check_tokens(algorithm, problem, rows)
+        _check_snapshot(algorithm, problem, rows)
     _check_simulation(algorithm, environment)
     if algorithm.takes_availability:
         _check_simulation(algorithm, _Masked(environment))
@@ -322,6 +325,43 @@ def _check_checkpoint(algorithm: Algorithm, problem: Problem, rows: Any) -> None
             "A learner that was saved and loaded played other arms than the original.",
             "Does state return everything that is learned, as arrays that load can fill in place?",
         )
+
+
+def _check_tokens(algorithm: Algorithm, problem: Problem, rows: Any) -> None:
+    """Late feedback, given with tokens to one learner and with decisions to another."""
+    one, other = (algorithm.start(problem, seed=9) for _ in range(2))
+    made = [(one.act(t % _CONTEXTS).token, other.act(t % _CONTEXTS)) for t in range(_ROUNDS)]
+    for t, (token, decision) in reversed(list(enumerate(made))):
+        losses = rows[t, list(decision.revealed)]
+        one.learn(token, losses)
+        other.learn(decision, losses)
+    for context in range(_CONTEXTS):
+        require(
+            np.array_equal(one.policy(context), other.policy(context)),
+            f"Learning from tokens gave the policy {one.policy(context)}, learning from decisions "
+            f"{other.policy(context)}, although needs_memory is False.",
+            "update may use only the round, context, readout, arm, weights and baseline of a "
+            "pending decision. If it needs more, set needs_memory = True.",
+        )
+
+
+def _check_snapshot(algorithm: Algorithm, problem: Problem, rows: Any) -> None:
+    learner = algorithm.start(problem, seed=10)
+    _episode(learner, rows, range(_ROUNDS // 2))
+    snapshot = learner.snapshot(seed=1)
+    for t in range(20):
+        policy, expected = snapshot.policy(t % _CONTEXTS), learner.policy(t % _CONTEXTS)
+        require(
+            np.array_equal(policy, expected),
+            f"After {t} decisions, a snapshot has the policy {policy}, its learner {expected}.",
+            "state must be complete, and changed_by_play must list what play changes of it.",
+        )
+        snapshot.act(t % _CONTEXTS)
+    for t in range(_ROUNDS // 2, _ROUNDS):
+        decision = learner.snapshot(seed=t).act(t % _CONTEXTS)
+        learner.learn(decision.token, rows[t, list(decision.revealed)])
+        _check_round(learner, t)
+        _require_distribution(learner.policy(0), problem.arms, f"After a snapshot played round {t}")
 
 
 class _Masked(BlockEnvironment):

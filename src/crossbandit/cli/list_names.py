@@ -44,7 +44,8 @@ def list_names(
     described = {f"{name}({_parameters(known[name])})": known[name] for name in sorted(known)}
     width = max(map(len, described))
     for text, builder in described.items():
-        typer.echo(f"{text:<{width}}  {_first_sentence(builder)}")
+        memory = " Needs memory." if getattr(builder, "needs_memory", False) else ""
+        typer.echo(f"{text:<{width}}  {_first_sentence(builder)}{memory}")
 
 
 def _parameters(builder: Callable[..., Any]) -> str:

@@ -22,7 +22,7 @@ from crossbandit.kernels.anchors import (
 )
 from crossbandit.kernels.compilation import compiled, inlined
 from crossbandit.kernels.exploration import explore, floor_at
-from crossbandit.kernels.ranges import ArmRanges, range_masses
+from crossbandit.kernels.ranges import ArmRanges, list_neighbors, range_masses
 from crossbandit.kernels.rounds import (
     Feedback,
     Readout,
@@ -207,6 +207,27 @@ def weigh(
     floor = floor_at(parameters.exploration, state.counted[0])
     for b in revealed:
         out[b] = 1.0 / (state.masses[b] + floor * graph.shares[b])
+
+
+@inlined
+def decide(
+    state: AdaptiveState,
+    parameters: AdaptiveParameters,
+    graph: AdaptiveGraph,
+    out_ranges: ArmRanges,
+    readout: Readout,
+    round_: int,
+    uniform: float,
+    weights: Floats,
+) -> tuple[int, float, float]:
+    """Play one round and set the factors of what it reveals, in `weights` (K,). Changes `state`.
+
+    Returns what `play` returns.
+    """
+    arm, probability, baseline = play(state, parameters, graph, readout, round_, uniform)
+    revealed = state.revealed[: list_neighbors(out_ranges, arm, state.revealed)]
+    weigh(state, parameters, graph, revealed, weights)
+    return arm, probability, baseline
 
 
 @compiled

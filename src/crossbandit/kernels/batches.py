@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from crossbandit.kernels import adaptive, known, per_context
 from crossbandit.kernels.compilation import compiled, inlined
-from crossbandit.kernels.ranges import ArmRanges, list_neighbors
 from crossbandit.kernels.rounds import ContextBlock, Feedback, LossBlock, add_revealed, readout_at
 from crossbandit.types import Booleans, Floats, Integers
 
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
     from crossbandit.kernels.adaptive import AdaptiveGraph, AdaptiveParameters, AdaptiveState
     from crossbandit.kernels.known import Knowledge, KnownParameters, KnownState
     from crossbandit.kernels.per_context import PerContextState
+    from crossbandit.kernels.ranges import ArmRanges
 
 
 class Plays(NamedTuple):
@@ -61,12 +61,16 @@ def play_adaptive(
     """Play rounds from `start` on. Changes `state`, fills `plays`. uniforms: (n,)."""
     for i in range(uniforms.size):
         readout = readout_at(contexts, i)
-        arm, probability, baseline = adaptive.play(
-            state, parameters, graph, readout, start + i, uniforms[i]
+        plays.arms[i], plays.probabilities[i], plays.baselines[i] = adaptive.decide(
+            state,
+            parameters,
+            graph,
+            out_ranges,
+            readout,
+            start + i,
+            uniforms[i],
+            plays.weights[i],
         )
-        plays.arms[i], plays.probabilities[i], plays.baselines[i] = arm, probability, baseline
-        revealed = state.revealed[: list_neighbors(out_ranges, arm, state.revealed)]
-        adaptive.weigh(state, parameters, graph, revealed, plays.weights[i])
 
 
 @compiled

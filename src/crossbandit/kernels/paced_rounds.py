@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from crossbandit.kernels.compilation import compiled
-from crossbandit.kernels.pacing import PaceRules, PaceState, open_auction, reserve, settle
+from crossbandit.kernels.pacing import EXPECTED, PaceRules, PaceState, adapt, open_auction, pay
 
 if TYPE_CHECKING:
     from crossbandit.kernels.rounds import ContextBlock
     from crossbandit.types import Floats, Integers
+
+
+TICKET = EXPECTED + 1  # columns of a ticket
 
 
 class PacedRounds(NamedTuple):
@@ -27,7 +30,7 @@ class PacedRounds(NamedTuple):
     values: Floats  # (n,); (0,) without limits
     cells: Integers  # (n,): the number of the lowest bid that wins; K if none does
     times: Floats  # (n,): no period of a limit ends in between
-    ticket: Floats  # (L, 3), scratch
+    ticket: Floats  # (L, TICKET), scratch
     pseudo: Floats  # (n,), to be filled: the pseudo-values
     factor: float
 
@@ -44,8 +47,8 @@ class PacedRounds(NamedTuple):
 def _unlimited() -> PacedRounds:
     none, integers = np.empty(0), np.empty(0, dtype=np.int64)
     table = np.empty((0, 0))
-    rules = PaceRules(none, integers, 1.0, integers, integers, table, surplus=True)
-    state = PaceState(np.empty((0, 0), dtype=np.int64), table, table, table, table)
+    rules = PaceRules(none, integers, 1.0, integers, integers, table, none, surplus=True)
+    state = PaceState(np.empty((0, 0), dtype=np.int64), table, table, table, table, table)
     return PacedRounds(rules, state, none, none, integers, none, table, none, 1.0)
 
 
@@ -69,9 +72,14 @@ def limit_round(limits: PacedRounds, contexts: ContextBlock, i: int) -> None:
 
 @compiled
 def settle_round(limits: PacedRounds, i: int, arm: int) -> None:
-    """Pay for the bid that was made in round `i`, if it wins, and move the multipliers."""
+    """Pay for the bid that was made in round `i`, if it wins, and move the multipliers.
+
+    The outcome is known at once, so no money needs to be reserved.
+    """
     value, price = limits.values[i], limits.rules.prices[arm]
     won = limits.cells[i] <= arm
-    reserve(limits.rules, limits.state, value, price)
-    wanted = price if won else -1
-    settle(limits.rules, limits.state, limits.ticket, value, price, wanted, won)
+    if won:
+        for limit in range(limits.rules.kinds.size):
+            pay(limits.rules, limits.state, limit, value, price, 1)
+    paid, wanted = (price, price) if won else (0, -1)
+    adapt(limits.rules, limits.state, limits.ticket, value, paid, wanted)

@@ -18,6 +18,7 @@ from crossbandit.kernels.compilation import compiled, inlined
 from crossbandit.kernels.laws.choice import choose, read_law
 from crossbandit.kernels.laws.learning import absorb
 from crossbandit.kernels.laws.loops import outcome_kind
+from crossbandit.kernels.laws.reading import band_of
 from crossbandit.kernels.laws.state import TOLD
 
 if TYPE_CHECKING:
@@ -29,12 +30,13 @@ BUDGET, TARGET, LOOSE_TARGET = range(3)  # a loose target is kept in the long ru
 # target: the credits of wins, what was spent, and by how much the reserved bids could exceed their
 # credits.
 GIVEN, SPENT, RESERVED = range(3)
-# Columns of `PaceState.duals`: the logarithm s; the sum of squared gradients; money that was paid,
-# and that had been reserved, in the auctions that are over.
-LOG, SQUARES, PAID, ASKED = range(4)
+# Columns of `PaceState.duals`: the logarithm s; the sum of squared gradients. Of bids without an
+# outcome: sums of the gradients that are expected of them, and of their squares; what those of this
+# period are expected to cost.
+LOG, SQUARES, OPEN, OPEN_SQUARES, DUE = range(5)
 # Columns of a ticket: what was planned for the auction; 1 if the limit may be relaxed after it; the
-# period it belongs to.
-PLANNED, RELAXES, OF_PERIOD = range(3)
+# period it belongs to; what the bid is expected to cost.
+PLANNED, RELAXES, OF_PERIOD, EXPECTED = range(4)
 
 # How a budget is spread: not at all, over a number of auctions, over time.
 AT_ONCE, BY_AUCTIONS, BY_TIME = range(3)
@@ -43,10 +45,11 @@ AT_ONCE, BY_AUCTIONS, BY_TIME = range(3)
 # of how many it is the mean; the number of the period.
 START, END, LATEST, AUCTIONS, GAP, GAPS, PERIOD = range(7)
 BINS = 96  # of a period: quarters of an hour, if it is a day
+GROUPS = 16  # of amounts, each with its own share of wins
 
 _FAR = 1.0  # a limit whose pseudo-value is e times the one that counts is not relaxed further
-_LOWEST = -60.0  # of the logarithm s: exp(s) stays a usual number
-_HIGHEST = 60.0
+_HIGHEST = 60.0  # of the logarithm s: exp(s) stays a usual number
+_RECENT = 512.0  # bids, of a share of wins
 _MEMORY = 64.0  # auctions, of the usual gap
 _LONG = 8.0  # usual gaps: a longer one counts as this, as nobody bids in a pause
 
@@ -60,6 +63,7 @@ class PaceRules(NamedTuple):
     kinds: Integers  # (L,): BUDGET, TARGET or LOOSE_TARGET
     plans: Integers  # (L,): AT_ONCE, BY_AUCTIONS or BY_TIME
     credits: Floats  # (L, 3): a win of value v has the credit credits[0] + credits[1] * v; a scale
+    lowest: Floats  # (L,): of the logarithm s; below, nothing is bid anyway
     surplus: bool  # whether v - b is earned, not v
 
 
@@ -67,7 +71,8 @@ class PaceState(NamedTuple):
     """All that changes."""
 
     money: Integers  # (L, 3), in units
-    duals: Floats  # (L, 4)
+    duals: Floats  # (L, 5)
+    wins: Floats  # (GROUPS, 2): wins and bids, by groups of amounts
     times: Floats  # (L, 7)
     plan: Floats  # (L, BINS + 1): the share of the period's budget that is planned up to each bin
     counts: Floats  # (L, BINS): auctions of the period
@@ -120,11 +125,22 @@ def planned_until(state: PaceState, limit: int, now: float) -> float:
 
 @inlined
 def expected_left(state: PaceState, limit: int) -> float:
-    """Return the units of a budget that are left, if reserved money is paid as often as before."""
-    asked = state.duals[limit, ASKED]
-    share = state.duals[limit, PAID] / asked if asked > 0.0 else 1.0
+    """Return the units of a budget that are left, if bids without an outcome cost as expected."""
     left = state.money[limit, GIVEN] - state.money[limit, SPENT]
-    return float(left - share * state.money[limit, RESERVED])
+    return float(left - state.duals[limit, DUE])
+
+
+@inlined
+def group_of(rules: PaceRules, price: int) -> int:
+    """Return the group of the highest amount that costs at most `price` units."""
+    low, high = 0, rules.prices.size
+    while high - low > 1:
+        middle = (low + high) // 2
+        if rules.prices[middle] <= price:
+            low = middle
+        else:
+            high = middle
+    return low * GROUPS // rules.prices.size
 
 
 @inlined
@@ -140,19 +156,34 @@ def pseudo_value(rules: PaceRules, state: PaceState, value: float) -> float:
 def count_auction(
     rules: PaceRules, state: PaceState, now: float, value: float, worth: float, ticket: Floats
 ) -> None:
-    """Count an auction with the pseudo-value `worth`, and set its `ticket` (L, 3)."""
+    """Count an auction with the pseudo-value `worth`, and set its `ticket` (L, 4)."""
     for limit in range(rules.kinds.size):
         share = planned_share(rules, state, limit, now)
         ticket[limit, PLANNED] = share * expected_left(state, limit)
         far = limited_value(rules, state, limit, value) > worth * math.exp(_FAR)
         ticket[limit, RELAXES] = 0.0 if far else 1.0
         ticket[limit, OF_PERIOD] = state.times[limit, PERIOD]
+        ticket[limit, EXPECTED] = 0.0
+
+
+@inlined
+def clipped(rules: PaceRules, limit: int, at: float) -> float:
+    """Return the logarithm s of a limit within its bounds."""
+    return float(min(max(at, rules.lowest[limit]), 0.0 if rules.surplus else _HIGHEST))
 
 
 @inlined
 def limited_value(rules: PaceRules, state: PaceState, limit: int, value: float) -> float:
-    """Return the pseudo-value under one limit."""
-    factor = math.exp(state.duals[limit, LOG])
+    """Return the pseudo-value under one limit.
+
+    Bids without an outcome count with what is expected of them: if outcomes are late, they would
+    otherwise be noticed after far too much was bid.
+    """
+    at = state.duals[limit, LOG]
+    if state.duals[limit, OPEN] != 0.0:
+        squares = state.duals[limit, SQUARES] + state.duals[limit, OPEN_SQUARES]
+        at = clipped(rules, limit, at - state.duals[limit, OPEN] / math.sqrt(squares))
+    factor = math.exp(at)
     if rules.kinds[limit] == BUDGET:
         return value * factor
     credit = rules.credits[limit, 0] + rules.credits[limit, 1] * value
@@ -170,6 +201,8 @@ def look(
     The last one is -1 if no amount may be bid, or only 0 because of the limits.
     """
     worth = pseudo_value(rules, state, value)
+    if first > last:
+        return worth, last, -1
     usable = last
     while usable > first and rules.amounts[usable] > worth:
         usable -= 1
@@ -225,10 +258,25 @@ def at_risk(rules: PaceRules, limit: int, value: float, price: int) -> int:
 
 
 @inlined
-def reserve(rules: PaceRules, state: PaceState, value: float, price: int) -> None:
-    """Reserve money for a bid."""
+def reserve(rules: PaceRules, state: PaceState, ticket: Floats, value: float, price: int) -> None:
+    """Reserve money for a bid; its ticket gets what it is expected to cost."""
+    wins, bids = state.wins[group_of(rules, price)]
+    expected = price * (wins + 1.0) / (bids + 1.0)
     for limit in range(rules.kinds.size):
         state.money[limit, RESERVED] += at_risk(rules, limit, value, price)
+        if rules.kinds[limit] == BUDGET:
+            ticket[limit, EXPECTED] = expected
+            state.duals[limit, DUE] += expected
+            foresee(state, ticket, limit, 1.0)
+
+
+@inlined
+def foresee(state: PaceState, ticket: Floats, limit: int, sign: float) -> None:
+    """Add the gradient that is expected of a bid to those without an outcome, or take it away."""
+    if ticket[limit, PLANNED] > 0.0:
+        gradient = ticket[limit, EXPECTED] - ticket[limit, PLANNED]
+        state.duals[limit, OPEN] += sign * gradient
+        state.duals[limit, OPEN_SQUARES] += sign * gradient * gradient
 
 
 @inlined
@@ -241,13 +289,18 @@ def release(
     won: bool,  # noqa: FBT001 - kernels take no keywords
 ) -> None:
     """Give back what was reserved for a bid, and pay if it has won; both in the bid's period."""
+    group = state.wins[group_of(rules, price)]
+    if group[1] >= _RECENT:
+        group *= 0.5
+    group[0] += 1.0 if won else 0.0
+    group[1] += 1.0
     for limit in range(rules.kinds.size):
-        state.duals[limit, ASKED] += price
-        if won:
-            state.duals[limit, PAID] += price
+        if rules.kinds[limit] == BUDGET:
+            foresee(state, ticket, limit, -1.0)
         if ticket[limit, OF_PERIOD] != state.times[limit, PERIOD]:
             continue
         state.money[limit, RESERVED] -= at_risk(rules, limit, value, price)
+        state.duals[limit, DUE] -= ticket[limit, EXPECTED]
         if won:
             pay(rules, state, limit, value, price, 1)
 
@@ -290,8 +343,7 @@ def adapt(
             continue
         if gradient != 0.0:
             at = state.duals[limit, LOG] - gradient / math.sqrt(state.duals[limit, SQUARES])
-            highest = 0.0 if rules.surplus else _HIGHEST
-            state.duals[limit, LOG] = min(max(at, _LOWEST), highest)
+            state.duals[limit, LOG] = clipped(rules, limit, at)
 
 
 @inlined
@@ -303,14 +355,48 @@ def settle(
     price: int,
     wanted: int,
     won: bool,  # noqa: FBT001 - kernels take no keywords
+    alone: bool,  # noqa: FBT001
 ) -> None:
     """Account for an auction that is over.
 
     price: the units that were bid. wanted: the units that would have been bid without a hard limit,
-    or -1 if they would not have won.
+    or -1 if they would not have won. alone: whether no other bid is without an outcome.
     """
     release(rules, state, ticket, value, price, won)
+    if alone:  # so that rounding does not add up
+        state.duals[:, OPEN:] = 0.0
     adapt(rules, state, ticket, value, price if won else 0, wanted)
+
+
+@inlined
+def paced_decide(
+    law_rules: LawRules,
+    law: LawState,
+    scratch: Scratch,
+    rules: PaceRules,
+    state: PaceState,
+    context: float,
+    slots: Integers,
+    now: float,
+    value: float,
+    first: int,
+    last: int,
+    uniforms: Floats,
+    ticket: Floats,
+) -> tuple[float, int, int, int]:
+    """Open an auction, let a law choose for its pseudo-value, and reserve the money.
+
+    Returns what `open_auction` returns, and the amount that was wanted: the lower one of the last
+    two is bid. If nothing may be bid, both are -1, and the auction is over.
+    """
+    worth, usable, cap = open_auction(rules, state, now, value, first, last, ticket)
+    if cap < 0:
+        adapt(rules, state, ticket, value, 0, -1)
+        return worth, usable, -1, -1
+    band = read_law(law_rules, law, scratch, context, slots)
+    wanted = choose(law_rules, law, scratch, band, worth, 0.0, first, usable, uniforms)
+    reserve(rules, state, ticket, value, rules.prices[min(wanted, cap)])
+    return worth, usable, cap, wanted
 
 
 @compiled
@@ -334,25 +420,35 @@ def paced_play(
 ) -> None:
     """Decide, settle and learn in n first-price auctions, one after the other.
 
-    As `laws.loops.play`. No period ends in between. times: (n,). ticket: (L, 3), scratch. Where
+    As `laws.loops.play`. No period ends in between. times: (n,). ticket: (L, 4), scratch. Where
     nothing can be bid, out[i] = -1. pseudo: (n,), is set to the pseudo-values.
     """
     for i in range(contexts.size):
-        value, first = worths[i], firsts[i]
-        worth, last, cap = open_auction(rules, state, times[i], value, first, lasts[i], ticket)
-        pseudo[i] = worth
+        value = worths[i]
+        pseudo[i], _, cap, wanted = paced_decide(
+            law_rules,
+            law,
+            scratch,
+            rules,
+            state,
+            contexts[i],
+            slots[i],
+            times[i],
+            value,
+            firsts[i],
+            lasts[i],
+            uniforms[i],
+            ticket,
+        )
         out[i] = -1
         if cap < 0:
-            adapt(rules, state, ticket, value, 0, -1)
             continue
-        band = read_law(law_rules, law, scratch, contexts[i], slots[i])
-        wanted = choose(law_rules, law, scratch, band, worth, 0.0, first, last, uniforms[i])
         amount = min(wanted, cap)
         out[i] = amount
         price = rules.prices[amount]
-        reserve(rules, state, value, price)
         paid = rules.prices[wanted] if cells[i] <= wanted else -1
-        settle(rules, state, ticket, value, price, paid, cells[i] <= amount)
+        settle(rules, state, ticket, value, price, paid, cells[i] <= amount, True)
         kind = outcome_kind(law_rules.feedback, amount, cells[i])
         index = cells[i] if kind == TOLD else amount
+        band = band_of(law_rules, contexts[i])
         absorb(law_rules, law, scratch, band, slots[i], kind, index, amount)

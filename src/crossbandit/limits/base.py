@@ -9,18 +9,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from crossbandit.errors import InvalidParameterError
-from crossbandit.kernels.compilation import MachineCode
 from crossbandit.kernels.pacing import (
-    ASKED,
     AT_ONCE,
     AUCTIONS,
     BY_TIME,
+    DUE,
     END,
+    EXPECTED,
     GIVEN,
     LATEST,
     OF_PERIOD,
-    PAID,
+    OPEN,
+    OPEN_SQUARES,
     PERIOD,
+    PLANNED,
     RESERVED,
     SPENT,
     SQUARES,
@@ -41,7 +43,7 @@ if TYPE_CHECKING:
     from crossbandit.limits.settings import Limit
     from crossbandit.types import Floats
 
-_CARRIED = 0.5  # of the sums that set the steps, into the next period
+_CARRIED = 0.5  # of the sum that sets the steps, into the next period
 _NEVER = 2.0**62
 
 
@@ -53,7 +55,7 @@ class Reservation(NamedTuple):
         value: The value that was bid for.
         price: What it costs if it wins, in units.
         wanted: What would have been bid without a limit that is kept at any time, in units.
-        ticket: (limits, 3): what each limit needs to know when the auction is over.
+        ticket: (limits, 4): what each limit needs to know when the auction is over.
     """
 
     time: float
@@ -81,6 +83,7 @@ class PacerBase:
         self.rules = pace_rules(grid, self.limits, value_range, horizon)
         self.state = empty_state(self.rules, value_range)
         self.reserved: dict[int, Reservation] = {}
+        self._prices: list[int] = self.rules.prices.tolist()
         self.late = np.zeros(len(self.limits), dtype=np.int64)
         self.unit = unit_of(grid, self.limits)
         for i, limit in enumerate(self.limits):
@@ -88,11 +91,11 @@ class PacerBase:
                 self.state.money[i, GIVEN] = in_units(limit.amount, self.unit, ROUND_FLOOR)
         self.middle = value_range[1] / 2
         self._horizon = horizon
-        self._ticket = np.zeros((len(self.limits), 3))
+        self._ticket = np.zeros((len(self.limits), 4))
         self._traffic = [Traffic(limit.timezone) for limit in self.limits]
         self._first = self._now = self._ends = -1.0
         self._auctions = 0  # until a period of auctions ends
-        self._code = MachineCode()
+        self._steps: Any = None
 
     @property
     def timed(self) -> bool:
@@ -169,7 +172,7 @@ class PacerBase:
             "keys": np.array(list(self.reserved), dtype=np.int64),
             "held": np.array([one[:2] for one in held], dtype=float).reshape(-1, 2),
             "prices": np.array([one[2:4] for one in held], dtype=np.int64).reshape(-1, 2),
-            "tickets": np.array([one.ticket for one in held]).reshape(-1, count, 3),
+            "tickets": np.array([one.ticket for one in held]).reshape(-1, count, 4),
         }
 
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
@@ -240,8 +243,10 @@ class PacerBase:
                 if held.ticket[i, OF_PERIOD] == self.state.times[i, PERIOD]:
                     money[i, RESERVED] += at_risk(self.rules, i, held.value, held.price)
         scale = float(factor)
-        self.state.duals[:, SQUARES] *= scale * scale
-        self.state.duals[:, [PAID, ASKED]] *= scale
+        self.state.duals[:, [SQUARES, OPEN_SQUARES]] *= scale * scale
+        self.state.duals[:, [OPEN, DUE]] *= scale
+        for held in self.reserved.values():
+            held.ticket[:, [PLANNED, EXPECTED]] *= scale
 
     def _begin(self, i: int, limit: Limit, now: float) -> None:
         state, times = self.state, self.state.times[i]
@@ -269,7 +274,8 @@ class PacerBase:
         state.money[i] = 0
         if isinstance(limit, Money):
             state.money[i, GIVEN] = in_units(limit.amount, self.unit, ROUND_FLOOR)
-        state.duals[i, [SQUARES, PAID, ASKED]] *= _CARRIED
+        state.duals[i, SQUARES] *= _CARRIED
+        state.duals[i, DUE] = 0.0
 
 
 def _form(limit: Limit) -> tuple[float, float]:

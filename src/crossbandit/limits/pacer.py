@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 from decimal import ROUND_CEILING
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from crossbandit.errors import InvalidContextError
+from crossbandit.kernels.compilation import resolved
 from crossbandit.kernels.pacing import (
     SPENT,
     adapt,
     look,
     open_auction,
+    paced_decide,
     paced_play,
     pay,
     reserve,
@@ -25,12 +27,16 @@ from crossbandit.limits.rules import in_units
 from crossbandit.validation import array, reject
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     import numpy.typing as npt
 
     from crossbandit.laws import OutcomeLaw
+    from crossbandit.laws.levels import Label
     from crossbandit.types import Floats, Integers
+
+
+_NO_NUMBERS = np.zeros(3)  # where there is nothing to choose from
 
 
 class PacedLog(NamedTuple):
@@ -43,6 +49,14 @@ class PacedLog(NamedTuple):
 
     bids: Integers
     pseudo_values: Floats
+
+
+class _Steps(NamedTuple):
+    """The machine code of the steps; to find it by their arguments takes longer than to run it."""
+
+    open_auction: Callable[..., Any]
+    reserve: Callable[..., Any]
+    settle: Callable[..., Any]
 
 
 class Pacer(PacerBase):
@@ -112,16 +126,65 @@ class Pacer(PacerBase):
             The pseudo-value, the highest amount up to it (or the first), and the highest one that
             can break no limit: -1 if there is none.
         """
-        self._now = max(now, self._now)
-        if self._now >= self._ends or self._auctions <= 0:
-            self.turn(self._now)
-        self._auctions -= 1
-        if self.expires is not None:
-            self._expire(self._now - self.expires)
-        opened: tuple[float, int, int] = self._code(
-            open_auction, self.rules, self.state, self._now, value, first, last, self._ticket
+        now = self._moved(now)
+        steps = self._steps or self._compile()
+        opened: tuple[float, int, int] = steps.open_auction(
+            self.rules, self.state, now, value, first, last, self._ticket
         )
         return opened
+
+    def choose(
+        self,
+        law: OutcomeLaw,
+        labels: tuple[Label, ...],
+        value: float,
+        now: float,
+        first: int,
+        last: int,
+    ) -> tuple[float, int, int, int]:
+        """Do what `open` does, and let a law choose; then `hold` or nothing is to follow.
+
+        Args:
+            law: The law of prices, with the same amounts.
+            labels: The classes of the auction, in the order of the law's features.
+            value: As in `open`; in the range of the law's contexts.
+            now: As in `open`.
+            first: As in `open`.
+            last: As in `open`.
+
+        Returns:
+            What `open` returns, and the amount that was wanted. The lower one of the last two is to
+            be bid; its money is reserved already. Both are -1 if nothing may be bid; the auction is
+            accounted for then.
+        """
+        found: tuple[float, int, int, int] = law.code(
+            paced_decide,
+            *law.parts,
+            self.rules,
+            self.state,
+            value,
+            law.slots(labels),
+            self._moved(now),
+            value,
+            first,
+            last,
+            law.uniforms.take(3) if first <= last else _NO_NUMBERS,
+            self._ticket,
+        )
+        return found
+
+    def hold(self, key: int, value: float, amount: int, wanted: int) -> None:
+        """Remember a bid whose money is reserved, until it is settled.
+
+        Args:
+            key: A number of the bid that is its own.
+            value: What winning is worth.
+            amount: The amount, by number.
+            wanted: The amount that would have been bid without a cap, by number.
+        """
+        prices, ticket = self._prices, self._ticket.copy()
+        held = (self._now, value, prices[amount], prices[wanted], ticket)
+        self.reserved[key] = tuple.__new__(Reservation, held)  # half the time of Reservation(...)
 
     def decline(self, value: float) -> None:
         """Account for the auction that was opened last, in which no bid was made.
@@ -140,9 +203,9 @@ class Pacer(PacerBase):
             amount: The amount, by number; at most the highest that `open` returned.
             wanted: The amount that would have been bid without that limit, by number.
         """
-        price, other = int(self.rules.prices[amount]), int(self.rules.prices[wanted])
-        self._code(reserve, self.rules, self.state, value, price)
-        self.reserved[key] = Reservation(self._now, value, price, other, self._ticket.copy())
+        steps = self._steps or self._compile()
+        steps.reserve(self.rules, self.state, self._ticket, value, self._prices[amount])
+        self.hold(key, value, amount, wanted)
 
     def settle(self, key: int, value: float, amount: float, *, won: bool, least: float) -> None:
         """Account for a bid whose outcome is known.
@@ -160,8 +223,9 @@ class Pacer(PacerBase):
         if held is not None:
             would = won or held.wanted * self.rules.unit >= least
             paid = held.wanted if would else -1
-            given = (held.ticket, held.value, held.price, paid, won)
-            self._code(settle, self.rules, self.state, *given)
+            steps = self._steps or self._compile()
+            given = (held.ticket, held.value, held.price, paid, won, not self.reserved)
+            steps.settle(self.rules, self.state, *given)
         elif won:
             self.late += in_units(amount, self.unit, ROUND_CEILING)
             self.correct(value, amount, won=True)
@@ -189,7 +253,7 @@ class Pacer(PacerBase):
             first: As in `open`.
             last: As in `open`.
         """
-        found: tuple[float, int, int] = self._code(look, self.rules, self.state, value, first, last)
+        found: tuple[float, int, int] = look(self.rules, self.state, value, first, last)
         return found
 
     def play(
@@ -273,6 +337,25 @@ class Pacer(PacerBase):
             self._now = float(times[stop - 1])
             self._auctions = 0  # count them anew
             start = stop
+
+    def _moved(self, now: float) -> float:
+        """Let time pass: begin periods, let bids expire. Return the time, which never goes back."""
+        self._now = now = max(now, self._now)
+        if now >= self._ends or self._auctions <= 0:
+            self.turn(now)
+        self._auctions -= 1
+        if self.expires is not None:
+            self._expire(now - self.expires)
+        return now
+
+    def _compile(self) -> _Steps:
+        parts, ticket = (self.rules, self.state), self._ticket
+        self._steps = _Steps(
+            resolved(open_auction, *parts, 0.0, 0.0, 0, 0, ticket),
+            resolved(reserve, *parts, ticket, 0.0, 0),
+            resolved(settle, *parts, ticket, 0.0, 0, 0, self.timed, self.timed),
+        )
+        return self._steps
 
     def _expire(self, before: float) -> None:
         """Count bids without an outcome as lost; the oldest ones come first."""

@@ -14,6 +14,7 @@ from crossbandit.kernels.pacing import (
     BUDGET,
     BY_AUCTIONS,
     BY_TIME,
+    GROUPS,
     LOG,
     LOOSE_TARGET,
     TARGET,
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from crossbandit.types import Floats
 
 _DIGITS = 9  # of the highest bid, after its first
+_TINY = -7.0  # the logarithm of about a thousandth
 _MOST_DIGITS = 17  # of a budget: its units fit into 63 bits
 
 
@@ -116,6 +118,7 @@ def pace_rules(
         kinds=np.array([_kind(limit) for limit in limits]),
         plans=np.array([_plan(limit, horizon) for limit in limits]),
         credits=np.array(table),
+        lowest=np.array([_lowest(limit, grid, value_range[1]) for limit in limits]),
         surplus=aims != {"value"},
     )
 
@@ -133,7 +136,8 @@ def empty_state(rules: PaceRules, value_range: tuple[float, float]) -> PaceState
     count = rules.kinds.size
     state = PaceState(
         money=np.zeros((count, 3), dtype=np.int64),
-        duals=np.zeros((count, 4)),
+        duals=np.zeros((count, 5)),
+        wins=np.zeros((GROUPS, 2)),
         times=np.zeros((count, 7)),
         plan=np.tile(np.linspace(0.0, 1.0, BINS + 1), (count, 1)),
         counts=np.zeros((count, BINS)),
@@ -153,6 +157,13 @@ def timed(limit: Limit) -> bool:
         limit: The limit.
     """
     return limit.per is not None and not isinstance(limit.per, int)
+
+
+def _lowest(limit: Limit, grid: Floats, value: float) -> float:
+    """Return the lowest logarithm s that makes a difference."""
+    if not isinstance(limit, Money):
+        return _TINY
+    return math.log(float(grid[grid > 0].min(initial=grid[-1])) / value)
 
 
 def _kind(limit: Limit) -> int:

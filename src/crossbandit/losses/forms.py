@@ -139,6 +139,8 @@ class LossForm(ABC):
         return self.block(self.listed(), available)
 
     def _index(self, context: Any, contexts: int) -> int:
+        if type(context) is int and 0 <= context < contexts:  # as most are, in every round
+            return context
         integral = isinstance(context, numbers.Integral) and not isinstance(context, bool)
         if not integral or not 0 <= (index := int(context)) < contexts:
             expected = f"an integer from 0 to {contexts - 1}"

@@ -76,8 +76,8 @@ class LinearForm(LossForm):
         if self._entries is not None:
             index = self._index(context, len(self._entries))
             return index, Readout(0, self._entries[index], ALL_ARMS)
-        vector = _vector(context, self.columns)
-        return tuple(vector.tolist()), Readout(0, vector[None], ALL_ARMS)
+        vector, plain = _vector(context, self.columns)
+        return plain, Readout(0, vector[None], ALL_ARMS)
 
     def block(self, contexts: npt.NDArray[Any], available: Booleans | None = None) -> ContextBlock:
         offset = np.zeros(len(contexts), dtype=np.int64)
@@ -212,7 +212,8 @@ def feature_table(owner: str, name: str, features: Any, arms: int) -> Floats:
     return table if table.ndim == 3 else table[:, None]
 
 
-def _vector(context: Any, features: int) -> Floats:
+def _vector(context: Any, features: int) -> tuple[Floats, tuple[float, ...]]:
+    """Return a copy of a feature vector as an array, and as plain numbers."""
     if type(context) is np.ndarray and context.dtype == _FLOAT:  # as most are, in every round
         values = context.copy()
     elif type(context) is tuple and all(type(number) is float for number in context):
@@ -223,10 +224,11 @@ def _vector(context: Any, features: int) -> Floats:
             expected = f"{expected}, none of them masked"
             reject("act and policy", "context", expected, context, error=InvalidContextError)
         values = array("act and policy", "context", expected, context, error=InvalidContextError)
-    if values.shape != (features,) or not all(map(math.isfinite, values.tolist())):
+    plain = tuple(values.tolist()) if values.shape == (features,) else (math.nan,)
+    if not all(map(math.isfinite, plain)):
         expected = _expected_vector(features)
         reject("act and policy", "context", expected, context, error=InvalidContextError)
-    return values
+    return values, plain
 
 
 def _expected_vector(features: int) -> str:
