@@ -30,7 +30,8 @@ def surplus(folder: Path) -> dict[str, float]:
 
 
 def notices(tmp_path: Path, told: tuple[str, ...] = ("win", "loss")) -> list[Path]:
-    bids, events = [], []
+    bids: list[dict[str, object]] = []
+    events: list[dict[str, object]] = []
     for i in range(40):
         won = i % 3 == 0
         kind = "win" if won else "loss"
@@ -86,6 +87,25 @@ def test_each_campaign_has_its_page(tmp_path: Path) -> None:
     assert pages == ["part-1-site-1", "part-2-site-2"]
     table = pd.read_csv(tmp_path / "out" / "table.csv")
     assert table.groupby("level")["auctions"].first().sum() == 300
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--backend", "dask"), "--backend and --address are for the parts of a log"),
+        (("--currency", "EUR"), "is not read as notices of an exchange, so --currency"),
+        (("--price-loss", "79"), "is not read as notices of an exchange, so --price-loss"),
+        (("--format", "jsonl"), "is not of the format 'jsonl', but of 'csv'"),
+        (("--timezone", "Mars"), "must be the name of a time zone"),
+    ],
+)
+def test_options_that_would_do_nothing_are_refused(
+    tmp_path: Path, options: tuple[str, str], message: str
+) -> None:
+    path = make_log(tmp_path / "log.csv", 10)
+    result = run(path, *options, "--out", tmp_path / "out")
+    assert isinstance(result.exception, ValueError)
+    assert message in str(result.exception)
 
 
 @pytest.mark.parametrize("factor", [1_000, 1e-3, 1e6])

@@ -115,12 +115,13 @@ JSON = [
 
 @pytest.mark.parametrize("name", ["log.jsonl", "log.json.gz"])
 def test_json_lines(tmp_path: Path, name: str) -> None:
-    text = "\n".join([*map(json.dumps, JSON), "", "[1, 2]", '{"Value": 5, "mark'])
+    text = "\ufeff" + "\r\n".join([*map(json.dumps, JSON), "", "[1, 2]", '{"Value": 5, "mark'])
     log = AuctionLog(written(tmp_path / name, text), classes=["device.type"])
     found = log.read()
     assert (found.values.tolist(), found.prices.tolist()) == ([3, 4], [1.5, 2])
     assert found.classes is not None
     assert found.classes[:, 0].tolist() == [0, 1]
+    assert list(AuctionLog(tmp_path / name, classes=["TYPE"]).class_places) == ["device.type"]
     assert survey_log(log).faults == (
         Fault(3, "no value"),
         Fault(4, "the value is not a number: 'x'"),
@@ -257,6 +258,17 @@ def test_a_log_is_split_in_order_and_whole(tmp_path: Path) -> None:
     assert values(again) == values(parts["site-2"])
     with pytest.raises(LogError, match="split by a column"):
         AuctionLog(path).split()
+
+
+def test_parts_of_a_data_frame_do_not_carry_it() -> None:
+    numbers = np.arange(20_000.0)
+    frame = pd.DataFrame(
+        {"value": numbers, "market_price": 1.0, "ad": np.where(numbers % 2, "a", "b")}
+    )
+    part = AuctionLog(frame, by="ad").split()["a"]
+    packed = pickle.dumps(part)
+    assert len(packed) < 10_000
+    assert pickle.loads(packed).read().values.tolist() == numbers[1::2].tolist()  # noqa: S301
 
 
 def test_one_reader_serves_files_alike(folder: Path) -> None:

@@ -251,6 +251,13 @@ def test_ipinyou(tmp_path: Path) -> None:
     ]
 
 
+def test_other_files_of_as_many_columns_are_not_taken_for_ipinyou(tmp_path: Path) -> None:
+    path = lines(tmp_path / "log.txt", *("\t".join(map(str, range(i, i + 21))) for i in range(3)))
+    log = AuctionLog(path, columns={"value": 2, "price": 1})
+    assert log.read().values.tolist() == [1, 2, 3]
+    assert log.remarks == ()
+
+
 @settings(
     max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )

@@ -125,3 +125,15 @@ def test_a_format_sets_feedback_and_ties() -> None:
     assert (asked.feedback, asked.rules.ties) == ("after-loss", "win")
     plain = replay(frame[["value", "minimum_bid_to_win"]], **SETTINGS)
     assert (plain.feedback, plain.rules.ties) == ("after-loss", "win")
+
+
+def test_a_few_missing_prices_are_bad_lines_and_many_are_refused() -> None:
+    frame = pd.DataFrame({"value": 2.0, "won": [1, 0] * 100, "market_price": [1.0, 3.0] * 100})
+    frame.loc[4, "market_price"] = None
+    log = AuctionLog(frame, columns={"won": "won"}, max_bad=1)
+    result = replay(log, **SETTINGS)
+    assert (result.auctions, result.bad) == (199, 1)
+    assert result.faults[0].reason == "no highest competing bid"
+    frame.loc[[6, 8], "market_price"] = None  # 3 % of the won auctions: not by chance
+    with pytest.raises(LogError, match="3 of 200 auctions have no highest competing bid"):
+        replay(AuctionLog(frame, columns={"won": "won"}), **SETTINGS)

@@ -100,7 +100,10 @@ HighestValue = Annotated[
     float | None,
     typer.Option(help="A bound of the values. \\[default: the highest value of the log]"),
 ]
-Limit = Annotated[int | None, typer.Option(min=1, help="Number of lines to read. \\[default: all]")]
+Limit = Annotated[
+    int | None,
+    typer.Option(min=1, help="Number of lines to read; with --by, of each part. \\[default: all]"),
+]
 MaxBad = Annotated[
     int, typer.Option(min=0, help="Number of bad lines to leave out before stopping.")
 ]

@@ -146,6 +146,10 @@ def replay(
         from crossbandit.replay.page_by import WRITTEN_BY
         from crossbandit.report import check_folder
 
+        if by is None and (backend is not Backend.local or address is not None):
+            raise InvalidParameterError(
+                "--backend and --address are for the parts of a log. Give --by, or leave them out."
+            )
         modules = load_modules(module or [])
         check_folder(out, WRITTEN if by is None else WRITTEN_BY, "a replay")
         if not quiet:

@@ -58,8 +58,9 @@ class Columns:
         """Return the index of a column, from 0.
 
         Args:
-            wanted: A name (case, spaces and hyphens do not matter), a number from 1, or None to
-                look for the usual names of the role.
+            wanted: A name (case, spaces, hyphens and underscores do not matter, and of a nested
+                field the last part is enough), a number from 1, or None to look for the usual
+                names of the role.
             role: A key of `ROLES`.
 
         Returns:
@@ -72,7 +73,9 @@ class Columns:
             return self._usual(role)
         text = str(wanted)
         if isinstance(wanted, str):
-            for name, names in ((text, self.names), (plain([text])[0], plain(self.names))):
+            key = plain([text])[0]
+            leaves = plain(name.rpartition(".")[2] for name in self.names)
+            for name, names in ((text, self.names), (key, plain(self.names)), (key, leaves)):
                 if name in names:
                     return self._unique(name, names)
         if text.isascii() and text.isdigit() and 1 <= int(text) <= self.width:

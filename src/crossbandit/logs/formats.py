@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -156,15 +158,25 @@ def find_format(name: str, source: Source) -> Format | None:
     """
     if name != "auto":
         return EXCHANGES.get(name)
-    names = {
-        one for file in source.files for one in plain(map(_leaf, with_names(file).layout.names))
-    }
+    names = {one for file in source.files for one in plain(map(_leaf, file.layout.names))}
     found = (one for one in EXCHANGES.values() if any(mark <= names for mark in one.marks))
+    if all(map(_is_ipinyou, source.files)):
+        return IPINYOU
     return next(found, None)
 
 
+def _is_ipinyou(file: LogFile) -> bool:
+    """Return whether a file has no header, the columns of iPinYou, and a time in the second."""
+    if with_names(file) is file:
+        return False
+    open_text = gzip.open if file.layout.compressed else open
+    with open_text(file.path, "rt", encoding="latin-1") as lines:
+        first = next((line for line in lines if line.strip()), "")
+    return re.fullmatch(r"20\d{15}", first.split("\t")[1]) is not None
+
+
 def with_names(file: LogFile) -> LogFile:
-    """Return a file of iPinYou, which has no header, with the names of its columns."""
+    """Return a file with the names of its columns, if it has no header and those of iPinYou."""
     layout = file.layout
     names = _IPINYOU_NAMES.get(layout.width)
     if layout.kind != "csv" or layout.names or layout.separator != "\t" or names is None:

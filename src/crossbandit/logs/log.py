@@ -108,12 +108,23 @@ class AuctionLog:
     order: dict[str, int] = field(init=False, repr=False)  # columns by which rows are sorted
     remarks: tuple[str, ...] = field(init=False, repr=False)  # what the format made of the lines
     ties: str | None = field(init=False, repr=False)  # what the format says about equal bids
+    needs_price: bool = field(init=False, default=False, repr=False)  # see `with_prices`
 
     def __post_init__(self) -> None:
         self._check()
         opened = open_log(self)
         for name, value in opened._asdict().items():
             object.__setattr__(self, name, value)
+
+    def with_prices(self) -> AuctionLog:
+        """Return this log, with lines that have no price as bad lines.
+
+        Returns:
+            A log whose prices are all known.
+        """
+        log = copy.copy(self)
+        object.__setattr__(log, "needs_price", True)
+        return log
 
     def split(self) -> dict[str, AuctionLog]:
         """Return a log for each level of the column `by`.
@@ -136,6 +147,7 @@ class AuctionLog:
         logs = {}
         for (level,) in found:
             logs[level] = copy.copy(self)
+            object.__setattr__(logs[level], "data", self.source.name)  # a frame stays here
             object.__setattr__(logs[level], "source", self.source.rows_with(name, level))
         return logs
 
@@ -307,7 +319,8 @@ class AuctionLog:
         )
         if "price" not in self.places:
             numbers += ", NULL::DOUBLE AS price_"
-        fault = fault_sql(self.places, self.highest_value, factors)
+        needs_price = self.needs_price or "won" not in self.places
+        fault = fault_sql(self.places, self.highest_value, factors, needs_price=needs_price)
         texts = [*self.places, *(f"coalesce({one}::VARCHAR, '') AS {one}" for one in labels)]
         if self.source.origin is not None:
             texts += [FILE, ROW]

@@ -71,22 +71,26 @@ def time_sql(column: str) -> str:
 
 
 def fault_sql(
-    roles: Collection[str], highest_value: float | None, factors: Mapping[str, float]
+    roles: Collection[str],
+    highest_value: float | None,
+    factors: Mapping[str, float],
+    *,
+    needs_price: bool,
 ) -> str:
     """Return SQL for what is wrong with a row, NULL if nothing is.
 
-    A column is called like its role; as a number, it has an underscore after its name. Where it is
-    known who won, the price may be missing.
+    A column is called like its role; as a number, it has an underscore after its name.
 
     Args:
         roles: The columns that are read.
         highest_value: A bound of the values.
         factors: By which amounts are multiplied.
+        needs_price: Whether a row without a price is bad.
 
     Returns:
         An expression of SQL.
     """
-    missing = [role for role in roles if role != "price" or "won" not in roles]
+    missing = [role for role in roles if role != "price" or needs_price]
     numbers = [role for role in roles if role not in {"won", "time"}]
     cases = [
         "WHEN broken IS NOT NULL THEN broken",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from crossbandit.errors import LogError
 from crossbandit.logs.columns import ROLES
-from crossbandit.logs.formats import find_format, with_names
+from crossbandit.logs.formats import EXCHANGES, find_format, with_names
 from crossbandit.logs.layout import KINDS
 from crossbandit.logs.notices import JOINED, join_notices
 from crossbandit.logs.recognize import recognize
@@ -71,6 +71,7 @@ def open_log(log: AuctionLog) -> Opened:
     )
     form = find_format(log.format, source)
     if form is None:
+        _refuse_options_of_exchanges(log, source)
         columns = source.columns
         opened = Opened(source, _roles(log, columns), _classes(log, columns), _order(log, columns))
     else:
@@ -81,6 +82,16 @@ def open_log(log: AuctionLog) -> Opened:
     by, sort = opened.order.get("by"), opened.order.get("sort_by")
     copied = sorted_copy(opened.source, kept, by=by, sort=sort, timezone=log.timezone)
     return opened.moved(copied, kept)
+
+
+def _refuse_options_of_exchanges(log: AuctionLog, source: Source) -> None:
+    given = [name for name in ("currency", "price_losses") if getattr(log, name) is not None]
+    if given:
+        option = {"currency": "--currency", "price_losses": "--price-loss"}[given[0]]
+        raise LogError(
+            f"{source.name} is not read as notices of an exchange, so {option} ({given[0]}=... in "
+            f"Python) means nothing. Leave it out, or give the format: {', '.join(EXCHANGES)}."
+        )
 
 
 def _join(log: AuctionLog, form: Format, source: Source) -> Opened:

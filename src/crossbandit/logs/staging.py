@@ -72,7 +72,7 @@ class Stage:
             keys=(),
             frame=None,
             scratch=self.scratch,
-            origin=self.source.origin or self.source,
+            origin=self.source.origin or replace(self.source, frame=None),
             rejected=self.rejected,
         )
 

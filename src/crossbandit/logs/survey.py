@@ -130,3 +130,12 @@ def survey_log(log: AuctionLog) -> Survey:
         signs=PriceSigns(zero, own_bid, shared, ratio / _RATIOS),
         results=Results(*row[-4:]) if has_results else None,
     )
+
+
+def survey_with_prices(log: AuctionLog) -> tuple[AuctionLog, Survey]:
+    """Return a log and its survey. A few lines without a price, after wins and losses, are bad."""
+    survey = survey_log(log)
+    if 0 < survey.without_price <= log.max_bad and survey.feedback == "always":
+        log = log.with_prices()
+        survey = survey_log(log)
+    return log, survey

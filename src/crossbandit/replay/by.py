@@ -118,7 +118,9 @@ def replay_by(
     """
     log = log if isinstance(log, AuctionLog) else AuctionLog(log, by=by)
     parts = log.split()
-    survey = survey_log(log)
+    whole = copy.copy(log)
+    object.__setattr__(whole, "limit", None)  # it is that of each part
+    survey = survey_log(whole)
     check_bad_lines(log, survey)
     tasks = [
         _Task(level, part, copy.deepcopy(options), tuple(modules)) for level, part in parts.items()

@@ -13,7 +13,7 @@ from crossbandit.errors import LogError
 from crossbandit.logs.classes import ClassTable
 from crossbandit.logs.faults import check_survey
 from crossbandit.logs.log import AuctionLog
-from crossbandit.logs.survey import survey_log
+from crossbandit.logs.survey import survey_with_prices
 from crossbandit.problem import Problem
 from crossbandit.replay.chunks import Setting
 from crossbandit.replay.ledger import Account, Ledger
@@ -121,7 +121,7 @@ def replay(
     rules = ReplayRules() if rules is None else rules
     if not isinstance(rules, ReplayRules):
         reject("replay", "rules", "a ReplayRules", rules)
-    survey = survey_log(log)
+    log, survey = survey_with_prices(log)
     check_survey(log, survey)
     rules = rules.completed(log, survey)
     feedback = str(rules.feedback)
