@@ -165,16 +165,19 @@ def _speed() -> Iterator[Result]:
 
     def steps(**limits: Any) -> float:
         bidder = FirstPriceBidder(bids=BIDS, value_range=(0, 1), seed=0, **limits)
-        rows = list(zip(world.values[:6_000].tolist(), world.prices[:6_000].tolist(), strict=True))
-        began = 0.0
-        for i, (value, price) in enumerate(rows):
-            if i == 200:  # by then the machine code has been found
-                began = time.process_time()
+        rows = list(zip(world.values[:4_000].tolist(), world.prices[:4_000].tolist(), strict=True))
+        bids, settles = [], []
+        for value, price in rows:
+            began = time.perf_counter()
             bid = bidder.bid(value)
+            bids.append(time.perf_counter() - began)
             if bid.amount is not None:
                 lost = bid.amount < price or bid.amount == 0
+                began = time.perf_counter()
                 bidder.settle(bid, won=not lost, highest_competing_bid=price if lost else None)
-        return time.process_time() - began
+                settles.append(time.perf_counter() - began)
+        # Medians: the machine may do other things meanwhile.
+        return statistics.median(bids) + statistics.median(settles)
 
     both: list[Limit] = [Budget(2_000, per=150_000), ReturnOnSpend(2)]
     pairs: dict[str, tuple[Callable[[], float], Callable[[], float]]] = {

@@ -331,7 +331,7 @@ def test_a_damaged_state_is_refused() -> None:
         "duals": good["duals"] * np.nan,
         "prices": -good["prices"],
         "keys": good["keys"][:0],
-        "plan": good["plan"][:, :3],
+        "bins": good["bins"][:, :, :3],
         "times": good["times"].astype(np.float32),
     }.items():
         with pytest.raises(ValueError, match="impossible"):

@@ -55,15 +55,16 @@ _LONG = 8.0  # usual gaps: a longer one counts as this, as nobody bids in a paus
 
 
 class PaceRules(NamedTuple):
-    """What does not change. L limits, K amounts."""
+    """What does not change. L limits, K amounts. Few arrays: each takes time to be passed."""
 
     amounts: Floats  # (K,), ascending
     prices: Integers  # (K,): what each amount costs, in units, rounded up
     unit: float  # of money
     kinds: Integers  # (L,): BUDGET, TARGET or LOOSE_TARGET
     plans: Integers  # (L,): AT_ONCE, BY_AUCTIONS or BY_TIME
-    credits: Floats  # (L, 3): a win of value v has the credit credits[0] + credits[1] * v; a scale
-    lowest: Floats  # (L,): of the logarithm s; below, nothing is bid anyway
+    # (L, 4): a win of value v has the credit credits[0] + credits[1] * v; a scale; the lowest s,
+    # below which nothing is bid anyway.
+    credits: Floats
     surplus: bool  # whether v - b is earned, not v
 
 
@@ -74,8 +75,9 @@ class PaceState(NamedTuple):
     duals: Floats  # (L, 5)
     wins: Floats  # (GROUPS, 2): wins and bids, by groups of amounts
     times: Floats  # (L, 7)
-    plan: Floats  # (L, BINS + 1): the share of the period's budget that is planned up to each bin
-    counts: Floats  # (L, BINS): auctions of the period
+    # (L, 2, BINS + 1): the share of the period's budget that is planned up to each bin; the
+    # auctions in each bin.
+    bins: Floats
 
 
 @inlined
@@ -105,7 +107,7 @@ def planned_share(rules: PaceRules, state: PaceState, limit: int, now: float) ->
         times[GAPS] = min(times[GAPS] + 1.0, _MEMORY)
         times[GAP] += (gap - times[GAP]) / times[GAPS]
     at = int((times[LATEST] - times[START]) / (times[END] - times[START]) * BINS)
-    state.counts[limit, min(max(at, 0), BINS - 1)] += 1.0
+    state.bins[limit, 1, min(max(at, 0), BINS - 1)] += 1.0
     if times[GAP] <= 0.0:
         return 0.0
     return float(times[GAP] / (1.0 - done + times[GAP]))
@@ -118,7 +120,7 @@ def planned_until(state: PaceState, limit: int, now: float) -> float:
     at = (now - times[START]) / (times[END] - times[START]) * BINS
     at = min(max(at, 0.0), float(BINS))
     low = min(int(at), BINS - 1)
-    plan = state.plan[limit]
+    plan = state.bins[limit, 0]
     share: float = plan[low] + (at - low) * (plan[low + 1] - plan[low])
     return share
 
@@ -169,7 +171,7 @@ def count_auction(
 @inlined
 def clipped(rules: PaceRules, limit: int, at: float) -> float:
     """Return the logarithm s of a limit within its bounds."""
-    return float(min(max(at, rules.lowest[limit]), 0.0 if rules.surplus else _HIGHEST))
+    return float(min(max(at, rules.credits[limit, 3]), 0.0 if rules.surplus else _HIGHEST))
 
 
 @inlined
@@ -447,7 +449,8 @@ def paced_play(
         out[i] = amount
         price = rules.prices[amount]
         paid = rules.prices[wanted] if cells[i] <= wanted else -1
-        settle(rules, state, ticket, value, price, paid, cells[i] <= amount, True)
+        won = cells[i] <= amount
+        settle(rules, state, ticket, value, price, paid, won, True)  # noqa: FBT003
         kind = outcome_kind(law_rules.feedback, amount, cells[i])
         index = cells[i] if kind == TOLD else amount
         band = band_of(law_rules, contexts[i])

@@ -12,6 +12,7 @@ from crossbandit.errors import InvalidParameterError
 from crossbandit.kernels.pacing import (
     AT_ONCE,
     AUCTIONS,
+    BINS,
     BY_TIME,
     DUE,
     END,
@@ -261,16 +262,18 @@ class PacerBase:
         if timed(limit):
             follows = isinstance(limit, Budget) and limit.pacing == "traffic"
             if follows and not fresh:
-                self._traffic[i].learn(times[START], times[END], self._first, state.counts[i])
+                self._traffic[i].learn(
+                    times[START], times[END], self._first, state.bins[i, 1, :BINS]
+                )
             begins, ends = period_around(limit.per, limit.timezone, now, self._first)
             if isinstance(limit, Lease):
                 begins, ends = limit.begins, limit.ends
             times[LATEST] = now if fresh else begins
             if follows:
-                state.plan[i] = self._traffic[i].plan(begins, ends)
+                state.bins[i, 0] = self._traffic[i].plan(begins, ends)
         times[[START, END, AUCTIONS]] = begins, ends, 0.0
         times[PERIOD] += 1.0
-        state.counts[i] = 0.0
+        state.bins[i, 1] = 0.0
         state.money[i] = 0
         if isinstance(limit, Money):
             state.money[i, GIVEN] = in_units(limit.amount, self.unit, ROUND_FLOOR)

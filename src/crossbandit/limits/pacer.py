@@ -221,11 +221,10 @@ class Pacer(PacerBase):
         """
         held = self.reserved.pop(key, None)
         if held is not None:
-            would = won or held.wanted * self.rules.unit >= least
-            paid = held.wanted if would else -1
-            steps = self._steps or self._compile()
-            given = (held.ticket, held.value, held.price, paid, won, not self.reserved)
-            steps.settle(self.rules, self.state, *given)
+            _, bid_for, price, wanted, ticket = held
+            rules, steps = self.rules, self._steps or self._compile()
+            paid = wanted if won or wanted * rules.unit >= least else -1
+            steps.settle(rules, self.state, ticket, bid_for, price, paid, won, not self.reserved)
         elif won:
             self.late += in_units(amount, self.unit, ROUND_CEILING)
             self.correct(value, amount, won=True)

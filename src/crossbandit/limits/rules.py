@@ -109,7 +109,8 @@ def pace_rules(
     for limit in limits:
         base, slope = (0.0, 0.0) if isinstance(limit, Money) else limit.credit()
         # With this factor of the value, a pseudo-value is about 2 c where s is 0.
-        table.append((base, slope, slope + base / middle))
+        lowest = _lowest(limit, grid, value_range[1])
+        table.append((base, slope, slope + base / middle, lowest))
     aims = {limit.aim for limit in limits if not isinstance(limit, Money)}
     return PaceRules(
         amounts=grid,
@@ -118,7 +119,6 @@ def pace_rules(
         kinds=np.array([_kind(limit) for limit in limits]),
         plans=np.array([_plan(limit, horizon) for limit in limits]),
         credits=np.array(table),
-        lowest=np.array([_lowest(limit, grid, value_range[1]) for limit in limits]),
         surplus=aims != {"value"},
     )
 
@@ -139,9 +139,9 @@ def empty_state(rules: PaceRules, value_range: tuple[float, float]) -> PaceState
         duals=np.zeros((count, 5)),
         wins=np.zeros((GROUPS, 2)),
         times=np.zeros((count, 7)),
-        plan=np.tile(np.linspace(0.0, 1.0, BINS + 1), (count, 1)),
-        counts=np.zeros((count, BINS)),
+        bins=np.zeros((count, 2, BINS + 1)),
     )
+    state.bins[:, 0] = np.linspace(0.0, 1.0, BINS + 1)
     middle = value_range[1] / 2
     for i in range(count):
         credit = rules.credits[i, 0] + rules.credits[i, 1] * middle
