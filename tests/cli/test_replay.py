@@ -335,7 +335,7 @@ def interrupt(log: Path, out: Path, *, after: str) -> tuple[int, str]:
 @pytest.mark.parametrize(
     "after",
     [
-        "crossbandit.replay.play.survey_log",
+        "crossbandit.replay.play.survey_with_prices",
         "crossbandit.replay.play.collect_hindsight",
         "crossbandit.replay.play._play",
     ],

@@ -117,9 +117,18 @@ def test_units_become_units_of_money() -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [{"timezone": "Mars"}, {"value_unit": "pence"}, {"format": "xml"}]
+    "options",
+    [
+        {"timezone": "Mars"},
+        {"timezone": 1},
+        {"value_unit": "pence"},
+        {"price_unit": 100},
+        {"format": "xml"},
+        {"currency": 1},
+        {"price_losses": "102"},
+    ],
 )
-def test_unknown_names_are_refused(options: dict[str, str]) -> None:
+def test_unknown_names_are_refused(options: dict[str, object]) -> None:
     frame = pd.DataFrame({"value": [1.0], "competing_bid": [1.0]})
     with pytest.raises(InvalidParameterError, match=f"'{next(iter(options))}' parameter of Auctio"):
         AuctionLog(frame, **options)  # type: ignore[arg-type]

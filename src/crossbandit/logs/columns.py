@@ -41,7 +41,7 @@ _MEANING = {
     "value": "",
     "price": " It is the highest bid of the others, also where you won; not what you bid or paid. "
     "Without any such column, a log cannot be replayed; `crossbandit evaluate` uses logs of wins "
-    "and losses.",
+    "and losses. If the lines are notices of an exchange, say so with --format.",
 }
 _SEPARATORS = str.maketrans("", "", "-_")
 

@@ -184,6 +184,11 @@ class AuctionLog:
         for name, unit in (("value_unit", self.value_unit), ("price_unit", self.price_unit)):
             if unit is not None:
                 choice(owner, name, unit, UNITS)
+        currency, codes = (getattr(self, name) for name in ("currency", "price_losses"))
+        if currency is not None and not isinstance(currency, str):
+            reject(owner, "currency", "the code of a currency such as 'EUR'", currency)
+        if codes is not None and (isinstance(codes, str) or not isinstance(codes, Sequence)):
+            reject(owner, "price_losses", "a list of codes such as [100, 102]", codes)
         try:
             zoneinfo.ZoneInfo(self.timezone)
         except (zoneinfo.ZoneInfoNotFoundError, ValueError, TypeError):
