@@ -47,8 +47,9 @@ class PacedRounds(NamedTuple):
 def _unlimited() -> PacedRounds:
     none, integers = np.empty(0), np.empty(0, dtype=np.int64)
     table = np.empty((0, 0))
-    rules = PaceRules(none, integers, 1.0, integers, integers, table, none, surplus=True)
-    state = PaceState(np.empty((0, 0), dtype=np.int64), table, table, table, table, table)
+    rules = PaceRules(none, integers, 1.0, integers, integers, table, surplus=True)
+    money, bins = np.empty((0, 0), dtype=np.int64), np.empty((0, 0, 0))
+    state = PaceState(money, table, table, table, bins)
     return PacedRounds(rules, state, none, none, integers, none, table, none, 1.0)
 
 
