@@ -37,7 +37,8 @@ from crossbandit.environments.environment import (
 from crossbandit.environments.registry import build
 from crossbandit.environments.sleeping import Sleeping
 from crossbandit.graphs.registry import build as build_graph
-from crossbandit.kernels.rounds import limit_round, settle_round, write_rows
+from crossbandit.kernels.paced_rounds import limit_round, settle_round
+from crossbandit.kernels.rounds import write_rows
 from crossbandit.validation import reject
 
 try:
@@ -54,7 +55,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from crossbandit.environments.environment import RunLimits
-    from crossbandit.kernels.rounds import LossBlock, PacedRounds
+    from crossbandit.kernels.paced_rounds import PacedRounds
+    from crossbandit.kernels.rounds import LossBlock
     from crossbandit.types import Floats
 
 _BATCH = 256  # rounds whose losses are computed at once

@@ -9,7 +9,7 @@ from typer.testing import CliRunner, Result
 
 from crossbandit.cli.app import app
 from crossbandit.errors import CrossbanditError
-from crossbandit.limits import Budget, ReturnOnSpend
+from crossbandit.limits import Budget, Limit, ReturnOnSpend
 from crossbandit.replay import AuctionLog, ReplayRules, make_log, replay
 from crossbandit.replay.limited_oracles import PACED
 
@@ -31,7 +31,7 @@ def test_from_options_to_the_page(log: Path, tmp_path: Path) -> None:
     zone = ("--timezone", "Europe/Berlin", "--pacing", "even", "--target-roi", 3)
     result = run(log, *FEW, *DAILY, *zone, "--out", out)
     assert result.exit_code == 0, result.output
-    limits = [
+    limits: list[Limit] = [
         Budget(20, per="day", pacing="even", timezone="Europe/Berlin"),
         ReturnOnSpend(3, timezone="Europe/Berlin"),
     ]
@@ -47,7 +47,7 @@ def test_from_options_to_the_page(log: Path, tmp_path: Path) -> None:
     assert max(map(len, table.splitlines())) <= 80
     assert re.search(r"price law +[\d,.]+ +[\d,.]+ +[\d,.]+ +[\d.]+ % +[\d.]+ +yes", table)
     page = (out / "index.html").read_text(encoding="utf-8")
-    for text in ("Budget used", "Target kept", "Multiplier", "By period", "paced evenly"):
+    for text in ("Budget used", "Target kept", "Multiplier", "Spend by period", "paced evenly"):
         assert text in page, text
     assert "a budget of 20 per day (Europe/Berlin)" in page
     markdown = (out / "table.md").read_text(encoding="utf-8")
@@ -57,7 +57,7 @@ def test_from_options_to_the_page(log: Path, tmp_path: Path) -> None:
 def test_a_budget_for_the_whole_log_needs_no_times(log: Path, tmp_path: Path) -> None:
     result = run(log, *FEW, "--budget", 100, "--out", tmp_path / "out")
     assert result.exit_code == 0, result.output
-    assert "By period" not in (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
+    assert "Spend by period" not in (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
     assert "budget used" in result.output
 
 
@@ -84,4 +84,4 @@ def test_bad_options_are_refused_by_name(
     result = run(log, *FEW, *options, "--out", tmp_path / "out")
     assert isinstance(result.exception, CrossbanditError)
     assert message in str(result.exception)
-    assert not (tmp_path / "out").exists()
+    assert not (tmp_path / "out" / "index.html").exists()

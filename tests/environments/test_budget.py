@@ -64,7 +64,7 @@ def test_pseudo_values_follow_the_formula() -> None:
     paid = spend(environment, run.arms)
     limits = environment.limits()
     rounds = limits.rounds(0, run.contexts)
-    from crossbandit.kernels.rounds import limit_round, settle_round
+    from crossbandit.kernels.paced_rounds import limit_round, settle_round
 
     block = environment.problem.form.block(run.contexts.copy(), np.ones((200, 11), dtype=np.bool_))
     log, squares, left = 0.0, 0.0, environment.total

@@ -33,6 +33,11 @@ def terms_of(case: int, budget: float, *, paid_counts: bool) -> Terms:
     return Terms(np.array([budget, budget, np.inf]), CEILINGS[case], paid_counts)
 
 
+def used(one: Ceiling, values: Floats, spend: Floats, wins: Floats) -> Floats:
+    """Return what is used up of a ceiling: payments less what wins allow for."""
+    return spend - one.per_value * values - one.per_win * wins
+
+
 def test_a_tight_limit_mixes_the_two_choices_next_to_it() -> None:
     """Three choices: (earned, used) = (0, 0), (3, 1), (4, 2). With 1.5, half of the last two."""
     choices = [Solution(0.0, 0.0, "a"), Solution(3.0, 1.0, "b"), Solution(4.0, 2.0, "c")]
@@ -78,7 +83,7 @@ def test_purchases_are_the_fractional_knapsack(
     rows = [np.where(periods == p, prices, 0.0) for p in range(2)]
     bounds = [budget, budget]
     for one in terms.ceilings:
-        rows.append(one.use(values, prices, np.ones(count)))
+        rows.append(used(one, values, prices, np.ones(count)))
         bounds.append(one.amount)
     gains = terms.objective(values, prices)
     found = linprog(-gains, np.array(rows), bounds, bounds=[(0, float(w)) for w in worth])
@@ -113,7 +118,7 @@ def test_maps_are_the_best_mixture_of_all_maps(
         rows.append((spend * (np.arange(3) == p)[:, None, None]).reshape(size))
         bounds.append(budget)
     for ceiling in terms.ceilings:
-        rows.append(ceiling.use(values, spend, wins).reshape(size))
+        rows.append(used(ceiling, values, spend, wins).reshape(size))
         bounds.append(ceiling.amount)
     one_each = np.kron(np.eye(6), np.ones(4))
     gains = terms.objective(values, spend).reshape(size)
@@ -152,7 +157,7 @@ def test_paced_maps_choose_among_the_maps_of_all_multipliers(
     paced = paced_maps(values, spend, wins, apart)
     assert (totals(paced, spend) <= budget + 1e-9).all()
     for one in apart.ceilings:
-        assert totals(paced, one.use(values, spend, wins)).sum() <= one.amount + 1e-9
+        assert totals(paced, used(one, values, spend, wins)).sum() <= one.amount + 1e-9
     own = best_maps(values, spend, wins, apart)
     assert totals(paced, values - spend).sum() <= totals(own, values - spend).sum() + 1e-9
     known = {tuple(one) for one in best_at_all_multipliers(pooled[0][0], pooled[1][0]).tolist()}

@@ -1,6 +1,8 @@
 """Replays under limits: they are kept by everyone, and the optima are what can be had at most."""
 
+import functools
 import math
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -13,10 +15,15 @@ from scipy.optimize import linprog
 from crossbandit.environments.auctions import AuctionRules
 from crossbandit.errors import CrossbanditError, InvalidParameterError, LogError
 from crossbandit.limits import Budget, CostPer, Limit, ReturnOnSpend
+from crossbandit.logs.auctions import Auctions
+from crossbandit.problem import Problem
 from crossbandit.replay import AuctionLog, Replay, ReplayRules, Shading, make_log, replay
-from crossbandit.replay.limited import Account, ReplayLimits
+from crossbandit.replay.chunks import Setting, make_chunk
+from crossbandit.replay.ledger import Account
+from crossbandit.replay.limited import ReplayLimits
 from crossbandit.replay.limited_oracles import KNAPSACK, ONE_MULTIPLIER, PACED
 from crossbandit.replay.limited_results import LimitedResult
+from crossbandit.replay.strategies import BestResponse
 
 LIMITS: dict[str, list[Limit]] = {
     "whole log": [Budget(120, per=None)],
@@ -27,12 +34,18 @@ LIMITS: dict[str, list[Limit]] = {
     "all": [Budget(12, per="day"), Budget(100, per=None), ReturnOnSpend(4.0), CostPer(1.2)],
 }
 STRATEGIES = ["law", "cross-graph-adaptive", "cross-graph", "best response", "shading 0.3"]
-every_limit = pytest.mark.parametrize("limits", LIMITS.values(), ids=LIMITS.keys())
+every_limit = pytest.mark.parametrize("case", LIMITS)
 
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_log(tmp_path_factory.mktemp("logs") / "log.parquet", 3_000, seed=3)
+    return make_log(tmp_path_factory.mktemp("logs") / "log.parquet", 2_000, seed=3)
+
+
+@pytest.fixture(scope="module")
+def results(path: Path) -> Callable[[str], Replay]:
+    """A replay for each of the limits, made when it is first asked for."""
+    return functools.cache(lambda case: played(path, LIMITS[case]))
 
 
 def timed(path: Path) -> AuctionLog:
@@ -45,8 +58,8 @@ def played(path: Path, limits: list[Limit], **options: Any) -> Replay:
 
 
 @every_limit
-def test_everyone_keeps_the_limits(path: Path, limits: list[Limit]) -> None:
-    result = played(path, limits)
+def test_everyone_keeps_the_limits(results: Callable[[str], Replay], case: str) -> None:
+    result = results(case)
     assert result.limits is not None
     for one in result.outcomes:
         kept = one.limited
@@ -67,8 +80,10 @@ def test_everyone_keeps_the_limits(path: Path, limits: list[Limit]) -> None:
 
 
 @every_limit
-def test_nobody_earns_more_than_with_perfect_knowledge(path: Path, limits: list[Limit]) -> None:
-    result = played(path, limits)
+def test_nobody_earns_more_than_with_perfect_knowledge(
+    results: Callable[[str], Replay], case: str
+) -> None:
+    limits, result = LIMITS[case], results(case)
     earned = {one.strategy: result.earned(one) for one in result.outcomes}
     assert max(earned.values()) <= earned[KNAPSACK] * (1 + 1e-9)
     paced = all(one.pacing != "asap" for one in limits if isinstance(one, Budget))
@@ -80,11 +95,10 @@ def test_nobody_earns_more_than_with_perfect_knowledge(path: Path, limits: list[
         assert result.comparator == PACED
 
 
-@pytest.mark.parametrize("limits", [LIMITS["by day"], LIMITS["all"]], ids=["day", "all"])
-def test_threads_and_company_change_nothing(path: Path, limits: list[Limit]) -> None:
-    result = played(path, limits)
+def test_threads_and_company_change_nothing(path: Path, results: Callable[[str], Replay]) -> None:
+    result = results("all")
     for name in ("law", "best response"):
-        alone = played(path, limits, strategies=[name], jobs=1)
+        alone = played(path, LIMITS["all"], strategies=[name], jobs=1)
         own = alone.outcomes[0].strategy
         np.testing.assert_array_equal(alone.outcome(own).surplus, result.outcome(own).surplus)
 
@@ -203,9 +217,9 @@ def test_a_multiplier_rises_where_money_is_short(path: Path) -> None:
 def test_the_plan_follows_the_auctions(path: Path) -> None:
     result = played(path, [Budget(30, per=700)], strategies=["truthful"])
     assert result.limits is not None
-    plan = result.limits.plan(np.array([350, 700, 735, 3_000]))
+    plan = result.limits.plan(np.array([350, 700, 735, 2_000]))
     assert plan is not None
-    np.testing.assert_allclose(plan, [15.0, 30.0, 31.5, 150.0], rtol=1e-12)
+    np.testing.assert_allclose(plan, [15.0, 30.0, 31.5, 90.0], rtol=1e-12)
     asap = played(path, [Budget(30, per=700, pacing="asap")], strategies=["truthful"])
     assert asap.limits is not None
     steps = asap.limits.plan(np.array([1, 700, 701]))
@@ -267,3 +281,36 @@ def test_a_target_that_is_broken_is_told() -> None:
     result = LimitedResult.of([account])
     assert result.least_slack[0] == -1.5
     assert result.slack[0] == 1.0
+
+
+def test_a_best_response_under_a_budget_is_that_of_a_literal_loop() -> None:
+    """All prices told: the share of past prices that a bid beats, at value times exp(log)."""
+    rng = np.random.default_rng(4)
+    count, amount = 250, 4.0
+    values, prices = rng.uniform(0, 1, count), rng.uniform(0, 0.8, count)
+    rules = AuctionRules(bids=11, highest_value=1.0)
+    problem = Problem(rules.graph("always"), features=2, horizon=count)
+    limits = ReplayLimits((Budget(amount, per=count),), count)
+    setting = Setting(rules, "always", problem, limits=limits)
+    response = BestResponse(rules, "always", "response", "", setting.pacer())
+    made = response.bids(make_chunk(Auctions(values, prices), rules, problem))
+    told = np.full(12, 1 / 12)
+    log = squares = spent = 0.0
+    for i, value in enumerate(values.tolist()):
+        worth = value * math.exp(log)
+        assert response.pseudo is not None
+        assert response.pseudo[i] == pytest.approx(worth, rel=1e-9)
+        chances = np.cumsum(told)[:-1] / told.sum()
+        earned = np.where(rules.amounts <= worth, (worth - rules.amounts) * chances, 0.0)
+        earned[0] = 0.0
+        bid = rules.amounts[int(earned.argmax())]
+        left = amount - spent
+        bid = min(bid, rules.amounts[rules.amounts <= left + 1e-9][-1])
+        assert made[i] == pytest.approx(bid, abs=1e-12), i
+        paid = bid if rules.wins(bid, prices[i]) else 0.0
+        gradient = paid - left / (count - i)
+        squares += gradient**2
+        log = min(0.0, log - gradient / math.sqrt(squares))
+        spent += paid
+        told[int(rules.cells(prices[i]))] += 1
+    assert 0.9 * amount < spent <= amount

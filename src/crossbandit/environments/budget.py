@@ -12,8 +12,8 @@ from crossbandit.environments.auctions import FirstPrice
 from crossbandit.environments.contexts import UniformVectors
 from crossbandit.environments.noise import uniforms
 from crossbandit.environments.registry import register
+from crossbandit.kernels.paced_rounds import TICKET, PacedRounds
 from crossbandit.kernels.pacing import GIVEN, LOG, SPENT
-from crossbandit.kernels.rounds import PacedRounds
 from crossbandit.limits import Budget, Pacer
 from crossbandit.limits.optima import Terms, best_maps
 from crossbandit.validation import choice, integer, number, reject
@@ -206,7 +206,7 @@ class BudgetRun:
             values=np.ascontiguousarray(contexts[:, 1]),
             cells=rules.cells(self._environment.competing_bids(start, start + count)),
             times=np.zeros(count),
-            ticket=np.zeros((1, 3)),
+            ticket=np.zeros((1, TICKET)),
             pseudo=np.empty(count),
             factor=1.0,
         )

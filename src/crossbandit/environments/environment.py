@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from crossbandit.environments.contexts import ContextDistribution
+    from crossbandit.kernels.paced_rounds import PacedRounds
     from crossbandit.kernels.round_graphs import GraphBlock
-    from crossbandit.kernels.rounds import PacedRounds
     from crossbandit.problem import Problem
     from crossbandit.types import Booleans, Floats, Integers
 

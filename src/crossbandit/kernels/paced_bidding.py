@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from crossbandit.kernels.bidding import best_bid, estimate, observe
 from crossbandit.kernels.compilation import compiled
+from crossbandit.kernels.paced_rounds import settle_round
 from crossbandit.kernels.pacing import (
     AUCTIONS,
     BUDGET,
@@ -21,11 +22,10 @@ from crossbandit.kernels.pacing import (
     planned_share,
     planned_until,
 )
-from crossbandit.kernels.rounds import settle_round
 
 if TYPE_CHECKING:
     from crossbandit.kernels.bidding import Observations
-    from crossbandit.kernels.rounds import PacedRounds
+    from crossbandit.kernels.paced_rounds import PacedRounds
     from crossbandit.types import Booleans, Floats, Integers
 
 

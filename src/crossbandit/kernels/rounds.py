@@ -18,13 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from crossbandit.kernels.compilation import compiled, inlined
-from crossbandit.kernels.pacing import (
-    PaceRules,
-    PaceState,
-    open_auction,
-    reserve,
-    settle,
-)
+from crossbandit.kernels.paced_rounds import UNLIMITED, PacedRounds, limit_round, settle_round
 from crossbandit.kernels.ranges import ArmRanges, list_common_neighbors, list_neighbors
 from crossbandit.kernels.round_graphs import NO_GRAPHS, GraphBlock, out_ranges_at
 from crossbandit.types import Booleans, Floats, Integers
@@ -113,44 +107,6 @@ class Budget(NamedTuple):
     left: Floats  # (1,), changed: what is left
 
 
-class PacedRounds(NamedTuple):
-    """First-price auctions under limits: contexts and available bids depend on what was spent.
-
-    Before each round its context becomes (1, factor * pseudo-value), and bids above the
-    pseudo-value, or above what the limits leave, become unavailable. L limits, K bids.
-    """
-
-    rules: PaceRules
-    state: PaceState  # changed
-    bids: Floats  # (K,); the lowest means not to bid
-    values: Floats  # (n,); (0,) without limits
-    cells: Integers  # (n,): the number of the lowest bid that wins; K if none does
-    times: Floats  # (n,): no period of a limit ends in between
-    ticket: Floats  # (L, 3), scratch
-    pseudo: Floats  # (n,), to be filled: the pseudo-values
-    factor: float
-
-    def part(self, now: slice) -> PacedRounds:
-        """Return some of the rounds; they share their arrays with these."""
-        return self._replace(
-            values=self.values[now],
-            cells=self.cells[now],
-            times=self.times[now],
-            pseudo=self.pseudo[now],
-        )
-
-
-def _unlimited() -> PacedRounds:
-    none, integers = np.empty(0), np.empty(0, dtype=np.int64)
-    table = np.empty((0, 0))
-    rules = PaceRules(none, integers, 1.0, integers, integers, table, surplus=True)
-    state = PaceState(np.empty((0, 0), dtype=np.int64), table, table, table, table)
-    return PacedRounds(rules, state, none, none, integers, none, table, none, 1.0)
-
-
-_UNLIMITED = _unlimited()
-
-
 class Rounds(NamedTuple):
     """A batch of n rounds to be played: contexts, losses, and arrays for the results."""
 
@@ -199,7 +155,7 @@ class Rounds(NamedTuple):
             np.empty(arms.size),
             unlimited if budget is None else budget,
             NO_GRAPHS if graphs is None else graphs,
-            _UNLIMITED if limits is None else limits,
+            UNLIMITED if limits is None else limits,
         )
         if limits is not None and arms.size:
             limit_round(rounds.limits, rounds.contexts, 0)
@@ -285,31 +241,6 @@ def record(rounds: Rounds, i: int, arm: int, readout: Readout) -> None:
         settle_round(rounds.limits, i, arm)
         if i + 1 < rounds.arms.size:
             limit_round(rounds.limits, rounds.contexts, i + 1)
-
-
-@compiled
-def limit_round(limits: PacedRounds, contexts: ContextBlock, i: int) -> None:
-    """Set the context of round `i`, and which bids it may make, to what the limits leave."""
-    value, count = limits.values[i], limits.bids.size
-    worth, _, cap = open_auction(
-        limits.rules, limits.state, limits.times[i], value, 0, count - 1, limits.ticket
-    )
-    worth = min(worth, value)
-    limits.pseudo[i] = worth
-    contexts.table[contexts.entry[i], 0, 1] = limits.factor * worth
-    for k in range(1, count):
-        contexts.available[i, k] = k <= cap and limits.bids[k] <= worth
-    contexts.available[i, 0] = True
-
-
-@compiled
-def settle_round(limits: PacedRounds, i: int, arm: int) -> None:
-    """Pay for the bid that was made in round `i`, if it wins, and move the multipliers."""
-    value, price = limits.values[i], limits.rules.prices[arm]
-    won = limits.cells[i] <= arm
-    reserve(limits.rules, limits.state, value, price)
-    wanted = price if won else -1
-    settle(limits.rules, limits.state, limits.ticket, value, price, wanted, won)
 
 
 @inlined

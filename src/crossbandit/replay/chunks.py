@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from crossbandit.kernels.paced_rounds import TICKET, PacedRounds
 from crossbandit.kernels.pacing import pseudo_value
-from crossbandit.kernels.rounds import PacedRounds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -123,7 +123,7 @@ def paced_rounds(
                 values=np.ascontiguousarray(chunk.values[now]),
                 cells=chunk.cells[now],
                 times=np.ascontiguousarray(times[now]),
-                ticket=np.zeros((len(pacer.limits), 3)),
+                ticket=np.zeros((len(pacer.limits), TICKET)),
                 pseudo=np.empty(stop - start),
                 factor=1.0 / rules.highest_value,
             ),

@@ -11,13 +11,14 @@ from zoneinfo import ZoneInfo
 import numpy as np
 
 from crossbandit.errors import LogError
-from crossbandit.limits import Budget, Limit, Pacer, Target
+from crossbandit.limits import Budget, CostPer, Pacer, ReturnOnSpend
 from crossbandit.limits.optima import Ceiling, Terms
 from crossbandit.limits.periods import period_around
 from crossbandit.validation import reject
 
 if TYPE_CHECKING:
     from crossbandit.environments.auctions import AuctionRules
+    from crossbandit.limits import Limit, Target
     from crossbandit.logs import AuctionLog
     from crossbandit.types import Floats, Integers
 
@@ -37,7 +38,7 @@ def check_limits(limits: Sequence[Limit], log: AuctionLog) -> tuple[Limit, ...]:
     if isinstance(given, str) or not isinstance(given, Sequence):
         reject("replay", "limits", expected, given)
     for one in given:
-        if not isinstance(one, Limit):
+        if not isinstance(one, Budget | ReturnOnSpend | CostPer):
             reject("replay", "limits", expected, one)
     budgets = [one for one in limits if isinstance(one, Budget)]
     if len([one for one in budgets if one.per is not None]) > 1:
@@ -178,7 +179,7 @@ class ReplayLimits:
     @property
     def targets(self) -> tuple[Target, ...]:
         """The targets."""
-        return tuple(one for one in self.limits if isinstance(one, Target))
+        return tuple(one for one in self.limits if isinstance(one, ReturnOnSpend | CostPer))
 
     @property
     def aims_at_value(self) -> bool:
@@ -261,49 +262,3 @@ class ReplayLimits:
             inside = np.ones(points.size)
         planned: Floats = budget.amount * (periods + inside)
         return np.minimum(planned, self.total)
-
-
-class Account:
-    """What one run has spent under limits: over time, by period, and against the targets.
-
-    Args:
-        limits: The limits.
-        points: The auctions after which it is recorded.
-    """
-
-    def __init__(self, limits: ReplayLimits, points: Integers) -> None:
-        self._limits, self._points = limits, points
-        self.spend_curve = np.zeros(points.size)
-        self.multipliers = np.full(points.size, np.nan)
-        self.by_period = np.zeros((2, max(1, limits.periods)))  # spend, value
-        self.slack = np.zeros((len(limits.targets), 2))  # least, and at the end
-        self.auctions = 0
-        self._spend = 0.0
-
-    def add(
-        self,
-        values: Floats,
-        paid: Floats,
-        won: Floats,
-        periods: Integers,
-        multipliers: Floats | None = None,
-    ) -> None:
-        """Enter consecutive auctions: the values won, what was paid, how often it won."""
-        count = paid.size
-        spent = self._spend + np.cumsum(paid)
-        for i, target in enumerate(self._limits.targets):
-            base, slope = target.credit()
-            slack = self.slack[i, 1] + np.cumsum(base * won + slope * values - paid)
-            self.slack[i] = min(self.slack[i, 0], float(slack.min())), slack[-1]
-        size = self.by_period.shape[1]
-        self.by_period[0] += np.bincount(periods, paid, size)
-        self.by_period[1] += np.bincount(periods, values, size)
-        first, last = np.searchsorted(
-            self._points, [self.auctions, self.auctions + count], side="right"
-        )
-        places = self._points[first:last] - self.auctions - 1
-        self.spend_curve[first:last] = spent[places]
-        if multipliers is not None:
-            self.multipliers[first:last] = multipliers[places]
-        self.auctions += count
-        self._spend = float(spent[-1])

@@ -10,7 +10,8 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from crossbandit.replay.limited import Account, ReplayLimits
+    from crossbandit.replay.ledger import Account
+    from crossbandit.replay.limited import ReplayLimits
     from crossbandit.replay.results import StrategyResult
     from crossbandit.types import Floats
 

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from itertools import repeat
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,8 +15,9 @@ from crossbandit.logs.faults import check_survey
 from crossbandit.logs.log import AuctionLog
 from crossbandit.logs.survey import survey_with_prices
 from crossbandit.problem import Problem
-from crossbandit.replay.chunks import Setting, make_chunk
-from crossbandit.replay.limited import Account, ReplayLimits, check_limits
+from crossbandit.replay.chunks import Setting
+from crossbandit.replay.ledger import Account, Ledger
+from crossbandit.replay.limited import ReplayLimits, check_limits
 from crossbandit.replay.limited_oracles import comparator_of, limited_oracles
 from crossbandit.replay.limited_results import LimitedResult
 from crossbandit.replay.lineup import USUAL, build_strategies
@@ -39,15 +37,17 @@ from crossbandit.replay.oracles import (
     collect_hindsight,
 )
 from crossbandit.replay.price_law import LawStrategy
-from crossbandit.replay.results import Ledger, Replay, StrategyResult
+from crossbandit.replay.results import Replay, StrategyResult
 from crossbandit.replay.rules import ReplayRules
+from crossbandit.replay.runs import StrategyRun, play_log
 from crossbandit.replay.strategies import KINDS, OwnBids, Shading
 from crossbandit.replay.throttle import Throttled, unthrottled
 from crossbandit.simulation.progress import progress
 from crossbandit.validation import integer, reject
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    import os
+    from collections.abc import Iterator, Sequence
 
     import pandas as pd
 
@@ -55,7 +55,6 @@ if TYPE_CHECKING:
     from crossbandit.laws import Diagnosis
     from crossbandit.limits import Limit
     from crossbandit.logs.auctions import Auctions
-    from crossbandit.replay.chunks import Chunk
     from crossbandit.replay.oracles import Hindsight
     from crossbandit.replay.strategies import Strategy
     from crossbandit.types import Floats, Integers
@@ -63,14 +62,6 @@ if TYPE_CHECKING:
 _POINTS = 500
 _VALUES = 101
 _ENTRIES = 2**18  # size of the table of losses of a chunk, auctions times bids
-
-
-class StrategyRun(NamedTuple):
-    """A strategy that bids, and what it has earned."""
-
-    strategy: Strategy
-    ledger: Ledger
-    account: Account | None = None  # with limits
 
 
 def replay(
@@ -157,7 +148,7 @@ def replay(
         for player in sorted(players, key=lambda player: KINDS.index(player.kind))
     ]
     with progress("auctions", survey.auctions, show=show_progress) as tell:
-        _play(runs, log.chunks(size, classes), setting, jobs, tell)
+        play_log(runs, log.chunks(size, classes), setting, jobs, tell)
     if runs[0].ledger.auctions != survey.auctions:
         raise LogError(f"{log.source.name} has changed while it was read. Try again.")
     values = np.linspace(0.0, top, _VALUES)
@@ -234,63 +225,6 @@ def _points(auctions: int) -> Integers:
     """Return the auctions after which the surplus is recorded: evenly spaced, up to the last."""
     count = min(_POINTS, auctions)
     return np.arange(1, count + 1) * auctions // count
-
-
-def _play(
-    runs: Sequence[StrategyRun],
-    auctions: Iterator[Auctions],
-    setting: Setting,
-    jobs: int | None,
-    tell: Callable[[int], None],
-) -> None:
-    """Let every strategy bid in every auction; a chunk is read once for all of them.
-
-    Compiled code releases the interpreter, so strategies run in threads on all cores, and the next
-    chunk is read at the same time.
-    """
-    chunks = _chunks(auctions, setting)
-    with ThreadPoolExecutor(1) as reader, ThreadPoolExecutor(jobs or os.cpu_count()) as threads:
-        chunk = next(chunks, None)
-        while chunk is not None:
-            following = reader.submit(next, chunks, None)
-            list(threads.map(_settle, runs, repeat(chunk), repeat(setting)))
-            tell(runs[0].ledger.auctions)
-            chunk = following.result()
-
-
-def _chunks(auctions: Iterator[Auctions], setting: Setting) -> Iterator[Chunk]:
-    """Yield auctions in the forms that strategies need, with their periods."""
-    start = 0
-    for piece in auctions:
-        chunk, stop = make_chunk(piece, setting.rules, setting.problem), start + piece.values.size
-        if setting.limits is not None:
-            periods = setting.limits.calendar.at(start, stop)
-            chunk = replace(chunk, periods=periods, parts=setting.limits.parts(start, stop))
-        start = stop
-        yield chunk
-
-
-def _settle(run: StrategyRun, chunk: Chunk, setting: Setting) -> None:
-    entries = run.strategy.entries(chunk)
-    shares: list[Floats] = [
-        np.where(setting.rules.wins(one.bids, chunk.prices), one.shares, 0.0) for one in entries
-    ]
-    paid = _total(one.bids * won for one, won in zip(entries, shares, strict=True))
-    won = _total(shares)
-    values = chunk.values * won
-    run.ledger.add(values - paid, paid, won, chunk.classes)
-    if run.account is not None and chunk.periods is not None:
-        pseudo = run.strategy.pseudo
-        multipliers = None
-        if pseudo is not None:
-            with np.errstate(divide="ignore", invalid="ignore"):
-                multipliers = chunk.values / pseudo
-        run.account.add(values, paid, won, chunk.periods, multipliers)
-
-
-def _total(amounts: Iterable[Floats]) -> Floats:
-    first, *others = amounts
-    return sum(others, first)
 
 
 def _outcomes(

@@ -15,9 +15,6 @@ from crossbandit.report.statistics import half_width, half_widths
 from crossbandit.validation import reject
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import numpy.typing as npt
     import pandas as pd
 
     from crossbandit.environments.auctions import AuctionRules
@@ -26,43 +23,6 @@ if TYPE_CHECKING:
     from crossbandit.logs.faults import Fault
     from crossbandit.replay.limited import ReplayLimits
     from crossbandit.types import Floats, Integers
-
-
-class Ledger:
-    """What one run of a strategy has earned so far."""
-
-    def __init__(self, points: Integers, class_sizes: Sequence[int] = ()) -> None:
-        self.surplus = 0.0
-        self.spend = 0.0
-        self.wins = 0.0
-        self.curve = np.empty(points.size)
-        self._points = points
-        self.auctions = 0
-        self.by_class = [np.zeros((3, size)) for size in class_sizes]  # surplus, spend, wins
-
-    def add(
-        self,
-        earned: Floats,
-        paid: Floats,
-        won: npt.NDArray[np.bool_] | Floats,
-        classes: Integers | None = None,
-    ) -> None:
-        """Enter consecutive auctions: surplus, payment, whether it won or in part, classes."""
-        sums = self.surplus + np.cumsum(earned)
-        for i, table in enumerate(self.by_class):
-            if classes is None:
-                break
-            numbers = np.minimum(classes[:, i], table.shape[1] - 1)
-            for row, amounts in enumerate((earned, paid, won)):
-                table[row] += np.bincount(numbers, amounts, table.shape[1])
-        first, last = np.searchsorted(
-            self._points, [self.auctions, self.auctions + paid.size], side="right"
-        )
-        self.curve[first:last] = sums[self._points[first:last] - self.auctions - 1]
-        self.auctions += paid.size
-        self.surplus = float(sums[-1])
-        self.spend += float(paid.sum())
-        self.wins += float(won.sum())
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,7 +23,8 @@ from crossbandit.kernels.bidding import (
     respond,
 )
 from crossbandit.kernels.paced_bidding import respond_paced
-from crossbandit.kernels.rounds import Rounds, limit_round, settle_round
+from crossbandit.kernels.paced_rounds import limit_round, settle_round
+from crossbandit.kernels.rounds import Rounds
 from crossbandit.replay.chunks import Entry, paced_rounds, pseudo_values
 from crossbandit.simulation.players import CompiledLearner
 from crossbandit.validation import number
@@ -31,7 +32,8 @@ from crossbandit.validation import number
 if TYPE_CHECKING:
     from crossbandit.algorithms import Algorithm
     from crossbandit.environments.auctions import AuctionRules
-    from crossbandit.kernels.rounds import ContextBlock, LossBlock, PacedRounds
+    from crossbandit.kernels.paced_rounds import PacedRounds
+    from crossbandit.kernels.rounds import ContextBlock, LossBlock
     from crossbandit.limits import Pacer
     from crossbandit.replay.chunks import Chunk, Setting
     from crossbandit.types import Floats, Integers

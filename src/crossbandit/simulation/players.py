@@ -15,7 +15,8 @@ from crossbandit.environments.environment import (
     row_block,
 )
 from crossbandit.errors import CheckFailedError
-from crossbandit.kernels.rounds import Rounds, limit_round, losses_of, read_only, settle_round
+from crossbandit.kernels.paced_rounds import limit_round, settle_round
+from crossbandit.kernels.rounds import Rounds, losses_of, read_only
 from crossbandit.kernels.totals import best_arms
 from crossbandit.simulation.revealing import Revealing
 
