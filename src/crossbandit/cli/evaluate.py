@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from crossbandit.cli import log_options as options
-from crossbandit.cli.replay import Ties  # noqa: TC001 - Typer reads the annotation
+from crossbandit.cli.replay import Ties
 from crossbandit.cli.terminal import notify, say, say_paths, stopping
 
 if TYPE_CHECKING:
