@@ -26,6 +26,7 @@ GROUPS = (
     "replay",
     "adaptive",
     "markets",
+    "budgets",
     "latency",
 )
 OUT = Path("results/benchmarks")
