@@ -28,6 +28,7 @@ GROUPS = (
     "every_graph",
     "baselines",
     "markets",
+    "budgets",
     "latency",
     "budgets",
     "fluid",

@@ -14,15 +14,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
-from crossbandit.kernels.compilation import compiled, inlined
-from crossbandit.kernels.laws.choice import choose, read_law
-from crossbandit.kernels.laws.learning import absorb
-from crossbandit.kernels.laws.loops import outcome_kind
-from crossbandit.kernels.laws.reading import band_of
-from crossbandit.kernels.laws.state import TOLD
+from crossbandit.kernels.compilation import inlined
 
 if TYPE_CHECKING:
-    from crossbandit.kernels.laws.state import LawRules, LawState, Scratch
     from crossbandit.types import Floats, Integers
 
 BUDGET, TARGET, LOOSE_TARGET = range(3)  # a loose target is kept in the long run only
@@ -368,90 +362,3 @@ def settle(
     if alone:  # so that rounding does not add up
         state.duals[:, OPEN:] = 0.0
     adapt(rules, state, ticket, value, price if won else 0, wanted)
-
-
-@inlined
-def paced_decide(
-    law_rules: LawRules,
-    law: LawState,
-    scratch: Scratch,
-    rules: PaceRules,
-    state: PaceState,
-    context: float,
-    slots: Integers,
-    now: float,
-    value: float,
-    first: int,
-    last: int,
-    uniforms: Floats,
-    ticket: Floats,
-) -> tuple[float, int, int, int]:
-    """Open an auction, let a law choose for its pseudo-value, and reserve the money.
-
-    Returns what `open_auction` returns, and the amount that was wanted: the lower one of the last
-    two is bid. If nothing may be bid, both are -1, and the auction is over.
-    """
-    worth, usable, cap = open_auction(rules, state, now, value, first, last, ticket)
-    if cap < 0:
-        adapt(rules, state, ticket, value, 0, -1)
-        return worth, usable, -1, -1
-    band = read_law(law_rules, law, scratch, context, slots)
-    wanted = choose(law_rules, law, scratch, band, worth, 0.0, first, usable, uniforms)
-    reserve(rules, state, ticket, value, rules.prices[min(wanted, cap)])
-    return worth, usable, cap, wanted
-
-
-@compiled
-def paced_play(
-    law_rules: LawRules,
-    law: LawState,
-    scratch: Scratch,
-    rules: PaceRules,
-    state: PaceState,
-    contexts: Floats,
-    slots: Integers,
-    worths: Floats,
-    firsts: Integers,
-    lasts: Integers,
-    cells: Integers,
-    uniforms: Floats,
-    times: Floats,
-    ticket: Floats,
-    out: Integers,
-    pseudo: Floats,
-) -> None:
-    """Decide, settle and learn in n first-price auctions, one after the other.
-
-    As `laws.loops.play`. No period ends in between. times: (n,). ticket: (L, 4), scratch. Where
-    nothing can be bid, out[i] = -1. pseudo: (n,), is set to the pseudo-values.
-    """
-    for i in range(contexts.size):
-        value = worths[i]
-        pseudo[i], _, cap, wanted = paced_decide(
-            law_rules,
-            law,
-            scratch,
-            rules,
-            state,
-            contexts[i],
-            slots[i],
-            times[i],
-            value,
-            firsts[i],
-            lasts[i],
-            uniforms[i],
-            ticket,
-        )
-        out[i] = -1
-        if cap < 0:
-            continue
-        amount = min(wanted, cap)
-        out[i] = amount
-        price = rules.prices[amount]
-        paid = rules.prices[wanted] if cells[i] <= wanted else -1
-        won = cells[i] <= amount
-        settle(rules, state, ticket, value, price, paid, won, True)  # noqa: FBT003
-        kind = outcome_kind(law_rules.feedback, amount, cells[i])
-        index = cells[i] if kind == TOLD else amount
-        band = band_of(law_rules, contexts[i])
-        absorb(law_rules, law, scratch, band, slots[i], kind, index, amount)

@@ -11,13 +11,12 @@ import numpy as np
 
 from crossbandit.errors import InvalidContextError
 from crossbandit.kernels.compilation import resolved
+from crossbandit.kernels.paced_laws import paced_decide, paced_play
 from crossbandit.kernels.pacing import (
     SPENT,
     adapt,
     look,
     open_auction,
-    paced_decide,
-    paced_play,
     pay,
     reserve,
     settle,
