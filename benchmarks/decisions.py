@@ -94,8 +94,8 @@ def _tokens() -> Iterator[Result]:
 
     acting, deciding, encoding, decoding = medians(act, decide, encode, decode, repetitions=11)
     yield Result("act of a snapshot against act", deciding / acting, 2.0, "times")
-    yield Result("making a token against act", encoding / acting, 1.0, "times")
-    yield Result("reading a token against act", decoding / acting, 3.0, "times")
+    yield Result("making a token against act", encoding / acting, 1.5, "times")
+    yield Result("reading a token against act", decoding / acting, 4.0, "times")
     yield Result("the longest token of 100 bids", max(map(len, tokens)), 1_000, "bytes")
 
 

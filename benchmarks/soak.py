@@ -2,8 +2,9 @@
 
 Four threads make 2,000 bids a second of simulated time. Outcomes come half an hour late, a fifth of
 them never; some come twice. The bidder is restarted from its file several times, and gets a new
-grid in the middle. Its surplus is compared with that of the same law in the same auctions, one after the
-other, each with its outcome at once. It takes some minutes, and is no part of `make bench`.
+grid in the middle. Its surplus is compared with that of the same law in the same auctions, one
+after the other, each with its outcome at once. It takes some minutes, and is no part of
+`make bench`.
 """
 
 from __future__ import annotations

@@ -443,8 +443,8 @@ class BudgetBidder(FirstPriceBidder):
 
     kind = "budget-bidder"
 
-    def __init__(self, *, budget: float, **settings: Any) -> None:
-        self.budget = budget
+    def __init__(self, *, purse: float, **settings: Any) -> None:
+        self.purse = purse
         super().__init__(**settings)
         self._spent = 0.0
         self._last: str | None = None
@@ -453,19 +453,19 @@ class BudgetBidder(FirstPriceBidder):
 
     @property
     def left(self) -> float:
-        """What is left of the budget."""
-        return self.budget - self._spent
+        """What is left in the purse."""
+        return self.purse - self._spent
 
     def settings(self) -> dict[str, Any]:
-        return {"budget": self.budget, **super().settings()}
+        return {"purse": self.purse, **super().settings()}
 
     def state(self) -> dict[str, Any]:
         arrays = {"prices": self._prices, "won": self._won}
         return {"spent": np.float64(self._spent), "last": self._last, "count": 3, **arrays}
 
     def restore(self, state: Any) -> None:
-        if not 0 <= state["spent"] <= self.budget:
-            raise ValueError(f"{state['spent']} was spent of a budget of {self.budget}")
+        if not 0 <= state["spent"] <= self.purse:
+            raise ValueError(f"{state['spent']} was spent of a purse of {self.purse}")
         self._spent, self._last = state["spent"], state["last"]
         self._prices[...] = state["prices"]
         self._won[...] = state["won"]
@@ -478,7 +478,7 @@ class BudgetBidder(FirstPriceBidder):
 
 
 def budget_bidder(**options: Any) -> BudgetBidder:
-    given = {"bids": (0, 1, 2, 3), "value_range": (0, 4), "seed": 0, "budget": 10.0}
+    given = {"bids": (0, 1, 2, 3), "value_range": (0, 4), "seed": 0, "purse": 10.0}
     return BudgetBidder(**{**given, "algorithm": CrossGraphAdaptive(), **options})
 
 
@@ -503,9 +503,9 @@ def test_state_of_its_own_is_saved_and_restored(algorithm: Any, tmp_path: Path) 
 def test_state_that_does_not_fit_the_settings_is_refused(tmp_path: Path) -> None:
     own = budget_bidder()
     own.spend(4.0)
-    vars(own)["budget"] = 3.0
+    vars(own)["purse"] = 3.0
     own.save(tmp_path / "file")
-    with pytest.raises(CheckpointError, match=r"is inconsistent: 4\.0 was spent of a budget of 3"):
+    with pytest.raises(CheckpointError, match=r"is inconsistent: 4\.0 was spent of a purse of 3"):
         BudgetBidder.load(tmp_path / "file")
 
 
@@ -681,7 +681,7 @@ def test_an_action_needs_all_its_parts(
     made = play(make(), 0)
     kind, data = type(made), made.to_json()
     for key in data:
-        if key not in ("reserve", "classes"):  # which not every round has
+        if key not in ("reserve", "classes", "reason"):  # which not every round has
             with pytest.raises(InvalidParameterError, match=f"the keys .*'{key}'.* Got one with"):
                 kind.from_json({name: data[name] for name in data if name != key})
     with pytest.raises(InvalidParameterError, match=r"Got one with .*'more'"):

@@ -1,8 +1,10 @@
 """A bidder in production: tokens, batches, snapshots, threads, corrections, missing outcomes."""
 
+import copy
 import gzip
 import json
 import math
+import pickle
 import threading
 import time
 import warnings
@@ -182,21 +184,19 @@ def test_a_token_of_another_action_or_none_is_refused() -> None:
         own.settle("bid", won=True)
 
 
-VALUES: st.SearchStrategy[Any] = st.recursive(
-    st.one_of(
-        st.none(),
-        st.booleans(),
-        st.integers(-(2**63), 2**63 - 1),
-        st.floats(allow_nan=False),
-        st.text(),
-        st.binary(),
-    ),
-    lambda inner: st.lists(inner, max_size=4).map(tuple),
-    max_leaves=8,
+LEAVES: st.SearchStrategy[Any] = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-(2**63), 2**63 - 1),
+    st.floats(allow_nan=False),
+    st.text(),
+    st.binary(),
 )
+ROWS = st.lists(LEAVES, max_size=4).map(tuple)
+VALUES: st.SearchStrategy[Any] = st.one_of(LEAVES, ROWS, st.tuples(LEAVES, ROWS, ROWS))
 
 
-@given(VALUES.filter(lambda value: repr(value).count("(") <= 4))
+@given(VALUES)
 @settings(max_examples=60)
 def test_packing_loses_nothing(value: Any) -> None:
     data = packed(value)
@@ -409,7 +409,8 @@ def test_bids_of_another_bidder_or_too_old_are_refused() -> None:
     bids = own.bid_many([5.0, 6.0])
     with pytest.raises(ForeignDecisionError, match="made by another learner"):
         other.settle_many(bids, won=[0, 0], highest_competing_bid=[9.0, 9.0])
-    own.learner.seen.clock = lambda: bids[0].decision.time + 1e9  # type: ignore[union-attr]
+    made: Any = bids[0].decision
+    own.learner.seen.clock = lambda: made.time + 1e9
     with pytest.raises(ExpiredDecisionError, match="Rows 0 and 1 of 2 have expired"):
         own.settle_many(bids, won=[0, 0], highest_competing_bid=[9.0, 9.0])
 
@@ -531,6 +532,20 @@ def test_eight_threads_on_one_bidder(options: dict[str, Any], tmp_path: Path) ->
     for name in ("told", "hidden", "visits"):
         np.testing.assert_array_equal(arrays(own)[name][:POOL], arrays(serial)[name][:POOL])
     assert np.isfinite(arrays(own)["law"]).all()
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda own: pickle.loads(pickle.dumps(own))])  # noqa: S301 - its own
+def test_a_copy_goes_on_alone(copied: Any) -> None:
+    """It bids the same, and its bids are not taken for those of the first."""
+    own = bidder()
+    play(own, 50)
+    again = copied(own)
+    bids = [each.bid(5.0) for each in (own, again)]
+    assert bids[0].amount == bids[1].amount
+    for bid in bids:
+        own.settle(bid.token, won=False, highest_competing_bid=7.0)
+    again.settle(bids[0], won=False, highest_competing_bid=7.0)
+    assert (own.learner.law.rounds, again.learner.law.rounds) == (52, 51)
 
 
 # ------------------------------------------------------------------------------- files and settings
@@ -804,10 +819,27 @@ def test_what_a_cohort_knows_of_decisions_without_outcome() -> None:
     """Decisions 3 to 8 were made, with scores 30, ..., 80. Outcomes of 3, 4 and 8 came, 8 first."""
     cohort = Cohort(1, 80, 6400, 8, 30 + 40 + 50 + 60 + 70, 8, 330, 5.0)
     cohort = cohort.with_one(3, 1.0, 30, 0).with_one(4, 2.0, 40, 30)
+    in_order = Cohort(1, 30, 900, 3, 0, 3, 30, 1.0)
+    assert in_order.with_one(4, 2.0, 40, 30).with_one(8, 5.0, 80, 250) == cohort
     assert (cohort.made, cohort.mean, cohort.newest) == (6, 55.0, 5.0)
     assert cohort.excess == pytest.approx(150 - 3 * 55)
     squares = (6400 + 900 + 1600) / 3 - 50**2
     assert cohort.variance == pytest.approx(3 * (1 - 3 / 6) * squares)
+
+
+def test_a_large_fleet_does_not_push_out_cohorts_that_are_not_judged() -> None:
+    """Outcomes take 10 seconds; a thousand snapshots begin each second, and losses are missing."""
+    now = [0.0]
+    watch = OutcomeWatch("refuse", ("won", "lost"), lambda: now[0])
+    generator = np.random.default_rng(0)
+    for decider in range(200):
+        now[0] += 0.5
+        scores = generator.integers(0, TOP, 60)
+        totals = np.cumsum(scores) - scores
+        for i in np.flatnonzero(generator.random(60) < scores / TOP).tolist():
+            watch.add(str(decider), i, now[0] - 10.0, int(scores[i]), int(totals[i]))
+    assert len(watch.settings()["cohorts"]) == 64
+    assert watch.misled
 
 
 def test_which_decisions_are_watched() -> None:

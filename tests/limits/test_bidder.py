@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import threading
 from datetime import UTC, datetime, timedelta
@@ -15,6 +16,8 @@ import pytest
 from crossbandit.algorithms import CrossGraphAdaptive
 from crossbandit.applications import FirstPriceBidder
 from crossbandit.applications.bids import Bid
+from crossbandit.applications.law_decisions import GuardPart, LawDecision
+from crossbandit.applications.spending import cut
 from crossbandit.errors import CheckpointError, InvalidContextError, InvalidParameterError
 from crossbandit.laws import OutcomeLaw
 from crossbandit.limits import Budget, CostPer, Lease, Pacer, ReturnOnSpend, SharedBudget
@@ -102,6 +105,8 @@ def test_if_nothing_can_be_afforded_the_reason_is_shown() -> None:
     assert Bid.from_json(json.loads(json.dumps(last.to_json()))) == last
     bidder.settle(last, won=False)
     assert bidder.policy(0.9).sum() == 0
+    assert bidder.policy(0.9, at=AT + timedelta(days=1)).sum() == pytest.approx(1)
+    assert bidder.policy(0.9).sum() == 0
 
 
 def test_a_target_that_cannot_be_met_bids_nothing() -> None:
@@ -180,6 +185,18 @@ def test_a_snapshot_could_not_keep_limits() -> None:
         made(budget=Budget(5)).snapshot()
 
 
+def test_a_copy_counts_its_own_money() -> None:
+    bidder = made(budget=Budget(0.5, per="day", pacing="asap"))
+    bid = bidder.bid(0.9, at=AT)
+    twin = copy.deepcopy(bidder)
+    assert twin.limits == bidder.limits
+    bidder.settle(bid, won=True)
+    assert twin.limits[0].spent == 0 < bidder.limits[0].spent
+    twin.settle(bid, won=False, highest_competing_bid=0.95)
+    assert twin.limits[0].left == Decimal("0.5")
+    assert twin.bid(0.9, at=AT).amount is not None
+
+
 def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
     bidder = made(budget=Budget(3, per="day"))
     bidder.bid(0.9, at=AT)
@@ -236,6 +253,15 @@ def test_many_bids_at_once_keep_the_limits(name: str) -> None:
     assert bidder.limits == single.limits
     assert 0 < bidder.limits[0].spent <= 4
     assert bidder.limits[0].reserved == 0
+
+
+def test_a_lower_bid_of_a_guard_has_the_chances_of_all_above() -> None:
+    part = GuardPart(0.8, 0.6, 0.5, np.array([0.1, 0.2, 0.3, 0.4]))
+    decision = LawDecision(0, 3, "a", "a", 0.0, 0, 0, part)
+    cut(decision, 1, np.array([0.0, 0.2, 0.4, 0.6]))
+    assert decision.arm == 1
+    np.testing.assert_allclose(part.chances, [0.1, 0.9, 0.0, 0.0])
+    assert part.law_amount == 0.2
 
 
 def test_threads_never_overspend() -> None:

@@ -185,6 +185,54 @@ def test_money_is_reserved_until_the_outcome_is_known() -> None:
     assert shown.reserved == 0
 
 
+def test_bids_without_an_outcome_count_as_expected() -> None:
+    """By hand: nothing is known of wins, so a bid of 0.5 is expected to cost 0.5."""
+    pacer = made(Budget(10, per=1_000))
+    assert pacer.open(0.8, 0.0, 0, 16)[0] == 0.8
+    pacer.reserve(0, 0.8, 10, 10)
+    one = 0.5 - 10 / 1_000
+    assert pacer.look(0.8, 0, 16)[0] == pytest.approx(0.8 * np.exp(-1))
+    pacer.open(0.8, 0.0, 0, 16)
+    pacer.reserve(1, 0.8, 4, 4)
+    two = 0.2 - (10 - 0.5) / 999
+    at = (one + two) / np.hypot(one, two)
+    assert pacer.look(0.8, 0, 16)[0] == pytest.approx(0.8 * np.exp(-at))
+    pacer.settle(0, 0.8, 0.5, won=False, least=0.9)
+    after = pacer.state.duals[0, LOG]
+    assert after == 0.0  # it cannot be relaxed further
+    squares = 0.01**2 + two**2
+    assert pacer.look(0.8, 0, 16)[0] == pytest.approx(0.8 * np.exp(-two / squares**0.5))
+    pacer.open(0.8, 0.0, 0, 16)
+    pacer.reserve(2, 0.8, 10, 10)  # such a bid has lost: half as likely to win now
+    assert pacer.reserved[2].ticket[0, 3] == pytest.approx(0.5e9 / 2)
+    pacer.settle(1, 0.8, 0.2, won=False, least=0.9)
+    pacer.settle(2, 0.8, 0.5, won=False, least=0.9)
+    assert pacer.look(0.8, 0, 16)[0] == 0.8
+
+
+def test_late_outcomes_do_not_upset_the_pace() -> None:
+    """Outcomes come 50 auctions late. Without foresight, a quarter would be spent at once."""
+    values, prices = auctions(2_000)
+    pacer = made(Budget(20, per=2_000))
+    law, spent = OutcomeLaw(GRID, (0, 1)), []
+    cells = law.cells(prices).tolist()
+    for i, value in enumerate(values.tolist()):
+        _, _, cap, wanted = pacer.choose(law, (), value, 0.0, 0, law.highest(value))
+        if cap >= 0:
+            pacer.hold(i, value, min(cap, wanted), wanted)
+        late = i - 50
+        if late in pacer.reserved:
+            amount = round(pacer.reserved[late].price * 1e-9 / 0.05)
+            won = cells[late] <= amount
+            pacer.settle(late, values[late], GRID[amount], won=won, least=prices[late])
+            kind, index = ("at-most", amount) if won else ("told", cells[late])
+            law.observe(values[late], kind, index, amount=amount)
+        spent.append(status(pacer)[0].spent)
+    assert spent[200] < 4
+    assert 8 < spent[1_000] < 12
+    assert spent[-1] > 18
+
+
 def test_a_bid_without_an_outcome_expires() -> None:
     pacer = made(Budget(1, per="day", pacing="asap"), expires=60)
     pacer.open(1.0, 1e9, 0, 20)

@@ -15,7 +15,10 @@ from crossbandit.errors import DamagedTokenError, DecisionError, InvalidParamete
 from crossbandit.validation import reject, verbatim
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from crossbandit.algorithms import Learner
+    from crossbandit.types import Floats
 
 _Action = TypeVar("_Action", bound="Action")
 
@@ -193,3 +196,15 @@ def only_decides(method: str) -> InvalidParameterError:
     return InvalidParameterError(
         f"A snapshot only decides: it has no {method}. Use the application that it was taken from."
     )
+
+
+def rows_of(rows: Floats, revealed: Sequence[int]) -> Floats:
+    """Return the rows of the arms that a decision reveals.
+
+    Args:
+        rows: A row for each arm.
+        revealed: The arms.
+    """
+    if isinstance(revealed, range):  # most neighbourhoods: no list is made
+        return rows[revealed.start : revealed.stop]
+    return rows[list(revealed)]

@@ -13,7 +13,8 @@ from crossbandit.algorithms import Algorithm, CrossGraphAdaptive, Learner, archi
 from crossbandit.algorithms.checkpoints import restored, save
 from crossbandit.applications import law_files, snapshot_files
 from crossbandit.applications.action import only_decides
-from crossbandit.applications.law_learner import LawDecider, LawLearner
+from crossbandit.applications.law_decider import LawDecider
+from crossbandit.applications.law_learner import LawLearner
 from crossbandit.errors import CheckpointError, CrossbanditError, InvalidParameterError
 from crossbandit.validation import reject, verbatim
 
@@ -42,7 +43,10 @@ class Application(ABC):
     All applications have the same shape. The constructor takes everything by keyword: the arms, the
     contexts, what is observed, and then `horizon`, `algorithm` and `seed`. One method takes the
     context and returns an action, such as a `Bid`. `policy` takes the same arguments and returns
-    the probability of each arm. `settle` takes the action, and its outcome by keyword.
+    the probability of each arm. `settle` takes the action or its token, and its outcome by keyword.
+
+    Any number of threads may call the methods of one application. `snapshot` returns one that only
+    decides, for other threads, processes and machines.
 
     A subclass sets `kind`, a name for its files, and `learner`, last in its constructor. From then
     on its public attributes cannot be set. `settings` returns the arguments of the constructor. A
@@ -53,7 +57,8 @@ class Application(ABC):
         kind: The name of the application in its files.
         fixed: Private attributes that cannot be set either.
         learner: What makes the decisions: a `Learner` that uses a feedback graph, or a
-            `LawLearner`. Both have `round`, `pending`, `max_pending`, `id` and `expects`.
+            `LawLearner`. Both have `round`, `pending`, `id` and `expects`. That of a snapshot only
+            decides.
     """
 
     kind: ClassVar[str]

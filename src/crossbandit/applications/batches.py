@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossbandit.applications.action import required_action
+from crossbandit.applications.action import required_action, rows_of
 from crossbandit.applications.auction_outcomes import price_of, rules_of, told_after
 from crossbandit.applications.bid_logs import numbers_to_reach
 from crossbandit.applications.bids import Bid, Bids, Made
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from crossbandit.algorithms import Learner
     from crossbandit.applications.law_learner import LawLearner
     from crossbandit.environments.auctions import AuctionRules
     from crossbandit.types import Booleans, Floats
@@ -261,6 +262,37 @@ def settle_batch(learner: LawLearner, bids: Bids, won: Booleans, numbers: Floats
     outcomes = learner.law.all_shown(bids.amounts[rows], won[rows], numbers[rows])
     labels = [bids.classes[i] for i in rows] if learner.law.classes else []
     learner.learn_many(made, bids.values[rows], labels, outcomes)
+
+
+def settle_rows(
+    learner: Learner, rules: AuctionRules, bids: Bids, won: Booleans, told: Floats
+) -> None:
+    """Learn from many outcomes of a learner with a feedback graph.
+
+    Args:
+        learner: The learner.
+        rules: The rules of the auctions.
+        bids: The bids.
+        won: Whether each won.
+        told: The highest competing bids, which were checked; NaN where they are not known.
+    """
+    rows = [i for i, bid in enumerate(bids) if bid.decision is not None]
+    if not rows:
+        return
+    decisions: list[Any] = [bids[i].decision for i in rows]
+    prices = [
+        price_of(
+            rules,
+            "won-lost",  # whatever is told was checked before
+            float(bids.amounts[i]),
+            None if np.isnan(told[i]) else float(told[i]),
+            won=bool(won[i]),
+        )
+        for i in rows
+    ]
+    losses = rules.block(prices).base
+    shown = [rows_of(losses[k], one.revealed) for k, one in enumerate(decisions)]
+    learner.learn_many(decisions, shown)
 
 
 def _float(value: Any) -> float:

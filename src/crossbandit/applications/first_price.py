@@ -5,52 +5,38 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-import numpy as np
-
 from crossbandit.algorithms import CrossGraphAdaptive, Learner
-from crossbandit.applications.action import cannot_correct, required_action
+from crossbandit.applications.action import cannot_correct, required_action, rows_of
+from crossbandit.applications.auction_batches import AuctionBatches
 from crossbandit.applications.auction_outcomes import price_of, rules_of
-from crossbandit.applications.batches import (
-    as_bids,
-    column_of,
-    flags_of,
-    label_columns,
-    prices_of,
-    settle_batch,
-)
-from crossbandit.applications.bid_logs import log_outcomes, number_to_reach
-from crossbandit.applications.bids import Bid, Bids
-from crossbandit.applications.hidden_number import HiddenNumberApplication
-from crossbandit.applications.law_learner import LawDecider, LawLearner, Round
+from crossbandit.applications.auction_views import AuctionViews
+from crossbandit.applications.bid_logs import number_to_reach
+from crossbandit.applications.bids import Bid
+from crossbandit.applications.law_decider import LawDecider, Round
+from crossbandit.applications.law_learner import LawLearner
 from crossbandit.applications.money import amount_of, as_floats, flag_of, in_ticks, tick_of
 from crossbandit.applications.outcome_watch import MISSING
-from crossbandit.applications.shading import ShadingCurve
-from crossbandit.applications.spending import NO_LIMITS, Spending
+from crossbandit.applications.spending import NO_LIMITS, Spending, belongs
 from crossbandit.environments.amounts import span
 from crossbandit.environments.auctions import FEEDBACK, AuctionRules, bid_grid
 from crossbandit.errors import InvalidContextError, InvalidLossesError, InvalidParameterError
 from crossbandit.problem import Problem
-from crossbandit.validation import as_array, boolean, choice, number, reject
+from crossbandit.validation import boolean, choice, number, reject
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from datetime import datetime, timedelta
+    from datetime import timedelta
     from decimal import Decimal
 
     import numpy.typing as npt
 
     from crossbandit.algorithms import Algorithm
-    from crossbandit.laws import LawView
+    from crossbandit.applications.money import Flag, Money
+    from crossbandit.applications.spending import Time
     from crossbandit.laws.levels import Label
     from crossbandit.limits import Lease, LimitStatus
     from crossbandit.streams import Seed
     from crossbandit.types import Booleans, Floats
-
-    Money = float | Decimal
-    Flag = bool | int | np.bool_
-    Time = float | datetime | None
-
-_CURVE_POINTS = 101
 
 
 def usual_algorithm(feedback: str) -> CrossGraphAdaptive:
@@ -88,7 +74,7 @@ def possible_bids(
     return amounts
 
 
-class FirstPriceBidder(HiddenNumberApplication):
+class FirstPriceBidder(AuctionBatches, AuctionViews):
     """Learns what to bid for something of known value, where the highest bid wins and pays.
 
     `feedback` says who is told the highest competing bid once an auction is over:
@@ -136,6 +122,7 @@ class FirstPriceBidder(HiddenNumberApplication):
     Raises:
         InvalidParameterError: A setting is not possible.
 
+    >>> import numpy as np
     >>> bidder = FirstPriceBidder(bids=11, value_range=(0, 10), seed=1)
     >>> for value, price in np.random.default_rng(0).uniform(0, [10, 6], size=(2_000, 2)):
     ...     bid = bidder.bid(value)
@@ -230,14 +217,16 @@ class FirstPriceBidder(HiddenNumberApplication):
             "tick_size": None if self.tick_size is None else float(self.tick_size),
             "max_bid": None if self.max_bid is None else float(self.max_bid),
             "missing": self.missing,
-            "horizon": self._horizon,
             **(NO_LIMITS if self._spending is None else self._spending.settings()),
+            "horizon": self._horizon,
         }
 
     def state(self) -> dict[str, Any]:
         return {} if self._spending is None else dict(self._spending.state())
 
     def restore(self, state: Mapping[str, Any]) -> None:
+        if not all(belongs(name) for name in state):
+            super().restore(state)
         if self._spending is not None and state:  # else limits were added, or given up
             self._spending.restore(state)
 
@@ -368,241 +357,9 @@ class FirstPriceBidder(HiddenNumberApplication):
             return
         price = price_of(rules, self.feedback, self._grid[decision.arm], told, won=has_won)
         rows = rules.block([price]).base[0]
-        learner.learn(decision, rows[list(decision.revealed)])
+        learner.learn(decision, rows_of(rows, decision.revealed))
         if spending is not None:
             spending.account(made, number_to_reach(rules, price), won=has_won)
-
-    def bid_many(
-        self,
-        values: npt.ArrayLike,
-        *,
-        reserve: npt.ArrayLike | None = None,
-        at: Time = None,
-        **classes: Any,
-    ) -> Bids:
-        """Choose many bids at once: the same as `bid` in turns, without learning in between.
-
-        Under the law, without a guard and without limits, it is one call of compiled code.
-
-        Args:
-            values: What winning is worth, in each auction.
-            reserve: The reserve price of all auctions, or of each; NaN where it is not known.
-            at: The time of all auctions, as for `bid`.
-            **classes: A level for all auctions, or a column of levels, of each class.
-
-        Returns:
-            The bids, a sequence of `Bid`.
-
-        Raises:
-            InvalidContextError: As for `bid`; the message names the rows. No bid is made.
-        """
-        low, high = self.value_range
-        bad = InvalidContextError
-        worths = column_of("bid_many", "values", values, None, bad, low=low, high=high)
-        count = worths.size
-        least = self.rules.reserve
-        floors = column_of("bid_many", "reserve", reserve, count, bad, low=least)
-        columns, labels = label_columns(self.classes, classes, count)
-        learner = self.learner
-        limited = self._spending is not None
-        if limited or not isinstance(learner, LawDecider) or learner.guard is not None:
-            given = zip(worths.tolist(), floors.tolist(), labels or [()] * count, strict=True)
-            return Bids.of([self._bid(*one, at) for one in given])
-        lasts = np.full(count, self.rules.arms - 1)
-        if self.rules.at_most_value:
-            lasts = np.searchsorted(self.bids, worths, "right") - 1
-        known = np.where(np.isnan(floors), -1.0, floors)
-        firsts = np.searchsorted(self.bids, known, "left")
-        costs = np.zeros(count)
-        made = learner.act_many(worths, columns, worths.copy(), costs, firsts, lasts)
-        amounts = np.where(made.arms < 0, np.nan, self.bids[made.arms])
-        return Bids(amounts, worths, floors, labels, made)
-
-    def _bid(self, value: float, reserve: float, labels: tuple[Label, ...], at: Time) -> Bid:
-        classes = dict(zip(self.classes, labels, strict=True))
-        return self.bid(value, reserve=None if np.isnan(reserve) else reserve, at=at, **classes)
-
-    def settle_many(
-        self,
-        bids: Bids | Sequence[Bid | bytes | str],
-        *,
-        won: npt.ArrayLike,
-        highest_competing_bid: npt.ArrayLike | None = None,
-        reserve: npt.ArrayLike | None = None,
-    ) -> None:
-        """Learn from the outcomes of many auctions at once; the same as `settle` in turns.
-
-        Under the law, without a guard, it is one call of compiled code.
-
-        Args:
-            bids: What `bid_many` returned; or a list of bids, or of their tokens.
-            won: Whether each bid won.
-            highest_competing_bid: As for `settle`; NaN where it is not known.
-            reserve: As for `settle`; NaN where it is not given.
-
-        Raises:
-            DecisionError: As for `settle`; the message names the rows. Nothing is learned.
-            InvalidLossesError: As for `settle`; the message names the rows. Nothing is learned.
-            MissingOutcomesError: Wins or losses are missing with a bias. What came after that was
-                noticed is not learned.
-        """
-        bad = InvalidLossesError
-        made = as_bids(bids, self.learner)
-        count = len(made)
-        has_won = flags_of("settle_many", "won", won, count)
-        told = column_of("settle_many", "highest_competing_bid", highest_competing_bid, count, bad)
-        floors = column_of("settle_many", "reserve", reserve, count, bad)
-        numbers = prices_of(self.rules, self.feedback, made, has_won, told, floors)
-        learner = self.learner
-        if isinstance(learner, LawLearner) and learner.guard is None:
-            settle_batch(learner, made, has_won, numbers)
-            if self._spending is not None:
-                for i, bid in enumerate(made):
-                    self._spending.account(bid, float(numbers[i]), won=bool(has_won[i]))
-            return
-        for i, bid in enumerate(made):
-            price, floor = float(told[i]), float(floors[i])
-            self.settle(
-                bid,
-                won=bool(has_won[i]),
-                highest_competing_bid=None if np.isnan(price) else price,
-                reserve=None if np.isnan(floor) else floor,
-            )
-
-    def policy(self, value: Money, *, reserve: Money | None = None, **classes: Label) -> Floats:
-        """Return the probability with which each bid would be made now.
-
-        Under the law, the random numbers of a bid are integrated over a fixed grid of quantiles:
-        the answer is always the same, and right up to 1/64.
-
-        Args:
-            value: What winning is worth.
-            reserve: The reserve price of the auction, if it is known.
-            **classes: As for `bid`.
-
-        Returns:
-            A probability for each of `bids`; all 0 if no bid may be made.
-
-        Raises:
-            InvalidContextError: As for `bid`.
-        """
-        return self._policy("policy", value, reserve, self._labels("policy", classes))
-
-    def price_law(self, value: float, **classes: Label) -> LawView:
-        """Return the law of the highest competing bid at a value, with its uncertainty.
-
-        Args:
-            value: What winning is worth.
-            **classes: As for `bid`.
-
-        Returns:
-            The probability of winning with each bid, and how much of it comes from all auctions
-            and how much from those like this one. `print` shows it in words, `plot` draws it.
-
-        Raises:
-            InvalidContextError: As for `bid`.
-            InvalidParameterError: This bidder does not learn by the law.
-        """
-        worth = self._auction("price_law", value, None)[0]
-        return self._view("price_law", worth, classes)
-
-    def warm_up(
-        self,
-        values: npt.ArrayLike,
-        prices: npt.ArrayLike,
-        *,
-        bids: npt.ArrayLike | None = None,
-        won: npt.ArrayLike | None = None,
-        **classes: npt.ArrayLike,
-    ) -> None:
-        """Learn from a log of auctions in which this bidder did not bid.
-
-        Args:
-            values: What winning was worth, in each auction.
-            prices: The highest competing bid; 0 if nobody else bid, NaN where it is not known.
-            bids: What was bid, any amounts: only what these bids have shown is learned, by the
-                bidder's feedback. Without bids, all prices must be known, and all are learned.
-            won: Whether each bid won; needed where the price is not known and the feedback does
-                not tell by that who has won.
-            **classes: A column of levels for each of the bidder's classes.
-
-        Raises:
-            InvalidContextError: A value is outside the range, or a column of a class is missing.
-            InvalidLossesError: The outcomes are incomplete or contradict each other. Nothing is
-                learned.
-            InvalidParameterError: This bidder does not learn by the law.
-        """
-        learner = self._law("warm_up")
-        if self.guarded:
-            expected = "False, as the guard has to see how its own bids fare"
-            reject("warm_up", "guarded", expected, self.guarded)
-        log = log_outcomes(
-            learner.law,
-            self.rules,
-            self.value_range,
-            values,
-            prices,
-            bids,
-            won,
-            classes,
-        )
-        learner.law.learn_all(
-            log.values, log.kinds, log.indices, played=log.played, classes=log.classes
-        )
-        learner.test.learn_all(log.values, log.kinds, log.indices, log.recent_labels())
-
-    def shading_curve(
-        self,
-        values: npt.ArrayLike | None = None,
-        *,
-        reserve: float | None = None,
-        **classes: Label,
-    ) -> ShadingCurve:
-        """Return what would be bid now at each of several values.
-
-        Args:
-            values: The values; by default 101 of them, evenly spread over the range.
-            reserve: The reserve price of the auctions, if it is known.
-            **classes: As for `bid`.
-
-        Returns:
-            The curve. It is NaN where no bid may be made.
-
-        Raises:
-            InvalidContextError: As for `bid`.
-        """
-        if values is None:
-            values = np.linspace(*self.value_range, _CURVE_POINTS)
-        expected = "values in the bidder's range"
-        given = as_array("shading_curve", "values", expected, values, error=InvalidContextError)
-        worths = np.atleast_1d(given)
-        policies = np.empty((worths.size, self.rules.arms))
-        labels = self._labels("shading_curve", classes)
-        for i, value in enumerate(worths):
-            policies[i] = self._policy("shading_curve", value, reserve, labels)
-        policies[~policies.any(axis=1)] = np.nan
-        return ShadingCurve.of(worths.astype(np.float64), self.bids, policies)
-
-    def _policy(
-        self, owner: str, value: object, reserve: object, labels: tuple[Label, ...]
-    ) -> Floats:
-        worth, _, first, last = self._auction(owner, value, reserve)
-        if first > last:
-            return np.zeros(self.rules.arms)
-        given = Round(worth, worth, 0.0, labels)
-        if self._spending is not None:
-            pseudo, usable, cap = self._spending.look(worth, first, last)
-            if cap < 0:
-                return np.zeros(self.rules.arms)
-            last = usable if isinstance(self.learner, LawDecider) else cap
-            given = given._replace(worth=pseudo)
-            chances = self._probabilities(
-                self._features(min(pseudo, self.value_range[1])), given, first, last
-            )
-            chances[cap] += chances[cap + 1 :].sum()
-            chances[cap + 1 :] = 0.0
-            return chances
-        return self._probabilities(self._features(worth), given, first, last)
 
     def _choices(self, worth: float, first: int, last: int) -> tuple[Any, Booleans | None]:
         """Return what a learner with a feedback graph decides by."""

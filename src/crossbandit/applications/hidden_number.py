@@ -10,7 +10,8 @@ import numpy as np
 from crossbandit.applications import law_files
 from crossbandit.applications.action import only_decides
 from crossbandit.applications.application import Application, start_learner
-from crossbandit.applications.law_learner import LawDecider, LawLearner, Round
+from crossbandit.applications.law_decider import LawDecider, Round
+from crossbandit.applications.law_learner import LawLearner
 from crossbandit.errors import InvalidContextError, InvalidParameterError
 from crossbandit.laws import OutcomeLaw
 from crossbandit.validation import reject, verbatim

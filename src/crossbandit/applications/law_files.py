@@ -81,19 +81,19 @@ def written(learner: LawLearner) -> tuple[dict[str, Any], dict[str, npt.NDArray[
         learner: The learner.
     """
     with learner.learning:
-        with learner.deciding:
-            header = {
-                "learner": learner.learner,
-                "former": sorted(learner.former),
-                "round": learner.round,
-                "own": sorted(learner.own),
-                "answered": learner.answered,
-                "window": learner.seen.window,
-                "total": learner.total,
-                "watch": learner.watch.settings(),
-                "law": learner.law.settings(),
-                "test": learner.test.settings(),
-            }
+        with learner.deciding:  # only for what deciding changes
+            rounds, generator = learner.round, learner.law.uniforms.state
+        header = {
+            "learner": learner.learner,
+            "former": sorted(learner.former),
+            "round": rounds,
+            "own": sorted(learner.own),
+            "answered": learner.answered,
+            "window": learner.seen.window,
+            "watch": learner.watch.settings(),
+            "law": {**learner.law.description(), "generator": generator},
+            "test": learner.test.settings(),
+        }
         parts: dict[str, dict[str, Any]] = {
             "law": learner.law.arrays(),
             "test": learner.test.arrays(),

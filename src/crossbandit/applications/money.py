@@ -14,6 +14,9 @@ from crossbandit.validation import number, reject, verbatim
 if TYPE_CHECKING:
     from crossbandit.types import Floats
 
+Money = float | Decimal
+Flag = bool | int | np.bool_
+
 _MOST_TICKS = 2**53
 
 

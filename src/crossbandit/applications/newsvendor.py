@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from crossbandit.algorithms import CrossGraphAdaptive, Learner
-from crossbandit.applications.action import Action, cannot_correct, pending_decision
+from crossbandit.applications.action import Action, cannot_correct, pending_decision, rows_of
 from crossbandit.applications.hidden_number import HiddenNumberApplication
-from crossbandit.applications.law_learner import LawLearner, Round
+from crossbandit.applications.law_decider import Round
+from crossbandit.applications.law_learner import LawLearner
 from crossbandit.applications.money import amount_of
 from crossbandit.environments.newsvendor import SALES_FEEDBACK, NewsvendorRules
 from crossbandit.errors import InvalidContextError, InvalidLossesError
@@ -197,7 +198,7 @@ class Newsvendor(HiddenNumberApplication):
             )
             return
         rows = self.rules.rows([wanted])[0]
-        self.learner.learn(decision, rows[list(decision.revealed)])
+        self.learner.learn(decision, rows_of(rows, decision.revealed))
 
     def policy(self, price: float, cost: float, **classes: Label) -> Floats:
         """Return the probability with which each quantity would be ordered now.

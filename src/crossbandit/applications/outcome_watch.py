@@ -162,8 +162,8 @@ class OutcomeWatch:
         key = (decider, number // COHORT)
         cohort = self._cohorts.get(key)
         if cohort is None:
-            while len(self._cohorts) >= _KEPT:
-                del self._cohorts[next(iter(self._cohorts))]
+            if not self._has_room():
+                return
             square = score * score
             cohort = Cohort(1, score, square, number, total, number, total + score, time)
         else:
@@ -174,6 +174,16 @@ class OutcomeWatch:
         kept = 0 if self.misled else sum(one.outcomes for one in self._cohorts.values())
         if self._waiting >= max(_EVERY, kept // _GROWTH):
             self._check()
+
+    def _has_room(self) -> bool:
+        """Make room for a cohort, if need be in place of the oldest one that is complete."""
+        if len(self._cohorts) < _KEPT:
+            return True
+        oldest = next(iter(self._cohorts))
+        if self._cohorts[oldest].newest > self.clock() - _PATIENCE * self._delay:
+            return False  # a fleet makes more cohorts than are kept: some of them are enough
+        del self._cohorts[oldest]
+        return True
 
     def _check(self) -> None:
         self._waiting = 0

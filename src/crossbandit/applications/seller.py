@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from crossbandit.algorithms import CrossGraphAdaptive, Learner
-from crossbandit.applications.action import Action, cannot_correct, required_action
+from crossbandit.applications.action import Action, cannot_correct, required_action, rows_of
 from crossbandit.applications.hidden_number import HiddenNumberApplication
-from crossbandit.applications.law_learner import LawLearner, Round
+from crossbandit.applications.law_decider import Round
+from crossbandit.applications.law_learner import LawLearner
 from crossbandit.applications.money import amount_of, flag_of
 from crossbandit.environments.posted_price import REPORTS, SellerRules
 from crossbandit.errors import InvalidContextError, InvalidLossesError
@@ -216,7 +217,7 @@ class PostedPriceSeller(HiddenNumberApplication):
             )
             return
         rows = self.rules.rows([willing])[0]
-        self.learner.learn(decision, rows[list(decision.revealed)])
+        self.learner.learn(decision, rows_of(rows, decision.revealed))
 
     def policy(self, cost: float, **classes: Label) -> Floats:
         """Return the probability with which each price would be asked now.

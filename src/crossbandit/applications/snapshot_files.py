@@ -8,7 +8,8 @@ import numpy as np
 
 from crossbandit.algorithms import Learner, Snapshot, archive
 from crossbandit.algorithms.algorithm import from_json
-from crossbandit.applications.law_learner import LawDecider, LawLearner
+from crossbandit.applications.law_decider import LawDecider
+from crossbandit.applications.law_learner import LawLearner
 from crossbandit.errors import CheckpointError
 
 if TYPE_CHECKING:

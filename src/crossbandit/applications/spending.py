@@ -8,7 +8,7 @@ from datetime import timedelta
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from crossbandit.applications.law_learner import LawDecider, Round
+from crossbandit.applications.law_decider import LawDecider, Round
 from crossbandit.applications.outcome_codes import KNOWN, outcome_of
 from crossbandit.kernels.laws.state import AT_MOST, TOLD
 from crossbandit.limits import Budget, CostPer, Lease, Pacer, ReturnOnSpend
@@ -18,6 +18,7 @@ from crossbandit.limits.status import reason, status
 from crossbandit.validation import number, reject
 
 if TYPE_CHECKING:
+    from datetime import datetime
     from decimal import Decimal
 
     import numpy.typing as npt
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from crossbandit.laws.levels import Label
     from crossbandit.limits import Limit, LimitStatus
     from crossbandit.types import Floats
+
+    Time = float | datetime | None
 
 _STATE = "limits."
 NO_LIMITS = {"budget": None, "target": None, "expires": None}
@@ -77,6 +80,12 @@ class Spending:
             expires=self.expires,
         )
         self.lock = Lock()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: one for name, one in vars(self).items() if name != "lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, lock=Lock())
 
     def settings(self) -> dict[str, Any]:
         """Return the arguments of the bidder that made it, in a form that `json` can write."""
@@ -147,16 +156,18 @@ class Spending:
         possible = [one for one in self.pacer.rules.amounts[first : last + 1].tolist() if one > 0]
         return reason(self.pacer, value, worth, possible[0]) if possible else None
 
-    def look(self, value: float, first: int, last: int) -> tuple[float, int, int]:
-        """Return the pseudo-value of a value now, and which bids may be made; see `Pacer.look`.
+    def look(self, value: float, first: int, last: int, at: object) -> tuple[float, int, int]:
+        """Return the pseudo-value of a value, and which bids may be made; see `Pacer.look`.
 
         Args:
             value: What winning is worth.
             first: The lowest amount, by number.
             last: The highest one.
+            at: The time, or None for that of the latest auction.
         """
+        now = None if at is None else seconds("policy", at)
         with self.lock:
-            return self.pacer.look(value, first, last)
+            return self.pacer.look(value, first, last, now)
 
     def account(self, bid: Bid, least: float, *, won: bool, before: int = 0) -> None:
         """Account for a bid whose outcome is known.
@@ -211,6 +222,15 @@ class Spending:
         """
         with self.lock:
             self.pacer.restore({name.removeprefix(_STATE): one for name, one in state.items()})
+
+
+def belongs(name: str) -> bool:
+    """Return whether a value of an application's state is one of its limits.
+
+    Args:
+        name: The name of the value.
+    """
+    return name.startswith(_STATE)
 
 
 def cut(decision: LawDecision, cap: int, amounts: Floats) -> None:

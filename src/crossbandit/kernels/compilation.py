@@ -90,6 +90,10 @@ class MachineCode:
     def __init__(self) -> None:
         self._found: dict[Callable[..., Any], Callable[..., Any]] = {}
 
+    def __reduce__(self) -> tuple[type[MachineCode], tuple[()]]:
+        """Let copies find the machine code anew: it is of this process."""
+        return MachineCode, ()
+
     def __call__(self, kernel: Callable[..., Any], *arguments: Any) -> Any:
         """Call a kernel.
 

@@ -42,9 +42,12 @@ def first_outside(rows: Floats, low: float, high: float) -> int:
 
 
 @compiled
-def first_loss_outside(rows: Floats, values: Floats, low: float, high: float) -> int:
+def first_loss_outside(
+    rows: Floats, values: Floats, low: float, high: float, largest: float
+) -> int:
     """Return the first row in which `values` reads a loss not in [low, high], or NaN; else -1.
 
+    A row with an entry that is larger than `largest`, or smaller than its negative, counts too.
     rows: (n, width). values: (n or 1, width).
     """
     for j in range(rows.shape[0]):
@@ -52,6 +55,8 @@ def first_loss_outside(rows: Floats, values: Floats, low: float, high: float) ->
         loss = 0.0
         for i in range(values.shape[1]):
             loss += rows[j, i] * values[own, i]
+            if not -largest <= rows[j, i] <= largest:
+                return j
         if not (low <= loss <= high):
             return j
     return -1

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import math
-from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from crossbandit.errors import InvalidContextError, InvalidLossesError
+from crossbandit.errors import InvalidContextError
 from crossbandit.kernels.compilation import MachineCode
-from crossbandit.kernels.laws.state import ABOVE, AT_MOST, TOLD
+from crossbandit.laws.grid import AmountGrid, ascending
 from crossbandit.laws.levels import JOINT, Label, Levels
 from crossbandit.laws.memory import (
     DEPTH,
@@ -25,7 +23,7 @@ from crossbandit.laws.memory import (
 from crossbandit.laws.merging import add_counts, compute_all, move
 from crossbandit.laws.uniforms import Uniforms
 from crossbandit.streams import stream
-from crossbandit.validation import array, choice, integer, number, reject
+from crossbandit.validation import choice, integer, number, reject
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -34,13 +32,10 @@ if TYPE_CHECKING:
 
     from crossbandit.kernels.laws.state import LawRules, LawState, Scratch
     from crossbandit.streams import Seed
-    from crossbandit.types import Booleans, Floats, Integers
-
-# After which outcomes the number is told: reached or not.
-_TOLD = {"after-loss": (False,), "after-win": (True,), "always": (False, True), "won-lost": ()}
+    from crossbandit.types import Floats, Integers
 
 
-class LawBase:
+class LawBase(AmountGrid):
     """The settings and counts of a law, without what is done with them; see `OutcomeLaw`."""
 
     def __init__(
@@ -57,22 +52,14 @@ class LawBase:
         seed: Seed = 0,
     ) -> None:
         owner = type(self).__name__
-        expected = "at least 2 finite numbers, ascending"
-        grid = array(owner, "amounts", expected, amounts)
-        if grid.ndim != 1 or grid.size < 2 or not np.isfinite(grid).all():
-            reject(owner, "amounts", expected, amounts)
-        if (np.diff(grid) <= 0).any():
-            reject(owner, "amounts", expected, amounts)
+        grid = ascending(owner, amounts)
         low = number(owner, "context_range", context_range[0])
         high = number(owner, "context_range", context_range[1], above=low)
-        self.amounts: Floats = grid.view()
-        self.amounts.flags.writeable = False
-        self._grid: list[float] = grid.tolist()
         self.context_range = (low, high)
         self.feedback = choice(owner, "feedback", feedback, FEEDBACK)
-        self._told = _TOLD[self.feedback]
         self.payoff = choice(owner, "payoff", payoff, PAYOFFS)
         self.ties = choice(owner, "ties", ties, ("win", "lose"))
+        self._start_grid(grid)
         self.class_limit = integer(owner, "class_limit", class_limit, at_least=1)
         self.probing = number(owner, "probing", probing, at_least=0, at_most=10)
         self._levels = Levels(owner, classes, self.class_limit)
@@ -112,71 +99,6 @@ class LawBase:
         """What compiled steps take: what does not change, what does, and room to compute in."""
         return self._rules, self._state, self._scratch
 
-    def shown(
-        self, amount: float, *, reached: bool, number: float | None = None
-    ) -> tuple[int, int, int]:
-        """Return what an outcome says on the grid of amounts.
-
-        A bid between two amounts that has reached the number shows that the higher one does; if it
-        has not, that the lower one does not.
-
-        Args:
-            amount: What was played, on the grid or not.
-            reached: Whether it reached the number.
-            number: The number, needed where the law's feedback shows it.
-
-        Returns:
-            The kind of the outcome (0: the cell is known, 1: an amount reaches the number, 2: an
-            amount does not, -1: it says nothing about any amount), the cell or amount that it is
-            about, and the number of the amount played, -1 if it is not on the grid.
-
-        Raises:
-            InvalidLossesError: The number is missing or contradicts `reached`.
-        """
-        grid = self._grid
-        above = bisect_left(grid, amount)
-        played = above if above < len(grid) and grid[above] == amount else -1
-        feedback = self.feedback
-        if feedback == "won-lost" or (
-            feedback != "always" and reached != (feedback == "after-win")
-        ):
-            if reached:
-                return (AT_MOST if above < len(grid) else -1), above, played
-            below = above if played >= 0 else above - 1
-            return (ABOVE if below >= 0 else -1), below, played
-        if number is None or not math.isfinite(number):
-            reject("learn", "number", "a finite number", number, error=InvalidLossesError)
-        wins = self.ties == "win"
-        if (amount >= number if wins else amount > number) != reached:
-            raise InvalidLossesError(
-                f"An amount of {amount:.15g} and a number of {number:.15g} contradict "
-                f"reached={reached}. Nothing was learned."
-            )
-        return TOLD, bisect_left(grid, number) if wins else bisect_right(grid, number), played
-
-    def all_shown(
-        self, amounts: Floats, reached: Booleans, numbers: Floats
-    ) -> tuple[Integers, Integers, Integers]:
-        """Return what `shown` returns for many outcomes, which were checked; all (n,).
-
-        Args:
-            amounts: What was played.
-            reached: Whether each amount reached its number.
-            numbers: The numbers, where they are shown.
-        """
-        size = self.amounts.size
-        above = np.searchsorted(self.amounts, amounts, "left")
-        on_grid = self.amounts[np.minimum(above, size - 1)] == amounts
-        played = np.where(on_grid, above, -1)
-        told = np.isin(reached, np.array(self._told, dtype=bool))
-        below = np.where(on_grid, above, above - 1)
-        indices = np.where(told, 0, np.where(reached, above, below))
-        if told.any():
-            indices[told] = self.cells(numbers[told])
-        kinds = np.where(told, TOLD, np.where(reached, AT_MOST, ABOVE))
-        kinds[~told & ((indices < 0) | (indices >= size))] = -1
-        return kinds, indices, played
-
     def slots(self, labels: tuple[Label, ...], *, new: bool = False) -> Integers:
         """Return the numbers of the classes of a round, -1 for those that have none.
 
@@ -185,16 +107,6 @@ class LawBase:
             new: Whether to give numbers to those that have none.
         """
         return self._levels.slots(labels, new=new)
-
-    def cells(self, numbers: npt.ArrayLike) -> Integers:
-        """Return the number of the lowest amount that reaches each number; K if none does.
-
-        Args:
-            numbers: Hidden numbers.
-        """
-        side: Any = "left" if self.ties == "win" else "right"
-        found: Integers = np.searchsorted(self.amounts, np.asarray(numbers, dtype=float), side)
-        return found
 
     def bands(self, contexts: npt.ArrayLike) -> Integers:
         """Return the number of the finest band that each context lies in, from 0 to 255.
@@ -284,6 +196,10 @@ class LawBase:
 
     def settings(self) -> dict[str, Any]:
         """Return all that `restore` needs besides the arrays, in a form that JSON can hold."""
+        return {**self.description(), "generator": self.uniforms.state}
+
+    def description(self) -> dict[str, Any]:
+        """Return `settings` but for the random numbers, which deciding changes."""
         return {
             "amounts": self.amounts.tolist(),
             "context_range": list(self.context_range),
@@ -294,7 +210,6 @@ class LawBase:
             "class_limit": self.class_limit,
             "probing": self.probing,
             "levels": self._levels.entries(),
-            "generator": self.uniforms.state,
         }
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from crossbandit.laws.outcome_law import Choice, OutcomeLaw
     from crossbandit.types import Floats, Integers
 
-_SAMPLE = 256
+SAMPLE = 256  # rounds of which the contexts are kept
 _ENOUGH = 100.0  # evidence; a false alarm has at most the inverse of it as its probability
 _WORTHWHILE = 0.01
 
@@ -109,7 +109,7 @@ class IndependenceTest:
             risk=np.zeros(size),
         )
         self._rounds = 0
-        self._recent: deque[tuple[float, tuple[Label, ...]]] = deque(maxlen=_SAMPLE)
+        self._recent: deque[tuple[float, tuple[Label, ...]]] = deque(maxlen=SAMPLE)
 
     def learn(self, made: Choice, *, reached: bool, number: float | None = None) -> None:
         """Take in what `OutcomeLaw.learn` is told.
@@ -147,7 +147,7 @@ class IndependenceTest:
         if labels is None and not self._law.classes:
             labels = [()] * values.size
         if labels is not None:
-            self._recent.extend(zip(values[-_SAMPLE:].tolist(), labels[-_SAMPLE:], strict=True))
+            self._recent.extend(zip(values[-SAMPLE:].tolist(), labels[-SAMPLE:], strict=True))
 
     @property
     def state(self) -> TestState:
@@ -164,15 +164,18 @@ class IndependenceTest:
         self._rounds += 1
         self._recent.append((context, labels))
 
-    def saw_many(self, contexts: Sequence[float], labels: Sequence[tuple[Label, ...]]) -> None:
+    def saw_many(
+        self, count: int, contexts: Sequence[float], labels: Sequence[tuple[Label, ...]]
+    ) -> None:
         """Note rounds whose outcomes a compiled step has taken into `state`.
 
         Args:
-            contexts: Their contexts.
+            count: How many.
+            contexts: The contexts of the last ones, at least `SAMPLE` if there are as many.
             labels: Their classes.
         """
-        self._rounds += len(contexts)
-        self._recent.extend(zip(contexts[-_SAMPLE:], labels[-_SAMPLE:], strict=True))
+        self._rounds += count
+        self._recent.extend(zip(contexts, labels, strict=True))
 
     def merge(self, other: IndependenceTest) -> None:
         """Add what another test has seen. Sums over independent rounds add up.
@@ -215,7 +218,7 @@ class IndependenceTest:
                 raise CheckpointError(f"The array {name!r} of a test holds negative numbers.")
             part[:] = given
         self._rounds = integer("restore", "rounds", settings["rounds"], at_least=0)
-        recent = settings["recent"][-_SAMPLE:]
+        recent = settings["recent"][-SAMPLE:]
         self._recent.clear()
         for at, *names in recent:
             classes = dict(zip(self._law.classes, names, strict=True))

@@ -19,8 +19,7 @@ class Uniforms:
         generator: The generator. Nobody else may draw from it.
 
     >>> uniforms = Uniforms(np.random.default_rng(7))
-    >>> first = [float(uniforms.take(3)[i]) for i in range(3)]
-    >>> first == np.random.default_rng(7).random(3).tolist()
+    >>> [*uniforms.take(2), *uniforms.take(1)] == np.random.default_rng(7).random(3).tolist()
     True
     """
 

@@ -98,6 +98,9 @@ class PacerBase:
         self._auctions = 0  # until a period of auctions ends
         self._steps: Any = None
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_steps": None}  # machine code stays where it is
+
     @property
     def timed(self) -> bool:
         """Whether a limit has periods of the clock, so that times of auctions are needed."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from decimal import ROUND_CEILING
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -244,14 +245,21 @@ class Pacer(PacerBase):
             if won or self.state.money[limit, SPENT] >= price:
                 pay(self.rules, self.state, limit, value, price, 1 if won else -1)
 
-    def look(self, value: float, first: int, last: int) -> tuple[float, int, int]:
-        """Return what `open` would return now. Nothing is changed.
+    def look(
+        self, value: float, first: int, last: int, now: float | None = None
+    ) -> tuple[float, int, int]:
+        """Return what `open` would return. Nothing is changed.
 
         Args:
             value: What winning is worth.
             first: As in `open`.
             last: As in `open`.
+            now: The time; None for that of the latest auction.
         """
+        if now is not None and now >= self._ends:
+            later = copy.deepcopy(self)
+            later.turn(now)
+            return later.look(value, first, last)
         found: tuple[float, int, int] = look(self.rules, self.state, value, first, last)
         return found
 
@@ -349,12 +357,13 @@ class Pacer(PacerBase):
 
     def _compile(self) -> _Steps:
         parts, ticket = (self.rules, self.state), self._ticket
-        self._steps = _Steps(
+        made = _Steps(
             resolved(open_auction, *parts, 0.0, 0.0, 0, 0, ticket),
             resolved(reserve, *parts, ticket, 0.0, 0),
             resolved(settle, *parts, ticket, 0.0, 0, 0, self.timed, self.timed),
         )
-        return self._steps
+        self._steps = made
+        return made
 
     def _expire(self, before: float) -> None:
         """Count bids without an outcome as lost; the oldest ones come first."""

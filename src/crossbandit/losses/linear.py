@@ -103,13 +103,11 @@ class LinearForm(LossForm):
         Raises:
             InvalidLossesError: A row cannot be the losses of its arm.
         """
-        low, high = -ROUNDING, 1.0 + ROUNDING
-        bad = self._first_bad_here(rows, arms, readout, low, high)
-        where = context
-        if bad < 0 and self.table is not None and readout.available.size == 0:
-            bad, where = self.first_bad(rows, np.asarray(arms, dtype=np.int64))
-        elif bad < 0:
+        bad, where = self._first_bad_here(rows, arms, readout), context
+        if bad < 0 and readout.available.size:
             bad = first_outside(rows, -_LARGEST, _LARGEST) // self.columns
+        elif bad < 0 and self.table is not None:
+            bad, where = self.first_bad(rows, np.asarray(arms, dtype=np.int64))
         if bad < 0:
             return
         with np.errstate(all="ignore"):
@@ -120,21 +118,22 @@ class LinearForm(LossForm):
             f"context {where}."
         )
 
-    def _first_bad_here(
-        self, rows: Floats, arms: Sequence[int], readout: Readout, low: float, high: float
-    ) -> int:
+    def _first_bad_here(self, rows: Floats, arms: Sequence[int], readout: Readout) -> int:
         """Return the first row with a loss outside the limits in the context of `readout`, or -1.
 
-        The loss of an arm that is not available is not checked.
+        The loss of an arm that is not available is not checked. Where all arms are available and
+        there is no table, coefficients are checked at once.
         """
+        low, high = -ROUNDING, 1.0 + ROUNDING
         own = readout.coefficients
         if len(own) > 1:  # most neighbourhoods are a range, and a slice is not copied
             own = own[arms.start : arms.stop] if isinstance(arms, range) else own[list(arms)]
         if readout.available.size == 0:
-            return int(first_loss_outside(rows, own, low, high))
+            largest = _LARGEST if self.table is None else math.inf
+            return int(first_loss_outside(rows, own, low, high, largest))
         played = np.flatnonzero(readout.available[list(arms)])
         own = own if len(own) == 1 else own[played]
-        bad = int(first_loss_outside(rows[played], own, low, high))
+        bad = int(first_loss_outside(rows[played], own, low, high, math.inf))
         return bad if bad < 0 else int(played[bad])
 
     def first_bad(

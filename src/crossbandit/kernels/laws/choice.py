@@ -67,6 +67,8 @@ def best_amount(
     sold, before = rules.amounts[0], 0.0
     start = 0 if rules.payoff == NEWSVENDOR else first
     for k in range(start, last + 1):
+        if rules.payoff == FIRST_PRICE and 0.0 <= most >= worth - rules.amounts[k]:
+            break  # no higher amount can earn more, even if it always wins
         column = size - 1 - k if rules.mirrored else k
         chance = chances[column]
         if noise != 0.0:

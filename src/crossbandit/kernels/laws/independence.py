@@ -61,28 +61,55 @@ def test_one(
     total = below + whole_sum(state.ranks, place, RANKS)
     rank = (below + 0.5 * state.ranks[place] + 0.5) / (total + 1.0) - 0.5
     state.ranks[place] += 1.0
+    top, lowest = size, max(column if kind == TOLD else column + 1, 1)
     if feedback == WON_LOST:
-        plays = state.told[column] + state.hidden[column]
-        chance = (state.told[column] + 0.5) / (plays + 1.0)
-        hit = 0.0 if kind == ABOVE else 1.0
-        _add(state, column, hit, chance, chance, rank)
-        if hit > 0.0:
-            state.told[column] += 1.0
+        top = lowest = column
+    else:
+        _hazards(state, lowest)
+    bend, chance = 6.0 * rank * rank - 0.5, 1.0
+    # Sums are kept in registers: in arrays that might overlap they would be written each time.
+    a, b, c, d = 0.0, 0.0, 0.0, 0.0
+    e, f, g, h = 0.0, 0.0, 0.0, 0.0
+    for j in range(top, lowest - 1, -1):
+        if feedback == WON_LOST:
+            hazard = (state.told[j] + 0.5) / (state.told[j] + state.hidden[j] + 1.0)
+            hit = 0.0 if kind == ABOVE else 1.0
+            chance = hazard
         else:
-            state.hidden[column] += 1.0
-        return
-    lowest = max(column if kind == TOLD else column + 1, 1)
-    _hazards(state, lowest)
-    chance = 1.0
-    for j in range(size, lowest - 1, -1):
-        hazard = (state.told[j] + 1.0 / (j + 1.0)) / (state.risk[j] + 1.0)
-        hit = 1.0 if kind == TOLD and j == column else 0.0
-        _add(state, j, hit, hazard, chance, rank)
+            hazard = (state.told[j] + 1.0 / (j + 1.0)) / (state.risk[j] + 1.0)
+            hit = 1.0 if kind == TOLD and j == column else 0.0
+        state.counts[j] += 1.0
+        first, second = rank - state.usual[0, j], bend - state.usual[1, j]
+        if state.counts[j] > 1.0:
+            missed, spread, turn = hit - hazard, hazard * (1.0 - hazard), 2.0 * chance - 1.0
+            a += missed * first
+            b += missed * (first * turn)
+            c += missed * second
+            d += missed * (second * turn)
+            e += spread * first * first
+            f += spread * (first * turn) * (first * turn)
+            g += spread * second * second
+            h += spread * (second * turn) * (second * turn)
+        rate = 1.0 / min(state.counts[j], _MEMORY)
+        state.usual[0, j] += rate * first
+        state.usual[1, j] += rate * second
         chance *= 1.0 - hazard
-    if kind == TOLD:
+    _add(state.sums, a, b, c, d)
+    _add(state.variances, e, f, g, h)
+    told = kind == TOLD or (feedback == WON_LOST and kind != ABOVE)
+    if told:
         state.told[column] += 1.0
     else:
         state.hidden[column] += 1.0
+
+
+@inlined
+def _add(sums: Floats, a: float, b: float, c: float, d: float) -> None:
+    """Add to four sums: of two functions of the rank, each alone and times the law's side."""
+    sums[0] += a
+    sums[1] += b
+    sums[2] += c
+    sums[3] += d
 
 
 @inlined
@@ -111,24 +138,6 @@ def _hazards(state: TestState, lowest: int) -> None:
         total -= state.hidden[j]
         state.risk[j] = total
         total -= state.told[j]
-
-
-@inlined
-def _add(
-    state: TestState, column: int, hit: float, hazard: float, chance: float, rank: float
-) -> None:
-    """Add one comparison of what happened with what was expected, for four directions."""
-    state.counts[column] += 1.0
-    rate = 1.0 / min(state.counts[column], _MEMORY)
-    for f in range(2):
-        feature = rank if f == 0 else 6.0 * rank * rank - 0.5
-        gap = feature - state.usual[f, column]
-        if state.counts[column] > 1.0:
-            for g in range(2):
-                weight = gap if g == 0 else gap * (2.0 * chance - 1.0)
-                state.sums[2 * f + g] += (hit - hazard) * weight
-                state.variances[2 * f + g] += hazard * (1.0 - hazard) * weight * weight
-        state.usual[f, column] += rate * gap
 
 
 @compiled

@@ -1,0 +1,224 @@
+"""A law that decides for an application: decisions that carry all that learning needs."""
+
+from __future__ import annotations
+
+import time
+from threading import Lock
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from crossbandit.algorithms.tokens import checked_key, new_id
+from crossbandit.applications.action import only_decides
+from crossbandit.applications.bids import Made
+from crossbandit.applications.law_decisions import TOP, GuardPart, LawDecision, score_of
+from crossbandit.kernels.laws.choice import decide_all
+from crossbandit.laws import GuardedLaw
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    import numpy.typing as npt
+
+    from crossbandit.laws import OutcomeLaw
+    from crossbandit.laws.levels import Label
+    from crossbandit.types import Floats, Integers
+
+_LOCKS = ("deciding", "learning")
+
+
+class Round(NamedTuple):
+    """What a law is told of a round before it decides.
+
+    Attributes:
+        context: What the hidden number may depend on.
+        worth: What the payoff is made of; see `OutcomeLaw`.
+        cost: What the payoff is made of, too.
+        labels: The classes, in the order of the law's features.
+    """
+
+    context: float
+    worth: float
+    cost: float
+    labels: tuple[Label, ...]
+
+
+class LawDecider:
+    """An `OutcomeLaw` that makes decisions. They carry all that learning from them needs.
+
+    Any number of threads may call its methods: those that decide take turns.
+
+    Args:
+        law: The law.
+        guarded: Whether `GuardedLaw` decides.
+        learner: The id of the learner that may learn from the decisions; a new one if None.
+        clock: Returns the time in seconds.
+
+    Attributes:
+        law: The law.
+        guard: The guard, or None.
+        round: The number of decisions made.
+        total: The sum of their scores.
+        learner: The id of the learner that may learn from the decisions.
+        id: Under which its decisions are known.
+    """
+
+    def __init__(
+        self,
+        law: OutcomeLaw,
+        *,
+        guarded: bool = False,
+        learner: str | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.law = law
+        self.guard = GuardedLaw(law) if guarded else None
+        self.round = 0
+        self.total = 0
+        self.id = new_id()
+        self.learner = self.id if learner is None else learner
+        self.token_key = None
+        self.clock = clock
+        self.deciding = Lock()  # of scratch, random numbers and counters; held for microseconds
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return everything but the locks: a copy has its own, and an id of its own."""
+        return {name: one for name, one in vars(self).items() if name not in _LOCKS}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self.id = new_id()
+        self.deciding = Lock()
+
+    @property
+    def token_key(self) -> bytes | None:
+        """A secret of 1 to 64 bytes with which tokens are signed, or None; may be set."""
+        return self._key
+
+    @token_key.setter
+    def token_key(self, key: bytes | None) -> None:
+        self._key = checked_key(type(self).__name__, "token_key", key)
+
+    @property
+    def name(self) -> str:
+        """What it is called in the text of an application."""
+        return "law" if self.guard is None else "guarded-law"
+
+    def act(self, given: Round, first: int, last: int) -> LawDecision:
+        """Choose an amount.
+
+        Args:
+            given: The round.
+            first: The lowest amount that may be chosen, by number.
+            last: The highest one.
+        """
+        part = None
+        with self.deciding:
+            if self.guard is None:
+                context, worth, cost, labels = given
+                arm = self.law.choose(context, labels, worth, cost, first, last)
+            else:
+                classes = dict(zip(self.law.classes, given.labels, strict=True))
+                made = self.guard.decide(given.context, worth=given.worth, first=first, **classes)
+                arm = made.index
+                law_amount = float(self.law.amounts[made.law_index])
+                part = GuardPart(made.worth, law_amount, made.weight, made.chances)
+            return self.decided(arm, first, last, part)
+
+    def decided(
+        self, arm: int, first: int, last: int, part: GuardPart | None = None
+    ) -> LawDecision:
+        """Return the decision for an amount that was chosen. `deciding` must be held.
+
+        Args:
+            arm: The amount, by number.
+            first: The lowest amount that might have been chosen.
+            last: The highest one.
+            part: What learning under a guard needs.
+        """
+        number, total = self.round, self.total
+        score = score_of(arm, first, last)
+        self.round, self.total = number + 1, total + score
+        return LawDecision(
+            number,
+            arm,
+            self.learner,
+            self.id,
+            self.clock(),
+            score,
+            total,
+            part,
+            self._key,
+        )
+
+    def act_many(
+        self,
+        contexts: Floats,
+        labels: Mapping[str, npt.ArrayLike],
+        worths: Floats,
+        costs: Floats,
+        firsts: Integers,
+        lasts: Integers,
+    ) -> Made:
+        """Decide in n rounds, in one call of compiled code; not under a guard.
+
+        Args:
+            contexts: The context of each round, in the range of the contexts.
+            labels: A column of labels for every feature.
+            worths: What the payoff is made of.
+            costs: What the payoff is made of, too.
+            firsts: The lowest amount that may be chosen, by number.
+            lasts: The highest one; where it is lower, nothing is chosen.
+        """
+        count, law = contexts.size, self.law
+        arms = np.empty(count, dtype=np.int64)
+        width = lasts - firsts
+        active = width >= 0
+        chosen = int(np.count_nonzero(active))
+        with self.deciding:
+            slots = law.slot_table(labels, count, new=False)
+            drawn = law.uniforms.take(3 * chosen).reshape(-1, 3)
+            uniforms = drawn
+            if chosen < count:
+                uniforms = np.zeros((count, 3))
+                uniforms[active] = drawn
+            given = (contexts, slots, worths, costs, firsts, lasts, uniforms)
+            law.code(decide_all, *law.parts, *given, arms)
+            scores = TOP * (arms - firsts) // np.maximum(width, 1)
+            scores[width == 0] = TOP // 2
+            scores[~active] = 0
+            totals = self.total + np.cumsum(scores) - scores
+            rounds = self.round + np.cumsum(active) - 1
+            rounds[~active] = -1
+            self.round, self.total = self.round + chosen, self.total + int(scores.sum())
+        times = np.full(count, self.clock())
+        ids = (self.learner, self.id, self._key)
+        return Made(arms, rounds, scores, totals, times, *ids)
+
+    def policy(self, given: Round, first: int, last: int) -> Floats:
+        """Return the probability of each amount, from a fixed grid of quantiles.
+
+        Args:
+            given: The round.
+            first: The lowest amount that may be chosen, by number.
+            last: The highest one.
+        """
+        classes = dict(zip(self.law.classes, given.labels, strict=True))
+        with self.deciding:
+            if self.guard is not None:
+                return self.guard.policy(given.context, worth=given.worth, first=first, **classes)
+            return self.law.policy(
+                given.context, worth=given.worth, cost=given.cost, first=first, last=last, **classes
+            )
+
+    def expects(self, decision: Any) -> None:
+        """Refuse a decision: what only decides does not learn.
+
+        Args:
+            decision: A decision.
+
+        Raises:
+            InvalidParameterError: Always.
+        """
+        del decision
+        raise only_decides("settle")
