@@ -18,7 +18,15 @@ if TYPE_CHECKING:
     from benchmarks.measure import Result
 
 GROUPS = (
-    *("core", "decisions", "scale", "studies", "reproduction", "replay", "adaptive", "markets"),
+    "core",
+    "decisions",
+    "scale",
+    "studies",
+    "reproduction",
+    "replay",
+    "adaptive",
+    "markets",
+    "latency",
     "fluid",
 )
 OUT = Path("results/benchmarks")
