@@ -28,7 +28,6 @@ GROUPS = (
     "every_graph",
     "baselines",
     "markets",
-    "budgets",
     "latency",
     "budgets",
     "fluid",

@@ -337,7 +337,7 @@ def interrupt(log: Path, out: Path, *, after: str) -> tuple[int, str]:
     [
         "crossbandit.replay.play.survey_with_prices",
         "crossbandit.replay.play.collect_hindsight",
-        "crossbandit.replay.play._play",
+        "crossbandit.replay.play.play_log",
     ],
 )
 def test_ctrl_c_is_one_line_and_writes_nothing(log: Path, tmp_path: Path, after: str) -> None:

@@ -121,6 +121,13 @@ def test_the_comparator_is_the_fluid_optimum(levels: int | None) -> None:
     assert earned.mean() == pytest.approx(environment.fluid_optimum, rel=0.03)
     assert run.regret[-1] < 0.06 * earned.sum()
     if levels:
+        weights, maps, _ = environment._maps
+        assert len(maps) == 2
+        places = np.rint(run.contexts[:, 1] * levels).astype(int) - 1
+        differ = maps[0][places] != maps[1][places]
+        first = run.comparator_arms[differ] == maps[0][places][differ]
+        assert 0.02 < weights[0] < 0.98
+        assert first.mean() == pytest.approx(weights[0], abs=0.05)
         assert (np.rint(run.contexts[:, 1] * levels) == run.contexts[:, 1] * levels).all()
 
 

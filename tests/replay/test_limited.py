@@ -314,3 +314,13 @@ def test_a_best_response_under_a_budget_is_that_of_a_literal_loop() -> None:
         spent += paid
         told[int(rules.cells(prices[i]))] += 1
     assert 0.9 * amount < spent <= amount
+
+
+def test_a_map_makes_no_bid_above_the_value() -> None:
+    """0.485 and 0.515 are in one band, whose best bid is 0.5: only the higher value bids it."""
+    values = np.array([0.485, 0.515] * 20 + [1.0])
+    frame = pd.DataFrame({"value": values, "market_price": np.where(values < 1, 0.45, 2.0)})
+    limits = [Budget(1_000, per=None)]
+    result = replay(frame, limits=limits, strategies=["truthful"], rules=ReplayRules(bids=5))
+    assert result.outcome(ONE_MULTIPLIER).wins[0] == pytest.approx(20)
+    assert result.outcome(ONE_MULTIPLIER).spend[0] == pytest.approx(10.0)
