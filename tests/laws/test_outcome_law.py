@@ -497,3 +497,12 @@ def test_discounted_counts_stay_finite_in_long_runs() -> None:
     recent = law.state.visits[511 + 63] / law.state.scale[2]
     np.testing.assert_allclose(recent, 1 / (1 - 2.0 ** (-1 / 2**12)), rtol=1e-6)
     assert np.isfinite(law.state.law).all()
+
+
+@pytest.mark.parametrize("ties", ["win", "lose"])
+def test_whether_an_equal_number_is_reached_is_what_ties_say(ties: str) -> None:
+    law = OutcomeLaw([0.0, 1.0, 2.0], (0, 2), feedback="always", ties=ties)
+    wins = ties == "win"
+    assert law.shown(1.0, reached=wins, number=1.0) == (0, 1 if wins else 2, 1)
+    with pytest.raises(InvalidLossesError, match="contradict"):
+        law.shown(1.0, reached=not wins, number=1.0)
