@@ -15,7 +15,12 @@ import numpy as np
 
 from benchmarks.measure import Result, medians
 from crossbandit import CrossGraph, CrossGraphAdaptive, environments, graphs, simulate
-from crossbandit.algorithms import CrossGraphVarying, CrossGraphWeak, SchneiderZimmert
+from crossbandit.algorithms import (
+    CrossGraphVarying,
+    CrossGraphWeak,
+    SchneiderZimmert,
+    registered,
+)
 from crossbandit.environments.stochastic import Stochastic
 from crossbandit.streams import stream
 
@@ -123,3 +128,18 @@ def speeds() -> Iterator[Result]:
         yield Result(f"rounds a second, {name}", ROUNDS / time, 200_000, "", at_least=True)
     yield Result("time to that of cross-graph, weak", times[1] / times[0], 2.0, "times")
     yield Result("time to that of cross-graph, in turns", times[2] / times[0], 2.0, "times")
+    yield from every_speed(fixed)
+
+
+def every_speed(environment: BlockEnvironment) -> Iterator[Result]:
+    """Measure the speed of every algorithm of the package, with its defaults, at 10 arms."""
+    shipped = [one for one in registered().values() if one.__module__.startswith("crossbandit.")]
+    for kind in shipped:
+        (time,) = medians(
+            lambda kind=kind: simulate(
+                kind(), environment, seed=0, compiled=True, show_progress=False
+            ),
+            repetitions=3,
+        )
+        name = f"rounds a second at K = 10, {kind.id}"
+        yield Result(name, ROUNDS / time, 200_000, "", at_least=True)

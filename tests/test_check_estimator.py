@@ -160,7 +160,7 @@ class Weighted(Algorithm):
 
     def estimator(self, problem: Problem) -> Estimator:
         def shares(policies: Floats, context: int) -> Floats:
-            return (policies[context] @ problem.graph.adjacency > 0).astype(float)
+            return np.asarray(policies[context] @ problem.graph.adjacency > 0, dtype=float)
 
         return Estimator(
             problem.graph, shares, estimates=lambda learner: learner.state()["sums"].T.copy()

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crossbandit.checks.enumeration import Enumerated, Route, declared_on, enumerated
-from crossbandit.checks.requirement import require
 from crossbandit.errors import CheckFailedError
 from crossbandit.graphs import FeedbackGraph, apple_tasting, revealing_action, singletons, threshold
 from crossbandit.problem import Problem
@@ -103,11 +102,11 @@ def _check_kind(algorithm: Algorithm, graph: FeedbackGraph, kind: str) -> None:
     for t in range(_HISTORY):
         first.learn(learner, first.act(learner, t % _CONTEXTS), losses[t])
     declared = declared_on(algorithm, learner, graph)
-    require(
-        declared,
-        f"{type(algorithm).__name__} declares nothing for the {kind} graph of a round.",
-        "estimator must take the parameters that tuned returns.",
-    )
+    if declared is None:
+        raise CheckFailedError(
+            f"{type(algorithm).__name__} declares nothing for the {kind} graph of a round. "
+            "estimator must take the parameters that tuned returns."
+        )
     for route in _routes(algorithm, learner, graph, kind):
         for context in range(_CONTEXTS):
             found = enumerated(learner, declared, route, context, losses[-1])

@@ -60,7 +60,7 @@ class Overview:
     """All methods in all sweeps: regret relative to the best, at the last setting of each sweep.
 
     Attributes:
-        titles: The title of each sweep.
+        titles: The sweep and its last setting, for each sweep.
         rows: For each method, its ratio in each sweep; NaN where there is none.
     """
 
@@ -79,7 +79,7 @@ def overview(sweeps: Sequence[Sweep]) -> Overview:
     methods = dict.fromkeys(method for sweep in shown for method in sweep.methods)
     if len(shown) < 2 or len(methods) < 2:
         return Overview((), ())
-    titles = tuple(f"{sweep.title}: {sweep.place(sweep.settings[-1])}" for sweep in shown)
+    titles = tuple(f"{sweep.id}, {sweep.place(sweep.settings[-1])}" for sweep in shown)
     return Overview(titles, tuple((m, tuple(_ratio(s, m) for s in shown)) for m in methods))
 
 
