@@ -329,7 +329,7 @@ def test_orders_by_hand() -> None:
 def test_bad_input_is_refused(parts: Decomposition) -> None:
     environment: Any = parts.environment
     algorithm: Any = SchneiderZimmert()
-    with pytest.raises(InvalidParameterError, match="only Algorithm 2 has these terms"):
+    with pytest.raises(InvalidParameterError, match="that declares its estimator"):
         decompose(algorithm, environment, [0])
     with pytest.raises(InvalidParameterError, match="at least one seed"):
         decompose(CrossGraph(), environment, [])
