@@ -339,7 +339,7 @@ def test_bad_input_is_refused(parts: Decomposition) -> None:
     with pytest.raises(InvalidParameterError, match="a list of contexts"):
         decompose(STEEP, endless, [0])
     with pytest.raises(InvalidParameterError, match="an Environment"):
-        decompose(STEEP, "nature", [0])  # type: ignore[arg-type]
+        decompose(STEEP, "nature", [0])  # type: ignore[call-overload]
 
 
 def test_a_name_that_means_nothing_is_refused(parts: Decomposition) -> None:
