@@ -9,13 +9,20 @@ the worst one, so learning has a price.
 from __future__ import annotations
 
 import statistics
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from benchmarks.measure import Result, medians
 from crossbandit import CrossGraph, CrossGraphAdaptive, environments, graphs, simulate
-from crossbandit.algorithms import CrossGraphVarying, CrossGraphWeak, SchneiderZimmert
+from crossbandit.algorithms import (
+    CrossGraphVarying,
+    CrossGraphWeak,
+    SchneiderZimmert,
+    from_json,
+    registered,
+)
 from crossbandit.environments.stochastic import Stochastic
 from crossbandit.streams import stream
 
@@ -123,3 +130,15 @@ def speeds() -> Iterator[Result]:
         yield Result(f"rounds a second, {name}", ROUNDS / time, 200_000, "", at_least=True)
     yield Result("time to that of cross-graph, weak", times[1] / times[0], 2.0, "times")
     yield Result("time to that of cross-graph, in turns", times[2] / times[0], 2.0, "times")
+    yield from every_speed(fixed)
+
+
+def every_speed(environment: BlockEnvironment) -> Iterator[Result]:
+    """Measure the speed of every algorithm of the package, with its defaults, at 10 arms."""
+    own = [id_ for id_, one in registered().items() if one.__module__.startswith("crossbandit.")]
+    algorithms = [from_json({"id": id_}) for id_ in own]
+    for algorithm in algorithms:
+        play = partial(simulate, algorithm, environment, seed=0, compiled=True, show_progress=False)
+        (time,) = medians(play, repetitions=3)
+        name = f"rounds a second at K = 10, {algorithm.id}"
+        yield Result(name, ROUNDS / time, 200_000, "", at_least=True)

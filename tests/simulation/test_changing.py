@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crossbandit import FeedbackGraph, Problem, graphs, simulate
+from crossbandit import FeedbackGraph, Problem, environments, graphs, simulate
 from crossbandit.algorithms import (
     CrossGraph,
     CrossGraphAdaptive,
@@ -504,3 +504,10 @@ def test_many_decisions_at_once_need_a_graph_that_is_known() -> None:
     informed = CHANGING["in turns"]().problem
     with pytest.raises(InvalidParameterError, match="call act"):
         CrossGraphVarying().start(informed, seed=1).act_many([0, 1])
+
+
+def test_random_graphs_have_the_losses_of_stochastic_also_late_ones() -> None:
+    changing = environments.random_graphs(40, arms=3, contexts=2, late=0.5, table_seed=4)
+    same = environments.stochastic(graphs.singletons(3), 40, contexts=2, late=0.5, table_seed=4)
+    for t in (0, 19, 20, 39):
+        np.testing.assert_array_equal(changing.losses(t), same.losses(t))

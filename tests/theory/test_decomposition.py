@@ -329,7 +329,7 @@ def test_orders_by_hand() -> None:
 def test_bad_input_is_refused(parts: Decomposition) -> None:
     environment: Any = parts.environment
     algorithm: Any = SchneiderZimmert()
-    with pytest.raises(InvalidParameterError, match="only Algorithm 2 has these terms"):
+    with pytest.raises(InvalidParameterError, match="that declares its estimator"):
         decompose(algorithm, environment, [0])
     with pytest.raises(InvalidParameterError, match="at least one seed"):
         decompose(CrossGraph(), environment, [])
@@ -339,7 +339,7 @@ def test_bad_input_is_refused(parts: Decomposition) -> None:
     with pytest.raises(InvalidParameterError, match="a list of contexts"):
         decompose(STEEP, endless, [0])
     with pytest.raises(InvalidParameterError, match="an Environment"):
-        decompose(STEEP, "nature", [0])  # type: ignore[arg-type]
+        decompose(STEEP, "nature", [0])  # type: ignore[call-overload]
 
 
 def test_a_name_that_means_nothing_is_refused(parts: Decomposition) -> None:

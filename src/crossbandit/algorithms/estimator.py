@@ -28,6 +28,32 @@ def no_correction(policies: Floats, context: int) -> Floats:
     return np.zeros(policies.shape[1])
 
 
+def estimates_of(learner: Learner) -> Floats:
+    """Return the sums of estimates and corrections of a learner of the package.
+
+    Args:
+        learner: A learner whose state has `estimates`: a row for each context, or as the kernels
+            of the package keep them, beside `bias`.
+
+    Returns:
+        A new array of contexts by arms.
+    """
+    state: Any = learner.state()
+    estimates = np.array(state["estimates"], dtype=np.float64)
+    if estimates.ndim == 2:  # a row for each context
+        return estimates
+    if getattr(learner.algorithm, "crosses", True) is False:
+        return np.asarray(estimates[:, :, 0] + state["bias"])
+    offsets, entries, table, _ = learner.problem.form.support()
+    width = table.shape[2]
+    return np.array(
+        [
+            state["bias"][0] + (estimates[0, :, offset : offset + width] * table[entry]).sum(axis=1)
+            for offset, entry in zip(offsets, entries, strict=True)
+        ]
+    )
+
+
 @dataclass(frozen=True)
 class Estimator:
     """The expectation of what one round adds to the estimates of an algorithm.
@@ -48,6 +74,8 @@ class Estimator:
             context. Returns the share of each arm (arms,).
         correction: Takes the same. Returns what is added to each arm, whatever is revealed (arms,).
         cross_learning: Whether a round is added in every context; if not, in its own only.
+        estimates: Takes a learner. Returns what it has added up in each context for each arm, a new
+            array (contexts, arms).
 
     >>> from crossbandit import graphs
     >>> apple = graphs.apple_tasting()
@@ -61,6 +89,7 @@ class Estimator:
     share: OfPolicies
     correction: OfPolicies = no_correction
     cross_learning: bool = True
+    estimates: Callable[[Learner], Floats] = estimates_of
 
     def mean(self, policies: Floats, context: int, losses: Floats) -> Floats:
         """Return the expectation of what a round adds, over the arm that is drawn.
@@ -118,28 +147,3 @@ def observed_share(graph: FeedbackGraph, policy: Floats, implicit: Floats | floa
         observed, observed + implicit, out=np.zeros_like(observed), where=observed > 0
     )
     return share
-
-
-def estimates_of(learner: Learner) -> Floats:
-    """Return the sums of estimates and corrections of a learner of the package.
-
-    Args:
-        learner: A learner whose state has `estimates` and, if it corrects them, `bias`.
-
-    Returns:
-        A new array of contexts by arms.
-    """
-    state: Any = learner.state()
-    estimates = np.array(state["estimates"], dtype=np.float64)
-    if estimates.ndim == 2:  # a row for each context
-        return estimates
-    if getattr(learner.algorithm, "crosses", True) is False:
-        return np.asarray(estimates[:, :, 0] + state["bias"])
-    offsets, entries, table, _ = learner.problem.form.support()
-    width = table.shape[2]
-    return np.array(
-        [
-            state["bias"][0] + (estimates[0, :, offset : offset + width] * table[entry]).sum(axis=1)
-            for offset, entry in zip(offsets, entries, strict=True)
-        ]
-    )

@@ -1,7 +1,8 @@
 """Checks for your own algorithms and environments: those that the shipped ones must pass.
 
-    from crossbandit.checks import check_algorithm, check_environment
+    from crossbandit.checks import check_algorithm, check_environment, check_estimator
     check_algorithm(MyAlgorithm())
+    check_estimator(MyAlgorithm())
     check_environment(MyEnvironment())
 
 Each raises `CheckFailedError` with what was found and the likely mistake.
@@ -9,5 +10,6 @@ Each raises `CheckFailedError` with what was found and the likely mistake.
 
 from crossbandit.checks.algorithm import check_algorithm
 from crossbandit.checks.environment import check_environment
+from crossbandit.checks.estimator import check_estimator
 
-__all__ = ["check_algorithm", "check_environment"]
+__all__ = ["check_algorithm", "check_environment", "check_estimator"]

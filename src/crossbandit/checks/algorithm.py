@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crossbandit.algorithms import Algorithm, from_json, load
+from crossbandit.checks.easy import check_beats_uniform
+from crossbandit.checks.estimator import check_estimator
 from crossbandit.checks.requirement import require
 from crossbandit.checks.secrecy import check_secrecy
 from crossbandit.environments import BlockEnvironment, from_table
@@ -46,7 +48,9 @@ def check_algorithm(algorithm: Algorithm, graph: FeedbackGraph | None = None) ->
 
     It is played for a few rounds: with prompt, late and missing feedback, with bad losses, with
     both forms of losses, saved and loaded, and in a simulation. Losses that no play revealed must
-    not make a difference.
+    not make a difference. Its regret on an easy problem must be less than that of uniform play. If
+    it declares what it adds to its estimates (`Algorithm.estimator`), `check_estimator` compares
+    the two exactly.
 
     Args:
         algorithm: The algorithm, which must be registered.
@@ -78,6 +82,9 @@ def check_algorithm(algorithm: Algorithm, graph: FeedbackGraph | None = None) ->
     check_secrecy(algorithm, graph, losses, [0.4, 0.3, 0.2, 0.1])
     if algorithm.takes_availability:
         _check_simulation(algorithm, _Masked(environment))
+    if algorithm.estimator(problem) is not None:
+        check_estimator(algorithm, graph)
+    check_beats_uniform(algorithm, graph)
 
 
 def _episode(learner: Learner, rows: Any, rounds: range = range(_ROUNDS)) -> list[int]:

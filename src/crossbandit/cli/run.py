@@ -26,8 +26,8 @@ def run(
         str,
         typer.Argument(
             metavar="STUDY.toml",
-            help="A study file, or the name of a shipped study: paper, quick, adaptive. The code "
-            "of the files under its 'modules' is run.",
+            help="A study file, or the name of a shipped study: paper, quick, adaptive, "
+            "budgets, graphs. The code of the files under its 'modules' is run.",
         ),
     ],
     out: Annotated[

@@ -225,6 +225,7 @@ def random_graphs(
     self_loops: bool = True,
     kind: str = "informed",
     gap: float = 0.1,
+    late: float = 0.0,
     table_seed: int = 0,
 ) -> ChangingGraph:
     """Return the Bernoulli losses of `stochastic`, with a random graph in each round.
@@ -237,6 +238,7 @@ def random_graphs(
         self_loops: Whether every arm always reveals itself; otherwise with probability `density`.
         kind: What a learner knows: "informed", "uninformed" or "unknown".
         gap: The difference of the best arm's mean to the others, above 0 and at most 0.5.
+        late: The share of the rounds, at the beginning, in which the later best arm is the worst.
         table_seed: The seed of everything random in the losses and the graphs, at least 0.
 
     >>> environment = random_graphs(1_000, arms=4)
@@ -246,7 +248,9 @@ def random_graphs(
     integer("random_graphs", "arms", arms, at_least=2)
     number("random_graphs", "density", density, at_least=0, at_most=1)
     boolean("random_graphs", "self_loops", self_loops)
-    base = stochastic(singletons(arms), horizon, contexts=contexts, gap=gap, table_seed=table_seed)
+    base = stochastic(
+        singletons(arms), horizon, contexts=contexts, gap=gap, late=late, table_seed=table_seed
+    )
     probabilities = np.full((arms, arms), float(density))
     if self_loops:
         np.fill_diagonal(probabilities, 1.0)

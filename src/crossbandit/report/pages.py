@@ -102,6 +102,7 @@ def _environment(package: str) -> Environment:
         "number": text.number,
         "percent": text.percent,
         "p_value": text.p_value,
+        "times": text.times,
         "count": text.count,
         "words": _words,
         "data_link": _data_link,

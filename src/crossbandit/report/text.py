@@ -60,6 +60,18 @@ def percent(share: float) -> str:
     return "0.0 %" if shown in {"+0.0", "−0.0"} else f"{shown} %"
 
 
+def times(ratio: float) -> str:
+    """Return a ratio with three digits.
+
+    >>> times(1.0), times(2.346), times(123.4)
+    ('1.00', '2.35', '123')
+    """
+    if math.isnan(ratio):
+        return MISSING
+    decimals = 2 if abs(ratio) < 10 else 1 if abs(ratio) < 100 else 0
+    return f"{ratio:,.{decimals}f}".replace("-", "−")
+
+
 def p_value(value: float) -> str:
     """Return a p-value with three decimals.
 

@@ -23,7 +23,8 @@ def shipped(name: str) -> Study:
 
     Args:
         name: "paper" for the evaluation in the paper, "quick" for a small part of it, "adaptive"
-            for the evaluation of the adaptive learner, or "budgets" for auctions with a budget.
+            for the evaluation of the adaptive learner, "budgets" for auctions with a budget, or
+            "graphs" for all algorithms on many graphs.
 
     Raises:
         StudyFileError: There is no such study.

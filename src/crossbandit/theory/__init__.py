@@ -5,6 +5,7 @@
 [True]
 """
 
+from crossbandit.theory.runs.declared import DeclaredDecomposition
 from crossbandit.theory.runs.decomposition import Decomposition, decompose
 from crossbandit.theory.statements import CheckResult, Effort, Figure, Series, Shape
 from crossbandit.theory.verify import CheckProgress, verify
@@ -12,6 +13,7 @@ from crossbandit.theory.verify import CheckProgress, verify
 __all__ = [
     "CheckProgress",
     "CheckResult",
+    "DeclaredDecomposition",
     "Decomposition",
     "Effort",
     "Figure",

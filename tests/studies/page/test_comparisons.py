@@ -9,6 +9,7 @@ import pytest
 
 from crossbandit.report.statistics import paired_test
 from crossbandit.studies.page import compose, tables
+from crossbandit.studies.page.comparisons import overview
 from tests.studies.page.frames import row
 
 
@@ -75,3 +76,20 @@ def test_regret_that_is_not_positive_has_no_exponent() -> None:
     regrets = {"a": {1: {0: -1.0}, 2: {0: 1.0}}, "b": {1: {0: 1.0}, 2: {0: 2.0}}}
     (one,) = compose(frame(regrets), command="").exponents["p"]
     assert one.method == "b"
+
+
+def test_the_overview_divides_by_the_lowest_regret_of_the_last_setting() -> None:
+    report = compose(
+        frame({"a": {1: {0: 9.0}, 2: {0: 6.0}}, "b": {1: {0: 1.0}, 2: {0: 3.0}}}), command=""
+    )
+    (sweep,) = report.sweeps
+    assert overview([sweep]).rows == ()  # one sweep: its own table says it
+    shown = overview([sweep, sweep])
+    assert shown.rows == (("a", (2.0, 2.0)), ("b", (1.0, 1.0)))
+    assert list(shown.columns) == [1, 2]
+    negative = compose(
+        frame({"a": {1: {0: 9.0}, 2: {0: -6.0}}, "b": {1: {0: 1.0}, 2: {0: 3.0}}}), command=""
+    )
+    assert all(
+        math.isnan(one) for _, ratios in overview(2 * negative.sweeps).rows for one in ratios
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING
@@ -52,6 +53,39 @@ class Exponent:
     points: int
     seeds: int
     estimate: Estimate
+
+
+@dataclass(frozen=True)
+class Overview:
+    """All methods in all sweeps: regret relative to the best, at the last setting of each sweep.
+
+    Attributes:
+        titles: The sweep and its last setting, for each sweep.
+        rows: For each method, its ratio in each sweep; NaN where there is none.
+    """
+
+    titles: tuple[str, ...]
+    rows: tuple[tuple[str, tuple[float, ...]], ...]
+
+    @property
+    def columns(self) -> range:
+        """The number of each sweep, from 1."""
+        return range(1, len(self.titles) + 1)
+
+
+def overview(sweeps: Sequence[Sweep]) -> Overview:
+    """Return the overview of sweeps over a number; without rows for fewer than two sweeps."""
+    shown = [sweep for sweep in sweeps if sweep.numeric and sweep.published is None]
+    methods = dict.fromkeys(method for sweep in shown for method in sweep.methods)
+    if len(shown) < 2 or len(methods) < 2:
+        return Overview((), ())
+    titles = tuple(f"{sweep.id}, {sweep.place(sweep.settings[-1])}" for sweep in shown)
+    return Overview(titles, tuple((m, tuple(_ratio(s, m) for s in shown)) for m in methods))
+
+
+def _ratio(sweep: Sweep, method: str) -> float:
+    entry = sweep.entries.get((sweep.settings[-1], method))
+    return math.nan if entry is None else sweep.to_best(entry)
 
 
 def compare(sweep: Sweep) -> list[Comparison]:

@@ -128,6 +128,11 @@ class Sweep:
         """Return the lowest mean regret in a setting."""
         return min(entry.summary.regret for entry in self.row(setting))
 
+    def to_best(self, entry: Entry) -> float:
+        """Return a mean regret divided by the lowest of its setting; NaN unless that is above 0."""
+        best = self.best(entry.setting)
+        return entry.summary.regret / best if best > 0 else math.nan
+
 
 def paper_sweep(published: paper.PublishedSweep, summaries: Sequence[Summary]) -> Sweep:
     """Lay out one of the paper's sweeps.

@@ -18,6 +18,7 @@ from crossbandit.report.text import parentheses, plus_minus
 from crossbandit.studies.page import paper, tables
 from crossbandit.studies.page.charts import REFERENCE, curve_chart, spread_chart, sweep_chart
 from crossbandit.studies.page.claims import ENTRY_TOLERANCE, Status, is_within
+from crossbandit.studies.page.comparisons import overview
 from crossbandit.studies.page.provenance import tuned_parameters
 
 if TYPE_CHECKING:
@@ -97,6 +98,7 @@ def page(report: Report) -> str:
             **{place: [chart] for place, chart in others.items()},
         },
         report=report,
+        overview=overview(report.sweeps),
         status=Status,
         finals=list(finals),
         curves=curves,

@@ -12,12 +12,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
-from crossbandit.algorithms import CrossGraph
+from crossbandit.algorithms import Algorithm, CrossGraph
 from crossbandit.streams import fixed
+from crossbandit.theory.runs.declared import DeclaredDecomposition, decompose_declared
 from crossbandit.theory.runs.environment_view import view_environment
 from crossbandit.theory.runs.following import follow_all
 from crossbandit.theory.runs.intervals import mean_interval
@@ -198,13 +199,30 @@ def _frame(rows: list[tuple[str, float, float, float, str]]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns).set_index("part")
 
 
+@overload
 def decompose(
     algorithm: CrossGraph, environment: Environment, seeds: Iterable[Seed]
-) -> Decomposition:
-    """Play an algorithm once for each seed, and split its regret into the terms of the paper.
+) -> Decomposition: ...
+
+
+@overload
+def decompose(
+    algorithm: Algorithm, environment: Environment, seeds: Iterable[Seed]
+) -> Decomposition | DeclaredDecomposition: ...
+
+
+def decompose(
+    algorithm: Algorithm, environment: Environment, seeds: Iterable[Seed]
+) -> Decomposition | DeclaredDecomposition:
+    """Play an algorithm once for each seed, and split its regret into terms.
+
+    The terms of Algorithm 2 are those of the paper. An algorithm that plays exponential weights
+    with fixed rates and declares its estimator (`Algorithm.estimator`) has the terms exploration,
+    bias, noise, stability and penalty: see `DeclaredDecomposition`.
 
     Args:
-        algorithm: A `CrossGraph`, or an algorithm derived from it.
+        algorithm: A `CrossGraph`, or an algorithm derived from it; or one that declares its
+            estimator.
         environment: An environment with a list of contexts and a horizon.
         seeds: The seeds of the runs; at least one.
 
@@ -212,7 +230,8 @@ def decompose(
         The terms for every seed.
 
     Raises:
-        CheckFailedError: If the learner's policies are not those of Algorithm 2.
+        CheckFailedError: If the learner's policies are not those of Algorithm 2, or not
+            exponential weights.
         InvalidParameterError: If an argument does not fit.
 
     >>> from crossbandit import CrossGraph, environments
@@ -224,10 +243,9 @@ def decompose(
     >>> bool(abs(means[:-1].sum() - means["total"]) < 1e-9)
     True
     """
-    if not isinstance(algorithm, CrossGraph):
-        reject(
-            "decompose", "algorithm", "a CrossGraph: only Algorithm 2 has these terms", algorithm
-        )
+    if not isinstance(algorithm, Algorithm):
+        expected = "a CrossGraph, or an algorithm with a rate eta that declares its estimator"
+        reject("decompose", "algorithm", expected, algorithm)
     try:
         roots = [fixed(seed) for seed in seeds]
     except TypeError:
@@ -235,6 +253,8 @@ def decompose(
     if not roots:
         reject("decompose", "seeds", "a list of at least one seed", seeds)
     view = view_environment("decompose", environment)
+    if not isinstance(algorithm, CrossGraph):
+        return decompose_declared(algorithm, view, list(roots))
     parameters = algorithm.parameters(environment.problem)
     runs = [RunParts(view, parameters) for _ in roots]
     for pairs in follow_all(algorithm, view, roots):
