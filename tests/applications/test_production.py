@@ -815,6 +815,24 @@ def test_refused_outcomes_may_be_settled_later_and_a_file_remembers(tmp_path: Pa
     assert again.learner.watch.settings() == own.learner.watch.settings()
 
 
+def test_a_restart_does_not_end_an_alarm(tmp_path: Path) -> None:
+    """The bids after it are of a cohort that is not watched, so nothing would raise it again."""
+    own = bidder()
+    share_missing(own, 30, lost=1.0, won=0.0)
+    own.save(tmp_path / "file")
+    for settings in ({}, {"bids": 31}):
+        again = FirstPriceBidder.load(tmp_path / "file", **settings)
+        with pytest.raises(MissingOutcomesError, match="those that lost are missing"):
+            again.settle(again.bid(5.0), won=True)
+
+
+@pytest.mark.parametrize("wrong", [{"biased": 1}, {"shares": [0.5]}, {"shares": [0.5, math.nan]}])
+def test_an_impossible_watch_is_refused(wrong: dict[str, Any]) -> None:
+    watch = OutcomeWatch("refuse", ("won", "lost"), lambda: 0.0)
+    with pytest.raises(CheckpointError, match="watch over"):
+        watch.restore(watch.settings() | wrong)
+
+
 def test_what_a_cohort_knows_of_decisions_without_outcome() -> None:
     """Decisions 3 to 8 were made, with scores 30, ..., 80. Outcomes of 3, 4 and 8 came, 8 first."""
     cohort = Cohort(1, 80, 6400, 8, 30 + 40 + 50 + 60 + 70, 8, 330, 5.0)
