@@ -820,8 +820,8 @@ def test_a_restart_does_not_end_an_alarm(tmp_path: Path) -> None:
     own = bidder()
     share_missing(own, 30, lost=1.0, won=0.0)
     own.save(tmp_path / "file")
-    for settings in ({}, {"bids": 31}):
-        again = FirstPriceBidder.load(tmp_path / "file", **settings)
+    for changed in ({}, {"bids": 31}):
+        again = FirstPriceBidder.load(tmp_path / "file", **changed)
         with pytest.raises(MissingOutcomesError, match="those that lost are missing"):
             again.settle(again.bid(5.0), won=True)
 
