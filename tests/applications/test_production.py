@@ -4,7 +4,9 @@ import copy
 import gzip
 import json
 import math
+import os
 import pickle
+import signal
 import threading
 import time
 import warnings
@@ -18,7 +20,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crossbandit import CrossGraph, CrossGraphAdaptive
+from crossbandit import CrossGraph, CrossGraphAdaptive, Problem, graphs
 from crossbandit.applications import Bid, FirstPriceBidder, Newsvendor, PostedPriceSeller
 from crossbandit.applications.action import action_of
 from crossbandit.applications.law_decisions import TOP
@@ -923,3 +925,79 @@ def test_a_bid_far_from_the_competing_one_is_still_a_contradiction() -> None:
     bid = own.bid(0.4)
     with pytest.raises(InvalidLossesError, match="cannot have lost"):
         own.settle(bid, won=False, highest_competing_bid=0.2999999)
+
+
+# ----------------------------------------------------------------------------- forks and copies
+
+forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
+
+
+def in_fork(task: Any) -> Any:
+    """Return what a task returns in a forked child, a text; None if it ends in another way."""
+    reading, writing = os.pipe()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of threads and forks
+        child = os.fork()
+    if child == 0:
+        signal.alarm(20)  # instead of waiting for ever
+        os.write(writing, task().encode())
+        os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading) as file:
+        found = file.read()
+    return found if os.waitpid(child, 0)[1] == 0 else None
+
+
+@forks
+def test_decisions_of_a_forked_process_have_names_of_their_own() -> None:
+    own, other = bidder(), CrossGraphAdaptive()
+    worker = own.snapshot()
+    learner = other.start(Problem(graphs.complete(2), contexts=1), seed=0)
+    helper = learner.snapshot()
+    for each in (own, worker):
+        texts = [each.bid(5.0).text, in_fork(lambda each=each: each.bid(5.0).text)]
+        texts += [each.bid(5.0).text, in_fork(lambda each=each: each.bid(5.0).text)]
+        for text in texts:
+            own.settle(text, won=True)
+    for text in [in_fork(lambda: helper.act(0).text), helper.act(0).text]:
+        learner.learn(text, [[0.5], [0.5]])
+    child = in_fork(lambda: str(own.settle(own.bid(5.0), won=True)) + str(own.pending))
+    assert child == f"None{own.pending}"
+
+
+@forks
+def test_a_fork_waits_until_no_thread_holds_a_lock() -> None:
+    own, ended = bidder(), threading.Event()
+
+    def busy() -> None:
+        while not ended.is_set():
+            own.settle(own.bid(5.0), won=False, highest_competing_bid=7.0)
+
+    threads = [threading.Thread(target=busy) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    try:
+        for _ in range(10):
+            assert in_fork(lambda: own.bid(5.0).text) is not None
+    finally:
+        ended.set()
+        for thread in threads:
+            thread.join()
+
+
+def drawn(snapshot: FirstPriceBidder) -> str:
+    return str(snapshot.learner.law.uniforms.take(3))
+
+
+def test_copies_of_a_snapshot_do_not_bid_alike() -> None:
+    snapshot = bidder().snapshot()
+    copied = pickle.loads(pickle.dumps(snapshot))  # noqa: S301 - our own
+    copies = [copied, copy.deepcopy(snapshot), snapshot]
+    found = {drawn(one) for one in copies}
+    if hasattr(os, "fork"):
+        found |= {in_fork(lambda: drawn(snapshot)) for _ in range(2)}
+    assert len(found) == (5 if hasattr(os, "fork") else 3)
+    learner = CrossGraphAdaptive().start(Problem(graphs.complete(2), contexts=1), seed=0)
+    one, two = (copy.deepcopy(learner.snapshot()) for _ in range(2))
+    assert one.id != two.id
+    learner.learn_many([one.act(0), two.act(0)], [[[0.5], [0.5]]] * 2)

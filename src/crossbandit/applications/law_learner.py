@@ -10,6 +10,7 @@ import numpy as np
 
 from crossbandit.algorithms import Decision
 from crossbandit.algorithms.seen import SeenDecisions
+from crossbandit.algorithms.tokens import new_id
 from crossbandit.applications.law_decider import LawDecider, Round
 from crossbandit.applications.outcome_codes import (
     HELD,
@@ -41,6 +42,8 @@ if TYPE_CHECKING:
 
 class LawLearner(LawDecider):
     """A `LawDecider` that learns, from each decision once.
+
+    A copy, and what a forked process has, has an id of its own and the same random numbers.
 
     Which decisions were learned from is remembered for `seen.window` seconds; older decisions have
     expired. Nothing else is remembered of a decision.
@@ -84,9 +87,16 @@ class LawLearner(LawDecider):
         self.learning = Lock()  # of the state; whoever takes both locks takes this one first
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        self.own = {*self.own, self.id}
         self.learning = Lock()
+        super().__setstate__(state)
+
+    def fork_locks(self) -> tuple[Any, ...]:
+        return (self.learning, self.deciding)
+
+    def after_fork(self) -> None:
+        """Take an id of its own. The random numbers are those of its seed."""
+        self.id = new_id()
+        self.own = {*self.own, self.id}
 
     @property
     def pending(self) -> int:
