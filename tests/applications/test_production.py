@@ -927,6 +927,31 @@ def test_a_bid_far_from_the_competing_one_is_still_a_contradiction() -> None:
         own.settle(bid, won=False, highest_competing_bid=0.2999999)
 
 
+def test_a_batch_of_several_snapshots_is_settled_in_its_order_and_its_rows_are_named() -> None:
+    own = bidder()
+    workers = [own.snapshot(seed=seed) for seed in (1, 2)]
+    values, prices = auctions(40)
+    bids = [workers[i % 2].bid(value) for i, value in enumerate(values)]
+    results = [outcome(own, float(bid), price) for bid, price in zip(bids, prices, strict=True)]
+    turns = copy.deepcopy(own)
+    for bid, result in zip(bids, results, strict=True):
+        turns.settle(bid, **result)
+    told = [one["highest_competing_bid"] for one in results]
+    own.settle_many(bids, won=[one["won"] for one in results], highest_competing_bid=told)
+    for name, array in arrays(turns).items():
+        np.testing.assert_array_equal(arrays(own)[name], array, err_msg=name)
+    assert [own.learner.code(bid.decision) for bid in bids] == [
+        turns.learner.code(bid.decision) for bid in bids
+    ]
+    new = [workers[i % 2].bid(8.0) for i in range(4)]
+    with pytest.raises(LearnedBeforeError, match="^Rows 1 and 4 of 6 have"):
+        own.settle_many([new[0], bids[0], *new[1:3], bids[1], new[3]], won=[True] * 6)
+    made = own.bid_many([0.0, 8.0, 0.0, 8.0], reserve=5.0)
+    own.settle(made[3], won=True)
+    with pytest.raises(LearnedBeforeError, match="^Row 3 of 4 has"):
+        own.settle_many(made, won=[False, True, False, True])
+
+
 # ----------------------------------------------------------------------------- forks and copies
 
 forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")

@@ -253,6 +253,8 @@ class LawLearner(LawDecider):
     def learn_many(
         self,
         made: Sequence[Made],
+        rows: Integers,
+        total: int,
         contexts: Floats,
         labels: Sequence[tuple[Label, ...]],
         outcomes: tuple[Integers, Integers, Integers],
@@ -261,7 +263,9 @@ class LawLearner(LawDecider):
 
         Args:
             made: The decisions, by their deciders; together as many as contexts.
-            contexts: The context of each round.
+            rows: The row of each of them in the batch that was given.
+            total: The number of rows of that batch; some may have no decision.
+            contexts: The context of each round, as all that follows in the order of the rows.
             labels: The classes of each round; empty if there are none.
             outcomes: What `OutcomeLaw.all_shown` returned.
 
@@ -274,7 +278,7 @@ class LawLearner(LawDecider):
         kinds, indices, played = outcomes
         columns = {name: np.array([one[i] for one in labels]) for i, name in enumerate(law.classes)}
         with self.learning:
-            before = seen_before(self.seen, made)
+            before = seen_before(self.seen, made, rows, total)
             self._watch_many(made, before)
             if self.watch.misled:
                 put_codes(self.seen, made, np.full(count, HELD))
@@ -286,9 +290,10 @@ class LawLearner(LawDecider):
                 self.answered += sum(one.rounds.size for one in made if one.decider in self.own)
                 known = np.flatnonzero(kinds >= 0)
                 last = known[-SAMPLE:].tolist()
-                rows = [labels[i] if labels else () for i in last]
-                self.test.saw_many(known.size, contexts[last].tolist(), rows)
-            put_codes(self.seen, made, codes_of(kinds, indices))
+                latest = [labels[i] if labels else () for i in last]
+                self.test.saw_many(known.size, contexts[last].tolist(), latest)
+            places = np.searchsorted(np.sort(rows), rows)
+            put_codes(self.seen, made, codes_of(kinds, indices)[places])
 
     def _watch_many(self, made: Sequence[Made], before: Integers) -> None:
         """Let the watch see the outcomes of many decisions that it has not seen."""
