@@ -35,6 +35,7 @@ from crossbandit.errors import (
     ExpiredDecisionError,
     ForeignDecisionError,
     InvalidContextError,
+    InvalidInputError,
     InvalidLossesError,
     InvalidParameterError,
     LearnedBeforeError,
@@ -577,7 +578,7 @@ def test_settings_change_on_load_and_tokens_are_still_taken(tmp_path: Path) -> N
     same(quiet, own)
     with pytest.raises(InvalidParameterError, match=r"'bid' .* one of bids, value_range"):
         FirstPriceBidder.load(tmp_path / "file", bid=3)
-    with pytest.raises(InvalidParameterError, match="the same feedback, ties and classes"):
+    with pytest.raises(InvalidParameterError, match="must be 'always' as in the file"):
         FirstPriceBidder.load(tmp_path / "file", feedback="after-win")
 
 
@@ -944,12 +945,43 @@ def test_a_batch_of_several_snapshots_is_settled_in_its_order_and_its_rows_are_n
         turns.learner.code(bid.decision) for bid in bids
     ]
     new = [workers[i % 2].bid(8.0) for i in range(4)]
-    with pytest.raises(LearnedBeforeError, match="^Rows 1 and 4 of 6 have"):
+    with pytest.raises(LearnedBeforeError, match=r"^Rows 1 and 4 of 6 have"):
         own.settle_many([new[0], bids[0], *new[1:3], bids[1], new[3]], won=[True] * 6)
     made = own.bid_many([0.0, 8.0, 0.0, 8.0], reserve=5.0)
     own.settle(made[3], won=True)
-    with pytest.raises(LearnedBeforeError, match="^Row 3 of 4 has"):
+    with pytest.raises(LearnedBeforeError, match=r"^Row 3 of 4 has"):
         own.settle_many(made, won=[False, True, False, True])
+
+
+def test_a_token_of_a_bid_that_was_not_made_is_explained() -> None:
+    own = bidder()
+    tokens = own.bid_many([1.0, 8.0], reserve=5.0).tokens
+    with pytest.raises(DecisionError, match=r"row 0: .* Got None. .* leave it out"):
+        own.settle_many(tokens, won=[False, True])
+    own.settle_many(tokens[1:], won=[True])
+
+
+def test_decimal_bids_are_taken() -> None:
+    own = bidder(bids=[Decimal("0.10"), Decimal("0.25"), 1])
+    assert own.bids.tolist() == [0.1, 0.25, 1.0]
+
+
+@pytest.mark.parametrize("wrong", ["no", None, 2])
+def test_a_correction_must_be_said_clearly(wrong: Any) -> None:
+    """A text such as "no" would count as yes."""
+    own = bidder()
+    bid = own.bid(5.0)
+    own.settle(bid, won=True)
+    with pytest.raises(InvalidInputError, match="'correction' parameter of settle"):
+        own.settle(bid, won=False, highest_competing_bid=7.0, correction=wrong)
+
+
+@pytest.mark.parametrize("changed", [{"feedback": "always"}, {"ties": "lose"}, {"classes": ("a",)}])
+def test_settings_that_cannot_change_on_load_are_named(tmp_path: Path, changed: Any) -> None:
+    bidder().save(tmp_path / "file")
+    name = next(iter(changed))
+    with pytest.raises(InvalidParameterError, match=f"The '{name}' parameter of load must be"):
+        FirstPriceBidder.load(tmp_path / "file", **changed)
 
 
 # ----------------------------------------------------------------------------- forks and copies

@@ -12,6 +12,7 @@ from crossbandit.algorithms import Decision
 from crossbandit.algorithms.seen import SeenDecisions
 from crossbandit.algorithms.tokens import new_id
 from crossbandit.applications.law_decider import LawDecider, Round
+from crossbandit.applications.money import flag_of
 from crossbandit.applications.outcome_codes import (
     HELD,
     KNOWN,
@@ -157,7 +158,10 @@ class LawLearner(LawDecider):
             DecisionError: The decision was made for another learner, was learned from before, or
                 has expired; or there is nothing to correct.
             MissingOutcomesError: Outcomes are missing with a bias. Nothing is learned.
+            InvalidLossesError: It is not clear whether it is a correction.
         """
+        if correction is not False:
+            correction = flag_of("settle", "correction", correction)
         if len(given.labels) != len(self.law.classes):
             raise DecisionError(
                 f"The decision of round {decision.round} must come with its classes, "

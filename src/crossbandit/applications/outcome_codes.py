@@ -74,8 +74,8 @@ def seen_before(seen: SeenDecisions, made: Sequence[Made], rows: Integers, total
     old = np.concatenate([seen.expired(one.times) for one in made])
     if old.any():
         raise ExpiredDecisionError(
-            f"{rows_named(_at(rows, old, total))} expired: decisions are remembered for {seen.window:.0f} seconds. "
-            "Nothing was learned; leave them out."
+            f"{rows_named(_at(rows, old, total))} expired: decisions are remembered for "
+            f"{seen.window:.0f} seconds. Nothing was learned; leave them out."
         )
     found = [seen.codes(one.decider, one.rounds).astype(np.int64) for one in made]
     twice = [_repeated(one.rounds) for one in made]
