@@ -955,7 +955,7 @@ def test_a_batch_of_several_snapshots_is_settled_in_its_order_and_its_rows_are_n
 
 def test_a_token_of_a_bid_that_was_not_made_is_explained() -> None:
     own = bidder()
-    tokens = own.bid_many([1.0, 8.0], reserve=5.0).tokens
+    tokens: list[Any] = own.bid_many([1.0, 8.0], reserve=5.0).tokens
     with pytest.raises(DecisionError, match=r"row 0: .* Got None. .* leave it out"):
         own.settle_many(tokens, won=[False, True])
     own.settle_many(tokens[1:], won=[True])
@@ -1018,8 +1018,12 @@ def test_decisions_of_a_forked_process_have_names_of_their_own() -> None:
             own.settle(text, won=True)
     for text in [in_fork(lambda: helper.act(0).text), helper.act(0).text]:
         learner.learn(text, [[0.5], [0.5]])
-    child = in_fork(lambda: str(own.settle(own.bid(5.0), won=True)) + str(own.pending))
-    assert child == f"None{own.pending}"
+
+    def settled() -> str:
+        own.settle(own.bid(5.0), won=True)
+        return str(own.pending)
+
+    assert in_fork(settled) == str(own.pending)
 
 
 @forks
