@@ -4,7 +4,9 @@ import copy
 import gzip
 import json
 import math
+import os
 import pickle
+import signal
 import threading
 import time
 import warnings
@@ -18,7 +20,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crossbandit import CrossGraph, CrossGraphAdaptive
+from crossbandit import CrossGraph, CrossGraphAdaptive, Problem, graphs
 from crossbandit.applications import Bid, FirstPriceBidder, Newsvendor, PostedPriceSeller
 from crossbandit.applications.action import action_of
 from crossbandit.applications.law_decisions import TOP
@@ -33,6 +35,7 @@ from crossbandit.errors import (
     ExpiredDecisionError,
     ForeignDecisionError,
     InvalidContextError,
+    InvalidInputError,
     InvalidLossesError,
     InvalidParameterError,
     LearnedBeforeError,
@@ -575,7 +578,7 @@ def test_settings_change_on_load_and_tokens_are_still_taken(tmp_path: Path) -> N
     same(quiet, own)
     with pytest.raises(InvalidParameterError, match=r"'bid' .* one of bids, value_range"):
         FirstPriceBidder.load(tmp_path / "file", bid=3)
-    with pytest.raises(InvalidParameterError, match="the same feedback, ties and classes"):
+    with pytest.raises(InvalidParameterError, match="must be 'always' as in the file"):
         FirstPriceBidder.load(tmp_path / "file", feedback="after-win")
 
 
@@ -815,6 +818,24 @@ def test_refused_outcomes_may_be_settled_later_and_a_file_remembers(tmp_path: Pa
     assert again.learner.watch.settings() == own.learner.watch.settings()
 
 
+def test_a_restart_does_not_end_an_alarm(tmp_path: Path) -> None:
+    """The bids after it are of a cohort that is not watched, so nothing would raise it again."""
+    own = bidder()
+    share_missing(own, 30, lost=1.0, won=0.0)
+    own.save(tmp_path / "file")
+    for changed in ({}, {"bids": 31}):
+        again = FirstPriceBidder.load(tmp_path / "file", **changed)
+        with pytest.raises(MissingOutcomesError, match="those that lost are missing"):
+            again.settle(again.bid(5.0), won=True)
+
+
+@pytest.mark.parametrize("wrong", [{"biased": 1}, {"shares": [0.5]}, {"shares": [0.5, math.nan]}])
+def test_an_impossible_watch_is_refused(wrong: dict[str, Any]) -> None:
+    watch = OutcomeWatch("refuse", ("won", "lost"), lambda: 0.0)
+    with pytest.raises(CheckpointError, match="watch over"):
+        watch.restore(watch.settings() | wrong)
+
+
 def test_what_a_cohort_knows_of_decisions_without_outcome() -> None:
     """Decisions 3 to 8 were made, with scores 30, ..., 80. Outcomes of 3, 4 and 8 came, 8 first."""
     cohort = Cohort(1, 80, 6400, 8, 30 + 40 + 50 + 60 + 70, 8, 330, 5.0)
@@ -905,3 +926,139 @@ def test_a_bid_far_from_the_competing_one_is_still_a_contradiction() -> None:
     bid = own.bid(0.4)
     with pytest.raises(InvalidLossesError, match="cannot have lost"):
         own.settle(bid, won=False, highest_competing_bid=0.2999999)
+
+
+def test_a_batch_of_several_snapshots_is_settled_in_its_order_and_its_rows_are_named() -> None:
+    own = bidder()
+    workers = [own.snapshot(seed=seed) for seed in (1, 2)]
+    values, prices = auctions(40)
+    bids = [workers[i % 2].bid(value) for i, value in enumerate(values)]
+    results = [outcome(own, float(bid), price) for bid, price in zip(bids, prices, strict=True)]
+    turns = copy.deepcopy(own)
+    for bid, result in zip(bids, results, strict=True):
+        turns.settle(bid, **result)
+    told = [one["highest_competing_bid"] for one in results]
+    own.settle_many(bids, won=[one["won"] for one in results], highest_competing_bid=told)
+    for name, array in arrays(turns).items():
+        np.testing.assert_array_equal(arrays(own)[name], array, err_msg=name)
+    assert [own.learner.code(bid.decision) for bid in bids] == [
+        turns.learner.code(bid.decision) for bid in bids
+    ]
+    new = [workers[i % 2].bid(8.0) for i in range(4)]
+    with pytest.raises(LearnedBeforeError, match=r"^Rows 1 and 4 of 6 have"):
+        own.settle_many([new[0], bids[0], *new[1:3], bids[1], new[3]], won=[True] * 6)
+    made = own.bid_many([0.0, 8.0, 0.0, 8.0], reserve=5.0)
+    own.settle(made[3], won=True)
+    with pytest.raises(LearnedBeforeError, match=r"^Row 3 of 4 has"):
+        own.settle_many(made, won=[False, True, False, True])
+
+
+def test_a_token_of_a_bid_that_was_not_made_is_explained() -> None:
+    own = bidder()
+    tokens: list[Any] = own.bid_many([1.0, 8.0], reserve=5.0).tokens
+    with pytest.raises(DecisionError, match=r"row 0: .* Got None. .* leave it out"):
+        own.settle_many(tokens, won=[False, True])
+    own.settle_many(tokens[1:], won=[True])
+
+
+def test_decimal_bids_are_taken() -> None:
+    own = bidder(bids=[Decimal("0.10"), Decimal("0.25"), 1])
+    assert own.bids.tolist() == [0.1, 0.25, 1.0]
+
+
+@pytest.mark.parametrize("wrong", ["no", None, 2])
+def test_a_correction_must_be_said_clearly(wrong: Any) -> None:
+    """A text such as "no" would count as yes."""
+    own = bidder()
+    bid = own.bid(5.0)
+    own.settle(bid, won=True)
+    with pytest.raises(InvalidInputError, match="'correction' parameter of settle"):
+        own.settle(bid, won=False, highest_competing_bid=7.0, correction=wrong)
+
+
+@pytest.mark.parametrize("changed", [{"feedback": "always"}, {"ties": "lose"}, {"classes": ("a",)}])
+def test_settings_that_cannot_change_on_load_are_named(tmp_path: Path, changed: Any) -> None:
+    bidder().save(tmp_path / "file")
+    name = next(iter(changed))
+    with pytest.raises(InvalidParameterError, match=f"The '{name}' parameter of load must be"):
+        FirstPriceBidder.load(tmp_path / "file", **changed)
+
+
+# ----------------------------------------------------------------------------- forks and copies
+
+forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
+
+
+def in_fork(task: Any) -> Any:
+    """Return what a task returns in a forked child, a text; None if it ends in another way."""
+    reading, writing = os.pipe()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of threads and forks
+        child = os.fork()
+    if child == 0:
+        signal.alarm(20)  # instead of waiting for ever
+        os.write(writing, task().encode())
+        os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading) as file:
+        found = file.read()
+    return found if os.waitpid(child, 0)[1] == 0 else None
+
+
+@forks
+def test_decisions_of_a_forked_process_have_names_of_their_own() -> None:
+    own, other = bidder(), CrossGraphAdaptive()
+    worker = own.snapshot()
+    learner = other.start(Problem(graphs.complete(2), contexts=1), seed=0)
+    helper = learner.snapshot()
+    for each in (own, worker):
+        texts = [each.bid(5.0).text, in_fork(lambda each=each: each.bid(5.0).text)]
+        texts += [each.bid(5.0).text, in_fork(lambda each=each: each.bid(5.0).text)]
+        for text in texts:
+            own.settle(text, won=True)
+    for text in [in_fork(lambda: helper.act(0).text), helper.act(0).text]:
+        learner.learn(text, [[0.5], [0.5]])
+
+    def settled() -> str:
+        own.settle(own.bid(5.0), won=True)
+        return str(own.pending)
+
+    assert in_fork(settled) == str(own.pending)
+
+
+@forks
+def test_a_fork_waits_until_no_thread_holds_a_lock() -> None:
+    own, ended = bidder(), threading.Event()
+
+    def busy() -> None:
+        while not ended.is_set():
+            own.settle(own.bid(5.0), won=False, highest_competing_bid=7.0)
+
+    threads = [threading.Thread(target=busy) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    try:
+        for _ in range(10):
+            assert in_fork(lambda: own.bid(5.0).text) is not None
+    finally:
+        ended.set()
+        for thread in threads:
+            thread.join()
+
+
+def drawn(snapshot: FirstPriceBidder) -> str:
+    return str(snapshot.learner.law.uniforms.take(3))
+
+
+def test_copies_of_a_snapshot_do_not_bid_alike() -> None:
+    snapshot = bidder().snapshot()
+    copied = pickle.loads(pickle.dumps(snapshot))  # noqa: S301 - our own
+    copies = [copied, copy.deepcopy(snapshot), snapshot]
+    found = {drawn(one) for one in copies}
+    if hasattr(os, "fork"):
+        found |= {in_fork(lambda: drawn(snapshot)) for _ in range(2)}
+    assert len(found) == (5 if hasattr(os, "fork") else 3)
+    learner = CrossGraphAdaptive().start(Problem(graphs.complete(2), contexts=1), seed=0)
+    one, two = (copy.deepcopy(learner.snapshot()) for _ in range(2))
+    assert one.id != two.id
+    learner.learn_many([one.act(0), two.act(0)], [[[0.5], [0.5]]] * 2)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from crossbandit import forks
 from crossbandit.algorithms import archive
 from crossbandit.algorithms.algorithm import from_json
 from crossbandit.algorithms.archive import check_finite
@@ -76,6 +77,20 @@ class Snapshot:
         state = decider.state()
         self._changing = [state[name] for name in decider.changed_by_play]
         self._fixed = [array.copy() for array in self._changing]
+        forks.know(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return how to make a copy: with an id and random numbers of its own."""
+        return _copied, (self.to_bytes(), self._decider.token_key)
+
+    def fork_locks(self) -> tuple[Any, ...]:
+        """Return its locks, in the order in which they are taken."""
+        return (self._lock,)
+
+    def after_fork(self) -> None:
+        """Take an id and random numbers of its own, in a forked process."""
+        self.id = new_id()
+        self._decider.generator = np.random.default_rng()
 
     @classmethod
     def of(cls, learner: Learner, seed: Seed | None = None) -> Snapshot:
@@ -218,6 +233,10 @@ class Snapshot:
         except (CrossbanditError, RecursionError) as error:
             raise _inconsistent(error) from error
         return cls(decider, str(header["learner"]), seed, key)
+
+
+def _copied(content: bytes, key: bytes | None) -> Snapshot:
+    return Snapshot.from_bytes(content, key=key)
 
 
 def _inconsistent(error: Exception) -> CheckpointError:

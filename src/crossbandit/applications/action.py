@@ -165,6 +165,8 @@ def _read(action: Any, kind: type[_Action], learner: Any) -> _Action:
         return action_of(action if isinstance(action, str) else bytes(action), kind, learner)
     name = kind.__name__
     hint = f" {name}.from_json makes one of it." if isinstance(action, dict) else ""
+    if action is None:
+        hint = f" A {name} that was not made has no token: leave it out."
     raise DecisionError(
         f"settle takes the {name} to be settled, or its token. Got {action!r}.{hint}"
     )

@@ -259,9 +259,10 @@ def settle_batch(learner: LawLearner, bids: Bids, won: Booleans, numbers: Floats
     made, rows = by_decider(bids)
     if not rows.size:
         return
-    outcomes = learner.law.all_shown(bids.amounts[rows], won[rows], numbers[rows])
-    labels = [bids.classes[i] for i in rows] if learner.law.classes else []
-    learner.learn_many(made, bids.values[rows], labels, outcomes)
+    order = np.sort(rows)
+    outcomes = learner.law.all_shown(bids.amounts[order], won[order], numbers[order])
+    labels = [bids.classes[i] for i in order] if learner.law.classes else []
+    learner.learn_many(made, rows, len(bids), bids.values[order], labels, outcomes)
 
 
 def settle_rows(

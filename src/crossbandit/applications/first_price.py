@@ -64,7 +64,7 @@ def possible_bids(
         tick: The smallest unit of money, or None.
         most: The highest bid, or None.
     """
-    amounts = bid_grid(owner, bids, highest)
+    amounts = bid_grid(owner, as_floats(bids), highest)
     if tick is not None:
         amounts = in_ticks(owner, amounts, tick)
     if most is not None:

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from crossbandit import forks
 from crossbandit.algorithms.tokens import checked_key, new_id
 from crossbandit.applications.action import only_decides
 from crossbandit.applications.bids import Made
 from crossbandit.applications.law_decisions import TOP, GuardPart, LawDecision, score_of
 from crossbandit.kernels.laws.choice import decide_all
 from crossbandit.laws import GuardedLaw
+from crossbandit.laws.uniforms import Uniforms
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -46,7 +48,8 @@ class Round(NamedTuple):
 class LawDecider:
     """An `OutcomeLaw` that makes decisions. They carry all that learning from them needs.
 
-    Any number of threads may call its methods: those that decide take turns.
+    Any number of threads may call its methods: those that decide take turns. A copy, and what a
+    forked process has, decides under an id of its own, with new random numbers.
 
     Args:
         law: The law.
@@ -80,6 +83,7 @@ class LawDecider:
         self.token_key = None
         self.clock = clock
         self.deciding = Lock()  # of scratch, random numbers and counters; held for microseconds
+        forks.know(self)
 
     def __getstate__(self) -> dict[str, Any]:
         """Return everything but the locks: a copy has its own, and an id of its own."""
@@ -87,8 +91,18 @@ class LawDecider:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
-        self.id = new_id()
         self.deciding = Lock()
+        self.after_fork()
+        forks.know(self)
+
+    def fork_locks(self) -> tuple[Any, ...]:
+        """Return its locks, in the order in which they are taken."""
+        return (self.deciding,)
+
+    def after_fork(self) -> None:
+        """Take an id and random numbers of its own, in a forked process or as a copy."""
+        self.id = new_id()
+        self.law.uniforms = Uniforms(np.random.default_rng())
 
     @property
     def token_key(self) -> bytes | None:

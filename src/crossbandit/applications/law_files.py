@@ -25,6 +25,7 @@ FORMAT = "crossbandit-law"
 VERSION = 2
 _APPLICATION = "application."
 _LAST_ROUND = 2**62
+_KINDS = ("feedback", "payoff", "ties", "classes")  # counts are only moved where these are the same
 _PARTS = ("law", "test", "guard", "seen", "pending")
 
 
@@ -209,8 +210,10 @@ def take_over(learner: LawLearner, other: LawLearner) -> None:
         InvalidParameterError: Their laws are of different kinds.
     """
     seen = other.seen.freeze()()
-    expected = "settings with the same feedback, ties and classes"
-    check_kinds(learner.law, other.law, "load", expected)
+    for name in _KINDS:
+        new, old = getattr(learner.law, name), getattr(other.law, name)
+        if new != old:
+            reject("load", name, f"{old!r} as in the file, or left out", new)
     same = learner.law.settings() | {"levels": 0, "generator": 0} == other.law.settings() | {
         "levels": 0,
         "generator": 0,
@@ -240,7 +243,7 @@ def check_kinds(law: OutcomeLaw, other: OutcomeLaw, owner: str, expected: str) -
         owner: The method that was called, for the message.
         expected: What it needs.
     """
-    for name in ("feedback", "payoff", "ties", "classes"):
+    for name in _KINDS:
         if getattr(law, name) != getattr(other, name):
             got = verbatim(f"{name} {getattr(other, name)!r}, not {getattr(law, name)!r}")
             reject(owner, "other", expected, got)

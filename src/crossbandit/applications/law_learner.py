@@ -10,7 +10,9 @@ import numpy as np
 
 from crossbandit.algorithms import Decision
 from crossbandit.algorithms.seen import SeenDecisions
+from crossbandit.algorithms.tokens import new_id
 from crossbandit.applications.law_decider import LawDecider, Round
+from crossbandit.applications.money import flag_of
 from crossbandit.applications.outcome_codes import (
     HELD,
     KNOWN,
@@ -41,6 +43,8 @@ if TYPE_CHECKING:
 
 class LawLearner(LawDecider):
     """A `LawDecider` that learns, from each decision once.
+
+    A copy, and what a forked process has, has an id of its own and the same random numbers.
 
     Which decisions were learned from is remembered for `seen.window` seconds; older decisions have
     expired. Nothing else is remembered of a decision.
@@ -84,9 +88,16 @@ class LawLearner(LawDecider):
         self.learning = Lock()  # of the state; whoever takes both locks takes this one first
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        self.own = {*self.own, self.id}
         self.learning = Lock()
+        super().__setstate__(state)
+
+    def fork_locks(self) -> tuple[Any, ...]:
+        return (self.learning, self.deciding)
+
+    def after_fork(self) -> None:
+        """Take an id of its own. The random numbers are those of its seed."""
+        self.id = new_id()
+        self.own = {*self.own, self.id}
 
     @property
     def pending(self) -> int:
@@ -147,7 +158,10 @@ class LawLearner(LawDecider):
             DecisionError: The decision was made for another learner, was learned from before, or
                 has expired; or there is nothing to correct.
             MissingOutcomesError: Outcomes are missing with a bias. Nothing is learned.
+            InvalidLossesError: It is not clear whether it is a correction.
         """
+        if correction is not False:
+            correction = flag_of("settle", "correction", correction)
         if len(given.labels) != len(self.law.classes):
             raise DecisionError(
                 f"The decision of round {decision.round} must come with its classes, "
@@ -243,6 +257,8 @@ class LawLearner(LawDecider):
     def learn_many(
         self,
         made: Sequence[Made],
+        rows: Integers,
+        total: int,
         contexts: Floats,
         labels: Sequence[tuple[Label, ...]],
         outcomes: tuple[Integers, Integers, Integers],
@@ -251,7 +267,9 @@ class LawLearner(LawDecider):
 
         Args:
             made: The decisions, by their deciders; together as many as contexts.
-            contexts: The context of each round.
+            rows: The row of each of them in the batch that was given.
+            total: The number of rows of that batch; some may have no decision.
+            contexts: The context of each round, as all that follows in the order of the rows.
             labels: The classes of each round; empty if there are none.
             outcomes: What `OutcomeLaw.all_shown` returned.
 
@@ -264,7 +282,7 @@ class LawLearner(LawDecider):
         kinds, indices, played = outcomes
         columns = {name: np.array([one[i] for one in labels]) for i, name in enumerate(law.classes)}
         with self.learning:
-            before = seen_before(self.seen, made)
+            before = seen_before(self.seen, made, rows, total)
             self._watch_many(made, before)
             if self.watch.misled:
                 put_codes(self.seen, made, np.full(count, HELD))
@@ -276,9 +294,10 @@ class LawLearner(LawDecider):
                 self.answered += sum(one.rounds.size for one in made if one.decider in self.own)
                 known = np.flatnonzero(kinds >= 0)
                 last = known[-SAMPLE:].tolist()
-                rows = [labels[i] if labels else () for i in last]
-                self.test.saw_many(known.size, contexts[last].tolist(), rows)
-            put_codes(self.seen, made, codes_of(kinds, indices))
+                latest = [labels[i] if labels else () for i in last]
+                self.test.saw_many(known.size, contexts[last].tolist(), latest)
+            places = np.searchsorted(np.sort(rows), rows)
+            put_codes(self.seen, made, codes_of(kinds, indices)[places])
 
     def _watch_many(self, made: Sequence[Made], before: Integers) -> None:
         """Let the watch see the outcomes of many decisions that it has not seen."""

@@ -58,21 +58,24 @@ def codes_of(kinds: Integers, indices: Integers) -> Integers:
     return found
 
 
-def seen_before(seen: SeenDecisions, made: Sequence[Made]) -> Integers:
+def seen_before(seen: SeenDecisions, made: Sequence[Made], rows: Integers, total: int) -> Integers:
     """Return what is remembered of many decisions: 0, or `HELD`.
 
     Args:
         seen: The memory.
         made: The decisions, by their deciders.
+        rows: The row of each of them in the batch.
+        total: The number of rows of the batch.
 
     Raises:
-        DecisionError: Some were learned from before, come twice, or have expired.
+        DecisionError: Some were learned from before, come twice, or have expired. The message names
+            their rows.
     """
     old = np.concatenate([seen.expired(one.times) for one in made])
     if old.any():
         raise ExpiredDecisionError(
-            f"{rows_named(old)} expired: decisions are remembered for {seen.window:.0f} seconds. "
-            "Nothing was learned; leave them out."
+            f"{rows_named(_at(rows, old, total))} expired: decisions are remembered for "
+            f"{seen.window:.0f} seconds. Nothing was learned; leave them out."
         )
     found = [seen.codes(one.decider, one.rounds).astype(np.int64) for one in made]
     twice = [_repeated(one.rounds) for one in made]
@@ -80,8 +83,8 @@ def seen_before(seen: SeenDecisions, made: Sequence[Made]) -> Integers:
     learned = (codes > HELD) | np.concatenate(twice)
     if learned.any():
         raise LearnedBeforeError(
-            f"{rows_named(learned)} been learned from before, or come twice. Each counts once. "
-            "Nothing was learned; leave them out."
+            f"{rows_named(_at(rows, learned, total))} been learned from before, or come "
+            "twice. Each counts once. Nothing was learned; leave them out."
         )
     return codes
 
@@ -112,6 +115,13 @@ def rows_named(wrong: npt.NDArray[np.bool_]) -> str:
         return f"Row {rows[0]} of {wrong.size} has"
     shown = [str(row) for row in rows[:10]] + (["others"] if len(rows) > 10 else [])
     return f"Rows {', '.join(shown[:-1])} and {shown[-1]} of {wrong.size} have"
+
+
+def _at(rows: Integers, wrong: npt.NDArray[np.bool_], total: int) -> npt.NDArray[np.bool_]:
+    """Return which rows of a batch are wrong."""
+    out = np.zeros(total, dtype=bool)
+    out[rows] = wrong
+    return out
 
 
 def _repeated(rounds: Integers) -> npt.NDArray[np.bool_]:

@@ -140,6 +140,7 @@ class OutcomeWatch:
     def __init__(self, missing: str, words: tuple[str, str], clock: Callable[[], float]) -> None:
         self.missing = missing
         self.misled = False
+        self._biased = False  # as `misled`, whatever `missing` says
         self._words = words
         self.clock = clock
         self._cohorts: dict[tuple[str, int], Cohort] = {}
@@ -198,8 +199,8 @@ class OutcomeWatch:
         exponent -= math.log(2 * self._checks * (self._checks + 1))
         self._shares = _shares(complete) if complete else (1.0, 1.0)
         material = max(self._shares) > _MATERIAL * min(self._shares)
-        certain = material and exponent > math.log(1 / _ALARM)
-        self.misled = certain and self.missing == "refuse"
+        self._biased = material and exponent > math.log(1 / _ALARM)
+        self.misled = self._biased and self.missing == "refuse"
         if material and exponent > math.log(1 / _DOUBT) and not self._warned:
             self._warned = True
             if self.missing != "accept" and not self.misled:
@@ -229,7 +230,13 @@ class OutcomeWatch:
     def settings(self) -> dict[str, Any]:
         """Return everything in a form that `json` can write."""
         cohorts = [[*key, *one] for key, one in self._cohorts.items()]
-        return {"delay": self._delay, "checks": self._checks, "cohorts": cohorts}
+        return {
+            "delay": self._delay,
+            "checks": self._checks,
+            "cohorts": cohorts,
+            "biased": self._biased,
+            "shares": list(self._shares),
+        }
 
     def restore(self, settings: Any) -> None:
         """Take over what `settings` returned.
@@ -247,13 +254,18 @@ class OutcomeWatch:
                 for decider, number, *whole in settings["cohorts"]
             }
             right = delay >= 0 and checks >= 0 and all(_possible(one) for one in found.values())
-        except (KeyError, TypeError, ValueError) as error:
+            biased = settings.get("biased", False)  # files of an earlier version do not say
+            low, high = (float(one) for one in settings.get("shares", (1.0, 1.0)))
+            right &= isinstance(biased, bool) and 0 < low <= 1 and 0 < high <= 1
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise CheckpointError(
                 f"Its watch over missing outcomes is impossible: {error}"
             ) from None
         if not right or len(found) > _KEPT:
             raise CheckpointError("Its watch over outcomes is impossible.")
         self._delay, self._checks, self._cohorts = delay, checks, found
+        self._biased, self._shares = biased, (low, high)
+        self.misled = biased and self.missing == "refuse"
 
 
 def _cohort(parts: list[Any]) -> Cohort:

@@ -1,0 +1,69 @@
+"""What a forked process must not share with its parent: locks that are held, names, random numbers.
+
+A web server often loads a bidder once and then forks its workers.
+"""
+
+from __future__ import annotations
+
+import os
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Protocol
+from weakref import WeakSet
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class Forked(Protocol):
+    """An object with locks that is used in forked processes, too."""
+
+    def fork_locks(self) -> Sequence[Any]:
+        """Return its locks, in the order in which they are taken."""
+
+    def after_fork(self) -> None:
+        """Take what the child must not share with its parent anew."""
+
+
+_known: WeakSet[Any] = WeakSet()
+_changing = Lock()  # of the set
+_held: list[Any] = []  # locks, while a process forks
+_objects: list[Forked] = []
+
+
+def know(one: Forked) -> None:
+    """Let forks wait until no thread holds a lock of an object, and call its `after_fork`.
+
+    Args:
+        one: The object. It is not kept alive.
+    """
+    with _changing:
+        _known.add(one)
+
+
+def _before() -> None:
+    _changing.acquire()
+    _objects[:] = sorted(_known, key=id)  # the order in which merging takes two of them
+    locks = [one.fork_locks() for one in _objects]
+    for place in range(max(map(len, locks), default=0)):
+        for each in locks:
+            if place < len(each):
+                each[place].acquire()
+                _held.append(each[place])
+
+
+def _after() -> None:
+    for lock in reversed(_held):
+        lock.release()
+    _held.clear()
+    _objects.clear()
+    _changing.release()
+
+
+def _in_child() -> None:
+    for one in _objects:
+        one.after_fork()
+    _after()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before, after_in_parent=_after, after_in_child=_in_child)
