@@ -43,10 +43,6 @@ _WHY_MORE = (
 )
 
 
-class LogWarning(UserWarning):
-    """A log looks as if its replay gives wrong numbers."""
-
-
 def find_warnings(
     log: AuctionLog, survey: Survey, rules: AuctionRules, outcomes: Sequence[StrategyResult]
 ) -> Iterator[str]:
