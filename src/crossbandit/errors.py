@@ -26,6 +26,7 @@
     └── CheckFailedError            a rule that `crossbandit.checks` tests is broken
 
     CrossbanditWarning (a UserWarning)
+    ├── LogWarning                  a log looks as if what is made of it will be wrong
     └── MissingFeedbackWarning      feedback is missing more often after some arms than after others
 
 A bad argument raises before anything has changed.
@@ -50,6 +51,7 @@ __all__ = [
     "InvalidParameterError",
     "LearnedBeforeError",
     "LogError",
+    "LogWarning",
     "MissingFeedbackWarning",
     "MissingOutcomesError",
     "OutOfMemoryError",
@@ -153,3 +155,7 @@ class CrossbanditWarning(UserWarning):
 
 class MissingFeedbackWarning(CrossbanditWarning):
     """Feedback is missing more often after some arms than after others."""
+
+
+class LogWarning(CrossbanditWarning):
+    """A log looks as if what is made of it will be wrong."""

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from crossbandit.applications import FirstPriceBidder
-from crossbandit.errors import InvalidParameterError, LogError
+from crossbandit.errors import InvalidParameterError, LogError, LogWarning
 from crossbandit.logs import AuctionLog
 
 ROLES = {"bid": "bid", "won": "won", "price": "mtw"}
@@ -93,3 +93,17 @@ def test_a_log_without_wins_is_refused() -> None:
         FirstPriceBidder.fit(AuctionLog(lost, columns=ROLES), seed=1)
     with pytest.raises(InvalidParameterError, match="'log' parameter of fit"):
         FirstPriceBidder.fit(data, seed=1)
+
+
+@pytest.mark.parametrize("roles", [ROLES, {"price": "mtw"}])
+def test_values_in_another_unit_are_noticed(roles: dict[str, str]) -> None:
+    data = frame("always", 200)
+    data["value"] *= 1_000
+    with pytest.warns(LogWarning, match=r"The values are about 1,000 times the .*--value-unit"):
+        FirstPriceBidder.fit(AuctionLog(data, columns=roles), seed=1)
+
+
+@pytest.mark.parametrize("log", [frame("always", 30), None])
+def test_what_is_no_log_is_named_in_a_few_words(log: Any) -> None:
+    with pytest.raises(InvalidParameterError, match=r"must be an AuctionLog.* Got '?\w+'?\.$"):
+        FirstPriceBidder.fit(log, seed=1)

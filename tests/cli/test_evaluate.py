@@ -16,6 +16,7 @@ from crossbandit.evaluate.reading import read_censored
 from crossbandit.logs import AuctionLog
 
 COLUMNS = ["--bid-column", "bid", "--won-column", "won"]
+ROLES = {"bid": "bid", "won": "won"}
 
 
 def frame(count: int = 1_200) -> pd.DataFrame:
@@ -130,3 +131,40 @@ def test_all_prices_known_needs_no_column_of_wins() -> None:
     result = evaluate_log(read.log, shadings=[0.4])
     assert all(one.known.share == 1 for one in result.results)
     assert "all numbers are exact" in result.notes[0]
+
+
+@pytest.mark.parametrize("factor", [100, 1_000])
+def test_another_unit_is_noticed(tmp_path: Path, factor: float) -> None:
+    data = frame(200)
+    data["value"] *= factor
+    data.to_csv(tmp_path / "log.csv", index=False)
+    text = run(str(tmp_path / "log.csv"), *COLUMNS, "--out", str(tmp_path / "out"))
+    said = " ".join(text.split())
+    assert f"The values are about {factor:,} times the own bids" in said
+    assert "--value-unit" in said
+    assert "different units" in (tmp_path / "out" / "index.html").read_text()
+    sound = evaluate_log(read_censored(AuctionLog(frame(200), columns=ROLES)).log)
+    assert not any("units" in note for note in sound.notes)
+
+
+def test_bad_lines_of_several_files_are_named_by_their_files(tmp_path: Path) -> None:
+    data = frame(60).astype(object)
+    for i, part in enumerate((data[:30], data[30:])):
+        part.to_csv(tmp_path / f"{i}.csv", index=False)
+    text = (tmp_path / "1.csv").read_text().splitlines()
+    text[4] = text[4].replace(",", ",x", 1)
+    (tmp_path / "1.csv").write_text("\n".join(text))
+    said = run(str(tmp_path), *COLUMNS, "--out", str(tmp_path / "out"))
+    assert "1.csv, line 5: the value is not a number" in " ".join(said.split())
+    page = (tmp_path / "out" / "index.html").read_text()
+    assert "1.csv, line 5" in page.replace("<wbr>", "")
+
+
+def test_names_of_strategies_are_whole_in_narrow_terminals(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    frame(200).to_csv(tmp_path / "log.csv", index=False)
+    text = run(str(tmp_path / "log.csv"), *COLUMNS, "--out", str(tmp_path / "out"))
+    assert "shading 0.50" in text
+    assert "\N{HORIZONTAL ELLIPSIS}" not in text

@@ -1,5 +1,6 @@
 """Bids joined with the notices of exchanges."""
 
+import gzip
 import json
 from pathlib import Path
 from typing import Any
@@ -202,6 +203,99 @@ def test_currencies_are_not_mixed(tmp_path: Path) -> None:
     log = AuctionLog(path, format="openrtb", currency="Eur")
     assert [row[0] for row in table(log)] == [4]
     assert "(currency USD: 1)" in log.remarks[1]
+
+
+def test_an_auction_has_one_currency(tmp_path: Path) -> None:
+    path = lines(
+        tmp_path / "log.jsonl",
+        bid("a", 3, 2, cur="EUR"),
+        bid("b", 4, 2, cur="EUR"),
+        bid("c", 5, 2),
+        notice("loss", "a", LOSS=102, MIN_TO_WIN=2.5, CURRENCY="USD"),
+        notice("loss", "b", LOSS=102, MIN_TO_WIN=2.5, CURRENCY="EUR"),
+        notice("loss", "c", LOSS=102, MIN_TO_WIN=2.5),
+    )
+    with pytest.raises(LogError, match=r"more than one currency: EUR \(2\), USD \(1\)\. Choose"):
+        AuctionLog(path)
+    log = AuctionLog(path, currency="EUR")
+    assert [row[0] for row in table(log)] == [4, 5]
+    assert "(lines in different currencies: 1)" in log.remarks[1]
+    assert "Auctions that do not say their currency count as EUR: 1." in log.remarks
+
+
+@pytest.mark.parametrize(
+    "notices",
+    [
+        [{"LOSS": 102, "MIN_TO_WIN": 2.5}, {"LOSS": 102, "MIN_TO_WIN": 9}],
+        [{"LOSS": 102, "MIN_TO_WIN": 2.5}, {"LOSS": 205, "MIN_TO_WIN": 2.5}],
+        [{"LOSS": 102, "PRICE": 2.5}, {"LOSS": 102, "PRICE": 9}],
+    ],
+)
+def test_notices_that_contradict_each_other_are_dropped(
+    tmp_path: Path, notices: list[dict[str, Any]]
+) -> None:
+    records = [notice("loss", "a", **macros) for macros in notices]
+    same = [notice("loss", "b", **notices[0]), notice("loss", "b", **notices[0])]
+    log = AuctionLog(lines(tmp_path / "log.jsonl", bid("a", 3, 2), bid("b", 4, 2), *records, *same))
+    assert table(log) == [(4, 2.5, 2, 0)]
+    assert "(lines that contradict each other: 1)" in log.remarks[1]
+
+
+def test_repeated_bids_count_once_and_that_is_said(tmp_path: Path) -> None:
+    won = notice("win", "a", LOSS=0, MIN_TO_WIN=1)
+    log = AuctionLog(lines(tmp_path / "log.jsonl", bid("a", 3, 2), bid("a", 3, 2), won))
+    assert table(log) == [(3, 1, 2, 1)]
+    assert log.remarks[1] == "Lines that repeat a bid were not used: 1."
+
+
+def test_impressions_that_notices_do_not_tell_apart_are_dropped(tmp_path: Path) -> None:
+    bids = [bid(name, 3, 2, imp_id=imp) for name, imp in ("a1", "a2", "b1")]
+    won = [notice("win", name, LOSS=0, MIN_TO_WIN=1) for name in "ab"]
+    log = AuctionLog(lines(tmp_path / "log.jsonl", *bids, *won))
+    assert table(log) == [(3, 1, 2, 1)]
+    assert "(several impressions, and notices that do not say which: 1)" in log.remarks[1]
+
+
+def test_lines_of_other_kinds_need_no_impression(tmp_path: Path) -> None:
+    bids = [bid("a", 3, 2, imp_id=imp) for imp in "12"]
+    won = [notice("win", "a", LOSS=0, MIN_TO_WIN=1, IMP_ID=imp) for imp in "12"]
+    log = AuctionLog(lines(tmp_path / "log.jsonl", *bids, *won, notice("click", "a")))
+    assert table(log) == [(3, 1, 2, 1)] * 2
+
+
+def test_an_id_comes_before_ids_of_other_things(tmp_path: Path) -> None:
+    bids = [{"site": {"id": "s"}, "id": name, "value": 3, "bid": 2} for name in "ab"]
+    won = [notice("win", name, LOSS=0, MIN_TO_WIN=1) for name in "ab"]
+    log = AuctionLog(lines(tmp_path / "log.jsonl", *bids, *won))
+    assert table(log) == [(3, 1, 2, 1)] * 2
+
+
+def test_results_are_read_as_in_other_logs() -> None:
+    words = [1.0, "Y", "won", 0.0, "n", "perhaps"]
+    frame = pd.DataFrame({"value": 3.0, "bid": 2.0, "won": pd.Series(words, dtype=object)})
+    log = AuctionLog(frame, format="openrtb")
+    assert [row[3] for row in table(log)] == [1, 1, 1, 0, 0]
+    assert survey_log(log).faults == (Fault(6, "neither a bid nor a win nor a loss"),)
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+@pytest.mark.parametrize("count", [300, 3_000])
+def test_fields_that_come_late_are_found(tmp_path: Path, count: int, *, compressed: bool) -> None:
+    bids = [bid(str(i), 3, 2) for i in range(count)]
+    path = lines(tmp_path / "log.jsonl", *bids, *(notice("win", str(i)) for i in range(50)))
+    if compressed:
+        path.write_bytes(gzip.compress(path.read_bytes()))
+    log = AuctionLog(path, format="openrtb")
+    assert sum(row[3] for row in table(log)) == 50
+
+
+def test_a_log_of_which_nothing_is_left_says_why(tmp_path: Path) -> None:
+    bids = [bid(name, 3, 2, type="banner") for name in "ab"]
+    log = AuctionLog(lines(tmp_path / "log.jsonl", *bids, notice("win", "a", LOSS=0)))
+    with pytest.raises(LogError, match=r"Lines of other kinds were not used: 'banner' \(2\)\."):
+        log.read()
+    with pytest.raises(LogError, match=r"Lines of other kinds were not used: 'banner' \(2\)\."):
+        survey_log(log)
 
 
 def test_notices_without_values_are_refused(tmp_path: Path) -> None:

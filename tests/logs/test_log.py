@@ -178,6 +178,14 @@ def test_a_missing_bid_or_reserve_is_a_bad_line(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize("dtype", [float, "Float64", "category", object, str])
+def test_a_data_frame_may_be_reversed(dtype: Any) -> None:
+    frame = pd.DataFrame({"value": [3.0, 4.0, 5.0], "market_price": [1.0, 2.0, 4.0]}).astype(dtype)
+    found = AuctionLog(frame.iloc[::-1]).read()
+    assert found.values.tolist() == [5, 4, 3]
+    assert found.prices.tolist() == [4, 2, 1]
+
+
 def test_a_data_frame_is_read_as_it_is_and_left_alone() -> None:
     frame = pd.DataFrame(
         {

@@ -49,6 +49,9 @@ class LogFitting(ABC):
             InvalidParameterError: A setting is not possible.
             InvalidLossesError: The log contradicts itself.
 
+        Warns:
+            LogWarning: Values and bids seem to be in different units.
+
         >>> import pandas as pd
         >>> from crossbandit.applications import FirstPriceBidder
         >>> from crossbandit.logs import AuctionLog

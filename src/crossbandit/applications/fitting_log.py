@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
+import warnings
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from crossbandit.environments.auctions import AuctionRules, geometric_bids
-from crossbandit.errors import LogError
+from crossbandit.errors import LogError, LogWarning
 from crossbandit.logs import AuctionLog, Auctions
 from crossbandit.logs.classes import ClassTable
 from crossbandit.logs.faults import check_survey
 from crossbandit.logs.outcomes import MIXED, feedback_of, require_both_outcomes
 from crossbandit.logs.survey import survey_log
+from crossbandit.logs.units import doubt_about_units
 from crossbandit.validation import reject
 
 if TYPE_CHECKING:
@@ -51,9 +53,13 @@ def fitting_log(log: AuctionLog, given: Mapping[str, Any]) -> FittingLog:
     Raises:
         LogError: The log cannot be read, or the auctions that were won or lost are missing.
         InvalidParameterError: It is not an AuctionLog.
+
+    Warns:
+        LogWarning: Values and bids seem to be in different units.
     """
     if not isinstance(log, AuctionLog):
-        reject("fit", "log", "an AuctionLog; it takes files and data frames", log)
+        expected = "an AuctionLog, which takes files and data frames"
+        reject("fit", "log", expected, type(log).__name__)
     check_survey(log, survey_log(log), all_prices=False)
     table = ClassTable([*log.class_places])
     auctions = _above_reserves(log.read(table))
@@ -70,6 +76,7 @@ def fitting_log(log: AuctionLog, given: Mapping[str, Any]) -> FittingLog:
             f"Not all prices of {log.source.name} are known. What the others show depends on your "
             "own bids: name their column with columns={'bid': ...}."
         )
+    _warn_about_units(auctions)
     for i, name in enumerate(log.class_places):
         if auctions.classes is not None:
             columns[name] = np.array(table.labels(i))[auctions.classes[:, i]]
@@ -84,6 +91,19 @@ def fitting_log(log: AuctionLog, given: Mapping[str, Any]) -> FittingLog:
     if "bids" not in settings:
         settings["bids"] = _grid(values, float(settings["value_range"][1]))
     return FittingLog(settings, columns)
+
+
+def _warn_about_units(auctions: Auctions) -> None:
+    amounts, what = auctions.bids, "own bids"
+    if amounts is None:
+        amounts, what = auctions.prices, "highest competing bids"
+    for doubt in doubt_about_units(_median(auctions.values), _median(amounts), what):
+        warnings.warn(doubt, LogWarning, stacklevel=4)
+
+
+def _median(amounts: Floats) -> float:
+    above = amounts[amounts > 0]
+    return float(np.median(above)) if above.size else 0.0
 
 
 def _above_reserves(auctions: Auctions) -> Auctions:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from crossbandit.evaluate.reading import ReadLog
 
 _NOT_REPEATED = {"logs", "out", "quiet"}  # options that do not change the numbers
+_NAME = 14  # characters of the name of a strategy, at least
 
 
 def evaluate(
@@ -138,15 +139,16 @@ def _print(result: Evaluation, read: ReadLog) -> None:
     if read.faults:
         say(f"{read.bad:,} lines were left out. The first of them:")
     for fault in read.faults:
-        say(f"  line {fault.line}: {fault.reason}")
+        say(f"  {fault.place}: {fault.reason}")
     table = _table(
         summary(result),
         "Bounds hold without assumptions. Intervals are 95 % intervals of what would have been "
         "earned in these auctions, if the assumption of the method holds.",
     )
-    table.add_column("strategy")
+    table.add_column("strategy", min_width=_NAME)
     for heading in ("exact part", "known", "bounds", "estimate", "95 % interval"):
-        table.add_column(heading, justify="right", no_wrap=True)
+        whole = heading not in {"bounds", "95 % interval"}  # these two have several words
+        table.add_column(heading, justify="right", no_wrap=whole)
     table.add_column("method")
     kind = ""
     for row in rows(result):

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from crossbandit.evaluate.estimates import INVERSE
+from crossbandit.logs.units import doubt_about_units
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -29,6 +32,7 @@ def find_notes(
     log: CensoredLog, results: Sequence[StrategyEvaluation], checks: Sequence[Check]
 ) -> Iterator[str]:
     """Yield what is known, what is doubtful, and which numbers rest on extrapolation."""
+    yield from _units(log)
     yield KNOWN[log.feedback]
     if log.feedback == "always":
         return
@@ -36,6 +40,14 @@ def find_notes(
     yield from _doubts(checks)
     yield from _extrapolated(results)
     yield from _weights(log, results)
+
+
+def _units(log: CensoredLog) -> Iterator[str]:
+    """Say if values and own bids seem to be in different units."""
+    made = (log.bids > 0) & (log.values > 0)
+    if made.any():
+        medians = (float(np.median(column[made])) for column in (log.values, log.bids))
+        yield from doubt_about_units(*medians, "own bids")
 
 
 def _alike(log: CensoredLog) -> Iterator[str]:

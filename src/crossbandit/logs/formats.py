@@ -194,10 +194,12 @@ def field_places(form: Format, source: Source) -> dict[str, list[int]]:
     Returns:
         Indices of columns; a field that the log does not have is missing.
     """
-    leaves = plain(map(_leaf, source.columns.names))
+    names = source.columns.names
+    leaves = plain(map(_leaf, names))
+    by_depth = sorted(range(len(names)), key=lambda i: names[i].count("."))  # id before site.id
     found = {
-        name: [i for wanted in plain(names) for i, leaf in enumerate(leaves) if leaf == wanted]
-        for name, names in form.fields.items()
+        name: [i for wanted in plain(usual) for i in by_depth if leaves[i] == wanted]
+        for name, usual in form.fields.items()
     }
     return {name: places for name, places in found.items() if places}
 

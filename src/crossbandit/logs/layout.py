@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _SAMPLE_BYTES = 1 << 16
-_JSON_LINES = 200  # of the sample, from which the names of columns are taken
+_BLOCKS, _BLOCK_BYTES = 64, 1 << 13  # of later parts of a file, in which JSON may have new fields
 _DEPTH = 4  # of nested objects whose fields are columns
 _GZIP = b"\x1f\x8b"
 _ZSTD = b"\x28\xb5\x2f\xfd"
@@ -119,7 +119,7 @@ def _parquet(path: Path) -> Layout:
 
 
 def _text(path: Path, *, compressed: bool, raw: bool) -> Layout:
-    sample = _intact_sample(path) if compressed else _sample(path)
+    sample, *later = _intact_samples(path) if compressed else _samples(path)
     if b"\0" in sample:
         raise LogError(f"{path} is neither text nor Parquet. {_EXPECTED}.")
     lines = sample.decode("utf-8-sig", errors="replace").splitlines()
@@ -129,7 +129,8 @@ def _text(path: Path, *, compressed: bool, raw: bool) -> Layout:
     beginning = lines[first].lstrip()
     if beginning.startswith("{"):
         whole = lines[first:] if len(sample) < _SAMPLE_BYTES else lines[first:-1] or lines[first:]
-        names = tuple(dict.fromkeys(_fields(path, whole[:_JSON_LINES])))
+        whole += [line for block in later for line in block.decode(errors="replace").splitlines()]
+        names = tuple(dict.fromkeys(_fields(path, whole)))
         return Layout("jsonl", names, len(names), WHITE_SPACE, 0, compressed)
     if beginning.startswith("[") and beginning[1:].lstrip()[:1] in {"", "{"}:
         raise LogError(
@@ -172,21 +173,33 @@ def _flat(thing: dict[str, Any], prefix: str, depth: int) -> Iterator[str]:
             yield prefix + key
 
 
-def _sample(path: Path) -> bytes:
+def _samples(path: Path) -> list[bytes]:
+    """Return the beginning of a file, and blocks from all parts of the rest."""
     with path.open("rb") as file:
-        return file.read(_SAMPLE_BYTES)
+        samples = [file.read(_SAMPLE_BYTES)]
+        rest = file.seek(0, 2) - _SAMPLE_BYTES - _BLOCK_BYTES
+        for i in range(_BLOCKS if rest > -_BLOCK_BYTES else 0):
+            file.seek(_SAMPLE_BYTES + max(rest, 0) * i // (_BLOCKS - 1))
+            samples.append(file.read(_BLOCK_BYTES))
+    return samples
 
 
-def _intact_sample(path: Path) -> bytes:
-    """Return the beginning of a gzip file whose checksum is right: DuckDB does not check it."""
+def _intact_samples(path: Path) -> list[bytes]:
+    """Return such blocks of a gzip file whose checksum is right: DuckDB does not check it."""
+    later: list[bytes] = []
+    step, last = 1, b""
     try:
         with gzip.open(path, "rb") as file:
             sample = file.read(_SAMPLE_BYTES)
-            while file.read(1 << 20):
-                pass
+            for i, part in enumerate(iter(lambda: file.read(1 << 18), b"")):
+                last = part[-_BLOCK_BYTES:]
+                if i % step == 0:
+                    later.append(part[:_BLOCK_BYTES])
+                if len(later) > _BLOCKS:
+                    later, step = later[::2], 2 * step
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise LogError(f"{path} is a damaged gzip file: {first_line(error)}.") from error
-    return sample
+    return [sample, *later, last]
 
 
 def _split(line: str) -> tuple[str, list[str]]:

@@ -241,7 +241,9 @@ class AuctionLog:
         """
         pieces = [piece for piece in self.chunks(1 << 16, classes) if len(piece.values)]
         if not pieces:
-            raise LogError(f"{self.source.name} has no good line. {self.description}")
+            raise LogError(
+                " ".join([f"{self.source.name} has no good line.", *self.remarks, self.description])
+            )
         return concatenate(pieces)
 
     def chunks(self, size: int, classes: ClassTable | None = None) -> Iterator[Auctions]:

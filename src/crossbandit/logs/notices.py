@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from crossbandit.errors import LogError
 from crossbandit.logs.database import identifier, literal
 from crossbandit.logs.formats import check_fields, field_places
+from crossbandit.logs.numbers import LOST, WON
 from crossbandit.logs.source import BROKEN, FILE, ROW
 from crossbandit.logs.staging import ROWS, open_stage
 
@@ -87,11 +88,12 @@ def join_notices(
         stage.load(columns | extras)
         stage.connection.execute(_events_sql(form, fields, list(extras)))
         told = _count(stage, "count(*) FILTER (least IS NOT NULL) > 0")
-        _group(stage, list(extras))
+        _group(stage, form, list(extras))
         _check_currency(stage, source, currency)
         _judge(stage, codes, currency)
         price = _price_sql(form, has_least=bool(told))
         remarks = _remarks(stage, form, codes, has_least=bool(told))
+        remarks += _unsaid_currency(stage, currency)
         names = [*JOINED, *(source.columns.shown(place) for place in kept)]
         copied = stage.write(_copy_sql(price, list(extras)), names)
     found = tuple(role for role in JOINED if role in fields or role in {"price", "won"})
@@ -112,8 +114,8 @@ def _events_sql(form: Format, fields: Mapping[str, list[int]], extras: list[str]
         WHEN regexp_matches({path}, '(?i)[/._-](loss|lose|lost|lurl)') THEN 'loss'
         WHEN regexp_matches({path}, '(?i)[/._-](win|won|nurl|bill|burl|imp)') THEN 'win'
         WHEN code IN ({wins}) THEN 'win' WHEN code IS NOT NULL THEN 'loss'
-        WHEN lower(won) IN ('1', 'true', 't', 'yes', 'won', 'win') THEN 'win'
-        WHEN won IS NOT NULL THEN 'loss'
+        WHEN lower(won) IN {WON} THEN 'win' WHEN lower(won) IN {LOST} THEN 'loss'
+        WHEN won IS NOT NULL THEN NULL
         WHEN {number("bid")} >= {number("least")} THEN 'win'
         WHEN {number("bid")} < {number("least")} THEN 'loss'
         WHEN value IS NOT NULL THEN 'bid' END"""
@@ -153,10 +155,10 @@ def _count(stage: Stage, what: str) -> int:
     return int(stage.connection.execute(f"SELECT {what} FROM {_LINES}").fetchall()[0][0])
 
 
-def _group(stage: Stage, extras: list[str]) -> None:
+def _group(stage: Stage, form: Format, extras: list[str]) -> None:
     """Make a table of auctions from the lines."""
     joined = _count(stage, "count(*) FILTER (value IS NOT NULL AND kind = 'bid')") > 0
-    has_id = "id IS NOT NULL AND broken IS NULL"
+    has_id = "id IS NOT NULL AND broken IS NULL AND kind NOT LIKE 'other%'"
     by_imp = _count(stage, f"count(*) FILTER ({has_id} AND imp IS NULL)") == 0
     place = f"{FILE} * {2**40} + {ROW}"
     key = "id" + (" || chr(31) || imp" if by_imp else "") if joined else f"({place})::VARCHAR"
@@ -166,14 +168,21 @@ def _group(stage: Stage, extras: list[str]) -> None:
         f"WHEN kind LIKE 'other%' THEN NULL WHEN kind IS NULL THEN '{_UNCLEAR}' {no_id} END "
         f"AS broken) FROM {_LINES}"
     )
+    of_loss = "FILTER (kind = 'loss')"
+    of_price = "FILTER (kind IN ('win', 'loss'))" if form.paid_is_price else of_loss
+    checked = {"value": "", "bid": "", "least": "", "code": of_loss, "price": of_price}
     unlike = " OR ".join(
-        f"min(TRY_CAST({name} AS DOUBLE)) < max(TRY_CAST({name} AS DOUBLE))"
-        for name in ("value", "bid")
+        f"coalesce(min(TRY_CAST({name} AS DOUBLE)) {which} < max(TRY_CAST({name} AS DOUBLE)) "
+        f"{which}, false)"
+        for name, which in checked.items()
     )
     of_bid = ["value", "bid", "reserve", *extras]
-    columns = ", ".join(f"any_value({name}) AS {name}" for name in [*of_bid, "least", "currency"])
+    columns = ", ".join(f"any_value({name}) AS {name}" for name in [*of_bid, "least"])
     stage.connection.execute(f"""
-        CREATE TABLE {_GROUPS} AS SELECT {columns}, coalesce({unlike}, false) AS unlike,
+        CREATE TABLE {_GROUPS} AS SELECT {columns}, {unlike} AS unlike,
+            {"false" if by_imp else "coalesce(min(imp) < max(imp), false)"} AS several,
+            min(upper(currency)) AS currency, max(upper(currency)) AS other_currency,
+            greatest(count(*) FILTER (value IS NOT NULL AND kind = 'bid') - 1, 0) AS repeated,
             coalesce(min({place}) FILTER (value IS NOT NULL), min({place})) AS place,
             bool_or(kind = 'win') AS won, bool_or(kind = 'loss') AS lost,
             any_value(code) FILTER (kind = 'loss') AS code,
@@ -184,8 +193,9 @@ def _group(stage: Stage, extras: list[str]) -> None:
 
 def _check_currency(stage: Stage, source: Source, currency: str | None) -> None:
     rows = stage.connection.execute(
-        f"SELECT upper(currency), count(*) FROM {_GROUPS} WHERE currency IS NOT NULL "
-        "GROUP BY 1 ORDER BY 2 DESC, 1"
+        f"SELECT one, count(*) FROM (SELECT currency AS one FROM {_GROUPS} UNION ALL "
+        f"SELECT other_currency FROM {_GROUPS} WHERE other_currency <> currency) "
+        "WHERE one IS NOT NULL GROUP BY 1 ORDER BY 2 DESC, 1"
     ).fetchall()
     counted = ", ".join(f"{name} ({count:,})" for name, count in rows)
     if currency is None and len(rows) > 1:
@@ -203,13 +213,15 @@ def _check_currency(stage: Stage, source: Source, currency: str | None) -> None:
 def _judge(stage: Stage, codes: Sequence[str], currency: str | None) -> None:
     """Make a view of the auctions that says why one is dropped."""
     about_price = ", ".join(map(literal, codes)) or "NULL"
-    other = "NULL" if currency is None else f"upper(currency) <> {literal(currency.upper())}"
+    other = "NULL" if currency is None else f"currency <> {literal(currency.upper())}"
     query = f"SELECT count(*) > 0 FROM {_GROUPS} WHERE lost"
     (has_losses,) = stage.connection.execute(query).fetchall()[0]
     stage.connection.execute(f"""
         CREATE VIEW {_AUCTIONS} AS SELECT *, CASE
             WHEN value IS NULL THEN 'notice'
+            WHEN several THEN 'several'
             WHEN unlike THEN 'unlike'
+            WHEN currency <> other_currency THEN 'currencies'
             WHEN won AND lost THEN 'both'
             WHEN NOT won AND NOT lost AND {has_losses} THEN 'silent'
             WHEN lost AND code NOT IN ({about_price}) THEN 'code ' || code
@@ -240,7 +252,9 @@ def _copy_sql(price: str, extras: list[str]) -> str:
 
 _WHY = {
     "notice": "a notice but no bid in the log",
-    "unlike": "bids that contradict each other",
+    "several": "several impressions, and notices that do not say which",
+    "unlike": "lines that contradict each other",
+    "currencies": "lines in different currencies",
     "both": "a notice of a win and one of a loss",
     "silent": "a bid but no notice, while others have notices of losses",
 }
@@ -253,9 +267,10 @@ def _remarks(
     rows = stage.connection.execute(
         f"SELECT dropped, count(*) FROM {_AUCTIONS} GROUP BY 1 ORDER BY 2 DESC, 1"
     ).fetchall()
-    won, lost, silent, unexplained = stage.connection.execute(
+    won, lost, silent, unexplained, repeated = stage.connection.execute(
         "SELECT count(*) FILTER (won), count(*) FILTER (NOT won), "
-        "count(*) FILTER (NOT won AND NOT lost), count(*) FILTER (lost AND code IS NULL) "
+        "count(*) FILTER (NOT won AND NOT lost), count(*) FILTER (lost AND code IS NULL), "
+        "coalesce(sum(repeated), 0)::BIGINT "
         f"FROM {_AUCTIONS} WHERE dropped IS NULL"
     ).fetchall()[0]
     remarks = [f"Read as {form.title}. Auctions won: {won:,}, lost: {lost:,}."]
@@ -264,6 +279,8 @@ def _remarks(
         total = sum(count for _, count in dropped)
         listed = "; ".join(f"{_dropped(form, why)}: {count:,}" for why, count in dropped)
         remarks.append(f"Auctions that were dropped: {total:,} ({listed}).")
+    if repeated:
+        remarks.append(f"Lines that repeat a bid were not used: {repeated:,}.")
     others = stage.connection.execute(
         f"SELECT substr(kind, 8), count(*) FROM {_EVENTS} WHERE kind LIKE 'other%' "
         "GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 10"
@@ -288,6 +305,15 @@ def _remarks(
     elif not has_least and lost:
         remarks.append("The price of a lost auction is what the winner paid.")
     return tuple(remarks)
+
+
+def _unsaid_currency(stage: Stage, currency: str | None) -> tuple[str, ...]:
+    if currency is None:
+        return ()
+    query = f"SELECT count(*) FROM {_AUCTIONS} WHERE dropped IS NULL AND currency IS NULL"
+    (count,) = stage.connection.execute(query).fetchall()[0]
+    said = f"Auctions that do not say their currency count as {currency.upper()}: {count:,}."
+    return (said,) if count else ()
 
 
 def _dropped(form: Format, why: str) -> str:

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 WITH_COMMA = "is written with a comma"
 ABOVE = "the value is above"
 _COMMA = r"[-+]?[0-9.]*,[0-9.,]+"
-_WON = ("1", "1.0", "true", "t", "yes", "y", "win", "won")
-_LOST = ("0", "0.0", "false", "f", "no", "n", "loss", "lost")
+WON = ("1", "1.0", "true", "t", "yes", "y", "win", "won")
+LOST = ("0", "0.0", "false", "f", "no", "n", "loss", "lost")
 # A number from this on counts in that part of a second; a smaller one counts seconds.
 _PARTS = {1e17: 1e9, 1e14: 1e6, 1e11: 1e3}
 _DIGITS = "(19|20)[0-9]{12}([0-9]{3})?"  # 20260105103000, perhaps with milliseconds
@@ -42,7 +42,7 @@ def number_sql(role: str, factor: float = 1.0) -> str:
     """
     if role == "won":
         text = "lower(trim(won::VARCHAR))"
-        return f"CASE WHEN {text} IN {_WON} THEN true WHEN {text} IN {_LOST} THEN false END"
+        return f"CASE WHEN {text} IN {WON} THEN true WHEN {text} IN {LOST} THEN false END"
     if role == "time":
         return time_sql("time")
     number = f"TRY_CAST({role} AS DOUBLE)"

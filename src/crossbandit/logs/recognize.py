@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 
 from crossbandit.errors import LogError
@@ -83,8 +84,16 @@ def recognize(
 
 def _pandas(frame: pd.DataFrame) -> Source:
     names = tuple(map(str, frame.columns))
-    numbered = frame.set_axis([f"c{i + 1}" for i in range(len(names))], axis=1)
+    columns = (_forward(frame.iloc[:, i]) for i in range(len(names)))
+    numbered = pd.DataFrame({f"c{i}": one for i, one in enumerate(columns, 1)}, copy=False)
     return _frame_source("the DataFrame", names, numbered)
+
+
+def _forward(column: pd.Series[Any]) -> pd.Series[Any]:
+    """Return a column that DuckDB can read: it cannot read memory backwards, as in `[::-1]`."""
+    if isinstance(column.dtype, np.dtype) and column.to_numpy(copy=False).strides[0] >= 0:
+        return column
+    return column.copy()
 
 
 def _arrow(frame: Any) -> Source:

@@ -114,7 +114,8 @@ def survey_log(log: AuctionLog) -> Survey:
         faults = first_faults(log, connection, rejected) if bad or rejected else ()
     bad += len(rejected) + sum(fault.lines - 1 for fault in faults)
     if not auctions and not bad:
-        raise LogError(f"{log.source.name} has no auctions, only a header.")
+        why = " ".join(log.remarks) or "It has only a header."
+        raise LogError(f"{log.source.name} has no auctions. {why}")
     ratio, shared = max((ratios or {0: 0}).items(), key=itemgetter(1))
     value, price, median_value, median_price = (amount or 0.0 for amount in amounts)
     return Survey(

@@ -1,11 +1,11 @@
 """Replay a log of first-price auctions: what would each strategy have earned?"""
 
+from crossbandit.errors import LogWarning
 from crossbandit.logs.faults import Fault
 from crossbandit.logs.log import AuctionLog
 from crossbandit.logs.synthetic import make_log
 from crossbandit.replay.by import ReplaySet, replay_by
 from crossbandit.replay.chunks import Chunk
-from crossbandit.replay.notes import LogWarning
 from crossbandit.replay.play import replay
 from crossbandit.replay.results import Replay, StrategyResult
 from crossbandit.replay.rules import ReplayRules

@@ -8,12 +8,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from crossbandit.backends import open_pool
-from crossbandit.errors import LogError
+from crossbandit.errors import LogError, LogWarning
 from crossbandit.logs import AuctionLog
 from crossbandit.logs.faults import check_bad_lines
 from crossbandit.logs.survey import survey_log
 from crossbandit.modules import load_modules
-from crossbandit.replay.notes import LogWarning
 from crossbandit.replay.play import replay
 from crossbandit.simulation.progress import progress
 

@@ -10,6 +10,7 @@ import numpy as np
 from crossbandit.logs.classes import LIMIT
 from crossbandit.logs.faults import NO_PRICE
 from crossbandit.logs.times import TIMED_LINES, steps_back_in_time
+from crossbandit.logs.units import doubt_about_units
 from crossbandit.replay.limited_oracles import KNAPSACK
 from crossbandit.replay.lineup import ALL_TOLD, TOLD
 from crossbandit.replay.oracles import BestPolicy, PerfectKnowledge
@@ -36,20 +37,10 @@ _NEARLY_NONE = 0.001  # of the own bids
 _WORTHWHILE = 0.01  # of the surplus
 _SPARE = 0.9  # of a budget: who spends less is not limited by it
 _MUCH = 0.03  # more than this is shown in whole percent
-_OTHER_UNIT = 30.0  # ratio of the medians of values and prices
-_UNITS = {
-    100.0: "cents and whole units",
-    1_000.0: "an amount for a thousand impressions and for one",
-    1_000_000.0: "millionths (micros) and whole units",
-}
 _WHY_MORE = (
     "That policy judges each value by all competing bids of the log. More is possible where "
     "competing bids depend on the value, or where a bid between those of the grid is better."
 )
-
-
-class LogWarning(UserWarning):
-    """A log looks as if its replay gives wrong numbers."""
 
 
 def find_warnings(
@@ -197,23 +188,9 @@ def _paid_prices(survey: Survey) -> Iterator[str]:
 
 def _other_unit(survey: Survey) -> Iterator[str]:
     """Warn if values and prices seem to be in different units."""
-    value, price = survey.median_value, survey.median_price
-    if not value or not price or survey.auctions < 2:
-        return
-    ratio = max(value / price, price / value)
-    if ratio < _OTHER_UNIT:
-        return
-    factor = min(_UNITS, key=lambda unit: abs(math.log(unit / ratio)))
-    usual = abs(math.log10(factor / ratio)) <= 0.5
-    about = factor if usual else float(f"{ratio:.1g}")
-    example = f", for example {_UNITS[factor]}" if usual else ""
-    high, low = ("values", "highest competing bids")[:: 1 if value > price else -1]
-    yield (
-        f"The {high} are about {about:,.0f} times the {low}: half of the values are below "
-        f"{value:,.3g}, half of the highest competing bids below {price:,.3g}. Are they in "
-        f"different units{example}? Then the numbers are wrong: give the units with --value-unit "
-        "and --price-unit."
-    )
+    if survey.auctions >= 2:
+        medians = survey.median_value, survey.median_price
+        yield from doubt_about_units(*medians, "highest competing bids")
 
 
 def _swapped(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crossbandit.errors import LogError
+from crossbandit.errors import LogError, LogWarning
 from crossbandit.logs.classes import ClassTable
 from crossbandit.logs.faults import check_survey
 from crossbandit.logs.log import AuctionLog
@@ -22,7 +22,6 @@ from crossbandit.replay.limited_oracles import comparator_of, limited_oracles
 from crossbandit.replay.limited_results import LimitedResult
 from crossbandit.replay.lineup import USUAL, build_strategies
 from crossbandit.replay.notes import (
-    LogWarning,
     find_dependence,
     find_limit_notes,
     find_notes,
