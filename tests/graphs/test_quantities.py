@@ -156,3 +156,16 @@ def test_edges_that_another_graph_lacks(matrix: Matrix, data: st.DataObject) -> 
     missing = np.argwhere(matrix & ~other)
     expected = tuple(missing[0].tolist()) if len(missing) else None
     assert FeedbackGraph(matrix).edge_not_in(FeedbackGraph(other)) == expected
+
+
+def test_acyclic_bounds_hold_for_graphs_of_too_many_edges_to_list(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(acyclic, "_EDGES", 0)
+    order = [2, 0, 3, 1]  # no cycle, but edges go both up and down
+    matrix = np.zeros((4, 4), dtype=bool)
+    matrix[np.ix_(order, order)] = np.triu(np.ones((4, 4), dtype=bool))
+    lower, upper = FeedbackGraph(matrix).maximum_acyclic_bounds
+    assert lower <= 4 <= upper
+    with pytest.raises(GraphNumberError, match="at most 4"):
+        _ = FeedbackGraph(matrix).maximum_acyclic_number

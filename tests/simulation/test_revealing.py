@@ -21,7 +21,7 @@ from crossbandit.algorithms import (
 )
 from crossbandit.algorithms.per_context_learner import PerContextLearner
 from crossbandit.checks import check_algorithm
-from crossbandit.environments import from_table
+from crossbandit.environments import cycling_graphs, from_table
 from crossbandit.errors import CheckFailedError
 from crossbandit.kernels import per_context
 from crossbandit.kernels.rounds import Rounds
@@ -117,6 +117,47 @@ class Reaching(Algorithm):
         return ReachingLearner(self, problem, seed=seed)
 
 
+class WritingLearner(ReachingLearner):
+    """Writes into the losses that it is shown."""
+
+    hidden = 0
+
+    def reveals(self, arm: int) -> Any:
+        return [arm]
+
+    def learn(self, decision: Any, losses: Any, **given: Any) -> None:
+        super().learn(decision, losses, **given)
+        for row in losses.values() if isinstance(losses, dict) else losses:
+            row[:] = 0.0
+        if isinstance(losses, dict):
+            self.hidden += sum(row.base is not None for row in losses.values())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Writing(Algorithm):
+    id: ClassVar[str] = "writing"
+    graph_kinds: ClassVar[tuple[str, ...]] = ("fixed", "uninformed", "unknown")
+
+    def start(self, problem: Problem, *, seed: Seed) -> WritingLearner:
+        learner = WritingLearner(self, problem, seed=seed)
+        STARTED.append(learner)
+        return learner
+
+
+STARTED: list[WritingLearner] = []
+
+
+@pytest.mark.parametrize("kind", ["fixed", "uninformed", "unknown"])
+def test_a_learner_cannot_change_the_losses_that_it_is_shown(kind: str) -> None:
+    environment: Any = SINGLETONS
+    if kind != "fixed":
+        environment = cycling_graphs(SINGLETONS, [graphs.singletons(4)], kind=kind)
+    run = simulate(Writing(), environment, seed=1)
+    expected = LOSSES[np.arange(200), run.contexts, run.arms]
+    np.testing.assert_allclose(run.losses, expected)
+    assert STARTED[-1].hidden == 0  # no row leads to the array with the losses of all arms
+
+
 def test_a_decision_that_expects_too_much_is_refused() -> None:
     with pytest.raises(CheckFailedError, match="Reaching expects that playing arm"):
         simulate(Reaching(), SINGLETONS, seed=1)
@@ -137,6 +178,46 @@ class Peeking(Algorithm):
 
     def start(self, problem: Problem, *, seed: Seed) -> PeekingLearner:
         return PeekingLearner(self, problem, problem.graph, 0.1, seed)
+
+
+class WrongLearner(PerContextLearner[Any]):
+    """Plays as it should, and then reports something else."""
+
+    def simulate(self, rounds: Rounds) -> int:
+        played = super().simulate(rounds)
+        if self.algorithm.wrong == "losses":
+            rounds.incurred[:] = 0.0
+        elif self.algorithm.wrong == "arm":
+            rounds.arms[played - 1] = self.problem.arms
+        elif self.algorithm.wrong == "count":
+            played += 1
+        return played
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wrong(Algorithm):
+    id: ClassVar[str] = "wrong"
+
+    wrong: str = ""
+
+    def start(self, problem: Problem, *, seed: Seed) -> WrongLearner:
+        return WrongLearner(self, problem, problem.graph, 0.1, seed)
+
+
+def test_the_losses_of_a_compiled_loop_are_those_of_the_arms_that_it_played() -> None:
+    run = simulate(Wrong(wrong="losses"), SINGLETONS, seed=1, compiled=True)
+    expected = LOSSES[np.arange(200), run.contexts, run.arms]
+    np.testing.assert_allclose(run.losses, expected)
+
+
+def test_a_compiled_loop_that_plays_no_arm_is_refused() -> None:
+    with pytest.raises(CheckFailedError, match=r"Wrong played arm 4 in round 199.*from 0 to 3"):
+        simulate(Wrong(wrong="arm"), SINGLETONS, seed=1, compiled=True)
+
+
+def test_a_compiled_loop_that_counts_wrongly_is_refused() -> None:
+    with pytest.raises(CheckFailedError, match=r"from 1 to 200\. Got 201"):
+        simulate(Wrong(wrong="count"), SINGLETONS, seed=1, compiled=True)
 
 
 def test_the_checks_notice_a_loop_that_peeks() -> None:

@@ -43,15 +43,15 @@ class BestOfBothWorlds(ExponentialAlgorithm):
     are ours. The scale is sqrt((alpha + 2) / (2 log K)), or (2 delta / (3 log(K)^2))^(1/3): these
     minimise the sum below for the largest entropies, with z = alpha, or z = delta / rho.
 
-    Bounds for each context with n = T / M rounds. The second-order inequality of Alon et al. (2015,
-    Lemma 4) holds because lhat of an arm without self-loop is at most B. It gives a regret of at
-    most
+    Bounds for each context with n = T / M rounds. Let A be the arms without self-loop if u is
+    uniform, and all arms otherwise: those whose lhat is at most B. The second-order inequality of
+    Alon et al. (2015, Lemma 4) gives a regret of at most
 
         sum rho + sum z / B + sum (growth of B) * (entropy of the next p),
 
-    where z is the mean of sum_b p(b) (1 - p(b)) lhat(b)^2 over arms without self-loop, plus that of
+    where z is the mean of sum_b p(b) (1 - p(b)) lhat(b)^2 over the arms of A, plus that of
     sum_b p(b) lhat(b)^2 over the others. z is at most O(alpha log(K n)) if u is uniform and the
-    graph strongly observable, and at most 2 delta / rho times the entropy of p where every arm is
+    graph strongly observable, and at most delta / rho times the entropy of p where every arm is
     explored. With the growth above, the sums are, up to logarithms of n and K, of the order
 
         sqrt(alpha S),    and    delta^(1/3) S^(2/3).

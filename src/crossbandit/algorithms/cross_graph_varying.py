@@ -57,7 +57,8 @@ class CrossGraphVarying(Algorithm):
     problem says so (`Problem.graph_by_context`), the mean of r_{e,c}(N_in_c(a)) / 2 over the
     frequency rounds takes the place of mhat_e(N_in_t(a)) / 2, and the special arm is the one that
     snapshots play most in contexts in which it has no self-loop. The argument for the bound then
-    gives O~(sqrt(alpha T)) with alpha of the edges that all contexts share.
+    gives O~(sqrt(alpha T)) with alpha of the edges that all contexts share, if each arm has a
+    self-loop in every context; otherwise nothing is known.
 
     Bound: expected regret O~(sqrt(sum_t alpha_t)), alpha_t the independence number of G_t, with no
     polynomial factor of the number of contexts. It follows from the paper's proof if each arm has a

@@ -48,8 +48,10 @@ class LinUcb(Algorithm):
     losses of this package), cross-learning has the whole row, and needs no regression. Where
     losses are dense, a context is its own indicator feature: LinUCB then is UCB in each context.
 
-    Bound: O~(d sqrt(K T)) for a variant of it with d features (Chu, Li, Reyzin and Schapire 2011),
-    for stochastic losses and singletons; no better one is known here for other graphs.
+    Bound: none is known for this rule itself. SupLinUCB, a variant of it (Chu, Li, Reyzin and
+    Schapire 2011), has O~(sqrt(n T)) for a single parameter vector of n entries. Vectors of d
+    entries for each of K arms are one of n = K d, so it has O~(sqrt(K d T)), for stochastic losses
+    and singletons, if features and parameters have a norm of at most 1.
 
     Args:
         width: The factor of the confidence width; 1 + sqrt(log(2 T) / 2) if None, which is the

@@ -36,6 +36,11 @@ class MeansAlgorithm(Algorithm):
     They learn from what is revealed, whatever the graph of the round was. Where an arm has no
     self-loop, they look for an arm that reveals it in the graph of the problem.
 
+    If graphs change, the graph of the problem holds only the edges that every round has. An arm
+    that no arm reveals in every round is played itself in order to be observed. `UcbN` and
+    `SuccessiveElimination` then need that its own play reveals it now and then. If it never does,
+    they play it in vain, and their regret is linear; use `TsN` or `Exp3Edges` there.
+
     Args:
         cross_learning: Whether a revealed row counts in every context. If not, its loss counts in
             the context of the round only.

@@ -43,6 +43,10 @@ class SuccessiveElimination(MeansAlgorithm):
     without the graph no algorithm can do better than sqrt(K T), as if there were no side
     observations; use an algorithm for bandits, such as PerContextExp3, there.
 
+    If graphs change, only edges that every round has count as self-loops or as revealing. An arm
+    without any is played itself: if that never reveals it, the regret is linear. Use TsN or
+    Exp3Edges for such graphs.
+
     With cross-learning a revealed row counts in every context, and contexts differ in which arms
     are active. The bounds hold in all M contexts with probability 1 - M delta.
 

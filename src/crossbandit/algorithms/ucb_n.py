@@ -31,6 +31,10 @@ class UcbN(MeansAlgorithm):
     bounds of all others. Until then, of the arms that reveal it, the one with the least lower bound
     is played. So it also works on weakly observable graphs.
 
+    If graphs change, only edges that every round has count as self-loops or as revealing. An arm
+    without any is played itself: if that never reveals it, the regret is linear. Use TsN or
+    Exp3Edges for such graphs.
+
     Bound: if every arm has a self-loop, the expected regret is at most of order
     sum over a clique cover of max Delta / min Delta^2 * log T (Caron et al. 2012), and
     O~(sqrt(alpha T)) whatever the gaps are (Lykouris, Tardos and Wali 2020). With cross-learning a

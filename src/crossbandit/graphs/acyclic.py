@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from crossbandit.graphs.graph import FeedbackGraph
 
 TIME_LIMIT = 30.0  # seconds for the search of one graph
-_EDGES = 1_000_000  # beyond, no edge is listed and the bounds are those of the independence number
+_EDGES = 1_000_000  # beyond, no edge is listed: an independent set bounds from below, K from above
 _PROGRAM_ARMS = 500  # of a part; beyond, the program is hopeless
 _GREEDY_ARMS = 3_000  # of a part; beyond, looking for cycles takes minutes
 _ROUNDING = 1e-6  # HiGHS's own tolerance
@@ -59,7 +59,7 @@ def find(graph: FeedbackGraph, *, search: bool) -> Acyclic:
         return Acyclic(tuple(range(graph.arms)), graph.arms, search)
     if graph.edge_count > _EDGES or _both_ways(graph):
         independence = graph.independence(search=search)
-        upper = independence.upper if _both_ways(graph) else graph.arms - 1
+        upper = independence.upper if _both_ways(graph) else graph.arms
         return Acyclic(independence.witness, upper, search)
     deadline = time.monotonic() + TIME_LIMIT
     witness: list[int] = []

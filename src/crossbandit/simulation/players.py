@@ -88,11 +88,11 @@ def compiled_player(
             paced = limits.rounds(start, contexts)
             rounds = Rounds.to_play(shown, losses, numbers, graphs=graphs, limits=paced)
         play_all(learner, rounds)
+        _check_arms(learner, rounds.arms, start, environment.problem.arms)
         if available is not None:
             _check_played(learner, rounds.contexts.available, rounds.arms, start)
-        batch = _blank(contexts)._replace(arms=rounds.arms, losses=rounds.incurred)
-        if limits is not None:
-            losses_of(batch.arms, losses, block, batch.losses)
+        batch = _blank(contexts)._replace(arms=rounds.arms)
+        losses_of(batch.arms, losses, block, batch.losses)
         if listed:
             batch.comparator_arms[:] = environment.best_arms[contexts]
         else:
@@ -105,16 +105,15 @@ def compiled_player(
 
 def play_all(learner: CompiledLearner, rounds: Rounds) -> None:
     """Play a batch to its end, however often `learner.simulate` ends early."""
-    count = rounds.arms.size
-    done = learner.simulate(rounds) if count else 0
+    count, done = rounds.arms.size, 0
     while done < count:
-        played = learner.simulate(rounds.part(done, count))
-        if played < 1:
+        played = learner.simulate(rounds.part(done, count) if done else rounds)
+        if not isinstance(played, int | np.integer) or not 1 <= played <= count - done:
             raise CheckFailedError(
                 f"simulate of the learner of {type(learner.algorithm).__name__} must return how "
-                f"many rounds it played, at least 1. Got {played!r}."
+                f"many rounds it played, from 1 to {count - done}. Got {played!r}."
             )
-        done += played
+        done += int(played)
 
 
 def plain_player(
@@ -179,6 +178,17 @@ def _blank(contexts: npt.NDArray[Any]) -> BatchRecord:
         np.empty(rounds, dtype=np.int64),
         np.empty(rounds),
     )
+
+
+def _check_arms(learner: CompiledLearner, arms: Integers, start: int, count: int) -> None:
+    """Raise unless compiled code, which is not checked elsewhere, played arms that exist."""
+    wrong = np.flatnonzero((arms < 0) | (arms >= count))
+    if wrong.size:
+        i = int(wrong[0])
+        raise CheckFailedError(
+            f"{type(learner.algorithm).__name__} played arm {arms[i]} in round {start + i}. Its "
+            f"compiled loop must play arms from 0 to {count - 1}."
+        )
 
 
 def _check_played(

@@ -102,7 +102,7 @@ class Revealing:
             decision = learner.act(context, available)
         revealed = graph.out_neighbors(decision.arm)
         if self._kind == "unknown":
-            learner.learn(decision, {int(b): rows[b] for b in revealed})
+            learner.learn(decision, {int(b): rows[b].copy() for b in revealed})
         elif self._kind == "uninformed":
             learner.learn(decision, rows[revealed], graph=graph)
         else:
@@ -115,7 +115,8 @@ class Revealing:
     def _check_claim(self, decision: Decision) -> None:
         """Raise if a decision expects losses that the graph of all rounds does not reveal."""
         arm, revealed = decision.arm, decision.revealed
-        if self._allowed.get(arm) is revealed:  # learners list the neighbours of an arm once
+        # Learners list the neighbours of an arm once, and these types do not change once checked.
+        if isinstance(revealed, range | tuple) and self._allowed.get(arm) is revealed:
             return
         for b in np.setdiff1d(revealed, self._all_rounds.out_neighbors(arm)):
             raise self._refusal(arm, int(b))
