@@ -984,6 +984,15 @@ def test_settings_that_cannot_change_on_load_are_named(tmp_path: Path, changed: 
         FirstPriceBidder.load(tmp_path / "file", **changed)
 
 
+def test_a_file_with_impossibly_large_counts_is_refused(tmp_path: Path) -> None:
+    """Their sum would overflow, and the next outcome would never be learned to its end."""
+    own = bidder()
+    own.learner.law.state.told[:] = 1e308
+    own.save(tmp_path / "file")
+    with pytest.raises(CheckpointError, match="told"):
+        FirstPriceBidder.load(tmp_path / "file")
+
+
 # ----------------------------------------------------------------------------- forks and copies
 
 forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
