@@ -993,6 +993,14 @@ def test_a_file_with_impossibly_large_counts_is_refused(tmp_path: Path) -> None:
         FirstPriceBidder.load(tmp_path / "file")
 
 
+@pytest.mark.parametrize("label", [2**63, -(2**63) - 1, "\ud800"])
+def test_a_label_that_no_token_can_hold_is_refused_before_bidding(label: Any) -> None:
+    own = bidder(classes=("site",))
+    with pytest.raises(InvalidContextError, match="'site' parameter of bid must be"):
+        own.bid(5.0, site=label)
+    assert own.rounds == 0
+
+
 # ----------------------------------------------------------------------------- forks and copies
 
 forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
