@@ -984,6 +984,23 @@ def test_settings_that_cannot_change_on_load_are_named(tmp_path: Path, changed: 
         FirstPriceBidder.load(tmp_path / "file", **changed)
 
 
+def test_a_file_with_impossibly_large_counts_is_refused(tmp_path: Path) -> None:
+    """Their sum would overflow, and the next outcome would never be learned to its end."""
+    own = bidder()
+    own.learner.law.state.told[:] = 1e308
+    own.save(tmp_path / "file")
+    with pytest.raises(CheckpointError, match="told"):
+        FirstPriceBidder.load(tmp_path / "file")
+
+
+@pytest.mark.parametrize("label", [2**63, -(2**63) - 1, "\ud800"])
+def test_a_label_that_no_token_can_hold_is_refused_before_bidding(label: Any) -> None:
+    own = bidder(classes=("site",))
+    with pytest.raises(InvalidContextError, match="'site' parameter of bid must be"):
+        own.bid(5.0, site=label)
+    assert own.rounds == 0
+
+
 # ----------------------------------------------------------------------------- forks and copies
 
 forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")

@@ -70,6 +70,11 @@ class Levels:
             label = label.item()
         if not isinstance(label, str | int):
             reject(owner, name, "a text or an integer", label, error=InvalidContextError)
+        if isinstance(label, int):
+            if not -(2**63) <= label < 2**63:
+                reject(owner, name, "an integer of 64 bits", label, error=InvalidContextError)
+        elif not label.isascii() and any("\ud800" <= one <= "\udfff" for one in label):
+            reject(owner, name, "a text that UTF-8 can hold", label, error=InvalidContextError)
         return label
 
     def slots(self, labels: tuple[Label, ...], *, new: bool = False) -> Integers:

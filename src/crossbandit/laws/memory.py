@@ -137,6 +137,7 @@ def copied(state: LawState) -> LawState:
     return state._replace(**{name: part.copy() for name, part in state._asdict().items()})
 
 
+_MOST = 1e40  # more than any count times its scale; sums do not overflow
 _SIGNED = ("law", "evidence", "totals", "children", "roots")
 
 
@@ -157,7 +158,7 @@ def state_from(model: LawState, arrays: Mapping[str, npt.ArrayLike]) -> LawState
                 f"The array {name!r} of a law must have the shape {expected.shape} and the type "
                 f"{expected.dtype}. Got {part.shape}, {part.dtype}."
             )
-        if not np.isfinite(part).all() or (name not in _SIGNED and (part < 0).any()):
+        if not (np.abs(part) < _MOST).all() or (name not in _SIGNED and (part < 0).any()):
             raise CheckpointError(f"The array {name!r} of a law holds numbers that it cannot hold.")
         parts[name] = part
     state = LawState(**parts)
