@@ -119,7 +119,7 @@ def test_what_is_missing_is_asked_for(tmp_path: Path) -> None:
 def test_lines_out_of_order_are_said() -> None:
     data = frame(200).sort_index(ascending=False).rename(columns={"when": "timestamp"})
     read = read_censored(AuctionLog(data, columns={"bid": "bid", "won": "won"}))
-    assert "goes back in time 199 times" in read.notes[0]
+    assert "goes back in time 199 times" in read.notes[1]
 
 
 def test_all_prices_known_needs_no_column_of_wins() -> None:
@@ -160,11 +160,12 @@ def test_bad_lines_of_several_files_are_named_by_their_files(tmp_path: Path) -> 
     assert "1.csv, line 5" in page.replace("<wbr>", "")
 
 
-def test_names_of_strategies_are_whole_in_narrow_terminals(
+def test_names_are_whole_in_narrow_terminals_and_guesses_are_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     frame(200).to_csv(tmp_path / "log.csv", index=False)
     text = run(str(tmp_path / "log.csv"), *COLUMNS, "--out", str(tmp_path / "out"))
     assert "shading 0.50" in text
+    assert "column 'min_bid_to_win' (guessed by name)" in " ".join(text.split())
     assert "\N{HORIZONTAL ELLIPSIS}" not in text

@@ -188,3 +188,9 @@ def test_bad_input_is_named(name: str, value: object) -> None:
 def test_with_a_graph_all_probabilities_are_needed() -> None:
     with pytest.raises(InvalidParameterError, match="'probabilities'"):
         evaluate_policy(**{**ARGUMENTS, "probabilities": [0.5], "graph": graphs.complete(2)})
+
+
+def test_one_round_has_no_interval() -> None:
+    found = evaluate_policy([[0.5, 0.5]], arms=[0], probabilities=[0.5], outcomes=[1.0])
+    assert found.inverse == (1.0, -np.inf, np.inf)
+    assert found.doubly_robust[1:] == (-np.inf, np.inf)

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import duckdb
 import numpy as np
 import pandas as pd
 import pytest
@@ -132,3 +133,18 @@ def test_unknown_names_are_refused(options: dict[str, object]) -> None:
     frame = pd.DataFrame({"value": [1.0], "competing_bid": [1.0]})
     with pytest.raises(InvalidParameterError, match=f"'{next(iter(options))}' parameter of Auctio"):
         AuctionLog(frame, **options)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_nan_is_a_price_that_is_not_known(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / f"log.{kind}"
+    rows = "(3, 2, 1, 'nan'), (4, 2, 0, '2.5'), (5, 2, 1, '1.5')"
+    query = f"SELECT * FROM (VALUES {rows}) AS t(value, bid, won, market_price)"
+    if kind == "parquet":
+        query = f"SELECT * REPLACE (market_price::DOUBLE AS market_price) FROM ({query})"
+    duckdb.sql(f"COPY ({query}) TO '{path}' (FORMAT {kind})")
+    log = AuctionLog(path, columns={"bid": "bid", "won": "won"})
+    np.testing.assert_equal(log.read().prices, [np.nan, 2.5, 1.5])
+    survey = survey_log(log)
+    assert (survey.bad, survey.without_price, survey.highest_price) == (0, 1, 2.5)
+    assert survey_log(log.with_prices()).bad == 1

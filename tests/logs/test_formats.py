@@ -378,3 +378,20 @@ def test_every_auction_is_kept_or_dropped_whatever_the_order(
     assert sorted(log.read().values) == [i + 1 for i in expected]
     seen = [int(one["value"]) for one in records if "value" in one]
     assert log.read().values.tolist() == [v for v in seen if v - 1 in expected]
+
+
+def test_lines_without_ids_are_not_joined(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text("value,bid,AUCTION_LOSS,AUCTION_MIN_TO_WIN\n3,2,0,1.5\n4,2,102,2.5\n5,2,,\n")
+    log = AuctionLog(path)
+    assert table(log) == [(3, 1.5, 2, 1), (4, 2.5, 2, 0)]
+    assert "(a bid but no notice, while others have notices of losses: 1)" in log.remarks[1]
+
+
+def test_a_value_that_is_named_is_not_said_to_be_the_bid(tmp_path: Path) -> None:
+    path = tmp_path / "imp.txt"
+    path.write_text("\n".join(ipinyou(name, 300, 50) for name in "ab"))
+    said = "The value is what was bid"
+    assert said in " ".join(AuctionLog(path).remarks)
+    log = AuctionLog(path, columns={"value": "slotwidth"})
+    assert said not in " ".join(log.remarks)

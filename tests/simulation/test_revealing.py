@@ -125,7 +125,7 @@ class WritingLearner(ReachingLearner):
     def reveals(self, arm: int) -> Any:
         return [arm]
 
-    def learn(self, decision: Any, losses: Any, **given: Any) -> None:
+    def learn(self, decision: Any, losses: Any, graph: Any = None) -> None:
         super().learn(decision, losses, **given)
         for row in losses.values() if isinstance(losses, dict) else losses:
             row[:] = 0.0

@@ -228,6 +228,8 @@ def _mean(terms: Floats) -> Mean:
 
 
 def _half(terms: Floats) -> float:
+    if terms.size < 2:
+        return math.inf  # one round says nothing about how much rounds differ
     variance = long_run_variance(terms)
     return quantile_over_time(terms.size) * math.sqrt(variance) / terms.size
 

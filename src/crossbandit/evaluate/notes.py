@@ -46,8 +46,8 @@ def _units(log: CensoredLog) -> Iterator[str]:
     """Say if values and own bids seem to be in different units."""
     made = (log.bids > 0) & (log.values > 0)
     if made.any():
-        medians = (float(np.median(column[made])) for column in (log.values, log.bids))
-        yield from doubt_about_units(*medians, "own bids")
+        value, bid = (float(np.median(column[made])) for column in (log.values, log.bids))
+        yield from doubt_about_units(value, bid, "own bids")
 
 
 def _alike(log: CensoredLog) -> Iterator[str]:

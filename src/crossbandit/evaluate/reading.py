@@ -72,7 +72,7 @@ def read_censored(log: AuctionLog, *, reserve: float = 0.0, ties: str | None = N
         beats = bids >= auctions.prices if ties == "win" else bids > auctions.prices
         won = beats & (bids >= reserves) & (bids > 0)
     order = np.arange(bids.size)
-    notes = [*log.remarks]
+    notes = [log.description, *log.remarks]
     if auctions.times is not None:
         order = np.argsort(auctions.times, kind="stable")
     elif (back := steps_back_in_time(log)).steps:

@@ -37,6 +37,9 @@ _FIELDS = (
     *("id", "imp", "kind", "value", "bid", "reserve"),
     *("price", "least", "code", "currency", "won", "url"),
 )
+_VALUE_IS_BID = (
+    "The value is what was bid: in a second-price auction, a bidder bids what an auction is worth."
+)
 _UNCLEAR = "neither a bid nor a win nor a loss"
 _NO_ID = "no auction id"
 
@@ -94,6 +97,8 @@ def join_notices(
         price = _price_sql(form, has_least=bool(told))
         remarks = _remarks(stage, form, codes, has_least=bool(told))
         remarks += _unsaid_currency(stage, currency)
+        if form.paid_is_price and "value" not in own:
+            remarks += (_VALUE_IS_BID,)
         names = [*JOINED, *(source.columns.shown(place) for place in kept)]
         copied = stage.write(_copy_sql(price, list(extras)), names)
     found = tuple(role for role in JOINED if role in fields or role in {"price", "won"})
@@ -157,7 +162,9 @@ def _count(stage: Stage, what: str) -> int:
 
 def _group(stage: Stage, form: Format, extras: list[str]) -> None:
     """Make a table of auctions from the lines."""
-    joined = _count(stage, "count(*) FILTER (value IS NOT NULL AND kind = 'bid')") > 0
+    apart = "count(id) > 0 OR count(*) FILTER (value IS NULL AND kind IN ('win', 'loss')) > 0"
+    only_bids = "count(*) FILTER (value IS NOT NULL AND kind = 'bid') > 0"
+    joined = bool(_count(stage, f"{only_bids} AND ({apart})"))
     has_id = "id IS NOT NULL AND broken IS NULL AND kind NOT LIKE 'other%'"
     by_imp = _count(stage, f"count(*) FILTER ({has_id} AND imp IS NULL)") == 0
     place = f"{FILE} * {2**40} + {ROW}"
@@ -298,10 +305,7 @@ def _remarks(
     if unexplained and codes:
         remarks.append(f"Losses without a reason count as lost on the price: {unexplained:,}.")
     if form.paid_is_price:
-        remarks.append(
-            "The value is what was bid: in a second-price auction, a bidder bids what an auction "
-            "is worth. The price of a won auction is what was paid."
-        )
+        remarks.append("The price of a won auction is what was paid.")
     elif not has_least and lost:
         remarks.append("The price of a lost auction is what the winner paid.")
     return tuple(remarks)

@@ -14,6 +14,7 @@ WITH_COMMA = "is written with a comma"
 ABOVE = "the value is above"
 _COMMA = r"[-+]?[0-9.]*,[0-9.,]+"
 WON = ("1", "1.0", "true", "t", "yes", "y", "win", "won")
+_NO_PRICE = ("nan", "null", "none", "na", "n/a")  # in place of a price that was not told
 LOST = ("0", "0.0", "false", "f", "no", "n", "loss", "lost")
 # A number from this on counts in that part of a second; a smaller one counts seconds.
 _PARTS = {1e17: 1e9, 1e14: 1e6, 1e11: 1e3}
@@ -46,6 +47,8 @@ def number_sql(role: str, factor: float = 1.0) -> str:
     if role == "time":
         return time_sql("time")
     number = f"TRY_CAST({role} AS DOUBLE)"
+    if role == "price":  # which may be unknown; in DuckDB, NaN is above all numbers
+        number = f"nullif({number}, 'nan'::DOUBLE)"
     return number if factor == 1 else f"{number} * {factor!r}"
 
 
@@ -92,11 +95,14 @@ def fault_sql(
     """
     missing = [role for role in roles if role != "price" or needs_price]
     numbers = [role for role in roles if role not in {"won", "time"}]
+    given = {role: f"{role} IS NOT NULL" for role in numbers}
+    if "price" in roles and not needs_price:
+        given["price"] += f" AND lower(trim(price::VARCHAR)) NOT IN {_NO_PRICE}"
     cases = [
         "WHEN broken IS NOT NULL THEN broken",
         *(f"WHEN {role} IS NULL THEN 'no {ROLES[role]}'" for role in missing),
         *(
-            f"WHEN {role} IS NOT NULL AND ({role}_ IS NULL OR NOT isfinite({role}_)) THEN CASE "
+            f"WHEN {given[role]} AND ({role}_ IS NULL OR NOT isfinite({role}_)) THEN CASE "
             f"WHEN regexp_full_match(trim({role}::VARCHAR), '{_COMMA}') "
             f"THEN 'the {ROLES[role]} {WITH_COMMA}' ELSE 'the {ROLES[role]} is not a number' END"
             for role in numbers
