@@ -126,7 +126,7 @@ class WritingLearner(ReachingLearner):
         return [arm]
 
     def learn(self, decision: Any, losses: Any, graph: Any = None) -> None:
-        super().learn(decision, losses, **given)
+        super().learn(decision, losses, graph)
         for row in losses.values() if isinstance(losses, dict) else losses:
             row[:] = 0.0
         if isinstance(losses, dict):
