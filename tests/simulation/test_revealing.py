@@ -125,8 +125,8 @@ class WritingLearner(ReachingLearner):
     def reveals(self, arm: int) -> Any:
         return [arm]
 
-    def learn(self, decision: Any, losses: Any, **given: Any) -> None:
-        super().learn(decision, losses, **given)
+    def learn(self, decision: Any, losses: Any, graph: Any = None) -> None:
+        super().learn(decision, losses, graph)
         for row in losses.values() if isinstance(losses, dict) else losses:
             row[:] = 0.0
         if isinstance(losses, dict):
