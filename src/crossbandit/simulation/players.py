@@ -107,7 +107,7 @@ def play_all(learner: CompiledLearner, rounds: Rounds) -> None:
     """Play a batch to its end, however often `learner.simulate` ends early."""
     count, done = rounds.arms.size, 0
     while done < count:
-        played = learner.simulate(rounds.part(done, count) if done else rounds)
+        played: Any = learner.simulate(rounds.part(done, count) if done else rounds)
         if not isinstance(played, int | np.integer) or not 1 <= played <= count - done:
             raise CheckFailedError(
                 f"simulate of the learner of {type(learner.algorithm).__name__} must return how "
