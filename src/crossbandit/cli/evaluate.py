@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _NOT_REPEATED = {"logs", "out", "quiet"}  # options that do not change the numbers
 _NAME = 14  # characters of the name of a strategy, at least
+_METHOD = len("by band")
 
 
 def evaluate(
@@ -142,14 +143,14 @@ def _print(result: Evaluation, read: ReadLog) -> None:
         say(f"  {fault.place}: {fault.reason}")
     table = _table(
         summary(result),
-        "Bounds hold without assumptions. Intervals are 95 % intervals of what would have been "
-        "earned in these auctions, if the assumption of the method holds.",
+        "Bounds assume only that the others would have bid the same. Intervals are 95 % intervals "
+        "of what would have been earned in these auctions, if the assumption of the method holds.",
     )
     table.add_column("strategy", min_width=_NAME)
-    for heading in ("exact part", "known", "bounds", "estimate", "95 % interval"):
+    for heading in ("exact\npart", "known", "bounds", "estimate", "95 % interval"):
         whole = heading not in {"bounds", "95 % interval"}  # these two have several words
         table.add_column(heading, justify="right", no_wrap=whole)
-    table.add_column("method")
+    table.add_column("method", min_width=_METHOD)
     kind = ""
     for row in rows(result):
         if kind and row.kind != kind:
