@@ -497,7 +497,7 @@ def test_bad_lines_stop_a_replay_only_past_the_limit(tmp_path: Path) -> None:
     [
         (
             "value,competing_bid\n1,2\n",
-            r"has 1 good line\. A replay needs at least 2 auctions\.$",
+            r"has 1 good line\. At least 2 auctions are needed\.$",
         ),
         ("value,competing_bid\n0,1\n0,1\n", "values in .* are 0"),
     ],
@@ -515,7 +515,7 @@ def test_a_short_log_of_bad_lines_is_told_why(tmp_path: Path) -> None:
     with pytest.raises(LogError) as refused:
         replay(path)
     assert str(refused.value) == (
-        f"{path} has 0 good lines. A replay needs at least 2 auctions. Write decimals with a "
+        f"{path} has 0 good lines. At least 2 auctions are needed. Write decimals with a "
         "point, 1.5 and not 1,5, and no thousands separators. The bad lines:\n"
         "  line 2: the value is written with a comma: '1,5'\n"
         "  line 3: the value is written with a comma: '2,5'\n"

@@ -63,7 +63,7 @@ class Estimate:
 
 
 class Known(NamedTuple):
-    """What a log shows of a plan without assumptions.
+    """What a log shows of a plan for certain.
 
     Attributes:
         exact: What the plan earned in the auctions whose outcome is known.

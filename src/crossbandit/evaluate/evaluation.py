@@ -49,7 +49,7 @@ def evaluate_log(
             log has none.
 
     Returns:
-        For each strategy what is known, bounds without assumptions, and estimates with intervals.
+        For each strategy what is known, bounds, and estimates with intervals.
 
     Raises:
         InvalidParameterError: An argument is invalid.

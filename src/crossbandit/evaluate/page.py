@@ -156,7 +156,7 @@ def chart(result: Evaluation) -> Chart:
         ends=tuple((one.best.low, one.best.high) for one in shown),
     )
     bounds = Series(
-        name="bounds without assumptions",
+        name="bounds",
         x=places,
         y=tuple((one.known.lower + one.known.upper) / 2 for one in shown),
         ends=tuple((one.known.lower, one.known.upper) for one in shown),

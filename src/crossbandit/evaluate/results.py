@@ -25,7 +25,7 @@ class StrategyEvaluation:
         strategy: Its name.
         kind: "own", "bidder", "response" or "fixed".
         note: A remark, perhaps empty.
-        known: What the log shows without assumptions.
+        known: What the log shows for certain.
         estimates: The estimates, the most trustworthy first. Each has its assumption.
     """
 

@@ -188,7 +188,7 @@ def _censored(log: AuctionLog, survey: Survey) -> str:
 
 def _too_few_good(log: AuctionLog, survey: Survey) -> str:
     lines = "1 good line" if survey.auctions == 1 else "0 good lines"
-    message = f"{log.source.name} has {lines}. A replay needs at least 2 auctions."
+    message = f"{log.source.name} has {lines}. At least 2 auctions are needed."
     if not survey.bad:
         return message
     which = "The bad lines" if survey.bad <= SHOWN_FAULTS else "The first bad lines"
