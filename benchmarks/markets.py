@@ -1,4 +1,4 @@
-"""Bidding by a law of prices: every bar, in one run. `python -m benchmarks.markets`.
+"""Bidding by a law of prices.
 
 A ratio is of what was earned, summed over the seeds. Hindsight by bands is one bid for each of 25
 bands of values; hindsight by class is the best bid at each value by the prices of its class.
@@ -204,16 +204,3 @@ def _own() -> Iterator[Result]:
 
 def _bar(name: str, value: float, bar: float, note: str = "") -> Result:
     return Result(name, value, bar, "times", at_least=True, note=note)
-
-
-def main() -> None:
-    """Print every row as it is measured."""
-    for result in results():
-        sign = ">=" if result.at_least else "<="
-        verdict = "met" if result.met else "MISSED"
-        numbers = f"{result.value:8.4f} {result.unit:12s} {sign} {result.bar:<6g} {verdict}"
-        print(f"{result.name:75s} {numbers}", flush=True)
-
-
-if __name__ == "__main__":
-    main()
