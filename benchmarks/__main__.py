@@ -37,7 +37,7 @@ def main() -> None:
             console.print("  ".join(records.cells(result)), highlight=False)
             found.append(result)
         records.save(records.record(group, found))
-        records.PAGE.write_text(records.page(records.load()), encoding="utf-8")
+        records.write(records.load())
         results += found
     console.print(_table(results))
     OUT.mkdir(parents=True, exist_ok=True)

@@ -21,6 +21,7 @@ from benchmarks.measure import Result
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "benchmarks" / "measured"
 PAGE = ROOT / "docs" / "benchmarks.md"
+README = ROOT / "README.md"
 
 # In the order of the page. Those that take long, or need other libraries, are run by name.
 USUAL = {
@@ -46,6 +47,28 @@ LONG = {
 }
 GROUPS = {**USUAL, **LONG}
 COMMANDS = {"peers": "make bench-peers"}
+
+# The rows that the README shows: the group, the name of the row, and what the README says of it.
+HEADLINES = (
+    (
+        "markets",
+        "correlation 0.6: against a Kaplan-Meier",
+        "surplus where prices rise with values, against a Kaplan-Meier of your own",
+    ),
+    (
+        "budgets",
+        "correlation 0.6, 1/8 of the free spend: against hindsight",
+        "surplus under a budget, against the best fixed strategy in hindsight",
+    ),
+    (
+        "core",
+        "a run against vectorised NumPy",
+        "a simulated run of the paper's algorithm, against vectorised NumPy",
+    ),
+    ("core", "rounds through simulate", "rounds of the paper's algorithm"),
+)
+_BEGINS = "<!-- measured: written by `python -m benchmarks`; do not edit by hand -->\n"
+_ENDS = "<!-- end -->"
 
 _START = """\
 # What is measured
@@ -124,17 +147,53 @@ def page(records: list[Record]) -> str:
     return _START + "".join(_section(kept) for kept in records)
 
 
+def readme(text: str, records: list[Record]) -> str:
+    """Return the README with the rows it shows as they were measured.
+
+    Args:
+        text: The README as it is.
+        records: What was measured.
+    """
+    found = {(kept.group, row.name): row for kept in records for row in kept.results}
+    rows = ["| | measured | by |", "|---|---:|---|"]
+    for group, name, words in HEADLINES:
+        if (group, name) in found:
+            measured = cells(found[group, name])[1]
+            rows.append(f"| {words} | {measured} | `{_command(group)}` |")
+    before, _, rest = text.partition(_BEGINS)
+    return before + _BEGINS + "\n".join(rows) + "\n" + _ENDS + rest.partition(_ENDS)[2]
+
+
+def write(records: list[Record]) -> None:
+    """Write the page, and the rows of the README.
+
+    Args:
+        records: What was measured.
+    """
+    PAGE.write_text(page(records), encoding="utf-8")
+    text = README.read_text(encoding="utf-8")
+    README.write_text(readme(text, records), encoding="utf-8")
+
+
+def _command(group: str) -> str:
+    return COMMANDS.get(group, f"python -m benchmarks {group}")
+
+
 def _section(kept: Record) -> str:
-    command = COMMANDS.get(kept.group, f"python -m benchmarks {kept.group}")
     about = getdoc(import_module(f"benchmarks.{kept.group}")) or ""
     rows = [
         "| | measured | aim | |",
         "|---|---:|---:|---|",
         *("| " + " | ".join(cells(result)) + " |" for result in kept.results),
     ]
-    where = f"Version {kept.version}, {kept.day}, {kept.machine}."
-    table = "\n".join(rows)
-    return f"\n## {GROUPS[kept.group]}\n\n{about}\n\n```\n{command}\n```\n\n{table}\n\n{where}\n"
+    parts = [
+        f"## {GROUPS[kept.group]}",
+        about,
+        f"```\n{_command(kept.group)}\n```",
+        "\n".join(rows),
+        f"Version {kept.version}, {kept.day}, {kept.machine}.",
+    ]
+    return "\n" + "\n\n".join(parts) + "\n"
 
 
 def cells(result: Result) -> list[str]:

@@ -19,6 +19,11 @@ def test_the_page_is_what_the_records_say() -> None:
     )
 
 
+def test_the_readme_shows_what_the_records_say() -> None:
+    text = records.README.read_text(encoding="utf-8")
+    assert text == records.readme(text, records.load())
+
+
 def test_each_record_belongs_to_a_group() -> None:
     assert {path.stem for path in records.FOLDER.glob("*.json")} <= set(records.GROUPS)
 
