@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from crossbandit.simulation import Run, simulate_many
     from crossbandit.simulation.simulate import simulate
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "Algorithm",

@@ -16,13 +16,14 @@
     ├── MissingOutcomesError        outcomes are missing in a way that would mislead the learner
     ├── GraphNumberError            an exact number of a graph takes too long
     │   └── IndependenceNumberError the independence number does
+    ├── MissingPackageError         a package that an extra of the installation has is missing
     ├── OutOfMemoryError            estimates that would not fit into memory
     ├── CheckpointError             a file that is damaged, no checkpoint, or of another version
     ├── LogError (a ValueError)     a log that is missing, unreadable or too faulty to replay
     ├── StudyError
     │   ├── StudyFileError          a mistake in a study file, with its line and key
     │   ├── ResultsError            results that are missing, in use, damaged or not writable
-    │   └── BackendError            an engine that is not installed or does not answer
+    │   └── BackendError            an engine that does not answer
     └── CheckFailedError            a rule that `crossbandit.checks` tests is broken
 
     CrossbanditWarning (a UserWarning)
@@ -54,6 +55,7 @@ __all__ = [
     "LogWarning",
     "MissingFeedbackWarning",
     "MissingOutcomesError",
+    "MissingPackageError",
     "OutOfMemoryError",
     "ResultsError",
     "StudyError",
@@ -117,6 +119,10 @@ class IndependenceNumberError(GraphNumberError):
     """The exact independence number cannot be computed in time; bounds can."""
 
 
+class MissingPackageError(CrossbanditError, ModuleNotFoundError):
+    """A package is not installed; the message has the command that installs it."""
+
+
 class OutOfMemoryError(CrossbanditError, MemoryError):
     """A learner's estimates would not fit into memory."""
 
@@ -142,7 +148,7 @@ class ResultsError(StudyError):
 
 
 class BackendError(StudyError):
-    """The engine that should execute a study is not installed or does not answer."""
+    """The engine that should execute a study does not answer."""
 
 
 class CheckFailedError(CrossbanditError, AssertionError):

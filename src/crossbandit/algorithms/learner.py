@@ -17,6 +17,7 @@ from crossbandit.kernels.compilation import resolved
 from crossbandit.kernels.rounds import Feedback, add_revealed, feedback_without_rows, with_rows
 from crossbandit.kernels.simplex import draw
 from crossbandit.losses.forms import restricted
+from crossbandit.notebook import card, counted
 from crossbandit.streams import Seed, stream
 from crossbandit.types import Floats, Integers
 
@@ -125,6 +126,20 @@ class Learner(DecisionRecords, Generic[AlgorithmT]):
         self._revealed: dict[int, Sequence[int]] = {}
         self._feedback: dict[int, Feedback] = {}
         self._machine_code: dict[str, Callable[..., Any]] = {}
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.algorithm.id}, {self.round} rounds played)"
+
+    def _repr_html_(self) -> str:
+        problem = self.problem
+        facts = [
+            (self.algorithm.id, repr(self.algorithm)),
+            (counted(self.round, "round"), "how many were played"),
+            (f"{self.pending:,} pending", "decisions without feedback so far"),
+            (counted(problem.arms, "arm"), repr(problem)),
+            (f"observability: {self.graph.observability}", self.graph.observability_reason),
+        ]
+        return card(type(self).__name__, facts)
 
     # --- using a learner -----------------------------------------------------------------------
 

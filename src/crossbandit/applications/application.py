@@ -16,6 +16,7 @@ from crossbandit.applications.action import only_decides
 from crossbandit.applications.law_decider import LawDecider
 from crossbandit.applications.law_learner import LawLearner
 from crossbandit.errors import CheckpointError, CrossbanditError, InvalidParameterError
+from crossbandit.notebook import card, counted
 from crossbandit.validation import reject, verbatim
 
 if TYPE_CHECKING:
@@ -100,6 +101,25 @@ class Application(ABC):
         return (
             f"{type(self).__name__}({self.rounds} decisions made, {self.pending} pending, {name})"
         )
+
+    def _repr_html_(self) -> str:
+        learner = self.learner
+        name = learner.name if isinstance(learner, LawDecider) else learner.algorithm.id
+        facts = [
+            (counted(self.rounds, "decision"), "how many were made"),
+            (f"{self.pending:,} pending", "decisions without an outcome so far"),
+            (name, "what decides"),
+        ]
+        settings = (
+            (f"{key} {value}", "a setting")
+            for key, value in self.settings().items()
+            if type(value) in {str, int, float}
+        )
+        return card(type(self).__name__, [*facts, *settings], self.picture())
+
+    def picture(self) -> str:
+        """Return an SVG picture of what was learned, for notebooks; empty if there is none."""
+        return ""
 
     if not TYPE_CHECKING:  # a type checker would allow every attribute
 

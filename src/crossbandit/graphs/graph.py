@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, final
 import numpy as np
 import numpy.typing as npt
 
+from crossbandit.extras import require
 from crossbandit.graphs import exchange, neighborhoods, observability
 from crossbandit.graphs.quantities import GraphNumbers
 from crossbandit.kernels.ranges import ArmRanges, range_masses
@@ -287,7 +288,12 @@ class FeedbackGraph(GraphNumbers):
         observability.require(self, owner, least)
 
     def to_networkx(self) -> Any:
-        """Return a NetworkX DiGraph on the nodes 0, ..., K - 1."""
+        """Return a NetworkX DiGraph on the nodes 0, ..., K - 1.
+
+        Raises:
+            MissingPackageError: NetworkX is not installed.
+        """
+        require("networkx", extra="graphs", owner="FeedbackGraph.to_networkx")
         import networkx as nx
 
         digraph = nx.DiGraph()
@@ -312,6 +318,9 @@ class FeedbackGraph(GraphNumbers):
 
         Args:
             ax: The axes to draw on; a new figure by default.
+
+        Raises:
+            MissingPackageError: Matplotlib is not installed.
         """
         from crossbandit.graphs import drawing
 

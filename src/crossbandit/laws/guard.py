@@ -19,6 +19,7 @@ from crossbandit.kernels.laws.guard import (
 from crossbandit.kernels.laws.state import ABOVE, AT_MOST, TOLD
 from crossbandit.laws.logs import prepared
 from crossbandit.laws.outcome_law import Choice
+from crossbandit.notebook import card
 from crossbandit.validation import number, reject
 
 if TYPE_CHECKING:
@@ -96,6 +97,14 @@ class GuardedLaw:
             chances=np.zeros(size),
             seen=np.zeros(size),
         )
+
+    def __repr__(self) -> str:
+        return f"GuardedLaw({self.law!r}, followed with probability {self.law_weight:.2f})"
+
+    def _repr_html_(self) -> str:
+        followed = f"followed with probability {self.law_weight:.2f}"
+        facts = [(followed, "otherwise a learner that assumes nothing about prices bids")]
+        return card("GuardedLaw", [*facts, (repr(self.law), "the law")], self.law.picture())
 
     @property
     def gains(self) -> Floats:

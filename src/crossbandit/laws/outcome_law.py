@@ -16,6 +16,7 @@ from crossbandit.laws.base import LawBase
 from crossbandit.laws.logs import prepared, shown_to
 from crossbandit.laws.quantiles import chance_grid
 from crossbandit.laws.view import LawView, alone, in_order, share_of
+from crossbandit.notebook import card, counted
 from crossbandit.validation import number, reject
 
 if TYPE_CHECKING:
@@ -412,6 +413,28 @@ class OutcomeLaw(LawBase):
             indices,
             made,
         )
+
+    def __repr__(self) -> str:
+        return f"OutcomeLaw({self.amounts.size} amounts, {self.rounds} rounds learned)"
+
+    def _repr_html_(self) -> str:
+        low, high = self.context_range
+        facts = [
+            (counted(self.rounds, "round"), "how many outcomes were learned from"),
+            (counted(self.amounts.size, "amount"), "from which one is chosen in each round"),
+            (f"contexts from {low:g} to {high:g}", "on which the number may depend"),
+            (self.feedback, "what is told after a round"),
+            *((f"by {name}", "a class on which the number may depend") for name in self.classes),
+        ]
+        return card("OutcomeLaw", facts, self.picture())
+
+    def picture(self) -> str:
+        """Return the law at the middle context as a small SVG picture, for notebooks.
+
+        Returns:
+            The picture; empty if the law has classes, as each class has a law of its own.
+        """
+        return "" if self.classes else self.law(sum(self.context_range) / 2).picture()
 
     def law(self, context: float, **classes: Label) -> LawView:
         """Return the law at a context: chances, errors, and where they come from.
