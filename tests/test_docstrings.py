@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 MODULES = [
     "crossbandit",
+    "crossbandit.adapters.coba",
+    "crossbandit.adapters.obp",
+    "crossbandit.adapters.river",
     "crossbandit.algorithms",
     "crossbandit.applications",
     "crossbandit.checks",
