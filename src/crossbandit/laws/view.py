@@ -65,6 +65,9 @@ class LawView:
 
         Args:
             axes: Where to draw; by default on a new figure.
+
+        Returns:
+            The axes.
         """
         if axes is None:
             from matplotlib.figure import Figure
