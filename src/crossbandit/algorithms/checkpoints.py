@@ -155,6 +155,16 @@ def load(path: str | os.PathLike[str]) -> Learner:
         FileNotFoundError: There is no such file.
         CheckpointError: The file cannot be read, is damaged, is not a checkpoint, or was written by
             a version that this one cannot read.
+
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from crossbandit import CrossGraphAdaptive, Problem, graphs
+    >>> learner = CrossGraphAdaptive().start(Problem(graphs.complete(3), contexts=2), seed=1)
+    >>> with TemporaryDirectory() as folder:
+    ...     learner.save(Path(folder) / "learner")
+    ...     resumed = load(Path(folder) / "learner")
+    >>> resumed.act(0).arm == learner.act(0).arm
+    True
     """
     return load_checkpoint(path).learner
 

@@ -344,6 +344,9 @@ class Learner(DecisionRecords, Generic[AlgorithmT]):
 
         Returns:
             A probability for each arm; 0 for those that are not available.
+
+        Raises:
+            NotImplementedError: The learner overrides neither this method nor `sample`.
         """
         raise NotImplementedError(
             f"{type(self).__name__} must override distribution, or set samples_only = True and "

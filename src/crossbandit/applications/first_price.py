@@ -283,6 +283,10 @@ class FirstPriceBidder(AuctionBatches, AuctionViews, LogFitting):
                 1970; by default now. A time before that of the last auction counts as that.
             **classes: A level, a text or an integer, of each of the bidder's classes.
 
+        Returns:
+            The bid. Place its `amount`, and pass it to `settle` when the outcome is known. The
+            amount is None if there is nothing to place.
+
         Raises:
             InvalidContextError: The value is outside the range, the reserve price is below the
                 bidder's, or a class is missing.

@@ -144,6 +144,9 @@ class Newsvendor(HiddenNumberApplication):
             cost: The cost at which a unit is bought.
             **classes: A level, a text or an integer, of each of the newsvendor's classes.
 
+        Returns:
+            The order. Place its `quantity`, and pass it to `settle` when the sales are known.
+
         Raises:
             InvalidContextError: The price or the cost is outside its range, or a class is missing.
         """

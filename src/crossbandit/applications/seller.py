@@ -158,6 +158,9 @@ class PostedPriceSeller(HiddenNumberApplication):
             cost: The cost of a unit.
             **classes: A level, a text or an integer, of each of the seller's classes.
 
+        Returns:
+            The offer. Ask for its `price`, and pass it to `settle` when the buyer has answered.
+
         Raises:
             InvalidContextError: The cost is outside its range, or a class is missing.
         """

@@ -208,6 +208,9 @@ class FeedbackGraph(GraphNumbers):
         Args:
             other: A graph of as many arms.
 
+        Raises:
+            InvalidParameterError: The other graph has another number of arms.
+
         >>> FeedbackGraph([[1, 1], [0, 1]]).edge_not_in(FeedbackGraph([[1, 0], [0, 1]]))
         (0, 1)
         """
@@ -318,6 +321,9 @@ class FeedbackGraph(GraphNumbers):
 
         Args:
             ax: The axes to draw on; a new figure by default.
+
+        Returns:
+            The axes with the drawing.
 
         Raises:
             MissingPackageError: Matplotlib is not installed.

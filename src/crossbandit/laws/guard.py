@@ -126,6 +126,9 @@ class GuardedLaw:
             worth: As in `OutcomeLaw.decide`.
             first: As in `OutcomeLaw.decide`.
             **classes: A label for every feature of the law.
+
+        Returns:
+            The choice, with what `learn` needs of it.
         """
         index, bid, weight = self._choose(context, worth, first, classes)
         return GuardedChoice(

@@ -85,6 +85,9 @@ class LawView:
         Args:
             axes: Where to draw; by default on a new figure.
 
+        Returns:
+            The axes.
+
         Raises:
             MissingPackageError: Matplotlib is not installed.
         """

@@ -45,6 +45,14 @@ class Run:
         comparator_loss: The total loss of the comparator.
         log: Every round, if the run was recorded in full. The properties `contexts`,
             `arms`, `losses`, `comparator_arms` and `comparator_losses` read it.
+
+    >>> from crossbandit import CrossGraph, environments, simulate
+    >>> environment = environments.paper_benchmark(1_000, alpha=4, contexts=10)
+    >>> run = simulate(CrossGraph(), environment, seed=1)
+    >>> len(run.regret), run.arms.shape
+    (1000, (1000,))
+    >>> bool(abs(run.final_regret - (run.loss - run.comparator_loss)) < 1e-9)
+    True
     """
 
     algorithm: Algorithm
