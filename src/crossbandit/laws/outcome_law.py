@@ -436,7 +436,7 @@ class OutcomeLaw(LawBase):
         rows = [int(row) for row in scratch.rows[:, 0] if row >= 0]
         named = [row for row in rows[memories:] if self._state.visits[row] > 0]
         nearest = min([rows[0], *named], key=lambda row: float(self._state.visits[row]))
-        own, pool = alone(self._rules, self._state, nearest), alone(self._rules, self._state, 0)
+        own, pool = (self._alone(row) for row in (nearest, 0))
         weights = self._state.weights
         return LawView(
             amounts=self.amounts,
@@ -449,3 +449,9 @@ class OutcomeLaw(LawBase):
             classes_weight=float(weights[memories:].sum()),
             recent_weight=float(1 - weights[::memories].sum()),
         )
+
+    def _alone(self, row: int) -> Floats:
+        """Return the chances by the counts of one node; NaN in a snapshot, which has no counts."""
+        if self._state.told.size == 0:
+            return np.full(self.amounts.size, np.nan)
+        return alone(self._rules, self._state, row)

@@ -22,11 +22,12 @@ class LawView:
         amounts: The amounts, ascending.
         chances: The probability that each amount reaches the number.
         errors: About one standard error of each chance.
-        pool: The chances by all rounds alike.
+        pool: The chances by all rounds alike; NaN in a snapshot, which does not keep the counts.
         own: The chances by the nearest rounds alone: its band of contexts, or its class if that
-            has fewer.
+            has fewer; NaN in a snapshot.
         own_rounds: How many rounds these are.
-        own_share: How far the law lies on the way from `pool` to `own`, from 0 to 1.
+        own_share: How far the law lies on the way from `pool` to `own`, from 0 to 1; NaN in a
+            snapshot.
         classes_weight: The weight of the laws that use classes, from 0 to 1.
         recent_weight: The weight of the laws that discount the past, from 0 to 1.
     """
@@ -53,11 +54,13 @@ class LawView:
         return float(self.amounts[reached[0]]) if reached.size else float("inf")
 
     def __str__(self) -> str:
+        half = f"Half of the numbers are at most {self.quantile(0.5):.4g}."
+        if np.isnan(self.own_share):
+            return f"It has its own {self.own_rounds:,.0f} rounds. {half}"
         share = round(100 * self.own_share)
         return (
             f"{100 - share} % of this law comes from all rounds, {share} % from its own "
-            f"{self.own_rounds:,.0f} rounds. Half of the numbers are at most "
-            f"{self.quantile(0.5):.4g}."
+            f"{self.own_rounds:,.0f} rounds. {half}"
         )
 
     def plot(self, axes: Any = None) -> Any:
