@@ -1,0 +1,290 @@
+"""What the live page shows of bidders: rows of a table, and all about one of them, as JSON."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from crossbandit.report import Series
+from crossbandit.report.text import MISSING, count, number
+from crossbandit.service.page.charts import bid_chart, known_classes, law_chart, time_chart
+from crossbandit.service.page.track import thinned, win_rates
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from crossbandit.applications import FirstPriceBidder
+    from crossbandit.report import Chart
+    from crossbandit.service.figures import BidderFigures, LimitFigures
+    from crossbandit.service.page.track import Point
+
+LATE = 30.0  # seconds by which a learner may be behind
+_SPARK = 60  # points of a small curve
+_FEW = 1e-9
+
+
+def amount(value: float | None) -> str:
+    """Return money with about four digits.
+
+    Args:
+        value: The money, or None.
+
+    >>> amount(0.01234), amount(12.345), amount(-12345.6)
+    ('0.01234', '12.35', '−12,346')
+    """
+    if value is None or not math.isfinite(value):
+        return MISSING
+    size = abs(value)
+    digits = 2 if size < _FEW else min(max(3 - math.floor(math.log10(size)), 0), 6)
+    return number(value, digits)
+
+
+def share(part: float, whole: float) -> str:
+    """Return a part of a whole in percent.
+
+    Args:
+        part: The part.
+        whole: The whole.
+
+    >>> share(1, 3)
+    '33.3 %'
+    """
+    return f"{100 * part / whole:.1f} %" if whole else MISSING
+
+
+def duration(seconds: float | None) -> str:
+    """Return a time in the unit that suits it.
+
+    Args:
+        seconds: The time, or None.
+
+    >>> duration(0.04), duration(12.3), duration(150), duration(7_300), duration(200_000)
+    ('0.0 s', '12 s', '2.5 min', '2.0 h', '2.3 d')
+    """
+    if seconds is None or not math.isfinite(seconds):
+        return MISSING
+    if seconds < 10:
+        return f"{max(seconds, 0.0):.1f} s"
+    for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60)):
+        if seconds >= 1.5 * size:
+            return f"{seconds / size:.1f} {unit}"
+    return f"{seconds:.0f} s"
+
+
+def state_of(figures: BidderFigures) -> str:
+    """Return what a bidder does, in a word.
+
+    Args:
+        figures: Its figures.
+    """
+    if figures.paused:
+        return "paused"
+    if figures.policy_age > LATE:
+        return "behind"
+    return "learning" if figures.learned else "waiting"
+
+
+def alerts_of(figures: BidderFigures) -> list[str]:
+    """Return what somebody should look at.
+
+    Args:
+        figures: The figures of a bidder.
+    """
+    found = list(figures.alerts)
+    if figures.policy_age > LATE:
+        found.append(
+            f"Learning is {count(figures.lag, 'outcome')} behind: bids are those of "
+            f"{duration(figures.policy_age)} ago."
+        )
+    if not figures.holder:
+        found.append("No node learns for this bidder now. Outcomes are kept until one does.")
+    return found
+
+
+def row(name: str, figures: BidderFigures, points: Sequence[Point]) -> dict[str, Any]:
+    """Return a row of the table of bidders.
+
+    Args:
+        name: The name of the bidder.
+        figures: Its figures.
+        points: What had been counted over time.
+
+    Returns:
+        Texts and numbers, as the script of the page takes them.
+    """
+    outcomes = figures.won + figures.lost
+    limits = [_limit(one) for one in figures.limits]
+    return {
+        "name": name,
+        "state": state_of(figures),
+        "win": share(figures.won, outcomes),
+        "surplus": amount(figures.surplus if outcomes else None),
+        "spend": amount(figures.spend if outcomes else None),
+        "limit": limits[0] if limits else None,
+        "lag": duration(figures.policy_age),
+        "late": figures.policy_age > LATE,
+        "alerts": len(alerts_of(figures)),
+        "spark": [_short(point.surplus) for point in thinned(points, _SPARK)],
+    }
+
+
+def summary(all_figures: Sequence[BidderFigures]) -> str:
+    """Return a sentence about all bidders.
+
+    Args:
+        all_figures: Their figures.
+
+    >>> summary([])
+    ''
+    """
+    if not all_figures:
+        return ""
+    outcomes = sum(one.won + one.lost for one in all_figures)
+    alerts = sum(1 for one in all_figures if alerts_of(one))
+    have = "has" if len(all_figures) == 1 else "have"
+    words = f"{count(len(all_figures), 'bidder')} {have} learned from {count(outcomes, 'outcome')}."
+    if not alerts:
+        return words
+    return f"{words} {count(alerts, 'bidder')} {'has' if alerts == 1 else 'have'} alerts."
+
+
+def detail(
+    name: str, bidder: FirstPriceBidder | None, figures: BidderFigures, points: Sequence[Point]
+) -> dict[str, Any]:
+    """Return all that the page shows of one bidder.
+
+    Args:
+        name: The name of the bidder.
+        bidder: What decides now; None if there is nothing yet.
+        figures: The figures of the bidder.
+        points: What had been counted over time.
+
+    Returns:
+        Texts, numbers and charts, as the script of the page takes them.
+    """
+    charts = {
+        "bids": None if bidder is None else bid_chart(bidder),
+        "law": None if bidder is None else law_chart(bidder),
+        **(history_charts(figures, points) if figures.learned else _NO_HISTORY),
+    }
+    return {
+        "name": name,
+        "state": state_of(figures),
+        "about": "" if bidder is None else about(bidder),
+        "alerts": alerts_of(figures),
+        "tiles": tiles(figures, points),
+        "limits": [_limit(limit) for limit in figures.limits],
+        "diagnosis": "" if figures.diagnosis is None else figures.diagnosis.words,
+        "refusals": [[cause, f"{n:,}"] for cause, n in sorted(figures.refused.items()) if n],
+        "charts": {place: one and one.to_json() for place, one in charts.items()},
+    }
+
+
+def about(bidder: FirstPriceBidder) -> str:
+    """Return the settings of a bidder in a line.
+
+    Args:
+        bidder: The bidder, or a snapshot of one.
+    """
+    told = {
+        "after-loss": "told the price after a loss",
+        "after-win": "told the price after a win",
+        "always": "always told the price",
+        "won-lost": "told only won or lost",
+    }[bidder.feedback]
+    low, high = bidder.value_range
+    parts = [f"values from {low:g} to {high:g}", f"{bidder.bids.size} bids", told]
+    if bidder.classes:
+        parts.append(f"{len(known_classes(bidder)):,} × {', '.join(bidder.classes)}")
+    return " · ".join(parts)
+
+
+def tiles(figures: BidderFigures, points: Sequence[Point]) -> list[tuple[str, str, str]]:
+    """Return the most important numbers of a bidder: label, number, note.
+
+    Args:
+        figures: Its figures.
+        points: What had been counted over time.
+    """
+    outcomes = figures.won + figures.lost
+    known = [point.exploration for point in points if math.isfinite(point.exploration)]
+    return [
+        ("Win rate", share(figures.won, outcomes), f"of {count(outcomes, 'outcome')}"),
+        ("Surplus", amount(figures.surplus), f"of {amount(figures.value_won)} value won"),
+        ("Spend", amount(figures.spend), f"{amount(_ratio(figures.spend, figures.won))} per win"),
+        ("Exploration", share(known[-1], 1.0) if known else MISSING, "of the surplus, now"),
+        ("Lag", duration(figures.policy_age), f"{count(figures.lag, 'outcome')} to learn"),
+        ("Decisions", f"{figures.decisions:,}", "by this process"),
+    ]
+
+
+_NO_HISTORY = dict.fromkeys(("surplus", "wins", "spend", "exploration"))
+
+
+def history_charts(figures: BidderFigures, points: Sequence[Point]) -> dict[str, Chart | None]:
+    """Return the charts over time, by their place on the page.
+
+    Args:
+        figures: The figures of a bidder.
+        points: What had been counted over time.
+    """
+    times = [point.time for point in points]
+    surplus = [point.surplus for point in points]
+    given_up = [point.exploration for point in points]
+    return {
+        "surplus": time_chart("Surplus", "surplus so far", times, surplus),
+        "wins": time_chart("Win rate", "share won", times, win_rates(points), percent=True),
+        "spend": _spend_chart(figures, points),
+        "exploration": time_chart(
+            "Exploration", "share of the surplus", times, given_up, percent=True
+        ),
+    }
+
+
+def _spend_chart(figures: BidderFigures, points: Sequence[Point]) -> Chart | None:
+    """Return the spend so far; with a budget, that of its present period and the plan."""
+    timed = [one for one in figures.limits if one.kind == "budget" and one.begins is not None]
+    if not timed:
+        times, spend = [point.time for point in points], [point.spend for point in points]
+        return time_chart("Spend", "spend so far", times, spend)
+    budget, begins = timed[0], timed[0].begins or 0.0
+    inside = [point for point in points if point.time >= begins]
+    if not inside:
+        return None
+    before = inside[-1].spend - budget.spent
+    times = [begins, *(point.time for point in inside if point.time > begins)]
+    spend = [0.0, *(max(point.spend - before, 0.0) for point in inside if point.time > begins)]
+    return time_chart(
+        "Spend", "spend in this period", times, spend, plan=_plan(budget, begins, times)
+    )
+
+
+def _plan(budget: LimitFigures, begins: float, times: Sequence[float]) -> Series | None:
+    """Return the plan: from nothing at the beginning of the period to what is planned by now."""
+    if budget.planned is None or len(times) < 2:
+        return None
+    whole = times[-1] - begins
+    planned = [budget.planned * (at - begins) / whole for at in times]
+    return Series(name="plan", x=tuple(times), y=tuple(planned), reference=True)
+
+
+def _limit(limit: LimitFigures) -> dict[str, Any]:
+    """Return how a budget or a target stands: words, and for a budget a bar and its mark."""
+    if limit.slack is not None:
+        kept = "target kept" if limit.slack >= 0 else "target not kept"
+        return {"words": limit.words, "share": None, "plan": None, "text": kept}
+    planned = "" if limit.planned is None else f", {amount(limit.planned)} planned by now"
+    return {
+        "words": limit.words,
+        "share": limit.spent / limit.amount,
+        "plan": None if limit.planned is None else limit.planned / limit.amount,
+        "text": f"{amount(limit.spent)} of {amount(limit.amount)} spent{planned}",
+    }
+
+
+def _ratio(part: float, whole: float) -> float | None:
+    return part / whole if whole else None
+
+
+def _short(value: float) -> float:
+    return float(f"{value:.4g}")
