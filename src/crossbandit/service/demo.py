@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -14,6 +13,7 @@ from crossbandit.errors import CrossbanditError
 from crossbandit.service.settings import BidderSettings, BudgetSettings, Outcome, Seconds
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from threading import Event
 
     from crossbandit.service.node import Node

@@ -1,4 +1,4 @@
-"""A node that is not one: figures as a test wants them, and bidders that were trained in process."""
+"""A node that is none: figures as a test wants them, and bidders that were trained in process."""
 
 from __future__ import annotations
 
@@ -39,16 +39,19 @@ def figures(name: str = "shop", **changes: Any) -> BidderFigures:
         "learned": 100,
         "last": 100,
         "lag": 0,
-        "policy_age": 0.0,
-        "diagnosis": DiagnosisFigures("There is no evidence so far.", 1.0, None),
+        "lag_seconds": 0.0,
+        "policy_age": 0.5,
+        "exploration": 0.25,
+        "diagnosis": DiagnosisFigures(
+            "There is no evidence so far.", depends=False, log_evidence=0.0, gain=None, rounds=9
+        ),
         "alerts": (),
         "history": (
             Minute(int(NOW) - 300, 0, 60, 10, 30.0, 40.0),
             Minute(int(NOW) - 60, 0, 40, 20, 50.0, 80.0),
         ),
     }
-    known = set(BidderFigures.__struct_fields__)
-    return BidderFigures(**{key: one for key, one in (usual | changes).items() if key in known})
+    return BidderFigures(**(usual | changes))
 
 
 def budget(**changes: Any) -> LimitFigures:
@@ -67,8 +70,7 @@ def budget(**changes: Any) -> LimitFigures:
         "auctions": 40,
         "words": "The budget of 100: spent 25.",
     }
-    known = set(LimitFigures.__struct_fields__)
-    return LimitFigures(**{key: one for key, one in (usual | changes).items() if key in known})
+    return LimitFigures(**(usual | changes))
 
 
 def trained(rounds: int = 300, **settings: Any) -> FirstPriceBidder:

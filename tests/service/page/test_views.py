@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crossbandit.service.exploration import exploration_share
 from crossbandit.service.page import Board, event_stream, page_html
 from crossbandit.service.page.charts import bid_chart, known_classes, law_chart
 from crossbandit.service.page.track import Point, Track, thinned, win_rates
@@ -32,19 +31,18 @@ def test_minutes_become_sums_that_end_at_the_totals() -> None:
     assert points[0] == Point(start, 50, 20, 20.0, 30.0)
     assert points[1] == Point(start + 60, 110, 30, 50.0, 70.0)
     assert points[2] == Point(start + 240, 110, 30, 50.0, 70.0)  # nothing came in between
-    assert points[-1][1:5] == (150, 50, 100.0, 150.0)
-    assert points[-1].time == NOW
+    assert points[-1] == Point(NOW, 150, 50, 100.0, 150.0, 0.25)
     assert [a.time for a in points] == sorted(a.time for a in points)
 
 
 def test_samples_follow_minutes_and_never_overlap_them() -> None:
     track = Track()
     for second in range(3):
-        track.note(NOW - 30 + second, figures(won=28 + second, lost=70), exploration=0.1)
+        track.note(NOW - 30 + second, figures(won=28 + second, lost=70))
     points = track.points(NOW, figures())
     assert [point.wins for point in points[-3:]] == [28, 29, 30]
     assert all(point.time < NOW - 30 for point in points[:-3])
-    assert points[-1].exploration == 0.1
+    assert points[-1].exploration == 0.25
 
 
 def test_a_new_bidder_of_an_old_name_has_no_past() -> None:
@@ -104,7 +102,7 @@ def test_a_row_says_how_a_bidder_fares() -> None:
     ("changes", "state", "alerts"),
     [
         ({"paused": True}, "paused", 0),
-        ({"policy_age": 31.0, "lag": 7}, "behind", 1),
+        ({"lag_seconds": 31.0, "lag": 7}, "behind", 1),
         ({"learned": 0}, "waiting", 0),
         ({"holder": ""}, "learning", 1),
         ({"alerts": ("a", "b")}, "learning", 2),
@@ -170,18 +168,6 @@ def test_a_bidder_with_classes_that_knows_none_has_no_charts() -> None:
     bidder = trained(0, classes=["site"])
     assert bid_chart(bidder) is None
     assert law_chart(bidder) is None
-
-
-def test_exploration_is_what_random_bids_give_up() -> None:
-    bidder = trained(2000)
-    low, high = bidder.value_range
-    best = drawn = 0.0
-    for value in np.linspace(low, high, 10)[1:]:
-        earned = (value - bidder.bids) * bidder.price_law(value).chances
-        best += earned.max()
-        drawn += bidder.policy(value) @ earned
-    assert exploration_share(bidder) == pytest.approx(1 - drawn / best)
-    assert exploration_share(trained(0)) > exploration_share(bidder)
 
 
 # ------------------------------------------------------------------------------- events

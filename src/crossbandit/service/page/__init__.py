@@ -37,7 +37,7 @@ _FIGURES = (
     (
         "exploration",
         "Exploration",
-        "The share of the surplus that is given up now to learn, by the law.",
+        "What random bids cost per auction, by the law. Shown while this page is open.",
     ),
 )
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import math
 import time
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from crossbandit.errors import CrossbanditError
-from crossbandit.service.exploration import exploration_share
-from crossbandit.service.page.charts import MOST_LINES, known_classes
 from crossbandit.service.page.track import Track
 from crossbandit.service.page.views import detail, row, summary
 
@@ -20,8 +17,6 @@ if TYPE_CHECKING:
 
 _FRESH = 0.9  # seconds for which the figures are not asked for again
 _DETAIL_FRESH = 1.9  # what is bid and believed takes longer to compute
-_EXPLORED_FRESH = 5.0  # ... and so does what is given up to learn
-_EXPLORED_AT_ONCE = 3  # bidders
 
 
 class Board:
@@ -39,7 +34,6 @@ class Board:
         self._overview: tuple[float, dict[str, Any]] | None = None
         self._details: dict[str, tuple[float, dict[str, Any]]] = {}
         self._tracks: dict[str, Track] = {}
-        self._explored: dict[str, tuple[float, float]] = {}  # when, and what was found
 
     def overview(self) -> dict[str, Any]:
         """Return a row for every bidder and a sentence about all."""
@@ -53,28 +47,14 @@ class Board:
         found = {name: self._figures(name) for name in sorted(self._node.names())}
         known = {name: one for name, one in found.items() if one is not None}
         self._tracks = {name: self._tracks.get(name) or Track() for name in known}
-        self._explore(now, [name for name, one in known.items() if one.learned])
         for name, one in known.items():
-            _, exploration = self._explored.get(name, (0.0, math.nan))
-            self._tracks[name].note(now, one, exploration)
+            self._tracks[name].note(now, one)
         return {
             "rows": [
                 row(name, one, self._tracks[name].points(now, one)) for name, one in known.items()
             ],
             "summary": summary(list(known.values())),
         }
-
-    def _explore(self, now: float, names: list[str]) -> None:
-        """Look at what some bidders give up to learn: those first that were not looked at."""
-        self._explored = {name: self._explored[name] for name in names if name in self._explored}
-        waiting = [name for name in names if name not in self._explored]
-        older = sorted(self._explored, key=lambda name: self._explored[name][0])
-        due = [name for name in older if now - self._explored[name][0] >= _EXPLORED_FRESH]
-        for name in (waiting + due)[:_EXPLORED_AT_ONCE]:
-            bidder = self._bidder(name)
-            if bidder is not None:
-                classes = known_classes(bidder)[:MOST_LINES]
-                self._explored[name] = now, exploration_share(bidder, classes)
 
     def detail(self, name: str) -> dict[str, Any] | None:
         """Return all about one bidder.

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from crossbandit.applications import FirstPriceBidder
 
 _VALUES = 41  # at which the bid is shown
-MOST_LINES = 4  # classes on one chart
+_MOST_LINES = 4  # classes on one chart
 _ERRORS = 2.0  # standard errors on either side
 _ALIKE = 0.005  # a difference of chances that cannot be seen
 
@@ -57,7 +57,7 @@ def bid_chart(bidder: FirstPriceBidder) -> Chart | None:
     """
     values = np.linspace(*bidder.value_range, _VALUES)
     lines = []
-    for classes in known_classes(bidder)[:MOST_LINES]:
+    for classes in known_classes(bidder)[:_MOST_LINES]:
         curve = bidder.shading_curve(values, **classes)
         lines.append(
             Series(
@@ -96,7 +96,7 @@ def law_chart(bidder: FirstPriceBidder) -> Chart | None:
         middle = (low + high) / 2
         places = [
             (", ".join(map(str, classes.values())), middle, classes)
-            for classes in known_classes(bidder)[:MOST_LINES]
+            for classes in known_classes(bidder)[:_MOST_LINES]
         ]
     else:
         thirds = sorted({low + share * (high - low) for share in (0.25, 0.5, 0.75)})

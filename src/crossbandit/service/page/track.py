@@ -27,7 +27,7 @@ class Point(NamedTuple):
         wins: The auctions won among them.
         spend: The money paid.
         surplus: The values won less the money.
-        exploration: The share of the surplus that was given up to learn, then; NaN if unknown.
+        exploration: What random choices cost per auction, then; NaN if unknown.
     """
 
     time: float
@@ -47,15 +47,14 @@ class Track:
     def __init__(self) -> None:
         self._samples: deque[Point] = deque(maxlen=_SAMPLES)
 
-    def note(self, now: float, figures: BidderFigures, exploration: float = math.nan) -> None:
+    def note(self, now: float, figures: BidderFigures) -> None:
         """Keep the figures of a moment.
 
         Args:
             now: The time, in seconds since 1970.
             figures: The figures.
-            exploration: The share of the surplus that is given up to learn; NaN if unknown.
         """
-        point = _totals(now, figures)._replace(exploration=exploration)
+        point = _totals(now, figures)
         if self._samples and self._samples[-1].outcomes > point.outcomes:
             self._samples.clear()  # another bidder of the same name
         if self._samples and self._samples[-1].time >= now:
@@ -77,7 +76,8 @@ class Track:
 
 def _totals(now: float, figures: BidderFigures) -> Point:
     outcomes = figures.won + figures.lost
-    return Point(now, outcomes, figures.won, figures.spend, figures.surplus)
+    cost = math.nan if figures.exploration is None else figures.exploration
+    return Point(now, outcomes, figures.won, figures.spend, figures.surplus, cost)
 
 
 def _by_minute(figures: BidderFigures) -> list[Point]:

@@ -79,7 +79,7 @@ def state_of(figures: BidderFigures) -> str:
     """
     if figures.paused:
         return "paused"
-    if figures.policy_age > LATE:
+    if figures.lag_seconds > LATE:
         return "behind"
     return "learning" if figures.learned else "waiting"
 
@@ -91,10 +91,10 @@ def alerts_of(figures: BidderFigures) -> list[str]:
         figures: The figures of a bidder.
     """
     found = list(figures.alerts)
-    if figures.policy_age > LATE:
+    if figures.lag_seconds > LATE:
         found.append(
-            f"Learning is {count(figures.lag, 'outcome')} behind: bids are those of "
-            f"{duration(figures.policy_age)} ago."
+            f"Learning is {count(figures.lag, 'outcome')} behind: the oldest of them has waited "
+            f"for {duration(figures.lag_seconds)}."
         )
     if not figures.holder:
         found.append("No node learns for this bidder now. Outcomes are kept until one does.")
@@ -121,8 +121,8 @@ def row(name: str, figures: BidderFigures, points: Sequence[Point]) -> dict[str,
         "surplus": amount(figures.surplus if outcomes else None),
         "spend": amount(figures.spend if outcomes else None),
         "limit": limits[0] if limits else None,
-        "lag": duration(figures.policy_age),
-        "late": figures.policy_age > LATE,
+        "lag": duration(figures.lag_seconds),
+        "late": figures.lag_seconds > LATE,
         "alerts": len(alerts_of(figures)),
         "spark": [_short(point.surplus) for point in thinned(points, _SPARK)],
     }
@@ -172,7 +172,7 @@ def detail(
         "state": state_of(figures),
         "about": "" if bidder is None else about(bidder),
         "alerts": alerts_of(figures),
-        "tiles": tiles(figures, points),
+        "tiles": tiles(figures),
         "limits": [_limit(limit) for limit in figures.limits],
         "diagnosis": "" if figures.diagnosis is None else figures.diagnosis.words,
         "refusals": [[cause, f"{n:,}"] for cause, n in sorted(figures.refused.items()) if n],
@@ -199,21 +199,19 @@ def about(bidder: FirstPriceBidder) -> str:
     return " · ".join(parts)
 
 
-def tiles(figures: BidderFigures, points: Sequence[Point]) -> list[tuple[str, str, str]]:
+def tiles(figures: BidderFigures) -> list[tuple[str, str, str]]:
     """Return the most important numbers of a bidder: label, number, note.
 
     Args:
         figures: Its figures.
-        points: What had been counted over time.
     """
     outcomes = figures.won + figures.lost
-    known = [point.exploration for point in points if math.isfinite(point.exploration)]
     return [
         ("Win rate", share(figures.won, outcomes), f"of {count(outcomes, 'outcome')}"),
         ("Surplus", amount(figures.surplus), f"of {amount(figures.value_won)} value won"),
         ("Spend", amount(figures.spend), f"{amount(_ratio(figures.spend, figures.won))} per win"),
-        ("Exploration", share(known[-1], 1.0) if known else MISSING, "of the surplus, now"),
-        ("Lag", duration(figures.policy_age), f"{count(figures.lag, 'outcome')} to learn"),
+        ("Exploration", amount(figures.exploration), "cost per auction, now"),
+        ("Lag", duration(figures.lag_seconds), f"policy of {duration(figures.policy_age)} ago"),
         ("Decisions", f"{figures.decisions:,}", "by this process"),
     ]
 
@@ -235,9 +233,7 @@ def history_charts(figures: BidderFigures, points: Sequence[Point]) -> dict[str,
         "surplus": time_chart("Surplus", "surplus so far", times, surplus),
         "wins": time_chart("Win rate", "share won", times, win_rates(points), percent=True),
         "spend": _spend_chart(figures, points),
-        "exploration": time_chart(
-            "Exploration", "share of the surplus", times, given_up, percent=True
-        ),
+        "exploration": time_chart("Exploration", "cost per auction", times, given_up),
     }
 
 
