@@ -18,16 +18,18 @@ if TYPE_CHECKING:
 class LawView:
     """The law of the number at a context and its classes, and where it comes from.
 
+    A snapshot of an application does not have the counts that `pool`, `own` and `own_share` are
+    made of; they are NaN there.
+
     Attributes:
         amounts: The amounts, ascending.
         chances: The probability that each amount reaches the number.
         errors: About one standard error of each chance.
-        pool: The chances by all rounds alike; NaN in a snapshot, which does not keep the counts.
+        pool: The chances by all rounds alike.
         own: The chances by the nearest rounds alone: its band of contexts, or its class if that
-            has fewer; NaN in a snapshot.
+            has fewer.
         own_rounds: How many rounds these are.
-        own_share: How far the law lies on the way from `pool` to `own`, from 0 to 1; NaN in a
-            snapshot.
+        own_share: How far the law lies on the way from `pool` to `own`, from 0 to 1.
         classes_weight: The weight of the laws that use classes, from 0 to 1.
         recent_weight: The weight of the laws that discount the past, from 0 to 1.
     """
@@ -56,7 +58,7 @@ class LawView:
     def __str__(self) -> str:
         half = f"Half of the numbers are at most {self.quantile(0.5):.4g}."
         if np.isnan(self.own_share):
-            return f"It has its own {self.own_rounds:,.0f} rounds. {half}"
+            return half
         share = round(100 * self.own_share)
         return (
             f"{100 - share} % of this law comes from all rounds, {share} % from its own "
