@@ -13,7 +13,7 @@ import pytest
 from crossbandit.service.page import Board, event_stream, page_html
 from crossbandit.service.page.charts import bid_chart, known_classes, law_chart
 from crossbandit.service.page.track import Point, Track, thinned, win_rates
-from crossbandit.service.page.views import detail, history_charts, row, summary
+from crossbandit.service.page.views import beliefs, detail, history_charts, row, summary
 from tests.service.page.stub import NOW, StubNode, budget, figures, trained
 
 
@@ -28,9 +28,8 @@ def test_minutes_become_sums_that_end_at_the_totals() -> None:
     given = figures(won=50, lost=100, spend=100.0, surplus=150.0)  # 50 outcomes are older
     points = Track().points(NOW, given)
     start = int(NOW) - 300
-    assert points[0] == Point(start, 50, 20, 20.0, 30.0)
-    assert points[1] == Point(start + 60, 110, 30, 50.0, 70.0)
-    assert points[2] == Point(start + 240, 110, 30, 50.0, 70.0)  # nothing came in between
+    assert points[0] == Point(start + 60, 110, 30, 50.0, 70.0)
+    assert points[1] == Point(start + 240, 110, 30, 50.0, 70.0)  # nothing came in between
     assert points[-1] == Point(NOW, 150, 50, 100.0, 150.0, 0.25)
     assert [a.time for a in points] == sorted(a.time for a in points)
 
@@ -128,9 +127,9 @@ def test_limits_have_a_bar_and_targets_words() -> None:
 
 
 def test_the_summary_counts() -> None:
-    assert summary([figures()]) == "1 bidder has learned from 100 outcomes."
+    assert summary([figures()]) == "1 bidder. 100 outcomes learned."
     assert summary([figures(), figures(alerts=("x",))]) == (
-        "2 bidders have learned from 200 outcomes. 1 bidder has alerts."
+        "2 bidders. 200 outcomes learned. 1 bidder has alerts."
     )
 
 
@@ -175,11 +174,13 @@ def test_a_bidder_with_classes_that_knows_none_has_no_charts() -> None:
 
 def test_details_are_json_and_hold_no_nan() -> None:
     given = figures(limits=(budget(),), refused={"expired": 3, "learned-before": 0})
-    found = detail("shop", trained(classes=["site"]), given, Track().points(NOW, given))
-    json.dumps(found, allow_nan=False)
+    found = detail("shop", "settings", given, Track().points(NOW, given))
+    charts = found["charts"] | beliefs(trained(classes=["site"]))
+    json.dumps([found, charts], allow_nan=False)
     assert found["refusals"] == [["expired", "3"]]
-    assert set(found["charts"]) == {"bids", "law", "surplus", "spend", "wins", "exploration"}
-    for place in found["charts"]:
+    assert set(charts) == {"bids", "law", "surplus", "spend", "wins", "multiplier"}
+    assert "exploration" in history_charts(figures(), ())
+    for place in charts:
         assert f'id="{place}"' in page_html()
 
 
@@ -215,6 +216,9 @@ def test_a_board_asks_again_when_time_has_passed() -> None:
     time[0] += 1
     assert [one["name"] for one in board.overview()["rows"]] == ["shop"]
     assert board.detail("none") is None
+    found = board.detail("shop")
+    assert found is not None
+    assert found["charts"]["bids"] is None  # nothing decides yet
     del node.all["shop"]
     time[0] += 1
     assert board.overview() == {"rows": [], "summary": ""}

@@ -91,7 +91,7 @@ function drawLine(group, chart, one, kept, { at, py, yLog }) {
     svg("path", { d: path([...kept.map((i) => [place(i), high(i)]), ...kept.map((i) => [place(i), low(i)]).reverse()]) + "z", class: "band" }, group);
   }
   svg("path", { d: path(kept.map((i) => [place(i), py(one.y[i])])), class: one.reference ? "reference" : one.dashed ? "curve dashed" : "curve" }, group);
-  if (one.reference || chart.bands && kept.length > 30) return;
+  if (one.reference || chart.bands && kept.length > 30 || chart.xTime && kept.length > 1) return;
   for (const i of kept) {
     const x = place(i);
     if (!chart.bands && (half(one, i) || one.ends)) svg("path", { d: `M${x},${low(i)}V${high(i)}M${x - 4},${low(i)}h8M${x - 4},${high(i)}h8`, class: "bar" }, group);

@@ -34,11 +34,8 @@ _FIGURES = (
     ("surplus", "Surplus", "The values won less the money spent, since the beginning."),
     ("spend", "Spend", "The money spent. With a budget, in its present period, and as planned."),
     ("wins", "Win rate", "The share of auctions won, by the time at which outcomes came."),
-    (
-        "exploration",
-        "Exploration",
-        "What random bids cost per auction, by the law. Shown while this page is open.",
-    ),
+    ("exploration", "Exploration", "What random bids cost per auction, by the law of prices."),
+    ("multiplier", "Multiplier", "Values are divided by it before bidding, to keep the limits."),
 )
 
 
@@ -85,6 +82,7 @@ async def event_stream(
         event = dict(await asyncio.to_thread(board.overview))
         chosen = None if name is None else await asyncio.to_thread(board.detail, name)
         if chosen is not None:
+            chosen["places"] = list(chosen["charts"])
             texts = {place: _text(chart) for place, chart in chosen["charts"].items()}
             new = {place for place, text in texts.items() if sent.get(place) != text}
             sent = texts

@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 from crossbandit.errors import CrossbanditError
 from crossbandit.service.page.track import Track
-from crossbandit.service.page.views import detail, row, summary
+from crossbandit.service.page.views import about, beliefs, detail, row, summary
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from crossbandit.service.figures import BidderFigures
     from crossbandit.service.node import Node
 
 _FRESH = 0.9  # seconds for which the figures are not asked for again
-_DETAIL_FRESH = 1.9  # what is bid and believed takes longer to compute
+_BELIEFS_FRESH = 1.9  # what is bid and believed takes longer to compute
 
 
 class Board:
@@ -32,8 +33,9 @@ class Board:
         self._clock = clock
         self._lock = Lock()
         self._overview: tuple[float, dict[str, Any]] | None = None
-        self._details: dict[str, tuple[float, dict[str, Any]]] = {}
+        self._known: dict[str, BidderFigures] = {}
         self._tracks: dict[str, Track] = {}
+        self._beliefs: dict[str, tuple[float, str, dict[str, Any]]] = {}
 
     def overview(self) -> dict[str, Any]:
         """Return a row for every bidder and a sentence about all."""
@@ -45,39 +47,42 @@ class Board:
 
     def _all(self, now: float) -> dict[str, Any]:
         found = {name: self._figures(name) for name in sorted(self._node.names())}
-        known = {name: one for name, one in found.items() if one is not None}
-        self._tracks = {name: self._tracks.get(name) or Track() for name in known}
-        for name, one in known.items():
+        self._known = {name: one for name, one in found.items() if one is not None}
+        self._tracks = {name: self._tracks.get(name) or Track() for name in self._known}
+        for name, one in self._known.items():
             self._tracks[name].note(now, one)
-        return {
-            "rows": [
-                row(name, one, self._tracks[name].points(now, one)) for name, one in known.items()
-            ],
-            "summary": summary(list(known.values())),
-        }
+        rows = [
+            row(name, one, self._tracks[name].points(now, one)) for name, one in self._known.items()
+        ]
+        return {"rows": rows, "summary": summary(list(self._known.values()))}
 
     def detail(self, name: str) -> dict[str, Any] | None:
-        """Return all about one bidder.
+        """Return all about one bidder, as it was when all bidders were looked at last.
 
         Args:
             name: Its name.
 
         Returns:
-            As `crossbandit.service.page.views.detail`; None if there is no such bidder.
+            As `crossbandit.service.page.views.detail`, with what it bids and believes; None if
+            there is no such bidder.
         """
         with self._lock:
             now = self._clock()
-            kept = {
-                key: one for key, one in self._details.items() if 0 <= now - one[0] <= _DETAIL_FRESH
-            }
-            if name not in kept:
-                figures = self._figures(name)
-                if figures is None:
-                    return None
-                points = self._tracks.setdefault(name, Track()).points(now, figures)
-                kept[name] = now, detail(name, self._bidder(name), figures, points)
-            self._details = kept
-            return kept[name][1]
+            figures = self._known.get(name)
+            if figures is None:
+                return None
+            settings, charts = self._believed(now, name)
+            found = detail(name, settings, figures, self._tracks[name].points(now, figures))
+            return {**found, "charts": {**charts, **found["charts"]}}
+
+    def _believed(self, now: float, name: str) -> tuple[str, dict[str, Any]]:
+        fresh = self._beliefs.items()
+        kept = {key: one for key, one in fresh if 0 <= now - one[0] <= _BELIEFS_FRESH}
+        if name not in kept:
+            bidder = self._bidder(name)
+            kept[name] = now, "" if bidder is None else about(bidder), beliefs(bidder)
+        self._beliefs = kept
+        return kept[name][1:]
 
     def _figures(self, name: str) -> Any:
         try:

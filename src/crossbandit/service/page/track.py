@@ -6,6 +6,8 @@ import math
 from collections import deque
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -28,6 +30,7 @@ class Point(NamedTuple):
         spend: The money paid.
         surplus: The values won less the money.
         exploration: What random choices cost per auction, then; NaN if unknown.
+        multiplier: The highest multiplier of the limits, then; NaN if unknown.
     """
 
     time: float
@@ -36,6 +39,7 @@ class Point(NamedTuple):
     spend: float
     surplus: float
     exploration: float = math.nan
+    multiplier: float = math.nan
 
 
 class Track:
@@ -77,11 +81,15 @@ class Track:
 def _totals(now: float, figures: BidderFigures) -> Point:
     outcomes = figures.won + figures.lost
     cost = math.nan if figures.exploration is None else figures.exploration
-    return Point(now, outcomes, figures.won, figures.spend, figures.surplus, cost)
+    multiplier = max((one.multiplier for one in figures.limits), default=math.nan)
+    return Point(now, outcomes, figures.won, figures.spend, figures.surplus, cost, multiplier)
 
 
 def _by_minute(figures: BidderFigures) -> list[Point]:
-    """Return the sums at the ends of the minutes, and at the beginnings of those after a pause."""
+    """Return the sums at the ends of the minutes, and at the beginnings of those after a pause.
+
+    Nobody knows when in its first minute a bidder began, so that one has no beginning.
+    """
     minutes = figures.history
     total = _totals(0.0, figures)
     sums = [
@@ -92,7 +100,7 @@ def _by_minute(figures: BidderFigures) -> list[Point]:
     ]
     found: list[Point] = []
     for one in minutes:
-        if not found or one.time > found[-1].time:
+        if found and one.time > found[-1].time:
             found.append(Point(float(one.time), *sums))
         added = (one.outcomes, one.wins, one.spend, one.surplus)
         sums = [before + more for before, more in zip(sums, added, strict=True)]
@@ -114,6 +122,28 @@ def thinned(points: Sequence[Point], most: int) -> list[Point]:
         return list(points)
     step = (len(points) - 1) / (most - 1)
     return [points[round(i * step)] for i in range(most)]
+
+
+def evenly(points: Sequence[Point], name: str, places: int) -> list[float]:
+    """Return numbers at evenly spread times.
+
+    Args:
+        points: What had been counted over time.
+        name: Which of their numbers.
+        places: At how many times.
+
+    Returns:
+        The numbers, with four digits; none for fewer than two points.
+
+    >>> evenly([Point(0, 0, 0, 0, 0), Point(1, 8, 4, 0, 0), Point(4, 8, 4, 0, 0)], "wins", 5)
+    [0.0, 4.0, 4.0, 4.0, 4.0]
+    """
+    if len(points) < 2:
+        return []
+    times = [point.time for point in points]
+    at = np.linspace(times[0], times[-1], places)
+    found = np.interp(at, times, [getattr(point, name) for point in points])
+    return [float(f"{number:.4g}") for number in found]
 
 
 def win_rates(points: Sequence[Point]) -> list[float]:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 from crossbandit.report import Series
 from crossbandit.report.text import MISSING, count, number
 from crossbandit.service.page.charts import bid_chart, known_classes, law_chart, time_chart
-from crossbandit.service.page.track import thinned, win_rates
+from crossbandit.service.page.track import evenly, win_rates
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from crossbandit.applications import FirstPriceBidder
     from crossbandit.report import Chart
@@ -113,7 +113,7 @@ def row(name: str, figures: BidderFigures, points: Sequence[Point]) -> dict[str,
         Texts and numbers, as the script of the page takes them.
     """
     outcomes = figures.won + figures.lost
-    limits = [_limit(one) for one in figures.limits]
+    limits = [limit(one) for one in figures.limits]
     return {
         "name": name,
         "state": state_of(figures),
@@ -124,7 +124,7 @@ def row(name: str, figures: BidderFigures, points: Sequence[Point]) -> dict[str,
         "lag": duration(figures.lag_seconds),
         "late": figures.lag_seconds > LATE,
         "alerts": len(alerts_of(figures)),
-        "spark": [_short(point.surplus) for point in thinned(points, _SPARK)],
+        "spark": evenly(points, "surplus", _SPARK) if outcomes else [],
     }
 
 
@@ -141,43 +141,60 @@ def summary(all_figures: Sequence[BidderFigures]) -> str:
         return ""
     outcomes = sum(one.won + one.lost for one in all_figures)
     alerts = sum(1 for one in all_figures if alerts_of(one))
-    have = "has" if len(all_figures) == 1 else "have"
-    words = f"{count(len(all_figures), 'bidder')} {have} learned from {count(outcomes, 'outcome')}."
+    words = f"{count(len(all_figures), 'bidder')}. {count(outcomes, 'outcome')} learned."
     if not alerts:
         return words
     return f"{words} {count(alerts, 'bidder')} {'has' if alerts == 1 else 'have'} alerts."
 
 
 def detail(
-    name: str, bidder: FirstPriceBidder | None, figures: BidderFigures, points: Sequence[Point]
+    name: str, settings: str, figures: BidderFigures, points: Sequence[Point]
 ) -> dict[str, Any]:
-    """Return all that the page shows of one bidder.
+    """Return what the page shows of one bidder, without what it bids and believes.
 
     Args:
         name: The name of the bidder.
-        bidder: What decides now; None if there is nothing yet.
+        settings: Its settings, in a line.
         figures: The figures of the bidder.
         points: What had been counted over time.
 
     Returns:
         Texts, numbers and charts, as the script of the page takes them.
     """
-    charts = {
-        "bids": None if bidder is None else bid_chart(bidder),
-        "law": None if bidder is None else law_chart(bidder),
-        **(history_charts(figures, points) if figures.learned else _NO_HISTORY),
-    }
     return {
         "name": name,
         "state": state_of(figures),
-        "about": "" if bidder is None else about(bidder),
+        "about": settings,
         "alerts": alerts_of(figures),
         "tiles": tiles(figures),
-        "limits": [_limit(limit) for limit in figures.limits],
+        "limits": [limit(one) for one in figures.limits],
         "diagnosis": "" if figures.diagnosis is None else figures.diagnosis.words,
         "refusals": [[cause, f"{n:,}"] for cause, n in sorted(figures.refused.items()) if n],
-        "charts": {place: one and one.to_json() for place, one in charts.items()},
+        "charts": drawn(history_charts(figures, points)),
     }
+
+
+def beliefs(bidder: FirstPriceBidder | None) -> dict[str, Any]:
+    """Return what a bidder bids and believes, which takes some milliseconds to find out.
+
+    Args:
+        bidder: The bidder, or a snapshot of one; None if there is nothing yet.
+
+    Returns:
+        The charts by place, as the script of the page takes them.
+    """
+    if bidder is None:
+        return {"bids": None, "law": None}
+    return drawn({"bids": bid_chart(bidder), "law": law_chart(bidder)})
+
+
+def drawn(charts: Mapping[str, Chart | None]) -> dict[str, Any]:
+    """Return charts as JSON.
+
+    Args:
+        charts: The charts by place; None where there is nothing to show yet.
+    """
+    return {place: one and one.to_json() for place, one in charts.items()}
 
 
 def about(bidder: FirstPriceBidder) -> str:
@@ -206,17 +223,20 @@ def tiles(figures: BidderFigures) -> list[tuple[str, str, str]]:
         figures: Its figures.
     """
     outcomes = figures.won + figures.lost
+    multiplier = max((one.multiplier for one in figures.limits), default=0.0)
+    random = (
+        ("Multiplier", f"{multiplier:.2f}", "of money, by the limits")
+        if figures.limits
+        else ("Exploration", _cost(figures.exploration), "cost per auction, now")
+    )
     return [
         ("Win rate", share(figures.won, outcomes), f"of {count(outcomes, 'outcome')}"),
         ("Surplus", amount(figures.surplus), f"of {amount(figures.value_won)} value won"),
         ("Spend", amount(figures.spend), f"{amount(_ratio(figures.spend, figures.won))} per win"),
-        ("Exploration", amount(figures.exploration), "cost per auction, now"),
+        random,
         ("Lag", duration(figures.lag_seconds), f"policy of {duration(figures.policy_age)} ago"),
         ("Decisions", f"{figures.decisions:,}", "by this process"),
     ]
-
-
-_NO_HISTORY = dict.fromkeys(("surplus", "wins", "spend", "exploration"))
 
 
 def history_charts(figures: BidderFigures, points: Sequence[Point]) -> dict[str, Chart | None]:
@@ -228,12 +248,20 @@ def history_charts(figures: BidderFigures, points: Sequence[Point]) -> dict[str,
     """
     times = [point.time for point in points]
     surplus = [point.surplus for point in points]
-    given_up = [point.exploration for point in points]
+    last: dict[str, Chart | None]
+    if figures.limits:
+        multipliers = [point.multiplier for point in points]
+        last = {"multiplier": time_chart("Multiplier", "multiplier", times, multipliers)}
+    else:
+        costs = [point.exploration for point in points]
+        last = {"exploration": time_chart("Exploration", "cost per auction", times, costs)}
+    if not figures.learned:
+        return dict.fromkeys(("surplus", "spend", "wins", *last))
     return {
         "surplus": time_chart("Surplus", "surplus so far", times, surplus),
         "wins": time_chart("Win rate", "share won", times, win_rates(points), percent=True),
         "spend": _spend_chart(figures, points),
-        "exploration": time_chart("Exploration", "cost per auction", times, given_up),
+        **last,
     }
 
 
@@ -264,17 +292,27 @@ def _plan(budget: LimitFigures, begins: float, times: Sequence[float]) -> Series
     return Series(name="plan", x=tuple(times), y=tuple(planned), reference=True)
 
 
-def _limit(limit: LimitFigures) -> dict[str, Any]:
-    """Return how a budget or a target stands: words, and for a budget a bar and its mark."""
-    if limit.slack is not None:
-        kept = "target kept" if limit.slack >= 0 else "target not kept"
-        return {"words": limit.words, "share": None, "plan": None, "text": kept}
-    planned = "" if limit.planned is None else f", {amount(limit.planned)} planned by now"
+def limit(given: LimitFigures) -> dict[str, Any]:
+    """Return how a budget or a target stands.
+
+    Args:
+        given: The limit.
+
+    Returns:
+        Words, long and short; for a budget also the share that is spent, and that is planned.
+    """
+    if given.slack is not None:
+        kept = "target kept" if given.slack >= 0 else "target not kept"
+        return {"words": given.words, "share": None, "plan": None, "text": kept}
+    planned = "" if given.planned is None else f", {amount(given.planned)} planned by now"
+    text = f"{amount(given.spent)} of {amount(given.amount)} spent{planned}"
+    held = f", {amount(given.reserved)} reserved" if given.reserved else ""
     return {
-        "words": limit.words,
-        "share": limit.spent / limit.amount,
-        "plan": None if limit.planned is None else limit.planned / limit.amount,
-        "text": f"{amount(limit.spent)} of {amount(limit.amount)} spent{planned}",
+        "words": f"Budget: {text}{held}, {amount(given.left)} left.",
+        "share": given.spent / given.amount,
+        "plan": None if given.planned is None else given.planned / given.amount,
+        "text": text,
+        "ends": given.ends,
     }
 
 
@@ -282,5 +320,5 @@ def _ratio(part: float, whole: float) -> float | None:
     return part / whole if whole else None
 
 
-def _short(value: float) -> float:
-    return float(f"{value:.4g}")
+def _cost(value: float | None) -> str:
+    return MISSING if value is None else number(value, 3)

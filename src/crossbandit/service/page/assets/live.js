@@ -84,14 +84,18 @@ function tile([label, value, note]) {
   return html("div", {}, html("dt", { textContent: label }), html("dd", {}, value, html("small", { textContent: note })));
 }
 
+// When the period of a budget ends, by the reader's clock.
+const until = (limit) => (limit.ends ? ` The period ends at ${timeText(limit.ends, Math.abs(limit.ends - Date.now() / 1000))}.` : "");
+
 function showDetail(detail) {
   byId("name").replaceChildren(detail.name, " ", badge(detail.state));
   byId("about").textContent = detail.about;
   byId("alerts").replaceChildren(...detail.alerts.map((text) => html("li", { textContent: text })));
   byId("tiles").replaceChildren(...detail.tiles.map(tile));
-  byId("limits").replaceChildren(...detail.limits.map((limit) => html("div", { className: "limit" }, limit.words, ...(limit.share === null ? [] : [meter(limit)]))));
+  byId("limits").replaceChildren(...detail.limits.map((limit) => html("div", { className: "limit" }, limit.words + until(limit), ...(limit.share === null ? [] : [meter(limit)]))));
   byId("diagnosis").textContent = detail.diagnosis;
   byId("refusals").replaceChildren(...refusals(detail.refusals));
+  for (const figure of document.querySelectorAll("figure[id]")) figure.hidden = !detail.places.includes(figure.id.slice(7));
   byId("detail").hidden = false; // before charts are drawn, which need a size
   for (const [place, chart] of Object.entries(detail.charts)) showChart(place, chart);
 }
