@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crossbandit.errors import CrossbanditError
-from crossbandit.service.settings import BidderSettings, BudgetSettings, Outcome, Seconds
+from crossbandit.service.settings import (
+    BidderSettings,
+    BudgetSettings,
+    Outcome,
+    ReturnOnSpendSettings,
+    Seconds,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,12 +41,10 @@ class Market:
     Attributes:
         settings: The settings of the bidder.
         draw: Returns an auction: the value, the highest competing bid and the classes.
-        losses_told: The share of losses that are reported; wins always are.
     """
 
     settings: BidderSettings
     draw: Callable[[np.random.Generator], Auction]
-    losses_told: float = 1.0
 
 
 def _by_value(rng: np.random.Generator) -> Auction:
@@ -62,9 +66,6 @@ def _by_site(rng: np.random.Generator) -> Auction:
 
 MARKETS = {
     "display": Market(BidderSettings(value_range=_RANGE, bids=101), _by_value),
-    "incomplete-feed": Market(
-        BidderSettings(value_range=_RANGE, bids=101), _alike, losses_told=0.3
-    ),
     "retargeting": Market(
         BidderSettings(
             value_range=_RANGE,
@@ -74,6 +75,9 @@ MARKETS = {
         _alike,
     ),
     "search": Market(BidderSettings(value_range=_RANGE, bids=51, feedback="won-lost"), _alike),
+    "shopping": Market(
+        BidderSettings(value_range=_RANGE, bids=101, target=ReturnOnSpendSettings(3.0)), _by_value
+    ),
     "video": Market(BidderSettings(value_range=_RANGE, bids=101, classes=("site",)), _by_site),
 }
 
@@ -130,8 +134,7 @@ def play_round(
         if decided.amount is None or decided.token is None:
             continue
         won = decided.amount >= price
-        if won or rng.random() < market.losses_told:
-            told = None if won or market.settings.feedback == "won-lost" else price
-            outcomes.append(Outcome(decided.token, won=won, highest_competing_bid=told))
+        told = None if won or market.settings.feedback == "won-lost" else price
+        outcomes.append(Outcome(decided.token, won=won, highest_competing_bid=told))
     if outcomes:
         node.report(name, outcomes).result(_PATIENCE)

@@ -120,10 +120,10 @@ def test_a_bidder_without_outcomes_has_no_numbers() -> None:
 def test_limits_have_a_bar_and_targets_words() -> None:
     found = row("shop", figures(limits=(budget(),)), ())["limit"]
     assert (found["share"], found["plan"]) == (0.25, 0.5)
-    assert found["text"] == "25.00 of 100.0 spent, 50.00 planned by now"
+    assert found["text"] == "25.00 of 100.0, plan 50.00"
     target = budget(kind="return-on-spend", slack=-1.0, planned=None)
     found = row("shop", figures(limits=(target,)), ())["limit"]
-    assert (found["share"], found["text"]) == (None, "target not kept")
+    assert (found["share"], found["text"]) == (None, "25.00, target not kept")
 
 
 def test_the_summary_counts() -> None:

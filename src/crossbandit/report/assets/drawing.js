@@ -86,7 +86,7 @@ function extent(values, log) {
   for (const value of kept) { low = Math.min(low, value); high = Math.max(high, value); }
   if (log) return [low / 1.12, high * 1.12];
   low = Math.min(0, low);
-  high = Math.max(0, high);
+  high = Math.max(0, high) || (low ? 0 : 1); // zeros alone get an axis to 1
   const margin = 0.06 * (high - low || 1);
   return [low < 0 ? low - margin : low, high + margin];
 }

@@ -54,6 +54,7 @@ class Board:
         rows = [
             row(name, one, self._tracks[name].points(now, one)) for name, one in self._known.items()
         ]
+        rows.sort(key=lambda one: one["alerts"] == 0)  # those with alerts first
         return {"rows": rows, "summary": summary(list(self._known.values()))}
 
     def detail(self, name: str) -> dict[str, Any] | None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _VALUES = 41  # at which the bid is shown
 _MOST_LINES = 4  # classes on one chart
 _ERRORS = 2.0  # standard errors on either side
-_ALIKE = 0.005  # a difference of chances that cannot be seen
+_ALIKE = 0.02  # a difference of chances that can hardly be seen
 
 
 def known_classes(bidder: FirstPriceBidder) -> list[dict[str, Any]]:

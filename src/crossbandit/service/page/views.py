@@ -303,15 +303,16 @@ def limit(given: LimitFigures) -> dict[str, Any]:
     """
     if given.slack is not None:
         kept = "target kept" if given.slack >= 0 else "target not kept"
-        return {"words": given.words, "share": None, "plan": None, "text": kept}
-    planned = "" if given.planned is None else f", {amount(given.planned)} planned by now"
-    text = f"{amount(given.spent)} of {amount(given.amount)} spent{planned}"
+        short = f"{amount(given.spent)}, {kept}"
+        return {"words": f"{given.words}.", "share": None, "plan": None, "text": short}
+    spent = f"{amount(given.spent)} of {amount(given.amount)}"
+    plan = "" if given.planned is None else f", {amount(given.planned)} planned by now"
     held = f", {amount(given.reserved)} reserved" if given.reserved else ""
     return {
-        "words": f"Budget: {text}{held}, {amount(given.left)} left.",
+        "words": f"Budget: {spent} spent{plan}{held}, {amount(given.left)} left.",
         "share": given.spent / given.amount,
         "plan": None if given.planned is None else given.planned / given.amount,
-        "text": text,
+        "text": spent if given.planned is None else f"{spent}, plan {amount(given.planned)}",
         "ends": given.ends,
     }
 

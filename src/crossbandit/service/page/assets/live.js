@@ -131,6 +131,8 @@ function follow() {
   if (chosen === page.chosen) return;
   page.chosen = chosen;
   showRows();
+  const list = byId("list"), current = list.querySelector("[aria-current]");
+  if (current) list.scrollTop = current.offsetTop - list.clientHeight / 3; // not the whole page
   connect();
 }
 
