@@ -96,27 +96,25 @@ class Connection:
         self._writer.close()
 
 
-async def _tokens(url: str, count: int) -> list[str]:
-    """Return the tokens of decisions, made beforehand."""
+async def _made(url: str, count: int) -> list[dict[str, Any]]:
+    """Make decisions, and return their outcomes."""
     connection = await Connection.to(url)
     rng = np.random.default_rng(0)
-    found: list[str] = []
+    found: list[dict[str, Any]] = []
     while len(found) < count:
         values = rng.uniform(*VALUE_RANGE, size=min(2_000, count - len(found))).tolist()
         body = json.dumps({"values": values}).encode()
         answer = json.loads(await connection.post("/v1/bidders/example/decide-many", body))
-        found += [one["token"] for one in answer["decisions"]]
+        found += [_outcome(one, rng) for one in answer["decisions"]]
     connection.close()
     return found
 
 
-def _outcome(token: str) -> dict[str, Any]:
-    won = hash(token) % 2 == 0
-    return {"token": token, "won": True} if won else _lost(token)
-
-
-def _lost(token: str) -> dict[str, Any]:
-    return {"token": token, "won": False, "highest_competing_bid": VALUE_RANGE[1]}
+def _outcome(decision: dict[str, Any], rng: np.random.Generator) -> dict[str, Any]:
+    price = float(rng.uniform(0.1, 8.0))
+    if decision["amount"] >= price:
+        return {"token": decision["token"], "won": True}
+    return {"token": decision["token"], "won": False, "highest_competing_bid": price}
 
 
 async def _closed(url: str, path: str, bodies: list[bytes], connections: int) -> list[float]:
@@ -139,15 +137,13 @@ async def _closed(url: str, path: str, bodies: list[bytes], connections: int) ->
 
 async def _outcomes(url: str) -> list[Result]:
     path = "/v1/bidders/example/"
-    tokens = await _tokens(url, 120 * BATCH + 20_000)
-    batches = [tokens[i : i + BATCH] for i in range(0, 120 * BATCH, BATCH)]
-    bodies = [
-        json.dumps({"outcomes": [_outcome(one) for one in some]}).encode() for some in batches
-    ]
+    outcomes = await _made(url, 120 * BATCH + 20_000)
+    batches = [outcomes[i : i + BATCH] for i in range(0, 120 * BATCH, BATCH)]
+    bodies = [json.dumps({"outcomes": some}).encode() for some in batches]
     began = time.perf_counter()
     await _closed(url, f"{path}outcomes", bodies, 4)
     many = 120 * BATCH / (time.perf_counter() - began)
-    single = [json.dumps(_outcome(one)).encode() for one in tokens[120 * BATCH :]]
+    single = [json.dumps(one).encode() for one in outcomes[120 * BATCH :]]
     began = time.perf_counter()
     taken = await _closed(url, f"{path}outcome", single, 32)
     alone = len(single) / (time.perf_counter() - began)
@@ -160,11 +156,11 @@ async def _outcomes(url: str) -> list[Result]:
 
 async def _decisions(url: str, rate: float = 3_000.0, learning: float = 2_000.0) -> list[Result]:
     """Decide at a rate, while outcomes come at another and are learned."""
-    tokens = await _tokens(url, int(learning * SECONDS))
+    outcomes = await _made(url, int(learning * SECONDS))
     size = 200
     batches = [
-        json.dumps({"outcomes": [_outcome(one) for one in tokens[i : i + size]]}).encode()
-        for i in range(0, len(tokens), size)
+        json.dumps({"outcomes": outcomes[i : i + size]}).encode()
+        for i in range(0, len(outcomes), size)
     ]
     rng = np.random.default_rng(1)
     bodies = [json.dumps({"value": one}).encode() for one in rng.uniform(*VALUE_RANGE, size=1_000)]
