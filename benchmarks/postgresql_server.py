@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import subprocess
@@ -68,10 +69,8 @@ class PostgresqlServer:
         return self
 
     def __exit__(self, *_: object) -> None:
-        try:
+        with contextlib.suppress(subprocess.CalledProcessError):  # it was stopped before
             self.stop()
-        except subprocess.CalledProcessError:  # it was stopped before
-            pass
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _run(self, program: str, *arguments: str) -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
 import pytest
 
-from crossbandit.applications import FirstPriceBidder
 from crossbandit.errors import CheckpointError
 from crossbandit.service import BidderSettings, BudgetSettings, ReturnOnSpendSettings
 from crossbandit.service.live import (
@@ -22,6 +21,9 @@ from crossbandit.service.live import (
     started,
 )
 from crossbandit.service.store.rows import CHANGE, OUTCOMES, DecisionRow, Entries
+
+if TYPE_CHECKING:
+    from crossbandit.applications import FirstPriceBidder
 
 PLAIN = BidderSettings(value_range=(0, 10), bids=11, seed=3)
 LIMITED = BidderSettings(

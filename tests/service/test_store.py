@@ -132,7 +132,7 @@ def test_two_checkpoints_are_kept_and_entries_that_they_need(session: Session) -
 
 
 def test_an_address_or_file_that_is_none_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InvalidParameterError, match="begins with 'mysql'.$"):
+    with pytest.raises(InvalidParameterError, match=r"begins with 'mysql'\.$"):
         open_store("mysql://user:secret@host/db")
     file = tmp_path / "text.db"
     file.write_text("not a database " * 100)
