@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from abc import ABC, abstractmethod
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -20,6 +19,8 @@ from crossbandit.notebook import card, counted
 from crossbandit.validation import reject, verbatim
 
 if TYPE_CHECKING:
+    import io
+    import os
     from collections.abc import Callable, Mapping
 
     from crossbandit.problem import Problem
@@ -220,13 +221,13 @@ class Application(ABC):
             raise CheckpointError(f"The snapshot is inconsistent: {error}") from error
         return made
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: str | os.PathLike[str] | io.BytesIO) -> None:
         """Write everything to one file, atomically. `load` resumes from it.
 
         A file that is there keeps its permissions; a symbolic link is followed.
 
         Args:
-            path: The file. Its folder must exist.
+            path: The file, whose folder must exist; or a buffer.
 
         Raises:
             CheckpointError: The file cannot be written, or the state holds NaN. What was there
@@ -249,11 +250,11 @@ class Application(ABC):
         return isinstance(self.learner, LawDecider)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], **changes: Any) -> Self:
+    def load(cls, path: str | os.PathLike[str] | io.BytesIO, **changes: Any) -> Self:
         """Return what `save` wrote. It resumes exactly, and takes all tokens that were made before.
 
         Args:
-            path: The file.
+            path: The file, or a buffer that holds what `save` wrote.
             **changes: Settings to change, by the names of the constructor. What a law has learned
                 is moved to the new settings, as `take_counts` does; the guard and the test of
                 independence then begin anew. A feedback graph cannot change.
@@ -284,7 +285,7 @@ class Application(ABC):
             application._resume(source, notes, arrays)  # noqa: SLF001 - its own
         except _IMPOSSIBLE as error:
             raise CheckpointError(
-                f"The checkpoint {os.fspath(path)!r} is inconsistent: {error}"
+                f"The checkpoint {archive.name_of(path)} is inconsistent: {error}"
             ) from error
         return application._changed(changes) if changes else application  # noqa: SLF001 - its own
 

@@ -194,10 +194,11 @@ class HiddenNumberApplication(Application):
         return self.learner
 
     def _view(self, method: str, context: float, classes: Mapping[str, object]) -> LawView:
-        learner = self._law(method)
+        learner = self.learner if isinstance(self.learner, LawDecider) else self._law(method)
         labels = learner.law.labels(method, classes)
         with learner.deciding:
-            return learner.law.law(context, **dict(zip(learner.law.classes, labels, strict=True)))
+            given = dict(zip(learner.law.classes, labels, strict=True))
+            return learner.law.view(context, given, counts=isinstance(learner, LawLearner))
 
     def _labels(self, owner: str, classes: Mapping[str, object]) -> tuple[Label, ...]:
         if isinstance(self.learner, LawDecider):

@@ -165,6 +165,18 @@ class LawDecider:
             self._key,
         )
 
+    def follow(self, newer: LawDecider) -> None:
+        """Decide from now on as another one does, under the same id and with the same counters.
+
+        A process that takes new snapshots again and again thus remains one decider. Each decider
+        costs the learner a page of memory, so there should not be a new one every second.
+
+        Args:
+            newer: What decides now, with a law of the same form. Nobody may use it any more.
+        """
+        with self.deciding:
+            self.law, self.guard = newer.law, newer.guard
+
     def act_many(
         self,
         contexts: Floats,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -40,7 +39,7 @@ class LawFile(NamedTuple):
 
 def save(
     learner: LawLearner,
-    path: str | os.PathLike[str],
+    path: archive.Place,
     notes: Mapping[str, Any],
     arrays: Mapping[str, npt.NDArray[Any]],
     *,
@@ -112,7 +111,7 @@ def written(learner: LawLearner) -> tuple[dict[str, Any], dict[str, npt.NDArray[
     }
 
 
-def read(path: str | os.PathLike[str], file: archive.Archive) -> LawFile:
+def read(path: archive.Place, file: archive.Archive) -> LawFile:
     """Return the parts of a file; what they hold is checked when it is taken over.
 
     Args:
@@ -126,8 +125,8 @@ def read(path: str | os.PathLike[str], file: archive.Archive) -> LawFile:
     notes = header.get("notes")
     if header.get("version") not in (1, VERSION) or not isinstance(notes, dict):
         raise CheckpointError(
-            f"The file {os.fspath(path)!r} holds a law of format {header.get('version')!r}, and "
-            f"this version of Crossbandit reads formats 1 to {VERSION}."
+            f"The file {archive.name_of(path)} holds a law of format {header.get('version')!r}, "
+            f"and this version of Crossbandit reads formats 1 to {VERSION}."
         )
     application = {
         name.removeprefix(_APPLICATION): array

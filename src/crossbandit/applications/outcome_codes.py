@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crossbandit.errors import ExpiredDecisionError, LearnedBeforeError
+from crossbandit.kernels.laws.state import AT_MOST, TOLD
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,6 +46,20 @@ def outcome_of(code: int) -> tuple[int, int]:
     (2, 99)
     """
     return (-1, 0) if code == NOTHING else ((code - _FIRST) % 4, (code - _FIRST) // 4)
+
+
+def reaches(code: int, cell: int) -> bool:
+    """Return whether an amount reached the number, by the outcome that was learned.
+
+    Args:
+        code: At least `KNOWN`.
+        cell: The amount, by number.
+
+    >>> reaches(code_of(1, 5), 5), reaches(code_of(0, 5), 4)
+    (True, False)
+    """
+    kind, index = outcome_of(code)
+    return kind == AT_MOST or (kind == TOLD and index <= cell)
 
 
 def codes_of(kinds: Integers, indices: Integers) -> Integers:

@@ -233,6 +233,8 @@ class OutcomeWatch:
         return {
             "delay": self._delay,
             "checks": self._checks,
+            "waiting": self._waiting,
+            "warned": self._warned,
             "cohorts": cohorts,
             "biased": self._biased,
             "shares": list(self._shares),
@@ -254,9 +256,12 @@ class OutcomeWatch:
                 for decider, number, *whole in settings["cohorts"]
             }
             right = delay >= 0 and checks >= 0 and all(_possible(one) for one in found.values())
-            biased = settings.get("biased", False)  # files of an earlier version do not say
+            biased = settings.get("biased", False)  # earlier versions do not say all of it
             low, high = (float(one) for one in settings.get("shares", (1.0, 1.0)))
-            right &= isinstance(biased, bool) and 0 < low <= 1 and 0 < high <= 1
+            waiting = int(settings.get("waiting", 0))
+            warned = settings.get("warned", False)
+            right &= isinstance(biased, bool) and isinstance(warned, bool) and waiting >= 0
+            right &= 0 < low <= 1 and 0 < high <= 1
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise CheckpointError(
                 f"Its watch over missing outcomes is impossible: {error}"
@@ -265,6 +270,7 @@ class OutcomeWatch:
             raise CheckpointError("Its watch over outcomes is impossible.")
         self._delay, self._checks, self._cohorts = delay, checks, found
         self._biased, self._shares = biased, (low, high)
+        self._waiting, self._warned = waiting, warned
         self.misled = biased and self.missing == "refuse"
 
 

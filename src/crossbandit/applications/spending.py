@@ -9,8 +9,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from crossbandit.applications.law_decider import LawDecider, Round
-from crossbandit.applications.outcome_codes import KNOWN, outcome_of
-from crossbandit.kernels.laws.state import AT_MOST, TOLD
+from crossbandit.applications.outcome_codes import KNOWN, reaches
 from crossbandit.limits import Budget, CostPer, Lease, Pacer, ReturnOnSpend
 from crossbandit.limits.periods import seconds
 from crossbandit.limits.settings import limit_from_json
@@ -188,9 +187,7 @@ class Spending:
                 self.pacer.correct(value, amount, won=won)
 
     def _was_won(self, code: int, amount: float) -> bool:
-        kind, index = outcome_of(code)
-        cell = int(self.pacer.rules.amounts.searchsorted(amount))
-        return kind == AT_MOST or (kind == TOLD and index <= cell)
+        return reaches(code, int(self.pacer.rules.amounts.searchsorted(amount)))
 
     def status(self) -> tuple[LimitStatus, ...]:
         """Return how the limits stand, budgets first."""
