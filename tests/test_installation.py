@@ -1,5 +1,6 @@
 """The wheel and the sdist, and what can be done where only NumPy and Numba are installed."""
 
+import importlib.util
 import os
 import re
 import subprocess
@@ -9,9 +10,6 @@ import venv
 from pathlib import Path
 from typing import Any
 
-import llvmlite
-import numba
-import numpy as np
 import pytest
 
 import crossbandit
@@ -128,9 +126,12 @@ def bare(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     python = folder / "bin" / "python"
     found = run(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))")
     packages = Path(found.stdout.strip())
-    for module in (np, numba, llvmlite):
-        home = Path(module.__file__).parent
-        for part in (home, home.with_name(f"{home.name}.libs")):
+    for name in ("numpy", "numba", "llvmlite"):
+        found_here = importlib.util.find_spec(name)
+        assert found_here is not None
+        assert found_here.origin is not None
+        home = Path(found_here.origin).parent
+        for part in (home, home.with_name(f"{name}.libs")):
             if part.exists():
                 (packages / part.name).symlink_to(part)
     [wheel] = built.glob("*.whl")

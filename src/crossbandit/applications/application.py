@@ -112,7 +112,7 @@ class Application(ABC):
             (name, "what decides"),
         ]
         settings = (
-            (f"{key} {value}", "a setting")
+            (f"{key}: {value}", "a setting")
             for key, value in self.settings().items()
             if type(value) in {str, int, float}
         )
