@@ -1,7 +1,7 @@
 """What peers earn: in auctions, where one bid reveals others, and on contexts that share nothing.
 
-Every peer plays the same rounds with its defaults, and with exploration as its documentation
-suggests it. Part of `make bench-peers`.
+Every peer plays the same rounds with its defaults, LinUCB with a width of 1. This is a part of
+`make bench-peers`.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from crossbandit.types import Floats
 
 SEEDS = range(3)
-AUCTIONS, BIDS = 3_000, 20
-ROUNDS, ARMS, FEATURES = 3_000, 4, 6
+AUCTIONS, BIDS = 2_000, 20
+ROUNDS, ARMS, FEATURES = 2_000, 4, 6
 OWN_BIDDER = "FirstPriceBidder"
 
 
@@ -81,20 +81,23 @@ class Mabwiser:
         from mabwiser.mab import MAB
 
         self.learner = MAB(list(range(arms)), learning, neighborhood, seed=seed)
-        self.arms, self.fitted, self.pending = arms, False, 0
+        self.arms = arms
+        self.first: list[tuple[int, float, Floats]] = []  # it is fitted once each arm was played
 
     def choose(self, context: Floats) -> int:
-        self.context = context[None, :]
-        if self.fitted:
-            self.arm = int(self.learner.predict(self.context))
-        else:
-            self.arm = self.pending % self.arms
+        self.context = context
+        known = len(self.first)
+        self.arm = int(self.learner.predict(context[None, :])) if known == self.arms else known
         return self.arm
 
     def reward(self, amount: float) -> None:
-        fit = self.learner.partial_fit if self.fitted else self.learner.fit
-        fit([self.arm], [amount], self.context)
-        self.fitted = True
+        if len(self.first) == self.arms:
+            self.learner.partial_fit([self.arm], [amount], self.context[None, :])
+            return
+        self.first.append((self.arm, amount, self.context))
+        if len(self.first) == self.arms:
+            arms, amounts, contexts = zip(*self.first, strict=True)
+            self.learner.fit(list(arms), list(amounts), np.array(contexts))
 
 
 class River:
@@ -122,13 +125,13 @@ class Coba:
         from coba.learners import LinUCBLearner
 
         self.learner = LinUCBLearner(seed=seed)
-        self.arms = list(range(arms))
+        self.arms = [tuple(row) for row in np.eye(arms).tolist()]  # an arm is a category
 
     def choose(self, context: Floats) -> int:
         self.context = context.tolist()
         self.arm, self.probability, *rest = self.learner.predict(self.context, self.arms)
         self.rest = rest[0] if rest else {}
-        return int(self.arm)
+        return self.arms.index(tuple(self.arm))
 
     def reward(self, amount: float) -> None:
         self.learner.learn(self.context, self.arm, amount, self.probability, **self.rest)
@@ -260,7 +263,7 @@ def context_shares(kind: str) -> dict[str, float]:
 
 
 def results() -> Iterator[Result]:
-    """Measure what this package earns as a multiple of what each peer earns."""
+    """Measure the regret of each peer as a multiple of this package's."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of the peers
         tasks = {
@@ -271,6 +274,7 @@ def results() -> Iterator[Result]:
     for task, (own, shares) in tasks.items():
         for name, share in shares.items():
             if name != own:
-                note = f"{own} has {shares[own]:.3f} of the best, {name} {share:.3f}"
-                title = f"{task}: {own} against {name}"
-                yield Result(title, shares[own] / share, 1.0, "times", at_least=True, note=note)
+                note = f"{own} earns {shares[own]:.3f} of the best, {name} {share:.3f}"
+                title = f"{task}: regret of {name} against {own}"
+                ratio = (1 - share) / (1 - shares[own])
+                yield Result(title, ratio, 1.0, "times", at_least=True, note=note)
