@@ -124,7 +124,7 @@ def draw_start() -> None:
     curves = result.bid_curves()
     for theme, (ink, line, muted, first, second) in THEMES.items():
         colors = {"price law": first, "cross-graph-adaptive": second}
-        style = {"text.color": ink, "axes.labelcolor": ink, "axes.edgecolor": line}
+        style: dict[Any, Any] = {"text.color": ink, "axes.labelcolor": ink, "axes.edgecolor": line}
         with mpl.rc_context({**style, "xtick.color": ink, "ytick.color": ink}):
             figure, (bars, bids) = plt.subplots(
                 1, 2, figsize=(6.2, 3.0), layout="constrained", width_ratios=[1, 1.15]

@@ -148,3 +148,12 @@ def test_links_to_sections_lead_somewhere(page: Path) -> None:
         if anchor not in {"only-light", "only-dark"}:
             home = page.parent / target if target else page
             assert anchor in anchors(home), f"{target}#{anchor}"
+
+
+@pytest.mark.parametrize("page", sorted(DOCS.glob("[deht]*/*.md")), ids=lambda page: page.name)
+def test_a_page_begins_with_what_it_is_for(page: Path) -> None:
+    """After the title comes a paragraph: no code, table, list, picture or other heading."""
+    title, _, body = page.read_text(encoding="utf-8").partition("\n")
+    assert title.startswith("# ")
+    assert re.match(r"[\w*`\[(]", body.strip()), body.strip()[:40]
+    assert not body.strip().startswith(("```", "- ", "* "))
