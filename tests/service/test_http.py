@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
-from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,9 +11,11 @@ from crossbandit.applications import FirstPriceBidder
 from crossbandit.service import BidderSettings, BudgetSettings, HeldElsewhereError, Node, open_store
 from crossbandit.service.http import OPERATIONS, Access, AccessToken, create_app
 from tests.service.asgi import Answer, request
+from tests.service.live import eventually
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
+    from concurrent.futures import Future
 
     from starlette.applications import Starlette
 
@@ -47,13 +47,6 @@ def post(app: Any, path: str, body: Any = None) -> Answer:
 
 def get(app: Any, path: str, **headers: str) -> Answer:
     return request(app, "GET", path, headers=headers)
-
-
-def eventually(check: Callable[[], bool], seconds: float = 20.0) -> None:
-    until = time.monotonic() + seconds
-    while not check():
-        assert time.monotonic() < until, "it did not happen"
-        time.sleep(0.01)
 
 
 def decided(app: Any, name: str, value: float = 6.0, **more: Any) -> dict[str, Any]:

@@ -289,8 +289,10 @@ class Client:
         """
         atexit.unregister(self._end)
         self._policy.close()
-        self._outbox.close(timeout)
-        self._transport.close()
+        try:
+            self._outbox.close(timeout)
+        finally:
+            self._transport.close()
 
     def _end(self) -> None:
         self.close(_AT_EXIT)
