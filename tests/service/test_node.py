@@ -24,7 +24,6 @@ from crossbandit.service import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
 SETTINGS = BidderSettings(value_range=(0, 10), bids=11, seed=1)
 LIMITED = BidderSettings(
@@ -76,8 +75,8 @@ def caught_up(node: Node, name: str) -> Callable[[], bool]:
 
 
 @pytest.fixture
-def node(tmp_path: Path) -> Iterator[Node]:
-    made = Node(open_store(tmp_path / "service.db"), poll=0.05, publish=0.05)
+def node(address: str) -> Iterator[Node]:
+    made = Node(open_store(address), poll=0.05, publish=0.05)
     made.start()
     yield made
     made.close()
@@ -96,8 +95,8 @@ def test_outcomes_are_learned_once_and_counted(node: Node) -> None:
     assert figures.decisions == 40
 
 
-def test_a_restarted_node_goes_on(tmp_path: Path) -> None:
-    store = open_store(tmp_path / "service.db")
+def test_a_restarted_node_goes_on(address: str) -> None:
+    store = open_store(address)
     node = Node(store, poll=0.05)
     node.start()
     node.create("shop", SETTINGS)
@@ -125,8 +124,8 @@ def test_a_token_that_is_not_the_bidders_is_refused_at_once(node: Node) -> None:
     ]
 
 
-def test_tokens_are_signed_with_the_key(tmp_path: Path) -> None:
-    store = open_store(tmp_path / "service.db")
+def test_tokens_are_signed_with_the_key(address: str) -> None:
+    store = open_store(address)
     with_key, without = Node(store, key=b"secret", poll=0.05), Node(store, learn=False)
     with_key.start()
     with_key.create("shop", SETTINGS)

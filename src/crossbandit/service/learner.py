@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from crossbandit.errors import CheckpointError, CrossbanditError
+from crossbandit.errors import CrossbanditError
 from crossbandit.service.figures import learned_figures
-from crossbandit.service.live import restored
+from crossbandit.service.recovery import PIECE, restore
 from crossbandit.service.writer import Held
 
 if TYPE_CHECKING:
@@ -23,11 +23,10 @@ if TYPE_CHECKING:
     from crossbandit.service.figures import LearnedFigures
     from crossbandit.service.known import Directory, Known
     from crossbandit.service.live import LiveBidder
-    from crossbandit.service.store.rows import DecisionRow, Session, Store
+    from crossbandit.service.store.rows import Store
     from crossbandit.service.writer import Writer
 
 _log = logging.getLogger("crossbandit.service")
-_PIECE = 5_000  # entries that are read at once
 _SHARE = 10.0  # publishing takes at most one part in so many of the time
 _LATEST = 5.0  # ... unless it would be later than so many seconds
 _VIEWS = 5.0  # seconds for which a diagnosis is shown
@@ -157,8 +156,7 @@ class LearnerThread:
                 if behind:
                     self.has_grown(behind)
             except CrossbanditError as error:
-                self.problem = str(error)
-                _log.warning("%s", error)
+                self._trouble(error)
             except Exception:  # noqa: BLE001 - a thread that ends would be missed by nobody
                 _log.exception("The leases could not be kept")
             self._look.wait(min(self._poll, self._lease / 3))
@@ -214,10 +212,10 @@ class LearnerThread:
                 self._step(held, grown=grown)
         except Exception as error:  # noqa: BLE001 - the bidder is restored from the store
             held.lost = True
-            self.problem = str(error)
             if isinstance(error, CrossbanditError):
-                _log.warning("%s", error)
+                self._trouble(error)
             else:
+                self.problem = repr(error)
                 _log.exception("A bidder could not learn")
 
     def _step(self, held: Held, *, grown: bool) -> None:
@@ -226,7 +224,7 @@ class LearnerThread:
             self._due[held.bidder] = _Due(held.live)
         live, due = held.live, self._due[held.bidder]
         if grown:
-            entries = self._learning.entries(held.bidder, live.entry, _PIECE)
+            entries = self._learning.entries(held.bidder, live.entry, PIECE)
             for one in entries:
                 live.learn(one)
             if entries:
@@ -275,7 +273,13 @@ class LearnerThread:
             for bidder in list(self.held):
                 self._learning.prune(bidder, self._directory.clock() - retention)
         except CrossbanditError as error:
-            self.problem = str(error)
+            self._trouble(error)
+
+    def _trouble(self, error: CrossbanditError) -> None:
+        """Say what is wrong, once."""
+        if self.problem != str(error):
+            _log.warning("%s", error)
+        self.problem = str(error)
 
 
 class _Due:
@@ -287,44 +291,6 @@ class _Due:
         self.publish_at = 0.0
         self.views: LearnedFigures | None = None
         self.views_at = 0.0
-
-
-def restore(session: Session, bidder: int, key: bytes | None) -> LiveBidder:
-    """Return a bidder as its log says: the newest checkpoint that can be read, and the rest.
-
-    Args:
-        session: A connection.
-        bidder: The number of the bidder.
-        key: The key of its tokens, or None.
-
-    Raises:
-        CheckpointError: No checkpoint can be read, or entries after it are missing.
-    """
-    live: LiveBidder | None = None
-    problem: CheckpointError | None = None
-    for checkpoint in session.checkpoints(bidder):
-        try:
-            live = restored(checkpoint, key)
-            break
-        except CheckpointError as error:
-            problem = error
-    if live is None:
-        raise problem or CheckpointError("The bidder has no checkpoint: it was deleted.")
-    decisions = session.decisions(bidder, live.decisions)
-    at = _repeat(live, decisions, 0)
-    while entries := session.entries(bidder, live.entry, _PIECE):
-        for one in entries:
-            live.learn(one)
-            at = _repeat(live, decisions, at)
-    return live
-
-
-def _repeat(live: LiveBidder, decisions: list[DecisionRow], at: int) -> int:
-    """Make the decisions that were made after the entry that was learned last."""
-    while at < len(decisions) and decisions[at].after == live.entry:
-        live.repeat(decisions[at])
-        at += 1
-    return at
 
 
 def _machine() -> str:

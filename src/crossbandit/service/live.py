@@ -228,13 +228,22 @@ class LiveBidder:
             self.tally.decide(request.made)
             return bid, row
 
-    def repeat(self, row: DecisionRow) -> None:
-        """Make a decision that is in the log.
+    def repeat(self, row: DecisionRow) -> Bid:
+        """Make a decision that is in the log, and return what it was.
 
         Args:
-            row: The decision. Its number must be the next.
+            row: The decision.
+
+        Raises:
+            CheckpointError: It is not the next one.
         """
-        self.decide(_request.decode(row.content))
+        if row.number != self.decisions or row.after != self.entry:
+            raise CheckpointError(
+                f"The log goes on with decision {row.number} after entry {row.after}, where "
+                f"decision {self.decisions} after entry {self.entry} is needed. Restore the store "
+                "from a backup that has it."
+            )
+        return self.decide(_request.decode(row.content))[0]
 
     # --- keeping -------------------------------------------------------------------------------
 

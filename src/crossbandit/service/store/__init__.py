@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from crossbandit.service.store.rows import Session, Store
 from crossbandit.service.store.sqlite import SqliteStore
-from crossbandit.validation import reject
+from crossbandit.validation import reject, verbatim
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -35,5 +35,6 @@ def open_store(address: str | Path) -> Store:
     path = text.removeprefix(_SQLITE)
     if not path or "://" in path:
         expected = "the path of a file, 'sqlite:///path' or 'postgresql://...'"
-        reject("open_store", "address", expected, path)
+        got = verbatim(f"one that begins with {path.partition('://')[0]!r}")  # no password
+        reject("open_store", "address", expected, got)
     return SqliteStore(path)

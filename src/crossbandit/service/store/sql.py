@@ -187,8 +187,7 @@ class SqlSession(ABC):
                 if isinstance(one, Append):
                     done[i] = self._append(one, at)
                 elif fences[one.bidder] == one.fence:
-                    self._write_fenced(one, at)
-                    done[i] = True
+                    done[i] = self._write_fenced(one, at)
         return done
 
     def _fence(self, bidder: int) -> int | None:
@@ -211,19 +210,25 @@ class SqlSession(ABC):
         )
         return True
 
-    def _write_fenced(self, one: Decide | Keep, at: float) -> None:
+    def _write_fenced(self, one: Decide | Keep, at: float) -> bool:
         if isinstance(one, Decide):
+            if self._rows(
+                "SELECT number FROM decisions WHERE bidder = ? AND number >= ? LIMIT 1",
+                [one.bidder, one.rows[0].number],
+            ):
+                return False  # somebody else has made it, under the same lease
             for row in one.rows:
                 self._rows(
                     "INSERT INTO decisions (bidder, number, after, at, content) "
                     "VALUES (?, ?, ?, ?, ?)",
                     [one.bidder, row.number, row.after, at, row.content],
                 )
-            return
+            return True
         if one.policy is not None:
             self._keep_policy(one.bidder, one.policy)
         if one.checkpoint is not None:
             self._keep_checkpoint(one.bidder, one.checkpoint)
+        return True
 
     def _keep_policy(self, bidder: int, policy: Policy) -> None:
         self._rows(
