@@ -124,6 +124,20 @@ def test_a_bidder_with_limits_spends_no_more(app: Starlette, node: Node) -> None
     assert (refused.status, refused.json["code"]) == (400, "invalid")
 
 
+def test_if_a_row_is_wrong_nothing_is_decided(app: Starlette, node: Node) -> None:
+    before = node.figures("limited").limits[0].reserved
+    for body, message in (
+        ({"values": [1.0, 10.5]}, "'values' must be from 0 to 10. Got 10.5 in row 1."),
+        ({"values": [1.0, -0.5]}, "Got -0.5 in row 1. Nothing was decided."),
+        ({"values": [1.0, 2.0], "reserve": [None, -1.0]}, "Expected `float` >= 0"),
+        ({"values": [1.0, 2.0], "reserve": [1.0]}, "'reserve' must be one for all, or a list of 2"),
+    ):
+        answer = post(app, "limited/decide-many", body)
+        assert answer.status == 400
+        assert message in answer.json["message"]
+    assert node.figures("limited").limits[0].reserved == before
+
+
 def test_classes(app: Starlette) -> None:
     assert decided(app, "sites", classes={"site": "a"})["token"]
     columns = {"values": [1.0, 2.0], "classes": {"site": ["a", 3]}}
@@ -293,8 +307,8 @@ def test_a_slow_body_is_refused(app: Starlette, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_too_many_rows_are_refused(app: Starlette) -> None:
-    answer = post(app, "plain/decide-many", {"values": [1.0] * 10_001})
-    assert "length <= 10000" in answer.json["message"]
+    answer = post(app, "plain/decide-many", {"values": [1.0] * 2_001})
+    assert "length <= 2000" in answer.json["message"]
 
 
 # --- paths, hosts and access ---------------------------------------------------------------------
