@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from crossbandit.service.http.gate import Call
     from crossbandit.service.http.metrics import RequestMetrics
     from crossbandit.service.node import Node
+    from crossbandit.service.settings import BidderSettings
 
 _AT_ONCE = 200  # rows that are worked on before other requests have a turn
 
@@ -70,6 +71,7 @@ async def decide_many(service: Service, call: Call) -> Any:
     """Decide in many auctions."""
     _check_classes(service, call.name, call.body.classes)
     rows = _rows(call.body)
+    _check_rows(service.node.settings(call.name), rows)
     made: list[Any] = []
     node, name, at = service.node, call.name, call.body.at
     try:
@@ -94,6 +96,24 @@ def _rows(body: Auctions) -> list[tuple[float, float | None, dict[str, Any]]]:
         (value, reserves[i], {name: column[i] for name, column in columns.items()})
         for i, value in enumerate(body.values)
     ]
+
+
+def _check_rows(settings: BidderSettings, rows: Sequence[tuple[Any, ...]]) -> None:
+    """Raise if a row is wrong, before anything is decided."""
+    low, high = settings.value_range
+    for number, (value, reserve, _) in enumerate(rows):
+        if not low <= value <= high:
+            raise Refusal(
+                "invalid",
+                f"'values' must be from {low:g} to {high:g}. Got {value} in row {number}. Nothing "
+                "was decided.",
+            )
+        if reserve is not None and reserve < settings.reserve:
+            raise Refusal(
+                "invalid",
+                f"'reserve' must be at least {settings.reserve:g}, the bidder's. Got {reserve} in "
+                f"row {number}. Nothing was decided.",
+            )
 
 
 def _column(name: str, given: Any, count: int) -> Sequence[Any]:
