@@ -179,6 +179,19 @@ def test_addresses() -> None:
     assert default_url("::", 80) == f"http://{socket.gethostname()}:80"
 
 
+def test_the_demonstration(tmp_path: Path) -> None:
+    with serving(tmp_path, "--demo") as (url, process), Transport(url) as transport:
+        names = transport.request("GET", "/v1/bidders").json()["bidders"]
+        assert len(names) > 3
+        path = f"/v1/bidders/{names[0]}/figures"
+        eventually(lambda: transport.request("GET", path).json()["won"] > 0)
+        assert b"<html" in transport.request("GET", "/").content
+        assert list(tmp_path.iterdir()) == []  # nothing is kept
+        transport.close()
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 0
+
+
 def test_the_example_and_what_it_answers(tmp_path: Path) -> None:
     with serving(tmp_path) as (url, process):
         with Transport(url) as transport:

@@ -96,6 +96,7 @@ def add_bidders(node: Node, wanted: Mapping[str, BidderSettings]) -> list[str]:
             )
         if others:
             node.change(name, **{field: getattr(settings, field) for field in others}).result()
+            node.directory.refresh()
     return created
 
 

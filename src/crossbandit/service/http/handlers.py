@@ -200,6 +200,7 @@ async def change(service: Service, call: Call) -> Bidder:
         if getattr(call.body, key) is not msgspec.UNSET
     }
     await asyncio.wrap_future(service.node.change(call.name, **given))
+    await asyncio.to_thread(service.node.directory.refresh)
     return _shown(service, call.name)
 
 
