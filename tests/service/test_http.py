@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
-from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,9 +11,11 @@ from crossbandit.applications import FirstPriceBidder
 from crossbandit.service import BidderSettings, BudgetSettings, HeldElsewhereError, Node, open_store
 from crossbandit.service.http import OPERATIONS, Access, AccessToken, create_app
 from tests.service.asgi import Answer, request
+from tests.service.live import eventually
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
+    from concurrent.futures import Future
 
     from starlette.applications import Starlette
 
@@ -47,13 +47,6 @@ def post(app: Any, path: str, body: Any = None) -> Answer:
 
 def get(app: Any, path: str, **headers: str) -> Answer:
     return request(app, "GET", path, headers=headers)
-
-
-def eventually(check: Callable[[], bool], seconds: float = 20.0) -> None:
-    until = time.monotonic() + seconds
-    while not check():
-        assert time.monotonic() < until, "it did not happen"
-        time.sleep(0.01)
 
 
 def decided(app: Any, name: str, value: float = 6.0, **more: Any) -> dict[str, Any]:
@@ -124,11 +117,25 @@ def test_a_bidder_with_limits_spends_no_more(app: Starlette, node: Node) -> None
         "/v1/bidders/limited",
         {"budget": {"amount": 500, "per": None, "pacing": "asap"}},
     )
-    assert changed.status == 200
+    assert changed.json["settings"]["budget"]["amount"] == 500.0
     eventually(lambda: node.figures("limited").limits[0].amount == 500.0)
     eventually(lambda: decided(app, "limited", 10.0)["amount"] is not None)
     refused = request(app, "PATCH", "/v1/bidders/plain", {"budget": {"amount": 500}})
     assert (refused.status, refused.json["code"]) == (400, "invalid")
+
+
+def test_if_a_row_is_wrong_nothing_is_decided(app: Starlette, node: Node) -> None:
+    before = node.figures("limited").limits[0].reserved
+    for body, message in (
+        ({"values": [1.0, 10.5]}, "'values' must be from 0 to 10. Got 10.5 in row 1."),
+        ({"values": [1.0, -0.5]}, "Got -0.5 in row 1. Nothing was decided."),
+        ({"values": [1.0, 2.0], "reserve": [None, -1.0]}, "Expected `float` >= 0"),
+        ({"values": [1.0, 2.0], "reserve": [1.0]}, "'reserve' must be one for all, or a list of 2"),
+    ):
+        answer = post(app, "limited/decide-many", body)
+        assert answer.status == 400
+        assert message in answer.json["message"]
+    assert node.figures("limited").limits[0].reserved == before
 
 
 def test_classes(app: Starlette) -> None:
@@ -300,8 +307,8 @@ def test_a_slow_body_is_refused(app: Starlette, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_too_many_rows_are_refused(app: Starlette) -> None:
-    answer = post(app, "plain/decide-many", {"values": [1.0] * 10_001})
-    assert "length <= 10000" in answer.json["message"]
+    answer = post(app, "plain/decide-many", {"values": [1.0] * 2_001})
+    assert "length <= 2000" in answer.json["message"]
 
 
 # --- paths, hosts and access ---------------------------------------------------------------------

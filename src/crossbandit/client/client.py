@@ -11,7 +11,7 @@ from crossbandit.algorithms.tokens import checked_key
 from crossbandit.applications.bids import Bid, Bids
 from crossbandit.client.outbox import Outbox, row_of
 from crossbandit.client.policy import PolicyPoller
-from crossbandit.client.served import ServedBid
+from crossbandit.client.served import remote_bid, remote_bids
 from crossbandit.client.transport import Transport, bidder_path
 from crossbandit.errors import InvalidLossesError
 from crossbandit.validation import integer, number, reject
@@ -68,7 +68,7 @@ class Client:
         batch: int = 1_000,
         timeout: float = 10.0,
     ) -> None:
-        if not isinstance(bidder, str) or not bidder:
+        if not bidder or not isinstance(bidder, str):
             reject("Client", "bidder", "the name of a bidder", bidder)
         self.bidder = bidder
         room = integer("Client", "room", room, at_least=1)
@@ -154,9 +154,7 @@ class Client:
         decider = self._policy.decider or self._policy.ready(self._timeout)
         if decider is not None:
             return decider.bid(value, reserve=reserve, at=at, **classes)
-        body = {"value": float(value), "classes": classes, **_optional(reserve, at)}
-        answer = self._ask("/decide", body)
-        return _served(answer, float(value), reserve, classes)
+        return remote_bid(self._ask, value, reserve, at, classes)
 
     def decide_many(
         self,
@@ -182,33 +180,7 @@ class Client:
         decider = self._policy.decider or self._policy.ready(self._timeout)
         if decider is not None:
             return decider.bid_many(values, reserve=reserve, at=at, **classes)
-        worths = np.asarray(values, dtype=float).ravel()
-        floors = (
-            None if reserve is None else np.broadcast_to(np.asarray(reserve, float), worths.shape)
-        )
-        columns = {name: _listed(one) for name, one in classes.items()}
-        body: dict[str, Any] = {
-            "values": worths.tolist(),
-            "classes": columns,
-            **_optional(None, at),
-        }
-        if floors is not None:
-            body["reserve"] = [None if np.isnan(one) else one for one in floors.tolist()]
-        answers = self._ask("/decide-many", body)["decisions"]
-        return Bids.of(
-            [
-                _served(
-                    answer,
-                    float(worths[i]),
-                    None if floors is None or np.isnan(floors[i]) else float(floors[i]),
-                    {
-                        name: one[i] if isinstance(one, list) else one
-                        for name, one in columns.items()
-                    },
-                )
-                for i, answer in enumerate(answers)
-            ]
-        )
+        return Bids.of(remote_bids(self._ask, values, reserve, at, classes))
 
     def outcome(
         self,
@@ -289,33 +261,16 @@ class Client:
         """
         atexit.unregister(self._end)
         self._policy.close()
-        self._outbox.close(timeout)
-        self._transport.close()
+        try:
+            self._outbox.close(timeout)
+        finally:
+            self._transport.close()
 
     def _end(self) -> None:
         self.close(_AT_EXIT)
 
     def _ask(self, what: str, body: dict[str, Any]) -> Any:
         return self._transport.request("POST", bidder_path(self.bidder, what), body).json()
-
-
-def _optional(reserve: Any, at: Any) -> dict[str, float]:
-    found = {} if reserve is None else {"reserve": float(reserve)}
-    if at is not None:
-        found["at"] = at.timestamp() if hasattr(at, "timestamp") else float(at)
-    return found
-
-
-def _served(answer: dict[str, Any], value: float, reserve: Any, classes: dict[str, Any]) -> Bid:
-    floor = None if reserve is None else float(reserve)
-    amount, token, reason = answer["amount"], answer["token"], answer.get("reason")
-    return ServedBid(None, amount, value, floor, tuple(classes.values()), reason, served=token)
-
-
-def _listed(labels: Any) -> Any:
-    if isinstance(labels, str | int):
-        return labels
-    return np.asarray(labels).tolist()
 
 
 def _column(name: str, given: Any, count: int) -> list[Any]:

@@ -92,7 +92,6 @@ class PolicyPoller:
             except ClientError as error:  # what is known stays
                 self.error = error
             self._stop.wait(self._every if self._known.is_set() else min(self._every, _FIRST_WAIT))
-        self._transport.close()
 
     def _ask(self) -> None:
         headers = {"If-None-Match": self._tag} if self._tag else None

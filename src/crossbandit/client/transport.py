@@ -1,14 +1,14 @@
-"""Requests to the service over connections that stay open, one for each thread."""
+"""Requests to the service over connections that stay open."""
 
 from __future__ import annotations
 
 import json
-import threading
+from collections import deque
 from http.client import HTTPConnection, HTTPException, HTTPSConnection, RemoteDisconnected
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 from urllib.parse import quote, urlsplit
 
-from crossbandit.errors import RefusedError, ServiceAwayError
+from crossbandit.errors import InvalidParameterError, RefusedError, ServiceAwayError
 from crossbandit.validation import number, reject
 
 _SHOWN = 200  # characters of an answer that is no JSON
@@ -84,15 +84,24 @@ class Transport:
             reject("Client", "url", expected, url)
         if parts.scheme not in {"http", "https"} or not host or parts.query or parts.fragment:
             reject("Client", "url", expected, url)
-        if token is not None and not (isinstance(token, str) and token.isascii() and token):
-            raise _bad_token()
+        if token is not None and not _is_token(token):
+            raise InvalidParameterError(
+                "The 'token' parameter of Client must be an access token as ASCII text, or None."
+            )
         self.url = url.rstrip("/")
         self._timeout = number("Client", "timeout", timeout, above=0)
         self._kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
         self._where = (host, port)
         self._prefix = parts.path.rstrip("/")
         self._headers = {} if token is None else {"Authorization": f"Bearer {token}"}
-        self._local = threading.local()
+        self._idle: deque[HTTPConnection] = deque()  # its methods are atomic
+        self._closed = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def __repr__(self) -> str:
         return f"Transport({self.url!r})"  # without the token
@@ -119,43 +128,52 @@ class Transport:
         if content is not None:
             given["Content-Type"] = "application/json"
         try:
-            reused = getattr(self._local, "connection", None) is not None
-            try:
-                return self._send(method, path, content, given)
-            except (RemoteDisconnected, BrokenPipeError, ConnectionResetError):
-                if not reused:
-                    raise
-            return self._send(method, path, content, given)
+            reused = self._taken()
+            if reused is not None:
+                try:
+                    return self._send(reused, method, path, content, given)
+                except (RemoteDisconnected, BrokenPipeError, ConnectionResetError):
+                    pass
+            fresh = self._kind(*self._where, timeout=self._timeout)
+            return self._send(fresh, method, path, content, given)
         except (OSError, HTTPException) as error:
             reason = str(error) or type(error).__name__
             raise ServiceAwayError(
                 f"The service at {self.url} does not answer: {reason}."
             ) from None
 
+    def _taken(self) -> HTTPConnection | None:
+        try:
+            return self._idle.pop()
+        except IndexError:
+            return None
+
     def _send(
-        self, method: str, path: str, content: bytes | None, headers: dict[str, str]
+        self,
+        connection: HTTPConnection,
+        method: str,
+        path: str,
+        content: bytes | None,
+        headers: dict[str, str],
     ) -> Response:
-        connection = getattr(self._local, "connection", None)
-        if connection is None:
-            host, port = self._where
-            connection = self._local.connection = self._kind(host, port, timeout=self._timeout)
         try:
             connection.request(method, self._prefix + path, content, headers)
             answer = connection.getresponse()
             found = answer.read()
         except BaseException:
-            self.close()
+            connection.close()
             raise
-        if answer.will_close:
-            self.close()
+        if answer.will_close or self._closed:
+            connection.close()
+        else:
+            self._idle.append(connection)
         names = {name.lower(): value for name, value in answer.getheaders()}
         return Response(answer.status, names, found)
 
     def close(self) -> None:
-        """End the connection of this thread."""
-        connection = getattr(self._local, "connection", None)
-        self._local.connection = None
-        if connection is not None:
+        """End the connections. Later requests each use one of their own."""
+        self._closed = True
+        while (connection := self._taken()) is not None:
             connection.close()
 
 
@@ -172,9 +190,5 @@ def bidder_path(bidder: str, rest: str = "") -> str:
     return f"/v1/bidders/{quote(bidder, safe='')}{rest}"
 
 
-def _bad_token() -> Exception:
-    from crossbandit.errors import InvalidParameterError
-
-    return InvalidParameterError(
-        "The 'token' parameter of Client must be an access token as ASCII text, or None."
-    )
+def _is_token(token: object) -> bool:
+    return isinstance(token, str) and token.isascii() and token.isprintable() and bool(token)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import time
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass
+from threading import Event, Thread
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,7 +22,6 @@ from crossbandit.service.settings import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from threading import Event
 
     from crossbandit.service.node import Node
     from crossbandit.service.settings import Decided
@@ -92,26 +93,42 @@ def create_bidders(node: Node) -> None:
         node.create(name, MARKETS[name].settings)
 
 
-def play(node: Node, stop: Event, *, rate: float = 40.0, seed: int | None = None) -> None:
-    """Create the bidders of the demonstration, and play auctions until told to stop.
+def play(node: Node, *, rate: float = 40.0, seed: int | None = None) -> Callable[[], None]:
+    """Create the bidders of the demonstration, and begin to play auctions, in a thread.
 
     Args:
-        node: The node. Others may use it at the same time.
-        stop: Set to end.
+        node: The node, which has been started. Others may use it at the same time.
         rate: The auctions of each bidder per second.
         seed: The seed of the auctions; None for a new one.
+
+    Returns:
+        A function that ends it. Call it before the node is closed.
     """
-    rng = np.random.default_rng(seed)
     create_bidders(node)
+    stop = Event()
+    rng = np.random.default_rng(seed)
+    thread = Thread(target=_play_on, args=(node, stop, rate, rng), name="demo", daemon=True)
+    thread.start()
+
+    def end() -> None:
+        stop.set()
+        thread.join(_PATIENCE)
+
+    return end
+
+
+def _play_on(node: Node, stop: Event, rate: float, rng: np.random.Generator) -> None:
     due = time.monotonic()
     while not stop.wait(max(due - time.monotonic(), 0.0)):
         due = max(due + _STEP, time.monotonic())  # what was missed is not made up for
-        try:
-            for name, market in MARKETS.items():
+        played = 0
+        for name, market in MARKETS.items():
+            # A bidder is paused, deleted or not ready, or the store is away: others may go on.
+            with suppress(CrossbanditError, TimeoutError):
                 play_round(node, name, market, int(rng.poisson(rate * _STEP)), rng)
-        except (CrossbanditError, TimeoutError):
-            if stop.wait(_PAUSE):  # it stops, a bidder is paused, or the store is away
-                return
+                played += 1
+        if played == 0:
+            stop.wait(_PAUSE)
 
 
 def play_round(

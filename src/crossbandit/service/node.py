@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from crossbandit.algorithms.tokens import Token, checked_key, token_bytes
-from crossbandit.errors import DecisionError, ForeignDecisionError, InvalidParameterError
+from crossbandit.applications.money import amount_of, flag_of
+from crossbandit.errors import (
+    DecisionError,
+    ForeignDecisionError,
+    InvalidLossesError,
+    InvalidParameterError,
+)
 from crossbandit.service.causes import (
     BidderExistsError,
     HeldElsewhereError,
@@ -369,8 +375,8 @@ class Node:
     def report(self, name: str, outcomes: Sequence[Outcome]) -> Future[Reported]:
         """Take outcomes.
 
-        A token is checked at once. Whether its outcome was reported before, has expired or
-        contradicts itself is found when it is learned; `figures` counts these by cause.
+        A token and the form of its outcome are checked at once. Whether it was reported before, has
+        expired or contradicts itself is found when it is learned; `figures` counts these by cause.
 
         Args:
             name: The bidder.
@@ -387,7 +393,7 @@ class Node:
         for i, one in enumerate(outcomes):
             try:
                 rows.append(self._row(known, one))
-            except DecisionError as error:
+            except (DecisionError, InvalidLossesError) as error:
                 errors.append(RowError(i, cause_of(error), str(error)))
         answer = Reported(len(rows), tuple(errors))
         reported: Future[Reported] = Future()
@@ -406,7 +412,15 @@ class Node:
                 f"The token was made by another bidder ({token.learner}). Report it to the bidder "
                 "that made it, or drop it."
             )
-        return Row(content, one.won, one.highest_competing_bid, one.reserve, one.correction)
+        won, correction = flag_of("report", "won", one.won), bool(one.correction)
+        price, reserve = (
+            None if given is None else amount_of("report", name, given, error=InvalidLossesError)
+            for name, given in (
+                ("highest_competing_bid", one.highest_competing_bid),
+                ("reserve", one.reserve),
+            )
+        )
+        return Row(content, won, price, reserve, correction)
 
     # --- figures -------------------------------------------------------------------------------
 

@@ -96,6 +96,7 @@ def add_bidders(node: Node, wanted: Mapping[str, BidderSettings]) -> list[str]:
             )
         if others:
             node.change(name, **{field: getattr(settings, field) for field in others}).result()
+            node.directory.refresh()
     return created
 
 
@@ -114,8 +115,12 @@ def bound_socket(host: str, port: int) -> socket.socket:
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
         found = socket.socket(family, kind, protocol)
-        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        found.bind(address)
+        try:
+            found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            found.bind(address)
+        except BaseException:
+            found.close()
+            raise
     except OSError as error:
         raise InvalidParameterError(
             f"Cannot listen on {host}, port {port}: {error.strerror}. Another port: --port."

@@ -190,11 +190,14 @@ class Writer:
         return items, True
 
     def _commit(self, items: list[_Item]) -> None:
-        writes, of = _joined(items)
         before = time.perf_counter()
         error: ServiceError | None = None
-        done = [False] * len(writes)
+        writes: list[Write] = []
+        of: list[int | None] = [None] * len(items)
+        done: list[bool] = []
         try:
+            writes, of = _joined(items)
+            done = [False] * len(writes)
             if writes:
                 done = self._session.write(writes, self._clock())
         except ServiceError as problem:

@@ -17,7 +17,7 @@ from crossbandit.service.figures import BidderFigures, DiagnosisFigures, LimitFi
 from crossbandit.service.page import page_routes
 from crossbandit.service.tally import Minute
 
-NOW = 1_790_000_000.0
+NOW = float(int(time.time()))  # the page shows what is recent
 
 
 def figures(name: str = "shop", **changes: Any) -> BidderFigures:

@@ -18,7 +18,8 @@ from crossbandit.service.settings import (
 if TYPE_CHECKING:
     from crossbandit.laws import LawView
 
-MOST_ROWS = 10_000  # of one request
+MOST_VALUES = 2_000  # of one request
+MOST_OUTCOMES = 10_000
 
 Label = str | int
 Classes = dict[str, Label]
@@ -55,7 +56,7 @@ class Auctions(msgspec.Struct, forbid_unknown_fields=True):
         classes: A level for all auctions, or a list with one for each, of each of the classes.
     """
 
-    values: Annotated[list[float], msgspec.Meta(min_length=1, max_length=MOST_ROWS)]
+    values: Annotated[list[float], msgspec.Meta(min_length=1, max_length=MOST_VALUES)]
     reserve: Amount | list[Amount | None] | None = None
     at: Seconds | None = None
     classes: dict[str, Label | list[Label]] = {}
@@ -78,7 +79,7 @@ class Outcomes(msgspec.Struct, forbid_unknown_fields=True):
         outcomes: The outcomes, in the order in which they are to be learned.
     """
 
-    outcomes: Annotated[list[Outcome], msgspec.Meta(min_length=1, max_length=MOST_ROWS)]
+    outcomes: Annotated[list[Outcome], msgspec.Meta(min_length=1, max_length=MOST_OUTCOMES)]
 
 
 class Limits(msgspec.Struct, forbid_unknown_fields=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -30,10 +30,12 @@ from crossbandit.service.settings import Reported
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
+    from crossbandit.client.transport import Transport
     from crossbandit.service.http.bodies import Auctions
     from crossbandit.service.http.gate import Call
     from crossbandit.service.http.metrics import RequestMetrics
     from crossbandit.service.node import Node
+    from crossbandit.service.settings import BidderSettings
 
 _AT_ONCE = 200  # rows that are worked on before other requests have a turn
 
@@ -46,11 +48,13 @@ class Service:
         node: The node.
         metrics: What counts requests.
         document: The OpenAPI document.
+        transports: What sends to other nodes, by address.
     """
 
     node: Node
     metrics: RequestMetrics
     document: bytes = b""
+    transports: dict[str, Transport] = field(default_factory=dict)
 
 
 async def decide(service: Service, call: Call) -> Any:
@@ -63,13 +67,15 @@ async def decide(service: Service, call: Call) -> Any:
         )
         return await asyncio.wrap_future(made) if isinstance(made, Future) else made
     except HeldElsewhereError as error:
-        return await forwarded(error, bidder_path(call.name, "/decide"), body, call.headers)
+        path = bidder_path(call.name, "/decide")
+        return await forwarded(service.transports, error, path, body, call.headers)
 
 
 async def decide_many(service: Service, call: Call) -> Any:
     """Decide in many auctions."""
     _check_classes(service, call.name, call.body.classes)
     rows = _rows(call.body)
+    _check_rows(service.node.settings(call.name), rows)
     made: list[Any] = []
     node, name, at = service.node, call.name, call.body.at
     try:
@@ -79,7 +85,7 @@ async def decide_many(service: Service, call: Call) -> Any:
                 await asyncio.sleep(0)
     except HeldElsewhereError as error:
         path = bidder_path(name, "/decide-many")
-        return await forwarded(error, path, call.body, call.headers)
+        return await forwarded(service.transports, error, path, call.body, call.headers)
     if made and isinstance(made[0], Future):
         made = await asyncio.gather(*map(asyncio.wrap_future, made))
     return DecidedMany(made)
@@ -94,6 +100,24 @@ def _rows(body: Auctions) -> list[tuple[float, float | None, dict[str, Any]]]:
         (value, reserves[i], {name: column[i] for name, column in columns.items()})
         for i, value in enumerate(body.values)
     ]
+
+
+def _check_rows(settings: BidderSettings, rows: Sequence[tuple[Any, ...]]) -> None:
+    """Raise if a row is wrong, before anything is decided."""
+    low, high = settings.value_range
+    for number, (value, reserve, _) in enumerate(rows):
+        if not low <= value <= high:
+            raise Refusal(
+                "invalid",
+                f"'values' must be from {low:g} to {high:g}. Got {value} in row {number}. Nothing "
+                "was decided.",
+            )
+        if reserve is not None and reserve < settings.reserve:
+            raise Refusal(
+                "invalid",
+                f"'reserve' must be at least {settings.reserve:g}, the bidder's. Got {reserve} in "
+                f"row {number}. Nothing was decided.",
+            )
 
 
 def _column(name: str, given: Any, count: int) -> Sequence[Any]:
@@ -176,6 +200,7 @@ async def change(service: Service, call: Call) -> Bidder:
         if getattr(call.body, key) is not msgspec.UNSET
     }
     await asyncio.wrap_future(service.node.change(call.name, **given))
+    await asyncio.to_thread(service.node.directory.refresh)
     return _shown(service, call.name)
 
 
