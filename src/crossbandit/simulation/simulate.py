@@ -15,7 +15,7 @@ from crossbandit.kernels.limits import first_outside
 from crossbandit.losses import LinearForm
 from crossbandit.losses.forms import ROUNDING
 from crossbandit.simulation.adaptive import adaptive_player, is_adaptive, require_adaptive_play
-from crossbandit.simulation.players import CompiledLearner, compiled_player, plain_player
+from crossbandit.simulation.players import BatchPlayer, compiled_player, plain_player
 from crossbandit.simulation.progress import progress
 from crossbandit.simulation.run import FullRecorder, ThinRecorder
 from crossbandit.streams import Seed, fixed, stream
@@ -242,7 +242,7 @@ def _player(
     if (
         compiled is not False
         and isinstance(environment, BlockEnvironment)
-        and isinstance(learner, CompiledLearner)
+        and isinstance(learner, BatchPlayer)
     ):
         return compiled_player(environment, learner)
     if compiled:
