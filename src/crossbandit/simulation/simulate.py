@@ -16,7 +16,7 @@ from crossbandit.losses import LinearForm
 from crossbandit.losses.forms import ROUNDING
 from crossbandit.progress import progress
 from crossbandit.simulation.adaptive import adaptive_player, is_adaptive, require_adaptive_play
-from crossbandit.simulation.players import CompiledLearner, compiled_player, plain_player
+from crossbandit.simulation.players import BatchPlayer, compiled_player, plain_player
 from crossbandit.simulation.run import FullRecorder, ThinRecorder
 from crossbandit.streams import Seed, fixed, stream
 from crossbandit.validation import choice, reject
@@ -243,7 +243,7 @@ def _player(
     if (
         compiled is not False
         and isinstance(environment, BlockEnvironment)
-        and isinstance(learner, CompiledLearner)
+        and isinstance(learner, BatchPlayer)
     ):
         return compiled_player(environment, learner)
     if compiled:
