@@ -197,7 +197,7 @@ class LawDecider:
                 uniforms = np.zeros((count, 3))
                 uniforms[active] = drawn
             given = (contexts, slots, worths, costs, firsts, lasts, uniforms)
-            law.code(decide_all, *law.parts, *given, arms)
+            law.code[decide_all](*law.parts, *given, arms)
             scores = TOP * (arms - firsts) // np.maximum(width, 1)
             scores[width == 0] = TOP // 2
             scores[~active] = 0
