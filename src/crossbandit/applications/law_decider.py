@@ -92,17 +92,21 @@ class LawDecider:
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
         self.deciding = Lock()
-        self.after_fork()
+        self.as_copy()
         forks.know(self)
 
     def fork_locks(self) -> tuple[Any, ...]:
-        """Return its locks, in the order in which they are taken."""
-        return (self.deciding,)
+        """Return its locks: that of learning, if it learns, and that of deciding."""
+        return None, self.deciding
 
     def after_fork(self) -> None:
-        """Take an id and random numbers of its own, in a forked process or as a copy."""
+        """Take an id and random numbers of its own, in a forked process."""
         self.id = new_id()
         self.law.uniforms = Uniforms(np.random.default_rng())
+
+    def as_copy(self) -> None:
+        """Take an id and random numbers of its own, as a copy."""
+        self.after_fork()
 
     @property
     def token_key(self) -> bytes | None:

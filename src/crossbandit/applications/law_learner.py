@@ -45,7 +45,8 @@ if TYPE_CHECKING:
 class LawLearner(LawDecider):
     """A `LawDecider` that learns, from each decision once.
 
-    A copy, and what a forked process has, has an id of its own and the same random numbers.
+    A copy has an id of its own and the same random numbers. What a forked process has decides
+    under an id of its own, with new random numbers.
 
     Which decisions were learned from is remembered for `seen.window` seconds; older decisions have
     expired. Nothing else is remembered of a decision.
@@ -97,6 +98,10 @@ class LawLearner(LawDecider):
         return (self.learning, self.deciding)
 
     def after_fork(self) -> None:
+        super().after_fork()
+        self.own = {*self.own, self.id}
+
+    def as_copy(self) -> None:
         """Take an id of its own. The random numbers are those of its seed."""
         self.id = new_id()
         self.own = {*self.own, self.id}
