@@ -112,13 +112,28 @@ class DecisionBatch(Sequence[Decision]):
         )
 
 
-def act_many(learner: Learner, contexts: Any, available: Any = None) -> Sequence[Decision]:
-    """Make decisions, as `Learner.act_many` says."""
+def read_many(contexts: Any, available: Any) -> tuple[list[Any], list[Any]]:
+    """Return the contexts and the masks that `act_many` is given, as many of each.
+
+    Args:
+        contexts: The contexts.
+        available: The masks, or None.
+
+    Raises:
+        InvalidContextError: They are no sequences.
+        InvalidParameterError: There are not as many masks as contexts.
+    """
     given = _listed("contexts", contexts)
     masks = [None] * len(given) if available is None else _listed("available", available)
     if len(masks) != len(given):
         expected = f"None, or as many masks as contexts, {len(given)}"
         reject("act_many", "available", expected, verbatim(str(len(masks))))
+    return given, masks
+
+
+def act_many(learner: Learner, contexts: Any, available: Any = None) -> Sequence[Decision]:
+    """Make decisions, as `Learner.act_many` says."""
+    given, masks = read_many(contexts, available)
     if learner.graph_kind == "informed":
         got = verbatim("a problem whose graph is given to act before each round; call act")
         reject("act_many", "contexts", "those of a problem with one graph", got)

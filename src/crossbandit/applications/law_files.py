@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from crossbandit.algorithms import archive
+from crossbandit.algorithms.seen import LIMIT
 from crossbandit.applications.old_decisions import read_pending, write_pending
 from crossbandit.applications.outcome_codes import FORGOTTEN, KNOWN
 from crossbandit.errors import CheckpointError
@@ -90,6 +91,7 @@ def written(learner: LawLearner) -> tuple[dict[str, Any], dict[str, npt.NDArray[
             "own": sorted(learner.own),
             "answered": learner.answered,
             "window": learner.seen.window,
+            "limit": learner.seen.limit,
             "watch": learner.watch.settings(),
             "law": {**learner.law.description(), "generator": generator},
             "test": learner.test.settings(),
@@ -191,6 +193,7 @@ def _resume_present(
     if len(bytes.fromhex(learner.learner)) != 8:
         raise CheckpointError(f"It has an impossible id, {learner.learner!r}.")
     learner.seen.window = header["window"]
+    learner.seen.limit = header.get("limit", LIMIT)  # files of an earlier version do not say
     learner.seen.restore(parts["seen"])
     learner.watch.restore(header["watch"])
 
@@ -224,7 +227,7 @@ def take_over(learner: LawLearner, other: LawLearner) -> None:
     learner.law.take_counts(other.law)
     codes = seen["codes"]
     seen["codes"] = np.where(codes >= KNOWN, FORGOTTEN, codes).astype(codes.dtype)
-    learner.seen.window = other.seen.window
+    learner.seen.window, learner.seen.limit = other.seen.window, other.seen.limit
     learner.seen.restore(seen)
     learner.watch.restore(other.watch.settings())
     learner.law.uniforms.state = other.law.uniforms.state

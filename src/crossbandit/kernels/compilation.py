@@ -107,34 +107,31 @@ def resolved(kernel: _Kernel, *arguments: object) -> _Kernel:
     return cast("_Kernel", kernel.get_overload(types))
 
 
-class MachineCode:
-    """Calls kernels by their machine code, found once for each kernel.
+class MachineCode(dict[Callable[..., Any], Callable[..., Any]]):
+    """The machine code of kernels, found when each is called for the first time.
 
     All calls of one kernel must have arguments of the same types. So an object that calls kernels
     with its own arrays keeps one of these.
 
     >>> code = MachineCode()
     >>> add = compiled(lambda a, b: a + b)
-    >>> code(add, 1, 2), code(add, 3, 4)
+    >>> code[add](1, 2), code[add](3, 4)
     (3, 7)
     """
 
-    def __init__(self) -> None:
-        self._found: dict[Callable[..., Any], Callable[..., Any]] = {}
+    def __missing__(self, kernel: Callable[..., Any]) -> Callable[..., Any]:
+        """Return what calls a kernel, and keeps its machine code.
+
+        Args:
+            kernel: A compiled or inlined kernel.
+        """
+
+        def first(*arguments: Any) -> Any:
+            self[kernel] = resolved(kernel, *arguments)
+            return self[kernel](*arguments)
+
+        return first
 
     def __reduce__(self) -> tuple[type[MachineCode], tuple[()]]:
         """Let copies find the machine code anew: it is of this process."""
         return MachineCode, ()
-
-    def __call__(self, kernel: Callable[..., Any], *arguments: Any) -> Any:
-        """Call a kernel.
-
-        Args:
-            kernel: A compiled or inlined kernel.
-            *arguments: Its arguments, of the same types in every call.
-        """
-        try:
-            code = self._found[kernel]
-        except KeyError:
-            code = self._found[kernel] = resolved(kernel, *arguments)
-        return code(*arguments)

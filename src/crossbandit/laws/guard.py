@@ -163,8 +163,7 @@ class GuardedLaw:
         last = law.highest(value)
         if not 0 <= first <= last:
             reject("decide", "first", "an amount up to the worth", first, error=InvalidContextError)
-        found: tuple[int, int, float] = law.code(
-            guarded_decide,
+        found: tuple[int, int, float] = law.code[guarded_decide](
             *law.parts,
             self._guard,
             high,
@@ -204,9 +203,8 @@ class GuardedLaw:
         if made.seen.size:
             guard.seen[:] = made.seen
         else:
-            law.code(see, law.parts[0], guard, made.weight, made.law_index)
-        law.code(
-            guarded_learn,
+            law.code[see](law.parts[0], guard, made.weight, made.law_index)
+        law.code[guarded_learn](
             law.parts[0],
             guard,
             made.worth,

@@ -166,8 +166,7 @@ class OutcomeLaw(LawBase):
             The number of the amount.
         """
         drawn = self.uniforms.take(3) if uniforms is None else uniforms
-        found: int = self.code(
-            decide,
+        found: int = self.code[decide](
             self._rules,
             self._state,
             self._scratch,
@@ -266,7 +265,7 @@ class OutcomeLaw(LawBase):
             "learn", made.context, dict(zip(self.classes, made.classes, strict=True))
         )
         slots = self._levels.slots(labels, new=True)
-        self.code(learn, *self.parts, at, slots, kind, index, made.index if tried else -1)
+        self.code[learn](*self.parts, at, slots, kind, index, made.index if tried else -1)
 
     def observe(
         self,
@@ -305,7 +304,7 @@ class OutcomeLaw(LawBase):
         at, named = self._at("observe", context, dict(zip(self.classes, labels, strict=True)))
         slots = self._levels.slots(named, new=True)
         code = OUTCOMES[kind]
-        self.code(learn, *self.parts, at, slots, code, index, amount)
+        self.code[learn](*self.parts, at, slots, code, index, amount)
 
     def play(
         self,
