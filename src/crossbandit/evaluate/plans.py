@@ -154,4 +154,5 @@ def _responses(
     margins = np.maximum(log.values[rows, None] - candidates, 0.0)
     margins[candidates < log.reserves[rows, None]] = 0.0
     best = (margins * prices.cumulative[chosen + 1]).argmax(axis=1)
-    return np.minimum(candidates[np.arange(rows.size), best], log.values[rows])
+    found: Floats = np.minimum(candidates[np.arange(rows.size), best], log.values[rows])
+    return found
