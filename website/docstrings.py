@@ -5,8 +5,6 @@ from __future__ import annotations
 import inspect
 import re
 import sys
-from collections import Counter
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from griffe import Docstring, Extension, Function
@@ -123,21 +121,7 @@ def linked(text: str, own: str) -> str:
     """
 
     def replaced(match: re.Match[str]) -> str:
-        path = _paths().get(match[1])
+        path = reference.paths().get(match[1])
         return match[0] if path is None or match[1] == own else f"[{match[0]}][{path}]"
 
     return _CODE.sub(replaced, text)
-
-
-@cache
-def _paths() -> dict[str, str]:
-    """Return the entries by what docstrings call them: names of one meaning, and full paths."""
-    entries = [entry for found in reference.entries().values() for entry in found]
-    entries.sort(key=lambda entry: entry.path.startswith("crossbandit.kernels."), reverse=True)
-    count = Counter(one.name for one in entries if "kernels" not in one.path)
-    names = {
-        entry.name: entry.path
-        for entry in entries
-        if count[entry.name] <= 1 and entry.name[0].isupper()
-    }
-    return {**names, **{entry.path: entry.path for entry in entries}}

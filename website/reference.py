@@ -6,6 +6,7 @@ import importlib
 import inspect
 import json
 import pkgutil
+from collections import Counter
 from dataclasses import dataclass
 from functools import cache
 from types import ModuleType
@@ -237,6 +238,27 @@ def entries() -> dict[Page, tuple[Entry, ...]]:
         if found:
             result[page] = tuple(found)
     return result
+
+
+@cache
+def paths() -> dict[str, str]:
+    """Return where each entry is, by what pages and docstrings call it.
+
+    Returns:
+        The path of each class, by its name if no other has it, and of each entry, by its path. The
+        kernels give way to others of the same name.
+    """
+    kernels, others = [], []
+    for found in entries().values():
+        for entry in found:
+            (kernels if entry.path.startswith("crossbandit.kernels.") else others).append(entry)
+    count = Counter(entry.name for entry in others)
+    names = {
+        entry.name: entry.path
+        for entry in [*kernels, *others]
+        if count[entry.name] <= 1 and entry.name[0].isupper()
+    }
+    return {**names, **{entry.path: entry.path for entry in [*kernels, *others]}}
 
 
 def files() -> dict[str, str]:
