@@ -15,6 +15,7 @@ from crossbandit import errors
 
 PACKAGES = [
     "crossbandit",
+    "crossbandit.adapters",
     "crossbandit.algorithms",
     "crossbandit.applications",
     "crossbandit.checks",

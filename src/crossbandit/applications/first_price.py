@@ -340,7 +340,7 @@ class FirstPriceBidder(AuctionBatches, AuctionViews, LogFitting):
         if correction and isinstance(self.learner, Learner):
             raise cannot_correct(self.learner)
         made = required_action(bid, Bid, self.learner)
-        has_won = flag_of("settle", "won", won)
+        has_won = won if won is True or won is False else flag_of("settle", "won", won)
         if made.decision is None or made.amount is None:
             if has_won:
                 raise InvalidLossesError("No bid was made, so it cannot have won.")
@@ -351,11 +351,16 @@ class FirstPriceBidder(AuctionBatches, AuctionViews, LogFitting):
         if isinstance(learner, LawLearner):
             amount = made.amount
             price = price_of(rules, self.feedback, amount, told, won=has_won)
-            given = Round(made.value, made.value, 0.0, made.classes)
             least = number_to_reach(rules, price)
             before = 0 if not correction or spending is None else learner.code(decision)
             learner.learn(
-                decision, given, amount, reached=has_won, number=least, correction=correction
+                decision,
+                made.value,
+                made.classes,
+                amount,
+                reached=has_won,
+                number=least,
+                correction=correction,
             )
             if spending is not None:
                 spending.account(made, least, won=has_won, before=before)

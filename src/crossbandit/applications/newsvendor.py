@@ -194,10 +194,14 @@ class Newsvendor(HiddenNumberApplication):
         sales = amount_of("settle", "sold", sold, at_most=quantity, error=InvalidLossesError)
         wanted = self._demand(quantity, sales, demand)
         if isinstance(self.learner, LawLearner):
-            given = Round(made.price, made.price, made.cost, made.classes)
-            exceeded = wanted < quantity
             self.learner.learn(
-                decision, given, quantity, reached=exceeded, number=wanted, correction=correction
+                decision,
+                made.price,
+                made.classes,
+                quantity,
+                reached=wanted < quantity,
+                number=wanted,
+                correction=correction,
             )
             return
         rows = self.rules.rows([wanted])[0]

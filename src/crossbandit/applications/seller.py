@@ -213,10 +213,14 @@ class PostedPriceSeller(HiddenNumberApplication):
         decision: Any = made.decision
         willing = self._willingness(made.price, willingness, sold=has_sold)
         if isinstance(self.learner, LawLearner):
-            given = Round(made.cost, made.cost, made.cost, made.classes)
-            refused = not has_sold
             self.learner.learn(
-                decision, given, made.price, reached=refused, number=willing, correction=correction
+                decision,
+                made.cost,
+                made.classes,
+                made.price,
+                reached=not has_sold,
+                number=willing,
+                correction=correction,
             )
             return
         rows = self.rules.rows([willing])[0]

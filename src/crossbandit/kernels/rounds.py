@@ -107,18 +107,6 @@ class ContextBlock(NamedTuple):
     available: Booleans  # (n, K); (n, 0) where all arms are
 
 
-class Budget(NamedTuple):
-    """What each round costs, and how much is left. A batch ends when nothing is left.
-
-    Attributes:
-        costs: (n, K), what playing each arm costs; (0, 0) without a budget.
-        left: (1,), what is left; changed.
-    """
-
-    costs: Floats  # (n, K): what playing each arm costs; (0, 0) without a budget
-    left: Floats  # (1,), changed: what is left
-
-
 class Rounds(NamedTuple):
     """A batch of n rounds to be played: contexts, losses, and arrays for the results.
 
@@ -128,7 +116,6 @@ class Rounds(NamedTuple):
         losses: The losses of all arms.
         arms: (n,), to be filled: the arms played.
         incurred: (n,), to be filled: their losses.
-        budget: What each round costs.
         graphs: What a play reveals in each round.
         limits: Budgets and targets of a bidder.
     """
@@ -138,7 +125,6 @@ class Rounds(NamedTuple):
     losses: LossBlock
     arms: Integers
     incurred: Floats
-    budget: Budget
     graphs: GraphBlock
     limits: PacedRounds
 
@@ -148,7 +134,6 @@ class Rounds(NamedTuple):
         contexts: ContextBlock,
         losses: LossBlock,
         numbers: Integers | None = None,
-        budget: Budget | None = None,
         graphs: GraphBlock | None = None,
         limits: PacedRounds | None = None,
     ) -> Rounds:
@@ -158,7 +143,6 @@ class Rounds(NamedTuple):
             contexts: How the context of each round reads.
             losses: The losses of each round.
             numbers: The number of each round's context, where contexts have numbers.
-            budget: What the rounds may cost. The batch ends after the round that uses it up.
             graphs: The graph of each round: a play reveals nothing else. If None, it reveals what
                 the learner's own graph says.
             limits: The limits of first-price auctions. The contexts must be those of the values,
@@ -168,15 +152,13 @@ class Rounds(NamedTuple):
             The batch, to be handed to `simulate` of a compiled learner.
         """
         known = np.empty(0, dtype=np.int64) if numbers is None else numbers
-        unlimited = Budget(np.empty((0, 0)), np.full(1, np.inf))
-        arms = np.empty(contexts.offset.size, dtype=np.int64)
+        arms = np.full(contexts.offset.size, -1)
         rounds = cls(
             known,
             contexts,
             read_only(losses),
             arms,
             np.empty(arms.size),
-            unlimited if budget is None else budget,
             NO_GRAPHS if graphs is None else graphs,
             UNLIMITED if limits is None else limits,
         )
@@ -209,7 +191,6 @@ class Rounds(NamedTuple):
             LossBlock(base if len(base) == 1 else base[now], coefficients[now], features, clip),
             self.arms[now],
             self.incurred[now],
-            self.budget._replace(costs=self.budget.costs[now]),
             self.graphs._replace(entry=self.graphs.entry[now]),
             self.limits.part(now),
         )
@@ -276,7 +257,7 @@ def readout_at(contexts: ContextBlock, i: int) -> Readout:
 
 @inlined
 def record(rounds: Rounds, i: int, arm: int, readout: Readout) -> None:
-    """Record that `arm` was played in round `i`, its loss and its cost.
+    """Record that `arm` was played in round `i`, and its loss; settle its limits.
 
     Args:
         rounds: The batch; its results are changed.
@@ -286,22 +267,10 @@ def record(rounds: Rounds, i: int, arm: int, readout: Readout) -> None:
     """
     rounds.arms[i] = arm
     rounds.incurred[i] = loss_at(rounds.losses, i, arm, arm, readout)
-    if rounds.budget.costs.shape[0] > 0:
-        rounds.budget.left[0] -= rounds.budget.costs[i, arm]
     if rounds.limits.values.size > 0:
         settle_round(rounds.limits, i, arm)
         if i + 1 < rounds.arms.size:
             limit_round(rounds.limits, rounds.contexts, i + 1)
-
-
-@inlined
-def is_over(rounds: Rounds) -> bool:
-    """Return whether the batch ends here because its budget is used up.
-
-    Args:
-        rounds: The batch.
-    """
-    return bool(rounds.budget.left[0] <= 0.0)
 
 
 @inlined

@@ -43,7 +43,7 @@ def connect(name: str, timezone: str = "UTC") -> Iterator[duckdb.DuckDBPyConnect
                 "autoload_known_extensions": False,
             }
             with duckdb.connect(config=config) as connection:
-                connection.execute("SET enable_progress_bar = false")
+                hide_progress(connection)
                 connection.execute(f"SET TimeZone = {literal(timezone)}")
                 yield connection
     except duckdb.InterruptException:  # DuckDB has noticed Ctrl-C before Python
@@ -54,6 +54,16 @@ def connect(name: str, timezone: str = "UTC") -> Iterator[duckdb.DuckDBPyConnect
         raise KeyboardInterrupt from None
     except duckdb.Error as error:
         raise LogError(f"{name} cannot be read: {first_line(error)}.") from error
+
+
+def hide_progress(connection: duckdb.DuckDBPyConnection) -> None:
+    """Switch off DuckDB's own progress bar, if it is on.
+
+    In Jupyter without ipywidgets it is off, and DuckDB refuses to change the setting.
+    """
+    row = connection.execute("SELECT current_setting('enable_progress_bar')").fetchone()
+    if row is not None and row[0]:
+        connection.execute("SET enable_progress_bar = false")
 
 
 def first_line(error: Exception) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from crossbandit.errors import LogError
-from crossbandit.logs.database import first_line, literal
+from crossbandit.logs.database import first_line, hide_progress, literal
 from crossbandit.streams import stream
 from crossbandit.validation import choice, integer, number, reject
 
@@ -110,7 +110,7 @@ def _write(path: Path, chunks: Iterator[pd.DataFrame], *, with_sites: bool) -> N
     """Collect the chunks in a table on disk, then write the file: this bounds the memory."""
     config: dict[str, Any] = {"threads": 1, "memory_limit": "256MB"}
     with duckdb.connect(path.with_suffix(".duckdb"), config=config) as connection:
-        connection.execute("SET enable_progress_bar = false")
+        hide_progress(connection)
         connection.execute(
             "CREATE TABLE log (timestamp TIMESTAMP, value DECIMAL(18, 4), "
             f"highest_competing_bid DECIMAL(18, 4){', site VARCHAR' if with_sites else ''})"

@@ -1,0 +1,150 @@
+"""Draw the pictures of the gallery and write its pages: `python -m benchmarks.gallery`.
+
+It runs each script in docs/gallery, in a minute or two. `python -m benchmarks.gallery newsvendor`
+runs one.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import re
+import runpy
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+from cycler import cycler
+from matplotlib import pyplot as plt
+
+from crossbandit.report.drawing import COLORS, GRID, INK, MUTED
+
+FOLDER = Path(__file__).parents[1] / "docs" / "gallery"
+GROUPS = {
+    "Bidding": (
+        "shading_curve",
+        "correlated_prices",
+        "budget_over_a_day",
+        "censored_log",
+        "snapshot_fleet",
+    ),
+    "Bandits": (
+        "feedback_graph",
+        "many_contexts",
+        "unknown_horizon",
+        "weakly_observable",
+        "regret_terms",
+    ),
+    "Stock": ("newsvendor",),
+}
+NAMES = [name for group in GROUPS.values() for name in group]
+INTRODUCTION = (
+    "Small programs, each with its picture. Each runs by itself in seconds. Select a title to see "
+    "the code."
+)
+# Text stays text, and the same picture is the same file.
+STYLE: dict[Any, Any] = {
+    "axes.axisbelow": True,
+    "axes.edgecolor": MUTED,
+    "axes.grid": True,
+    "axes.labelcolor": INK,
+    "axes.prop_cycle": cycler(color=COLORS),
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.titlecolor": INK,
+    "axes.titlesize": 10,
+    "figure.constrained_layout.use": True,
+    "figure.figsize": (6.4, 3.8),
+    "font.size": 10,
+    "grid.color": GRID,
+    "grid.linewidth": 0.7,
+    "legend.frameon": False,
+    "legend.fontsize": 9,
+    "lines.linewidth": 1.8,
+    "lines.markersize": 5,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "crossbandit",
+    "text.color": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+}
+# What the colours become on a dark page.
+DARK = {
+    "#ffffff": "#1e2129",
+    INK: "#dfe3ea",
+    MUTED: "#9aa0aa",
+    GRID: "#383c46",
+    **dict(
+        zip(
+            COLORS,
+            ("#4aa8e0", "#f08a3c", "#35c79a", "#de9cc0", "#f0b93a", "#8fd0f5", "#c9ccd3"),
+            strict=True,
+        )
+    ),
+}
+
+
+def main() -> None:
+    """Run the scripts that are named, or all; then write all pages."""
+    for name in sys.argv[1:] or NAMES:
+        for path, text in pictures(name).items():
+            path.write_text(text, encoding="utf-8")
+        print(name)
+    for path, text in pages().items():
+        path.write_text(text, encoding="utf-8")
+
+
+def pictures(name: str) -> dict[Path, str]:
+    """Run a script; return its picture for light and for dark pages, by path."""
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        with mpl.rc_context(STYLE):
+            runpy.run_path(str(FOLDER / f"{name}.py"))
+        plt.close("all")
+        (path,) = Path(folder).iterdir()
+        light = path.read_text(encoding="utf-8")
+    light = re.sub(r" *<dc:date>.*</dc:date>\n", "", light)
+    return {_picture(name, "light"): light, _picture(name, "dark"): darkened(light)}
+
+
+def darkened(light: str) -> str:
+    """Return a picture in the colours of a dark page."""
+    new = {old.lower(): color for old, color in DARK.items()}
+    return re.sub("|".join(new), lambda found: new[found[0]], light)
+
+
+def pages() -> dict[Path, str]:
+    """Return the page of the gallery and that of each script, by path."""
+    index = ["# Gallery", "", INTRODUCTION]
+    found = {}
+    for group, names in GROUPS.items():
+        index += ["", f"## {group}"]
+        for name in names:
+            code = (FOLDER / f"{name}.py").read_text(encoding="utf-8")
+            title, text = _heading(code)
+            index += ["", f"### [{title}]({name}.md)", "", *_shown(name, title), "", text]
+            page = [f"# {title}", "", text, "", *_shown(name, title), "", "```py", code + "```"]
+            found[FOLDER / f"{name}.md"] = "\n".join([*page, "", f"[The file]({name}.py)", ""])
+    return {FOLDER / "index.md": "\n".join([*index, ""]), **found}
+
+
+def _heading(code: str) -> tuple[str, str]:
+    """Return the title of a script, and what its picture shows."""
+    title, text = (ast.get_docstring(ast.parse(code)) or "").split("\n\n")
+    return title.removesuffix("."), text.replace("\n", " ")
+
+
+def _shown(name: str, title: str) -> list[str]:
+    return [
+        f"![{title}](pictures/{_picture(name, tone).name}#only-{tone})"
+        for tone in ("light", "dark")
+    ]
+
+
+def _picture(name: str, tone: str) -> Path:
+    return FOLDER / "pictures" / f"{name}-{tone}.svg"
+
+
+if __name__ == "__main__":
+    main()

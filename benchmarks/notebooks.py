@@ -1,0 +1,95 @@
+"""Execute the notebooks in docs/notebooks, in place, and write a page of each for the site.
+
+`python -m benchmarks.notebooks` does so in some seconds. A notebook is its own source: edit it in
+Jupyter, then run this.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+import re
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from nbclient import NotebookClient
+
+FOLDER = Path(__file__).parents[1] / "docs" / "notebooks"
+NAMES = ("bid-from-a-log", "embed-a-learner", "run-a-study")
+METADATA = {
+    "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+    "language_info": {"name": "python"},
+}
+# ipykernel warns that it talks over TCP, which on one machine is all right.
+QUIET: dict[str, Any] = {"extra_arguments": ["--log-level=40"]}
+
+
+def main() -> None:
+    """Execute all notebooks, and write them with their pages and pictures."""
+    (FOLDER / "pictures").mkdir(exist_ok=True)
+    for name in NAMES:
+        notebook = executed(name)
+        nbformat.write(notebook, path_of(name))
+        for path, content in page(name, notebook).items():
+            path.write_bytes(content)
+        print(name)
+
+
+def path_of(name: str) -> Path:
+    """Return where a notebook is."""
+    return FOLDER / f"{name}.ipynb"
+
+
+def executed(name: str) -> Any:
+    """Return a notebook with new outputs, without times and other marks of this machine."""
+    notebook = nbformat.read(path_of(name), as_version=4)
+    with tempfile.TemporaryDirectory() as folder:
+        resources = {"metadata": {"path": folder}}
+        client = NotebookClient(
+            notebook, timeout=300, kernel_name="python3", resources=resources, **QUIET
+        )
+        # The kernel has a Matplotlib backend of its own, which puts figures into the notebook.
+        environment = {name: one for name, one in os.environ.items() if name != "MPLBACKEND"}
+        client.execute(env=environment)
+    notebook.metadata = nbformat.from_dict(METADATA)
+    for i, cell in enumerate(notebook.cells):
+        cell.id, cell.metadata = f"cell-{i + 1}", nbformat.from_dict({})
+    return notebook
+
+
+def page(name: str, notebook: Any) -> dict[Path, bytes]:
+    """Return the page of a notebook and its pictures, by path."""
+    found: dict[Path, bytes] = {}
+    parts: list[str] = []
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            parts.append(cell.source)
+            continue
+        code = cell.source.removesuffix(";")  # which hides a value in Jupyter
+        parts.append(f"```py\n{code}\n```")
+        for output in cell.outputs:
+            data = output.get("data", {})
+            if "image/png" in data:
+                picture = FOLDER / "pictures" / f"{name}-{len(found) + 1}.png"
+                found[picture] = base64.b64decode(data["image/png"])
+                parts.append(f"![Output of the code above](pictures/{picture.name})")
+            elif "text/html" in data:
+                parts.append(_table(data["text/html"]))
+            else:
+                text = output.get("text") or data["text/plain"]
+                parts.append(f"```text\n{text.rstrip()}\n```")
+    parts.append(f"[The notebook]({name}.ipynb)\n")
+    return {FOLDER / f"{name}.md": "\n\n".join(parts).encode(), **found}
+
+
+def _table(html: str) -> str:
+    """Return a table of pandas without its style, so that the site's is used."""
+    bare = re.sub(r"<style.*?</style>", "", html, flags=re.DOTALL)
+    bare = re.sub(r"<(table|tr)[^>]*>", r"<\1>", bare)
+    return "\n".join(line.strip() for line in bare.splitlines() if line.strip())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,187 @@
+"""Learners as policies of River's bandit interface.
+
+    from river import bandit
+    from crossbandit.adapters.river import RiverPolicy
+
+    trace = bandit.evaluate([RiverPolicy(seed=1), bandit.UCB(delta=1, seed=1)], env)
+
+River shows a policy the reward of the arm that was pulled, and nothing else. So these policies have
+no feedback graph and no cross-learning: with `RiverContextualPolicy`, each context has a learner of
+its own. Where a play reveals more, use a `Learner`.
+
+River does not say to which pull an update belongs. So `update` must follow its pull directly; an
+update that comes later, or for another arm, is an error. A pull without an update is allowed. Where
+feedback comes late, use a `Learner`, which keeps a decision for each pull.
+
+Install River with `pip install "crossbandit[river]"`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from crossbandit.adapters.separate import MAX_CONTEXTS, SeparateLearners, checked, key
+from crossbandit.errors import DecisionError
+
+try:
+    from river import bandit
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError(
+        "crossbandit.adapters.river needs River, which is not installed. Install it with: "
+        'pip install "crossbandit[river]"'
+    ) from error
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from crossbandit.algorithms import Algorithm
+
+__all__ = ["RiverContextualPolicy", "RiverPolicy"]
+
+
+class _Pulls:
+    """A policy's learners, and the pull that an update may belong to."""
+
+    def __init__(self, learners: SeparateLearners) -> None:
+        self._learners = learners
+        self._last: tuple[Any, Any, Any] | None = None
+
+    def pull(self, context: Any, arm_ids: Sequence[Any]) -> Any:
+        arm, decision = self._learners.act(context, arm_ids)
+        self._last = key(context), arm, decision
+        return arm
+
+    def update(self, context: Any, arm_id: Any, rewards: tuple[Any, ...]) -> None:
+        if self._last is None or self._last[:2] != (key(context), arm_id):
+            pulled = "there is none" if self._last is None else f"arm {self._last[1]!r} was pulled"
+            raise DecisionError(
+                f"An update must follow its pull directly. Got one for arm {arm_id!r} where "
+                f"{pulled} last, or in another context, or twice. River does not say to which pull "
+                "an update belongs. Where feedback comes late, use a Learner: act and learn."
+            )
+        if len(rewards) != 1:
+            raise DecisionError(f"An update must have one reward. Got {len(rewards)}.")
+        self._learners.learn(context, self._last[2], rewards[0])
+        self._last = None
+
+
+class RiverPolicy(bandit.base.Policy):  # type: ignore[misc]
+    """A learner as a policy of River, without contexts.
+
+    Args:
+        algorithm: The algorithm; CrossGraphAdaptive() if None.
+        reward_range: The least and the greatest reward. Other rewards are an error.
+        horizon: The number of rounds, for algorithms that need it.
+        reward_obj: What River keeps of each arm's rewards; it does not change what is pulled.
+        seed: The seed.
+
+    Raises:
+        InvalidParameterError: A parameter is not valid.
+
+    >>> policy = RiverPolicy(seed=1)
+    >>> for _ in range(500):
+    ...     arm = policy.pull(["red", "green"])
+    ...     policy.update(arm, 1.0 if arm == "green" else 0.0)
+    >>> policy.ranking[0]
+    'green'
+    """
+
+    def __init__(
+        self,
+        algorithm: Algorithm | None = None,
+        reward_range: tuple[float, float] = (0.0, 1.0),
+        horizon: int | None = None,
+        reward_obj: Any = None,
+        seed: int = 0,
+    ) -> None:
+        super().__init__(reward_obj=reward_obj)
+        settings = checked("RiverPolicy", algorithm, reward_range, horizon, 1, seed)
+        self.algorithm = settings.algorithm
+        self.reward_range = settings.reward_range
+        self.horizon = settings.horizon
+        self.seed = settings.seed
+        self._pulls = _Pulls(SeparateLearners(settings))
+
+    def _pull(self, arm_ids: Sequence[Any]) -> Any:
+        return self._pulls.pull(None, arm_ids)
+
+    def update(self, arm_id: Any, *reward_args: Any, **reward_kwargs: Any) -> None:
+        """Learn from the reward of the last pull.
+
+        Args:
+            arm_id: The arm that was pulled.
+            *reward_args: The reward.
+            **reward_kwargs: What else the reward object takes.
+
+        Raises:
+            DecisionError: It is not the last pull, or it was updated before.
+            InvalidLossesError: The reward is not in `reward_range`.
+        """
+        self._pulls.update(None, arm_id, reward_args)
+        super().update(arm_id, *reward_args, **reward_kwargs)
+
+
+class RiverContextualPolicy(bandit.base.ContextualPolicy):  # type: ignore[misc]
+    """A learner for each context, as a contextual policy of River.
+
+    Contexts are told apart, not compared: what is learned in one says nothing about another.
+
+    Args:
+        algorithm: The algorithm; CrossGraphAdaptive() if None.
+        reward_range: The least and the greatest reward. Other rewards are an error.
+        horizon: The number of rounds in each context, for algorithms that need it.
+        max_contexts: The greatest number of different contexts. One more is an error: contexts that
+            never repeat teach nothing.
+        reward_obj: What River keeps of each arm's rewards; it does not change what is pulled.
+        seed: The seed.
+
+    Raises:
+        InvalidParameterError: A parameter is not valid.
+
+    >>> policy = RiverContextualPolicy(seed=1)
+    >>> for day in range(800):
+    ...     context = {"weekend": day % 7 > 4}
+    ...     arm = policy.pull(["tea", "beer"], context=context)
+    ...     policy.update(arm, context, float((arm == "beer") == context["weekend"]))
+    >>> late = [policy.pull(["tea", "beer"], context={"weekend": True}) for _ in range(100)]
+    >>> late.count("beer") > 80
+    True
+    """
+
+    def __init__(
+        self,
+        algorithm: Algorithm | None = None,
+        reward_range: tuple[float, float] = (0.0, 1.0),
+        horizon: int | None = None,
+        max_contexts: int = MAX_CONTEXTS,
+        reward_obj: Any = None,
+        seed: int = 0,
+    ) -> None:
+        super().__init__(reward_obj=reward_obj)
+        owner = "RiverContextualPolicy"
+        settings = checked(owner, algorithm, reward_range, horizon, max_contexts, seed)
+        self.algorithm = settings.algorithm
+        self.reward_range = settings.reward_range
+        self.horizon = settings.horizon
+        self.max_contexts = settings.max_contexts
+        self.seed = settings.seed
+        self._pulls = _Pulls(SeparateLearners(settings))
+
+    def _pull(self, arm_ids: Sequence[Any], context: Any) -> Any:
+        return self._pulls.pull(context, arm_ids)
+
+    def update(self, arm_id: Any, context: Any, *reward_args: Any, **reward_kwargs: Any) -> None:
+        """Learn from the reward of the last pull.
+
+        Args:
+            arm_id: The arm that was pulled.
+            context: The context in which it was pulled.
+            *reward_args: The reward.
+            **reward_kwargs: What else the reward object takes.
+
+        Raises:
+            DecisionError: It is not the last pull, or it was updated before.
+            InvalidLossesError: The reward is not in `reward_range`.
+        """
+        self._pulls.update(context, arm_id, reward_args)
+        super().update(arm_id, context, *reward_args, **reward_kwargs)

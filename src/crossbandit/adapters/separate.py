@@ -1,0 +1,209 @@
+"""A learner for each context, for interfaces that show the reward of the action played alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+import numpy as np
+
+from crossbandit.algorithms import Algorithm, CrossGraphAdaptive
+from crossbandit.errors import InvalidContextError, InvalidLossesError, InvalidParameterError
+from crossbandit.graphs import singletons
+from crossbandit.problem import Problem
+from crossbandit.validation import integer, number, reject, verbatim
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    from crossbandit.algorithms import Decision, Learner
+    from crossbandit.types import Booleans, Floats
+
+MAX_CONTEXTS = 1000
+
+
+class Settings(NamedTuple):
+    """How learners are started, and how rewards become losses.
+
+    Attributes:
+        owner: The class that a message names.
+        algorithm: The algorithm.
+        reward_range: The least and the greatest reward.
+        horizon: The number of rounds in each context; None if it is not known.
+        max_contexts: The greatest number of different contexts.
+        seed: The seed of all learners.
+    """
+
+    owner: str
+    algorithm: Algorithm
+    reward_range: tuple[float, float]
+    horizon: int | None
+    max_contexts: int
+    seed: int
+
+
+def checked(
+    owner: str,
+    algorithm: Algorithm | None,
+    reward_range: tuple[float, float],
+    horizon: int | None,
+    max_contexts: int,
+    seed: int,
+) -> Settings:
+    """Return valid settings; raise InvalidParameterError if they are not."""
+    algorithm = CrossGraphAdaptive() if algorithm is None else algorithm
+    if not isinstance(algorithm, Algorithm):
+        reject(owner, "algorithm", "an Algorithm, such as CrossGraphAdaptive()", algorithm)
+    bounds: object = reward_range
+    if not isinstance(bounds, Sequence) or len(bounds) != 2:
+        reject(owner, "reward_range", "the least and the greatest reward", reward_range)
+    low, high = (number(owner, "reward_range", one) for one in reward_range)
+    if low >= high:
+        reject(owner, "reward_range", "a lower and a higher number", reward_range)
+    if horizon is not None:
+        horizon = integer(owner, "horizon", horizon, at_least=1)
+    max_contexts = integer(owner, "max_contexts", max_contexts, at_least=1)
+    seed = integer(owner, "seed", seed, at_least=0, at_most=None)
+    return Settings(owner, algorithm, (low, high), horizon, max_contexts, seed)
+
+
+class SeparateLearners:
+    """A learner for each context that occurs. Each is shown the loss of the arm that it plays.
+
+    The actions of the first round are the arms. A later round may offer some of them.
+
+    Args:
+        settings: How learners are started.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._arms: dict[Hashable, int] = {}
+        self._learners: dict[Hashable, Learner] = {}
+
+    def act(self, context: Any, actions: Sequence[Any]) -> tuple[Any, Decision]:
+        """Choose one of the actions.
+
+        Args:
+            context: The context: None, a value, a sequence or a mapping.
+            actions: The actions of the round.
+
+        Returns:
+            The action, the same object as in `actions`, and the decision.
+
+        Raises:
+            InvalidContextError: There are too many contexts, or other actions than before.
+        """
+        offered = self._offered(actions)
+        decision = self._learner(context).act(0, offered_only(offered, len(self._arms)))
+        return actions[offered.index(decision.arm)], decision
+
+    def policy(self, context: Any, actions: Sequence[Any]) -> Floats:
+        """Return the probability of each of the actions. No learner changes.
+
+        Args:
+            context: The context.
+            actions: The actions of the round.
+
+        Raises:
+            InvalidContextError: As `act` would raise it.
+        """
+        offered = self._offered(actions)
+        return self._learner(context).policy(0, offered_only(offered, len(self._arms)))[offered]
+
+    def learn(self, context: Any, decision: Decision, reward: Any) -> None:
+        """Learn from the reward of an action.
+
+        Args:
+            context: The context in which it was chosen.
+            decision: What `act` returned.
+            reward: The reward.
+
+        Raises:
+            InvalidLossesError: The reward is not in `reward_range`.
+        """
+        self._learner(context).learn(decision, [[self._loss(reward)]])
+
+    def _loss(self, reward: Any) -> float:
+        low, high = self._settings.reward_range
+        try:
+            given = float(reward)
+        except (TypeError, ValueError):
+            given = np.nan
+        if not low <= given <= high:
+            raise InvalidLossesError(
+                f"A reward must be a number from {low:.15g} to {high:.15g}. Got {reward!r}. Give "
+                f"{self._settings.owner} the least and the greatest possible reward as "
+                "'reward_range'."
+            )
+        return (high - given) / (high - low)
+
+    def _offered(self, actions: Sequence[Any]) -> list[int]:
+        """Return the arms of the actions."""
+        expected, given = "a list of different actions, at least one", cast("object", actions)
+        if not isinstance(given, Sequence) or isinstance(given, str) or not given:
+            reject(self._settings.owner, "actions", expected, actions, error=InvalidContextError)
+        keys = [key(one) for one in actions]
+        if len(set(keys)) < len(keys):
+            reject(self._settings.owner, "actions", expected, actions, error=InvalidContextError)
+        if not self._arms:
+            self._arms = {one: arm for arm, one in enumerate(keys)}
+        for one, action in zip(keys, actions, strict=True):
+            if one not in self._arms:
+                got = verbatim(f"another action, {action!r}")
+                expected = f"some of the {len(self._arms)} actions of the first round"
+                reject(self._settings.owner, "actions", expected, got, error=InvalidContextError)
+        return [self._arms[one] for one in keys]
+
+    def _learner(self, context: Any) -> Learner:
+        one = key(context)
+        found = self._learners.get(one)
+        if found is not None:
+            return found
+        settings = self._settings
+        if len(self._learners) >= settings.max_contexts:
+            raise InvalidContextError(
+                f"{settings.owner} learns in each context alone, and there are more than "
+                f"{settings.max_contexts} different ones. Context vectors that never repeat teach "
+                "it nothing. Divide contexts into classes, or raise 'max_contexts'."
+            )
+        graph = singletons(len(self._arms))
+        problem = Problem(
+            graph, contexts=1, horizon=settings.horizon, context_distribution=np.ones(1)
+        )
+        seed = np.random.SeedSequence(settings.seed, spawn_key=(len(self._learners),))
+        try:
+            learner = settings.algorithm.start(problem, seed=seed)
+        except InvalidParameterError as error:
+            if settings.horizon is None and "horizon" in str(error):
+                raise InvalidParameterError(
+                    f"{type(settings.algorithm).__name__} needs a horizon. Give {settings.owner} "
+                    "the number of rounds in each context as 'horizon', or use CrossGraphAdaptive."
+                ) from error
+            raise
+        self._learners[one] = learner
+        return learner
+
+
+def offered_only(offered: list[int], arms: int) -> Booleans | None:
+    """Return which arms are available, as `Learner.act` takes it."""
+    if len(offered) == arms:
+        return None
+    available = np.zeros(arms, dtype=np.bool_)
+    available[offered] = True
+    return available
+
+
+def key(thing: Any) -> Hashable:
+    """Return a context or an action in a form that can be looked up."""
+    if isinstance(thing, Mapping):
+        return frozenset((name, key(value)) for name, value in thing.items())
+    if isinstance(thing, Sequence) and not isinstance(thing, str):
+        return tuple(key(one) for one in thing)
+    try:
+        hash(thing)
+    except TypeError:
+        expected = "made of numbers, texts, sequences and mappings"
+        reject("an adapter", "context", expected, thing, error=InvalidContextError)
+    hashable: Hashable = thing
+    return hashable
