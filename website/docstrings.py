@@ -12,7 +12,7 @@ from griffe import Docstring, Extension, Function
 from website import reference
 
 if TYPE_CHECKING:
-    from griffe import Object
+    from griffe import Class, Object
 
 _PROMPT = re.compile(r"^( *)>>> ")
 _CODE = re.compile(r"(?<![`\[])`([A-Za-z_.]+)`(?![`\]])")
@@ -36,6 +36,15 @@ class Docstrings(Extension):
         if isinstance(obj, Function):
             text = with_returns(text, str(obj.returns or ""))
         obj.docstring.value = linked(text, obj.name)
+
+    def on_class_members(self, *, cls: Class, **_kwargs: Any) -> None:
+        """Let a class that is made by `__new__` have its parameters.
+
+        Args:
+            cls: The class.
+        """
+        if "__new__" in cls.members and "__init__" not in cls.members:
+            cls.members["__init__"] = cls.members["__new__"]
 
 
 def _of_method(obj: Object) -> Docstring | None:

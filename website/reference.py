@@ -130,6 +130,18 @@ PAGES = (
         ),
     ),
     Page(
+        "service",
+        "Service",
+        "Bidders in a process of their own, with a store that loses nothing.",
+        ("crossbandit.service.Node", "crossbandit.service.open_store", "crossbandit.service"),
+    ),
+    Page(
+        "client",
+        "Client of the service",
+        "Decides in its own process from a snapshot, and reports outcomes in the background.",
+        ("crossbandit.client.Client", "crossbandit.client"),
+    ),
+    Page(
         "studies",
         "Studies",
         "Grids of runs: plan, run, load.",
@@ -152,6 +164,16 @@ PAGES = (
         "Gymnasium",
         "The environments for agents that are written for Gymnasium.",
         ("crossbandit.gym.BanditEnv",),
+    ),
+    Page(
+        "adapters",
+        "Adapters",
+        "Learners and environments inside coba and River, and the data of Open Bandit Pipeline.",
+        (
+            "crossbandit.adapters.coba",
+            "crossbandit.adapters.river",
+            "crossbandit.adapters.obp",
+        ),
     ),
     Page(
         "errors",
