@@ -103,7 +103,9 @@ def test_much_is_shown() -> None:
 def test_it_is_described(name: str) -> None:
     thing = SHOWN[name]
     assert inspect.getdoc(thing), f"{name} has no docstring"
-    described = documented(thing)
+    described: dict[str, str] = {}
+    for one in reversed(thing.__mro__) if inspect.isclass(thing) else [thing]:
+        described |= documented(one)  # a record has the fields of its base classes
     missing = [one for one in parameters_of(thing) if not described.get(one)]
     assert not missing, f"{name}: {', '.join(missing)} not in its Args"
 

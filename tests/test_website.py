@@ -13,7 +13,7 @@ from website import reference
 from website.commands import page as commands_page
 from website.docstrings import fenced, linked, with_returns
 from website.hooks import foreign, generated
-from website.links import PROJECT, relinked
+from website.links import PROJECT, mentioned, relinked
 from website.navigation import Entry, expanded, listed
 
 ROOT = Path(__file__).parents[1]
@@ -96,6 +96,12 @@ def test_links_between_files_become_links_between_pages() -> None:
     assert relinked("[a](missing.v)", "project/proofs.md") == "[a](missing.v)"
     assert relinked("[a](https://b.c/d.md)", "index.md") == "[a](https://b.c/d.md)"
     assert all((ROOT / path).exists() for path in PROJECT.values())
+
+
+def test_first_mentions_are_links() -> None:
+    paths = {"Run": "a.Run"}
+    text = "# `Run`\n\n```python\n`Run`\n```\n\n[a `Run`](b.md) and `Run`, `Run`, `Other`.\n"
+    assert mentioned(text, paths) == text.replace("and `Run`", "and [`Run`][a.Run]")
 
 
 def test_what_is_loaded_from_elsewhere_is_noticed() -> None:

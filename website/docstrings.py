@@ -5,8 +5,6 @@ from __future__ import annotations
 import inspect
 import re
 import sys
-from collections import Counter
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from griffe import Docstring, Extension, Function
@@ -14,7 +12,7 @@ from griffe import Docstring, Extension, Function
 from website import reference
 
 if TYPE_CHECKING:
-    from griffe import Object
+    from griffe import Class, Object
 
 _PROMPT = re.compile(r"^( *)>>> ")
 _CODE = re.compile(r"(?<![`\[])`([A-Za-z_.]+)`(?![`\]])")
@@ -38,6 +36,15 @@ class Docstrings(Extension):
         if isinstance(obj, Function):
             text = with_returns(text, str(obj.returns or ""))
         obj.docstring.value = linked(text, obj.name)
+
+    def on_class_members(self, *, cls: Class, **_kwargs: Any) -> None:
+        """Let a class that is made by `__new__` have its parameters.
+
+        Args:
+            cls: The class.
+        """
+        if "__new__" in cls.members and "__init__" not in cls.members:
+            cls.members["__init__"] = cls.members["__new__"]
 
 
 def _of_method(obj: Object) -> Docstring | None:
@@ -123,21 +130,7 @@ def linked(text: str, own: str) -> str:
     """
 
     def replaced(match: re.Match[str]) -> str:
-        path = _paths().get(match[1])
+        path = reference.paths().get(match[1])
         return match[0] if path is None or match[1] == own else f"[{match[0]}][{path}]"
 
     return _CODE.sub(replaced, text)
-
-
-@cache
-def _paths() -> dict[str, str]:
-    """Return the entries by what docstrings call them: names of one meaning, and full paths."""
-    entries = [entry for found in reference.entries().values() for entry in found]
-    entries.sort(key=lambda entry: entry.path.startswith("crossbandit.kernels."), reverse=True)
-    count = Counter(one.name for one in entries if "kernels" not in one.path)
-    names = {
-        entry.name: entry.path
-        for entry in entries
-        if count[entry.name] <= 1 and entry.name[0].isupper()
-    }
-    return {**names, **{entry.path: entry.path for entry in entries}}

@@ -10,7 +10,7 @@ from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File
 
 from website import commands, reference
-from website.links import PROJECT, ROOT, relinked
+from website.links import PROJECT, ROOT, mentioned, relinked
 from website.navigation import expanded
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Any, **_kwargs: Any) -> str:
-    """Turn links to files of the repository into links in the site.
+    """Turn links to files of the repository into links in the site, and link public names.
 
     Args:
         markdown: The text of a page.
@@ -62,7 +62,9 @@ def on_page_markdown(markdown: str, page: Any, **_kwargs: Any) -> str:
     Returns:
         The text with its links.
     """
-    return relinked(markdown, page.file.src_uri)
+    name = page.file.src_uri
+    text = relinked(markdown, name)
+    return text if name.startswith(reference.FOLDER) else mentioned(text, reference.paths())
 
 
 def on_post_build(config: MkDocsConfig) -> None:

@@ -5,6 +5,10 @@ from __future__ import annotations
 import posixpath
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 ROOT = Path(__file__).parents[1]
 
@@ -16,6 +20,11 @@ PROJECT = {
 }
 _PAGES = {path: page for page, path in PROJECT.items()}
 _LINK = re.compile(r"\[([^\]]*)\]\(([^)\s:#]+)(#[^)\s]*)?\)")
+
+# A block of code, a title or a link, which are left alone; or a name in code.
+_MENTION = re.compile(
+    r"^```.*?^```|^(?: {4}|#).*?$|!?\[[^\]]*\]\([^)]*\)|`([A-Z]\w+)`", re.DOTALL | re.MULTILINE
+)
 
 
 def relinked(text: str, page: str) -> str:
@@ -47,3 +56,30 @@ def relinked(text: str, page: str) -> str:
         return f"[{label}]({posixpath.relpath(found, posixpath.dirname(page) or '.')}{anchor})"
 
     return _LINK.sub(replaced, text)
+
+
+def mentioned(text: str, paths: Mapping[str, str]) -> str:
+    """Return a page in which each public class is a link where it is first mentioned.
+
+    Blocks of code, titles and links stay as they are.
+
+    Args:
+        text: The page, in Markdown.
+        paths: The entries of the reference, by name.
+
+    Returns:
+        The page, with links that are resolved later.
+
+    >>> mentioned("A `Run`. Another `Run`.", {"Run": "crossbandit.simulation.Run"})
+    'A [`Run`][crossbandit.simulation.Run]. Another `Run`.'
+    """
+    seen: set[str] = set()
+
+    def replaced(match: re.Match[str]) -> str:
+        name = match[1]
+        if name is None or name in seen or name not in paths:
+            return match[0]
+        seen.add(name)
+        return f"[{match[0]}][{paths[name]}]"
+
+    return _MENTION.sub(replaced, text)

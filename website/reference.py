@@ -6,6 +6,7 @@ import importlib
 import inspect
 import json
 import pkgutil
+from collections import Counter
 from dataclasses import dataclass
 from functools import cache
 from types import ModuleType
@@ -129,6 +130,18 @@ PAGES = (
         ),
     ),
     Page(
+        "service",
+        "Service",
+        "Bidders in a process of their own, with a store that loses nothing.",
+        ("crossbandit.service.Node", "crossbandit.service.open_store", "crossbandit.service"),
+    ),
+    Page(
+        "client",
+        "Client of the service",
+        "Decides in its own process from a snapshot, and reports outcomes in the background.",
+        ("crossbandit.client.Client", "crossbandit.client"),
+    ),
+    Page(
         "studies",
         "Studies",
         "Grids of runs: plan, run, load.",
@@ -151,6 +164,16 @@ PAGES = (
         "Gymnasium",
         "The environments for agents that are written for Gymnasium.",
         ("crossbandit.gym.BanditEnv",),
+    ),
+    Page(
+        "adapters",
+        "Adapters",
+        "Learners and environments inside coba and River, and the data of Open Bandit Pipeline.",
+        (
+            "crossbandit.adapters.coba",
+            "crossbandit.adapters.river",
+            "crossbandit.adapters.obp",
+        ),
     ),
     Page(
         "errors",
@@ -237,6 +260,27 @@ def entries() -> dict[Page, tuple[Entry, ...]]:
         if found:
             result[page] = tuple(found)
     return result
+
+
+@cache
+def paths() -> dict[str, str]:
+    """Return where each entry is, by what pages and docstrings call it.
+
+    Returns:
+        The path of each class, by its name if no other has it, and of each entry, by its path. The
+        kernels give way to others of the same name.
+    """
+    kernels, others = [], []
+    for found in entries().values():
+        for entry in found:
+            (kernels if entry.path.startswith("crossbandit.kernels.") else others).append(entry)
+    count = Counter(entry.name for entry in others)
+    names = {
+        entry.name: entry.path
+        for entry in [*kernels, *others]
+        if count[entry.name] <= 1 and entry.name[0].isupper()
+    }
+    return {**names, **{entry.path: entry.path for entry in [*kernels, *others]}}
 
 
 def files() -> dict[str, str]:

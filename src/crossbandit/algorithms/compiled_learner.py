@@ -214,6 +214,10 @@ def estimate_state(algorithm: Algorithm, problem: Problem) -> EstimateState:
 
     Raises:
         OutOfMemoryError: The estimates need more memory than there is.
+
+    >>> from crossbandit import CrossGraph, Problem, graphs
+    >>> estimate_state(CrossGraph(), Problem(graphs.complete(3), contexts=5)).estimates.shape
+    (1, 3, 5)
     """
     shape = estimate_shape(algorithm, problem, cross=True)
     return EstimateState(

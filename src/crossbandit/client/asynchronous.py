@@ -80,6 +80,9 @@ class AsyncClient:
             reserve: The reserve price of this auction, if it is known.
             at: The time of the auction, for budgets; by default now.
             **classes: A level of each of the bidder's classes.
+
+        Returns:
+            The bid; pass it to `report` when the outcome is known.
         """
         made: Bid = await self._call(self._client.decide, value, reserve=reserve, at=at, **classes)
         return made
@@ -99,6 +102,9 @@ class AsyncClient:
             reserve: The reserve price of all auctions, or of each; NaN where it is not known.
             at: The time of all auctions.
             **classes: A level for all auctions, or a column of levels, of each class.
+
+        Returns:
+            The bids, in the order of the values.
         """
         method = self._client.decide_many
         made: Bids = await self._call(method, values, reserve=reserve, at=at, **classes)

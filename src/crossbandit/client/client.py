@@ -146,6 +146,9 @@ class Client:
             at: The time of the auction, for budgets; by default now.
             **classes: A level of each of the bidder's classes.
 
+        Returns:
+            The bid; pass it to `report` when the outcome is known.
+
         Raises:
             InvalidContextError: As for `FirstPriceBidder.bid`.
             ServiceAwayError: The service is away, and there is no snapshot yet, or it must decide.
@@ -171,6 +174,9 @@ class Client:
             reserve: The reserve price of all auctions, or of each; NaN where it is not known.
             at: The time of all auctions, as for `decide`.
             **classes: A level for all auctions, or a column of levels, of each class.
+
+        Returns:
+            The bids, in the order of the values.
 
         Raises:
             InvalidContextError: As for `FirstPriceBidder.bid_many`.

@@ -45,12 +45,19 @@ if TYPE_CHECKING:
 
 
 class Round(NamedTuple):
-    """What is known of a round when it is played."""
+    """What is known of a round when it is played.
 
-    number: int  # of the round, from 0
-    context: int  # the number of its context; 0 where contexts have none
+    Attributes:
+        number: The number of the round, from 0.
+        context: The number of its context; 0 where contexts have none.
+        readout: How its context reads.
+        in_ranges: Which arms reveal each arm.
+    """
+
+    number: int
+    context: int
     readout: Readout
-    in_ranges: ArmRanges  # which arms reveal each arm
+    in_ranges: ArmRanges
 
 
 class KnownGraph(NamedTuple):
@@ -62,14 +69,23 @@ class KnownGraph(NamedTuple):
 
 
 class EstimateState(NamedTuple):
-    """The state of an algorithm that keeps one sum of weighted losses for each arm and column."""
+    """The state of an algorithm that keeps one sum of weighted losses for each arm and column.
 
-    estimates: Floats  # (1, K, columns): sums of weighted losses
-    bias: Floats  # (1, K): a correction that is the same in every context
-    weights: Floats  # (K,): the weight of each arm's loss in the round played last
-    chosen: Floats  # (K,), scratch: the policy of the round
-    sums: Floats  # (2, K + 1), scratch for `range_masses`
-    revealed: Integers  # (K,), scratch: the arms that were revealed
+    Attributes:
+        estimates: (1, K, columns), sums of weighted losses.
+        bias: (1, K), a correction that is the same in every context.
+        weights: (K,), the weight of each arm's loss in the round played last.
+        chosen: (K,), scratch: the policy of the round.
+        sums: (2, K + 1), scratch for `range_masses`.
+        revealed: (K,), scratch: the arms that were revealed.
+    """
+
+    estimates: Floats
+    bias: Floats
+    weights: Floats
+    chosen: Floats
+    sums: Floats
+    revealed: Integers
 
 
 class Plays(NamedTuple):
