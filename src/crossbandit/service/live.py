@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from crossbandit.service.settings import BidderSettings
 
 _VERSION = 1
+_AT_ONCE = 500  # outcomes by one call of compiled code, during which no other thread has a turn
 # What the content of a token that somebody has made up may raise.
 _IMPOSSIBLE = (
     ArithmeticError,
@@ -152,7 +153,9 @@ class LiveBidder:
             if entries.kind == CHANGE:
                 self._change(_change.decode(entries.content))
             else:
-                self._learn(_rows.decode(entries.content))
+                rows = _rows.decode(entries.content)
+                for start in range(0, len(rows), _AT_ONCE):
+                    self._learn(rows[start : start + _AT_ONCE])
             self.entry = entries.last
 
     def _learn(self, rows: Sequence[Row]) -> None:
