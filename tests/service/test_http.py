@@ -117,7 +117,7 @@ def test_a_bidder_with_limits_spends_no_more(app: Starlette, node: Node) -> None
         "/v1/bidders/limited",
         {"budget": {"amount": 500, "per": None, "pacing": "asap"}},
     )
-    assert changed.status == 200
+    assert changed.json["settings"]["budget"]["amount"] == 500.0
     eventually(lambda: node.figures("limited").limits[0].amount == 500.0)
     eventually(lambda: decided(app, "limited", 10.0)["amount"] is not None)
     refused = request(app, "PATCH", "/v1/bidders/plain", {"budget": {"amount": 500}})

@@ -58,7 +58,7 @@ EXCLUDED = [schemathesis.specs.openapi.checks.positive_data_acceptance]
 SCHEMA: Any = schemathesis.openapi.from_dict(DOCUMENT)
 
 
-@SCHEMA.include(path_regex="^/v1/bidders/.name").parametrize()
+@SCHEMA.include(path_regex="^/v1/bidders/.name").parametrize()  # type: ignore[untyped-decorator]
 @settings(
     max_examples=25,
     derandomize=True,
@@ -74,7 +74,7 @@ def test_bidders_answer_as_documented(case: Any, url: str) -> None:
     case.call_and_validate(base_url=url, headers=HEADERS, excluded_checks=EXCLUDED)
 
 
-@SCHEMA.exclude(path_regex="^/v1/bidders/.name").parametrize()
+@SCHEMA.exclude(path_regex="^/v1/bidders/.name").parametrize()  # type: ignore[untyped-decorator]
 @settings(
     max_examples=5,
     derandomize=True,

@@ -7,7 +7,7 @@ import signal
 import tempfile
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -102,7 +102,9 @@ def serve(
         node.start()
         add_bidders(node, wanted)
         if demo:
-            _play(node)
+            from crossbandit.service.demo import play
+
+            stack.callback(play(node))
 
         def begun() -> None:
             _say_where(node, address, store or _STORE, demo=demo)
@@ -138,12 +140,6 @@ def store_name(store: str) -> str:
     user, _, where = parts.netloc.rpartition("@")
     name = user.partition(":")[0]
     return parts._replace(netloc=f"{name}@{where}" if name else where, query="").geturl()
-
-
-def _play(node: Any) -> None:
-    from crossbandit.service.demo import play
-
-    play(node)
 
 
 def _require_extra() -> None:

@@ -81,7 +81,8 @@ class AsyncClient:
             at: The time of the auction, for budgets; by default now.
             **classes: A level of each of the bidder's classes.
         """
-        return await self._call(self._client.decide, value, reserve=reserve, at=at, **classes)
+        made: Bid = await self._call(self._client.decide, value, reserve=reserve, at=at, **classes)
+        return made
 
     async def decide_many(
         self,
@@ -99,7 +100,9 @@ class AsyncClient:
             at: The time of all auctions.
             **classes: A level for all auctions, or a column of levels, of each class.
         """
-        return await self._call(self._client.decide_many, values, reserve=reserve, at=at, **classes)
+        method = self._client.decide_many
+        made: Bids = await self._call(method, values, reserve=reserve, at=at, **classes)
+        return made
 
     async def outcome(
         self,

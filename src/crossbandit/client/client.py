@@ -68,7 +68,7 @@ class Client:
         batch: int = 1_000,
         timeout: float = 10.0,
     ) -> None:
-        if not isinstance(bidder, str) or not bidder:
+        if not bidder or not isinstance(bidder, str):
             reject("Client", "bidder", "the name of a bidder", bidder)
         self.bidder = bidder
         room = integer("Client", "room", room, at_least=1)

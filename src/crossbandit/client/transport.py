@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import deque
 from http.client import HTTPConnection, HTTPException, HTTPSConnection, RemoteDisconnected
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 from urllib.parse import quote, urlsplit
 
 from crossbandit.errors import InvalidParameterError, RefusedError, ServiceAwayError
@@ -96,6 +96,12 @@ class Transport:
         self._headers = {} if token is None else {"Authorization": f"Bearer {token}"}
         self._idle: deque[HTTPConnection] = deque()  # its methods are atomic
         self._closed = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def __repr__(self) -> str:
         return f"Transport({self.url!r})"  # without the token

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import socket
+import sys
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,6 +29,7 @@ EXAMPLE = {"example": BidderSettings(value_range=(0.0, 10.0))}
 _LOOPBACK = ("127.", "::1", "localhost")
 _PATIENCE = 10  # seconds for open requests, when the process is to end
 _MOST_CONNECTIONS = 2_000
+_SWITCH = 0.0005  # seconds for which a thread that learns may keep requests waiting
 
 
 def is_loopback(host: str) -> bool:
@@ -96,6 +98,7 @@ def add_bidders(node: Node, wanted: Mapping[str, BidderSettings]) -> list[str]:
             )
         if others:
             node.change(name, **{field: getattr(settings, field) for field in others}).result()
+            node.directory.refresh()
     return created
 
 
@@ -114,8 +117,12 @@ def bound_socket(host: str, port: int) -> socket.socket:
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
         found = socket.socket(family, kind, protocol)
-        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        found.bind(address)
+        try:
+            found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            found.bind(address)
+        except BaseException:
+            found.close()
+            raise
     except OSError as error:
         raise InvalidParameterError(
             f"Cannot listen on {host}, port {port}: {error.strerror}. Another port: --port."
@@ -163,7 +170,12 @@ def serve(
         limit_concurrency=_MOST_CONNECTIONS,
     )
     server = _Server(config, begun)
-    server.run(sockets=[listening])
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(_SWITCH)
+    try:
+        server.run(sockets=[listening])
+    finally:
+        sys.setswitchinterval(before)
     return server.ended_by
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from starlette.applications import Starlette
@@ -16,6 +15,7 @@ from crossbandit.service.http.handlers import Service
 from crossbandit.service.http.metrics import RequestMetrics
 from crossbandit.service.http.openapi import document
 from crossbandit.service.http.operations import OPERATIONS
+from crossbandit.service.page import page_routes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -66,10 +66,6 @@ def create_app(
 
 def _page(node: Node, gate: Gate, ending: Callable[[], bool]) -> list[Route]:
     """Return the routes of the page. The page holds no data; the stream of events does."""
-    if find_spec("crossbandit.service.page") is None:
-        return []
-    from crossbandit.service.page import page_routes
-
     return [
         Route(one.path, _Guarded(one.app, gate, OPEN if one.path == "/" else READ), methods=["GET"])
         for one in page_routes(node, ending=ending)

@@ -19,17 +19,21 @@ if TYPE_CHECKING:
 
 _MARK = b"crossbandit-forwarded"
 _TIMEOUT = 5.0  # seconds
-_transports: dict[str, Transport] = {}
 
 
 async def forwarded(
-    error: HeldElsewhereError, path: str, body: Any, headers: Mapping[bytes, bytes]
+    transports: dict[str, Transport],
+    error: HeldElsewhereError,
+    path: str,
+    body: Any,
+    headers: Mapping[bytes, bytes],
 ) -> Answer:
     """Return the answer of the node that decides for a bidder.
 
     The request is sent with the access token that it came with.
 
     Args:
+        transports: What sends to each node, by address; a new one is added.
         error: What says which node it is.
         path: The path of the request.
         body: Its body.
@@ -42,7 +46,7 @@ async def forwarded(
     """
     if error.url is None or _MARK in headers:
         raise error
-    transport = _transports.setdefault(error.url, Transport(error.url, timeout=_TIMEOUT))
+    transport = transports.setdefault(error.url, Transport(error.url, timeout=_TIMEOUT))
     given = {_MARK.decode(): "1"}
     if b"authorization" in headers:
         given["Authorization"] = headers[b"authorization"].decode("latin-1")

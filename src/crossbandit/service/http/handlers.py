@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -30,6 +30,7 @@ from crossbandit.service.settings import Reported
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
+    from crossbandit.client.transport import Transport
     from crossbandit.service.http.bodies import Auctions
     from crossbandit.service.http.gate import Call
     from crossbandit.service.http.metrics import RequestMetrics
@@ -47,11 +48,13 @@ class Service:
         node: The node.
         metrics: What counts requests.
         document: The OpenAPI document.
+        transports: What sends to other nodes, by address.
     """
 
     node: Node
     metrics: RequestMetrics
     document: bytes = b""
+    transports: dict[str, Transport] = field(default_factory=dict)
 
 
 async def decide(service: Service, call: Call) -> Any:
@@ -64,7 +67,8 @@ async def decide(service: Service, call: Call) -> Any:
         )
         return await asyncio.wrap_future(made) if isinstance(made, Future) else made
     except HeldElsewhereError as error:
-        return await forwarded(error, bidder_path(call.name, "/decide"), body, call.headers)
+        path = bidder_path(call.name, "/decide")
+        return await forwarded(service.transports, error, path, body, call.headers)
 
 
 async def decide_many(service: Service, call: Call) -> Any:
@@ -81,7 +85,7 @@ async def decide_many(service: Service, call: Call) -> Any:
                 await asyncio.sleep(0)
     except HeldElsewhereError as error:
         path = bidder_path(name, "/decide-many")
-        return await forwarded(error, path, call.body, call.headers)
+        return await forwarded(service.transports, error, path, call.body, call.headers)
     if made and isinstance(made[0], Future):
         made = await asyncio.gather(*map(asyncio.wrap_future, made))
     return DecidedMany(made)
@@ -196,6 +200,7 @@ async def change(service: Service, call: Call) -> Bidder:
         if getattr(call.body, key) is not msgspec.UNSET
     }
     await asyncio.wrap_future(service.node.change(call.name, **given))
+    await asyncio.to_thread(service.node.directory.refresh)
     return _shown(service, call.name)
 
 
