@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 import socket
 import sys
@@ -161,22 +162,37 @@ def serve(
         http="httptools",
         loop="asyncio",
         ws="none",
-        lifespan="off",
+        lifespan="on",
         access_log=False,
         log_level="warning",
         server_header=False,
+        proxy_headers=False,
         timeout_keep_alive=75,
         timeout_graceful_shutdown=_PATIENCE,
         limit_concurrency=_MOST_CONNECTIONS,
     )
     server = _Server(config, begun)
+    with _without_pauses():
+        server.run(sockets=[listening])
+    return server.ended_by
+
+
+@contextmanager
+def _without_pauses() -> Iterator[None]:
+    """Let neither threads that learn nor the garbage collector keep requests waiting for long.
+
+    What was loaded so far, about a million objects of libraries, is not searched for garbage: that
+    takes a tenth of a second.
+    """
     before = sys.getswitchinterval()
     sys.setswitchinterval(_SWITCH)
+    gc.collect()
+    gc.freeze()
     try:
-        server.run(sockets=[listening])
+        yield
     finally:
+        gc.unfreeze()
         sys.setswitchinterval(before)
-    return server.ended_by
 
 
 class _Server(uvicorn.Server):
