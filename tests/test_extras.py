@@ -45,7 +45,8 @@ def calls(tree: ast.AST) -> Iterator[tuple[str, list[str], str]]:
     """Yield the function, the packages and the extra of each call that requires a package."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
-            texts = [one.value for one in node.args if isinstance(one, ast.Constant)]
+            listed = [part for one in node.args for part in ast.walk(one)]
+            texts = [one.value for one in listed if isinstance(one, ast.Constant)]
             extra = [one.value for one in node.keywords if one.arg == "extra"]
             value = extra[0].value if extra and isinstance(extra[0], ast.Constant) else ""
             yield (

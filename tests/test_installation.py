@@ -21,15 +21,15 @@ ENVIRONMENT = {name: text for name, text in os.environ.items() if name != "PYTHO
 ENVIRONMENT["NUMBA_DISABLE_JIT"] = "1"
 
 SCRIPT = """
+import importlib
 import sys
-from pathlib import Path
 
 import numpy as np
 
 import crossbandit as cb
-from crossbandit import algorithms, applications, graphs, laws, limits
+from crossbandit import algorithms, applications, client, graphs, laws, limits
 
-FORBIDDEN = "duckdb jinja2 joblib matplotlib networkx pandas rich scipy typer".split()
+FORBIDDEN = "duckdb jinja2 joblib matplotlib msgspec networkx pandas rich scipy typer".split()
 
 def missing(call):
     try:
@@ -99,8 +99,10 @@ missing(run.to_frame)
 missing(weak.draw)
 missing(weak.to_networkx)
 missing(lambda: cb.graphs.loopless_ring(300, radius=7).weak_domination_number)
-for name in ("evaluate", "gym", "logs", "replay", "report", "studies", "theory"):
+for name in ("evaluate", "gym", "logs", "replay", "report", "service", "studies", "theory"):
     missing(lambda: getattr(cb, name))
+for name in ("coba", "river"):
+    missing(lambda: importlib.import_module(f"crossbandit.adapters.{name}"))
 assert not set(FORBIDDEN) & set(sys.modules), sorted(set(FORBIDDEN) & set(sys.modules))
 """
 
@@ -175,8 +177,11 @@ def test_a_learner_needs_numpy_and_numba_only(bare: Path, tmp_path: Path) -> Non
         "crossbandit.logs": "replay",
         "crossbandit.replay": "replay",
         "crossbandit.report": "replay",
+        "crossbandit.service": "serve",
         "crossbandit.studies": "studies",
         "crossbandit.theory": "studies",
+        "crossbandit.adapters.coba": "coba",
+        "crossbandit.adapters.river": "river",
     }
     assert len(said) == len(result.stdout.splitlines())
 

@@ -28,18 +28,15 @@ from crossbandit.adapters.separate import MAX_CONTEXTS, SeparateLearners, checke
 from crossbandit.environments import BlockEnvironment, Environment
 from crossbandit.environments.environment import availability, batches, checked_rows, horizon_of
 from crossbandit.errors import DecisionError, InvalidContextError, InvalidLossesError
+from crossbandit.extras import require
 from crossbandit.problem import Problem
 from crossbandit.simulation.adaptive import is_adaptive
 from crossbandit.streams import stream
 from crossbandit.validation import integer, reject, verbatim
 
-try:
-    from coba import primitives
-except ModuleNotFoundError as error:
-    raise ModuleNotFoundError(
-        "crossbandit.adapters.coba needs coba, which is not installed. Install it with: "
-        'pip install "crossbandit[coba]"'
-    ) from error
+require("coba", extra="coba", owner="crossbandit.adapters.coba")
+
+from coba import primitives
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -22,14 +22,11 @@ from typing import TYPE_CHECKING, Any
 
 from crossbandit.adapters.separate import MAX_CONTEXTS, SeparateLearners, checked, key
 from crossbandit.errors import DecisionError
+from crossbandit.extras import require
 
-try:
-    from river import bandit
-except ModuleNotFoundError as error:
-    raise ModuleNotFoundError(
-        "crossbandit.adapters.river needs River, which is not installed. Install it with: "
-        'pip install "crossbandit[river]"'
-    ) from error
+require("river", extra="river", owner="crossbandit.adapters.river")
+
+from river import bandit
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -64,7 +64,6 @@ def serve(
     ] = 20_000.0,
 ) -> None:
     """Serve bidders over HTTP, with a page that shows them live."""
-    _require_extra()
     from crossbandit.service import Node, open_store
     from crossbandit.service.bidders_file import read_bidders
     from crossbandit.service.http import Access, read_tokens
@@ -140,15 +139,3 @@ def store_name(store: str) -> str:
     user, _, where = parts.netloc.rpartition("@")
     name = user.partition(":")[0]
     return parts._replace(netloc=f"{name}@{where}" if name else where, query="").geturl()
-
-
-def _require_extra() -> None:
-    try:
-        import httptools  # noqa: F401
-        import msgspec  # noqa: F401
-        import starlette  # noqa: F401
-        import uvicorn  # noqa: F401
-    except ModuleNotFoundError as error:
-        raise InvalidParameterError(
-            f"The service needs {error.name}. Install it with: pip install 'crossbandit[serve]'"
-        ) from None

@@ -3,6 +3,14 @@
 `Node` is a process of it. `open_store` opens its store, an SQLite file or a PostgreSQL database.
 """
 
+from crossbandit import extras
+
+extras.require(
+    *("httptools", "msgspec", "psycopg", "starlette", "uvicorn"),
+    extra="serve",
+    owner="crossbandit.service",
+)
+
 from crossbandit.service.causes import (
     BidderExistsError,
     HeldElsewhereError,
