@@ -119,6 +119,15 @@ class MachineCode(dict[Callable[..., Any], Callable[..., Any]]):
     (3, 7)
     """
 
+    def __call__(self, kernel: Callable[..., Any], *arguments: Any) -> Any:
+        """Call a kernel, as `code[kernel](*arguments)` does.
+
+        Args:
+            kernel: A compiled or inlined kernel.
+            *arguments: Its arguments, of the same types in every call.
+        """
+        return self[kernel](*arguments)
+
     def __missing__(self, kernel: Callable[..., Any]) -> Callable[..., Any]:
         """Return what calls a kernel, and keeps its machine code.
 
