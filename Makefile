@@ -16,6 +16,7 @@ help:
 	@echo "make test ONLY=tests/graphs/test_graph.py::test_x"
 	@echo "                  one test, file or folder, and nothing else"
 	@echo "make proofs       check the machine-checked proofs (needs Coq)"
+	@echo "make docs         build the site into build/site, and check its links"
 	@echo "make bench        measure every performance claim"
 	@echo "make bench-peers  the same against other libraries, installed for that alone"
 	@echo "make format       put the code into its standard form"
@@ -45,6 +46,12 @@ endif
 .PHONY: proofs
 proofs:
 	@$(MAKE) --no-print-directory -C proofs check
+
+# Strict: a warning, such as a link that leads nowhere, is an error.
+.PHONY: docs
+docs: $(STAMP)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+	@echo "Open build/site/index.html."
 
 .PHONY: bench
 bench: $(STAMP)

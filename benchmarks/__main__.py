@@ -1,9 +1,11 @@
-"""`python -m benchmarks`: measure every claim, print the table, write it to results/benchmarks."""
+"""`python -m benchmarks [GROUP ...]`: measure every claim, and write what was measured.
+
+Each group renews its file in benchmarks/measured and the page docs/benchmarks.md as soon as it is
+done. The table and a picture of this run go to results/benchmarks.
+"""
 
 from __future__ import annotations
 
-import os
-import platform
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -12,87 +14,45 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks import records
 from benchmarks.picture import figure
 
 if TYPE_CHECKING:
     from benchmarks.measure import Result
 
-GROUPS = (
-    "core",
-    "decisions",
-    "scale",
-    "studies",
-    "reproduction",
-    "replay",
-    "adaptive",
-    "every_graph",
-    "baselines",
-    "markets",
-    "latency",
-    "budgets",
-    "fluid",
-    "coverage",
-)
 OUT = Path("results/benchmarks")
 
 
 def main() -> None:
-    """Run the groups named on the command line, or all of them."""
+    """Run the groups named on the command line, or all usual ones."""
     console = Console()
-    results = []
-    for group in sys.argv[1:] or GROUPS:
+    groups = sys.argv[1:] or list(records.USUAL)
+    unknown = [group for group in groups if group not in records.GROUPS]
+    if unknown:
+        sys.exit(f"There is no group {unknown[0]!r}. There are: {', '.join(records.GROUPS)}.")
+    results: list[Result] = []
+    for group in groups:
+        found = []
         for result in import_module(f"benchmarks.{group}").results():
-            console.print("  ".join(_cells(result)), highlight=False)
-            results.append(result)
+            console.print("  ".join(records.cells(result)), highlight=False)
+            found.append(result)
+        records.save(records.record(group, found))
+        records.write(records.load())
+        results += found
     console.print(_table(results))
     OUT.mkdir(parents=True, exist_ok=True)
-    (OUT / "benchmarks.md").write_text(_markdown(results), encoding="utf-8")
-    figure(results, title=f"Measured on {machine()}").savefig(OUT / "benchmarks.png", dpi=160)
-    console.print(f"Wrote {OUT / 'benchmarks.md'} and {OUT / 'benchmarks.png'}.")
-
-
-def machine() -> str:
-    """Return what can be said of this machine without naming it."""
-    kind = platform.machine()
-    for line in _lines(Path("/proc/cpuinfo")):
-        if line.startswith("model name"):
-            kind = line.partition(":")[2].strip()
-            break
-    return f"{os.cpu_count()} cores ({kind}), Python {platform.python_version()}"
-
-
-def _lines(path: Path) -> list[str]:
-    return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    title = f"Measured on {records.machine()}"
+    figure(results, title=title).savefig(OUT / "benchmarks.png", dpi=160)
+    console.print(f"Wrote docs/benchmarks.md and {OUT / 'benchmarks.png'}.")
 
 
 def _table(results: list[Result]) -> Table:
-    table = Table(title=f"Measured on {machine()}", title_justify="left")
-    for column in ("claim", "measured", "bar", ""):
-        table.add_column(column, justify="left" if column == "claim" else "right")
+    table = Table(title=f"Measured on {records.machine()}", title_justify="left")
+    for column in ("", "measured", "aim", ""):
+        table.add_column(column, justify="right" if column else "left")
     for result in results:
-        table.add_row(*_cells(result))
+        table.add_row(*records.cells(result))
     return table
-
-
-def _markdown(results: list[Result]) -> str:
-    lines = ["| claim | measured | bar | |", "|---|---:|---:|---|"]
-    lines += ["| " + " | ".join(_cells(result)) + " |" for result in results]
-    return f"Measured on {machine()}.\n\n" + "\n".join(lines) + "\n"
-
-
-def _cells(result: Result) -> list[str]:
-    sign = "≥" if result.at_least else "≤"
-    verdict = "met" if result.met else "missed" + (f": {result.note}" if result.note else "")
-    return [
-        result.name,
-        f"{_short(result.value)} {result.unit}",
-        f"{sign} {_short(result.bar)}",
-        verdict,
-    ]
-
-
-def _short(value: float) -> str:
-    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 if __name__ == "__main__":

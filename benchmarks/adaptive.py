@@ -1,7 +1,7 @@
-"""The adaptive learner: its bars, its cost; and, run by itself, how it changes and where it fails.
+"""The adaptive learner: its regret against tuned learners, and its cost.
 
-`python -m benchmarks adaptive` measures the bars. `python -m benchmarks.adaptive` prints two more
-tables: every bar with each constant halved and doubled, and environments that may break the rule.
+`python -m benchmarks.adaptive` prints two more tables: every case with each constant halved and
+doubled, and environments that may break the rule.
 """
 
 from __future__ import annotations

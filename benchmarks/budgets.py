@@ -1,4 +1,4 @@
-"""Bidding under budgets and targets: every bar, in one run. `python -m benchmarks.budgets`.
+"""Bidding under budgets and targets.
 
 A ratio is of what was earned, summed over the seeds, to what the best fixed map with the best
 multiplier earns in hindsight. Worlds under "own" and their seeds were not looked at while anything
@@ -191,16 +191,3 @@ def _speed() -> Iterator[Result]:
         limited(), free()
         ratio = statistics.median(limited() / free() for _ in range(9))
         yield Result(f"time with limits against without: {name}", ratio, 1.2, "times")
-
-
-def main() -> None:
-    """Print every row as it is measured."""
-    for result in results():
-        sign = ">=" if result.at_least else "<="
-        verdict = "met" if result.met else f"MISSED {result.note}"
-        numbers = f"{result.value:8.4f} {result.unit:6s} {sign} {result.bar:<5g} {verdict}"
-        print(f"{result.name:75s} {numbers}", flush=True)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,6 +1,6 @@
 """Weakly observable and changing graphs: exponents of the regret, flatness in M, and speed.
 
-`python -m benchmarks every_graph` measures the bars. The hard instances are those of the lower
+The hard instances are those of the lower
 bounds: the gap of the best arm shrinks with the horizon, like T^(-1/3) on a weakly observable graph
 and like T^(-1/2) on strongly observable ones. On the weakly observable graph the revealing arm is
 the worst one, so learning has a price.

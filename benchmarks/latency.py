@@ -121,8 +121,3 @@ def _many(own: FirstPriceBidder, values: Floats, prices: Floats) -> tuple[float,
     again = time.process_time()
     own.settle_many(bids, won=won, highest_competing_bid=told)
     return middle - began, time.process_time() - again
-
-
-if __name__ == "__main__":
-    for found in results():
-        print(f"{found.name}: {found.value:.2f} (bar {found.bar})")

@@ -1,7 +1,8 @@
-"""Large logs: auctions per second and core, and peak memory. Run it with a number of auctions.
+"""Logs of 20 million auctions: processor time and peak memory.
 
-`python -m benchmarks.log_sizes 20_000_000` replays a log of that size as it is, the same log
-sorted by time first, and bids joined with notices. Each runs in a process of its own.
+Four strategies are replayed, one of them learns. `python -m benchmarks.log_sizes 1_000_000` prints
+the same for another size, and for the same log sorted by time first, and for bids that are joined
+with notices. Each runs in a process of its own.
 """
 
 from __future__ import annotations
@@ -14,12 +15,16 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 
+from benchmarks.measure import Result
 from crossbandit.logs import AuctionLog, make_log
 from crossbandit.replay import ReplayRules, replay
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
 
 STRATEGIES = ["law", "best responses", "shading 0.5", "truthful"]
 WAYS = ("as it is", "sorted", "joined")
@@ -59,8 +64,8 @@ def write_notices(log: Path) -> Path:
     return path
 
 
-def main(auctions: int, ways: list[str]) -> None:
-    """Measure each way, and print a line for it."""
+def measured(auctions: int, ways: Sequence[str]) -> Iterator[tuple[str, int, float, float]]:
+    """Yield each way, the number of auctions, the processor time and the peak memory."""
     with tempfile.TemporaryDirectory() as folder:
         log = make_log(Path(folder) / "log.csv", auctions)
         for way in ways:
@@ -74,12 +79,27 @@ def main(auctions: int, ways: list[str]) -> None:
                 text=True,
             )
             count, seconds, peak = json.loads(run.stdout)
-            print(
-                f"{way}: {count:,} auctions, {seconds:.0f} s of processor time, "
-                f"{count / seconds:,.0f} auctions per second and core, peak {peak:.0f} MB",
-                flush=True,
-            )
+            yield way, count, seconds, peak
+
+
+def results() -> Iterator[Result]:
+    """Measure a log of 20 million auctions as it is."""
+    for _, count, seconds, peak in measured(20_000_000, WAYS[:1]):
+        yield Result("20 million auctions", seconds, 177, "seconds of processor time")
+        rate = count / seconds
+        yield Result("the same: per second and core", rate, 113_000, "auctions", at_least=True)
+        yield Result("the same: peak memory", peak, 400, "MB")
+
+
+def main(auctions: int, ways: Sequence[str]) -> None:
+    """Measure each way, and print a line for it."""
+    for way, count, seconds, peak in measured(auctions, ways):
+        print(
+            f"{way}: {count:,} auctions, {seconds:.0f} s of processor time, "
+            f"{count / seconds:,.0f} auctions per second and core, peak {peak:.0f} MB",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 20_000_000, sys.argv[2:] or list(WAYS))
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 20_000_000, sys.argv[2:] or WAYS)

@@ -1,7 +1,9 @@
-"""Bidding by a law of prices: every bar, in one run. `python -m benchmarks.markets`.
+"""Bidding by a law of prices.
 
 A ratio is of what was earned, summed over the seeds. Hindsight by bands is one bid for each of 25
-bands of values; hindsight by class is the best bid at each value by the prices of its class.
+bands of values; hindsight by class is the best bid at each value by the prices of its class. The
+Kaplan-Meier answers the product-limit estimate of prices with the best bid at each value. Competing
+bids are told after a loss where nothing else is said.
 """
 
 from __future__ import annotations
@@ -103,7 +105,13 @@ def _independent() -> Iterator[Result]:
         yield _bar(f"{name}: against the better of adaptive and pooled", value, 0.997)
 
 
+def _pooled(world: World, _: int) -> float:
+    return pooled(world)
+
+
 def _dependent() -> Iterator[Result]:
+    for name, world in DEPENDENT.items():
+        yield _bar(f"{name}: against a Kaplan-Meier", ratio(world, _law, _pooled), 1.0)
     for feedback, bar in (("after-loss", 0.99), ("always", 0.995), ("won-lost", 0.93)):
         for name, world in DEPENDENT.items():
 
@@ -204,16 +212,3 @@ def _own() -> Iterator[Result]:
 
 def _bar(name: str, value: float, bar: float, note: str = "") -> Result:
     return Result(name, value, bar, "times", at_least=True, note=note)
-
-
-def main() -> None:
-    """Print every row as it is measured."""
-    for result in results():
-        sign = ">=" if result.at_least else "<="
-        verdict = "met" if result.met else "MISSED"
-        numbers = f"{result.value:8.4f} {result.unit:12s} {sign} {result.bar:<6g} {verdict}"
-        print(f"{result.name:75s} {numbers}", flush=True)
-
-
-if __name__ == "__main__":
-    main()

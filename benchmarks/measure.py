@@ -13,19 +13,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Result:
-    """One claim: a number, the bar it must clear, and on which side of the bar it must lie."""
+    """One claim: a number, and what it should be at most, or at least."""
 
     name: str
     value: float
-    bar: float
+    aim: float
     unit: str
     at_least: bool = False
     note: str = ""
 
     @property
-    def met(self) -> bool:
-        """Whether the number lies on the right side of the bar."""
-        return self.value >= self.bar if self.at_least else self.value <= self.bar
+    def reached(self) -> bool:
+        """Whether the number is as it should be."""
+        return self.value >= self.aim if self.at_least else self.value <= self.aim
 
 
 def seconds(task: Callable[[], object]) -> float:

@@ -1,4 +1,4 @@
-"""Against the field: river's Exp3, and Vowpal Wabbit's graph feedback. `make bench-peers`."""
+"""Against the field: speed, losses and what is earned. `make bench-peers`."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from benchmarks import peers_choices
 from benchmarks.measure import Result, seconds
 from crossbandit import CrossGraph, CrossGraphAdaptive, environments, graphs, simulate
 from crossbandit.streams import stream
@@ -25,6 +26,7 @@ def results() -> Iterator[Result]:
     """Measure whole simulations, each peer in its own loop."""
     yield _river()
     yield from _vowpal_wabbit()
+    yield from peers_choices.results()
 
 
 def _rate(environment: BlockEnvironment, rounds: int) -> float:

@@ -1,4 +1,4 @@
-"""All claims in one picture: how far each number lies on the right side of its bar."""
+"""All claims in one picture: how far each number is beyond its aim."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from matplotlib.ticker import FuncFormatter, NullFormatter
 if TYPE_CHECKING:
     from benchmarks.measure import Result
 
-MET, MISSED, INK, GRID = "#0072B2", "#D55E00", "#222222", "#DDDDDD"
+REACHED, NOT_REACHED, INK, GRID = "#0072B2", "#D55E00", "#222222", "#DDDDDD"
 
 
 def figure(results: list[Result], *, title: str) -> Figure:
@@ -19,7 +19,7 @@ def figure(results: list[Result], *, title: str) -> Figure:
     axes = picture.add_subplot()
     for row, result in enumerate(reversed(results)):
         room = _room(result)
-        color = MET if result.met else MISSED
+        color = REACHED if result.reached else NOT_REACHED
         axes.plot([1, room], [row, row], color=color, linewidth=2, solid_capstyle="butt")
         axes.plot([room], [row], marker="o", color=color, markersize=7)
     axes.axvline(1, color=INK, linewidth=1)
@@ -27,7 +27,7 @@ def figure(results: list[Result], *, title: str) -> Figure:
     axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
     axes.xaxis.set_minor_formatter(NullFormatter())
     axes.set_yticks(range(len(results)), [result.name for result in reversed(results)])
-    axes.set_xlabel("times better than the bar (logarithmic)", color=INK)
+    axes.set_xlabel("times better than the aim (logarithmic)", color=INK)
     axes.set_title(title, loc="left", color=INK, fontsize=11)
     axes.grid(axis="x", color=GRID, linewidth=0.8)
     axes.set_axisbelow(True)
@@ -37,5 +37,5 @@ def figure(results: list[Result], *, title: str) -> Figure:
 
 
 def _room(result: Result) -> float:
-    ratio = result.value / result.bar if result.at_least else result.bar / result.value
+    ratio = result.value / result.aim if result.at_least else result.aim / result.value
     return max(ratio, 1e-3)

@@ -1,4 +1,4 @@
-"""Scale: contexts without end, thousands of arms, ten million rounds, many seeds."""
+"""Scale: continuous contexts, thousands of arms, ten million rounds, many seeds."""
 
 from __future__ import annotations
 

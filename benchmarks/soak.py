@@ -1,27 +1,29 @@
-"""A bidder under load for some simulated hours: `python -m benchmarks.soak [simulated minutes]`.
+"""A bidder under load for 75 minutes of simulated time.
 
 Four threads make 2,000 bids a second of simulated time. Outcomes come half an hour late, a fifth of
 them never; some come twice. The bidder is restarted from its file several times, and gets a new
 grid in the middle. Its surplus is compared with that of the same law in the same auctions, one
-after the other, each with its outcome at once. It takes some minutes, and is no part of
-`make bench`.
+after the other, each with its outcome at once. It takes some minutes.
 """
 
 from __future__ import annotations
 
 import resource
-import sys
 import tempfile
 import time
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from benchmarks.measure import Result
 from crossbandit.applications import FirstPriceBidder
 from crossbandit.errors import LearnedBeforeError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 RATE, THREADS, DELAY, NEVER, WARM = 2_000, 4, 1_800, 0.2, 200_000
 PERIOD = 4 * 3_600  # of the drift of prices, in seconds
@@ -113,9 +115,8 @@ def prompt_surplus(bidder: FirstPriceBidder, seconds: int) -> float:
     return total
 
 
-def main() -> None:
-    """Soak a bidder, and print what was measured."""
-    minutes = int(sys.argv[1]) if len(sys.argv) > 1 else 45
+def results(minutes: int = 75) -> Iterator[Result]:
+    """Measure the surplus and the memory. Any exception not expected ends it."""
     seconds = 60 * minutes
     warm = FirstPriceBidder(bids=101, value_range=(0, 1), seed=1)
     for at in range(WARM // RATE):
@@ -134,12 +135,10 @@ def main() -> None:
                 levels.append(round(memory()))
         took = time.perf_counter() - began
         prompt = prompt_surplus(FirstPriceBidder.load(Path(folder) / "warm"), seconds)
-    seen = soak.bidder.learner.seen.nbytes / 1e6
-    print(f"{RATE * seconds:,} bids in {took:.0f} s, {soak.bidder.learner.law.rounds:,} learned")
-    print(f"surplus relative to prompt outcomes: {soak.surplus / prompt:.4f} (bar 0.99)")
-    print(f"memory after {DELAY} s and later, MB: {levels}; of it, decisions seen: {seen:.0f}")
-    print(f"outcomes that came twice and were refused: {soak.again}; no other exception")
-
-
-if __name__ == "__main__":
-    main()
+    note = f"{RATE * seconds:,} bids in {took:.0f} s, {soak.bidder.learner.law.rounds:,} learned"
+    ratio = soak.surplus / prompt
+    yield Result("surplus against prompt outcomes", ratio, 0.99, "times", at_least=True, note=note)
+    growth = max(levels) / levels[0]
+    yield Result("memory, most against after the first half hour", growth, 1.1, "times")
+    yield Result("memory of decisions seen", soak.bidder.learner.seen.nbytes / 1e6, 100, "MB")
+    yield Result("outcomes told twice that were refused", soak.again, 1, "", at_least=True)

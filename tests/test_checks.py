@@ -101,7 +101,7 @@ class Unnormalised(Spoiled):
 class Impure(Spoiled):
     def policy(self, context: Any, available: Any = None) -> Floats:
         policy = super().policy(context, available)
-        self._learners.estimates[context, 0] += 1.0
+        self.arrays.estimates[context, 0] += 1.0
         return policy
 
 
@@ -138,9 +138,9 @@ class Hasty(Spoiled):
     """Counts first, validates later."""
 
     def learn(self, decision: Any, losses: Any, graph: Any = None) -> None:
-        self._learners.estimates[decision.context] += [5.0, 0.0, 0.0, 0.0]
+        self.arrays.estimates[decision.context] += [5.0, 0.0, 0.0, 0.0]
         super().learn(decision, losses, graph)
-        self._learners.estimates[decision.context] -= [5.0, 0.0, 0.0, 0.0]
+        self.arrays.estimates[decision.context] -= [5.0, 0.0, 0.0, 0.0]
 
 
 class Impatient(Spoiled):
@@ -161,7 +161,7 @@ class Amnesiac(Spoiled):
     def play(self, pending: Any) -> float:
         probability = super().play(pending)
         self.seen += 1
-        self._learners.estimates[:, self.seen % 4] += 0.3 * self.seen
+        self.arrays.estimates[:, self.seen % 4] += 0.3 * self.seen
         return probability
 
 
@@ -170,7 +170,7 @@ class Shortsighted(Spoiled):
 
     def update(self, pending: Any, rows: Floats) -> None:
         context = pending.context
-        own = self._learners.estimates[context]
+        own = self.arrays.estimates[context]
         self.add(own[:, None], pending, np.ascontiguousarray(rows[:, [context]]))
 
 
@@ -208,7 +208,7 @@ class Adding(Spoiled):
 
     def update(self, pending: Any, rows: Floats) -> None:
         losses = pending.readout.losses(rows, self.reveals(pending.arm))
-        self.add(self._learners.estimates[pending.context][:, None], pending, losses[:, None])
+        self.add(self.arrays.estimates[pending.context][:, None], pending, losses[:, None])
 
 
 class Sparing(Adding):
@@ -255,29 +255,27 @@ class Narrow(Spoiled):
 class TwoFaced(Spoiled):
     """Its compiled loop plays something else."""
 
-    def simulate(self, rounds: Rounds) -> int:
+    def simulate(self, rounds: Rounds) -> None:
         super().simulate(rounds)
         rounds.arms[:] = 0
-        return rounds.arms.size
 
 
 class Deaf(Spoiled):
     """Its compiled loop does not listen to what is available."""
 
-    def simulate(self, rounds: Rounds) -> int:
+    def simulate(self, rounds: Rounds) -> None:
         everything = np.empty((rounds.arms.size, 0), dtype=np.bool_)
         deaf = rounds.contexts._replace(available=everything)
-        return super().simulate(rounds._replace(contexts=deaf))
+        super().simulate(rounds._replace(contexts=deaf))
 
 
 class Stubborn(Spoiled):
     """Its compiled loop plays the first arm that is available, where not all are."""
 
-    def simulate(self, rounds: Rounds) -> int:
+    def simulate(self, rounds: Rounds) -> None:
         super().simulate(rounds)
         if rounds.contexts.available.size:
             rounds.arms[:] = rounds.contexts.available.argmax(axis=1)
-        return rounds.arms.size
 
 
 @register
@@ -316,7 +314,7 @@ class Drifting(Spoiled):
 
     def play(self, pending: Any) -> float:
         probability = super().play(pending)
-        self._learners.estimates[:, 0] += 0.1
+        self.arrays.estimates[:, 0] += 0.1
         return probability
 
 

@@ -48,5 +48,15 @@ def test_links_lead_somewhere(page: Path) -> None:
             assert (page.parent / target).exists(), f"{target} is linked but does not exist"
 
 
+def test_every_algorithm_has_its_row_in_the_table() -> None:
+    text = (ROOT / "docs/how-to/choose-an-algorithm.md").read_text(encoding="utf-8")
+    table = text.partition("## What each needs")[2]
+    named = set(
+        re.findall(r"`([^`]+)`", "\n".join(re.findall(r"^\| (`.*?) \|", table, re.MULTILINE)))
+    )
+    own = {name for name, one in registered().items() if one.__module__.startswith("crossbandit.")}
+    assert named == own
+
+
 def test_there_are_examples() -> None:
     assert len(EXAMPLES) >= 3

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from crossbandit.errors import BackendError, InvalidParameterError
+from crossbandit.extras import require
 from crossbandit.processes import end_with_parent, ignore_interrupts, interrupts_blocked
 from crossbandit.validation import choice, integer
 
@@ -88,8 +89,9 @@ def open_pool(
         The pool.
 
     Raises:
-        BackendError: The backend is not installed, or does not answer.
+        BackendError: The backend does not answer.
         InvalidParameterError: An argument is invalid.
+        MissingPackageError: The backend is not installed.
     """
     choice(owner, "backend", backend, BACKENDS)
     if jobs is not None:
@@ -117,6 +119,7 @@ def _local(jobs: int | None, warning: type[Warning]) -> Pool:
         jobs = 1
     if jobs == 1:
         return Pool(1)
+    require("joblib", extra="studies", owner="More than one worker")
     from joblib import cpu_count
 
     # A task uses one thread. There are as many processes as cores, so more would not help.
@@ -154,12 +157,10 @@ def _has_semaphores() -> bool:
 
 @contextmanager
 def _ray(jobs: int | None, address: str | None) -> Iterator[Pool]:
-    try:
-        import ray
-        from ray.util.joblib.ray_backend import RayBackend
-    except ImportError as error:
-        raise _missing("ray", error) from error
+    require("joblib", "ray", extra="ray", owner="The ray backend")
+    import ray
     from joblib import register_parallel_backend
+    from ray.util.joblib.ray_backend import RayBackend
 
     class StreamingRay(RayBackend):  # type: ignore[misc]
         """The backend of Ray, which can return results as they arrive; joblib does not know."""
@@ -212,10 +213,8 @@ def _check_address(address: str | None) -> None:
 
 @contextmanager
 def _dask(jobs: int | None, address: str | None) -> Iterator[Pool]:
-    try:
-        import distributed
-    except ImportError as error:
-        raise _missing("dask", error) from error
+    require("joblib", "distributed", extra="dask", owner="The dask backend")
+    import distributed
     from joblib import cpu_count
 
     with _quiet("distributed"):
@@ -303,10 +302,3 @@ def _workers(engine: str, jobs: int | None, cores: int) -> int:
             f"The {engine} cluster has {cores} cores. With fewer than 2, use the local backend."
         )
     return cores if jobs is None else min(max(jobs, 2), cores)
-
-
-def _missing(extra: str, error: ImportError) -> BackendError:
-    return BackendError(
-        f"The {extra} backend needs a package that is not installed ({error.name}). "
-        f"Install it with: pip install 'crossbandit[{extra}]'"
-    )

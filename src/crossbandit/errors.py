@@ -16,13 +16,19 @@
     ├── MissingOutcomesError        outcomes are missing in a way that would mislead the learner
     ├── GraphNumberError            an exact number of a graph takes too long
     │   └── IndependenceNumberError the independence number does
+    ├── MissingPackageError         a package that an extra of the installation has is missing
     ├── OutOfMemoryError            estimates that would not fit into memory
     ├── CheckpointError             a file that is damaged, no checkpoint, or of another version
     ├── LogError (a ValueError)     a log that is missing, unreadable or too faulty to replay
     ├── StudyError
     │   ├── StudyFileError          a mistake in a study file, with its line and key
     │   ├── ResultsError            results that are missing, in use, damaged or not writable
-    │   └── BackendError            an engine that is not installed or does not answer
+    │   └── BackendError            an engine that does not answer
+    ├── ClientError                 a client of the service cannot do what it is asked for
+    │   ├── ServiceAwayError        the service does not answer
+    │   ├── RefusedError            the service has refused a request; its code says why
+    │   ├── OutboxFullError         there is no room for more outcomes
+    │   └── UnsentOutcomesError     outcomes were not acknowledged by the service; it has them
     └── CheckFailedError            a rule that `crossbandit.checks` tests is broken
 
     CrossbanditWarning (a UserWarning)
@@ -36,6 +42,7 @@ __all__ = [
     "BackendError",
     "CheckFailedError",
     "CheckpointError",
+    "ClientError",
     "CrossbanditError",
     "CrossbanditWarning",
     "DamagedTokenError",
@@ -54,10 +61,15 @@ __all__ = [
     "LogWarning",
     "MissingFeedbackWarning",
     "MissingOutcomesError",
+    "MissingPackageError",
     "OutOfMemoryError",
+    "OutboxFullError",
+    "RefusedError",
     "ResultsError",
+    "ServiceAwayError",
     "StudyError",
     "StudyFileError",
+    "UnsentOutcomesError",
 ]
 
 
@@ -117,6 +129,10 @@ class IndependenceNumberError(GraphNumberError):
     """The exact independence number cannot be computed in time; bounds can."""
 
 
+class MissingPackageError(CrossbanditError, ModuleNotFoundError):
+    """A package is not installed; the message has the command that installs it."""
+
+
 class OutOfMemoryError(CrossbanditError, MemoryError):
     """A learner's estimates would not fit into memory."""
 
@@ -142,7 +158,46 @@ class ResultsError(StudyError):
 
 
 class BackendError(StudyError):
-    """The engine that should execute a study is not installed or does not answer."""
+    """The engine that should execute a study does not answer."""
+
+
+class ClientError(CrossbanditError):
+    """A client of the service cannot do what it is asked for."""
+
+
+class ServiceAwayError(ClientError):
+    """The service does not answer, or has not yet said what to decide by."""
+
+
+class RefusedError(ClientError):
+    """The service has refused a request.
+
+    Args:
+        message: What the service says.
+        code: Why, in a word that does not change between versions, such as "paused".
+        status: The HTTP status.
+    """
+
+    def __init__(self, message: str, *, code: str, status: int) -> None:
+        super().__init__(message)
+        self.code, self.status = code, status
+
+
+class OutboxFullError(ClientError):
+    """As many outcomes wait to be acknowledged as there is room for. None was added."""
+
+
+class UnsentOutcomesError(ClientError):
+    """The service has not acknowledged outcomes.
+
+    Args:
+        message: Why.
+        outcomes: The outcomes, in the form that the service takes as JSON.
+    """
+
+    def __init__(self, message: str, outcomes: list[dict[str, object]]) -> None:
+        super().__init__(message)
+        self.outcomes = outcomes
 
 
 class CheckFailedError(CrossbanditError, AssertionError):

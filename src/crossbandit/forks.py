@@ -18,7 +18,10 @@ class Forked(Protocol):
     """An object with locks that is used in forked processes, too."""
 
     def fork_locks(self) -> Sequence[Any]:
-        """Return its locks, in the order in which they are taken."""
+        """Return its locks, each at its place; None where it has none of that place.
+
+        Who holds a lock takes no lock of an earlier place, of whatever object.
+        """
 
     def after_fork(self) -> None:
         """Take what the child must not share with its parent anew."""
@@ -46,7 +49,7 @@ def _before() -> None:
     locks = [one.fork_locks() for one in _objects]
     for place in range(max(map(len, locks), default=0)):
         for each in locks:
-            if place < len(each):
+            if place < len(each) and each[place] is not None:
                 each[place].acquire()
                 _held.append(each[place])
 

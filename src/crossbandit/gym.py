@@ -36,19 +36,15 @@ from crossbandit.environments.environment import (
 )
 from crossbandit.environments.registry import build
 from crossbandit.environments.sleeping import Sleeping
+from crossbandit.extras import require
 from crossbandit.graphs.registry import build as build_graph
 from crossbandit.kernels.paced_rounds import limit_round, settle_round
 from crossbandit.kernels.rounds import write_rows
 from crossbandit.validation import reject
 
-try:
-    import gymnasium
-except ModuleNotFoundError as error:
-    raise ModuleNotFoundError(
-        "crossbandit.gym needs Gymnasium, which is not installed. Install it with: "
-        'pip install "crossbandit[gymnasium]"'
-    ) from error
+require("gymnasium", extra="gymnasium", owner="crossbandit.gym")
 
+import gymnasium
 from gymnasium import spaces
 
 if TYPE_CHECKING:

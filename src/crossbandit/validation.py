@@ -55,7 +55,11 @@ class _Verbatim(str):
 
 
 def verbatim(text: str) -> _Verbatim:
-    """Return a description of a bad value that `reject` shows without quotes."""
+    """Return a description of a bad value that `reject` shows without quotes.
+
+    Args:
+        text: The text.
+    """
     return _Verbatim(text)
 
 
@@ -146,7 +150,16 @@ def number(
 
 
 def positive(owner: str, name: str, value: object) -> float:
-    """Return `value` as a positive float that neither overflows nor underflows in products."""
+    """Return `value` as a positive float that neither overflows nor underflows in products.
+
+    Args:
+        owner: Whom an error names, such as a class.
+        name: The name of the parameter.
+        value: What was given.
+
+    Raises:
+        InvalidParameterError: The value is something else.
+    """
     result = number(owner, name, value, above=0)
     if not _SMALLEST_RATE <= result <= 1 / _SMALLEST_RATE:
         expected = f"a number from {_SMALLEST_RATE:g} to {1 / _SMALLEST_RATE:g}"
@@ -155,12 +168,31 @@ def positive(owner: str, name: str, value: object) -> float:
 
 
 def share(owner: str, name: str, value: object) -> float:
-    """Return `value` as a positive float below 1."""
+    """Return `value` as a positive float below 1.
+
+    Args:
+        owner: Whom an error names, such as a class.
+        name: The name of the parameter.
+        value: What was given.
+
+    Raises:
+        InvalidParameterError: The value is something else.
+    """
     return positive(owner, name, number(owner, name, value, above=0, below=1))
 
 
 def choice(owner: str, name: str, value: object, choices: Collection[str]) -> str:
-    """Return `value` if it is one of `choices`."""
+    """Return `value` if it is one of `choices`.
+
+    Args:
+        owner: Whom an error names, such as a class.
+        name: The name of the parameter.
+        value: What was given.
+        choices: The texts that are allowed.
+
+    Raises:
+        InvalidParameterError: The value is something else.
+    """
     if not isinstance(value, str) or value not in choices:
         reject(owner, name, "one of " + ", ".join(map(repr, choices)), value)
     return value
@@ -173,7 +205,17 @@ def boolean(
     *,
     error: type[InvalidInputError] = InvalidParameterError,
 ) -> bool:
-    """Return `value`, which must be True or False, as a bool."""
+    """Return `value`, which must be True or False, as a bool.
+
+    Args:
+        owner: Whom an error names, such as a class.
+        name: The name of the parameter.
+        value: What was given.
+        error: The class of the error.
+
+    Raises:
+        InvalidInputError: The value is something else; of the class `error`.
+    """
     if not isinstance(value, bool | np.bool_):
         reject(owner, name, "True or False", value, error=error)
     return bool(value)
@@ -262,7 +304,16 @@ def array(
 
 
 def even(owner: str, name: str, value: object) -> int:
-    """Return `value` as an even int of at least 2."""
+    """Return `value` as an even int of at least 2.
+
+    Args:
+        owner: Whom an error names, such as a class.
+        name: The name of the parameter.
+        value: What was given.
+
+    Raises:
+        InvalidParameterError: The value is something else.
+    """
     expected = "an even integer of at least 2"
     if isinstance(value, bool) or not isinstance(value, numbers.Integral):
         reject(owner, name, expected, value)

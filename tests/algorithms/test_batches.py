@@ -1,4 +1,4 @@
-"""A batch of rounds may end early, begin in the middle of a pair, and go on through `act`."""
+"""A batch of rounds may begin in the middle of a pair, and go on through `act`."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ import pytest
 from crossbandit import graphs
 from crossbandit.algorithms import Algorithm
 from crossbandit.environments.environment import checked_block
-from crossbandit.kernels.rounds import Budget, Rounds
+from crossbandit.kernels.rounds import Rounds
 from tests.cases import every_algorithm, linear, table
 from tests.learners import assert_same_state, contexts_of, play, start
 
@@ -16,43 +16,10 @@ ENVIRONMENT = table(graphs.threshold(4), 300, 5, seed=8)
 CONTEXTS = contexts_of(ENVIRONMENT)
 
 
-def rounds(begin: int, end: int, budget: Budget | None = None) -> Rounds:
+def rounds(begin: int, end: int) -> Rounds:
     now = CONTEXTS[begin:end]
     contexts = ENVIRONMENT.problem.form.block(now)
-    return Rounds.to_play(contexts, checked_block(ENVIRONMENT, begin, end), now, budget)
-
-
-@every_algorithm
-def test_a_batch_ends_when_its_budget_is_used_up(algorithm: Algorithm) -> None:
-    """What follows is as if the batch had had that length; no random number is lost."""
-    learner: Any = start(algorithm, ENVIRONMENT)
-    costs = np.random.default_rng(1).random((300, 4))
-    budget = Budget(costs, np.full(1, 40.0))
-    batch = rounds(0, 300, budget)
-    done = learner.simulate(batch)
-    spent = np.cumsum(costs[np.arange(done), batch.arms[:done]])
-    assert 40 < done < 300
-    assert spent[-2] < 40.0 <= spent[-1]
-    assert budget.left[0] == pytest.approx(40.0 - spent[-1])
-    assert learner.round == done
-    rest = rounds(done, 300)
-    assert learner.simulate(rest) == 300 - done
-    whole: Any = start(algorithm, ENVIRONMENT)
-    everything = rounds(0, 300)
-    assert whole.simulate(everything) == 300
-    arms = np.concatenate([batch.arms[:done], rest.arms])
-    np.testing.assert_array_equal(arms, everything.arms)
-    np.testing.assert_array_equal(
-        np.concatenate([batch.incurred[:done], rest.incurred]), everything.incurred
-    )
-
-
-@every_algorithm
-def test_a_batch_ends_when_nothing_at_all_is_left(algorithm: Algorithm) -> None:
-    learner: Any = start(algorithm, ENVIRONMENT)
-    budget = Budget(np.ones((300, 4)), np.full(1, 40.0))
-    assert learner.simulate(rounds(0, 300, budget)) == 40
-    assert budget.left[0] == 0
+    return Rounds.to_play(contexts, checked_block(ENVIRONMENT, begin, end), now)
 
 
 @every_algorithm
@@ -91,5 +58,5 @@ def test_a_part_of_a_batch_reads_like_its_rounds() -> None:
 @every_algorithm
 def test_an_empty_batch_changes_nothing(algorithm: Algorithm) -> None:
     learner: Any = start(algorithm, ENVIRONMENT)
-    assert learner.simulate(rounds(0, 0)) == 0
+    learner.simulate(rounds(0, 0))
     assert_same_state(learner, start(algorithm, ENVIRONMENT))

@@ -9,7 +9,7 @@ import pytest
 
 from crossbandit import CrossGraph, CrossGraphAdaptive, PerContextExp3, Problem, graphs
 from crossbandit.algorithms import Algorithm, Learner, load
-from crossbandit.algorithms.missing import AnsweredCounts
+from crossbandit.algorithms.missing import AnsweredCounts, _tail
 from crossbandit.errors import CrossbanditWarning, MissingFeedbackWarning
 
 ROUNDS, WORST = 6_000, 2
@@ -182,3 +182,14 @@ def test_equal_shares_are_chance_and_different_ones_are_not() -> None:
 def test_impossible_counts_are_refused(wrong: Any) -> None:
     with pytest.raises(ValueError, match="its decisions"):
         AnsweredCounts(groups=3).restore(wrong)
+
+
+@pytest.mark.parametrize("freedom", [1, 2, 3, 4, 9, 10, 101, 1000])
+def test_the_tail_is_that_of_the_chi_squared_distribution(freedom: int) -> None:
+    from scipy.special import chdtrc
+
+    for distance in (1e-9, 0.3, 1.0, 5.0, 0.5 * freedom, float(freedom), 2.0 * freedom, 700.0):
+        expected = pytest.approx(float(chdtrc(freedom, distance)), rel=1e-9, abs=1e-300)
+        assert _tail(distance, freedom) == expected
+    assert _tail(0.0, freedom) == 1.0
+    assert _tail(3.0, 0) == 1.0

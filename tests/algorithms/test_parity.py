@@ -74,7 +74,7 @@ def growth(learner: Learner) -> float:
     state: Any = learner.state()
     if "reference" not in state:
         return 1.0
-    parameters: Any = learner.parameters  # type: ignore[attr-defined]
+    parameters: Any = learner.parameters
     rounds = learner.round - 1 - int(state["reference"][0])
     return float(2.0 ** (rounds / parameters.half_life))
 

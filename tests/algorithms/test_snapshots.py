@@ -82,7 +82,8 @@ class _Fixed:
     def __init__(self, number: float) -> None:
         self._number = number
 
-    def random(self) -> float:
+    def random(self, size: None = None) -> float:
+        assert size is None
         return float(self._number)
 
 

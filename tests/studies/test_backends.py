@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from crossbandit import backends, studies
-from crossbandit.errors import BackendError
+from crossbandit.errors import BackendError, MissingPackageError
 from crossbandit.studies import Study
 from tests.studies.helpers import SMALL, content, crossbandit, mischief, small
 
@@ -82,5 +82,5 @@ def test_a_missing_extra_is_named(
     backend: str, module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(BackendError, match=rf"pip install 'crossbandit\[{backend}\]'"):
+    with pytest.raises(MissingPackageError, match=rf'pip install "crossbandit\[{backend}\]"'):
         studies.run(small(), tmp_path, backend=backend)

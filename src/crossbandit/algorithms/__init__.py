@@ -4,6 +4,7 @@ from crossbandit.algorithms import tuning
 from crossbandit.algorithms.algorithm import Algorithm, from_json, register, registered
 from crossbandit.algorithms.best_of_both_worlds import BestOfBothWorlds
 from crossbandit.algorithms.checkpoints import load
+from crossbandit.algorithms.compiled_learner import CompiledLearner, estimate_state
 from crossbandit.algorithms.cross_graph import CrossGraph
 from crossbandit.algorithms.cross_graph_adaptive import CrossGraphAdaptive
 from crossbandit.algorithms.cross_graph_known import CrossGraphKnown
@@ -30,6 +31,7 @@ from crossbandit.algorithms.ucb_n import UcbN
 __all__ = [
     "Algorithm",
     "BestOfBothWorlds",
+    "CompiledLearner",
     "CrossGraph",
     "CrossGraphAdaptive",
     "CrossGraphKnown",
@@ -53,6 +55,7 @@ __all__ = [
     "SuccessiveElimination",
     "TsN",
     "UcbN",
+    "estimate_state",
     "from_json",
     "load",
     "register",

@@ -168,6 +168,28 @@ class Algorithm(ABC):
             )
         return True
 
+    def require_contexts(self, problem: Problem) -> int:
+        """Check that a problem has a list of contexts, for an algorithm that learns in each alone.
+
+        Args:
+            problem: The problem.
+
+        Returns:
+            How many contexts there are.
+
+        Raises:
+            InvalidParameterError: The problem has continuous contexts.
+        """
+        if problem.contexts is None:
+            crosses = hasattr(self, "cross_learning")
+            remedy = "set cross_learning=True" if crosses else "use CrossGraph"
+            raise InvalidParameterError(
+                f"{type(self).__name__} learns in each context separately, and this problem has "
+                "continuous contexts. Give it a table, Problem(graph, features=table), or "
+                f"{remedy}, which needs no list of contexts."
+            )
+        return problem.contexts
+
     def given(self, *names: str) -> dict[str, Any]:
         """Return those of the named parameters that are not None.
 

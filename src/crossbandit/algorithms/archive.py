@@ -62,8 +62,11 @@ class Archive(NamedTuple):
     size: int
 
 
+Place = str | os.PathLike[str] | io.BytesIO
+
+
 def write(
-    path: str | os.PathLike[str],
+    path: Place,
     header: Mapping[str, Any],
     arrays: Mapping[str, npt.NDArray[Any]],
     *,
@@ -72,7 +75,7 @@ def write(
     """Write a header and arrays to one file, atomically; a symbolic link is followed.
 
     Args:
-        path: The file.
+        path: The file, or a buffer to write to.
         header: What `json` can write. NaN and infinities are refused.
         arrays: The arrays by name.
         owner: The class whose `save` was called, for messages.
@@ -82,6 +85,9 @@ def write(
             was there before is unchanged.
     """
     members = _members(header, arrays, owner)
+    if isinstance(path, io.BytesIO):
+        np.savez(path, **members)
+        return
     try:
         with replacing(path, follow_links=True) as temporary, temporary.open("wb") as file:
             np.savez(file, **members)
@@ -131,16 +137,18 @@ def _reason(path: str | os.PathLike[str], error: OSError | ValueError) -> str:
     return f"{cause}. Save to another file."
 
 
-def read(path: str | os.PathLike[str]) -> Archive:
+def read(path: Place) -> Archive:
     """Read what `write` wrote.
 
     Args:
-        path: The file.
+        path: The file, or a buffer that holds it.
 
     Raises:
         FileNotFoundError: There is no such file.
         CheckpointError: It cannot be read, or is not such an archive.
     """
+    if isinstance(path, io.BytesIO):
+        return from_bytes(path.getvalue())
     file_path = Path(path)
     try:
         if file_path.exists() and not file_path.is_file():
@@ -186,10 +194,19 @@ def _read(file: IO[bytes], size: int) -> Archive:
     return Archive(_parse(arrays.pop(_HEADER)), arrays, size)
 
 
-def damaged(path: str | os.PathLike[str], error: Exception) -> CheckpointError:
+def name_of(path: Place) -> str:
+    """Return what a file is called in messages.
+
+    Args:
+        path: The file, or a buffer.
+    """
+    return "of bytes" if isinstance(path, io.BytesIO) else repr(os.fspath(path))
+
+
+def damaged(path: Place, error: Exception) -> CheckpointError:
     """Return the error for a file that is not a checkpoint."""
     return CheckpointError(
-        f"The file {os.fspath(path)!r} is not a checkpoint, or is damaged: {error}. Go back to an "
+        f"The file {name_of(path)} is not a checkpoint, or is damaged: {error}. Go back to an "
         "earlier one, or start a new learner."
     )
 

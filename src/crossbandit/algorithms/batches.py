@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol, overload, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, overload, runtime_checkable
 
 import numpy as np
 
 from crossbandit.algorithms.decisions import Decision, PendingDecision, learned_before
 from crossbandit.algorithms.feedback import checked_rows, joined_rows
 from crossbandit.errors import DecisionError, InvalidContextError, InvalidLossesError
-from crossbandit.kernels.batches import Answers, Plays
+from crossbandit.kernels.loops import Answers, Plays
 from crossbandit.kernels.rounds import LossBlock, read_only
 from crossbandit.validation import reject, verbatim
 
@@ -24,17 +24,20 @@ if TYPE_CHECKING:
 
 @runtime_checkable
 class BatchLearner(Protocol):
-    """A learner that has compiled code for many decisions."""
+    """A learner that has compiled code for many decisions.
 
-    def play_many(
-        self, contexts: ContextBlock, numbers: Integers, uniforms: Floats, plays: Plays
-    ) -> None:
+    Attributes:
+        weighted: Whether its decisions carry weights. If not, it decides one by one.
+    """
+
+    weighted: ClassVar[bool]
+
+    def play_many(self, contexts: ContextBlock, numbers: Integers, plays: Plays) -> None:
         """Play rounds from the present one on, and fill in what was done.
 
         Args:
             contexts: How the context of each round reads.
             numbers: The number of each context; empty if contexts have none.
-            uniforms: A random number for each round.
             plays: Arrays for the results.
         """
 
@@ -109,19 +112,35 @@ class DecisionBatch(Sequence[Decision]):
         )
 
 
-def act_many(learner: Learner, contexts: Any, available: Any = None) -> Sequence[Decision]:
-    """Make decisions, as `Learner.act_many` says."""
+def read_many(contexts: Any, available: Any) -> tuple[list[Any], list[Any]]:
+    """Return the contexts and the masks that `act_many` is given, as many of each.
+
+    Args:
+        contexts: The contexts.
+        available: The masks, or None.
+
+    Raises:
+        InvalidContextError: They are no sequences.
+        InvalidParameterError: There are not as many masks as contexts.
+    """
     given = _listed("contexts", contexts)
     masks = [None] * len(given) if available is None else _listed("available", available)
     if len(masks) != len(given):
         expected = f"None, or as many masks as contexts, {len(given)}"
         reject("act_many", "available", expected, verbatim(str(len(masks))))
+    return given, masks
+
+
+def act_many(learner: Learner, contexts: Any, available: Any = None) -> Sequence[Decision]:
+    """Make decisions, as `Learner.act_many` says."""
+    given, masks = read_many(contexts, available)
     if learner.graph_kind == "informed":
         got = verbatim("a problem whose graph is given to act before each round; call act")
         reject("act_many", "contexts", "those of a problem with one graph", got)
     read = [learner._read(context, mask) for context, mask in zip(given, masks, strict=True)]
     with learner._lock:
-        if not read or not isinstance(learner, BatchLearner) or learner.algorithm.needs_memory:
+        compiled = _compiled(learner)
+        if not read or compiled is None:
             return [learner.act(plain, mask) for (plain, _), mask in zip(read, masks, strict=True)]
         begun = learner._begun(*read[0])
         count = len(read)
@@ -131,8 +150,7 @@ def act_many(learner: Learner, contexts: Any, available: Any = None) -> Sequence
             baselines=np.full(count, math.nan),
             weights=np.zeros((count, learner.problem.arms)),
         )
-        uniforms = learner.generator.random(count)
-        learner.play_many(*_block(learner, read), uniforms, plays)
+        compiled.play_many(*_block(learner, read), plays)
         learner._record_many(plays.arms)
     return DecisionBatch(learner, read, begun, plays)
 
@@ -148,7 +166,8 @@ def learn_many(learner: Learner, decisions: Any, losses: Any) -> None:
         revealed = [learner.revealed(one) for one in pending]
         rows = _rows(learner, pending, revealed, losses)
         carried = all(one.weights is not None for one in pending)
-        if not pending or not carried or not isinstance(learner, BatchLearner):
+        compiled = _compiled(learner)
+        if not pending or not carried or compiled is None:
             for one, own in zip(pending, rows, strict=True):
                 learner.update(learner._taken(one), own)
             return
@@ -163,6 +182,7 @@ def learn_many(learner: Learner, decisions: Any, losses: Any) -> None:
         none = np.empty((1, len(arms), 0)), np.empty((0, base.shape[2]))
         answers = Answers(
             rounds,
+            np.array([one.arm for one in pending]),
             new,
             np.array([math.nan if one.baseline is None else one.baseline for one in pending]),
             np.array([one.weights for one in pending]),
@@ -171,7 +191,14 @@ def learn_many(learner: Learner, decisions: Any, losses: Any) -> None:
             np.arange(len(arms)),
             read_only(LossBlock(base, *none, clip=False)),
         )
-        learner.update_many(*_block(learner, read), last, answers)
+        compiled.update_many(*_block(learner, read), last, answers)
+
+
+def _compiled(learner: Learner) -> BatchLearner | None:
+    """Return a learner that plays batches compiled; None if it does not, or not on this problem."""
+    if learner.graph_kind != "fixed" or learner.algorithm.needs_memory:
+        return None
+    return learner if isinstance(learner, BatchLearner) and learner.weighted else None
 
 
 def _listed(name: str, values: Any) -> list[Any]:

@@ -6,7 +6,6 @@ for it, every index before it is used, and that every number is finite.
 
 from __future__ import annotations
 
-import os
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -21,6 +20,7 @@ from crossbandit.problem import Problem
 from crossbandit.validation import integer
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Mapping
 
     import numpy.typing as npt
@@ -71,7 +71,7 @@ class Checkpoint(NamedTuple):
 
 def save(
     learner: Learner,
-    path: str | os.PathLike[str],
+    path: archive.Place,
     notes: Mapping[str, Any] | None = None,
     arrays: Mapping[str, npt.NDArray[Any]] | None = None,
     *,
@@ -155,6 +155,16 @@ def load(path: str | os.PathLike[str]) -> Learner:
         FileNotFoundError: There is no such file.
         CheckpointError: The file cannot be read, is damaged, is not a checkpoint, or was written by
             a version that this one cannot read.
+
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from crossbandit import CrossGraphAdaptive, Problem, graphs
+    >>> learner = CrossGraphAdaptive().start(Problem(graphs.complete(3), contexts=2), seed=1)
+    >>> with TemporaryDirectory() as folder:
+    ...     learner.save(Path(folder) / "learner")
+    ...     resumed = load(Path(folder) / "learner")
+    >>> resumed.act(0).arm == learner.act(0).arm
+    True
     """
     return load_checkpoint(path).learner
 
@@ -172,7 +182,7 @@ def load_checkpoint(path: str | os.PathLike[str]) -> Checkpoint:
     return restored(path, archive.read(path))
 
 
-def restored(path: str | os.PathLike[str], file: archive.Archive) -> Checkpoint:
+def restored(path: archive.Place, file: archive.Archive) -> Checkpoint:
     """Return what a file that was read already holds.
 
     Args:
@@ -288,7 +298,7 @@ def _application_arrays(
 # --------------------------------------------------------------------------------------- versions
 
 
-def _check_version(path: str | os.PathLike[str], header: dict[str, Any]) -> None:
+def _check_version(path: archive.Place, header: dict[str, Any]) -> None:
     version = header.get("version") if header.get("format") == FORMAT else None
     if not isinstance(version, int) or version < 1:
         raise archive.damaged(path, ValueError("it was not written by Learner.save"))
@@ -297,14 +307,14 @@ def _check_version(path: str | os.PathLike[str], header: dict[str, Any]) -> None
         if version < VERSION:
             writer, remedy = "an earlier", "that version, or start a new learner"
         raise CheckpointError(
-            f"The checkpoint {os.fspath(path)!r} was written by {writer} version of Crossbandit: "
-            f"it has format {version}, and this one reads formats 2 to {VERSION}. Load it with "
-            f"{remedy}."
+            f"The checkpoint {archive.name_of(path)} was written by {writer} version of "
+            f"Crossbandit: it has format {version}, and this one reads formats 2 to {VERSION}. "
+            f"Load it with {remedy}."
         )
 
 
-def _inconsistent(path: str | os.PathLike[str], error: Exception) -> CheckpointError:
-    return CheckpointError(f"The checkpoint {os.fspath(path)!r} is inconsistent: {error}")
+def _inconsistent(path: archive.Place, error: Exception) -> CheckpointError:
+    return CheckpointError(f"The checkpoint {archive.name_of(path)} is inconsistent: {error}")
 
 
 # ------------------------------------------------------------------------------ state and problem

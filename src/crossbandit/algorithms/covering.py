@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from crossbandit.graphs.set_covers import fractional_cover
+
 if TYPE_CHECKING:
     from crossbandit.graphs import FeedbackGraph
     from crossbandit.types import Floats
@@ -56,14 +58,7 @@ def covering(graph: FeedbackGraph) -> Covering:
 
 
 def _solved(graph: FeedbackGraph) -> Floats:
-    from scipy.optimize import linprog
-    from scipy.sparse import csr_array
-
     revealing = [graph.in_neighbors(arm) for arm in range(graph.arms)]
-    ends = np.cumsum([0, *map(len, revealing)])
-    columns = np.concatenate(revealing)
-    rows = csr_array((-np.ones(columns.size), columns, ends), shape=(graph.arms, graph.arms))
-    result = linprog(np.ones(graph.arms), rows, -np.ones(graph.arms))
-    shares = np.maximum(result.x, 0.0)
+    shares = fractional_cover(revealing, graph.arms)
     distribution: Floats = shares / shares.sum()
     return distribution

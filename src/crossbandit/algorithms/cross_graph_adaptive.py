@@ -11,7 +11,7 @@ import numpy as np
 from crossbandit.algorithms.algorithm import Algorithm, register
 from crossbandit.algorithms.anchors import NO_ANCHORS, anchors_of
 from crossbandit.algorithms.learner import Learner
-from crossbandit.kernels import adaptive, adaptive_varying, batches
+from crossbandit.kernels import adaptive, adaptive_loops, adaptive_varying
 from crossbandit.kernels.adaptive import AdaptiveGraph, AdaptiveParameters, AdaptiveState
 from crossbandit.losses.memory import zeros
 from crossbandit.validation import number, positive, reject
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from crossbandit.algorithms.decisions import PendingDecision
-    from crossbandit.kernels.batches import Answers, Plays
+    from crossbandit.kernels.loops import Answers, Plays
     from crossbandit.kernels.rounds import ContextBlock, Rounds
     from crossbandit.losses import Context, LossForm, Readout
     from crossbandit.problem import Problem
@@ -154,11 +154,12 @@ class AdaptiveLearner(Learner[CrossGraphAdaptive]):
     """
 
     needs_all_feedback = False  # losses are measured against their mean: a missing one is average
+    weighted = True
     changed_by_play = ("played", "masses", "counted", "gap")
 
     def __init__(self, algorithm: CrossGraphAdaptive, problem: Problem, seed: Seed) -> None:
         super().__init__(algorithm, problem, seed=seed)
-        self.parameters = algorithm.parameters()
+        self.parameters: AdaptiveParameters = algorithm.parameters()
         self._adaptive_graph = _graph_of(problem, anchored=bool(algorithm.anchored))
         self._adaptive = _empty_state(problem.arms, problem.form)
 
@@ -213,19 +214,21 @@ class AdaptiveLearner(Learner[CrossGraphAdaptive]):
             self.feedback(pending, rows),
         )
 
-    def play_many(
-        self, contexts: ContextBlock, numbers: Integers, uniforms: Floats, plays: Plays
-    ) -> None:
+    def play_many(self, contexts: ContextBlock, numbers: Integers, plays: Plays) -> None:
         del numbers
-        step = (self._adaptive, self.parameters, self._adaptive_graph)
-        batches.play_adaptive(*step, self.graph.out_ranges, contexts, self.round, uniforms, plays)
+        step = (self._adaptive, self.parameters, self._adaptive_graph, self.graph.out_ranges)
+        uniforms = self.generator.random(plays.arms.size)
+        adaptive_loops.play_many(*step, contexts, self.round, uniforms, plays)
 
     def update_many(
         self, contexts: ContextBlock, numbers: Integers, last: int, answers: Answers
     ) -> None:
         del numbers
         step = (self._adaptive, self.parameters, self._adaptive_graph)
-        batches.learn_adaptive(*step, contexts, last, answers)
+        adaptive_loops.learn_many(*step, contexts, last, answers)
+
+    def tuned(self) -> Mapping[str, Any]:
+        return {}  # all parameters are given: no rule sets any
 
     def state(self) -> Mapping[str, npt.NDArray[Any]]:
         state = self._adaptive._asdict()
@@ -246,36 +249,19 @@ class AdaptiveLearner(Learner[CrossGraphAdaptive]):
         self.require_state("counted", state.counted[0] >= 0, "at least 0", state.counted[0])
         self.require_state("shown", not state.shown.any(), "False for all arms", state.shown)
 
-    def simulate(self, rounds: Rounds) -> int:
+    def simulate(self, rounds: Rounds) -> None:
         """Play a batch of rounds, compiled.
 
         Args:
             rounds: What happens in the rounds; what was done is filled in.
-
-        Returns:
-            How many rounds were played: fewer than given if their budget was used up.
         """
-        if self.graph_kind != "fixed":
-            step = (self._adaptive, self.parameters, self._adaptive_graph)
-            by_context = self.problem.graph_by_context
-            return self.play_batch(
-                rounds,
-                lambda uniforms: adaptive_varying.simulate(
-                    *step, by_context, rounds, self.round, uniforms
-                ),
-            )
-        return self.play_batch(
-            rounds,
-            lambda uniforms: adaptive.simulate(
-                self._adaptive,
-                self.parameters,
-                self._adaptive_graph,
-                self.graph.out_ranges,
-                rounds,
-                self.round,
-                uniforms,
-            ),
-        )
+        step = (self._adaptive, self.parameters, self._adaptive_graph)
+        now = (rounds, self.round, self.generator.random(rounds.arms.size))
+        if self.graph_kind == "fixed":
+            adaptive_loops.simulate(*step, self.graph.out_ranges, *now)
+        else:
+            adaptive_varying.simulate(*step, self.problem.graph_by_context, *now)
+        self.round += rounds.arms.size
 
 
 def _at_least_one_round(owner: str, name: str, value: object) -> float:

@@ -3,33 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from crossbandit.algorithms.algorithm import Algorithm, register
+from crossbandit.algorithms.compiled_learner import CompiledLearner, scratch
 from crossbandit.algorithms.estimator import Estimator
-from crossbandit.algorithms.learner import Learner
 from crossbandit.algorithms.tuning import experiment_rate
 from crossbandit.errors import InvalidParameterError
-from crossbandit.kernels import batches, known
-from crossbandit.kernels.known import Knowledge, KnownParameters, KnownState
-from crossbandit.kernels.rounds import ContextBlock, add_revealed
+from crossbandit.kernels import known
+from crossbandit.kernels.known import KnownParameters, KnownSetting, KnownState
+from crossbandit.kernels.loops import Steps
+from crossbandit.kernels.rounds import ContextBlock
 from crossbandit.losses.memory import zeros
 from crossbandit.validation import positive, share
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    import numpy.typing as npt
-
-    from crossbandit.algorithms.decisions import PendingDecision
-    from crossbandit.kernels.batches import Answers, Plays
-    from crossbandit.kernels.rounds import Rounds
-    from crossbandit.losses import Context, LossForm, Readout
     from crossbandit.problem import Problem
     from crossbandit.streams import Seed
-    from crossbandit.types import Floats, Integers
+    from crossbandit.types import Floats
 
 
 @register
@@ -92,7 +85,7 @@ class CrossGraphKnown(Algorithm):
                 "context_distribution=...), or context_sample=... where contexts are feature "
                 "vectors; or use CrossGraph, which does without."
             )
-        return KnownLearner(self, problem, self.parameters(problem), seed)
+        return KnownLearner(self, problem, seed)
 
     def estimator(self, problem: Problem) -> Estimator | None:
         if problem.context_distribution is None:
@@ -137,91 +130,18 @@ class CrossGraphKnown(Algorithm):
         return KnownParameters(rate, rate, min(rate, 0.5), rate)._replace(**given)
 
 
-class KnownLearner(Learner[CrossGraphKnown]):
+class KnownLearner(CompiledLearner[CrossGraphKnown]):
     """A running Algorithm 1."""
 
+    steps = Steps(known.policy, known.play, count=known.count)
     changed_by_play = ("bias",)
     additive_state = ("estimates", "bias")
 
-    def __init__(
-        self,
-        algorithm: CrossGraphKnown,
-        problem: Problem,
-        parameters: KnownParameters,
-        seed: Seed,
-    ) -> None:
-        super().__init__(algorithm, problem, seed=seed)
-        self.parameters = parameters
+    def __init__(self, algorithm: CrossGraphKnown, problem: Problem, seed: Seed) -> None:
+        self.parameters = algorithm.parameters(problem)
         loopless = np.asarray(problem.graph.arms_without_self_loop, dtype=np.int64)
-        self._knowledge = Knowledge(problem.graph.in_ranges, loopless, *_support(problem))
-        self._known = _empty_state(problem.arms, problem.form)
-
-    def distribution(self, context: Context, readout: Readout) -> Floats:
-        del context
-        out = np.empty(self.problem.arms)
-        known.policy(self._known, self.parameters, readout, out)
-        return out
-
-    def play(self, pending: PendingDecision) -> float:
-        pending.arm, probability = self.call(
-            known.play,
-            self._known,
-            self.parameters,
-            self._knowledge,
-            pending.readout,
-            self.generator.random(),
-        )
-        pending.weights = self._known.weights.copy()
-        return float(probability)
-
-    def count_round(self, pending: PendingDecision) -> None:
-        del pending
-        self.call(known.count, self._known, self.parameters, self._knowledge)
-
-    def update(self, pending: PendingDecision, rows: Floats) -> None:
-        if pending.weights is not None:
-            feedback = self.feedback(pending, rows)
-            self.call(add_revealed, self._known.estimates, 0, pending.weights, feedback)
-
-    def play_many(
-        self, contexts: ContextBlock, numbers: Integers, uniforms: Floats, plays: Plays
-    ) -> None:
-        del numbers
-        step = (self._known, self.parameters, self._knowledge)
-        batches.play_known(*step, contexts, uniforms, plays)
-
-    def update_many(
-        self, contexts: ContextBlock, numbers: Integers, last: int, answers: Answers
-    ) -> None:
-        del contexts, numbers, last
-        batches.learn_known(self._known, self.parameters, self._knowledge, answers)
-
-    def tuned(self) -> Mapping[str, Any]:
-        return self.parameters._asdict()
-
-    def state(self) -> Mapping[str, npt.NDArray[Any]]:
-        return self._known._asdict()
-
-    def simulate(self, rounds: Rounds) -> int:
-        """Play a batch of rounds, compiled.
-
-        Args:
-            rounds: What happens in the rounds; what was done is filled in.
-
-        Returns:
-            How many rounds were played: fewer than given if their budget was used up.
-        """
-        return self.play_batch(
-            rounds,
-            lambda uniforms: known.simulate(
-                self._known,
-                self.parameters,
-                self._knowledge,
-                self.graph.out_ranges,
-                rounds,
-                uniforms,
-            ),
-        )
+        setting = KnownSetting(self.parameters, loopless, *_support(problem))
+        super().__init__(algorithm, problem, _empty_state(problem), setting, seed=seed)
 
 
 def _support(problem: Problem) -> tuple[ContextBlock, Floats]:
@@ -236,14 +156,12 @@ def _support(problem: Problem) -> tuple[ContextBlock, Floats]:
     return support, probabilities[possible]
 
 
-def _empty_state(arms: int, form: LossForm) -> KnownState:
+def _empty_state(problem: Problem) -> KnownState:
+    arms, form = problem.arms, problem.form
     return KnownState(
         estimates=zeros("CrossGraphKnown", (1, arms, form.columns), form.dtype),
         bias=np.zeros((1, arms)),
         denominators=np.zeros(arms),
-        weights=np.zeros(arms),
-        chosen=np.zeros(arms),
         mean=np.zeros(arms),
-        sums=np.zeros((2, arms + 1)),
-        revealed=np.zeros(arms, dtype=np.int64),
+        **scratch(arms),
     )

@@ -176,20 +176,13 @@ class VaryingLearner(EpochLearner[CrossGraphVarying]):
         del round_
         return self._epoch.weights.copy()  # each pair has its own
 
-    def _loop(self, rounds: Rounds, uniforms: Floats) -> int:
+    def _loop(self, rounds: Rounds, uniforms: Floats) -> None:
         if rounds.graphs.entry.size == 0:  # the graph is fixed, and trusted
             entry = np.zeros(rounds.arms.size, dtype=np.int64)
             ranges = (self.graph.out_ranges, self.graph.in_ranges)
             rounds = rounds._replace(graphs=stacked([ranges], entry))
-        played: int = varying.simulate(
-            self._varying,
-            self.parameters,
-            self._graphs,
-            rounds,
-            self.round,
-            uniforms,
-        )
-        return played
+        step = (self._varying, self.parameters, self._graphs)
+        varying.simulate(*step, rounds, self.round, uniforms)
 
     def state(self) -> Mapping[str, npt.NDArray[Any]]:
         _, observing, heaviest = self._varying

@@ -184,6 +184,10 @@ class PendingDecision:
         Args:
             decision: What came back with the feedback.
             revealed: The arms that this decision reveals.
+
+        Raises:
+            DecisionError: Its round, arm, context or revealed arms are not those of the decision
+                that was made.
         """
         if (  # as it was made
             decision.context is self.context

@@ -46,7 +46,7 @@ class EpochLearner(Learner[AlgorithmT]):
         owner = type(algorithm).__name__
         _check_horizon(owner, problem.horizon, parameters.epoch_length)
         super().__init__(algorithm, problem, seed=seed, graph=graph)
-        self.parameters = parameters
+        self.parameters: EpochParameters = parameters
         loopless = np.asarray(graph.arms_without_self_loop, dtype=np.int64)
         extra = np.zeros(0) if explore is None else explore
         self._epoch_graph = EpochGraph(graph.in_ranges, loopless, extra)
@@ -148,9 +148,6 @@ class EpochLearner(Learner[AlgorithmT]):
         opened = (self._open is not None) == (self.round % 2 == 1)
         self.require_state("open", opened, "the first of a pair, in odd rounds only", self._open)
 
-    def tuned(self) -> Mapping[str, Any]:
-        return self.parameters._asdict()
-
     def remembered(self) -> dict[str, list[PendingDecision]]:
         opened = [] if self._open is None else [self._open]
         return {**super().remembered(), "held": self._held, "open": opened}
@@ -160,53 +157,34 @@ class EpochLearner(Learner[AlgorithmT]):
         self._held = roles["held"]
         self._open = roles["open"][0] if roles["open"] else None
 
-    def simulate(self, rounds: Rounds) -> int:
+    def simulate(self, rounds: Rounds) -> None:
         """Play a batch of rounds, compiled.
 
         Args:
             rounds: What happens in the rounds; what was done is filled in.
-
-        Returns:
-            How many rounds were played: fewer than given if their budget was used up.
         """
-        done = 0
         if self._open is not None and rounds.arms.size > 0:
             self._play_alone(rounds)
-            done = 1
-        if done < rounds.arms.size and rounds.budget.left[0] > 0.0:
-            done += self._play_pairs(rounds.part(done, rounds.arms.size))
-        return done
+            rounds = rounds.part(1, rounds.arms.size)
+        if rounds.arms.size > 0:
+            self._play_pairs(rounds)
 
-    def _play_pairs(self, rounds: Rounds) -> int:
+    def _play_pairs(self, rounds: Rounds) -> None:
         """Play rounds that begin with the first of a pair; leave a last round alone open."""
         pairs, alone = divmod(rounds.arms.size, 2)
-        before = self.generator.bit_generator.state
-        played = self._loop(rounds, self.generator.random(4 * pairs + alone))
-        if played < rounds.arms.size:  # give back the random numbers that were not used
-            self.generator.bit_generator.state = before
-            self.generator.random(4 * (played // 2) + played % 2)
-        self.round += played
-        if played % 2 == 1:
-            i = played - 1
+        self._loop(rounds, self.generator.random(4 * pairs + alone))
+        self.round += rounds.arms.size
+        if alone:
+            i = rounds.arms.size - 1
             readout = rounds.readout(i)
             self._open = PendingDecision(self.round - 1, -1, readout, int(rounds.arms[i]), self.id)
             self._open.graph = self._graph_in(rounds, i)
             self.update(self._open, self._rows_of(rounds, i, self._open))
-        return played
 
-    def _loop(self, rounds: Rounds, uniforms: Floats) -> int:
-        """Play rounds with these random numbers, compiled; return how many were played."""
-        out_ranges = self.graph.out_ranges
-        played: int = epochs.simulate(
-            self._epoch,
-            self.parameters,
-            self._epoch_graph,
-            out_ranges,
-            rounds,
-            self.round,
-            uniforms,
-        )
-        return played
+    def _loop(self, rounds: Rounds, uniforms: Floats) -> None:
+        """Play rounds with these random numbers, compiled."""
+        step = (self._epoch, self.parameters, self._epoch_graph)
+        epochs.simulate(*step, self.graph.out_ranges, rounds, self.round, uniforms)
 
     def _graph_in(self, rounds: Rounds, i: int) -> FeedbackGraph | None:
         """Return the graph of a round, where graphs change."""

@@ -59,7 +59,7 @@ class Estimator:
     """The expectation of what one round adds to the estimates of an algorithm.
 
     A round in context c draws its arm from policies[c] and reveals arm b with the probability
-    P(b) = policies[c](N_in(b)). The loss of a revealed arm is multiplied by a weight and added to
+    `P(b) = policies[c](N_in(b))`. The loss of a revealed arm is multiplied by a weight and added to
     its estimate. So the share of its loss that arm b is given in expectation is
 
         share(b) = P(b) * weight(b),

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from crossbandit.algorithms.algorithm import Algorithm, register
-from crossbandit.algorithms.learner import Learner
-from crossbandit.algorithms.means import number_of
+from crossbandit.algorithms.compiled_learner import CompiledLearner, estimate_shape
 from crossbandit.algorithms.tuning import required_contexts, required_horizon
-from crossbandit.errors import InvalidParameterError
 from crossbandit.kernels import edges
 from crossbandit.kernels.edges import EdgeSetting, EdgeState
+from crossbandit.kernels.loops import Steps
 from crossbandit.losses.memory import zeros
 from crossbandit.problem import GRAPH_KINDS
 from crossbandit.validation import boolean, integer, positive, share
@@ -22,14 +21,8 @@ from crossbandit.validation import boolean, integer, positive, share
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    import numpy.typing as npt
-
-    from crossbandit.algorithms.decisions import PendingDecision
-    from crossbandit.kernels.rounds import Rounds
-    from crossbandit.losses import Context, Readout
     from crossbandit.problem import Problem
     from crossbandit.streams import Seed
-    from crossbandit.types import Floats
 
 
 @register
@@ -121,27 +114,19 @@ class Exp3Edges(Algorithm):
                 rounds = horizon / required_contexts(self.id, problem)
             if warm_up is None:
                 warm_up = min(math.ceil(horizon ** (2.0 / 3.0)), horizon // 2)
-        changing = problem.graph_kind != "fixed"
-        return EdgeSetting(warm_up, rounds, np.ones((1, 1)), self.cross_learning, changing)
+        return EdgeSetting(warm_up, rounds, np.ones((1, 1)), self.cross_learning)
 
 
-class EdgeLearner(Learner[Exp3Edges]):
+class EdgeLearner(CompiledLearner[Exp3Edges]):
     """A running Exp3 that learns edges."""
 
+    steps = Steps(edges.policy, edges.play, edges.learn)
+
     def __init__(self, algorithm: Exp3Edges, problem: Problem, seed: Seed) -> None:
-        cross = algorithm.cross_learning
-        if not cross and problem.contexts is None:
-            raise InvalidParameterError(
-                "Exp3Edges without cross-learning keeps estimates for each context, and this "
-                "problem has continuous contexts. Give it a table, Problem(graph, features=table), "
-                "or cross_learning=True."
-            )
-        super().__init__(algorithm, problem, seed=seed)
-        arms, form = problem.arms, problem.form
-        shape = (1, arms, form.columns) if cross else (problem.contexts or 1, arms, 1)
-        self._setting = algorithm.setting(problem)
-        self._edges = EdgeState(
-            estimates=zeros("Exp3Edges", shape, form.dtype),
+        arms = problem.arms
+        shape = estimate_shape(algorithm, problem, cross=algorithm.cross_learning)
+        state = EdgeState(
+            estimates=zeros("Exp3Edges", shape, problem.form.dtype),
             bias=np.zeros(shape[:2]),
             rates=np.array([algorithm.eta or 0.0, algorithm.rho or 0.0]),
             played=np.zeros(arms),
@@ -150,61 +135,7 @@ class EdgeLearner(Learner[Exp3Edges]):
             chosen=np.zeros(arms),
             revealed=np.zeros(arms, dtype=np.int64),
         )
-
-    def distribution(self, context: Context, readout: Readout) -> Floats:
-        out, state = np.empty(self.problem.arms), self._edges
-        if self.round >= self._setting.warm_up and not state.rates.all():
-            state = state._replace(rates=state.rates.copy())
-            edges.settle(state, self._setting)
-        edges.policy(state, self._setting, number_of(context), readout, self.round, out)
-        return out
-
-    def play(self, pending: PendingDecision) -> float:
-        pending.arm, probability = self.call(
-            edges.play,
-            self._edges,
-            self._setting,
-            number_of(pending.context),
-            pending.readout,
-            pending.round,
-            self.generator.random(),
-        )
-        pending.weights = self._edges.weights.copy()
-        return float(probability)
-
-    def update(self, pending: PendingDecision, rows: Floats) -> None:
-        if pending.weights is None:
-            return
-        self.call(
-            edges.learn,
-            self._edges,
-            self._setting,
-            number_of(pending.context),
-            pending.readout,
-            pending.arm,
-            pending.weights,
-            self.feedback(pending, rows),
-        )
+        super().__init__(algorithm, problem, state, algorithm.setting(problem), seed=seed)
 
     def tuned(self) -> Mapping[str, Any]:
-        return {"warm_up": self._setting.warm_up}
-
-    def state(self) -> Mapping[str, npt.NDArray[Any]]:
-        return self._edges._asdict()
-
-    def simulate(self, rounds: Rounds) -> int:
-        """Play a batch of rounds, compiled.
-
-        Args:
-            rounds: What happens in the rounds; what was done is filled in.
-
-        Returns:
-            How many rounds were played: fewer than given if their budget was used up.
-        """
-        graph = self.graph.out_ranges
-        return self.play_batch(
-            rounds,
-            lambda uniforms: edges.simulate(
-                self._edges, self._setting, graph, rounds, self.round, uniforms
-            ),
-        )
+        return {"warm_up": self.setting.warm_up}

@@ -13,16 +13,17 @@ from crossbandit.algorithms.decisions import Decision, PendingDecision, compact
 from crossbandit.algorithms.feedback import check_sizes, checked_rows
 from crossbandit.algorithms.records import DecisionRecords
 from crossbandit.errors import CheckpointError
-from crossbandit.kernels.compilation import resolved
+from crossbandit.kernels.compilation import MachineCode
 from crossbandit.kernels.rounds import Feedback, add_revealed, feedback_without_rows, with_rows
 from crossbandit.kernels.simplex import draw
 from crossbandit.losses.forms import restricted
+from crossbandit.notebook import card, counted
 from crossbandit.streams import Seed, stream
 from crossbandit.types import Floats, Integers
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     import numpy.typing as npt
     from typing_extensions import TypeVar
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from crossbandit.algorithms.algorithm import Algorithm
     from crossbandit.algorithms.snapshots import Snapshot
     from crossbandit.graphs import FeedbackGraph
-    from crossbandit.kernels.rounds import Rounds
     from crossbandit.losses import Context, Readout
     from crossbandit.problem import Problem
 
@@ -74,7 +74,7 @@ class Learner(DecisionRecords, Generic[AlgorithmT]):
     - `count_round`, `changed_by_play` and `additive_state`, only for snapshots and for `merge`.
 
     These may use `algorithm`, `problem`, `graph`, `generator`, `round`, `readout`, `reveals`,
-    `revealed`, `add` and `feedback`. `crossbandit.checks.check_algorithm` tests the result.
+    `revealed`, `add`, `feedback` and `call`. `crossbandit.checks.check_algorithm` tests the result.
 
     Args:
         algorithm: The parameters of the algorithm.
@@ -89,6 +89,9 @@ class Learner(DecisionRecords, Generic[AlgorithmT]):
         graph_kind: That of the problem; "fixed" if the algorithm ignores the problem's graph.
         generator: The random numbers of this learner. Use no others.
         round: The number of rounds played, which is the number of the next round.
+        parameters: The parameters that it runs with, as kernels take them; None if it has none.
+        call: Calls a kernel, `call(kernel, *arguments)`, without looking up the types of the
+            arguments each time. They must have the same types in every call.
         id: A name that is stored with its decisions.
         learned_from: Which decisions were learned from. Its `window`, `limit` and `clock` may be
             set.
@@ -101,6 +104,7 @@ class Learner(DecisionRecords, Generic[AlgorithmT]):
     """
 
     algorithm: AlgorithmT
+    parameters: Any = None
 
     samples_only: ClassVar[bool] = False
     needs_all_feedback: ClassVar[bool] = True
@@ -124,7 +128,21 @@ class Learner(DecisionRecords, Generic[AlgorithmT]):
         self._start_records(problem.arms if self.needs_all_feedback else None)
         self._revealed: dict[int, Sequence[int]] = {}
         self._feedback: dict[int, Feedback] = {}
-        self._machine_code: dict[str, Callable[..., Any]] = {}
+        self.call = MachineCode()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.algorithm.id}, {self.round} rounds played)"
+
+    def _repr_html_(self) -> str:
+        problem = self.problem
+        facts = [
+            (self.algorithm.id, repr(self.algorithm)),
+            (counted(self.round, "round"), "how many were played"),
+            (f"{self.pending:,} pending", "decisions without feedback so far"),
+            (counted(problem.arms, "arm"), repr(problem)),
+            (f"observability: {self.graph.observability}", self.graph.observability_reason),
+        ]
+        return card(type(self).__name__, facts)
 
     # --- using a learner -----------------------------------------------------------------------
 
@@ -329,6 +347,9 @@ class Learner(DecisionRecords, Generic[AlgorithmT]):
 
         Returns:
             A probability for each arm; 0 for those that are not available.
+
+        Raises:
+            NotImplementedError: The learner overrides neither this method nor `sample`.
         """
         raise NotImplementedError(
             f"{type(self).__name__} must override distribution, or set samples_only = True and "
@@ -402,8 +423,12 @@ class Learner(DecisionRecords, Generic[AlgorithmT]):
             self._check_remembered(one)
 
     def tuned(self) -> Mapping[str, Any]:
-        """Return the parameters that a tuning rule has set, by name. A checkpoint stores them."""
-        return {}
+        """Return the parameters that a tuning rule has set, by name. A checkpoint stores them.
+
+        By default, these are the fields of `self.parameters`, a NamedTuple, if there is one.
+        """
+        rates = {} if self.parameters is None else self.parameters._asdict()
+        return {name: rate for name, rate in rates.items() if hasattr(self.algorithm, name)}
 
     def remembered(self) -> dict[str, list[PendingDecision]]:
         """Return the decisions that are remembered, by their role. A checkpoint stores them.
@@ -488,21 +513,6 @@ class Learner(DecisionRecords, Generic[AlgorithmT]):
         arms = np.array(self.revealed(pending), dtype=np.int64)
         return with_rows(feedback_without_rows(arms, self.problem.form.columns), rows)
 
-    def call(self, kernel: Callable[..., Any], *arguments: Any) -> Any:
-        """Call a kernel without looking up the types of its arguments each time.
-
-        Args:
-            kernel: A kernel. Its arguments must have the same types in every call.
-            *arguments: Its arguments.
-
-        Returns:
-            What the kernel returns.
-        """
-        code = self._machine_code.get(kernel.__name__)
-        if code is None:
-            code = self._machine_code[kernel.__name__] = resolved(kernel, *arguments)
-        return code(*arguments)
-
     def revealed_arms(self, arm: int) -> Integers:
         """Return `reveals(arm)` as an array, as kernels take it.
 
@@ -510,24 +520,6 @@ class Learner(DecisionRecords, Generic[AlgorithmT]):
             arm: An arm.
         """
         return self._template(arm).arms
-
-    def play_batch(self, rounds: Rounds, play: Callable[[Floats], int]) -> int:
-        """Play a batch of rounds with a kernel that uses one random number per round.
-
-        Args:
-            rounds: The batch.
-            play: Plays it with the given random numbers; returns how many rounds were played.
-
-        Returns:
-            How many rounds were played. Random numbers that were not used are given back.
-        """
-        before = self.generator.bit_generator.state
-        played = play(self.generator.random(rounds.arms.size))
-        if played < rounds.arms.size:
-            self.generator.bit_generator.state = before
-            self.generator.random(played)
-        self.round += played
-        return played
 
     def require_state(self, name: str, condition: object, expected: str, got: object) -> None:
         """Raise CheckpointError unless a number of the state is in its range.

@@ -9,24 +9,19 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from crossbandit.algorithms.algorithm import Algorithm, register
-from crossbandit.algorithms.learner import Learner
+from crossbandit.algorithms.compiled_learner import CompiledLearner
 from crossbandit.algorithms.tuning import required_horizon
 from crossbandit.kernels import linear
 from crossbandit.kernels.linear import LinearState
+from crossbandit.kernels.loops import Steps
 from crossbandit.losses.memory import zeros
 from crossbandit.validation import positive
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    import numpy.typing as npt
-
-    from crossbandit.algorithms.decisions import PendingDecision
-    from crossbandit.kernels.rounds import Rounds
-    from crossbandit.losses import Context, Readout
     from crossbandit.problem import Problem
     from crossbandit.streams import Seed
-    from crossbandit.types import Floats
 
 
 @register
@@ -99,58 +94,32 @@ class LinUcb(Algorithm):
         return 1.0 + math.sqrt(math.log(2.0 * required_horizon(self.id, problem)) / 2.0)
 
 
-class LinUcbLearner(Learner[LinUcb]):
+class LinUcbLearner(CompiledLearner[LinUcb]):
     """A running LinUCB."""
 
+    steps = Steps(linear.policy, linear.play, linear.learn)
+    stored = ("inverses", "responses")
+    weighted = False
     needs_all_feedback = False  # a regression on the losses that came
 
     def __init__(self, algorithm: LinUcb, problem: Problem, width: float, seed: Seed) -> None:
-        super().__init__(algorithm, problem, seed=seed)
-        self.width = width
         arms, features = problem.arms, problem.form.shape[1]
         blocks = problem.form.columns // features
         inverses = zeros("LinUcb", (blocks, arms, features, features))
         inverses[:] = np.eye(features)
-        self._ridge = LinearState(
+        state = LinearState(
             inverses=inverses,
             responses=np.zeros((blocks, arms, features)),
             lower=np.zeros(arms),
             upper=np.zeros(arms),
             product=np.zeros(features),
+            weights=np.ones(arms),
             revealed=np.zeros(arms, dtype=np.int64),
         )
+        super().__init__(algorithm, problem, state, width, seed=seed)
 
-    def distribution(self, context: Context, readout: Readout) -> Floats:
-        del context
-        policy = np.zeros(self.problem.arms)
-        in_ranges = self.graph.in_ranges
-        policy[self.call(linear.choose, self._ridge, self.width, in_ranges, readout)] = 1.0
-        return policy
-
-    def update(self, pending: PendingDecision, rows: Floats) -> None:
-        feedback = self.feedback(pending, rows)
-        self.call(linear.learn, self._ridge, pending.readout, feedback)
-
-    def play(self, pending: PendingDecision) -> float:
-        pending.arm = int(self.distribution(pending.context, pending.readout).argmax())
-        return 1.0
+    def random_numbers(self, rounds: int | None = None) -> Any:
+        return 0.0 if rounds is None else np.zeros(rounds)  # none are needed
 
     def tuned(self) -> Mapping[str, Any]:
-        return {"width": self.width}
-
-    def state(self) -> Mapping[str, npt.NDArray[Any]]:
-        return {"inverses": self._ridge.inverses, "responses": self._ridge.responses}
-
-    def simulate(self, rounds: Rounds) -> int:
-        """Play a batch of rounds, compiled.
-
-        Args:
-            rounds: What happens in the rounds; what was done is filled in.
-
-        Returns:
-            How many rounds were played: fewer than given if their budget was used up.
-        """
-        in_ranges, out_ranges = self.graph.in_ranges, self.graph.out_ranges
-        played = linear.simulate(self._ridge, self.width, in_ranges, out_ranges, rounds)
-        self.round += played
-        return played
+        return {"width": self.setting}

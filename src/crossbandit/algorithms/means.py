@@ -3,30 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from crossbandit.algorithms.algorithm import Algorithm
-from crossbandit.algorithms.learner import Learner
-from crossbandit.errors import InvalidParameterError
+from crossbandit.algorithms.compiled_learner import CompiledLearner, estimate_shape
 from crossbandit.kernels import means
-from crossbandit.kernels.means import MeansSetting, MeansState
+from crossbandit.kernels.loops import Steps
+from crossbandit.kernels.means import OPTIMISM, MeansSetting, MeansState
 from crossbandit.losses.memory import zeros
 from crossbandit.problem import GRAPH_KINDS
 from crossbandit.validation import boolean
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    import numpy.typing as npt
-
-    from crossbandit.algorithms.decisions import PendingDecision
-    from crossbandit.kernels.rounds import Rounds
-    from crossbandit.losses import Context, Readout
     from crossbandit.problem import Problem
     from crossbandit.streams import Seed
-    from crossbandit.types import Floats
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +41,7 @@ class MeansAlgorithm(Algorithm):
     graph_kinds: ClassVar[tuple[str, ...]] = tuple(GRAPH_KINDS)
     stochastic_only: ClassVar[bool] = True
     needs_memory: ClassVar[bool] = False
-    rule: ClassVar[int]
+    rule: ClassVar[int] = OPTIMISM
 
     cross_learning: bool = True
 
@@ -62,7 +54,7 @@ class MeansAlgorithm(Algorithm):
 
     def start(self, problem: Problem, *, seed: Seed) -> MeansLearner:
         self.require_playable(problem)
-        return MeansLearner(self, problem, self.scale(problem), seed)
+        return MeansLearner(self, problem, seed)
 
     def scale(self, problem: Problem) -> float:
         """Return the number that the rule is scaled by: as it was given, or as a rule sets it.
@@ -76,93 +68,32 @@ class MeansAlgorithm(Algorithm):
         raise NotImplementedError
 
 
-class MeansLearner(Learner[MeansAlgorithm]):
+class MeansLearner(CompiledLearner[MeansAlgorithm]):
     """A running algorithm that keeps means."""
 
+    steps = Steps(means.policy, means.play, means.learn)
+    stored = ("sums", "counts")
+    weighted = False
     needs_all_feedback = False  # missing losses do not change the mean of the others
     additive_state = ("sums", "counts")
 
-    def __init__(
-        self, algorithm: MeansAlgorithm, problem: Problem, scale: float, seed: Seed
-    ) -> None:
-        cross = algorithm.cross_learning
-        if not cross and problem.contexts is None:
-            raise InvalidParameterError(
-                f"{type(algorithm).__name__} without cross-learning keeps means for each context, "
-                "and this problem has continuous contexts. Give it a table, "
-                "Problem(graph, features=table), or cross_learning=True."
-            )
-        super().__init__(algorithm, problem, seed=seed)
-        arms, form = problem.arms, problem.form
-        shape = (1, arms, form.columns) if cross else (problem.contexts or 1, arms, 1)
-        self.scale = scale
-        self._setting = MeansSetting(
+    def __init__(self, algorithm: MeansAlgorithm, problem: Problem, seed: Seed) -> None:
+        arms = problem.arms
+        shape = estimate_shape(algorithm, problem, cross=algorithm.cross_learning)
+        setting = MeansSetting(
             rule=algorithm.rule,
-            scale=scale,
-            in_ranges=self.graph.in_ranges,
+            scale=algorithm.scale(problem),
+            in_ranges=problem.graph.in_ranges,
             own_column=np.ones((1, 1)),
-            ones=np.ones(arms),
-            cross=cross,
-            changing=self.graph_kind != "fixed",
+            cross=algorithm.cross_learning,
         )
-        self._means = MeansState(
-            sums=zeros(type(algorithm).__name__, shape, form.dtype),
+        state = MeansState(
+            sums=zeros(type(algorithm).__name__, shape, problem.form.dtype),
             counts=np.zeros(shape[:2]),
             lower=np.zeros(arms),
             upper=np.zeros(arms),
+            weights=np.ones(arms),
             chosen=np.zeros(arms),
             revealed=np.zeros(arms, dtype=np.int64),
         )
-
-    def distribution(self, context: Context, readout: Readout) -> Floats:
-        out = np.empty(self.problem.arms)
-        state, setting = self._means, self._setting
-        means.policy(state, setting, number_of(context), readout, self.round, out)
-        return out
-
-    def play(self, pending: PendingDecision) -> float:
-        probability = super().play(pending)
-        pending.weights = None  # every loss counts once: a decision need not carry that
-        return probability
-
-    def update(self, pending: PendingDecision, rows: Floats) -> None:
-        self.call(
-            means.learn,
-            self._means,
-            self._setting,
-            number_of(pending.context),
-            pending.readout,
-            self.feedback(pending, rows),
-        )
-
-    def state(self) -> Mapping[str, npt.NDArray[Any]]:
-        return {"sums": self._means.sums, "counts": self._means.counts}
-
-    def simulate(self, rounds: Rounds) -> int:
-        """Play a batch of rounds, compiled.
-
-        Args:
-            rounds: What happens in the rounds; what was done is filled in.
-
-        Returns:
-            How many rounds were played: fewer than given if their budget was used up.
-        """
-        return self.play_batch(rounds, lambda uniforms: self.play_loop(rounds, uniforms[:, None]))
-
-    def play_loop(self, rounds: Rounds, numbers: Floats) -> int:
-        """Play a batch of rounds with given random numbers.
-
-        Args:
-            rounds: The batch.
-            numbers: The random numbers of each round, as the kernel takes them.
-
-        Returns:
-            How many rounds were played.
-        """
-        graph = self.graph.out_ranges
-        return means.simulate(self._means, self._setting, graph, rounds, self.round, numbers)
-
-
-def number_of(context: Context) -> int:
-    """Return the number of a context; 0 for a feature vector, which is read by its readout only."""
-    return context if isinstance(context, int) else 0
+        super().__init__(algorithm, problem, state, setting, seed=seed)

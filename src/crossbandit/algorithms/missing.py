@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -208,12 +209,21 @@ class FeedbackWatch:
 
 
 def _tail(distance: float, freedom: int) -> float:
-    """Return the probability that a chi-squared number is larger than `distance`."""
-    if freedom < 1:
-        return 1.0
-    from scipy.special import chdtrc
+    """Return the probability that a chi-squared number is larger than `distance`.
 
-    return float(chdtrc(freedom, distance))
+    That is a sum of (distance / 2)^s exp(-distance / 2) / Gamma(s + 1) over s = 0, 1, ... below
+    freedom / 2, for an even number of degrees of freedom; for an odd one over s = 1/2, 3/2, ...,
+    after erfc(sqrt(distance / 2)).
+    """
+    half = distance / 2.0
+    if freedom < 1 or half <= 0.0:
+        return 1.0
+    first = 0.0 if freedom % 2 == 0 else 0.5
+    terms = (
+        math.exp(s * math.log(half) - half - math.lgamma(s + 1.0))
+        for s in (first + i for i in range(freedom // 2))
+    )
+    return math.fsum(terms) + (math.erfc(math.sqrt(half)) if freedom % 2 else 0.0)
 
 
 def _warn(shares: Floats) -> None:

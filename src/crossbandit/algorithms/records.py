@@ -8,6 +8,9 @@ from abc import ABC, abstractmethod
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from crossbandit import forks
 from crossbandit.algorithms.decisions import (
     Decision,
     PendingDecision,
@@ -45,6 +48,7 @@ class DecisionRecords(ABC):
 
     algorithm: Any
     problem: Problem
+    generator: np.random.Generator
 
     def _start_records(self, watched_arms: int | None) -> None:
         """Begin with no decision; watch for missing feedback if the number of arms is given."""
@@ -59,6 +63,20 @@ class DecisionRecords(ABC):
         self._last_expired = -1  # the latest round that is not remembered any more
         self._pending: dict[int, PendingDecision] = {}  # those that are remembered
         self._watch = None if watched_arms is None else FeedbackWatch(watched_arms)
+        forks.know(self)
+
+    def fork_locks(self) -> tuple[Any, ...]:
+        """Return its lock. What decides by a learner takes its own lock before."""
+        return None, self._lock
+
+    def after_fork(self) -> None:
+        """Take an id and random numbers of its own, in a forked process.
+
+        Decisions that were made before the fork can be learned from in both processes.
+        """
+        self._former_ids[self.id] = self.round
+        self.id = new_id()
+        self.generator = np.random.default_rng()
 
     @abstractmethod
     def reveals(self, arm: int) -> Sequence[int]:
@@ -268,3 +286,4 @@ class DecisionRecords(ABC):
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
         self._lock = threading.RLock()
+        forks.know(self)

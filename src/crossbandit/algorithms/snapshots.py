@@ -11,6 +11,7 @@ from crossbandit import forks
 from crossbandit.algorithms import archive
 from crossbandit.algorithms.algorithm import from_json
 from crossbandit.algorithms.archive import check_finite
+from crossbandit.algorithms.batches import read_many
 from crossbandit.algorithms.checkpoints import (
     SMALL,
     fill,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from crossbandit.algorithms.algorithm import Algorithm
     from crossbandit.algorithms.decisions import Decision
     from crossbandit.algorithms.learner import Learner
+    from crossbandit.losses import Context, Readout
     from crossbandit.problem import Problem
     from crossbandit.streams import Seed
     from crossbandit.types import Floats
@@ -151,8 +153,28 @@ class Snapshot:
             InvalidContextError: The problem has no such context, or no arm is available.
             InvalidParameterError: The algorithm cannot be told which arms are available.
         """
+        return self._act(*self._decider._read(context, available))
+
+    def act_many(self, contexts: Any, available: Any = None) -> list[Decision]:
+        """Choose an arm in each of many contexts, as `act` would one after the other.
+
+        Args:
+            contexts: The contexts: numbers (n,), or feature vectors (n, features).
+            available: Which arms may be chosen in each, (n, K) booleans. None means all arms.
+
+        Returns:
+            The decisions.
+
+        Raises:
+            InvalidContextError: As for `act`. No decision is made.
+            InvalidParameterError: As for `act`, or there are not as many masks as contexts.
+        """
+        given, masks = read_many(contexts, available)
+        read = [self._decider._read(one, mask) for one, mask in zip(given, masks, strict=True)]
+        return [self._act(plain, readout) for plain, readout in read]
+
+    def _act(self, plain: Context, readout: Readout) -> Decision:
         decider = self._decider
-        plain, readout = decider._read(context, available)
         with self._lock:
             pending = PendingDecision(decider.round, plain, readout, -1, self.learner)
             probability = decider.play(pending)

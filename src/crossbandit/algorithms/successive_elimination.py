@@ -74,7 +74,7 @@ class SuccessiveElimination(MeansAlgorithm):
 
     def start(self, problem: Problem, *, seed: Seed) -> EliminationLearner:
         self.require_playable(problem)
-        return EliminationLearner(self, problem, self.scale(problem), seed)
+        return EliminationLearner(self, problem, seed)
 
     def scale(self, problem: Problem) -> float:
         if self.delta is not None:
@@ -86,4 +86,4 @@ class EliminationLearner(MeansLearner):
     """A running successive elimination."""
 
     def tuned(self) -> Mapping[str, Any]:
-        return {"delta": self.scale}
+        return {"delta": self.setting.scale}

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from crossbandit.algorithms.algorithm import register
-from crossbandit.algorithms.means import MeansAlgorithm, MeansLearner, number_of
+from crossbandit.algorithms.means import MeansAlgorithm, MeansLearner
 from crossbandit.kernels import means
-from crossbandit.kernels.means import THOMPSON
+from crossbandit.kernels.loops import Steps
 from crossbandit.validation import positive
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from crossbandit.kernels.rounds import Rounds
     from crossbandit.losses import Context, Readout
     from crossbandit.problem import Problem
     from crossbandit.streams import Seed
@@ -57,7 +56,6 @@ class TsN(MeansAlgorithm):
 
     id: ClassVar[str] = "ts-n"
     needs_observability: ClassVar[str] = "strong"
-    rule: ClassVar[int] = THOMPSON
 
     deviation: float = 0.5
 
@@ -67,7 +65,7 @@ class TsN(MeansAlgorithm):
 
     def start(self, problem: Problem, *, seed: Seed) -> ThompsonLearner:
         self.require_playable(problem)
-        return ThompsonLearner(self, problem, self.scale(problem), seed)
+        return ThompsonLearner(self, problem, seed)
 
     def scale(self, problem: Problem) -> float:
         del problem
@@ -77,18 +75,15 @@ class TsN(MeansAlgorithm):
 class ThompsonLearner(MeansLearner):
     """A running TS-N."""
 
+    steps = Steps(None, means.play_sampled, means.learn)
     samples_only = True
 
-    def sample(self, context: Context, readout: Readout, generator: np.random.Generator) -> int:
-        normals = generator.standard_normal(self.problem.arms)
-        state, setting = self._means, self._setting
-        return int(self.call(means.sample, state, setting, number_of(context), readout, normals))
+    def random_numbers(self, rounds: int | None = None) -> Any:
+        arms = self.problem.arms
+        return self.generator.standard_normal(arms if rounds is None else (rounds, arms))
 
-    def simulate(self, rounds: Rounds) -> int:
-        before, arms = self.generator.bit_generator.state, self.problem.arms
-        played = self.play_loop(rounds, self.generator.standard_normal((rounds.arms.size, arms)))
-        if played < rounds.arms.size:
-            self.generator.bit_generator.state = before
-            self.generator.standard_normal((played, arms))
-        self.round += played
-        return played
+    def sample(self, context: Context, readout: Readout, generator: np.random.Generator) -> int:
+        now = self.round_of(context, readout)
+        normals = generator.standard_normal(self.problem.arms)
+        arm, _ = self.call(self.steps.play, self.arrays, self.setting, now, normals)
+        return int(arm)

@@ -12,6 +12,7 @@ from crossbandit.algorithms.tokens import LAW, Token, to_text
 from crossbandit.applications.law_decisions import LawDecision
 from crossbandit.applications.packing import packed, unpacked
 from crossbandit.errors import DamagedTokenError, DecisionError, InvalidParameterError
+from crossbandit.laws.levels import short
 from crossbandit.validation import reject, verbatim
 
 if TYPE_CHECKING:
@@ -49,7 +50,8 @@ class Action:
         values = tuple(getattr(self, field.name) for field in fields(self)[1:])
         if isinstance(decision, LawDecision):
             ids = (decision.learner, decision.decider, decision.round, decision.time)
-            return Token(LAW, *ids, packed((*values, decision.pack()))).encode(decision.key)
+            kept = (tuple(map(short, v)) if isinstance(v, tuple) else v for v in values)
+            return Token(LAW, *ids, packed((*kept, *decision.pack()))).encode(decision.key)
         inner = decision.token
         key = decision.key
         known = Token.decode(inner, key)
@@ -90,11 +92,15 @@ class Action:
         return cls(**{**values, "decision": decision})  # type: ignore[arg-type]  # fields by name
 
 
-def _fields(payload: bytes, count: int) -> tuple[Any, ...]:
+def _fields(payload: bytes, count: int) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """Return the fields of an action, and what its decision has packed."""
     values = unpacked(payload)
-    if not isinstance(values, tuple) or len(values) != count:
+    if not isinstance(values, tuple) or len(values) <= count:
         raise ValueError(f"it does not have {count} fields")
-    return values
+    content = values[count:]
+    if isinstance(content[0], tuple):  # of an earlier version
+        content = content[0]
+    return values[:count], content
 
 
 def _decision(owner: str, data: Any) -> Decision | LawDecision | None:
@@ -132,12 +138,12 @@ def action_of(token: bytes | str, kind: type[_Action], learner: Any) -> _Action:
             "the learner that made it, or drop it."
         )
     try:
-        *values, content = _fields(found.payload, len(fields(kind)))
+        values, content = _fields(found.payload, len(fields(kind)) - 1)
         decision: Any
         if found.kind == LAW:
             decision = LawDecision.unpack(found, content, learner.token_key)
         else:
-            decision = learner.decision_of(content)
+            decision = learner.decision_of(*content)
         return kind(decision, *values)
     except (AttributeError, TypeError, ValueError) as error:
         raise DamagedTokenError(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from abc import ABC, abstractmethod
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -16,9 +15,12 @@ from crossbandit.applications.action import only_decides
 from crossbandit.applications.law_decider import LawDecider
 from crossbandit.applications.law_learner import LawLearner
 from crossbandit.errors import CheckpointError, CrossbanditError, InvalidParameterError
+from crossbandit.notebook import card, counted
 from crossbandit.validation import reject, verbatim
 
 if TYPE_CHECKING:
+    import io
+    import os
     from collections.abc import Callable, Mapping
 
     from crossbandit.problem import Problem
@@ -100,6 +102,25 @@ class Application(ABC):
         return (
             f"{type(self).__name__}({self.rounds} decisions made, {self.pending} pending, {name})"
         )
+
+    def _repr_html_(self) -> str:
+        learner = self.learner
+        name = learner.name if isinstance(learner, LawDecider) else learner.algorithm.id
+        facts = [
+            (counted(self.rounds, "decision"), "how many were made"),
+            (f"{self.pending:,} pending", "decisions without an outcome so far"),
+            (name, "what decides"),
+        ]
+        settings = (
+            (f"{key}: {value}", "a setting")
+            for key, value in self.settings().items()
+            if type(value) in {str, int, float}
+        )
+        return card(type(self).__name__, [*facts, *settings], self.picture())
+
+    def picture(self) -> str:
+        """Return an SVG picture of what was learned, for notebooks; empty if there is none."""
+        return ""
 
     if not TYPE_CHECKING:  # a type checker would allow every attribute
 
@@ -200,13 +221,13 @@ class Application(ABC):
             raise CheckpointError(f"The snapshot is inconsistent: {error}") from error
         return made
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: str | os.PathLike[str] | io.BytesIO) -> None:
         """Write everything to one file, atomically. `load` resumes from it.
 
         A file that is there keeps its permissions; a symbolic link is followed.
 
         Args:
-            path: The file. Its folder must exist.
+            path: The file, whose folder must exist; or a buffer.
 
         Raises:
             CheckpointError: The file cannot be written, or the state holds NaN. What was there
@@ -229,11 +250,11 @@ class Application(ABC):
         return isinstance(self.learner, LawDecider)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], **changes: Any) -> Self:
+    def load(cls, path: str | os.PathLike[str] | io.BytesIO, **changes: Any) -> Self:
         """Return what `save` wrote. It resumes exactly, and takes all tokens that were made before.
 
         Args:
-            path: The file.
+            path: The file, or a buffer that holds what `save` wrote.
             **changes: Settings to change, by the names of the constructor. What a law has learned
                 is moved to the new settings, as `take_counts` does; the guard and the test of
                 independence then begin anew. A feedback graph cannot change.
@@ -264,7 +285,7 @@ class Application(ABC):
             application._resume(source, notes, arrays)  # noqa: SLF001 - its own
         except _IMPOSSIBLE as error:
             raise CheckpointError(
-                f"The checkpoint {os.fspath(path)!r} is inconsistent: {error}"
+                f"The checkpoint {archive.name_of(path)} is inconsistent: {error}"
             ) from error
         return application._changed(changes) if changes else application  # noqa: SLF001 - its own
 

@@ -15,6 +15,12 @@ if TYPE_CHECKING:
 
 # Two amounts that differ by less than this share of them differ by rounding.
 ROUNDING = 1e-9
+_TOLD_AFTER: dict[str, tuple[bool, ...]] = {
+    "after-loss": (False,),
+    "after-win": (True,),
+    "always": (False, True),
+    "won-lost": (),
+}
 
 
 def rules_of(rules: AuctionRules, bid: Bid, reserve: object) -> AuctionRules:
@@ -57,12 +63,13 @@ def price_of(
     Raises:
         InvalidLossesError: The outcome is incomplete or contradicts itself.
     """
-    if won and amount == 0:
-        raise _contradiction(amount, "a bid of 0 means not to bid, so it cannot have won")
-    if won and amount < rules.reserve and not equal_to_rounding(amount, rules.reserve):
-        raise _contradiction(amount, f"it is below the reserve price, {rules.reserve:.15g}")
+    if won:
+        if amount == 0:
+            raise _contradiction(amount, "a bid of 0 means not to bid, so it cannot have won")
+        if amount < rules.reserve and not equal_to_rounding(amount, rules.reserve):
+            raise _contradiction(amount, f"it is below the reserve price, {rules.reserve:.15g}")
     if told is None:
-        if won in told_after(feedback):
+        if won in _TOLD_AFTER[feedback]:
             raise InvalidLossesError(
                 f"The bidder's feedback is {feedback!r}: {FEEDBACK[feedback].split(':')[0]}. Got "
                 f"won={won} and no highest_competing_bid. Give it (0 if nobody else bid). A single "
@@ -86,8 +93,7 @@ def price_of(
 
 def told_after(feedback: str) -> tuple[bool, ...]:
     """Return whether the competing bid is told after a loss (False) and a win (True)."""
-    told = {"after-loss": (False,), "after-win": (True,), "always": (False, True)}
-    return told.get(feedback, ())
+    return _TOLD_AFTER[feedback]
 
 
 def equal_to_rounding(one: float, other: float) -> bool:

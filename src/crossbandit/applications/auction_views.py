@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from crossbandit.types import Floats
 
 _CURVE_POINTS = 101
+_PICTURE_POINTS = 41
 
 
 class AuctionViews(HiddenNumberApplication):
@@ -162,6 +163,11 @@ class AuctionViews(HiddenNumberApplication):
             policies[i] = self._policy("shading_curve", value, reserve, labels)
         policies[~policies.any(axis=1)] = np.nan
         return ShadingCurve.of(worths.astype(np.float64), self.rules.amounts, policies)
+
+    def picture(self) -> str:
+        if self.classes:
+            return ""
+        return self.shading_curve(np.linspace(*self.value_range, _PICTURE_POINTS)).picture()
 
     def _policy(
         self,

@@ -260,8 +260,8 @@ def settle_batch(learner: LawLearner, bids: Bids, won: Booleans, numbers: Floats
     if not rows.size:
         return
     order = np.sort(rows)
-    outcomes = learner.law.all_shown(bids.amounts[order], won[order], numbers[order])
-    labels = [bids.classes[i] for i in order] if learner.law.classes else []
+    labels = [bids.classes[i] for i in order.tolist()] if learner.law.classes else []
+    outcomes = (bids.amounts[order], won[order], numbers[order])
     learner.learn_many(made, rows, len(bids), bids.values[order], labels, outcomes)
 
 

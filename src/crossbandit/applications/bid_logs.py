@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -44,22 +43,15 @@ class LogOutcomes(NamedTuple):
 def numbers_to_reach(rules: AuctionRules, prices: npt.ArrayLike) -> Floats:
     """Return the number that a bid has to reach to win against each price.
 
-    It is the price, or what a higher reserve price asks for. Where equal bids win, a bid of 0
-    would reach a price of 0; but it means not to bid.
+    It is the price, or what a higher reserve price asks for; see `AuctionRules.least`.
     """
-    found: Floats = np.maximum(np.asarray(prices, dtype=float), _least(rules))
+    found: Floats = np.maximum(np.asarray(prices, dtype=float), rules.least)
     return found
 
 
 def number_to_reach(rules: AuctionRules, price: float) -> float:
     """Return the number that a bid has to reach to win against one price."""
-    return max(price, _least(rules))
-
-
-def _least(rules: AuctionRules) -> float:
-    if rules.ties == "win":
-        return max(rules.reserve, math.nextafter(0.0, 1.0))
-    return max(math.nextafter(rules.reserve, -1.0), 0.0)  # a bid of the reserve itself is enough
+    return max(price, rules.least)
 
 
 def log_outcomes(

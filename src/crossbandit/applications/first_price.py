@@ -283,6 +283,10 @@ class FirstPriceBidder(AuctionBatches, AuctionViews, LogFitting):
                 1970; by default now. A time before that of the last auction counts as that.
             **classes: A level, a text or an integer, of each of the bidder's classes.
 
+        Returns:
+            The bid. Place its `amount`, and pass it to `settle` when the outcome is known. The
+            amount is None if there is nothing to place.
+
         Raises:
             InvalidContextError: The value is outside the range, the reserve price is below the
                 bidder's, or a class is missing.
@@ -336,7 +340,7 @@ class FirstPriceBidder(AuctionBatches, AuctionViews, LogFitting):
         if correction and isinstance(self.learner, Learner):
             raise cannot_correct(self.learner)
         made = required_action(bid, Bid, self.learner)
-        has_won = flag_of("settle", "won", won)
+        has_won = won if won is True or won is False else flag_of("settle", "won", won)
         if made.decision is None or made.amount is None:
             if has_won:
                 raise InvalidLossesError("No bid was made, so it cannot have won.")
@@ -347,11 +351,16 @@ class FirstPriceBidder(AuctionBatches, AuctionViews, LogFitting):
         if isinstance(learner, LawLearner):
             amount = made.amount
             price = price_of(rules, self.feedback, amount, told, won=has_won)
-            given = Round(made.value, made.value, 0.0, made.classes)
             least = number_to_reach(rules, price)
             before = 0 if not correction or spending is None else learner.code(decision)
             learner.learn(
-                decision, given, amount, reached=has_won, number=least, correction=correction
+                decision,
+                made.value,
+                made.classes,
+                amount,
+                reached=has_won,
+                number=least,
+                correction=correction,
             )
             if spending is not None:
                 spending.account(made, least, won=has_won, before=before)

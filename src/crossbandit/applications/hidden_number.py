@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from crossbandit.algorithms import Algorithm
+    from crossbandit.applications.outcome_watch import MissingOutcomes
     from crossbandit.environments.amounts import AmountRules
     from crossbandit.laws import Diagnosis, LawView
     from crossbandit.laws.levels import Label
@@ -64,6 +65,17 @@ class HiddenNumberApplication(Application):
             InvalidParameterError: This application does not learn by the law.
         """
         return replace(self._law("diagnosis").diagnosis(), words=self.words)
+
+    @property
+    def missing_outcomes(self) -> MissingOutcomes:
+        """Which outcomes are missing: how many, for which amounts, and whether that misleads.
+
+        Raises:
+            InvalidParameterError: This application does not learn by the law.
+        """
+        learner = self._law("missing_outcomes")
+        with learner.learning:
+            return learner.watch.found()
 
     def merge(self, other: Self) -> None:
         """Add what another one has learned from other rounds. Counts add up.
@@ -111,7 +123,8 @@ class HiddenNumberApplication(Application):
                 f"take_counts is for a new {type(self).__name__}. This one has learned from "
                 f"{mine.law.rounds} rounds, which would be lost. Make a new one."
             )
-        with theirs.learning, mine.learning, mine.deciding:
+        first, second = sorted((mine, theirs), key=id)  # as merging does, so that no two wait
+        with first.learning, second.learning, mine.deciding:
             mine.law.take_counts(theirs.law)
 
     def _take_over(self, other: Self) -> None:
@@ -194,10 +207,11 @@ class HiddenNumberApplication(Application):
         return self.learner
 
     def _view(self, method: str, context: float, classes: Mapping[str, object]) -> LawView:
-        learner = self._law(method)
+        learner = self.learner if isinstance(self.learner, LawDecider) else self._law(method)
         labels = learner.law.labels(method, classes)
         with learner.deciding:
-            return learner.law.law(context, **dict(zip(learner.law.classes, labels, strict=True)))
+            given = dict(zip(learner.law.classes, labels, strict=True))
+            return learner.law.view(context, given, counts=isinstance(learner, LawLearner))
 
     def _labels(self, owner: str, classes: Mapping[str, object]) -> tuple[Label, ...]:
         if isinstance(self.learner, LawDecider):

@@ -92,17 +92,21 @@ class LawDecider:
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
         self.deciding = Lock()
-        self.after_fork()
+        self.as_copy()
         forks.know(self)
 
     def fork_locks(self) -> tuple[Any, ...]:
-        """Return its locks, in the order in which they are taken."""
-        return (self.deciding,)
+        """Return its locks: that of learning, if it learns, and that of deciding."""
+        return None, self.deciding
 
     def after_fork(self) -> None:
-        """Take an id and random numbers of its own, in a forked process or as a copy."""
+        """Take an id and random numbers of its own, in a forked process."""
         self.id = new_id()
         self.law.uniforms = Uniforms(np.random.default_rng())
+
+    def as_copy(self) -> None:
+        """Take an id and random numbers of its own, as a copy."""
+        self.after_fork()
 
     @property
     def token_key(self) -> bytes | None:
@@ -165,6 +169,18 @@ class LawDecider:
             self._key,
         )
 
+    def follow(self, newer: LawDecider) -> None:
+        """Decide from now on as another one does, under the same id and with the same counters.
+
+        A process that takes new snapshots again and again thus remains one decider. Each decider
+        costs the learner a page of memory, so there should not be a new one every second.
+
+        Args:
+            newer: What decides now, with a law of the same form. Nobody may use it any more.
+        """
+        with self.deciding:
+            self.law, self.guard = newer.law, newer.guard
+
     def act_many(
         self,
         contexts: Floats,
@@ -197,7 +213,7 @@ class LawDecider:
                 uniforms = np.zeros((count, 3))
                 uniforms[active] = drawn
             given = (contexts, slots, worths, costs, firsts, lasts, uniforms)
-            law.code(decide_all, *law.parts, *given, arms)
+            law.code[decide_all](*law.parts, *given, arms)
             scores = TOP * (arms - firsts) // np.maximum(width, 1)
             scores[width == 0] = TOP // 2
             scores[~active] = 0

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from crossbandit.algorithms import archive
+from crossbandit.algorithms.seen import LIMIT
 from crossbandit.applications.old_decisions import read_pending, write_pending
 from crossbandit.applications.outcome_codes import FORGOTTEN, KNOWN
 from crossbandit.errors import CheckpointError
@@ -40,7 +40,7 @@ class LawFile(NamedTuple):
 
 def save(
     learner: LawLearner,
-    path: str | os.PathLike[str],
+    path: archive.Place,
     notes: Mapping[str, Any],
     arrays: Mapping[str, npt.NDArray[Any]],
     *,
@@ -91,6 +91,7 @@ def written(learner: LawLearner) -> tuple[dict[str, Any], dict[str, npt.NDArray[
             "own": sorted(learner.own),
             "answered": learner.answered,
             "window": learner.seen.window,
+            "limit": learner.seen.limit,
             "watch": learner.watch.settings(),
             "law": {**learner.law.description(), "generator": generator},
             "test": learner.test.settings(),
@@ -112,7 +113,7 @@ def written(learner: LawLearner) -> tuple[dict[str, Any], dict[str, npt.NDArray[
     }
 
 
-def read(path: str | os.PathLike[str], file: archive.Archive) -> LawFile:
+def read(path: archive.Place, file: archive.Archive) -> LawFile:
     """Return the parts of a file; what they hold is checked when it is taken over.
 
     Args:
@@ -126,8 +127,8 @@ def read(path: str | os.PathLike[str], file: archive.Archive) -> LawFile:
     notes = header.get("notes")
     if header.get("version") not in (1, VERSION) or not isinstance(notes, dict):
         raise CheckpointError(
-            f"The file {os.fspath(path)!r} holds a law of format {header.get('version')!r}, and "
-            f"this version of Crossbandit reads formats 1 to {VERSION}."
+            f"The file {archive.name_of(path)} holds a law of format {header.get('version')!r}, "
+            f"and this version of Crossbandit reads formats 1 to {VERSION}."
         )
     application = {
         name.removeprefix(_APPLICATION): array
@@ -192,6 +193,7 @@ def _resume_present(
     if len(bytes.fromhex(learner.learner)) != 8:
         raise CheckpointError(f"It has an impossible id, {learner.learner!r}.")
     learner.seen.window = header["window"]
+    learner.seen.limit = header.get("limit", LIMIT)  # files of an earlier version do not say
     learner.seen.restore(parts["seen"])
     learner.watch.restore(header["watch"])
 
@@ -225,7 +227,7 @@ def take_over(learner: LawLearner, other: LawLearner) -> None:
     learner.law.take_counts(other.law)
     codes = seen["codes"]
     seen["codes"] = np.where(codes >= KNOWN, FORGOTTEN, codes).astype(codes.dtype)
-    learner.seen.window = other.seen.window
+    learner.seen.window, learner.seen.limit = other.seen.window, other.seen.limit
     learner.seen.restore(seen)
     learner.watch.restore(other.watch.settings())
     learner.law.uniforms.state = other.law.uniforms.state

@@ -11,13 +11,14 @@ import numpy as np
 from crossbandit.algorithms import Decision
 from crossbandit.algorithms.seen import SeenDecisions
 from crossbandit.algorithms.tokens import new_id
-from crossbandit.applications.law_decider import LawDecider, Round
+from crossbandit.applications.law_decider import LawDecider
+from crossbandit.applications.law_decisions import LawDecision
 from crossbandit.applications.money import flag_of
 from crossbandit.applications.outcome_codes import (
+    FIRST,
     HELD,
     KNOWN,
     code_of,
-    codes_of,
     outcome_of,
     put_codes,
     seen_before,
@@ -25,7 +26,7 @@ from crossbandit.applications.outcome_codes import (
 from crossbandit.applications.outcome_watch import OutcomeWatch, is_watched, watched
 from crossbandit.errors import DecisionError, ForeignDecisionError, LearnedBeforeError
 from crossbandit.kernels.laws.correcting import correct
-from crossbandit.kernels.laws.loops import learn_and_test, learn_and_test_all
+from crossbandit.kernels.laws.loops import settle, settle_all
 from crossbandit.laws import GuardedChoice, GuardedLaw, IndependenceTest
 from crossbandit.laws.diagnosis import SAMPLE
 
@@ -33,18 +34,19 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from crossbandit.applications.bids import Made
-    from crossbandit.applications.law_decisions import GuardPart, LawDecision
+    from crossbandit.applications.law_decisions import GuardPart
     from crossbandit.applications.old_decisions import OldDecision
     from crossbandit.laws import Diagnosis, OutcomeLaw
     from crossbandit.laws.levels import Label
     from crossbandit.streams import Seed
-    from crossbandit.types import Floats, Integers
+    from crossbandit.types import Booleans, Floats, Integers
 
 
 class LawLearner(LawDecider):
     """A `LawDecider` that learns, from each decision once.
 
-    A copy, and what a forked process has, has an id of its own and the same random numbers.
+    A copy has an id of its own and the same random numbers. What a forked process has decides
+    under an id of its own, with new random numbers.
 
     Which decisions were learned from is remembered for `seen.window` seconds; older decisions have
     expired. Nothing else is remembered of a decision.
@@ -85,6 +87,7 @@ class LawLearner(LawDecider):
         self.old: dict[tuple[str, int], OldDecision] = {}  # pending in a file of an older version
         self.own = {self.id}
         self.answered = 0
+        self._features = len(law.classes)
         self.learning = Lock()  # of the state; whoever takes both locks takes this one first
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -95,6 +98,10 @@ class LawLearner(LawDecider):
         return (self.learning, self.deciding)
 
     def after_fork(self) -> None:
+        super().after_fork()
+        self.own = {*self.own, self.id}
+
+    def as_copy(self) -> None:
         """Take an id of its own. The random numbers are those of its seed."""
         self.id = new_id()
         self.own = {*self.own, self.id}
@@ -137,7 +144,8 @@ class LawLearner(LawDecider):
     def learn(
         self,
         decision: Any,
-        given: Round,
+        context: float,
+        labels: tuple[Label, ...],
         amount: float,
         *,
         reached: bool,
@@ -148,7 +156,8 @@ class LawLearner(LawDecider):
 
         Args:
             decision: What `act` returned, here or in a snapshot; each counts once.
-            given: The round, as it was given to `act`.
+            context: The context, as it was given to `act`.
+            labels: The classes, as they were given to `act`.
             amount: The amount that was played.
             reached: Whether the amount reached the number.
             number: The number; not looked at where the law's feedback does not show it.
@@ -162,67 +171,78 @@ class LawLearner(LawDecider):
         """
         if correction is not False:
             correction = flag_of("settle", "correction", correction)
-        if len(given.labels) != len(self.law.classes):
+        if len(labels) != self._features:
             raise DecisionError(
                 f"The decision of round {decision.round} must come with its classes, "
-                f"{', '.join(self.law.classes)}. Got {given.labels}."
+                f"{', '.join(self.law.classes)}. Got {labels}."
             )
-        if isinstance(decision, Decision):
+        if type(decision) is not LawDecision:
             kept = self._old(decision)
-            decision = kept.decision(self.learner, given.worth, self.law.amounts)
-        outcome = self.law.shown(amount, reached=reached, number=number)
-        seen, name = self.seen, (decision.decider, decision.round, decision.time)
+            decision = kept.decision(self.learner, context, self.law.amounts)
+        seen, decider, round_, made_at = self.seen, decision.decider, decision.round, decision.time
         with self.learning:
-            before = seen.check(*name)
+            before = seen.check(decider, round_, made_at)
             if correction:
-                self._correct(decision, given, before, outcome)
+                code = self._correct(decision, context, labels, before, amount, reached, number)
             elif before > HELD:
                 raise _learned_before(decision)
             else:
-                if before != HELD and is_watched(decision.round):
-                    self.watch.add(*name, decision.score, decision.total)
+                if before != HELD and is_watched(round_):
+                    self.watch.add(decider, round_, made_at, decision.score, decision.total)
                 if self.watch.misled:
-                    seen.put(*name, HELD)
+                    seen.put(decider, round_, made_at, HELD)
                     raise self.watch.error()
-                self._learn(decision, given, amount, outcome)
-            seen.put(*name, code_of(outcome[0], outcome[1]))
-            if self.old and self.old.pop(name[:2], None) is not None:
-                self.answered -= decision.decider in self.own
+                code = FIRST + self._learn(decision, context, labels, amount, reached, number)
+            seen.put(decider, round_, made_at, code)
+            if self.old and self.old.pop((decider, round_), None) is not None:
+                self.answered -= decider in self.own
 
     def _learn(
         self,
         decision: LawDecision,
-        given: Round,
+        context: float,
+        labels: tuple[Label, ...],
         amount: float,
-        outcome: tuple[int, int, int],
-    ) -> None:
-        law, (kind, index, played), part = self.law, outcome, decision.guard
+        reached: bool,  # noqa: FBT001
+        number: float,
+    ) -> int:
+        """Return what the compiled step returns: which outcome was learned."""
+        law, part = self.law, decision.guard
         # The law tries untried amounts itself: the other bids of a guard do not count as its tries.
-        tried = played if part is None or amount == part.law_amount else -1
+        tried = part is None or amount == part.law_amount
         with self.deciding:
-            slots = law.slots(given.labels, new=True)
-            state = (*law.parts, self.test.state)
-            law.code(learn_and_test, *state, given.context, slots, kind, index, tried)
-            self.answered += decision.decider in self.own
-            if kind >= 0:
-                self.test.saw(given.context, given.labels)
+            slots = law.slots(labels, new=True)
+            outcome = (context, slots, amount, reached, number, tried)
+            mark: int = law.code[settle](*law.parts, self.test.state, *outcome)
+            if decision.decider in self.own:
+                self.answered += 1
+            if mark >= 0:
+                self.test.saw(context, labels)
                 if part is not None and self.guard is not None:
-                    self._weigh(self.guard, part, given, outcome)
+                    self._weigh(self.guard, part, context, labels, amount, mark)
+        return mark
 
     def _weigh(
-        self, guard: GuardedLaw, part: GuardPart, given: Round, outcome: tuple[int, int, int]
+        self,
+        guard: GuardedLaw,
+        part: GuardPart,
+        context: float,
+        labels: tuple[Label, ...],
+        amount: float,
+        mark: int,
     ) -> None:
         """Let the guard weigh its experts, unless its amounts have changed since the decision."""
-        kind, index, played = outcome
+        kind, index = outcome_of(FIRST + mark)
         amounts = self.law.amounts
-        if played < 0 or part.chances.size != amounts.size:
+        played = int(np.searchsorted(amounts, amount))
+        if part.chances.size != amounts.size or played == amounts.size or amounts[played] != amount:
             return
         law_index = int(np.searchsorted(amounts, part.law_amount))
         made = GuardedChoice(
             index=played,
             amount=float(amounts[played]),
-            context=given.context,
-            classes=given.labels,
+            context=context,
+            classes=labels,
             worth=part.worth,
             law_index=min(law_index, amounts.size - 1),
             chances=part.chances,
@@ -232,9 +252,16 @@ class LawLearner(LawDecider):
         guard.weigh(made, kind, index)
 
     def _correct(
-        self, decision: LawDecision, given: Round, before: int, outcome: tuple[int, int, int]
-    ) -> None:
-        """Replace the outcome that was learned, which has the code `before`."""
+        self,
+        decision: LawDecision,
+        context: float,
+        labels: tuple[Label, ...],
+        before: int,
+        amount: float,
+        reached: bool,  # noqa: FBT001
+        number: float,
+    ) -> int:
+        """Replace the outcome that was learned, which has the code `before`; return the new one."""
         if self.guard is not None:
             raise DecisionError(
                 "A guard cannot take an outcome back: its estimates have been used since. Leave "
@@ -247,12 +274,13 @@ class LawLearner(LawDecider):
                 "be corrected. Settle it without 'correction', if it was not settled."
             )
         first, law = outcome_of(before), self.law
-        if first == outcome[:2] or first[0] < 0 or outcome[0] < 0:
-            return
-        with self.deciding:
-            slots = law.slots(given.labels, new=True)
-            state = (*law.parts, self.test.state)
-            law.code(correct, *state, given.context, slots, *first, *outcome)
+        outcome = law.shown(amount, reached=reached, number=number)
+        if first != outcome[:2] and first[0] >= 0 and outcome[0] >= 0:
+            with self.deciding:
+                slots = law.slots(labels, new=True)
+                state = (*law.parts, self.test.state)
+                law.code[correct](*state, context, slots, *first, *outcome)
+        return code_of(outcome[0], outcome[1])
 
     def learn_many(
         self,
@@ -261,7 +289,7 @@ class LawLearner(LawDecider):
         total: int,
         contexts: Floats,
         labels: Sequence[tuple[Label, ...]],
-        outcomes: tuple[Integers, Integers, Integers],
+        outcomes: tuple[Floats, Booleans, Floats],
     ) -> None:
         """Learn from many outcomes, in one call of compiled code; not under a guard.
 
@@ -271,7 +299,7 @@ class LawLearner(LawDecider):
             total: The number of rows of that batch; some may have no decision.
             contexts: The context of each round, as all that follows in the order of the rows.
             labels: The classes of each round; empty if there are none.
-            outcomes: What `OutcomeLaw.all_shown` returned.
+            outcomes: The amount of each, whether it reached the number, and the number.
 
         Raises:
             DecisionError: Some were learned from before, come twice, or have expired. The message
@@ -279,7 +307,7 @@ class LawLearner(LawDecider):
             MissingOutcomesError: Outcomes are missing with a bias. Nothing is learned.
         """
         law, count = self.law, contexts.size
-        kinds, indices, played = outcomes
+        marks = np.empty(count, dtype=np.int64)
         columns = {name: np.array([one[i] for one in labels]) for i, name in enumerate(law.classes)}
         with self.learning:
             before = seen_before(self.seen, made, rows, total)
@@ -290,14 +318,16 @@ class LawLearner(LawDecider):
             with self.deciding:
                 slots = law.slot_table(columns, count)
                 state = (*law.parts, self.test.state)
-                law.code(learn_and_test_all, *state, contexts, slots, kinds, indices, played)
+                law.code[settle_all](*state, contexts, slots, *outcomes, marks)
                 self.answered += sum(one.rounds.size for one in made if one.decider in self.own)
-                known = np.flatnonzero(kinds >= 0)
-                last = known[-SAMPLE:].tolist()
-                latest = [labels[i] if labels else () for i in last]
+                known = np.flatnonzero(marks >= 0)
+                last = known[-SAMPLE:]
+                latest = [labels[i] for i in last.tolist()] if labels else [()] * last.size
                 self.test.saw_many(known.size, contexts[last].tolist(), latest)
-            places = np.searchsorted(np.sort(rows), rows)
-            put_codes(self.seen, made, codes_of(kinds, indices)[places])
+            codes = FIRST + marks
+            if len(made) > 1:  # from the order of the rows to that of the deciders
+                codes = codes[np.searchsorted(np.sort(rows), rows)]
+            put_codes(self.seen, made, codes)
 
     def _watch_many(self, made: Sequence[Made], before: Integers) -> None:
         """Let the watch see the outcomes of many decisions that it has not seen."""

@@ -144,6 +144,9 @@ class Newsvendor(HiddenNumberApplication):
             cost: The cost at which a unit is bought.
             **classes: A level, a text or an integer, of each of the newsvendor's classes.
 
+        Returns:
+            The order. Place its `quantity`, and pass it to `settle` when the sales are known.
+
         Raises:
             InvalidContextError: The price or the cost is outside its range, or a class is missing.
         """
@@ -191,10 +194,14 @@ class Newsvendor(HiddenNumberApplication):
         sales = amount_of("settle", "sold", sold, at_most=quantity, error=InvalidLossesError)
         wanted = self._demand(quantity, sales, demand)
         if isinstance(self.learner, LawLearner):
-            given = Round(made.price, made.price, made.cost, made.classes)
-            exceeded = wanted < quantity
             self.learner.learn(
-                decision, given, quantity, reached=exceeded, number=wanted, correction=correction
+                decision,
+                made.price,
+                made.classes,
+                quantity,
+                reached=wanted < quantity,
+                number=wanted,
+                correction=correction,
             )
             return
         rows = self.rules.rows([wanted])[0]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crossbandit.errors import ExpiredDecisionError, LearnedBeforeError
+from crossbandit.kernels.laws.state import AT_MOST, TOLD
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,7 +22,7 @@ HELD = 1  # it came, and was not learned from because outcomes were missing with
 FORGOTTEN = 2  # it was learned, on other amounts
 NOTHING = 3  # it was learned, and said nothing about any amount
 KNOWN = 3  # from here on, a code says what was learned
-_FIRST = 4
+FIRST = 4  # a code is this more than what the compiled step returns
 
 
 def code_of(kind: int, index: int) -> int:
@@ -32,7 +33,7 @@ def code_of(kind: int, index: int) -> int:
             amount does not; below 0 for nothing.
         index: The cell or amount, at most 15,000.
     """
-    return NOTHING if kind < 0 else _FIRST + 4 * index + kind
+    return NOTHING if kind < 0 else FIRST + 4 * index + kind
 
 
 def outcome_of(code: int) -> tuple[int, int]:
@@ -44,18 +45,21 @@ def outcome_of(code: int) -> tuple[int, int]:
     >>> outcome_of(code_of(2, 99))
     (2, 99)
     """
-    return (-1, 0) if code == NOTHING else ((code - _FIRST) % 4, (code - _FIRST) // 4)
+    return (-1, 0) if code == NOTHING else ((code - FIRST) % 4, (code - FIRST) // 4)
 
 
-def codes_of(kinds: Integers, indices: Integers) -> Integers:
-    """Return what `code_of` returns for many outcomes.
+def reaches(code: int, cell: int) -> bool:
+    """Return whether an amount reached the number, by the outcome that was learned.
 
     Args:
-        kinds: What is known of each number.
-        indices: The cells or amounts.
+        code: At least `KNOWN`.
+        cell: The amount, by number.
+
+    >>> reaches(code_of(1, 5), 5), reaches(code_of(0, 5), 4)
+    (True, False)
     """
-    found: Integers = np.where(kinds < 0, NOTHING, _FIRST + 4 * indices + kinds)
-    return found
+    kind, index = outcome_of(code)
+    return kind == AT_MOST or (kind == TOLD and index <= cell)
 
 
 def seen_before(seen: SeenDecisions, made: Sequence[Made], rows: Integers, total: int) -> Integers:

@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossbandit.applications.law_decisions import TOP
+from crossbandit.applications.cohorts import (
+    COHORT,
+    Cohort,
+    cohort_of,
+    exponent_of,
+    possible,
+    shares_of,
+)
 from crossbandit.errors import CheckpointError, MissingFeedbackWarning, MissingOutcomesError
 
 if TYPE_CHECKING:
@@ -17,7 +25,6 @@ if TYPE_CHECKING:
     from crossbandit.types import Booleans, Integers
 
 MISSING = ("refuse", "warn", "accept")
-COHORT = 512  # decisions of one decider in a row
 _SPARSE = 1 << 16  # from here on, one cohort of so many decisions is looked at
 _EVERY = 16  # outcomes between two checks, at least
 _GROWTH = 16  # or this share of all outcomes that are kept
@@ -51,63 +58,52 @@ def watched(numbers: Integers) -> Booleans:
     return found
 
 
-class Cohort(NamedTuple):
-    """The outcomes of some decisions in a row of one decider.
+@dataclass(frozen=True)
+class MissingOutcomes:
+    """What is known of decisions whose outcomes never came; `print` shows it in words.
+
+    Wins and losses without an outcome cannot be counted: nobody knows which is which. But the
+    higher an amount, the more often it wins. So if losses are missing, outcomes come more often for
+    high amounts, and if wins are missing, for low ones.
 
     Attributes:
-        outcomes: How many came.
-        scores: The sum of their scores.
-        squares: The sum of the squares of their scores.
-        first: The number of the first decision with an outcome.
-        first_total: The sum of scores before it.
-        last: The number of the last decision with an outcome.
-        last_total: The sum of scores up to it, its own included.
-        newest: When the latest of them was made.
+        decisions: How many decisions were looked at: a sample, all of them old enough.
+        outcomes: How many of these have an outcome.
+        low_share: The share of outcomes that have come for low amounts, about.
+        high_share: The same for high amounts. Both are 1 as long as no decision was looked at.
+        verdict: "unknown" if too few were looked at; "no sign" if the shares are alike, or differ
+            by no more than chance; "doubtful" if that is unlikely; "biased" if it is beyond chance.
+        missing: Which of them are missing, if the verdict is "doubtful" or "biased", such as "won"
+            or "lost"; otherwise None.
+        refused: Whether outcomes are not learned from now.
     """
 
+    decisions: int
     outcomes: int
-    scores: int
-    squares: int
-    first: int
-    first_total: int
-    last: int
-    last_total: int
-    newest: float
+    low_share: float
+    high_share: float
+    verdict: str
+    missing: str | None
+    refused: bool
 
-    def with_one(self, number: int, time: float, score: int, total: int) -> Cohort:
-        """Return the cohort with one outcome more."""
-        early, late = number < self.first, number > self.last
-        return Cohort(
-            self.outcomes + 1,
-            self.scores + score,
-            self.squares + score * score,
-            number if early else self.first,
-            total if early else self.first_total,
-            number if late else self.last,
-            total + score if late else self.last_total,
-            max(self.newest, time),
+    @property
+    def share(self) -> float:
+        """The share of the decisions that were looked at that has no outcome; NaN if none was."""
+        return 1 - self.outcomes / self.decisions if self.decisions else math.nan
+
+    def __str__(self) -> str:
+        if self.verdict == "unknown":
+            return "Too few decisions are old enough to say which outcomes are missing."
+        text = (
+            f"{self.share:.1%} of {self.decisions:,} decisions have no outcome. Outcomes have come "
+            f"for about {self.low_share:.0%} of the low amounts and {self.high_share:.0%} of the "
+            "high ones"
         )
-
-    @property
-    def made(self) -> int:
-        """How many decisions were made from the first to the last with an outcome."""
-        return self.last - self.first + 1
-
-    @property
-    def mean(self) -> float:
-        """The mean score of the decisions that were made."""
-        return (self.last_total - self.first_total) / self.made
-
-    @property
-    def excess(self) -> float:
-        """By how much the scores of those with an outcome exceed what is usual, together."""
-        return self.scores - self.outcomes * self.mean
-
-    @property
-    def variance(self) -> float:
-        """The variance of the excess if outcomes are missing whatever they are."""
-        each = self.squares / self.outcomes - (self.scores / self.outcomes) ** 2
-        return self.outcomes * (1 - self.outcomes / self.made) * max(each, 0.0)
+        if self.missing is None:
+            return f"{text}: no more different than by chance, or by too little to mislead."
+        sure = "which is beyond chance" if self.verdict == "biased" else "which is unlikely"
+        refused = " Nothing is learned now." if self.refused else ""
+        return f"{text}, {sure}: those that {self.missing} are missing, or come later.{refused}"
 
 
 class OutcomeWatch:
@@ -135,11 +131,12 @@ class OutcomeWatch:
 
     Attributes:
         misled: Whether outcomes must not be learned from now.
+        warns: Whether to give warnings; may be set.
     """
 
     def __init__(self, missing: str, words: tuple[str, str], clock: Callable[[], float]) -> None:
         self.missing = missing
-        self.misled = False
+        self.misled, self.warns = False, True
         self._biased = False  # as `misled`, whatever `missing` says
         self._words = words
         self.clock = clock
@@ -188,25 +185,48 @@ class OutcomeWatch:
 
     def _check(self) -> None:
         self._waiting = 0
-        before = self.clock() - _PATIENCE * self._delay
-        complete = [
-            one
-            for one in self._cohorts.values()
-            if one.newest <= before and one.outcomes >= _FEWEST
-        ]
-        exponent = _exponent(complete)
+        complete = self._complete()
+        exponent = exponent_of(complete)
         self._checks += not self.misled  # what only ends an alarm cannot raise one
         exponent -= math.log(2 * self._checks * (self._checks + 1))
-        self._shares = _shares(complete) if complete else (1.0, 1.0)
+        self._shares = shares_of(complete) if complete else (1.0, 1.0)
         material = max(self._shares) > _MATERIAL * min(self._shares)
         self._biased = material and exponent > math.log(1 / _ALARM)
         self.misled = self._biased and self.missing == "refuse"
         if material and exponent > math.log(1 / _DOUBT) and not self._warned:
             self._warned = True
-            if self.missing != "accept" and not self.misled:
+            if self.missing != "accept" and not self.misled and self.warns:
                 warnings.warn(f"{self._found()} {_REMEDY}", MissingFeedbackWarning, stacklevel=5)
         elif exponent <= 0.0:
             self._warned = False
+
+    def _complete(self) -> list[Cohort]:
+        """Return the cohorts that are old enough to be judged."""
+        before = self.clock() - _PATIENCE * self._delay
+        kept = self._cohorts.values()
+        return [one for one in kept if one.newest <= before and one.outcomes >= _FEWEST]
+
+    def found(self) -> MissingOutcomes:
+        """Return what is known by now. Changes nothing."""
+        complete = self._complete()
+        low, high = shares_of(complete) if complete else (1.0, 1.0)
+        exponent = exponent_of(complete) - math.log(2 * (self._checks + 1) * (self._checks + 2))
+        verdict = "no sign" if complete else "unknown"
+        if max(low, high) > _MATERIAL * min(low, high):
+            if exponent > math.log(1 / _DOUBT):
+                verdict = "doubtful"
+            if exponent > math.log(1 / _ALARM) or self._biased:
+                verdict = "biased"
+        suspected = verdict in ("doubtful", "biased")
+        return MissingOutcomes(
+            decisions=sum(one.made for one in complete),
+            outcomes=sum(one.outcomes for one in complete),
+            low_share=low,
+            high_share=high,
+            verdict=verdict,
+            missing=self._words[1 if high > low else 0] if suspected else None,
+            refused=self.misled,
+        )
 
     def error(self, count: int = 1) -> MissingOutcomesError:
         """Return the error for outcomes that were not learned from.
@@ -233,6 +253,8 @@ class OutcomeWatch:
         return {
             "delay": self._delay,
             "checks": self._checks,
+            "waiting": self._waiting,
+            "warned": self._warned,
             "cohorts": cohorts,
             "biased": self._biased,
             "shares": list(self._shares),
@@ -250,13 +272,16 @@ class OutcomeWatch:
         try:
             delay, checks = float(settings["delay"]), int(settings["checks"])
             found = {
-                (str(decider), int(number)): _cohort(whole)
+                (str(decider), int(number)): cohort_of(whole)
                 for decider, number, *whole in settings["cohorts"]
             }
-            right = delay >= 0 and checks >= 0 and all(_possible(one) for one in found.values())
-            biased = settings.get("biased", False)  # files of an earlier version do not say
+            right = delay >= 0 and checks >= 0 and all(possible(one) for one in found.values())
+            biased = settings.get("biased", False)  # earlier versions do not say all of it
             low, high = (float(one) for one in settings.get("shares", (1.0, 1.0)))
-            right &= isinstance(biased, bool) and 0 < low <= 1 and 0 < high <= 1
+            waiting = int(settings.get("waiting", 0))
+            warned = settings.get("warned", False)
+            right &= isinstance(biased, bool) and isinstance(warned, bool) and waiting >= 0
+            right &= 0 < low <= 1 and 0 < high <= 1
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise CheckpointError(
                 f"Its watch over missing outcomes is impossible: {error}"
@@ -265,45 +290,8 @@ class OutcomeWatch:
             raise CheckpointError("Its watch over outcomes is impossible.")
         self._delay, self._checks, self._cohorts = delay, checks, found
         self._biased, self._shares = biased, (low, high)
+        self._waiting, self._warned = waiting, warned
         self.misled = biased and self.missing == "refuse"
-
-
-def _cohort(parts: list[Any]) -> Cohort:
-    *whole, newest = parts
-    a, b, c, d, e, f, g = (int(one) for one in whole)
-    return Cohort(a, b, c, d, e, f, g, float(newest))
-
-
-def _possible(one: Cohort) -> bool:
-    whole = one[:-1]
-    return (
-        all(number >= 0 for number in whole)
-        and 1 <= one.outcomes <= one.made <= COHORT
-        and one.first_total <= one.last_total
-        and math.isfinite(one.newest)
-    )
-
-
-def _exponent(cohorts: list[Cohort]) -> float:
-    """Return the logarithm of one over the probability of such an excess, by Bennett's bound."""
-    excess = abs(sum(one.excess for one in cohorts))
-    variance = sum(one.variance for one in cohorts)
-    if excess <= 0.0 or variance <= 0.0:
-        return 0.0
-    furthest = max(max(one.mean, TOP - one.mean) for one in cohorts)
-    ratio = excess * furthest / variance
-    return variance / furthest**2 * ((1 + ratio) * math.log1p(ratio) - ratio)
-
-
-def _shares(cohorts: list[Cohort]) -> tuple[float, float]:
-    """Return the shares of outcomes that come: one standard deviation below the mean, and above."""
-    made, outcomes = sum(one.made for one in cohorts), sum(one.outcomes for one in cohorts)
-    share = outcomes / made
-    squares = sum(one.squares - one.outcomes * one.mean**2 for one in cohorts)
-    spread = math.sqrt(max(squares / outcomes, 1.0))
-    slope = sum(one.excess for one in cohorts) / (made * spread * spread)
-    low, high = share - slope * spread, share + slope * spread
-    return min(max(low, 1e-3), 1.0), min(max(high, 1e-3), 1.0)
 
 
 _REMEDY = (

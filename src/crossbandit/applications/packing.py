@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import struct
 from typing import Any
 
 _FLOAT, _INT, _LENGTH = struct.Struct("<d"), struct.Struct("<q"), struct.Struct("<H")
+# Marks from here on hold the length of a tuple, or of a text, if it is less than 64.
+_SHORT = {b"(": 0x80, b"s": 0xC0}
+_LARGE = 1 << 56  # from here on, groups of 7 bits are no shorter
 _CONSTANTS = {None: b"N", True: b"T", False: b"F"}
 _MEANINGS = {tag: value for value, tag in _CONSTANTS.items()}
+_HASH = re.compile("#[0-9a-f]{16}")  # a long label; see `crossbandit.laws.levels.short`
 _DEEPEST = 4
 
 
@@ -24,15 +29,54 @@ def packed(value: Any) -> bytes:
     if value is None or isinstance(value, bool):
         return _CONSTANTS[value]
     if isinstance(value, int):
-        return b"i" + _INT.pack(value)
+        return b"v" + _groups(value) if 0 <= value < _LARGE else b"i" + _INT.pack(value)
     if isinstance(value, float):
         return b"f" + _FLOAT.pack(value)
     if isinstance(value, str | bytes):
+        if isinstance(value, str) and _HASH.fullmatch(value):
+            return b"h" + bytes.fromhex(value[1:])
         tag, content = (b"s", value.encode()) if isinstance(value, str) else (b"b", value)
-        return tag + _LENGTH.pack(len(content)) + content
+        return _begin(tag, len(content)) + content
     if isinstance(value, tuple):
-        return b"(" + _LENGTH.pack(len(value)) + b"".join(map(packed, value))
+        return _begin(b"(", len(value)) + b"".join(map(packed, value))
     raise TypeError(f"cannot pack a {type(value).__name__}")
+
+
+def _begin(mark: bytes, length: int) -> bytes:
+    """Return the mark and the length of something."""
+    if length < 64 and mark in _SHORT:
+        return bytes([_SHORT[mark] + length])
+    return mark + _LENGTH.pack(length)
+
+
+def _groups(value: int) -> bytes:
+    """Return a number in groups of 7 bits, low ones first; the highest bit says that more come."""
+    out = bytearray()
+    while value > 127:
+        out.append(value & 127 | 128)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def _read_groups(data: bytes, at: int) -> tuple[int, int]:
+    value, shift = 0, 0
+    while True:
+        group = data[at]
+        value |= (group & 127) << shift
+        at, shift = at + 1, shift + 7
+        if group < 128:
+            break
+        if shift > 49:
+            raise ValueError("a number that is too large")
+    return value, at
+
+
+def _part(data: bytes, at: int, length: int) -> bytes:
+    content = data[at : at + length]
+    if len(content) < length:
+        raise IndexError("a text is cut off")
+    return content
 
 
 def unpacked(data: bytes) -> Any:
@@ -60,11 +104,16 @@ def _read(data: bytes, at: int, depth: int) -> tuple[Any, int]:
     if tag in (b"f", b"i"):
         form = _FLOAT if tag == b"f" else _INT
         return form.unpack_from(data, at)[0], at + 8
-    length, at = _LENGTH.unpack_from(data, at)[0], at + 2
+    if tag == b"v":
+        return _read_groups(data, at)
+    if tag == b"h":
+        return "#" + _part(data, at, 8).hex(), at + 8
+    if tag >= b"\x80":
+        tag, length = b"s" if tag >= b"\xc0" else b"(", tag[0] & 63
+    else:
+        length, at = _LENGTH.unpack_from(data, at)[0], at + 2
     if tag in (b"s", b"b"):
-        content = data[at : at + length]
-        if len(content) < length:
-            raise IndexError("a text is cut off")
+        content = _part(data, at, length)
         return (content.decode() if tag == b"s" else content), at + length
     if tag != b"(" or depth >= _DEEPEST:
         raise ValueError(f"an unknown mark, {tag!r}")

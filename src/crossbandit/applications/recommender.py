@@ -147,6 +147,9 @@ class Recommender(Application):
         Args:
             segment: The name of the user's segment.
 
+        Returns:
+            The item to show, and the items beside it. Pass it to `settle` with the ratings.
+
         Raises:
             InvalidContextError: There is no such segment.
         """

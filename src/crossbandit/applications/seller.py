@@ -158,6 +158,9 @@ class PostedPriceSeller(HiddenNumberApplication):
             cost: The cost of a unit.
             **classes: A level, a text or an integer, of each of the seller's classes.
 
+        Returns:
+            The offer. Ask for its `price`, and pass it to `settle` when the buyer has answered.
+
         Raises:
             InvalidContextError: The cost is outside its range, or a class is missing.
         """
@@ -210,10 +213,14 @@ class PostedPriceSeller(HiddenNumberApplication):
         decision: Any = made.decision
         willing = self._willingness(made.price, willingness, sold=has_sold)
         if isinstance(self.learner, LawLearner):
-            given = Round(made.cost, made.cost, made.cost, made.classes)
-            refused = not has_sold
             self.learner.learn(
-                decision, given, made.price, reached=refused, number=willing, correction=correction
+                decision,
+                made.cost,
+                made.classes,
+                made.price,
+                reached=not has_sold,
+                number=willing,
+                correction=correction,
             )
             return
         rows = self.rules.rows([willing])[0]

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from crossbandit.extras import require
 from crossbandit.files import replacing
+from crossbandit.notebook import GRAY, Line, card, chart, counted, new_axes
 
 if TYPE_CHECKING:
     import os
@@ -65,11 +67,12 @@ class ShadingCurve:
 
         Returns:
             The axes.
+
+        Raises:
+            MissingPackageError: Matplotlib is not installed.
         """
         if ax is None:
-            from matplotlib import pyplot as plt
-
-            ax = plt.figure(figsize=(5.2, 3.6), layout="constrained").add_subplot()
+            ax = new_axes("ShadingCurve.plot")
         ax.plot(self.values, self.values, color=_INK, linewidth=1, linestyle="--", label="value")
         ax.fill_between(
             self.values,
@@ -88,6 +91,23 @@ class ShadingCurve:
         ax.spines[["top", "right"]].set_visible(False)
         return ax
 
+    def picture(self) -> str:
+        """Return the curve as a small SVG picture, for notebooks."""
+        return chart(
+            [
+                Line("value", self.values, self.values, GRAY, dashed=True),
+                Line("one bid in ten is lower", self.values, self.low, GRAY),
+                Line("one bid in ten is higher", self.values, self.high, GRAY),
+                Line("median bid", self.values, self.bids),
+            ],
+            x="value",
+            y="bid",
+        )
+
+    def _repr_html_(self) -> str:
+        facts = [(counted(self.values.size, "value"), "the gray lines hold eight bids of ten")]
+        return card("ShadingCurve", facts, self.picture())
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the figure to a file, atomically.
 
@@ -95,8 +115,10 @@ class ShadingCurve:
             path: The file. Its suffix, such as ".svg" or ".png", sets the format.
 
         Raises:
+            MissingPackageError: Matplotlib is not installed.
             OSError: The file cannot be written.
         """
+        require("matplotlib", extra="notebook", owner="ShadingCurve.save")
         from matplotlib.figure import Figure
 
         figure = Figure(figsize=(5.2, 3.6), layout="constrained")

@@ -110,6 +110,9 @@ class SleepingArms(Application):
         Args:
             available: The names of the available arms; by default all.
 
+        Returns:
+            The choice. Use its `arm`, and pass it to `settle` when its losses are known.
+
         Raises:
             InvalidContextError: It is empty, or names something else.
         """

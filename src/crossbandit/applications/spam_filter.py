@@ -106,6 +106,9 @@ class SpamFilter(Application):
         Args:
             mailbox: The name of the mailbox to which it was sent.
 
+        Returns:
+            The decision. Its `deliver` says what to do; pass it to `settle` afterwards.
+
         Raises:
             InvalidContextError: There is no such mailbox.
         """

@@ -8,9 +8,10 @@ from datetime import timedelta
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
+from crossbandit import forks
 from crossbandit.applications.law_decider import LawDecider, Round
-from crossbandit.applications.outcome_codes import KNOWN, outcome_of
-from crossbandit.kernels.laws.state import AT_MOST, TOLD
+from crossbandit.applications.outcome_codes import KNOWN, reaches
+from crossbandit.errors import InvalidParameterError
 from crossbandit.limits import Budget, CostPer, Lease, Pacer, ReturnOnSpend
 from crossbandit.limits.periods import seconds
 from crossbandit.limits.settings import limit_from_json
@@ -50,6 +51,7 @@ class Spending:
     Attributes:
         pacer: What keeps the limits.
         lock: Held while a bid is chosen or accounted for.
+        forked: Whether this is a forked process, which must not spend what its parent spends.
 
     Raises:
         InvalidParameterError: An argument is not possible.
@@ -80,12 +82,23 @@ class Spending:
             expires=self.expires,
         )
         self.lock = Lock()
+        self.forked = False
+        forks.know(self)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: one for name, one in vars(self).items() if name != "lock"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state, lock=Lock())
+        forks.know(self)
+
+    def fork_locks(self) -> tuple[Any, ...]:
+        """Return its lock, under which decisions are made."""
+        return (self.lock,)
+
+    def after_fork(self) -> None:
+        """Bid no more: the money is its parent's, and both would spend it."""
+        self.forked = True
 
     def settings(self) -> dict[str, Any]:
         """Return the arguments of the bidder that made it, in a form that `json` can write."""
@@ -121,7 +134,16 @@ class Spending:
 
         Returns:
             The decision and None; or None and the reason.
+
+        Raises:
+            InvalidParameterError: This is a forked process, and the limits are its parent's.
         """
+        if self.forked:
+            raise InvalidParameterError(
+                "A bidder with limits must not bid in a forked process: it and its parent would "
+                "spend the same money. Load the bidder in this process, if no other one goes on "
+                "with it; or give each process a Lease, with 'renew' after the fork."
+            )
         now = time.time() if at is None else seconds("bid", at)
         pacer = self.pacer
         if isinstance(learner, LawDecider) and learner.guard is None:
@@ -188,9 +210,7 @@ class Spending:
                 self.pacer.correct(value, amount, won=won)
 
     def _was_won(self, code: int, amount: float) -> bool:
-        kind, index = outcome_of(code)
-        cell = int(self.pacer.rules.amounts.searchsorted(amount))
-        return kind == AT_MOST or (kind == TOLD and index <= cell)
+        return reaches(code, int(self.pacer.rules.amounts.searchsorted(amount)))
 
     def status(self) -> tuple[LimitStatus, ...]:
         """Return how the limits stand, budgets first."""
@@ -204,12 +224,15 @@ class Spending:
             lease: The new lease, or None.
         """
         with self.lock:
-            return self.pacer.renew(lease)
+            found = self.pacer.renew(lease)
+            self.forked = False
+            return found
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """Return all that changes, by name."""
         with self.lock:
-            return {f"{_STATE}{name}": array for name, array in self.pacer.arrays().items()}
+            arrays = self.pacer.freeze()
+        return {f"{_STATE}{name}": array for name, array in arrays().items()}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Take back what `state` returned.

@@ -27,7 +27,7 @@ from crossbandit.errors import (
 from crossbandit.graphs import FeedbackGraph, threshold
 from crossbandit.problem import Problem
 from crossbandit.simulation import simulate
-from crossbandit.simulation.players import CompiledLearner
+from crossbandit.simulation.players import BatchPlayer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -401,7 +401,7 @@ def _check_simulation(algorithm: Algorithm, environment: BlockEnvironment) -> No
         "Look for an overflow.",
     )
     learner = algorithm.start(environment.problem.with_distribution([0.4, 0.3, 0.2, 0.1]), seed=6)
-    if not isinstance(learner, CompiledLearner):
+    if not isinstance(learner, BatchPlayer):
         return
     plain = simulate(algorithm, environment, seed=6, compiled=False, show_progress=False)
     require(

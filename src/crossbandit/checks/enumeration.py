@@ -12,7 +12,6 @@ from crossbandit.environments.environment import row_block
 from crossbandit.environments.round_graphs import graph_block
 from crossbandit.errors import CheckFailedError
 from crossbandit.kernels.rounds import Rounds
-from crossbandit.simulation.players import play_all
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -233,5 +232,5 @@ def _play_compiled(learner: Any, route: Route, context: int, rows: Floats) -> in
         numbers,
         graphs=graph_block([route.graph]),
     )
-    play_all(learner, rounds)
+    learner.simulate(rounds)
     return int(rounds.arms[0])

@@ -31,6 +31,9 @@ def check_environment(environment: Environment, rounds: int = 50) -> None:
     Raises:
         CheckFailedError: It breaks a rule. The message says what was found, and the likely
             mistake.
+
+    >>> from crossbandit import environments
+    >>> check_environment(environments.paper_benchmark(100, alpha=4, contexts=5))
     """
     if not isinstance(environment, Environment):
         raise CheckFailedError(

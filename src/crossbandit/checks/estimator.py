@@ -11,7 +11,7 @@ from crossbandit.checks.enumeration import Enumerated, Route, declared_on, enume
 from crossbandit.errors import CheckFailedError
 from crossbandit.graphs import FeedbackGraph, apple_tasting, revealing_action, singletons, threshold
 from crossbandit.problem import Problem
-from crossbandit.simulation.players import CompiledLearner
+from crossbandit.simulation.players import BatchPlayer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -119,7 +119,7 @@ def _routes(
     what = "" if kind == "fixed" else f", with {kind} graphs"
     seen: Any = {"graph": learner.graph if kind == "fixed" else graph, "kind": kind}
     yield Route(f"with prompt feedback{what}", **seen)
-    compiled = isinstance(learner, CompiledLearner)
+    compiled = isinstance(learner, BatchPlayer)
     if compiled:
         yield Route(f"in the compiled loop{what}", compiled=True, **seen)
     yield Route(f"with late feedback{what}", late=True, **seen)

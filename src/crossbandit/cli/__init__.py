@@ -7,6 +7,9 @@ import signal
 import sys
 from typing import TYPE_CHECKING
 
+from crossbandit.errors import MissingPackageError
+from crossbandit.extras import require
+
 if TYPE_CHECKING:
     from types import FrameType
 
@@ -18,9 +21,13 @@ def main() -> None:
     """Run the command line. Ctrl-C ends it with one line and the status 130, at any time."""
     signal.signal(signal.SIGINT, _interrupt)
     try:
+        require("typer", "rich", extra="cli", owner="The command crossbandit")
         from crossbandit.cli.app import run_command  # takes about a second
 
         run_command()
+    except MissingPackageError as error:  # without Rich, which prints all other errors
+        print(f"Error: {error}", file=sys.stderr)
+        sys.exit(2)
     except KeyboardInterrupt:
         print(STOPPED, file=sys.stderr)
         sys.exit(INTERRUPTED)

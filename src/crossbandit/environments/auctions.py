@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import numbers
 from dataclasses import InitVar, dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -73,6 +75,16 @@ class AuctionRules(AmountRules):
     @property
     def most(self) -> float:
         return float(self.highest_value)
+
+    @cached_property
+    def least(self) -> float:
+        """The lowest number that a bid has to reach to win, as the law of prices sees it.
+
+        Where equal bids win, a bid of 0 would reach a price of 0; but it means not to bid.
+        """
+        if self.ties == "win":
+            return max(self.reserve, math.nextafter(0.0, 1.0))
+        return max(math.nextafter(self.reserve, -1.0), 0.0)  # a bid of the reserve itself is enough
 
     @property
     def scale(self) -> float:

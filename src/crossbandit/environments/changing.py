@@ -177,6 +177,16 @@ def context_graphs(
         environment: The environment with the losses and numbered contexts; its graph is not used.
         graphs: A graph for each context, of as many arms.
         kind: What a learner knows: "informed", "uninformed" or "unknown".
+
+    Raises:
+        InvalidParameterError: Contexts are not numbered, or do not have a graph each.
+
+    >>> from crossbandit import graphs
+    >>> from crossbandit.environments import stochastic
+    >>> losses = stochastic(graphs.complete(3), 100, contexts=2)
+    >>> changing = context_graphs(losses, [graphs.complete(3), graphs.ring(3, 1)])
+    >>> changing.graph(0, 1).edge_count
+    6
     """
     _check("context_graphs", environment, kind)
     listed = _checked_list("context_graphs", environment, graphs)
@@ -202,6 +212,15 @@ def random_edges(
         probabilities: The probability of each edge (a, b), of shape (K, K).
         kind: What a learner knows: "informed", "uninformed" or "unknown".
         table_seed: The seed of the edges, at least 0.
+
+    Raises:
+        InvalidParameterError: The probabilities have another shape, or are not from 0 to 1.
+
+    >>> from crossbandit import graphs
+    >>> from crossbandit.environments import stochastic
+    >>> losses = stochastic(graphs.complete(2), 100)
+    >>> random_edges(losses, [[1.0, 0.0], [1.0, 1.0]]).graph(5).edges()
+    [(0, 0), (1, 0), (1, 1)]
     """
     _check("random_edges", environment, kind)
     integer("random_edges", "table_seed", table_seed, at_least=0, at_most=None)

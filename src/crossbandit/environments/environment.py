@@ -331,6 +331,9 @@ def row_block(rows: npt.ArrayLike) -> LossBlock:
 
     Raises:
         InvalidLossesError: The array has another number of dimensions, or no numbers.
+
+    >>> row_block([[[0.1, 0.9], [0.5, 0.5]]]).base.shape  # one round, two arms, two contexts
+    (1, 2, 2)
     """
     try:
         given = np.asarray(rows, dtype=np.float64)

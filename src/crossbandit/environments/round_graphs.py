@@ -95,6 +95,11 @@ def graph_block(
     Args:
         graphs: The graphs of the rounds; or, with `entry`, those from which rounds choose.
         entry: Which of the graphs each round has, of shape (n,).
+
+    >>> from crossbandit import graphs
+    >>> block = graph_block([graphs.complete(3), graphs.ring(3, 1), graphs.complete(3)])
+    >>> block.entry
+    array([0, 1, 0])
     """
     if entry is None:
         distinct: dict[FeedbackGraph, int] = {}

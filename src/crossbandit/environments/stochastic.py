@@ -131,6 +131,9 @@ def stochastic(
         table_seed: The seed of everything random in the losses, at least 0.
         context_distribution: A distribution or a probability for each context; uniform if None.
 
+    Raises:
+        InvalidParameterError: A number is outside its range, or `best` is no arm.
+
     >>> from crossbandit import graphs
     >>> environment = stochastic(graphs.singletons(4), 1_000, contexts=3, gap=0.2, best=2)
     >>> environment.best_arms

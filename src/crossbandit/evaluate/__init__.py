@@ -1,5 +1,9 @@
 """What other strategies would have earned on logged decisions, with what the log does not show."""
 
+from crossbandit import extras
+
+extras.require("duckdb", "jinja2", "pandas", "scipy", extra="replay", owner="crossbandit.evaluate")
+
 from crossbandit.evaluate.checks import Check
 from crossbandit.evaluate.decisions import Logged, Mean, PolicyValue, evaluate_policy, logged
 from crossbandit.evaluate.estimates import Estimate, Known

@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from crossbandit.evaluate.groups import BOTH_SIDES
 from crossbandit.report.statistics import holm
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from crossbandit.evaluate.groups import Groups
     from crossbandit.evaluate.log import CensoredLog
     from crossbandit.evaluate.prices import PriceDistribution
-    from crossbandit.types import Booleans, Floats, Integers
+    from crossbandit.types import Booleans, Floats
 
 _DOUBTFUL = 0.01  # p-value below which an assumption is doubted
 WORDS = {"bid": "your own bids", "value": "values", "time": "time"}
@@ -54,41 +57,49 @@ def independence(log: CensoredLog, groups: Groups) -> tuple[Check, ...]:
     """Test whether prices go with own bids, with values and with time within groups.
 
     Where prices are hidden on one side, it is a log-rank test for a trend in ranks: for each price
-    that was told, is the auction a usual one among those that could have had it? Where only won
-    and lost are known, it compares wins with those expected at the same bids. Then own bids cannot
-    be tested: nothing but their effect on winning is seen.
+    that was told, is the auction a usual one among those that could have had it? Where prices are
+    hidden on both sides, it asks whether the ranks that prices are expected to have rise or fall.
+    Then own bids are not tested: little but their effect on winning is seen.
 
     Args:
         log: The auctions.
         groups: The groups of the log.
 
     Returns:
-        The tests; none if all prices are known, or if prices are hidden on both sides and partly
-        told.
+        The tests; none if all prices are known.
     """
-    kind = log.feedback
-    if kind in ("always", "mixed"):
+    if log.feedback == "always":
         return ()
     columns = {"bid": log.bids, "value": log.values, "time": np.arange(len(log), dtype=float)}
-    if kind == "won-lost":
+    if log.feedback in BOTH_SIDES:
         del columns["bid"]
+    scores = trends(log, groups, columns)
+    adjusted = holm([math.erfc(abs(score) / math.sqrt(2)) for score in scores])
+    return tuple(map(Check, columns, scores, adjusted))
+
+
+def trends(log: CensoredLog, groups: Groups, columns: Mapping[str, Floats]) -> list[float]:
+    """Return how far scaled prices go with each column within groups, in standard deviations.
+
+    Args:
+        log: The auctions; not all prices are known.
+        groups: The groups of the log.
+        columns: A number per auction.
+    """
+    upper = log.feedback == "after-loss"
     sums = dict.fromkeys(columns, 0.0)
     variances = dict.fromkeys(columns, 0.0)
     for members, prices in zip(groups.members, groups.prices, strict=True):
         for name, column in columns.items():
             ranks = _ranks(column[members])
-            if kind == "won-lost":
-                made = log.informative[members]
-                rows = members[made]
-                found = _by_pools(prices, log.won[rows], ranks[made], log.bids[rows])
+            if log.feedback in BOTH_SIDES:
+                found = by_expected_ranks(prices, ranks)
             else:
                 told = log.told[members]
-                found = log_rank(prices, told, ranks, upper=kind == "after-loss")
+                found = log_rank(prices, told, ranks, upper=upper)
             sums[name] += found[0]
             variances[name] += found[1]
-    scores = [sums[name] / math.sqrt(variances[name]) if variances[name] else 0.0 for name in sums]
-    adjusted = holm([math.erfc(abs(score) / math.sqrt(2)) for score in scores])
-    return tuple(map(Check, columns, scores, adjusted))
+    return [sums[name] / math.sqrt(variances[name]) if variances[name] else 0.0 for name in sums]
 
 
 def log_rank(
@@ -123,28 +134,19 @@ def log_rank(
     return (score if upper else -score), variance
 
 
-def _by_pools(
-    prices: PriceDistribution, won: Booleans, ranks: Floats, bids: Floats
-) -> tuple[float, float]:
-    """Compare wins with those expected among bids that have the same estimated chance.
+def by_expected_ranks(prices: PriceDistribution, ranks: Floats) -> tuple[float, float]:
+    """Return whether expected ranks of prices rise with ranks, and the variance.
 
-    Bids are pooled where wins fall as bids rise, so what goes with bids in a pool is removed.
+    The rank of a price that is in an interval is expected to be in the middle of the interval's
+    ranks. If prices go with nothing, its mean is 1/2, whatever the intervals are.
+
+    Args:
+        prices: The prices of a group.
+        ranks: A number per auction.
     """
-    index: Integers = np.searchsorted(prices.right, bids, "right")
-    chances = prices.cumulative[index]
-    _, pools = np.unique(chances, return_inverse=True)
-    counts = np.bincount(pools)
-
-    def centred(column: Floats) -> Floats:
-        found: Floats = column - (np.bincount(pools, column) / counts)[pools]
-        return found
-
-    own, other = centred(_ranks(bids)), centred(ranks)
-    squares = np.bincount(pools, own**2)
-    slopes = np.bincount(pools, own * other) / np.where(squares > 0, squares, 1.0)
-    other = other - slopes[pools] * own
-    variance = float((chances * (1 - chances) * other**2).sum())
-    return -float(((won - chances) * other).sum()), variance
+    expected = (prices.cumulative[prices.first] + prices.cumulative[prices.last] - 1.0) / 2
+    products = (ranks - ranks.mean()) * expected
+    return float(products.sum()), float((products**2).sum())
 
 
 def _ranks(column: Floats) -> Floats:

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 BY_BAND, INVERSE, ROBUST = "by band", "inverse propensity", "doubly robust"
 ASSUMPTIONS = {
-    BY_BAND: "Within a band of values and a class, prices do not go with your own bids or with "
-    "values.",
+    BY_BAND: "Within a band of values and a class, prices do not go with your own bids, and with "
+    "values only like a power of them.",
     INVERSE: "The propensities are right, and every bid of the strategy could have been drawn.",
     ROBUST: "The propensities are right, or prices do not go with your own bids within bands.",
 }
@@ -148,7 +148,8 @@ def _sum_groups(
     value = least = most = variance = 0.0
     rows, bids = plan.rows[entries], plan.bids[entries]
     for members, prices, inside in groups.entries(rows):
-        part = _Chances.of(prices, np.searchsorted(members, rows[inside]), bids[inside])
+        places, scaled = np.searchsorted(members, rows[inside]), bids[inside]
+        part = _Chances.of(prices, places, scaled / groups.scales[rows[inside]])
         gain = gains[inside]
         value += float(gain @ part.middle)
         ends = gain * part.least, gain * part.most
@@ -240,5 +241,5 @@ def weighted(log: CensoredLog, plan: Plan, groups: Groups, *, robust: bool) -> E
 def _win_rates(plan: Plan, groups: Groups) -> Floats:
     rates = np.zeros(plan.rows.size)
     for prices, entries in groups.others(plan.rows):
-        rates[entries] = prices.at(plan.bids[entries])
+        rates[entries] = prices.at(plan.bids[entries] / groups.scales[plan.rows[entries]])
     return rates

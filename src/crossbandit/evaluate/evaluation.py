@@ -15,6 +15,7 @@ from crossbandit.evaluate.notes import find_notes
 from crossbandit.evaluate.plans import best_response, own_bids, policy, shading
 from crossbandit.evaluate.propensities import estimated_propensities
 from crossbandit.evaluate.results import Evaluation, StrategyEvaluation
+from crossbandit.evaluate.scales import scaled
 from crossbandit.validation import boolean, integer, reject
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ def evaluate_log(
         reject("evaluate_log", "bidders", "a mapping from names to FirstPriceBidders", bidders)
     if boolean("evaluate_log", "random_bids", random_bids) and log.propensities is None:
         log = replace(log, propensities=estimated_propensities(log))
-    groups = make_groups(log, bands)
+    groups = scaled(make_groups(log, bands), log)
     plans = [
         own_bids(log),
         *(policy(log, bidder, name) for name, bidder in given.items()),
@@ -94,7 +95,7 @@ def evaluate_log(
         groups=len(groups),
         results=results,
         checks=checks,
-        notes=tuple(find_notes(log, results, checks)),
+        notes=tuple(find_notes(log, results, checks, groups.power)),
     )
 
 

@@ -30,13 +30,19 @@ _EDGE = 10  # bids at the edge of a group beyond which prices are left open
 class Groups:
     """The groups of a log, and the distribution of prices in each.
 
+    Prices may rise with values within a group. What has one distribution in a group is therefore
+    the price divided by a *scale*, which is a power of the value; the power is 0 where prices do
+    not go with values.
+
     Args:
         log: The auctions.
         labels: The number of the group of each auction.
+        power: The power of the value.
     """
 
-    def __init__(self, log: CensoredLog, labels: Integers) -> None:
+    def __init__(self, log: CensoredLog, labels: Integers, power: float = 0.0) -> None:
         self.labels = labels
+        self.power = power
         self._log = log
 
     def __len__(self) -> int:
@@ -50,15 +56,29 @@ class Groups:
         return np.split(order, starts)
 
     @cached_property
+    def scales(self) -> Floats:
+        """What the price of each auction is divided by."""
+        values = self._log.values
+        if not self.power:
+            return np.ones(values.size)
+        least = values[values > 0].min()
+        scales: Floats = (np.maximum(values, least) / np.median(values[values > 0])) ** self.power
+        return scales
+
+    @cached_property
     def prices(self) -> list[PriceDistribution]:
-        """The most likely distribution of prices in each group."""
-        return [PriceDistribution(*_without_edges(self._log, rows)) for rows in self.members]
+        """The most likely distribution of scaled prices in each group."""
+        return [
+            PriceDistribution(*_without_edges(self._log, rows, self.scales[rows]))
+            for rows in self.members
+        ]
 
     @cached_property
     def halves(self) -> Groups:
         """Two groups for each: every other block of time, and the blocks between."""
         count = self.labels.size
-        return Groups(self._log, 2 * self.labels + np.arange(count) * _BLOCKS // count % 2)
+        labels = 2 * self.labels + np.arange(count) * _BLOCKS // count % 2
+        return Groups(self._log, labels, self.power)
 
     def others(self, rows: Integers) -> Iterator[tuple[PriceDistribution, Integers]]:
         """Yield for each half the prices of the other half, and which of `rows` are in it."""
@@ -114,17 +134,18 @@ def _bands(values: np.ndarray, parts: int) -> Integers:
     return numbers
 
 
-def _without_edges(log: CensoredLog, rows: Integers) -> tuple[Floats, Floats]:
-    """Return the intervals of the prices of a group, with less detail beyond the outermost bids.
+def _without_edges(log: CensoredLog, rows: Integers, scales: Floats) -> tuple[Floats, Floats]:
+    """Return the intervals of the scaled prices of a group, with less detail at the outermost bids.
 
     There the most likely distribution is wrong however many auctions there are: it depends on a
     few of them. Below the tenth lowest bid, told prices and wins only count as that low; likewise
     above the tenth highest bid where prices are told after a win. Where only won and lost are
     known, the lowest and the highest bids are taken together, sqrt(n) of n, at their mean.
     """
-    low, high, won = log.price_low[rows], log.price_high[rows], log.won[rows]
-    made = log.informative[rows]
-    bids = np.sort(log.bids[rows][made])
+    won, made, own = log.won[rows], log.informative[rows], log.bids[rows] / scales
+    high = log.price_high[rows] / scales
+    low = np.where(log.told[rows], np.nextafter(high, -np.inf), log.price_low[rows] / scales)
+    bids = np.sort(own[made])
     if bids.size < _LARGE:
         return low, high
     if log.feedback == "after-loss":
@@ -136,8 +157,8 @@ def _without_edges(log: CensoredLog, rows: Integers) -> tuple[Floats, Floats]:
     if log.feedback == "won-lost":
         size = int(bids.size**0.5)
         for ends, beyond in (
-            (bids[:size], log.bids[rows] <= bids[size - 1]),
-            (bids[-size:], log.bids[rows] >= bids[-size]),
+            (bids[:size], own <= bids[size - 1]),
+            (bids[-size:], own >= bids[-size]),
         ):
             mean = float(ends.mean())
             high = np.where(beyond & made & won, mean, high)

@@ -29,7 +29,10 @@ KNOWN = {
 
 
 def find_notes(
-    log: CensoredLog, results: Sequence[StrategyEvaluation], checks: Sequence[Check]
+    log: CensoredLog,
+    results: Sequence[StrategyEvaluation],
+    checks: Sequence[Check],
+    power: float = 0.0,
 ) -> Iterator[str]:
     """Yield what is known, what is doubtful, and which numbers rest on extrapolation."""
     yield from _units(log)
@@ -37,6 +40,11 @@ def find_notes(
     if log.feedback == "always":
         return
     yield from _alike(log)
+    if power:
+        yield (
+            f"Prices {'rise' if power > 0 else 'fall'} with values, like values to the power of "
+            f"{power:.1f}. The estimates by band allow for it."
+        )
     yield from _doubts(checks)
     yield from _extrapolated(results)
     yield from _weights(log, results)

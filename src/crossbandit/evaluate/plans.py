@@ -137,19 +137,22 @@ def best_response(log: CensoredLog, groups: Groups) -> Plan:
     count = len(log)
     bids = np.zeros(count)
     for prices, rows in groups.others(np.arange(count)):
-        bids[rows] = _responses(log, rows, prices)
+        bids[rows] = _responses(log, rows, prices, groups.scales[rows])
     note = "fitted to one half of the log, judged by the other"
     return Plan(BEST, "response", np.arange(count), bids, np.ones(count), fitted=True, note=note)
 
 
-def _responses(log: CensoredLog, rows: Integers, prices: PriceDistribution) -> Floats:
+def _responses(
+    log: CensoredLog, rows: Integers, prices: PriceDistribution, scales: Floats
+) -> Floats:
     # The chance to win rises where an atom ends, and nowhere else for sure.
     rises = np.flatnonzero((prices.masses > 0) & np.isfinite(prices.right))
     if not rises.size:
         return np.zeros(rows.size)
     chosen = rises[np.unique(np.linspace(0, rises.size - 1, _CANDIDATES).astype(np.int64))]
-    candidates = prices.right[chosen]
+    candidates = prices.right[chosen] * scales[:, None]
     margins = np.maximum(log.values[rows, None] - candidates, 0.0)
     margins[candidates < log.reserves[rows, None]] = 0.0
-    best: Floats = candidates[(margins * prices.cumulative[chosen + 1]).argmax(axis=1)]
-    return np.minimum(best, log.values[rows])
+    best = (margins * prices.cumulative[chosen + 1]).argmax(axis=1)
+    found: Floats = np.minimum(candidates[np.arange(rows.size), best], log.values[rows])
+    return found

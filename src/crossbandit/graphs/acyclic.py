@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from crossbandit.graphs import neighborhoods
+from crossbandit.graphs.set_covers import set_rows
 
 if TYPE_CHECKING:
     from crossbandit.graphs.graph import FeedbackGraph
@@ -86,19 +87,45 @@ def _both_ways(graph: FeedbackGraph) -> bool:
 
 def _parts(graph: FeedbackGraph) -> list[Edges]:
     """Return the strongly connected parts."""
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import connected_components
-
-    tail, head = neighborhoods.all_members(graph.out_ranges)
-    matrix = csr_array((np.ones(tail.size), (tail, head)), shape=(graph.arms, graph.arms))
-    count, part = connected_components(matrix, connection="strong")
-    parts: list[Edges] = [{} for _ in range(count)]
-    for arm in range(graph.arms):
-        parts[part[arm]][arm] = set()
-    inside = (part[tail] == part[head]) & (tail != head)
-    for a, b in zip(tail[inside].tolist(), head[inside].tolist(), strict=True):
-        parts[part[a]][a].add(b)
+    heads: list[list[int]] = [[] for _ in range(graph.arms)]
+    for a, b in graph.edges():
+        heads[a].append(b)
+    part = _part_numbers(heads)
+    parts: list[Edges] = [{} for _ in range(max(part) + 1)]
+    for arm, own in enumerate(part):
+        parts[own][arm] = {head for head in heads[arm] if head != arm and part[head] == own}
     return parts
+
+
+def _part_numbers(heads: list[list[int]]) -> list[int]:
+    """Return the number of the strongly connected part of each arm (Tarjan 1972)."""
+    part, found, low = [-1] * len(heads), [-1] * len(heads), [0] * len(heads)
+    count = parts = 0
+    open_: list[int] = []  # arms whose part is not known yet
+    for root in range(len(heads)):
+        path = [] if found[root] >= 0 else [(root, iter(heads[root]))]
+        while path:
+            arm, rest = path[-1]
+            if found[arm] < 0:
+                found[arm] = low[arm] = count
+                count += 1
+                open_.append(arm)
+            for head in rest:
+                if found[head] < 0:
+                    path.append((head, iter(heads[head])))
+                    break
+                if part[head] < 0:
+                    low[arm] = min(low[arm], low[head])
+            else:
+                path.pop()
+                if path:
+                    above = path[-1][0]
+                    low[above] = min(low[above], low[arm])
+                if low[arm] == found[arm]:
+                    while part[arm] < 0:
+                        part[open_.pop()] = parts
+                    parts += 1
+    return part
 
 
 def _greedy(part: Edges) -> list[int]:
@@ -170,16 +197,13 @@ def _searched(part: Edges, kept: list[int], upper: int, deadline: float) -> tupl
 
 def _meeting(part: Edges, cycles: list[set[int]], deadline: float) -> tuple[set[int], int]:
     """Return the most arms that leave out one of each listed cycle, and an upper bound."""
-    from scipy.optimize import Bounds, LinearConstraint, milp
-    from scipy.sparse import csr_array
-
     arms = sorted(part)
     if not cycles:
         return set(arms), len(arms)
     place = {arm: i for i, arm in enumerate(arms)}
-    columns = np.array([place[arm] for cycle in cycles for arm in cycle])
-    ends = np.cumsum([0, *map(len, cycles)])
-    rows = csr_array((np.ones(columns.size), columns, ends), shape=(len(cycles), len(arms)))
+    rows = set_rows([np.array([place[arm] for arm in cycle]) for cycle in cycles], len(arms))
+    from scipy.optimize import Bounds, LinearConstraint, milp
+
     result = milp(
         -np.ones(len(arms)),
         integrality=np.ones(len(arms)),

@@ -164,6 +164,9 @@ def revealing_action(arms: int, revealing: int = 1) -> FeedbackGraph:
         arms: The number of arms, at least 3.
         revealing: The number of revealing arms, at least 1 and at most half of the arms.
 
+    Raises:
+        InvalidParameterError: There are fewer than 3 arms, or more than half of them reveal.
+
     >>> graph = revealing_action(4)
     >>> graph.edges(), graph.observability
     ([(0, 0), (0, 1), (0, 2), (0, 3)], 'weak')

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from crossbandit.graphs import neighborhoods
+from crossbandit.notebook import card, counted, new_axes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -74,9 +75,7 @@ class _Circle:
 def draw(graph: FeedbackGraph, ax: Axes | None) -> Axes:
     """Draw on `ax`, or on a new figure: a circle of few arms, the adjacency of many."""
     if ax is None:
-        from matplotlib import pyplot as plt
-
-        _, ax = plt.subplots(figsize=(5, 5.4), layout="constrained")
+        ax = new_axes("FeedbackGraph.draw", (5, 5.4))
     if graph.arms <= CIRCLE_ARMS:
         _draw_circle(graph, ax)
     else:
@@ -172,20 +171,13 @@ def _opacity(lines: int) -> float:
 def html(graph: FeedbackGraph) -> str:
     """Return a self-contained piece of HTML: the facts, and a picture of few arms."""
     picture = _svg(graph) if graph.arms <= CIRCLE_ARMS else ""
-    facts = " &middot; ".join(
-        f"<span title='{markup.escape(hint, quote=True)}'>{markup.escape(text)}</span>"
-        for text, hint in _facts(graph)
-    )
-    return (
-        "<div style='display:inline-block;font-family:system-ui,sans-serif;font-size:13px'>"
-        f"{picture}<div><b>FeedbackGraph</b> &middot; {facts}</div></div>"
-    )
+    return card("FeedbackGraph", _facts(graph), picture)
 
 
 def _facts(graph: FeedbackGraph) -> Iterator[tuple[str, str]]:
     """Yield facts in a few words, each with a longer explanation."""
-    yield _counted(graph.arms, "arm"), "how many there are to choose from"
-    yield _counted(graph.edge_count, "edge"), "self-loops included"
+    yield counted(graph.arms, "arm"), "how many there are to choose from"
+    yield counted(graph.edge_count, "edge"), "self-loops included"
     words = {"strong": "strongly observable", "weak": "weakly observable", "none": "not observable"}
     yield words[graph.observability], graph.observability_reason
     if graph.arms > _BOUNDED_ARMS:
@@ -193,10 +185,6 @@ def _facts(graph: FeedbackGraph) -> Iterator[tuple[str, str]]:
     lower, upper = graph.independence_bounds
     number = f"{lower}" if lower == upper else f"{lower} to {upper}"
     yield f"independence number {number}", "how many arms there are none of which reveals another"
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def _svg(graph: FeedbackGraph) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, final
 import numpy as np
 import numpy.typing as npt
 
+from crossbandit.extras import require
 from crossbandit.graphs import exchange, neighborhoods, observability
 from crossbandit.graphs.quantities import GraphNumbers
 from crossbandit.kernels.ranges import ArmRanges, range_masses
@@ -207,6 +208,9 @@ class FeedbackGraph(GraphNumbers):
         Args:
             other: A graph of as many arms.
 
+        Raises:
+            InvalidParameterError: The other graph has another number of arms.
+
         >>> FeedbackGraph([[1, 1], [0, 1]]).edge_not_in(FeedbackGraph([[1, 0], [0, 1]]))
         (0, 1)
         """
@@ -287,7 +291,12 @@ class FeedbackGraph(GraphNumbers):
         observability.require(self, owner, least)
 
     def to_networkx(self) -> Any:
-        """Return a NetworkX DiGraph on the nodes 0, ..., K - 1."""
+        """Return a NetworkX DiGraph on the nodes 0, ..., K - 1.
+
+        Raises:
+            MissingPackageError: NetworkX is not installed.
+        """
+        require("networkx", extra="graphs", owner="FeedbackGraph.to_networkx")
         import networkx as nx
 
         digraph = nx.DiGraph()
@@ -312,6 +321,12 @@ class FeedbackGraph(GraphNumbers):
 
         Args:
             ax: The axes to draw on; a new figure by default.
+
+        Returns:
+            The axes with the drawing.
+
+        Raises:
+            MissingPackageError: Matplotlib is not installed.
         """
         from crossbandit.graphs import drawing
 

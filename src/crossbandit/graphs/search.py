@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from crossbandit.extras import installed
 from crossbandit.graphs.neighborhoods import all_members, matrix_of_ranges
+from crossbandit.graphs.set_covers import set_rows
 from crossbandit.kernels import cliques
 
 if TYPE_CHECKING:
@@ -43,7 +45,7 @@ def improved(
     arms = closed.starts.size - 1
     edges = (int((closed.last - closed.first + 1).sum()) - arms) // 2
     dense = 2 * edges >= _DENSE * arms * (arms - 1)
-    if not dense and edges <= _PROGRAM_EDGES:
+    if not dense and edges <= _PROGRAM_EDGES and installed("scipy"):
         witness, upper = _by_programs(closed, witness, upper, deadline)
     if witness.size < upper and arms <= (_SEARCH_ARMS if dense else _PROGRAM_ARMS):
         witness, upper = by_clique_search(closed, witness, upper, deadline)
@@ -133,14 +135,8 @@ def _rounded_down(bound: float) -> int:
 
 def clique_rows(closed: ArmRanges) -> Any:
     """Return a sparse 0/1 matrix, one clique per row, so that every edge lies in a row."""
-    from scipy.sparse import csr_array
-
-    cover = _edge_clique_cover(closed)
-    ends = np.cumsum([0] + [len(clique) for clique in cover])
-    columns = np.concatenate(cover)
-    return csr_array(
-        (np.ones(columns.size), columns, ends), shape=(len(cover), len(closed.starts) - 1)
-    )
+    cover = [np.array(clique) for clique in _edge_clique_cover(closed)]
+    return set_rows(cover, closed.starts.size - 1)
 
 
 def _edge_clique_cover(closed: ArmRanges) -> list[list[int]]:

@@ -5,29 +5,17 @@ of numbers, arrays and NamedTuples of them that allocates nothing. `inlined` com
 round, `compiled` a loop over rounds. Everything runs as plain Python too, with
 `NUMBA_DISABLE_JIT=1`.
 
-A loop over a batch of rounds is the same for all algorithms:
-
-    @compiled
-    def simulate(state, out_ranges, rounds, uniforms):
-        for i in range(rounds.arms.size):
-            readout = readout_at(rounds.contexts, i)
-            arm = play(state, readout, uniforms[i])
-            record(rounds, i, arm, readout)
-            feedback = feedback_of(rounds, i, out_ranges, state.revealed)
-            add_revealed(state.estimates, 0, state.weights, feedback)
-            if is_over(rounds):
-                return i + 1
-        return rounds.arms.size
-
-It belongs into the file of its algorithm: compiled code is kept on disk with the file of its loop,
-and compiled again when that file changes. docs/how-to/add-an-algorithm.md has a whole example.
+An algorithm has a few kernels, its `Steps`. `crossbandit.algorithms.CompiledLearner` makes a
+learner of them, and compiles the loops over rounds: see `crossbandit.kernels.loops`. Machine code
+is kept on disk beside the file of the kernels, and compiled again when that file changes.
+docs/how-to/add-an-algorithm.md has a whole example.
 """
 
 from crossbandit.kernels.compilation import compiled, inlined
+from crossbandit.kernels.loops import EstimateState, Round, Steps
 from crossbandit.kernels.ranges import ArmRanges, has_self_loop, list_neighbors, range_masses
 from crossbandit.kernels.round_graphs import GraphBlock, in_ranges_at, out_ranges_at
 from crossbandit.kernels.rounds import (
-    Budget,
     ContextBlock,
     Feedback,
     LossBlock,
@@ -36,7 +24,6 @@ from crossbandit.kernels.rounds import (
     add_revealed,
     add_row,
     feedback_of,
-    is_over,
     loss_at,
     readout_at,
     record,
@@ -45,13 +32,15 @@ from crossbandit.kernels.simplex import context_weights, draw, exponential_weigh
 
 __all__ = [
     "ArmRanges",
-    "Budget",
     "ContextBlock",
+    "EstimateState",
     "Feedback",
     "GraphBlock",
     "LossBlock",
     "Readout",
+    "Round",
     "Rounds",
+    "Steps",
     "add_revealed",
     "add_row",
     "compiled",
@@ -62,7 +51,6 @@ __all__ = [
     "has_self_loop",
     "in_ranges_at",
     "inlined",
-    "is_over",
     "list_neighbors",
     "loss_at",
     "out_ranges_at",

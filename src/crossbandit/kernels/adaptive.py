@@ -26,12 +26,7 @@ from crossbandit.kernels.ranges import ArmRanges, list_neighbors, range_masses
 from crossbandit.kernels.rounds import (
     Feedback,
     Readout,
-    Rounds,
-    feedback_of,
-    is_over,
     loss_at,
-    readout_at,
-    record,
 )
 from crossbandit.kernels.simplex import context_weights, draw, exponential_weights
 from crossbandit.types import Booleans, Floats, Integers
@@ -395,29 +390,3 @@ def mixability_gap(chosen: Floats, estimates: Floats, revealed: Integers, eta: f
             total += chosen[b] * math.exp(-eta * (estimates[b] - least))
     # The sum of probabilities is 1 but for rounding. Dividing by it gives equal estimates no gap.
     return max(0.0, mean - least + math.log(total / (rest + mass)) / eta)
-
-
-@compiled
-def simulate(
-    state: AdaptiveState,
-    parameters: AdaptiveParameters,
-    graph: AdaptiveGraph,
-    out_ranges: ArmRanges,
-    rounds: Rounds,
-    start: int,
-    uniforms: Floats,
-) -> int:
-    """Play `rounds`, the first of which has number `start`; return how many were played.
-
-    Fills in what was done and changes `state`. uniforms: (n,), one per round.
-    """
-    for i in range(rounds.arms.size):
-        readout, t = readout_at(rounds.contexts, i), start + i
-        arm, _, baseline = play(state, parameters, graph, readout, t, uniforms[i])
-        record(rounds, i, arm, readout)
-        feedback = feedback_of(rounds, i, out_ranges, state.revealed)
-        weigh(state, parameters, graph, feedback.arms, state.weights)
-        learn(state, parameters, graph, readout, t, t, state.weights, baseline, feedback)
-        if is_over(rounds):
-            return i + 1
-    return rounds.arms.size

@@ -19,7 +19,7 @@ from crossbandit.kernels.compilation import compiled, inlined
 from crossbandit.kernels.copying import copy_vector
 from crossbandit.kernels.ranges import ArmRanges, has_self_loop, range_masses
 from crossbandit.kernels.round_graphs import in_ranges_at, out_ranges_at
-from crossbandit.kernels.rounds import Readout, Rounds, feedback_of, is_over, readout_at, record
+from crossbandit.kernels.rounds import Readout, Rounds, feedback_of, readout_at, record
 from crossbandit.types import Floats
 
 
@@ -72,8 +72,8 @@ def simulate(
     rounds: Rounds,
     start: int,
     uniforms: Floats,
-) -> int:
-    """Play `rounds`, the first of which has number `start`; return how many were played.
+) -> None:
+    """Play `rounds`, the first of which has number `start`.
 
     Fills in what was done and changes `state`. uniforms: (n,), one per round.
     """
@@ -90,6 +90,3 @@ def simulate(
         now = with_ranges(graph, in_ranges)
         weigh(state, parameters, now, feedback.arms, state.weights)
         learn(state, parameters, now, readout, t, t, state.weights, baseline, feedback)
-        if is_over(rounds):
-            return i + 1
-    return rounds.arms.size

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import FunctionType
 from typing import Any, TypeVar, cast
 
 import numba
@@ -48,6 +51,35 @@ def inlined(kernel: _Kernel) -> _Kernel:
     return _jit(kernel, {"forceinline": True, **_OPTIONS})
 
 
+def compiled_with(loop: Callable[..., Any], **kernels: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile a copy of a loop in which global names stand for given kernels.
+
+    A closure over the kernels would do the same, but Numba cannot keep its machine code on disk.
+    The machine code of the copy is kept beside the file of the first kernel.
+
+    Args:
+        loop: A function that calls kernels by global names. It is not compiled itself.
+        **kernels: The kernels by these names.
+
+    Returns:
+        The compiled function.
+    """
+    python = [getattr(kernel, "py_func", kernel) for kernel in kernels.values()]
+    code, home = loop.__code__, python[0]
+    own, others = code.co_filename, {one.__code__.co_filename for one in python}
+    if hasattr(next(iter(kernels.values())), "py_func"):  # it is compiled
+        code = code.replace(co_filename=home.__code__.co_filename)
+    copy = FunctionType(code, {**loop.__globals__, **kernels}, loop.__name__)
+    # Module and name are those of the file of machine code. Numba compiles again if the first
+    # kernel's file changes; the checksum is for the others, and for kernels of equal names.
+    total = zlib.crc32("".join(f"{one.__module__}.{one.__qualname__} " for one in python).encode())
+    for file in sorted({own, *others} - {home.__code__.co_filename}):
+        total = zlib.crc32(Path(file).read_bytes() if Path(file).is_file() else b"", total)
+    copy.__module__ = home.__module__
+    copy.__qualname__ = f"{loop.__name__}_{home.__qualname__}_{total:08x}"
+    return compiled(copy)
+
+
 def _jit(kernel: _Kernel, options: Mapping[str, Any]) -> _Kernel:
     try:
         return cast("_Kernel", numba.njit(**options)(kernel))
@@ -75,34 +107,31 @@ def resolved(kernel: _Kernel, *arguments: object) -> _Kernel:
     return cast("_Kernel", kernel.get_overload(types))
 
 
-class MachineCode:
-    """Calls kernels by their machine code, found once for each kernel.
+class MachineCode(dict[Callable[..., Any], Callable[..., Any]]):
+    """The machine code of kernels, found when each is called for the first time.
 
     All calls of one kernel must have arguments of the same types. So an object that calls kernels
     with its own arrays keeps one of these.
 
     >>> code = MachineCode()
     >>> add = compiled(lambda a, b: a + b)
-    >>> code(add, 1, 2), code(add, 3, 4)
+    >>> code[add](1, 2), code[add](3, 4)
     (3, 7)
     """
 
-    def __init__(self) -> None:
-        self._found: dict[Callable[..., Any], Callable[..., Any]] = {}
+    def __missing__(self, kernel: Callable[..., Any]) -> Callable[..., Any]:
+        """Return what calls a kernel, and keeps its machine code.
+
+        Args:
+            kernel: A compiled or inlined kernel.
+        """
+
+        def first(*arguments: Any) -> Any:
+            self[kernel] = resolved(kernel, *arguments)
+            return self[kernel](*arguments)
+
+        return first
 
     def __reduce__(self) -> tuple[type[MachineCode], tuple[()]]:
         """Let copies find the machine code anew: it is of this process."""
         return MachineCode, ()
-
-    def __call__(self, kernel: Callable[..., Any], *arguments: Any) -> Any:
-        """Call a kernel.
-
-        Args:
-            kernel: A compiled or inlined kernel.
-            *arguments: Its arguments, of the same types in every call.
-        """
-        try:
-            code = self._found[kernel]
-        except KeyError:
-            code = self._found[kernel] = resolved(kernel, *arguments)
-        return code(*arguments)

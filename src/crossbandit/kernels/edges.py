@@ -1,28 +1,17 @@
-"""One round of exponential weights that learn the probabilities of edges, and a batch of rounds."""
+"""One round of exponential weights that learn the probabilities of edges."""
 
 from __future__ import annotations
 
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
-from crossbandit.kernels.compilation import compiled, inlined
-from crossbandit.kernels.round_graphs import out_ranges_at
-from crossbandit.kernels.rounds import (
-    Feedback,
-    Readout,
-    Rounds,
-    add_revealed,
-    feedback_of,
-    is_over,
-    loss_at,
-    readout_at,
-    record,
-)
+from crossbandit.kernels.compilation import inlined
+from crossbandit.kernels.rounds import Feedback, Readout, add_revealed, loss_at
 from crossbandit.kernels.simplex import context_weights, draw
 from crossbandit.types import Floats, Integers
 
 if TYPE_CHECKING:
-    from crossbandit.kernels.ranges import ArmRanges
+    from crossbandit.kernels.loops import Round
 
 
 class EdgeSetting(NamedTuple):
@@ -32,7 +21,6 @@ class EdgeSetting(NamedTuple):
     rounds: float  # how many rounds a copy of the estimates learns from
     own_column: Floats  # (1, 1): a 1; how a context reads estimates of its own
     cross: bool  # whether every context learns from a round
-    changing: bool  # whether each round has a graph of its own
 
 
 class EdgeState(NamedTuple):
@@ -59,8 +47,11 @@ def _observation_mass(state: EdgeState, b: int) -> float:
 
 
 @inlined
-def settle(state: EdgeState, setting: EdgeSetting) -> None:
-    """Set the rates that were not given from the edges that were learned. Changes `chosen`."""
+def _rates(state: EdgeState, setting: EdgeSetting) -> tuple[float, float]:
+    """Return eta and rho: as they are set, or by the edges that were learned. Changes `chosen`."""
+    eta, rho = state.rates[0], state.rates[1]
+    if eta > 0.0 and rho > 0.0:
+        return eta, rho
     arms = state.played.size
     for a in range(arms):
         state.chosen[a] = 1.0 / arms
@@ -68,59 +59,46 @@ def settle(state: EdgeState, setting: EdgeSetting) -> None:
     for b in range(arms):
         least = min(least, max(_observation_mass(state, b), 1.0 / arms**2))
     bits = math.log(arms)
-    if state.rates[1] == 0.0:
-        state.rates[1] = min((bits / (2.0 * least * setting.rounds)) ** (1.0 / 3.0), 0.5)
-    if state.rates[0] == 0.0:
-        state.rates[0] = math.sqrt(2.0 * state.rates[1] * bits * least / setting.rounds)
+    if rho == 0.0:
+        rho = min((bits / (2.0 * least * setting.rounds)) ** (1.0 / 3.0), 0.5)
+    if eta == 0.0:
+        eta = math.sqrt(2.0 * rho * bits * least / setting.rounds)
+    return eta, rho
 
 
 @inlined
-def policy(
-    state: EdgeState,
-    setting: EdgeSetting,
-    context: int,
-    readout: Readout,
-    round_: int,
-    out: Floats,
-) -> None:
-    """Set `out` (K,) to the policy of one context in round `round_`: arms in turn at first."""
-    arms, available = out.size, readout.available
-    if round_ < setting.warm_up:
+def policy(state: EdgeState, setting: EdgeSetting, now: Round, out: Floats) -> None:
+    """Set `out` (K,) to the policy of a round: arms in turn at first."""
+    arms, available = out.size, now.readout.available
+    if now.number < setting.warm_up:
         for a in range(arms):
             out[a] = 0.0
-        arm = round_ % arms
+        arm = now.number % arms
         while available.size > 0 and not available[arm]:
             arm = (arm + 1) % arms
         out[arm] = 1.0
         return
-    eta, rho = state.rates[0], state.rates[1]
+    eta, rho = _rates(state, setting)
     if setting.cross:
-        context_weights(state.estimates, state.bias, 0, readout, eta, rho, out)
+        context_weights(state.estimates, state.bias, 0, now.readout, eta, rho, out)
     else:
         own = Readout(0, setting.own_column, available)
-        context_weights(state.estimates, state.bias, context, own, eta, rho, out)
+        context_weights(state.estimates, state.bias, now.context, own, eta, rho, out)
 
 
 @inlined
-def play(
-    state: EdgeState,
-    setting: EdgeSetting,
-    context: int,
-    readout: Readout,
-    round_: int,
-    uniform: float,
-) -> tuple[int, float]:
+def play(state: EdgeState, setting: EdgeSetting, now: Round, uniform: float) -> tuple[int, float]:
     """Play one round; return the arm and its probability. Changes `state`.
 
     Sets `state.weights`: 0 in the warm-up, and for arms that were never revealed.
     """
     chosen, weights = state.chosen, state.weights
-    if round_ >= setting.warm_up and (state.rates[0] == 0.0 or state.rates[1] == 0.0):
-        settle(state, setting)
-    policy(state, setting, context, readout, round_, chosen)
+    if now.number >= setting.warm_up:
+        state.rates[0], state.rates[1] = _rates(state, setting)
+    policy(state, setting, now, chosen)
     arm = draw(chosen, uniform)
     for b in range(weights.size):
-        mass = _observation_mass(state, b) if round_ >= setting.warm_up else 0.0
+        mass = _observation_mass(state, b) if now.number >= setting.warm_up else 0.0
         weights[b] = 1.0 / mass if mass > 0.0 else 0.0
     return arm, chosen[arm]
 
@@ -129,8 +107,7 @@ def play(
 def learn(
     state: EdgeState,
     setting: EdgeSetting,
-    context: int,
-    readout: Readout,
+    now: Round,
     arm: int,
     weights: Floats,
     feedback: Feedback,
@@ -141,35 +118,7 @@ def learn(
         b = feedback.arms[j]
         state.seen[arm, b] += 1.0
         if not setting.cross:
-            loss = loss_at(feedback.losses, feedback.round, feedback.places[j], b, readout)
-            state.estimates[context, b, 0] += weights[b] * loss
+            loss = loss_at(feedback.losses, feedback.round, feedback.places[j], b, now.readout)
+            state.estimates[now.context, b, 0] += weights[b] * loss
     if setting.cross:
         add_revealed(state.estimates, 0, weights, feedback)
-
-
-@compiled
-def simulate(
-    state: EdgeState,
-    setting: EdgeSetting,
-    out_ranges: ArmRanges,
-    rounds: Rounds,
-    first: int,
-    uniforms: Floats,
-) -> int:
-    """Play `rounds`, fill in what was done and change `state`; return how many were played.
-
-    first: the number of the first round. uniforms: (n,), one per round.
-    """
-    for i in range(rounds.arms.size):
-        readout = readout_at(rounds.contexts, i)
-        context = rounds.numbers[i] if rounds.numbers.size > 0 else 0
-        arm, _ = play(state, setting, context, readout, first + i, uniforms[i])
-        record(rounds, i, arm, readout)
-        shown = out_ranges
-        if setting.changing:
-            shown = out_ranges_at(rounds.graphs, i, state.chosen.size)
-        feedback = feedback_of(rounds, i, shown, state.revealed)
-        learn(state, setting, context, readout, arm, state.weights, feedback)
-        if is_over(rounds):
-            return i + 1
-    return rounds.arms.size

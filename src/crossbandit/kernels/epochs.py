@@ -20,7 +20,6 @@ from crossbandit.kernels.rounds import (
     Rounds,
     add_revealed,
     feedback_of,
-    is_over,
     readout_at,
     record,
 )
@@ -277,8 +276,8 @@ def simulate(
     rounds: Rounds,
     start: int,
     uniforms: Floats,
-) -> int:
-    """Play `rounds`, of which the first has the even number `start`; return how many were played.
+) -> None:
+    """Play `rounds`, of which the first has the even number `start`.
 
     Fills in what was done and changes `state`. uniforms: four per pair (arm of the first round, arm
     of the second, split, retention); one if the last round has no partner.
@@ -296,6 +295,3 @@ def simulate(
         if retained:
             feedback = feedback_of(rounds, i - 1 + loss_side, out_ranges, state.revealed)
             add_revealed(state.estimates, LIVE, state.weights, feedback)
-        if is_over(rounds):
-            return i + 1
-    return rounds.arms.size

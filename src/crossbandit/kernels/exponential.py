@@ -1,4 +1,4 @@
-"""One round of exponential weights with graph feedback and exploration, and a batch of rounds.
+"""One round of exponential weights with graph feedback and exploration.
 
 All algorithms of this kind are the same step with other numbers: which arms are explored, how
 often, and what is added to observation probabilities. A round is learned from in every context
@@ -8,24 +8,16 @@ often, and what is added to observation probabilities. A round is learned from i
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from crossbandit.kernels.compilation import compiled, inlined
+from crossbandit.kernels.compilation import inlined
 from crossbandit.kernels.ranges import ArmRanges, range_masses
-from crossbandit.kernels.round_graphs import in_ranges_at, out_ranges_at
-from crossbandit.kernels.rounds import (
-    Feedback,
-    Readout,
-    Rounds,
-    add_revealed,
-    feedback_of,
-    is_over,
-    loss_at,
-    readout_at,
-    record,
-)
+from crossbandit.kernels.rounds import Feedback, Readout, add_revealed, loss_at
 from crossbandit.kernels.simplex import context_weights, draw
 from crossbandit.types import Booleans, Floats, Integers
+
+if TYPE_CHECKING:
+    from crossbandit.kernels.loops import Round
 
 
 class ExponentialParameters(NamedTuple):
@@ -39,15 +31,15 @@ class ExponentialParameters(NamedTuple):
 
 
 class ExponentialSetting(NamedTuple):
-    """What does not change: the graph, and how it is explored."""
+    """What does not change: the parameters, the graph, and how it is explored."""
 
+    parameters: ExponentialParameters
     in_ranges: ArmRanges
     exploration: Floats  # (K,): the distribution of arms that are explored
     implicit: Floats  # (K,): what is added to the observation probability of each arm
     loopless: Integers  # the arms without self-loop, ascending; (0,) where nothing is corrected
     own_column: Floats  # (1, 1): a 1; how a context reads estimates of its own
     cross: bool  # whether every context learns from a round
-    changing: bool  # whether each round has a graph of its own
     exponent: float  # how strongly the entropy counts, where rates adapt
     spread: float  # 1 / (least probability with which exploration reveals an arm), or 0
     floor: float  # eta times this is the least exploration, where rates adapt
@@ -68,13 +60,10 @@ class ExponentialState(NamedTuple):
 
 @inlined
 def _exponential_weights(
-    state: ExponentialState,
-    setting: ExponentialSetting,
-    context: int,
-    readout: Readout,
-    out: Floats,
+    state: ExponentialState, setting: ExponentialSetting, now: Round, out: Floats
 ) -> None:
     """Set `out` (K,) to the exponential weights of one context."""
+    context, readout = now.context, now.readout
     if setting.cross:
         context_weights(state.estimates, state.bias, 0, readout, state.rates[0, 0], 0.0, out)
         return
@@ -103,21 +92,15 @@ def _explore(exploration: Floats, available: Booleans, rho: float, out: Floats) 
 
 
 @inlined
-def policy(
-    state: ExponentialState,
-    setting: ExponentialSetting,
-    context: int,
-    readout: Readout,
-    out: Floats,
-) -> None:
+def policy(state: ExponentialState, setting: ExponentialSetting, now: Round, out: Floats) -> None:
     """Set `out` (K,) to (1 - rho) * exponential weights + rho * exploration, for one context."""
-    _exponential_weights(state, setting, context, readout, out)
-    rho = state.rates[0 if setting.cross else context, 1]
-    _explore(setting.exploration, readout.available, rho, out)
+    _exponential_weights(state, setting, now, out)
+    rho = state.rates[0 if setting.cross else now.context, 1]
+    _explore(setting.exploration, now.readout.available, rho, out)
 
 
 @inlined
-def _adapt(state: ExponentialState, scale: float, setting: ExponentialSetting, copy: int) -> None:
+def _adapt(state: ExponentialState, setting: ExponentialSetting, copy: int) -> None:
     """Add the entropy of `state.chosen` (K,), exponential weights, and set the next rates."""
     entropy = 0.0
     for a in range(state.chosen.size):
@@ -127,7 +110,7 @@ def _adapt(state: ExponentialState, scale: float, setting: ExponentialSetting, c
     state.entropies[copy, 0] += entropy
     state.entropies[copy, 1] += 1.0
     total, count = state.entropies[copy]
-    growth = scale * (1.0 + total / largest) ** -setting.exponent
+    growth = setting.parameters.scale * (1.0 + total / largest) ** -setting.exponent
     eta = 1.0 / (1.0 / state.rates[copy, 0] + growth)
     mean = (1.0 + total / largest) / (1.0 + count)
     state.rates[copy, 0] = eta
@@ -151,12 +134,7 @@ def weigh(
 
 
 @inlined
-def _correct(
-    state: ExponentialState,
-    parameters: ExponentialParameters,
-    setting: ExponentialSetting,
-    context: int,
-) -> None:
+def _correct(state: ExponentialState, setting: ExponentialSetting, copy: int) -> None:
     """Add the pessimistic correction to the arm without self-loop that is played most."""
     chosen, loopless = state.chosen, setting.loopless
     special = loopless[0]
@@ -166,45 +144,33 @@ def _correct(
     range_masses(setting.in_ranges, chosen, state.sums, state.weights)
     observed = state.weights[special] + setting.implicit[special]
     if observed > 0.0:  # 0 if no other arm is available: then there is nothing to correct
-        state.bias[0 if setting.cross else context, special] += parameters.beta / observed
+        state.bias[copy, special] += setting.parameters.beta / observed
 
 
 @inlined
-def count(
-    state: ExponentialState,
-    parameters: ExponentialParameters,
-    setting: ExponentialSetting,
-    context: int,
-    readout: Readout,
-) -> None:
+def count(state: ExponentialState, setting: ExponentialSetting, now: Round) -> None:
     """Set `state.chosen` to the policy of a round, and change what a round changes unseen."""
-    chosen, copy = state.chosen, 0 if setting.cross else context
+    chosen, copy = state.chosen, 0 if setting.cross else now.context
     rho = state.rates[copy, 1]
-    _exponential_weights(state, setting, context, readout, chosen)
-    if parameters.scale > 0.0:
-        _adapt(state, parameters.scale, setting, copy)
-    _explore(setting.exploration, readout.available, rho, chosen)
+    _exponential_weights(state, setting, now, chosen)
+    if setting.parameters.scale > 0.0:
+        _adapt(state, setting, copy)
+    _explore(setting.exploration, now.readout.available, rho, chosen)
     if setting.loopless.size > 0:
-        _correct(state, parameters, setting, context)
+        _correct(state, setting, copy)
 
 
 @inlined
 def play(
-    state: ExponentialState,
-    parameters: ExponentialParameters,
-    setting: ExponentialSetting,
-    in_ranges: ArmRanges,
-    context: int,
-    readout: Readout,
-    uniform: float,
+    state: ExponentialState, setting: ExponentialSetting, now: Round, uniform: float
 ) -> tuple[int, float]:
     """Play one round; return the arm and its probability. Changes `state`.
 
-    in_ranges: the graph of the round. Sets `state.chosen` and `state.weights`.
+    Sets `state.chosen` and `state.weights`.
     """
-    count(state, parameters, setting, context, readout)
+    count(state, setting, now)
     arm = draw(state.chosen, uniform)
-    weigh(setting, in_ranges, state, arm)
+    weigh(setting, now.in_ranges, state, arm)
     return arm, state.chosen[arm]
 
 
@@ -212,8 +178,8 @@ def play(
 def learn(
     state: ExponentialState,
     setting: ExponentialSetting,
-    context: int,
-    readout: Readout,
+    now: Round,
+    arm: int,
     weights: Floats,
     feedback: Feedback,
 ) -> None:
@@ -223,35 +189,5 @@ def learn(
         return
     for j in range(feedback.arms.size):
         b = feedback.arms[j]
-        loss = loss_at(feedback.losses, feedback.round, feedback.places[j], b, readout)
-        state.estimates[context, b, 0] += weights[b] * loss
-
-
-@compiled
-def simulate(
-    state: ExponentialState,
-    parameters: ExponentialParameters,
-    setting: ExponentialSetting,
-    out_ranges: ArmRanges,
-    rounds: Rounds,
-    uniforms: Floats,
-) -> int:
-    """Play `rounds`, fill in what was done and change `state`; return how many were played.
-
-    uniforms: (n,), one per round. Where contexts have no numbers, all rounds must be learned from
-    in every context.
-    """
-    for i in range(rounds.arms.size):
-        readout = readout_at(rounds.contexts, i)
-        context = rounds.numbers[i] if rounds.numbers.size > 0 else 0
-        seeing, shown = setting.in_ranges, out_ranges
-        if setting.changing:
-            seeing = in_ranges_at(rounds.graphs, i, state.chosen.size)
-            shown = out_ranges_at(rounds.graphs, i, state.chosen.size)
-        arm, _ = play(state, parameters, setting, seeing, context, readout, uniforms[i])
-        record(rounds, i, arm, readout)
-        feedback = feedback_of(rounds, i, shown, state.revealed)
-        learn(state, setting, context, readout, state.weights, feedback)
-        if is_over(rounds):
-            return i + 1
-    return rounds.arms.size
+        loss = loss_at(feedback.losses, feedback.round, feedback.places[j], b, now.readout)
+        state.estimates[now.context, b, 0] += weights[b] * loss

@@ -1,26 +1,17 @@
-"""One round of Algorithm 1 (known context distribution), and a batch of rounds.
-
-`add_revealed` adds the losses of a round, with the weights that `play` has set.
-"""
+"""One round of Algorithm 1 (known context distribution): its policy, and how it is played."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from crossbandit.kernels.compilation import compiled, inlined
-from crossbandit.kernels.ranges import ArmRanges, range_masses
-from crossbandit.kernels.rounds import (
-    ContextBlock,
-    Readout,
-    Rounds,
-    add_revealed,
-    feedback_of,
-    is_over,
-    readout_at,
-    record,
-)
+from crossbandit.kernels.compilation import inlined
+from crossbandit.kernels.ranges import range_masses
+from crossbandit.kernels.rounds import ContextBlock, Readout, readout_at
 from crossbandit.kernels.simplex import context_weights, draw
 from crossbandit.types import Floats, Integers
+
+if TYPE_CHECKING:
+    from crossbandit.kernels.loops import Round
 
 
 class KnownParameters(NamedTuple):
@@ -32,14 +23,14 @@ class KnownParameters(NamedTuple):
     beta: float
 
 
-class Knowledge(NamedTuple):
-    """What Algorithm 1 knows: the graph, and the contexts that can occur with their probabilities.
+class KnownSetting(NamedTuple):
+    """What Algorithm 1 knows: parameters, and the contexts that can occur with their probabilities.
 
     Observation masses are linear in the distribution, so the mean over contexts is taken once,
     before the masses are computed.
     """
 
-    in_ranges: ArmRanges
+    parameters: KnownParameters
     loopless: Integers  # the arms without self-loop, ascending
     support: ContextBlock
     probabilities: Floats  # (support,)
@@ -59,24 +50,30 @@ class KnownState(NamedTuple):
 
 
 @inlined
-def policy(state: KnownState, parameters: KnownParameters, readout: Readout, out: Floats) -> None:
+def policy(state: KnownState, setting: KnownSetting, now: Round, out: Floats) -> None:
     """Set `out` (K,) to r_{t,c} for the next round."""
-    eta, rho = parameters.eta, parameters.rho
+    _read_policy(state, setting, now.readout, out)
+
+
+@inlined
+def _read_policy(state: KnownState, setting: KnownSetting, readout: Readout, out: Floats) -> None:
+    eta, rho = setting.parameters.eta, setting.parameters.rho
     context_weights(state.estimates, state.bias, 0, readout, eta, rho, out)
 
 
 @inlined
-def count(state: KnownState, parameters: KnownParameters, knowledge: Knowledge) -> None:
+def count(state: KnownState, setting: KnownSetting, now: Round) -> None:
     """Set the weights of a round and add its pessimistic correction. Changes `state`."""
     arms = state.denominators.size
-    loopless, chosen, mean = knowledge.loopless, state.chosen, state.mean
+    parameters = setting.parameters
+    loopless, chosen, mean = setting.loopless, state.chosen, state.mean
     for a in range(arms):
         mean[a] = 0.0
-    for c in range(knowledge.probabilities.size):
-        policy(state, parameters, readout_at(knowledge.support, c), chosen)
+    for c in range(setting.probabilities.size):
+        _read_policy(state, setting, readout_at(setting.support, c), chosen)
         for a in range(arms):
-            mean[a] += knowledge.probabilities[c] * chosen[a]
-    range_masses(knowledge.in_ranges, mean, state.sums, state.denominators)
+            mean[a] += setting.probabilities[c] * chosen[a]
+    range_masses(now.in_ranges, mean, state.sums, state.denominators)
     for a in range(arms):
         state.denominators[a] += parameters.gamma
         state.weights[a] = 1.0 / state.denominators[a]
@@ -89,41 +86,10 @@ def count(state: KnownState, parameters: KnownParameters, knowledge: Knowledge) 
 
 
 @inlined
-def play(
-    state: KnownState,
-    parameters: KnownParameters,
-    knowledge: Knowledge,
-    readout: Readout,
-    uniform: float,
-) -> tuple[int, float]:
+def play(state: KnownState, setting: KnownSetting, now: Round, uniform: float) -> tuple[int, float]:
     """Play one round; return the arm and its probability. Changes `state`."""
-    policy(state, parameters, readout, state.chosen)  # before the correction changes it
+    policy(state, setting, now, state.chosen)  # before the correction changes it
     arm = draw(state.chosen, uniform)
     probability = state.chosen[arm]
-    count(state, parameters, knowledge)
+    count(state, setting, now)
     return arm, probability
-
-
-@compiled
-def simulate(
-    state: KnownState,
-    parameters: KnownParameters,
-    knowledge: Knowledge,
-    out_ranges: ArmRanges,
-    rounds: Rounds,
-    uniforms: Floats,
-) -> int:
-    """Play `rounds`, fill in what was done and change `state`; return how many were played.
-
-    uniforms: (n,), one per round.
-    """
-    for i in range(rounds.arms.size):
-        readout = readout_at(rounds.contexts, i)
-        arm, _ = play(state, parameters, knowledge, readout, uniforms[i])
-        record(rounds, i, arm, readout)
-        add_revealed(
-            state.estimates, 0, state.weights, feedback_of(rounds, i, out_ranges, state.revealed)
-        )
-        if is_over(rounds):
-            return i + 1
-    return rounds.arms.size

@@ -1,4 +1,4 @@
-"""One round of LinUCB: ridge regression for each arm, and a batch of rounds.
+"""One round of LinUCB: ridge regression for each arm.
 
 A context has a vector of features for each arm: the coefficients of its readout. Where losses are
 dense, contexts read one column each, and the vector of a context is the indicator of its column; so
@@ -10,22 +10,13 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
-from crossbandit.kernels.compilation import compiled, inlined
+from crossbandit.kernels.compilation import inlined
 from crossbandit.kernels.means import optimistic_arm
-from crossbandit.kernels.rounds import (
-    Feedback,
-    Readout,
-    Rounds,
-    feedback_of,
-    is_over,
-    loss_at,
-    readout_at,
-    record,
-)
+from crossbandit.kernels.rounds import Feedback, loss_at
 from crossbandit.types import Floats, Integers
 
 if TYPE_CHECKING:
-    from crossbandit.kernels.ranges import ArmRanges
+    from crossbandit.kernels.loops import Round
 
 
 class LinearState(NamedTuple):
@@ -36,12 +27,14 @@ class LinearState(NamedTuple):
     lower: Floats  # (K,), scratch: bounds on the losses of the round's context
     upper: Floats  # (K,), scratch
     product: Floats  # (width,), scratch: inverse times x
+    weights: Floats  # (K,): 1, every loss counts once
     revealed: Integers  # (K,), scratch
 
 
 @inlined
-def choose(state: LinearState, width: float, in_ranges: ArmRanges, readout: Readout) -> int:
-    """Return the arm to play in one context. Changes scratch arrays only."""
+def play(state: LinearState, width: float, now: Round, number: float) -> tuple[int, float]:
+    """Return the arm to play in one context, and 1. Changes scratch arrays only."""
+    readout = now.readout
     block, coefficients = readout.offset, readout.coefficients
     features = coefficients.shape[1]
     for a in range(state.lower.size):
@@ -56,12 +49,24 @@ def choose(state: LinearState, width: float, in_ranges: ArmRanges, readout: Read
         radius = width * math.sqrt(max(variance, 0.0))
         state.lower[a] = mean - radius
         state.upper[a] = mean + radius
-    return optimistic_arm(in_ranges, state.lower, state.upper, readout.available)
+    return optimistic_arm(now.in_ranges, state.lower, state.upper, readout.available), 1.0
 
 
 @inlined
-def learn(state: LinearState, readout: Readout, feedback: Feedback) -> None:
+def policy(state: LinearState, width: float, now: Round, out: Floats) -> None:
+    """Set `out` (K,) to 1 for the arm to play in one context, and to 0 for all others."""
+    for a in range(out.size):
+        out[a] = 0.0
+    arm, _ = play(state, width, now, 0.0)
+    out[arm] = 1.0
+
+
+@inlined
+def learn(
+    state: LinearState, width: float, now: Round, arm: int, weights: Floats, feedback: Feedback
+) -> None:
     """Learn the losses of a round at its own context: one step of Sherman and Morrison per arm."""
+    readout = now.readout
     block, coefficients = readout.offset, readout.coefficients
     features, product = coefficients.shape[1], state.product
     for k in range(feedback.arms.size):
@@ -79,21 +84,3 @@ def learn(state: LinearState, readout: Readout, feedback: Feedback) -> None:
         for i in range(features):
             for j in range(features):
                 state.inverses[block, b, i, j] -= product[i] * product[j] / denominator
-
-
-@compiled
-def simulate(
-    state: LinearState,
-    width: float,
-    in_ranges: ArmRanges,
-    out_ranges: ArmRanges,
-    rounds: Rounds,
-) -> int:
-    """Play `rounds`, fill in what was done and change `state`; return how many were played."""
-    for i in range(rounds.arms.size):
-        readout = readout_at(rounds.contexts, i)
-        record(rounds, i, choose(state, width, in_ranges, readout), readout)
-        learn(state, readout, feedback_of(rounds, i, out_ranges, state.revealed))
-        if is_over(rounds):
-            return i + 1
-    return rounds.arms.size

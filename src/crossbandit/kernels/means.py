@@ -1,4 +1,4 @@
-"""One round of the learners for stochastic losses that keep means, and a batch of rounds.
+"""One round of the learners for stochastic losses that keep means.
 
 They count how often each arm was observed and sum up its losses: once for all contexts, because a
 revealed row tells a loss in every context (cross-learning), or for each context separately.
@@ -9,38 +9,26 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
-from crossbandit.kernels.compilation import compiled, inlined
-from crossbandit.kernels.round_graphs import out_ranges_at
-from crossbandit.kernels.rounds import (
-    Feedback,
-    Readout,
-    Rounds,
-    add_revealed,
-    feedback_of,
-    is_over,
-    loss_at,
-    readout_at,
-    record,
-)
+from crossbandit.kernels.compilation import inlined
+from crossbandit.kernels.rounds import Feedback, add_revealed, loss_at
 from crossbandit.kernels.simplex import draw
 from crossbandit.types import Booleans, Floats, Integers
 
 if TYPE_CHECKING:
+    from crossbandit.kernels.loops import Round
     from crossbandit.kernels.ranges import ArmRanges
 
-OPTIMISM, ELIMINATION, THOMPSON = 0, 1, 2  # the rules by which an arm is chosen
+OPTIMISM, ELIMINATION = 0, 1  # the rules by which `play` chooses an arm
 
 
 class MeansSetting(NamedTuple):
     """What does not change."""
 
-    rule: int  # OPTIMISM, ELIMINATION or THOMPSON
+    rule: int  # OPTIMISM or ELIMINATION; not used by `play_sampled`
     scale: float  # the parameter of the rule
     in_ranges: ArmRanges
     own_column: Floats  # (1, 1): a 1; how a context reads sums of its own
-    ones: Floats  # (K,): the weight of each loss
     cross: bool  # whether every context learns from a round
-    changing: bool  # whether each round has a graph of its own
 
 
 class MeansState(NamedTuple):
@@ -50,6 +38,7 @@ class MeansState(NamedTuple):
     counts: Floats  # (copies, K): how often each arm was observed
     lower: Floats  # (K,), scratch: bounds on the mean losses of the round's context
     upper: Floats  # (K,), scratch
+    weights: Floats  # (K,): 1, every loss counts once
     chosen: Floats  # (K,), scratch: the policy of the round's context
     revealed: Integers  # (K,), scratch
 
@@ -97,9 +86,9 @@ def optimistic_arm(in_ranges: ArmRanges, lower: Floats, upper: Floats, available
 
 
 @inlined
-def _set_means(state: MeansState, setting: MeansSetting, context: int, readout: Readout) -> int:
+def _set_means(state: MeansState, setting: MeansSetting, now: Round) -> int:
     """Set `state.lower` to the mean losses of one context, 0 if unobserved; return the copy."""
-    copy = 0 if setting.cross else context
+    copy, readout = 0 if setting.cross else now.context, now.readout
     coefficients = readout.coefficients if setting.cross else setting.own_column
     offset = readout.offset if setting.cross else 0
     for a in range(state.lower.size):
@@ -112,11 +101,9 @@ def _set_means(state: MeansState, setting: MeansSetting, context: int, readout: 
 
 
 @inlined
-def _set_bounds(
-    state: MeansState, setting: MeansSetting, context: int, readout: Readout, round_: int
-) -> int:
+def _set_bounds(state: MeansState, setting: MeansSetting, now: Round) -> int:
     """Set bounds on the mean losses of one context; return the copy."""
-    copy = _set_means(state, setting, context, readout)
+    copy = _set_means(state, setting, now)
     arms, scale = state.lower.size, setting.scale
     for a in range(arms):
         n = state.counts[copy, a]
@@ -125,7 +112,7 @@ def _set_bounds(
             state.upper[a] = math.inf
             continue
         if setting.rule == OPTIMISM:
-            radius = math.sqrt(scale * math.log(round_ + 1.0) / n)
+            radius = math.sqrt(scale * math.log(now.number + 1.0) / n)
         else:
             radius = math.sqrt(math.log(2.0 * arms * n * (n + 1.0) / scale) / (2.0 * n))
         state.upper[a] = state.lower[a] + radius
@@ -134,17 +121,10 @@ def _set_bounds(
 
 
 @inlined
-def policy(
-    state: MeansState,
-    setting: MeansSetting,
-    context: int,
-    readout: Readout,
-    round_: int,
-    out: Floats,
-) -> None:
-    """Set `out` (K,) to the policy of one context in round `round_`. Not for THOMPSON."""
-    copy = _set_bounds(state, setting, context, readout, round_)
-    available, lower, upper = readout.available, state.lower, state.upper
+def policy(state: MeansState, setting: MeansSetting, now: Round, out: Floats) -> None:
+    """Set `out` (K,) to the policy of a round."""
+    copy = _set_bounds(state, setting, now)
+    available, lower, upper = now.readout.available, state.lower, state.upper
     for a in range(out.size):
         out[a] = 0.0
     if setting.rule == OPTIMISM:
@@ -169,69 +149,49 @@ def policy(
 
 
 @inlined
-def sample(
-    state: MeansState, setting: MeansSetting, context: int, readout: Readout, normals: Floats
-) -> int:
-    """Return the arm whose sampled mean loss is least. normals: (K,), standard normal.
+def play(state: MeansState, setting: MeansSetting, now: Round, uniform: float) -> tuple[int, float]:
+    """Return an arm drawn from the policy of a round, and its probability."""
+    policy(state, setting, now, state.chosen)
+    arm = draw(state.chosen, uniform)
+    return arm, state.chosen[arm]
+
+
+@inlined
+def play_sampled(
+    state: MeansState, setting: MeansSetting, now: Round, normals: Floats
+) -> tuple[int, float]:
+    """Return the arm whose sampled mean loss is least, and NaN. normals: (K,), standard normal.
 
     The mean of an arm that was observed n times is normal around (its sum + 1/2) / (n + 1), with
     standard deviation scale / sqrt(n + 1).
     """
-    copy = _set_means(state, setting, context, readout)
+    copy = _set_means(state, setting, now)
     best, least = -1, math.inf
     for a in range(state.lower.size):
         n = state.counts[copy, a]
         mean = (state.lower[a] * n + 0.5) / (n + 1.0)
         sampled = mean + setting.scale * normals[a] / math.sqrt(n + 1.0)
-        if may_play(readout.available, a) and (best < 0 or sampled < least):
+        if may_play(now.readout.available, a) and (best < 0 or sampled < least):
             best, least = a, sampled
-    return best
+    return best, math.nan
 
 
 @inlined
 def learn(
-    state: MeansState, setting: MeansSetting, context: int, readout: Readout, feedback: Feedback
+    state: MeansState,
+    setting: MeansSetting,
+    now: Round,
+    arm: int,
+    weights: Floats,
+    feedback: Feedback,
 ) -> None:
     """Count and sum up the losses of a round, in all contexts or in its own."""
-    copy = 0 if setting.cross else context
+    copy = 0 if setting.cross else now.context
     for j in range(feedback.arms.size):
         b = feedback.arms[j]
         state.counts[copy, b] += 1.0
         if not setting.cross:
-            loss = loss_at(feedback.losses, feedback.round, feedback.places[j], b, readout)
+            loss = loss_at(feedback.losses, feedback.round, feedback.places[j], b, now.readout)
             state.sums[copy, b, 0] += loss
     if setting.cross:
-        add_revealed(state.sums, 0, setting.ones, feedback)
-
-
-@compiled
-def simulate(
-    state: MeansState,
-    setting: MeansSetting,
-    out_ranges: ArmRanges,
-    rounds: Rounds,
-    first: int,
-    numbers: Floats,
-) -> int:
-    """Play `rounds`, fill in what was done and change `state`; return how many were played.
-
-    first: the number of the first round. numbers: (n, 1), a uniform number per round; (n, K),
-    standard normal numbers, for THOMPSON.
-    """
-    for i in range(rounds.arms.size):
-        readout = readout_at(rounds.contexts, i)
-        context = rounds.numbers[i] if rounds.numbers.size > 0 else 0
-        if setting.rule == THOMPSON:
-            arm = sample(state, setting, context, readout, numbers[i])
-        else:
-            policy(state, setting, context, readout, first + i, state.chosen)
-            arm = draw(state.chosen, numbers[i, 0])
-        record(rounds, i, arm, readout)
-        shown = out_ranges
-        if setting.changing:
-            shown = out_ranges_at(rounds.graphs, i, state.chosen.size)
-        feedback = feedback_of(rounds, i, shown, state.revealed)
-        learn(state, setting, context, readout, feedback)
-        if is_over(rounds):
-            return i + 1
-    return rounds.arms.size
+        add_revealed(state.sums, 0, weights, feedback)

@@ -13,6 +13,11 @@ class ArmRanges(NamedTuple):
 
     Range `i` holds the arms `first[i], ..., last[i]`, both included. The ranges of an arm ascend
     and neither overlap nor touch.
+
+    Attributes:
+        starts: (K + 1,), where the ranges of each arm begin.
+        first: (ranges,), the first arm of each range.
+        last: (ranges,), the last arm of each range, which is included.
     """
 
     starts: Integers  # (K + 1,)
@@ -24,8 +29,16 @@ class ArmRanges(NamedTuple):
 def list_neighbors(ranges: ArmRanges, arm: int, out: Integers) -> int:
     """List the neighbours of `arm` in ascending order at the beginning of `out` (K,).
 
-    Returns how many there are. All other kernels go through this list: filling it once a round
+    All other kernels go through this list: filling it once a round
     costs less than walking through the ranges wherever revealed arms are needed.
+
+    Args:
+        ranges: The neighbourhoods of all arms.
+        arm: The arm.
+        out: (K,), filled from its beginning.
+
+    Returns:
+        How many neighbours there are.
     """
     count = 0
     for i in range(ranges.starts[arm], ranges.starts[arm + 1]):
@@ -58,7 +71,12 @@ def list_common_neighbors(ranges: ArmRanges, others: ArmRanges, arm: int, out: I
 
 @inlined
 def has_self_loop(ranges: ArmRanges, arm: int) -> bool:
-    """Return whether `arm` is in its own neighbourhood."""
+    """Return whether `arm` is in its own neighbourhood.
+
+    Args:
+        ranges: The neighbourhoods of all arms.
+        arm: The arm.
+    """
     for i in range(ranges.starts[arm], ranges.starts[arm + 1]):
         if ranges.first[i] <= arm <= ranges.last[i]:
             return True
@@ -69,9 +87,15 @@ def has_self_loop(ranges: ArmRanges, arm: int) -> bool:
 def range_masses(ranges: ArmRanges, mass: Floats, sums: Floats, out: Floats) -> None:
     """Set `out[a]` to the mass of arm a's neighbourhood, in time proportional to arms plus ranges.
 
-    mass, out: (K,). sums: (2, K + 1), scratch. A range that touches an end needs one
-    sum. A range in the middle is a difference of two sums, limited from below by the mass of its
-    two end arms: rounding must not turn a small positive mass into 0.
+    A range that touches an end needs one sum. A range in the middle is a difference of two sums,
+    limited from below by the mass of its two end arms: rounding must not turn a small positive mass
+    into 0.
+
+    Args:
+        ranges: The neighbourhoods of all arms.
+        mass: (K,), the mass of each arm.
+        sums: (2, K + 1), scratch.
+        out: (K,), filled.
     """
     arms = mass.size
     prefix, suffix = sums

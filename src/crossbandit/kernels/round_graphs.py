@@ -34,14 +34,26 @@ class GraphBlock(NamedTuple):
 
 @inlined
 def out_ranges_at(graphs: GraphBlock, i: int, arms: int) -> ArmRanges:
-    """Return which arms each of the `arms` arms reveals in round `i`."""
+    """Return which arms each of the `arms` arms reveals in round `i`.
+
+    Args:
+        graphs: The graphs of the batch.
+        i: The number of the round in the batch.
+        arms: The number of arms.
+    """
     ranges, first = graphs.out_ranges, graphs.entry[i] * arms
     return ArmRanges(ranges.starts[first : first + arms + 1], ranges.first, ranges.last)
 
 
 @inlined
 def in_ranges_at(graphs: GraphBlock, i: int, arms: int) -> ArmRanges:
-    """Return which arms reveal each of the `arms` arms in round `i`."""
+    """Return which arms reveal each of the `arms` arms in round `i`.
+
+    Args:
+        graphs: The graphs of the batch.
+        i: The number of the round in the batch.
+        arms: The number of arms.
+    """
     ranges, first = graphs.in_ranges, graphs.entry[i] * arms
     return ArmRanges(ranges.starts[first : first + arms + 1], ranges.first, ranges.last)
 

@@ -92,7 +92,14 @@ class LossBlock(NamedTuple):
 
 
 class ContextBlock(NamedTuple):
-    """How the contexts of n rounds read: round i has the coefficients `table[entry[i]]`."""
+    """How the contexts of n rounds read: round i has the coefficients `table[entry[i]]`.
+
+    Attributes:
+        offset: (n,), the first column that each context reads.
+        entry: (n,), the entry of `table` of each context.
+        table: (entries, K or 1, width), the coefficients.
+        available: (n, K), which arms may be played; (n, 0) if all may.
+    """
 
     offset: Integers  # (n,)
     entry: Integers  # (n,)
@@ -100,23 +107,25 @@ class ContextBlock(NamedTuple):
     available: Booleans  # (n, K); (n, 0) where all arms are
 
 
-class Budget(NamedTuple):
-    """What each round costs, and how much is left. A batch ends when nothing is left."""
-
-    costs: Floats  # (n, K): what playing each arm costs; (0, 0) without a budget
-    left: Floats  # (1,), changed: what is left
-
-
 class Rounds(NamedTuple):
-    """A batch of n rounds to be played: contexts, losses, and arrays for the results."""
+    """A batch of n rounds to be played: contexts, losses, and arrays for the results.
 
-    numbers: Integers  # (n,): the number of each round's context; (0,) where contexts have none
+    Attributes:
+        numbers: (n,), the number of each round's context; (0,) where contexts have none.
+        contexts: How the contexts read.
+        losses: The losses of all arms.
+        arms: (n,), to be filled: the arms played.
+        incurred: (n,), to be filled: their losses.
+        graphs: What a play reveals in each round.
+        limits: Budgets and targets of a bidder.
+    """
+
+    numbers: Integers
     contexts: ContextBlock
     losses: LossBlock
-    arms: Integers  # (n,), to be filled: the arms played
-    incurred: Floats  # (n,), to be filled: their losses
-    budget: Budget
-    graphs: GraphBlock  # what a play reveals in each round
+    arms: Integers
+    incurred: Floats
+    graphs: GraphBlock
     limits: PacedRounds
 
     @classmethod
@@ -125,7 +134,6 @@ class Rounds(NamedTuple):
         contexts: ContextBlock,
         losses: LossBlock,
         numbers: Integers | None = None,
-        budget: Budget | None = None,
         graphs: GraphBlock | None = None,
         limits: PacedRounds | None = None,
     ) -> Rounds:
@@ -135,7 +143,6 @@ class Rounds(NamedTuple):
             contexts: How the context of each round reads.
             losses: The losses of each round.
             numbers: The number of each round's context, where contexts have numbers.
-            budget: What the rounds may cost. The batch ends after the round that uses it up.
             graphs: The graph of each round: a play reveals nothing else. If None, it reveals what
                 the learner's own graph says.
             limits: The limits of first-price auctions. The contexts must be those of the values,
@@ -145,15 +152,13 @@ class Rounds(NamedTuple):
             The batch, to be handed to `simulate` of a compiled learner.
         """
         known = np.empty(0, dtype=np.int64) if numbers is None else numbers
-        unlimited = Budget(np.empty((0, 0)), np.full(1, np.inf))
-        arms = np.empty(contexts.offset.size, dtype=np.int64)
+        arms = np.full(contexts.offset.size, -1)
         rounds = cls(
             known,
             contexts,
             read_only(losses),
             arms,
             np.empty(arms.size),
-            unlimited if budget is None else budget,
             NO_GRAPHS if graphs is None else graphs,
             UNLIMITED if limits is None else limits,
         )
@@ -162,12 +167,21 @@ class Rounds(NamedTuple):
         return rounds
 
     def readout(self, i: int) -> Readout:
-        """Return how the context of round `i` reads, outside of compiled code."""
+        """Return how the context of round `i` reads, outside of compiled code.
+
+        Args:
+            i: The number of the round in the batch.
+        """
         offset, entry, table, available = self.contexts
         return Readout(int(offset[i]), table[entry[i]], available[i])
 
     def part(self, start: int, stop: int) -> Rounds:
-        """Return the rounds from `start` up to `stop`; they share their arrays with this batch."""
+        """Return the rounds from `start` up to `stop`; they share their arrays with this batch.
+
+        Args:
+            start: The first of the rounds.
+            stop: The round after the last.
+        """
         now = slice(start, stop)
         offset, entry, table, available = self.contexts
         base, coefficients, features, clip = self.losses
@@ -177,14 +191,20 @@ class Rounds(NamedTuple):
             LossBlock(base if len(base) == 1 else base[now], coefficients[now], features, clip),
             self.arms[now],
             self.incurred[now],
-            self.budget._replace(costs=self.budget.costs[now]),
             self.graphs._replace(entry=self.graphs.entry[now]),
             self.limits.part(now),
         )
 
 
 class Feedback(NamedTuple):
-    """What a play revealed: the rows of some arms, in one round of a block of losses."""
+    """What a play revealed: the rows of some arms, in one round of a block of losses.
+
+    Attributes:
+        arms: (revealed,), the revealed arms, ascending.
+        places: (revealed,), which row of the block holds the losses of each.
+        losses: The block of losses.
+        round: The number of the round in the block.
+    """
 
     arms: Integers  # (revealed,), ascending
     places: Integers  # (revealed,): which row of the block holds the losses of each
@@ -226,17 +246,27 @@ def with_rows(feedback: Feedback, rows: Floats) -> Feedback:
 
 @inlined
 def readout_at(contexts: ContextBlock, i: int) -> Readout:
-    """Return how the context of round `i` reads."""
+    """Return how the context of round `i` reads.
+
+    Args:
+        contexts: The contexts of the batch.
+        i: The number of the round in the batch.
+    """
     return Readout(contexts.offset[i], contexts.table[contexts.entry[i]], contexts.available[i])
 
 
 @inlined
 def record(rounds: Rounds, i: int, arm: int, readout: Readout) -> None:
-    """Record that `arm` was played in round `i`, its loss and its cost."""
+    """Record that `arm` was played in round `i`, and its loss; settle its limits.
+
+    Args:
+        rounds: The batch; its results are changed.
+        i: The number of the round in the batch.
+        arm: The arm that was played.
+        readout: How the context of the round reads.
+    """
     rounds.arms[i] = arm
     rounds.incurred[i] = loss_at(rounds.losses, i, arm, arm, readout)
-    if rounds.budget.costs.shape[0] > 0:
-        rounds.budget.left[0] -= rounds.budget.costs[i, arm]
     if rounds.limits.values.size > 0:
         settle_round(rounds.limits, i, arm)
         if i + 1 < rounds.arms.size:
@@ -244,17 +274,17 @@ def record(rounds: Rounds, i: int, arm: int, readout: Readout) -> None:
 
 
 @inlined
-def is_over(rounds: Rounds) -> bool:
-    """Return whether the batch ends here because its budget is used up."""
-    return bool(rounds.budget.left[0] <= 0.0)
-
-
-@inlined
 def feedback_of(rounds: Rounds, i: int, out_ranges: ArmRanges, revealed: Integers) -> Feedback:
-    """Return what the arm played in round `i` revealed. revealed: (K,), scratch.
+    """Return what the arm played in round `i` revealed.
 
-    out_ranges: the graph by which a learner learns. What the graph of the round does not reveal is
+    What the graph of the round does not reveal is
     left out, whatever the learner's graph says.
+
+    Args:
+        rounds: The batch.
+        i: The number of the round in the batch.
+        out_ranges: The graph by which the learner learns.
+        revealed: (K,), scratch.
     """
     arm = rounds.arms[i]
     if rounds.graphs.entry.size == 0:
@@ -270,7 +300,11 @@ def feedback_of(rounds: Rounds, i: int, out_ranges: ArmRanges, revealed: Integer
 def add_revealed(estimates: Floats, copy: int, weights: Floats, feedback: Feedback) -> None:
     """Add `weights[b]` times the row of each revealed arm b to `estimates[copy, b]`, in place.
 
-    estimates: (copies, K, columns). weights: (K,).
+    Args:
+        estimates: (copies, K, columns), changed.
+        copy: The number of the copy.
+        weights: (K,), the weight of each arm.
+        feedback: What was revealed.
     """
     arms, places, losses, i = feedback
     if losses.coefficients.shape[2] == 0:  # short rows cost less as they are than as slices
@@ -287,7 +321,15 @@ def add_revealed(estimates: Floats, copy: int, weights: Floats, feedback: Feedba
 
 @inlined
 def add_row(block: LossBlock, i: int, a: int, weight: float, out: Floats) -> None:
-    """Add `weight` times row `a` of round `i` to `out` (columns,), in place."""
+    """Add `weight` times row `a` of round `i` to `out` (columns,), in place.
+
+    Args:
+        block: The losses.
+        i: The number of the round in the block.
+        a: The number of the row.
+        weight: The factor.
+        out: (columns,), changed.
+    """
     base = block.base[min(i, block.base.shape[0] - 1), a]
     terms = block.coefficients.shape[2]
     if terms == 0:
@@ -340,7 +382,15 @@ def _add_four_terms(
 
 @inlined
 def loss_at(block: LossBlock, i: int, row: int, arm: int, readout: Readout) -> float:
-    """Return the loss of `arm` in round `i`, read from row number `row` of the block."""
+    """Return the loss of `arm` in round `i`, read from row number `row` of the block.
+
+    Args:
+        block: The losses.
+        i: The number of the round in the block.
+        row: The number of the row.
+        arm: The arm, whose coefficients are used.
+        readout: How the context reads the row.
+    """
     t = min(i, block.base.shape[0] - 1)
     own = min(arm, readout.coefficients.shape[0] - 1)
     total = 0.0

@@ -16,10 +16,17 @@ if TYPE_CHECKING:
 def exponential_weights(
     scores: Floats, available: Booleans, eta: float, rho: float, out: Floats
 ) -> None:
-    """Set `out` to (1 - rho) * softmax(-eta * scores) + rho / K. scores, out: (K,).
+    """Set `out` to (1 - rho) * softmax(-eta * scores) + rho / K.
 
     Where `available` is not empty, only the arms that it marks share the distribution; all others
     get 0, and K is the number of available arms.
+
+    Args:
+        scores: (K,), the scores; lower is better.
+        available: (K,), which arms share the distribution; (0,) if all do.
+        eta: The learning rate.
+        rho: The probability of uniform exploration.
+        out: (K,), filled.
     """
     least = math.inf
     for a in range(out.size):
@@ -50,6 +57,15 @@ def context_weights(
     The context reads copy number `copy` of `estimates` (copies, K, columns); `bias` (copies, K) is
     added in every context. Reading and looking for the least score are one loop, and nothing is
     sliced: this is most of what a round costs.
+
+    Args:
+        estimates: (copies, K, columns), the estimates.
+        bias: (copies, K), added in every context.
+        copy: The number of the copy.
+        readout: How the context reads.
+        eta: The learning rate.
+        rho: The probability of uniform exploration.
+        out: (K,), filled.
     """
     offset, coefficients, available = readout
     least = math.inf
@@ -89,6 +105,10 @@ def draw(probabilities: Floats, uniform: float) -> int:
     """Return the smallest arm whose cumulative probability exceeds `uniform`.
 
     If rounding leaves none, return the last arm with a positive probability.
+
+    Args:
+        probabilities: (K,), a probability for each arm.
+        uniform: A random number from 0 to 1.
     """
     cumulative = 0.0
     for a in range(probabilities.size):

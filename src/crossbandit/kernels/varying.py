@@ -31,7 +31,6 @@ from crossbandit.kernels.rounds import (
     Rounds,
     add_revealed,
     feedback_of,
-    is_over,
     readout_at,
     record,
 )
@@ -178,8 +177,8 @@ def simulate(
     rounds: Rounds,
     start: int,
     uniforms: Floats,
-) -> int:
-    """Play `rounds`, of which the first has the even number `start`; return how many were played.
+) -> None:
+    """Play `rounds`, of which the first has the even number `start`.
 
     Fills in what was done and changes `state`. uniforms: as in `epochs.simulate`.
     """
@@ -202,6 +201,3 @@ def simulate(
             revealing = out_ranges_at(rounds.graphs, j, arms)
             feedback = feedback_of(rounds, j, revealing, inner.revealed)
             add_revealed(inner.estimates, LIVE, inner.weights, feedback)
-        if is_over(rounds):
-            return i + 1
-    return rounds.arms.size

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from crossbandit.errors import InvalidLossesError
-from crossbandit.kernels.laws.state import ABOVE, AT_MOST, TOLD
+from crossbandit.kernels.laws.loops import shown
 from crossbandit.validation import array, reject
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from crossbandit.types import Booleans, Floats, Integers
+    from crossbandit.kernels.compilation import MachineCode
+    from crossbandit.kernels.laws.state import LawRules
+    from crossbandit.types import Floats, Integers
 
 # After which outcomes the number is told: reached or not.
 _TOLD = {"after-loss": (False,), "after-win": (True,), "always": (False, True), "won-lost": ()}
@@ -49,11 +50,12 @@ class AmountGrid:
     amounts: Floats
     feedback: str
     ties: str
+    code: MachineCode
+    _rules: LawRules
 
     def _start_grid(self, grid: Floats) -> None:
         self.amounts = grid.view()
         self.amounts.flags.writeable = False
-        self._grid: list[float] = grid.tolist()
         self._told = _TOLD[self.feedback]
 
     def cells(self, numbers: npt.ArrayLike) -> Integers:
@@ -87,48 +89,16 @@ class AmountGrid:
         Raises:
             InvalidLossesError: The number is missing or contradicts `reached`.
         """
-        grid = self._grid
-        above = bisect_left(grid, amount)
-        played = above if above < len(grid) and grid[above] == amount else -1
-        feedback = self.feedback
-        if feedback == "won-lost" or (
-            feedback != "always" and reached != (feedback == "after-win")
-        ):
-            if reached:
-                return (AT_MOST if above < len(grid) else -1), above, played
-            below = above if played >= 0 else above - 1
-            return (ABOVE if below >= 0 else -1), below, played
-        if number is None or not math.isfinite(number):
+        told = reached in self._told
+        if told and (number is None or not math.isfinite(number)):
             reject("learn", "number", "a finite number", number, error=InvalidLossesError)
-        wins = self.ties == "win"
-        if (amount >= number if wins else amount > number) != reached:
-            raise InvalidLossesError(
-                f"An amount of {amount:.15g} and a number of {number:.15g} contradict "
-                f"reached={reached}. Nothing was learned."
-            )
-        return TOLD, bisect_left(grid, number) if wins else bisect_right(grid, number), played
-
-    def all_shown(
-        self, amounts: Floats, reached: Booleans, numbers: Floats
-    ) -> tuple[Integers, Integers, Integers]:
-        """Return what `shown` returns for many outcomes, which were checked; all (n,).
-
-        Args:
-            amounts: What was played.
-            reached: Whether each amount reached its number.
-            numbers: The numbers, where they are shown.
-        """
-        size = self.amounts.size
-        above = np.searchsorted(self.amounts, amounts, "left")
-        on_grid = self.amounts[np.minimum(above, size - 1)] == amounts
-        played = np.where(on_grid, above, -1)
-        told = np.full(reached.size, bool(self._told))
-        if len(self._told) == 1:
-            told = reached == self._told[0]
-        below = np.where(on_grid, above, above - 1)
-        indices = np.where(told, 0, np.where(reached, above, below))
-        if told.any():
-            indices[told] = self.cells(numbers[told])
-        kinds = np.where(told, TOLD, np.where(reached, AT_MOST, ABOVE))
-        kinds[~told & ((indices < 0) | (indices >= size))] = -1
-        return kinds, indices, played
+        if told and number is not None:
+            reaches = amount >= number if self.ties == "win" else amount > number
+            if reaches != reached:
+                raise InvalidLossesError(
+                    f"An amount of {amount:.15g} and a number of {number:.15g} contradict "
+                    f"reached={reached}. Nothing was learned."
+                )
+        given = (float(amount), bool(reached), float(number) if told and number else 0.0)
+        found: tuple[int, int, int] = self.code[shown](self._rules, *given)
+        return found

@@ -19,6 +19,7 @@ from crossbandit.kernels.laws.guard import (
 from crossbandit.kernels.laws.state import ABOVE, AT_MOST, TOLD
 from crossbandit.laws.logs import prepared
 from crossbandit.laws.outcome_law import Choice
+from crossbandit.notebook import card
 from crossbandit.validation import number, reject
 
 if TYPE_CHECKING:
@@ -97,6 +98,14 @@ class GuardedLaw:
             seen=np.zeros(size),
         )
 
+    def __repr__(self) -> str:
+        return f"GuardedLaw({self.law!r}, followed with probability {self.law_weight:.2f})"
+
+    def _repr_html_(self) -> str:
+        followed = f"followed with probability {self.law_weight:.2f}"
+        facts = [(followed, "otherwise a learner that assumes nothing about prices bids")]
+        return card("GuardedLaw", [*facts, (repr(self.law), "the law")], self.law.picture())
+
     @property
     def gains(self) -> Floats:
         """Estimates of what the law and the learner would have earned, in highest values."""
@@ -117,6 +126,9 @@ class GuardedLaw:
             worth: As in `OutcomeLaw.decide`.
             first: As in `OutcomeLaw.decide`.
             **classes: A label for every feature of the law.
+
+        Returns:
+            The choice, with what `learn` needs of it.
         """
         index, bid, weight = self._choose(context, worth, first, classes)
         return GuardedChoice(
@@ -151,8 +163,7 @@ class GuardedLaw:
         last = law.highest(value)
         if not 0 <= first <= last:
             reject("decide", "first", "an amount up to the worth", first, error=InvalidContextError)
-        found: tuple[int, int, float] = law.code(
-            guarded_decide,
+        found: tuple[int, int, float] = law.code[guarded_decide](
             *law.parts,
             self._guard,
             high,
@@ -192,9 +203,8 @@ class GuardedLaw:
         if made.seen.size:
             guard.seen[:] = made.seen
         else:
-            law.code(see, law.parts[0], guard, made.weight, made.law_index)
-        law.code(
-            guarded_learn,
+            law.code[see](law.parts[0], guard, made.weight, made.law_index)
+        law.code[guarded_learn](
             law.parts[0],
             guard,
             made.worth,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import zlib
+from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,13 +22,30 @@ if TYPE_CHECKING:
 Label = str | int | bool
 _MOST_KEPT = 10_000
 JOINT = -1  # the number that stands for all features together
+_LONGEST = 7  # bytes of a text that stands for itself
+_HASH = re.compile("#[0-9a-f]{16}")
+
+
+def short(label: Label) -> Label:
+    """Return a label under which a level is kept: itself, or a hash of 8 bytes if it is longer.
+
+    Args:
+        label: The label, perhaps such a hash already.
+
+    >>> short("phone"), short("www.example.com") == short(short("www.example.com"))
+    ('phone', True)
+    """
+    if not isinstance(label, str) or len(label.encode()) <= _LONGEST or _HASH.fullmatch(label):
+        return label
+    return "#" + blake2b(label.encode(), digest_size=8).hexdigest()
 
 
 class Levels:
     """Numbers for the levels of some features, and for their combinations.
 
     Every level of a feature has a *slot*, given when it is first learned from. There is room for
-    `limit` of them; later levels share slots with others, chosen by a hash of their names.
+    `limit` of them; later levels share slots with others, chosen by a hash of their names. Long
+    names are kept as hashes, as tokens carry them.
 
     >>> levels = Levels("example", ["site", "device"], limit=100)
     >>> levels.slots(("a.com", "phone"))
@@ -86,10 +105,11 @@ class Levels:
         if whole is not None:
             return whole
         out = np.full(max(self.width, 1), -1)
-        for i in range(len(labels)):
-            out[i] = self._slot(i, labels[i : i + 1], new=new)
-        if len(labels) > 1:
-            out[len(labels)] = self._slot(JOINT, labels, new=new)
+        kept = tuple(map(short, labels))
+        for i in range(len(kept)):
+            out[i] = self._slot(i, kept[i : i + 1], new=new)
+        if len(kept) > 1:
+            out[len(kept)] = self._slot(JOINT, kept, new=new)
         if not labels or (out >= 0).all():
             if len(self._whole) >= _MOST_KEPT:
                 self._whole.clear()
@@ -150,7 +170,7 @@ class Levels:
             known = feature == JOINT or 0 <= feature < len(self.features)
             if not known or len(labels) != size:
                 reject(self._owner, "levels", "levels of the features", (feature, labels))
-            self._slots[feature, tuple(labels)] = len(self._slots)
+            self._slots[feature, tuple(map(short, labels))] = len(self._slots)
 
     def matched(self, other: Levels) -> Integers:
         """Return, for each slot of `other`, the slot of the same level here; new ones are given."""

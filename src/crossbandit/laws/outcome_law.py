@@ -16,6 +16,7 @@ from crossbandit.laws.base import LawBase
 from crossbandit.laws.logs import prepared, shown_to
 from crossbandit.laws.quantiles import chance_grid
 from crossbandit.laws.view import LawView, alone, in_order, share_of
+from crossbandit.notebook import card, counted
 from crossbandit.validation import number, reject
 
 if TYPE_CHECKING:
@@ -165,8 +166,7 @@ class OutcomeLaw(LawBase):
             The number of the amount.
         """
         drawn = self.uniforms.take(3) if uniforms is None else uniforms
-        found: int = self.code(
-            decide,
+        found: int = self.code[decide](
             self._rules,
             self._state,
             self._scratch,
@@ -265,7 +265,7 @@ class OutcomeLaw(LawBase):
             "learn", made.context, dict(zip(self.classes, made.classes, strict=True))
         )
         slots = self._levels.slots(labels, new=True)
-        self.code(learn, *self.parts, at, slots, kind, index, made.index if tried else -1)
+        self.code[learn](*self.parts, at, slots, kind, index, made.index if tried else -1)
 
     def observe(
         self,
@@ -304,7 +304,7 @@ class OutcomeLaw(LawBase):
         at, named = self._at("observe", context, dict(zip(self.classes, labels, strict=True)))
         slots = self._levels.slots(named, new=True)
         code = OUTCOMES[kind]
-        self.code(learn, *self.parts, at, slots, code, index, amount)
+        self.code[learn](*self.parts, at, slots, code, index, amount)
 
     def play(
         self,
@@ -413,12 +413,44 @@ class OutcomeLaw(LawBase):
             made,
         )
 
+    def __repr__(self) -> str:
+        return f"OutcomeLaw({self.amounts.size} amounts, {self.rounds} rounds learned)"
+
+    def _repr_html_(self) -> str:
+        low, high = self.context_range
+        facts = [
+            (counted(self.rounds, "round"), "how many outcomes were learned from"),
+            (counted(self.amounts.size, "amount"), "from which one is chosen in each round"),
+            (f"contexts from {low:g} to {high:g}", "on which the number may depend"),
+            (self.feedback, "what is told after a round"),
+            *((f"by {name}", "a class on which the number may depend") for name in self.classes),
+        ]
+        return card("OutcomeLaw", facts, self.picture())
+
+    def picture(self) -> str:
+        """Return the law at the middle context as a small SVG picture, for notebooks.
+
+        Returns:
+            The picture; empty if the law has classes, as each class has a law of its own.
+        """
+        return "" if self.classes else self.law(sum(self.context_range) / 2).picture()
+
     def law(self, context: float, **classes: Label) -> LawView:
         """Return the law at a context: chances, errors, and where they come from.
 
         Args:
             context: The context.
             **classes: A label for every feature of the law.
+        """
+        return self.view(context, classes)
+
+    def view(self, context: float, classes: Mapping[str, Label], *, counts: bool = True) -> LawView:
+        """Return the law at a context, as `law` does.
+
+        Args:
+            context: The context.
+            classes: A label for every feature of the law.
+            counts: Whether this law has its counts; a copy that only decides does not.
         """
         at, labels = self._at("law", context, classes)
         slots, scratch = self._levels.slots(labels), self._scratch
@@ -436,7 +468,9 @@ class OutcomeLaw(LawBase):
         rows = [int(row) for row in scratch.rows[:, 0] if row >= 0]
         named = [row for row in rows[memories:] if self._state.visits[row] > 0]
         nearest = min([rows[0], *named], key=lambda row: float(self._state.visits[row]))
-        own, pool = alone(self._rules, self._state, nearest), alone(self._rules, self._state, 0)
+        own = pool = np.full_like(chances, np.nan)
+        if counts:
+            own, pool = alone(self._rules, self._state, nearest), alone(self._rules, self._state, 0)
         weights = self._state.weights
         return LawView(
             amounts=self.amounts,
@@ -445,7 +479,7 @@ class OutcomeLaw(LawBase):
             pool=pool,
             own=own,
             own_rounds=float(self._state.visits[nearest]),
-            own_share=share_of(chances, pool, own),
+            own_share=share_of(chances, pool, own) if counts else np.nan,
             classes_weight=float(weights[memories:].sum()),
             recent_weight=float(1 - weights[::memories].sum()),
         )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crossbandit.kernels.laws.state import WON_LOST
+from crossbandit.notebook import GRAY, Line, card, chart, new_axes
 
 if TYPE_CHECKING:
     from crossbandit.kernels.laws.state import LawRules, LawState
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, eq=False)
 class LawView:
     """The law of the number at a context and its classes, and where it comes from.
+
+    A snapshot of an application does not have the counts that `pool`, `own` and `own_share` are
+    made of; they are NaN there.
 
     Attributes:
         amounts: The amounts, ascending.
@@ -53,23 +57,47 @@ class LawView:
         return float(self.amounts[reached[0]]) if reached.size else float("inf")
 
     def __str__(self) -> str:
+        half = f"Half of the numbers are at most {self.quantile(0.5):.4g}."
+        if np.isnan(self.own_share):
+            return half
         share = round(100 * self.own_share)
         return (
             f"{100 - share} % of this law comes from all rounds, {share} % from its own "
-            f"{self.own_rounds:,.0f} rounds. Half of the numbers are at most "
-            f"{self.quantile(0.5):.4g}."
+            f"{self.own_rounds:,.0f} rounds. {half}"
         )
+
+    def picture(self) -> str:
+        """Return the chances as a small SVG picture, for notebooks."""
+        return chart(
+            [
+                Line("all rounds", self.amounts, self.pool, GRAY, dashed=True),
+                Line("here", self.amounts, self.chances),
+            ],
+            x="amount",
+            y="probability that it reaches the number",
+        )
+
+    def _repr_html_(self) -> str:
+        facts = [
+            (f"median {self.quantile(0.5):.4g}", "half of the numbers are at most this"),
+            (f"{self.own_share:.0%} of its own", str(self)),
+        ]
+        return card("LawView", facts, self.picture())
 
     def plot(self, axes: Any = None) -> Any:
         """Draw the chances, their errors and the pool's, on Matplotlib axes, and return them.
 
         Args:
             axes: Where to draw; by default on a new figure.
+
+        Returns:
+            The axes.
+
+        Raises:
+            MissingPackageError: Matplotlib is not installed.
         """
         if axes is None:
-            from matplotlib.figure import Figure
-
-            axes = Figure(layout="constrained").add_subplot()
+            axes = new_axes("LawView.plot")
         low = np.clip(self.chances - 2 * self.errors, 0, 1)
         high = np.clip(self.chances + 2 * self.errors, 0, 1)
         axes.fill_between(self.amounts, low, high, alpha=0.25, step="post", linewidth=0)

@@ -157,8 +157,7 @@ class Pacer(PacerBase):
             be bid; its money is reserved already. Both are -1 if nothing may be bid; the auction is
             accounted for then.
         """
-        found: tuple[float, int, int, int] = law.code(
-            paced_decide,
+        found: tuple[float, int, int, int] = law.code[paced_decide](
             *law.parts,
             self.rules,
             self.state,

@@ -67,6 +67,12 @@ def make_log(
     Raises:
         LogError: The file exists already, or cannot be written.
         InvalidParameterError: An argument is invalid.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     log = make_log(Path(folder) / "log.csv", 100, seed=1)
+    ...     log.read_text().splitlines()[0]
+    'timestamp,value,highest_competing_bid'
     """
     path = Path(path)
     integer("make_log", "auctions", auctions, at_least=1)

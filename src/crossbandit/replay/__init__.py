@@ -1,5 +1,18 @@
 """Replay a log of first-price auctions: what would each strategy have earned?"""
 
+from crossbandit import extras
+
+extras.require(
+    "duckdb",
+    "jinja2",
+    "joblib",
+    "matplotlib",
+    "pandas",
+    "scipy",
+    extra="replay",
+    owner="crossbandit.replay",
+)
+
 from crossbandit.errors import LogWarning
 from crossbandit.logs.faults import Fault
 from crossbandit.logs.log import AuctionLog

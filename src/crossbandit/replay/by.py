@@ -13,8 +13,8 @@ from crossbandit.logs import AuctionLog
 from crossbandit.logs.faults import check_bad_lines
 from crossbandit.logs.survey import survey_log
 from crossbandit.modules import load_modules
+from crossbandit.progress import progress
 from crossbandit.replay.play import replay
-from crossbandit.simulation.progress import progress
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -15,6 +15,7 @@ from crossbandit.logs.faults import check_survey
 from crossbandit.logs.log import AuctionLog
 from crossbandit.logs.survey import survey_with_prices
 from crossbandit.problem import Problem
+from crossbandit.progress import progress
 from crossbandit.replay.chunks import Setting
 from crossbandit.replay.ledger import Account, Ledger
 from crossbandit.replay.limited import ReplayLimits, check_limits
@@ -41,7 +42,6 @@ from crossbandit.replay.rules import ReplayRules
 from crossbandit.replay.runs import StrategyRun, play_log
 from crossbandit.replay.strategies import KINDS, OwnBids, Shading
 from crossbandit.replay.throttle import Throttled, unthrottled
-from crossbandit.simulation.progress import progress
 from crossbandit.validation import integer, reject
 
 if TYPE_CHECKING:

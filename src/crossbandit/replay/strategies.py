@@ -26,7 +26,7 @@ from crossbandit.kernels.paced_bidding import respond_paced
 from crossbandit.kernels.paced_rounds import limit_round, settle_round
 from crossbandit.kernels.rounds import Rounds
 from crossbandit.replay.chunks import Entry, paced_rounds, pseudo_values
-from crossbandit.simulation.players import CompiledLearner
+from crossbandit.simulation.players import BatchPlayer
 from crossbandit.validation import number
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ class LearnerStrategy(Strategy):
         if self._pacer is not None:
             return self._paced(chunk, self._pacer)
         rounds = Rounds.to_play(chunk.contexts, chunk.losses)
-        if isinstance(self.learner, CompiledLearner):
+        if isinstance(self.learner, BatchPlayer):
             self.learner.simulate(rounds)
         else:
             self._play(chunk, rounds.arms)
@@ -132,7 +132,7 @@ class LearnerStrategy(Strategy):
             losses = chunk.losses._replace(
                 base=chunk.losses.base[now], coefficients=chunk.losses.coefficients[now]
             )
-            if isinstance(self.learner, CompiledLearner):
+            if isinstance(self.learner, BatchPlayer):
                 rounds = Rounds.to_play(contexts, losses, limits=paced)
                 self.learner.simulate(rounds)
                 arms[now] = rounds.arms

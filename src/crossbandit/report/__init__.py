@@ -3,6 +3,10 @@
 It does not depend on the packages that use it. Each of them has its own page.
 """
 
+from crossbandit import extras
+
+extras.require("jinja2", "matplotlib", "scipy", extra="replay", owner="crossbandit.report")
+
 from crossbandit.report.charts import Chart, Series, Shape
 from crossbandit.report.figures import draw_figure, figure_files
 from crossbandit.report.folders import check_folder, write_files

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from crossbandit.algorithms import Algorithm
 from crossbandit.environments import BlockEnvironment, Environment
-from crossbandit.simulation.progress import progress
+from crossbandit.progress import progress
 from crossbandit.simulation.simulate import form_to_play, play_through
 from crossbandit.streams import fixed
 from crossbandit.validation import choice, integer, reject
@@ -41,7 +41,8 @@ def simulate_many(
         seeds: The seeds, at least one.
         jobs: The number of threads; one per core if None.
         record: "full", or "thin" to keep the regret at 1,000 evenly spread rounds only.
-        show_progress: Whether to show a progress bar; None shows one on a terminal only.
+        show_progress: Whether to show a progress bar; None shows one on a terminal
+            and in a notebook.
 
     Returns:
         The runs, in the order of the seeds.

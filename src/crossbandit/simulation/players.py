@@ -32,19 +32,16 @@ if TYPE_CHECKING:
 
 
 @runtime_checkable
-class CompiledLearner(Protocol):
+class BatchPlayer(Protocol):
     """A learner that can play a batch of rounds at once."""
 
     algorithm: Algorithm
 
-    def simulate(self, rounds: Rounds) -> int:
-        """Play rounds from the first on: fill in the arms played and the losses incurred.
+    def simulate(self, rounds: Rounds) -> None:
+        """Play all rounds: fill in the arms played and the losses incurred.
 
         Args:
             rounds: What happens in the rounds.
-
-        Returns:
-            How many rounds were played. It may end early, for example when a budget is used up.
         """
 
 
@@ -59,7 +56,7 @@ class BatchRecord(NamedTuple):
 
 
 def compiled_player(
-    environment: BlockEnvironment, learner: CompiledLearner
+    environment: BlockEnvironment, learner: BatchPlayer
 ) -> Callable[[int, npt.NDArray[Any]], BatchRecord]:
     """Return a function that plays the rounds from `start` on, in the given contexts."""
     form, horizon = environment.problem.form, environment.problem.horizon
@@ -87,7 +84,7 @@ def compiled_player(
             shown = form.block(contexts.copy(), block.available.copy())
             paced = limits.rounds(start, contexts)
             rounds = Rounds.to_play(shown, losses, numbers, graphs=graphs, limits=paced)
-        play_all(learner, rounds)
+        learner.simulate(rounds)
         _check_arms(learner, rounds.arms, start, environment.problem.arms)
         if available is not None:
             _check_played(learner, rounds.contexts.available, rounds.arms, start)
@@ -101,19 +98,6 @@ def compiled_player(
         return batch
 
     return play
-
-
-def play_all(learner: CompiledLearner, rounds: Rounds) -> None:
-    """Play a batch to its end, however often `learner.simulate` ends early."""
-    count, done = rounds.arms.size, 0
-    while done < count:
-        played: Any = learner.simulate(rounds.part(done, count) if done else rounds)
-        if not isinstance(played, int | np.integer) or not 1 <= played <= count - done:
-            raise CheckFailedError(
-                f"simulate of the learner of {type(learner.algorithm).__name__} must return how "
-                f"many rounds it played, from 1 to {count - done}. Got {played!r}."
-            )
-        done += int(played)
 
 
 def plain_player(
@@ -180,20 +164,18 @@ def _blank(contexts: npt.NDArray[Any]) -> BatchRecord:
     )
 
 
-def _check_arms(learner: CompiledLearner, arms: Integers, start: int, count: int) -> None:
+def _check_arms(learner: BatchPlayer, arms: Integers, start: int, count: int) -> None:
     """Raise unless compiled code, which is not checked elsewhere, played arms that exist."""
     wrong = np.flatnonzero((arms < 0) | (arms >= count))
     if wrong.size:
         i = int(wrong[0])
         raise CheckFailedError(
             f"{type(learner.algorithm).__name__} played arm {arms[i]} in round {start + i}. Its "
-            f"compiled loop must play arms from 0 to {count - 1}."
+            f"compiled loop must play all rounds, and arms from 0 to {count - 1}."
         )
 
 
-def _check_played(
-    learner: CompiledLearner, available: Booleans, arms: Integers, start: int
-) -> None:
+def _check_played(learner: BatchPlayer, available: Booleans, arms: Integers, start: int) -> None:
     """Raise unless compiled code, which is not checked elsewhere, played available arms only."""
     wrong = np.flatnonzero(~available[np.arange(arms.size), arms])
     if wrong.size:

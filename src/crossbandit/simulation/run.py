@@ -9,13 +9,17 @@ import numpy as np
 
 from crossbandit.environments.environment import availability, batches
 from crossbandit.errors import CrossbanditError
+from crossbandit.extras import require
 from crossbandit.kernels.rounds import losses_of, read_only
 from crossbandit.kernels.totals import add_totals, best_arms
+from crossbandit.notebook import Line, card, chart, counted, new_axes
 from crossbandit.simulation.adaptive import is_adaptive, policy_regret
 from crossbandit.simulation.players import BatchRecord
 
 if TYPE_CHECKING:
     import numpy.typing as npt
+    import pandas as pd
+    from matplotlib.axes import Axes
 
     from crossbandit.algorithms import Algorithm
     from crossbandit.environments import Environment
@@ -41,6 +45,14 @@ class Run:
         comparator_loss: The total loss of the comparator.
         log: Every round, if the run was recorded in full. The properties `contexts`,
             `arms`, `losses`, `comparator_arms` and `comparator_losses` read it.
+
+    >>> from crossbandit import CrossGraph, environments, simulate
+    >>> environment = environments.paper_benchmark(1_000, alpha=4, contexts=10)
+    >>> run = simulate(CrossGraph(), environment, seed=1)
+    >>> len(run.regret), run.arms.shape
+    (1000, (1000,))
+    >>> bool(abs(run.final_regret - (run.loss - run.comparator_loss)) < 1e-9)
+    True
     """
 
     algorithm: Algorithm
@@ -141,6 +153,58 @@ class Run:
         log = self._log()
         return policy_regret(self.environment, log.contexts, log.losses)
 
+    def to_frame(self) -> pd.DataFrame:
+        """Return the run as a data frame of pandas.
+
+        Returns:
+            The columns "rounds" and "regret", a row for each of `rounds`. If the run was recorded
+            in full, also "context" (or "context_0", "context_1", ... for feature vectors), "arm",
+            "loss", "comparator_arm" and "comparator_loss".
+
+        Raises:
+            MissingPackageError: pandas is not installed.
+        """
+        require("pandas", extra="notebook", owner="Run.to_frame")
+        import pandas as pd
+
+        columns: dict[str, Any] = {"rounds": self.rounds, "regret": self.regret}
+        if self.log is not None:
+            contexts = self.log.contexts
+            if contexts.ndim == 1:
+                columns["context"] = contexts
+            else:
+                columns |= {f"context_{i}": contexts[:, i] for i in range(contexts.shape[1])}
+            columns |= {
+                "arm": self.log.arms,
+                "loss": self.log.losses,
+                "comparator_arm": self.log.comparator_arms,
+                "comparator_loss": self.log.comparator_losses,
+            }
+        return pd.DataFrame(columns)
+
+    def plot(self, ax: Axes | None = None, label: str | None = None) -> Axes:
+        """Draw the regret after each round with Matplotlib.
+
+        Args:
+            ax: The axes to draw on; by default those of a new figure. Give the same axes to
+                several runs to compare them.
+            label: The name of the line; by default that of the algorithm.
+
+        Returns:
+            The axes.
+
+        Raises:
+            MissingPackageError: Matplotlib is not installed.
+        """
+        if ax is None:
+            ax = new_axes("Run.plot")
+        ax.plot(self.rounds, self.regret, label=self.algorithm.id if label is None else label)
+        ax.set_xlabel("round")
+        ax.set_ylabel("regret")
+        ax.legend(frameon=False)
+        ax.spines[["top", "right"]].set_visible(False)
+        return ax
+
     def _log(self) -> BatchRecord:
         if self.log is None:
             raise CrossbanditError(
@@ -155,6 +219,21 @@ class Run:
             f"final regret {self.final_regret:.2f}"
             f"{', granted the loss of the arm played' if self.granted else ''})"
         )
+
+    def _repr_html_(self) -> str:
+        rounds = int(self.rounds[-1])
+        facts = [
+            (self.algorithm.id, repr(self.algorithm)),
+            (type(self.environment).__name__, repr(self.environment.problem)),
+            (counted(rounds, "round"), repr(self.seed)),
+            (f"regret {self.final_regret:,.1f}", "after the last round"),
+            (f"loss {self.loss / rounds:.3f} a round", "the mean of all rounds"),
+            (f"comparator {self.comparator_loss / rounds:.3f}", "the best fixed policy, a round"),
+        ]
+        if self.granted:
+            facts.append(("granted its own loss", "also of arms without a self-loop"))
+        line = Line("regret", self.rounds, self.regret)
+        return card("Run", facts, chart([line], x="round", y="regret"))
 
 
 class Recorder(Protocol):

@@ -14,9 +14,9 @@ from crossbandit.errors import InvalidContextError, InvalidLossesError, InvalidP
 from crossbandit.kernels.limits import first_outside
 from crossbandit.losses import LinearForm
 from crossbandit.losses.forms import ROUNDING
+from crossbandit.progress import progress
 from crossbandit.simulation.adaptive import adaptive_player, is_adaptive, require_adaptive_play
-from crossbandit.simulation.players import CompiledLearner, compiled_player, plain_player
-from crossbandit.simulation.progress import progress
+from crossbandit.simulation.players import BatchPlayer, compiled_player, plain_player
 from crossbandit.simulation.run import FullRecorder, ThinRecorder
 from crossbandit.streams import Seed, fixed, stream
 from crossbandit.validation import choice, reject
@@ -67,7 +67,8 @@ def simulate(
             exactly linear. True to require the linear form. None takes the faster form.
         record: "full", or "thin" to keep the regret at 1,000 evenly spread rounds and nothing else,
             for horizons that would fill the memory.
-        show_progress: Whether to show a progress bar; None shows one on a terminal only.
+        show_progress: Whether to show a progress bar; None shows one on a terminal
+            and in a notebook.
 
     Returns:
         What happened: arms, losses, the comparator, the regret curve.
@@ -242,7 +243,7 @@ def _player(
     if (
         compiled is not False
         and isinstance(environment, BlockEnvironment)
-        and isinstance(learner, CompiledLearner)
+        and isinstance(learner, BatchPlayer)
     ):
         return compiled_player(environment, learner)
     if compiled:

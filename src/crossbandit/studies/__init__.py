@@ -5,6 +5,19 @@ summary = run(study, "results/study")
 frame = load("results/study")
 """
 
+from crossbandit import extras
+
+extras.require(
+    "duckdb",
+    "jinja2",
+    "joblib",
+    "matplotlib",
+    "pandas",
+    "scipy",
+    extra="studies",
+    owner="crossbandit.studies",
+)
+
 from crossbandit.modules import load_modules
 from crossbandit.studies.display import display
 from crossbandit.studies.execute import RunSummary, StudyProgress, run

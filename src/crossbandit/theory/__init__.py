@@ -5,6 +5,10 @@
 [True]
 """
 
+from crossbandit import extras
+
+extras.require("jinja2", "joblib", "pandas", "scipy", extra="studies", owner="crossbandit.theory")
+
 from crossbandit.theory.runs.declared import DeclaredDecomposition
 from crossbandit.theory.runs.decomposition import Decomposition, decompose
 from crossbandit.theory.statements import CheckResult, Effort, Figure, Series, Shape

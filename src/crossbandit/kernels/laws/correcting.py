@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from crossbandit.kernels.compilation import compiled, inlined
+from crossbandit.kernels.laws.independence import first_at_risk
 from crossbandit.kernels.laws.learning import column_of, is_told, refresh
 from crossbandit.kernels.laws.reading import (
     band_of,
@@ -14,7 +15,7 @@ from crossbandit.kernels.laws.reading import (
     likelihood,
     node_of,
 )
-from crossbandit.kernels.laws.state import ABOVE, AT_MOST, BROAD, MATURE, SPLIT, TOLD
+from crossbandit.kernels.laws.state import ABOVE, AT_MOST, BROAD, MATURE, SPLIT, TOLD, WON_LOST
 
 if TYPE_CHECKING:
     from crossbandit.kernels.laws.independence import TestState
@@ -82,6 +83,12 @@ def correct(
         counts[new] += 1.0
     else:
         others[new] += 1.0
+    if rules.feedback != WON_LOST:
+        before, after = first_at_risk(kind, old), first_at_risk(new_kind, new)
+        for j in range(after, before):
+            test.counts[j] += 1.0
+        for j in range(before, after):
+            test.counts[j] -= 1.0
 
 
 @inlined

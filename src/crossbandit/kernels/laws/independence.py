@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from crossbandit.kernels.compilation import compiled, inlined
 from crossbandit.kernels.laws.state import ABOVE, TOLD, WON_LOST
+from crossbandit.kernels.laws.sums import sum_of
 
 if TYPE_CHECKING:
     from crossbandit.types import Floats, Integers
 
 RANKS = 256  # bins of contexts, of which ranks are counted
 _MEMORY = 200.0  # rounds over which the usual context of those at risk is averaged
+_RATE = 1.0 / _MEMORY
 _PRIOR = 10.0
 
 
@@ -26,7 +28,7 @@ class TestState(NamedTuple):
     ranks: Floats  # (RANKS,): contexts by bin
     sums: Floats  # (4,): of deviations
     variances: Floats  # (4,)
-    risk: Floats  # (K + 1,), scratch
+    risk: Floats  # (K + 1,), scratch: the hazards of an outcome
 
 
 @compiled
@@ -57,50 +59,108 @@ def test_one(
     column = index
     if mirrored:
         column = size - column if kind == TOLD else size - 1 - column
-    below = whole_sum(state.ranks, 0, place)
-    total = below + whole_sum(state.ranks, place, RANKS)
+    below = sum_of(state.ranks[:place])
+    total = below + sum_of(state.ranks[place:])
     rank = (below + 0.5 * state.ranks[place] + 0.5) / (total + 1.0) - 0.5
     state.ranks[place] += 1.0
-    top, lowest = size, max(column if kind == TOLD else column + 1, 1)
+    bend = 6.0 * rank * rank - 0.5
+    hit = kind == TOLD or (feedback == WON_LOST and kind != ABOVE)
+    top, lowest = size, first_at_risk(kind, column)
     if feedback == WON_LOST:
         top = lowest = column
-    else:
-        _hazards(state, lowest)
-    bend, chance = 6.0 * rank * rank - 0.5, 1.0
-    # Sums are kept in registers: in arrays that might overlap they would be written each time.
-    a, b, c, d = 0.0, 0.0, 0.0, 0.0
-    e, f, g, h = 0.0, 0.0, 0.0, 0.0
-    for j in range(top, lowest - 1, -1):
-        if feedback == WON_LOST:
-            hazard = (state.told[j] + 0.5) / (state.told[j] + state.hidden[j] + 1.0)
-            hit = 0.0 if kind == ABOVE else 1.0
-            chance = hazard
-        else:
-            hazard = (state.told[j] + 1.0 / (j + 1.0)) / (state.risk[j] + 1.0)
-            hit = 1.0 if kind == TOLD and j == column else 0.0
-        state.counts[j] += 1.0
-        first, second = rank - state.usual[0, j], bend - state.usual[1, j]
-        if state.counts[j] > 1.0:
-            missed, spread, turn = hit - hazard, hazard * (1.0 - hazard), 2.0 * chance - 1.0
-            a += missed * first
-            b += missed * (first * turn)
-            c += missed * second
-            d += missed * (second * turn)
-            e += spread * first * first
-            f += spread * (first * turn) * (first * turn)
-            g += spread * second * second
-            h += spread * (second * turn) * (second * turn)
-        rate = 1.0 / min(state.counts[j], _MEMORY)
-        state.usual[0, j] += rate * first
-        state.usual[1, j] += rate * second
-        chance *= 1.0 - hazard
-    _add(state.sums, a, b, c, d)
-    _add(state.variances, e, f, g, h)
-    told = kind == TOLD or (feedback == WON_LOST and kind != ABOVE)
-    if told:
+    end = top + 1
+    _hazards(
+        feedback,
+        lowest,
+        state.told[lowest:end],
+        state.hidden[lowest:end],
+        state.counts[lowest:end],
+        state.risk[lowest:end],
+    )
+    _compare(
+        rank,
+        bend,
+        feedback,
+        column - lowest if hit else -1,
+        state.risk[lowest:end],
+        state.counts[lowest:end],
+        state.usual[0, lowest:end],
+        state.usual[1, lowest:end],
+        state.sums,
+        state.variances,
+    )
+    if hit:
         state.told[column] += 1.0
     else:
         state.hidden[column] += 1.0
+
+
+@inlined
+def first_at_risk(kind: int, column: int) -> int:
+    """Return the lowest column at which a round with this outcome was at risk."""
+    return max(column if kind == TOLD else column + 1, 1)
+
+
+@inlined
+def _hazards(
+    feedback: int, lowest: int, told: Floats, hidden: Floats, counts: Floats, out: Floats
+) -> None:
+    """Set the chance that all rounds together give an outcome at each column that is at risk.
+
+    A round is at risk at a column if it is told there or below, or hidden below: `counts` counts
+    these. With WON_LOST it is at risk at the amount that was played.
+    """
+    if feedback == WON_LOST:
+        out[0] = (told[0] + 0.5) / (told[0] + hidden[0] + 1.0)
+        return
+    for i in range(out.size):
+        out[i] = (told[i] + 1.0 / (lowest + i + 1.0)) / (counts[i] + 1.0)
+
+
+@inlined
+def _compare(
+    rank: float,
+    bend: float,
+    feedback: int,
+    hit: int,
+    hazards: Floats,
+    counts: Floats,
+    ranks: Floats,
+    bends: Floats,
+    sums: Floats,
+    variances: Floats,
+) -> None:
+    """Compare what happened at each column with its hazard, and see if the context goes with it.
+
+    hit: the column at which it happened, or -1. ranks, bends: what is usual of those at risk; they
+    follow.
+    """
+    chance = hazards[0] if feedback == WON_LOST else 1.0
+    # Sums are kept in registers: in arrays that might overlap they would be written each time.
+    a, b, c, d = 0.0, 0.0, 0.0, 0.0
+    e, f, g, h = 0.0, 0.0, 0.0, 0.0
+    for j in range(hazards.size - 1, -1, -1):
+        hazard, count = hazards[j], counts[j] + 1.0
+        first, second = rank - ranks[j], bend - bends[j]
+        if count > 1.0:
+            missed = (1.0 if j == hit else 0.0) - hazard
+            spread, turn = hazard * (1.0 - hazard), 2.0 * chance - 1.0
+            turned, bent = first * turn, second * turn
+            a += missed * first
+            b += missed * turned
+            c += missed * second
+            d += missed * bent
+            e += spread * first * first
+            f += spread * turned * turned
+            g += spread * second * second
+            h += spread * bent * bent
+        rate = _RATE if count >= _MEMORY else 1.0 / count
+        counts[j] = count
+        ranks[j] += rate * first
+        bends[j] += rate * second
+        chance *= 1.0 - hazard
+    _add(sums, a, b, c, d)
+    _add(variances, e, f, g, h)
 
 
 @inlined
@@ -110,34 +170,6 @@ def _add(sums: Floats, a: float, b: float, c: float, d: float) -> None:
     sums[1] += b
     sums[2] += c
     sums[3] += d
-
-
-@inlined
-def whole_sum(counts: Floats, start: int, stop: int) -> float:
-    """Return a sum of whole numbers. It is exact, so four sums at a time are as good as one."""
-    a, b, c, d = 0.0, 0.0, 0.0, 0.0
-    i = start
-    while i + 4 <= stop:
-        a += counts[i]
-        b += counts[i + 1]
-        c += counts[i + 2]
-        d += counts[i + 3]
-        i += 4
-    while i < stop:
-        a += counts[i]
-        i += 1
-    return (a + b) + (c + d)
-
-
-@inlined
-def _hazards(state: TestState, lowest: int) -> None:
-    """Set how many rounds were at risk in each column from `lowest` on."""
-    size = state.told.size
-    total = whole_sum(state.told, 0, size) + whole_sum(state.hidden, 0, size)
-    for j in range(size - 1, lowest - 1, -1):
-        total -= state.hidden[j]
-        state.risk[j] = total
-        total -= state.told[j]
 
 
 @compiled

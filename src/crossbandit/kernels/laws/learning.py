@@ -221,12 +221,11 @@ def refresh(
         noise = 1.0 - 0.5 * min(1.0, state.rounds[0] * math.log(2.0) / rules.half_lives[group])
     evidence, totals = state.evidence[row], state.totals[group * LEVELS + level]
     told, hidden = state.told[row], state.hidden[row]
+    work = scratch.work
     if rules.feedback == WON_LOST:
-        work = scratch.work
         shrink_odds(told, hidden, unit, noise, root, law, spread, work, evidence, totals)
     else:
-        risk = scratch.work[0]
-        shrink_hazards(told, hidden, unit, noise, root, law, spread, risk, evidence, totals)
+        shrink_hazards(told, hidden, unit, noise, root, law, spread, work, evidence, totals)
     for j in range(law.size):
         state.law[row, j] = law[j]
         state.spread[row, j] = spread[j]

@@ -21,7 +21,7 @@ from crossbandit.kernels.laws.state import (
 if TYPE_CHECKING:
     from crossbandit.kernels.laws.independence import TestState
     from crossbandit.kernels.laws.state import LawRules, LawState, Scratch
-    from crossbandit.types import Floats, Integers
+    from crossbandit.types import Booleans, Floats, Integers
 
 
 @inlined
@@ -99,40 +99,86 @@ def learn_all(
         )
 
 
+@inlined
+def place_of(amounts: Floats, number: float, strict: bool) -> int:  # noqa: FBT001
+    """Return the number of the lowest amount that is at least `number`; above it, if `strict`."""
+    low, high = 0, amounts.size
+    while low < high:
+        middle = (low + high) >> 1
+        if amounts[middle] < number or (strict and amounts[middle] == number):
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@inlined
+def shown(
+    rules: LawRules,
+    amount: float,
+    reached: bool,  # noqa: FBT001
+    number: float,
+) -> tuple[int, int, int]:
+    """Return what an outcome says on the grid: its kind, what it is about, and the amount played.
+
+    An amount between two of the grid that has reached the number shows that the higher one does; if
+    it has not, that the lower one does not. The kind is below 0 if it says nothing about any. The
+    amount played is -1 if it is not on the grid. number: looked at only where it is told; it agrees
+    with `reached`, but for rounding.
+    """
+    size = rules.amounts.size
+    above = place_of(rules.amounts, amount, False)  # noqa: FBT003
+    played = above if above < size and rules.amounts[above] == amount else -1
+    below = above if played >= 0 else above - 1
+    win = rules.feedback == AFTER_WIN
+    if rules.feedback == ALWAYS or (rules.feedback != WON_LOST and reached == win):
+        cell = place_of(rules.amounts, number, rules.strict)
+        return TOLD, min(cell, above) if reached else max(cell, below + 1), played
+    if reached:
+        return AT_MOST if above < size else -1, above, played
+    return ABOVE if below >= 0 else -1, below, played
+
+
 @compiled
-def learn_and_test(
+def settle(
     rules: LawRules,
     state: LawState,
     scratch: Scratch,
     test: TestState,
     context: float,
     slots: Integers,
-    kind: int,
-    index: int,
-    amount: int,
-) -> None:
-    """Learn from an outcome, and take it into the test of independence; see `learn`.
+    amount: float,
+    reached: bool,  # noqa: FBT001
+    number: float,
+    tried: bool,  # noqa: FBT001
+) -> int:
+    """Learn from what became of an amount, and take it into the test of independence.
 
-    A kind below 0 says nothing about any amount.
+    tried: whether the amount was the law's own choice. Returns 4 times the index of what is known,
+    plus its kind; -1 if it says nothing about any amount, and nothing is learned.
     """
-    if kind >= 0:
-        learn(rules, state, scratch, context, slots, kind, index, amount)
-        test_one(rules.feedback, rules.mirrored, test, band_of(rules, context), kind, index)
+    kind, index, played = shown(rules, amount, reached, number)
+    if kind < 0:
+        return -1
+    learn(rules, state, scratch, context, slots, kind, index, played if tried else -1)
+    test_one(rules.feedback, rules.mirrored, test, band_of(rules, context), kind, index)
+    return 4 * index + kind
 
 
 @compiled
-def learn_and_test_all(
+def settle_all(
     rules: LawRules,
     state: LawState,
     scratch: Scratch,
     test: TestState,
     contexts: Floats,
     slots: Integers,
-    kinds: Integers,
-    indices: Integers,
-    amounts: Integers,
+    amounts: Floats,
+    reached: Booleans,
+    numbers: Floats,
+    out: Integers,
 ) -> None:
-    """Do what `learn_and_test` does with n outcomes. All (n,); slots: (n, features + 1)."""
+    """Do what `settle` does with n outcomes. All (n,); slots: (n, features + 1)."""
     for i in range(contexts.size):
-        context, kind, index = contexts[i], kinds[i], indices[i]
-        learn_and_test(rules, state, scratch, test, context, slots[i], kind, index, amounts[i])
+        given = (contexts[i], slots[i], amounts[i], reached[i], numbers[i], True)
+        out[i] = settle(rules, state, scratch, test, *given)

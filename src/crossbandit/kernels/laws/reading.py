@@ -83,81 +83,141 @@ def find_rows(rules: LawRules, state: LawState, band: int, slots: Integers, rows
 
 
 @inlined
-def expert_law(
+def expert_laws(
     rules: LawRules,
     state: LawState,
-    rows: Integers,
-    expert: int,
+    scratch: Scratch,
     low: int,
     high: int,
-    chances: Floats,
-    spreads: Floats,
     with_spreads: bool,  # noqa: FBT001
 ) -> None:
-    """Set what one expert says of reaching the number with each amount; both (K,), in risk order.
+    """Set what all experts say of reaching the number with each amount, in risk order.
 
     Experts are memories; then, with features, memories with the classes; then, with two or more,
     memories with the combination of classes. Only the columns from `low` to `high` are needed:
-    others may or may not be set. spreads: set only if `with_spreads`.
+    others may or may not be set. spreads: set only if `with_spreads`, which needs `low` = 0.
     """
-    memories = rules.growth.size
-    memory, mode = expert % memories, expert // memories
-    size = chances.size
-    pool = rows[0, 0]
-    first, last = memories, memories + rules.features - 1
-    if mode == 2:
-        first = last = memories + rules.features
-    if mode == 0:
-        first, last = 1, 0
-    own, other = rows[memory, 0], rows[memory, 1]
-    if rules.feedback == WON_LOST:
-        _add_odds(
-            state, pool, own, other, rows, first, last, low, high, chances, spreads, with_spreads
-        )
-        return
-    laws, variances = state.law, state.spread
-    if memory == 0:
-        for k in range(low, size):
-            chances[k] = laws[pool, k + 1]
-    else:
-        for k in range(low, size):
-            ratio = (laws[own, k + 1] + _TINY) / (laws[other, k + 1] + _TINY)
-            chances[k] = laws[pool, k + 1] * ratio
-    for i in range(first, last + 1):
-        row, base = rows[i, 0], rows[i, 1]
-        if row < 0:
+    memories, rows = rules.growth.size, scratch.rows
+    for expert in range(state.weights.size):
+        memory, mode = expert % memories, expert // memories
+        first, last = memories, memories + rules.features - 1
+        if mode == 2:
+            first = last = memories + rules.features
+        if mode == 0:
+            first, last = 1, 0
+        chances, spreads = scratch.chances[expert], scratch.spreads[expert]
+        if rules.feedback == WON_LOST:
+            _add_odds(state, rows, memory, first, last, low, high, chances, spreads, with_spreads)
             continue
-        for k in range(low, size):
-            ratio = (laws[row, k + 1] + _TINY) / (laws[base, k + 1] + _TINY)
-            chances[k] *= ratio
-    if with_spreads:
-        for k in range(size):
-            spreads[k] = variances[own, k + 1]
-        for i in range(first, last + 1):
-            if rows[i, 0] >= 0:
-                for k in range(size):
-                    spreads[k] = max(spreads[k], variances[rows[i, 0], k + 1])
-    for k in range(low, size):
-        hazard = min(chances[k], _CERTAIN)
-        chances[k] = 1.0 - hazard
+        _set_hazards(state.law, rows, memory, first, last, low, chances[low:])
         if with_spreads:
-            spreads[k] *= hazard / (1.0 - hazard)
-    chance, variance = 1.0, 0.0
-    for k in range(size - 1, low - 1, -1):
-        chance *= chances[k]
-        chances[k] = chance
+            _set_variances(state.spread, rows, memory, first, last, chances, spreads)
+    if rules.feedback != WON_LOST:
+        _multiply_up(scratch.chances, state.weights.size, low)
         if with_spreads:
-            variance += spreads[k]
-            spreads[k] = variance
+            _add_up(scratch.spreads, state.weights.size)
+
+
+@inlined
+def _set_hazards(
+    laws: Floats, rows: Integers, memory: int, first: int, last: int, low: int, out: Floats
+) -> None:
+    """Set the chance of not being stopped at each column from `low` on, by one expert's law.
+
+    out: (K - low,). Loops run over views that start at 0: only these are turned into steps of
+    several columns at a time.
+    """
+    pool = laws[rows[0, 0], low + 1 :]
+    own, other = laws[rows[memory, 0], low + 1 :], laws[rows[memory, 1], low + 1 :]
+    if memory == 0:
+        for k in range(out.size):
+            out[k] = pool[k]
+    else:
+        for k in range(out.size):
+            out[k] = pool[k] * ((own[k] + _TINY) / (other[k] + _TINY))
+    for i in range(first, last + 1):
+        if rows[i, 0] >= 0:
+            own, other = laws[rows[i, 0], low + 1 :], laws[rows[i, 1], low + 1 :]
+            for k in range(out.size):
+                out[k] *= (own[k] + _TINY) / (other[k] + _TINY)
+    for k in range(out.size):
+        out[k] = 1.0 - min(out[k], _CERTAIN)
+
+
+@inlined
+def _set_variances(
+    variances: Floats,
+    rows: Integers,
+    memory: int,
+    first: int,
+    last: int,
+    chances: Floats,
+    out: Floats,
+) -> None:
+    """Set what each column adds to the variance of one expert's law.
+
+    chances, out: (K,). chances: what `_set_hazards` has set.
+    """
+    own = variances[rows[memory, 0], 1:]
+    for k in range(out.size):
+        out[k] = own[k]
+    for i in range(first, last + 1):
+        if rows[i, 0] >= 0:
+            own = variances[rows[i, 0], 1:]
+            for k in range(out.size):
+                out[k] = max(out[k], own[k])
+    for k in range(out.size):
+        out[k] *= (1.0 - chances[k]) / chances[k]
+
+
+@inlined
+def _multiply_up(parts: Floats, experts: int, low: int) -> None:
+    """Replace the numbers of each row by the products of all from there on; (experts, K).
+
+    Three rows at a time: a product waits for the one before, and three may wait together.
+    """
+    size, e = parts.shape[1], 0
+    while e + 3 <= experts:
+        a, b, c = parts[e], parts[e + 1], parts[e + 2]
+        first, second, third = 1.0, 1.0, 1.0
+        for k in range(size - 1, low - 1, -1):
+            first *= a[k]
+            second *= b[k]
+            third *= c[k]
+            a[k], b[k], c[k] = first, second, third
+        e += 3
+    for row in range(e, experts):
+        one = 1.0
+        for k in range(size - 1, low - 1, -1):
+            one *= parts[row, k]
+            parts[row, k] = one
+
+
+@inlined
+def _add_up(parts: Floats, experts: int) -> None:
+    """Replace the numbers of each row by the sums of all from there on; see `_multiply_up`."""
+    size, e = parts.shape[1], 0
+    while e + 3 <= experts:
+        a, b, c = parts[e], parts[e + 1], parts[e + 2]
+        first, second, third = 0.0, 0.0, 0.0
+        for k in range(size - 1, -1, -1):
+            first += a[k]
+            second += b[k]
+            third += c[k]
+            a[k], b[k], c[k] = first, second, third
+        e += 3
+    for row in range(e, experts):
+        one = 0.0
+        for k in range(size - 1, -1, -1):
+            one += parts[row, k]
+            parts[row, k] = one
 
 
 @inlined
 def _add_odds(
     state: LawState,
-    pool: int,
-    own: int,
-    other: int,
     rows: Integers,
+    memory: int,
     first: int,
     last: int,
     low: int,
@@ -167,6 +227,7 @@ def _add_odds(
     with_spreads: bool,  # noqa: FBT001
 ) -> None:
     """Set chances and variances from sums of log odds."""
+    pool, own, other = rows[0, 0], rows[memory, 0], rows[memory, 1]
     for k in range(high + 1):
         chances[k] = state.law[pool, k] + state.law[own, k] - state.law[other, k]
     for i in range(first, last + 1):
@@ -192,9 +253,7 @@ def _add_odds(
 def mixed_law(rules: LawRules, state: LawState, scratch: Scratch) -> None:
     """Set the last row of `chances` and `spreads` to the mixture of all experts' rows."""
     experts, size = state.weights.size, rules.amounts.size
-    for e in range(experts):
-        chances, spreads = scratch.chances[e], scratch.spreads[e]
-        expert_law(rules, state, scratch.rows, e, 0, size - 1, chances, spreads, True)  # noqa: FBT003
+    expert_laws(rules, state, scratch, 0, size - 1, True)  # noqa: FBT003
     for k in range(size):
         scratch.chances[experts, k] = 0.0
         scratch.spreads[experts, k] = 0.0
@@ -210,9 +269,7 @@ def laws_near(rules: LawRules, state: LawState, scratch: Scratch, column: int) -
     """Set what each expert says of one column and the one below it, as `mixed_law` would."""
     size = rules.amounts.size
     low, high = max(min(column, size) - 1, 0), min(column, size - 1)
-    for e in range(state.weights.size):
-        chances, spreads = scratch.chances[e], scratch.spreads[e]
-        expert_law(rules, state, scratch.rows, e, low, high, chances, spreads, False)  # noqa: FBT003
+    expert_laws(rules, state, scratch, low, high, False)  # noqa: FBT003
 
 
 @inlined

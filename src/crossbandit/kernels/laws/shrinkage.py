@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from crossbandit.kernels.compilation import compiled, inlined
 from crossbandit.kernels.laws.state import COVERED, NUMBER_OF_BLOCKS
+from crossbandit.kernels.laws.sums import sum_of
 
 if TYPE_CHECKING:
     from crossbandit.types import Floats
@@ -24,13 +25,10 @@ def at_risk(told: Floats, hidden: Floats, unit: float, risk: Floats) -> None:
 
     told, hidden, risk: (K + 1,). unit: what a count is worth.
     """
-    total = 0.0
-    for j in range(told.size):
-        total += told[j] + hidden[j]
-    for j in range(told.size - 1, 0, -1):
-        total -= hidden[j]
-        risk[j] = max(total, 0.0) * unit
-        total -= told[j]
+    total = told[0]
+    for j in range(1, told.size):
+        total += hidden[j - 1] + told[j]
+        risk[j] = total * unit
 
 
 @inlined
@@ -69,7 +67,7 @@ def shrink_hazards(
     root: bool,  # noqa: FBT001
     law: Floats,
     spread: Floats,
-    risk: Floats,
+    work: Floats,
     evidence: Floats,
     totals: Floats,
 ) -> None:
@@ -77,8 +75,9 @@ def shrink_hazards(
 
     First one ratio for each block of columns, then each column for itself. Both are drawn towards
     the parent with a weight from `heterogeneity`. `noise` is the variance of a count of rounds
-    relative to its mean, 1 without discounting. risk: overwritten.
+    relative to its mean, 1 without discounting. work: (9, K + 1), overwritten.
     """
+    risk = work[0]
     at_risk(told, hidden, unit, risk)
     if root:
         for j in range(1, law.size):
@@ -86,19 +85,8 @@ def shrink_hazards(
             law[j] = (told[j] * unit + law[j]) * part
             spread[j] = part + part * part * spread[j]
         return
-    _shrink_blocks(told, unit, noise, law, risk, evidence, totals)
-    found, weight, squares, expected = 0.0, 0.0, 0.0, 0.0
-    for j in range(1, law.size):
-        expected += risk[j] * law[j]
-        variance = risk[j] * law[j] * (1.0 - law[j])
-        if variance > 1e-12:
-            share = variance / (variance + 1.0)
-            gap = told[j] * unit - risk[j] * law[j]
-            found += share * (gap * gap / variance - noise)
-            weight += share * max(risk[j] - noise, 0.0)
-            squares += share * share
-    differs = heterogeneity(found, weight, squares, evidence, totals, 3, 1.0)
-    _shrink_columns(told, unit, noise, differs, expected / NUMBER_OF_BLOCKS, law, spread, risk)
+    _shrink_blocks(told, unit, noise, law, work, evidence, totals)
+    _shrink_columns(told, unit, noise, law, spread, work, evidence, totals)
 
 
 @inlined
@@ -106,38 +94,70 @@ def _shrink_columns(
     told: Floats,
     unit: float,
     noise: float,
-    differs: float,
-    limit: float,
     law: Floats,
     spread: Floats,
-    risk: Floats,
+    work: Floats,
+    evidence: Floats,
+    totals: Floats,
 ) -> None:
     """Draw each column's own share towards the hazard in `law`.
 
     A block of columns that contradicts the parent's law by itself, far beyond chance, is believed
-    more than the rest: many rounds that agree elsewhere must not outvote it.
+    more than the rest: many rounds that agree elsewhere must not outvote it. The rows of `work`:
+    risk, mean, and three terms by column; then, at the top of each block, its bottom and sums.
     """
+    risk, mean = work[0], work[1]
+    founds, weights, squares = work[2], work[3], work[4]
+    bottoms, block_founds, block_weights, block_squares = work[5], work[6], work[7], work[8]
+    for j in range(1, law.size):
+        mean[j] = risk[j] * law[j]
+        variance = mean[j] * (1.0 - law[j])
+        share = variance / (variance + 1.0)
+        gap = told[j] * unit - mean[j]
+        counts = variance > 1e-12
+        founds[j] = share * (gap * gap / variance - noise) if counts else 0.0
+        weights[j] = share * max(risk[j] - noise, 0.0) if counts else 0.0
+        squares[j] = share * share if counts else 0.0
+    limit = sum_of(mean[1:]) / NUMBER_OF_BLOCKS
+    all_found, all_weight, all_squares = 0.0, 0.0, 0.0
     j = law.size - 1
     while j >= 1:
-        top, mean, found, weight, squares = j, 0.0, 0.0, 0.0, 0.0
-        while j >= 1 and mean <= limit:
-            mean += risk[j] * law[j]
-            variance = risk[j] * law[j] * (1.0 - law[j])
-            if variance > 1e-12:
-                share = variance / (variance + 1.0)
-                gap = told[j] * unit - risk[j] * law[j]
-                found += share * (gap * gap / variance - noise)
-                weight += share * max(risk[j] - noise, 0.0)
-                squares += share * share
+        top, sum_, found, weight, square = j, 0.0, 0.0, 0.0, 0.0
+        while j >= 1 and sum_ <= limit:
+            sum_ += mean[j]
+            found += founds[j]
+            weight += weights[j]
+            square += squares[j]
             j -= 1
-        local = differs
-        if found > _CONTRADICTION * math.sqrt(2.0 * squares):
-            local = min(max(differs, found / (weight + 1e-9)), 1.0)
+        bottoms[top] = j + 1.0
+        block_founds[top], block_weights[top], block_squares[top] = found, weight, square
+        all_found += found
+        all_weight += weight
+        all_squares += square
+    differs = heterogeneity(all_found, all_weight, all_squares, evidence, totals, 3, 1.0)
+    top = law.size - 1
+    while top >= 1:
+        bottom, local = int(bottoms[top]), differs
+        found = block_founds[top]
+        if found > _CONTRADICTION * math.sqrt(2.0 * block_squares[top]):
+            local = min(max(differs, found / (block_weights[top] + 1e-9)), 1.0)
         if local > 0.0:
-            for i in range(j + 1, top + 1):
-                part = 1.0 / (1.0 + risk[i] * local)
-                law[i] = (told[i] * unit * local + law[i]) * part
-                spread[i] = part * local + part * part * spread[i]
+            end = top + 1
+            believe(
+                told[bottom:end], unit, local, law[bottom:end], spread[bottom:end], risk[bottom:end]
+            )
+        top = bottom - 1
+
+
+@inlined
+def believe(
+    told: Floats, unit: float, differs: float, law: Floats, spread: Floats, risk: Floats
+) -> None:
+    """Draw hazards and their spreads to what some columns saw, as far as they may differ."""
+    for i in range(law.size):
+        part = 1.0 / (1.0 + risk[i] * differs)
+        law[i] = (told[i] * unit * differs + law[i]) * part
+        spread[i] = part * differs + part * part * spread[i]
 
 
 @inlined
@@ -146,46 +166,58 @@ def _shrink_blocks(
     unit: float,
     noise: float,
     law: Floats,
-    risk: Floats,
+    work: Floats,
     evidence: Floats,
     totals: Floats,
 ) -> None:
     """Multiply the hazards of each block of columns by one ratio.
 
     A block ends where it has its share of the expected outcomes. Columns where hardly anything
-    would have been told keep the parent's hazard: what is seen above them says little of them.
+    would have been told keep the parent's hazard: what is seen above them says little of them. The
+    rows of `work`: risk, mean; then, at the top of each block, its bottom, count and mean.
     """
-    expected = 0.0
+    risk, means = work[0], work[1]
+    bottoms, counts, block_means = work[5], work[6], work[7]
     for j in range(1, law.size):
-        expected += risk[j] * law[j]
+        means[j] = risk[j] * law[j]
+    expected = sum_of(means[1:])
     if expected <= 0.0:
         return
     limit = expected / NUMBER_OF_BLOCKS
-    found, weight, squares, differs = 0.0, 0.0, 0.0, 0.0
-    for step in range(2):
-        j = law.size - 1
-        while j >= 1:
-            top, count, mean, variance = j, 0.0, 0.0, 0.0
-            while j >= 1 and mean < limit:
-                count += told[j] * unit
-                mean += risk[j] * law[j]
-                variance += risk[j] * law[j] * (1.0 - law[j])
-                j -= 1
-            if step == 0 and variance > 1e-9:
-                share = variance / (variance + 1.0)
-                found += share * ((count - mean) * (count - mean) / variance - noise)
-                weight += share * mean * mean / variance
-                squares += share * share
-            if step == 1 and variance > 1e-9:
-                ratio = (count * differs + 1.0) / (mean * differs + 1.0)
-                # A later block must not see this one's ratio: its columns lie below.
-                for i in range(j + 1, top + 1):
-                    if risk[i] >= COVERED:
-                        law[i] = min(_CERTAIN, law[i] * ratio)
-        if step == 0:
-            differs = heterogeneity(found, weight, squares, evidence, totals, 0, 1.0)
-            if differs <= 1e-9:
-                return
+    found, weight, squares = 0.0, 0.0, 0.0
+    j = law.size - 1
+    while j >= 1:
+        top, count, mean, variance = j, 0.0, 0.0, 0.0
+        while j >= 1 and mean < limit:
+            count += told[j] * unit
+            mean += means[j]
+            variance += means[j] * (1.0 - law[j])
+            j -= 1
+        bottoms[top], counts[top], block_means[top] = j + 1.0, count, -1.0
+        if variance > 1e-9:
+            block_means[top] = mean
+            share = variance / (variance + 1.0)
+            found += share * ((count - mean) * (count - mean) / variance - noise)
+            weight += share * mean * mean / variance
+            squares += share * share
+    differs = heterogeneity(found, weight, squares, evidence, totals, 0, 1.0)
+    if differs <= 1e-9:
+        return
+    top = law.size - 1
+    while top >= 1:
+        bottom, mean = int(bottoms[top]), block_means[top]
+        if mean >= 0.0:
+            ratio = (counts[top] * differs + 1.0) / (mean * differs + 1.0)
+            multiply(law[bottom : top + 1], ratio, risk[bottom : top + 1])
+        top = bottom - 1
+
+
+@inlined
+def multiply(law: Floats, ratio: float, risk: Floats) -> None:
+    """Multiply the hazards of columns where enough would have been told by a ratio."""
+    for i in range(law.size):
+        if risk[i] >= COVERED:
+            law[i] = min(_CERTAIN, law[i] * ratio)
 
 
 @compiled

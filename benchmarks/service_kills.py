@@ -1,0 +1,381 @@
+"""Kill the processes of the service at random moments, and check that nothing is lost.
+
+    python -m benchmarks.service_kills --kills 1000 --store sqlite
+    python -m benchmarks.service_kills --kills 1000 --store postgresql
+
+Four processes at a time decide, report and learn for a plain bidder and for one with a budget.
+Outcomes are late, reordered and reported twice. One process after the other is ended by SIGKILL and
+replaced. What was acknowledged is written down by the processes themselves. At the end:
+
+- all that was acknowledged is in the log, and each outcome was learned once;
+- the newest checkpoint with the rest of the log has the same bytes as all of the log, read by one
+  process from the beginning (nothing is left out of the comparison: the state has no random part,
+  as seeds and ids are those of the first checkpoint);
+- the law is that of a plain bidder that was told each outcome once, one after the other;
+- all decisions under the budget that were answered are in the log, with the same tokens, and what
+  they won costs no more than the budget.
+
+On SQLite, all processes are stopped now and then and the files are copied, with a torn end, as
+after a loss of power; the copies are checked as well.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import signal
+import tempfile
+import time
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any, NamedTuple, NoReturn
+
+import msgspec
+import numpy as np
+
+from benchmarks.postgresql_server import PostgresqlServer
+from crossbandit.errors import CrossbanditError
+from crossbandit.service import (
+    BidderSettings,
+    BudgetSettings,
+    Decided,
+    Node,
+    Outcome,
+    ServiceError,
+    open_store,
+)
+from crossbandit.service.live import LiveBidder, Row, restored, started
+from crossbandit.service.recovery import restore
+from crossbandit.service.store.rows import OUTCOMES, Checkpoint, Session
+
+BUDGET = 400.0
+SETTINGS = {
+    "plain": BidderSettings(value_range=(0, 10), bids=11, seed=1),
+    "limited": BidderSettings(
+        value_range=(0, 10), bids=11, seed=1, budget=BudgetSettings(BUDGET, per=10**9)
+    ),
+}
+ROLES = ("front", "learner", "all")
+_decode = msgspec.msgpack.Decoder(list[Row]).decode
+
+
+class Said(NamedTuple):
+    """What processes have written down.
+
+    Attributes:
+        reported: The tokens of outcomes that were acknowledged, by bidder.
+        decided: The tokens of decisions under the budget that were answered, with what they cost.
+    """
+
+    reported: dict[str, set[str]]
+    decided: dict[str, float]
+
+
+# --- the processes -------------------------------------------------------------------------------
+
+
+def work(address: str, role: str, seed: int, notes: Path) -> NoReturn:
+    """Decide, report and learn until the process is killed."""
+    node = Node(
+        open_store(address),
+        learn=role != "front",
+        lease=1.0,
+        poll=0.05,
+        publish=0.1,
+        checkpoint_entries=400,
+        checkpoint_seconds=0.5,
+    )
+    node.start()
+    if role == "learner":
+        while True:
+            time.sleep(1.0)
+    file = os.open(notes, os.O_APPEND | os.O_CREAT | os.O_WRONLY)
+    rng = np.random.default_rng(seed)
+    waiting: dict[str, list[Outcome]] = {name: [] for name in SETTINGS}
+    while True:
+        for name in SETTINGS:
+            try:
+                waiting[name] += auctions(node, name, rng, file)
+                send(node, name, rng, waiting[name], file)
+            except ServiceError:  # another node decides, or the store is away: go on
+                time.sleep(0.01)
+        time.sleep(0.002)
+
+
+def auctions(node: Node, name: str, rng: np.random.Generator, file: int) -> list[Outcome]:
+    """Bid in a few auctions, and return their outcomes."""
+    found = []
+    for value, price in rng.uniform([1, 0.1], [10, 6], (int(rng.integers(1, 8)), 2)).tolist():
+        made = node.decide(name, value)
+        answer: Decided = made.result() if isinstance(made, Future) else made
+        if answer.token is None or answer.amount is None:
+            continue
+        won = answer.amount >= price and answer.amount > 0
+        if name == "limited":
+            note(file, f"D {answer.token} {answer.amount if won else 0.0}")
+        found.append(Outcome(answer.token, won, None if won else price))
+    return found
+
+
+def send(
+    node: Node, name: str, rng: np.random.Generator, waiting: list[Outcome], file: int
+) -> None:
+    """Report some of the outcomes that wait, in any order, and some of them again."""
+    rng.shuffle(waiting)  # type: ignore[arg-type]  # a list will do
+    count = int(rng.integers(len(waiting) + 1))
+    some = waiting[:count]
+    if not some:
+        return
+    again = [one for one in some if rng.random() < 0.05]
+    done = node.report(name, [*some, *again]).result()
+    assert done.accepted == len(some) + len(again), done
+    note(file, "\n".join(f"R {name} {one.token}" for one in some))
+    keep = [one for one in some if rng.random() < 0.02]  # to be reported again, much later
+    waiting[:] = [*waiting[count:], *keep]
+
+
+def note(file: int, text: str) -> None:
+    """Write lines down; what is in the hands of the system outlives the process."""
+    os.write(file, f"{text}\n".encode())
+
+
+# --- what is checked -----------------------------------------------------------------------------
+
+
+def said(notes: Path) -> Said:
+    """Read what processes have written down; a last line may be cut off."""
+    found = Said({name: set() for name in SETTINGS}, {})
+    for path in notes.iterdir():
+        for line in path.read_text().split("\n")[:-1]:
+            kind, first, second = line.split(" ")
+            if kind == "R":
+                found.reported[first].add(second)
+            else:
+                found.decided[first] = float(second)
+    return found
+
+
+def check(address: str, first: dict[str, Checkpoint], known: Said) -> dict[str, int]:
+    """Check a store as the text above says; return what was counted."""
+    from crossbandit.algorithms.tokens import to_text
+
+    session = open_store(address).session()
+    counts = {"outcomes": 0, "duplicates": 0, "decisions": 0, "refused": 0}
+    for row in session.bidders():
+        now = restore(session, row.id, None)
+        anew, made = replayed(session, row.id, first[row.name])
+        assert now.checkpoint() == anew.checkpoint(), "the bytes of the state differ"
+        rows = [one for part in log_of(session, row.id) for one in part]
+        tokens = {to_text(one.token) for one in rows}
+        assert known.reported[row.name] <= tokens, "an acknowledged outcome is not in the log"
+        tally = now.tally
+        assert tally.won + tally.lost == len(tokens), "an outcome was not learned once"
+        assert tally.refused.get("learned-before", 0) == len(rows) - len(tokens)
+        assert len(tally.refused) <= 1, tally.refused
+        if row.name == "plain":
+            same_law(now, plain_bidder(now, rows))
+        else:
+            assert set(known.decided) <= made, "an answered decision is not in the log"
+            spent = sum(known.decided.values())
+            assert spent <= BUDGET, f"the budget was exceeded: {spent}"
+        counts["outcomes"] += len(tokens)
+        counts["duplicates"] += len(rows) - len(tokens)
+        counts["decisions"] += now.decisions
+    session.close()
+    return counts
+
+
+def log_of(session: Session, bidder: int) -> list[list[Row]]:
+    """Return all outcomes of a log, as they were committed."""
+    return [
+        _decode(one.content) for one in session.entries(bidder, 0, 1 << 40) if one.kind == OUTCOMES
+    ]
+
+
+def replayed(session: Session, bidder: int, first: Checkpoint) -> tuple[LiveBidder, set[str]]:
+    """Read all of a log from the beginning; return the bidder and the tokens of its decisions."""
+    live = restored(first, None)
+    decisions = session.decisions(bidder, 0)
+    entries = session.entries(bidder, 0, 1 << 40)
+    made = set()
+    for one in [None, *entries]:
+        if one is not None:
+            live.learn(one)
+        while live.decisions < len(decisions) and decisions[live.decisions].after == live.entry:
+            bid = live.repeat(decisions[live.decisions])
+            if bid.decision is not None:
+                made.add(bid.text)
+    assert live.decisions == len(decisions)
+    return live, made
+
+
+def plain_bidder(live: LiveBidder, rows: list[Row]) -> Any:
+    """Return a bidder that was told each outcome once, one after the other."""
+    bidder = SETTINGS["plain"].build()
+    bidder.learner.learner = live.bidder.learner.learner
+    told = set()
+    for row in rows:
+        if row.token not in told:
+            told.add(row.token)
+            bidder.settle(row.token, won=row.won, highest_competing_bid=row.highest_competing_bid)
+    return bidder
+
+
+def same_law(live: LiveBidder, other: Any) -> None:
+    """Check that two bidders have learned the same, to the bits."""
+    mine, theirs = live.bidder.learner.law.arrays(), other.learner.law.arrays()
+    for name, array in mine.items():
+        assert np.array_equal(array, theirs[name]), f"the laws differ: {name}"
+
+
+# --- the run -------------------------------------------------------------------------------------
+
+
+class Run:
+    """Processes on one store, killed one after the other.
+
+    Args:
+        address: The address of an empty store.
+        folder: For notes and copies.
+        seed: The seed of everything random here.
+    """
+
+    def __init__(self, address: str, folder: Path, seed: int) -> None:
+        self.address, self.rng = address, np.random.default_rng(seed)
+        self.notes, self.folder = folder / "notes", folder
+        self.notes.mkdir()
+        self.first: dict[str, Checkpoint] = {}
+        self.processes: dict[int, str] = {}
+        self.killed = dict.fromkeys(ROLES, 0)
+        self.copies = 0
+        session = open_store(address).session()
+        for name, settings in SETTINGS.items():
+            live = started(settings)
+            self.first[name] = live.checkpoint()
+            text = msgspec.json.encode(settings).decode()
+            owner = live.bidder.learner.learner
+            session.create(name, text, owner, time.time(), live.policy(0.0), self.first[name])
+        session.close()
+
+    def begin(self, role: str) -> None:
+        """Start a process. Everything is compiled and loaded already."""
+        seed = int(self.rng.integers(1 << 60))
+        notes = self.notes / f"{seed:x}"
+        child = os.fork()
+        if child == 0:
+            try:
+                work(self.address, role, seed, notes)
+            finally:
+                os._exit(1)
+        self.processes[child] = role
+
+    def kill(self) -> None:
+        """End one of the processes, and replace it."""
+        child = int(self.rng.choice(list(self.processes)))
+        role = self.processes.pop(child)
+        os.kill(child, signal.SIGKILL)
+        _, status = os.waitpid(child, 0)
+        assert os.WIFSIGNALED(status), f"a process ({role}) ended by itself"
+        self.killed[role] += 1
+        self.begin(role)
+
+    def end(self) -> None:
+        """End all processes."""
+        for child in self.processes:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+        self.processes = {}
+
+    def copy(self) -> None:
+        """Copy the files of SQLite as a loss of power would leave them, and check the copy."""
+        source = Path(self.address.removeprefix("sqlite:///"))
+        target = self.folder / f"copy{self.copies}.db"
+        for child in self.processes:
+            os.kill(child, signal.SIGSTOP)
+        known = said(self.notes)
+        for suffix in ("", "-wal"):
+            shutil.copyfile(f"{source}{suffix}", f"{target}{suffix}")
+        for child in self.processes:
+            os.kill(child, signal.SIGCONT)
+        with Path(f"{target}-wal").open("ab") as wal:
+            wal.write(self.rng.bytes(int(self.rng.integers(1, 9000))))
+        check(f"sqlite:///{target}", self.first, known)
+        self.copies += 1
+        for one in self.folder.glob(f"{target.name}*"):
+            one.unlink()
+
+
+def warm_up() -> None:
+    """Load all compiled code, so that processes made by `fork` have it."""
+    for settings in SETTINGS.values():
+        live = restored(started(settings).checkpoint(), None)
+        bidder = live.bidder if settings.limited else live.bidder.snapshot()
+        bids = [bidder.bid(5.0, **({"at": 0.0} if settings.limited else {})) for _ in range(3)]
+        prices = [9.0] * 3
+        live.bidder.settle_many(bids, won=[False] * 3, highest_competing_bid=prices)
+        live.bidder.settle(bidder.bid(6.0), won=False, highest_competing_bid=9.5)
+        live.policy(0.0)
+        live.bidder.diagnosis()
+        live.bidder.price_law(5.0)
+        live.bidder.policy(5.0)
+
+
+def run(address: str, folder: Path, kills: int, copies: int, seed: int) -> str:
+    """Kill processes, check the store, and return a summary.
+
+    Raises:
+        AssertionError: Something was lost, or counted twice.
+    """
+    warm_up()
+    before = time.monotonic()
+    made = Run(address, folder, seed)
+    try:
+        for role in (*ROLES, "all"):
+            made.begin(role)
+        time.sleep(1.0)
+        for i in range(kills):
+            time.sleep(float(made.rng.uniform(0.0, 0.4)))
+            made.kill()
+            if copies and i % max(kills // copies, 1) == 0:
+                made.copy()
+    finally:
+        made.end()
+    spent = time.monotonic() - before
+    known = said(made.notes)
+    counts = check(address, made.first, known)
+    reported = sum(len(tokens) for tokens in known.reported.values())
+    killed = ", ".join(f"{count} {role}" for role, count in made.killed.items())
+    return (
+        f"{kills} processes killed in {spent:.0f} s ({killed}); {made.copies} copies; "
+        f"{reported} outcomes acknowledged, {counts['outcomes']} in the log and learned once, "
+        f"{counts['duplicates']} duplicates refused; {len(known.decided)} decisions under the "
+        f"budget answered, {counts['decisions']} in the log. Nothing was lost."
+    )
+
+
+def main() -> None:
+    """Run on a new store, or on the one given."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--kills", type=int, default=100)
+    parser.add_argument("--copies", type=int, default=0)
+    parser.add_argument("--store", default="sqlite", help="sqlite, postgresql, or an address")
+    parser.add_argument("--seed", type=int, default=0)
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        if given.store == "postgresql":
+            with PostgresqlServer() as server:
+                print(run(server.address, folder, given.kills, 0, given.seed))
+        else:
+            address = f"sqlite:///{folder / 'service.db'}"
+            address = given.store if "://" in given.store else address
+            copies = given.copies if address.startswith("sqlite") else 0
+            print(run(address, folder, given.kills, copies, given.seed))
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except CrossbanditError as error:
+        raise SystemExit(str(error)) from None

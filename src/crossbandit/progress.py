@@ -1,0 +1,125 @@
+"""Progress in one line of text: rewritten on a terminal and in a notebook, now and then elsewhere.
+
+It needs no other package. A carriage return takes the place of a live display.
+"""
+
+from __future__ import annotations
+
+import math
+import shutil
+import sys
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+PATIENCE_SECONDS = 1.0  # what takes less shows nothing
+_SECONDS_BETWEEN = 0.1
+_SECONDS_BETWEEN_LINES = 5.0  # where a line cannot be rewritten
+_BAR = 20
+
+
+class ProgressLine:
+    """A line on the standard error, or in a notebook below the cell.
+
+    Attributes:
+        live: Whether the line can be rewritten. If not, a new line is written every 5 seconds.
+    """
+
+    def __init__(self) -> None:
+        notebook = in_notebook()
+        self._stream = sys.stdout if notebook else sys.stderr  # notebooks show errors in red
+        self.live = notebook or (self._stream is not None and self._stream.isatty())
+        self._pause = _SECONDS_BETWEEN if self.live else _SECONDS_BETWEEN_LINES
+        self._width = 0
+        self._last = -math.inf
+
+    def show(self, text: str, *, last: bool = False) -> None:
+        """Show a text instead of the one before, unless that was shown a moment ago.
+
+        Args:
+            text: The text, without a line break.
+            last: Whether to show it in any case.
+        """
+        now = time.monotonic()
+        if now - self._last < self._pause and not last:
+            return
+        self._last = now
+        if not self.live:
+            print(text, file=self._stream, flush=True)
+            return
+        text = text[: shutil.get_terminal_size().columns - 1]
+        print(f"\r{text:<{self._width}}", end="\r", file=self._stream, flush=True)
+        self._width = len(text)
+
+    def close(self) -> None:
+        """Remove the line, if it can be rewritten."""
+        if self.live and self._width:
+            print(f"\r{'':<{self._width}}", end="\r", file=self._stream, flush=True)
+            self._width = 0
+
+
+@contextmanager
+def progress(label: str, rounds: int, *, show: bool | None) -> Iterator[Callable[[int], None]]:
+    """Show the progress of what takes longer than a second.
+
+    Args:
+        label: What is done.
+        rounds: How many rounds there are.
+        show: Whether to show it; None for "on a terminal and in a notebook".
+
+    Yields:
+        A function that takes the number of rounds done.
+    """
+    line = ProgressLine()
+    wanted = line.live if show is None else show
+    began = time.monotonic()
+
+    def tell(done: int) -> None:
+        seconds = time.monotonic() - began
+        if wanted and seconds >= PATIENCE_SECONDS:
+            left = f", {duration(seconds * (rounds - done) / done)} left" if done else ""
+            text = f"{label} {bar(done / rounds)} {done:,} of {rounds:,}{left}"
+            line.show(text, last=done == rounds)
+
+    try:
+        yield tell
+    finally:
+        line.close()
+
+
+def bar(share: float) -> str:
+    """Return a bar of plain characters.
+
+    Args:
+        share: How much of it is filled, from 0 to 1.
+
+    >>> bar(0.25)
+    '[#####---------------]'
+    """
+    full = int(_BAR * min(max(share, 0.0), 1.0))
+    return f"[{'#' * full}{'-' * (_BAR - full)}]"
+
+
+def duration(seconds: float) -> str:
+    """Return a time in the unit that suits it.
+
+    Args:
+        seconds: The time.
+
+    >>> duration(75), duration(600), duration(9_000)
+    ('75 s', '10 min', '2.5 h')
+    """
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    if seconds < 5400:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"
+
+
+def in_notebook() -> bool:
+    """Return whether this process serves a notebook, whose output is no terminal."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return getattr(shell, "kernel", None) is not None

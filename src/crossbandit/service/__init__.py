@@ -1,0 +1,57 @@
+"""A service that decides, learns and keeps: bidders in a store, with a log that loses nothing.
+
+`Node` is a process of it. `open_store` opens its store, an SQLite file or a PostgreSQL database.
+"""
+
+from crossbandit.service.causes import (
+    BidderExistsError,
+    HeldElsewhereError,
+    NotReadyError,
+    OverloadedError,
+    PausedError,
+    ServiceError,
+    StoreError,
+    UnknownBidderError,
+    cause_of,
+)
+from crossbandit.service.figures import BidderFigures, DiagnosisFigures, LimitFigures
+from crossbandit.service.node import Node
+from crossbandit.service.settings import (
+    BidderSettings,
+    BudgetSettings,
+    CostPerSettings,
+    Decided,
+    Outcome,
+    Reported,
+    ReturnOnSpendSettings,
+    RowError,
+    settings_from,
+)
+from crossbandit.service.store import Store, open_store
+
+__all__ = [
+    "BidderExistsError",
+    "BidderFigures",
+    "BidderSettings",
+    "BudgetSettings",
+    "CostPerSettings",
+    "Decided",
+    "DiagnosisFigures",
+    "HeldElsewhereError",
+    "LimitFigures",
+    "Node",
+    "NotReadyError",
+    "Outcome",
+    "OverloadedError",
+    "PausedError",
+    "Reported",
+    "ReturnOnSpendSettings",
+    "RowError",
+    "ServiceError",
+    "Store",
+    "StoreError",
+    "UnknownBidderError",
+    "cause_of",
+    "open_store",
+    "settings_from",
+]

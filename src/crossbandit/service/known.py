@@ -1,0 +1,219 @@
+"""The bidders that a node knows, and what it decides by."""
+
+from __future__ import annotations
+
+import copy
+import time
+from collections import deque
+from threading import Lock
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from crossbandit.service.causes import StoreError
+from crossbandit.service.figures import BidderFigures, LearnedFigures, learned_figures
+from crossbandit.service.live import decider_of
+from crossbandit.service.settings import settings_from
+from crossbandit.service.tally import MINUTES, Minute, Tally
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from crossbandit.applications import FirstPriceBidder
+    from crossbandit.service.settings import BidderSettings
+    from crossbandit.service.store.rows import BidderRow, Policy, Session
+    from crossbandit.service.writer import Held
+
+_PATIENCE = 0.2  # seconds between two looks for a name that is not known
+_figures = msgspec.msgpack.Decoder(LearnedFigures)
+
+
+class Known:
+    """A bidder as a node knows it.
+
+    Args:
+        row: What the store says of it.
+
+    Attributes:
+        row: What the store says of it.
+        settings: Its settings.
+        policy: The policy in use; None until it is loaded.
+        decider: What decides; None until it is loaded. It remains the same object.
+        learned: What the learner has published.
+        decisions: How many decisions this process has made.
+    """
+
+    def __init__(self, row: BidderRow) -> None:
+        self.row = row
+        self.settings: BidderSettings = settings_from(row.settings)
+        self.policy: Policy | None = None
+        self.decider: FirstPriceBidder | None = None
+        self.learned: LearnedFigures | None = None
+        self.decisions = 0
+        self._seen: deque[tuple[int, float]] = deque(maxlen=600)  # last entries, and when
+        self._minutes: dict[int, int] = {}  # decisions before the end of each minute
+
+    def update(self, row: BidderRow) -> None:
+        """Take what the store says now.
+
+        Args:
+            row: What it says.
+        """
+        if row.settings != self.row.settings:
+            self.settings = settings_from(row.settings)
+        self.row = row
+
+    def look(self, now: float) -> None:
+        """Remember how far the log and the decisions are.
+
+        Args:
+            now: The time.
+        """
+        if not self._seen or self._seen[-1][0] < self.row.last:
+            self._seen.append((self.row.last, now))
+        self._minutes[int(now // 60) * 60] = self.decisions
+        while len(self._minutes) > MINUTES:
+            del self._minutes[next(iter(self._minutes))]
+
+    def install(self, policy: Policy, fresh: FirstPriceBidder) -> None:
+        """Decide by a newer policy from now on.
+
+        Args:
+            policy: The policy.
+            fresh: What decides by it.
+        """
+        if policy.figures:
+            self.learned = _figures.decode(policy.figures)
+        if self.decider is None or self.settings.limited:
+            self.decider = fresh
+        else:
+            self.decider.learner.follow(fresh.learner)
+        self.policy = policy
+
+    def check(self, settings: BidderSettings) -> None:
+        """Raise InvalidParameterError unless the bidder can go on under other limits.
+
+        Args:
+            settings: The settings with the other limits.
+        """
+        made = settings.build()
+        made.restore(self.settings.build().state())
+
+    def figures(self, now: float, held: Held | None) -> BidderFigures:
+        """Return what is shown.
+
+        Args:
+            now: The time.
+            held: The bidder, if this node holds its lease.
+        """
+        learned = self.learned or LearnedFigures(0, self.row.created, Tally())
+        live = None if held is None else held.live
+        if live is not None:
+            with live.lock:
+                learned = learned_figures(live, now, learned)
+                tally = copy.deepcopy(learned.tally)
+        else:
+            tally = learned.tally
+        last, outcomes = max(self.row.last, learned.entry), tally.won + tally.lost
+        waiting = [at for entry, at in list(self._seen) if entry > learned.entry]
+        return BidderFigures(
+            name=self.row.name,
+            paused=self.row.paused,
+            limited=self.settings.limited,
+            holder=self.row.holder,
+            decisions=self.decisions,
+            won=tally.won,
+            lost=tally.lost,
+            refused=dict(tally.refused),
+            win_rate=tally.won / outcomes if outcomes else None,
+            value_won=tally.value,
+            spend=tally.spend,
+            surplus=tally.value - tally.spend,
+            limits=learned.limits,
+            learned=learned.entry,
+            last=last,
+            lag=last - learned.entry,
+            lag_seconds=max(now - waiting[0], 0.0) if waiting else 0.0,
+            policy_age=0.0 if self.policy is None else max(now - self.policy.at, 0.0),
+            diagnosis=learned.diagnosis,
+            exploration=learned.exploration,
+            alerts=learned.alerts,
+            history=self._history(tally.minutes),
+        )
+
+    def _history(self, minutes: list[Minute]) -> tuple[Minute, ...]:
+        """Return the minutes of the log, with the decisions of this process unless logged."""
+        if self.settings.limited:
+            return tuple(minutes)
+        by_time = {one.time: one for one in minutes}
+        before = 0
+        for start, until in list(self._minutes.items()):
+            if until > before:
+                one = by_time.get(start, Minute(start))
+                by_time[start] = msgspec.structs.replace(one, decisions=until - before)
+            before = until
+        return tuple(by_time[start] for start in sorted(by_time))
+
+
+class Directory:
+    """All bidders of a store, as a node knows them.
+
+    Args:
+        session: A connection of its own.
+        key: The key of tokens, or None.
+        clock: Returns the time in seconds.
+
+    Attributes:
+        bidders: The bidders, by name.
+        ready: Whether the store has been read.
+    """
+
+    def __init__(self, session: Session, key: bytes | None, clock: Callable[[], float]) -> None:
+        self._session, self.key, self.clock = session, key, clock
+        self._lock = Lock()
+        self._looked = 0.0
+        self.bidders: dict[str, Known] = {}
+        self.ready = False
+
+    def refresh(self) -> list[Known]:
+        """Read the store, load new policies, and return all bidders."""
+        with self._lock:
+            found: dict[str, Known] = {}
+            for row in self._session.bidders():
+                known = self.bidders.get(row.name)
+                if known is None or known.row.id != row.id:
+                    known = Known(row)
+                else:
+                    known.update(row)
+                known.look(self.clock())
+                found[row.name] = known
+            for known in found.values():
+                if known.policy is None or known.policy.at != known.row.published:
+                    policy = self._session.policy(known.row.id)
+                    if policy is not None:
+                        limited = known.settings.limited
+                        known.install(policy, decider_of(policy, self.key, limited=limited))
+            self.bidders = found
+            self.ready = True
+            return list(found.values())
+
+    def look_for(self, name: str) -> Known | None:
+        """Return a bidder that another node may have made; None if there is none.
+
+        Args:
+            name: Its name.
+        """
+        now = time.monotonic()
+        if now - self._looked >= _PATIENCE:
+            self._looked = now
+            try:
+                self.refresh()
+            except StoreError:
+                if not self.ready:
+                    raise
+        return self.bidders.get(name)
+
+    def close(self) -> None:
+        """Close the connection."""
+        with self._lock:
+            self._session.close()

@@ -1,0 +1,324 @@
+"""The threads of a node that hold leases and learn."""
+
+from __future__ import annotations
+
+import logging
+import math
+import os
+import secrets
+import time
+from pathlib import Path
+from threading import Event, Lock, Thread
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from crossbandit.errors import CrossbanditError
+from crossbandit.service.causes import StoreError
+from crossbandit.service.figures import learned_figures
+from crossbandit.service.recovery import PIECE, restore
+from crossbandit.service.writer import Held
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from concurrent.futures import Future
+
+    from crossbandit.service.figures import LearnedFigures
+    from crossbandit.service.known import Directory, Known
+    from crossbandit.service.live import LiveBidder
+    from crossbandit.service.store.rows import Store
+    from crossbandit.service.writer import Writer
+
+_log = logging.getLogger("crossbandit.service")
+_SHARE = 10.0  # publishing takes at most one part in so many of the time
+_LATEST = 5.0  # ... unless it would be later than so many seconds
+_VIEWS = 5.0  # seconds for which a diagnosis is shown
+_PRUNE = 60.0  # seconds between two looks for old entries
+
+
+class LearnerThread:
+    """Takes leases, learns for the bidders whose leases it has, and follows the others.
+
+    Args:
+        store: The store.
+        directory: The bidders.
+        name: The name of the node; None for a new one.
+        url: The address of the node, or None.
+        learn: Whether to take leases.
+        lease: For how many seconds a lease holds.
+        poll: Seconds between two looks at the store.
+        publish: Seconds between two policies of a bidder, at least.
+        checkpoint_entries: The entries after which a checkpoint is made.
+        checkpoint_seconds: The seconds after which a checkpoint is made.
+        retention: For how many seconds old entries are kept; None for ever.
+
+    Attributes:
+        writer: What writes; to be set before the start.
+        holder: The name under which leases are held.
+        held: The bidders whose leases it has, by number.
+        problem: What is wrong with the store; None if nothing is.
+    """
+
+    writer: Writer
+
+    def __init__(
+        self,
+        store: Store,
+        directory: Directory,
+        *,
+        name: str | None,
+        url: str | None,
+        learn: bool,
+        lease: float,
+        poll: float,
+        publish: float,
+        checkpoint_entries: int,
+        checkpoint_seconds: float,
+        retention: float | None,
+    ) -> None:
+        self._keeping, self._learning = store.session(), store.session()
+        self._directory, self._url, self._learn = directory, url, learn
+        self._lease, self._poll, self._publish = lease, poll, publish
+        self._checkpoint_entries = checkpoint_entries
+        self._checkpoint_seconds, self._retention = checkpoint_seconds, retention
+        self.holder = name or f"{_machine()}/{os.getpid()}/{secrets.token_hex(4)}"
+        self.held: dict[int, Held] = {}
+        self.problem: str | None = None
+        self._due: dict[int, _Due] = {}
+        self._grown: set[int] = set()
+        self._lock = Lock()
+        self._wake, self._look, self._closing = Event(), Event(), Event()
+        self._threads = [
+            Thread(target=self._keep_leases, name="crossbandit-leases", daemon=True),
+            Thread(target=self._run, name="crossbandit-learner", daemon=True),
+        ]
+
+    def start(self) -> None:
+        """Begin to learn."""
+        for thread in self._threads:
+            thread.start()
+
+    def close(self) -> None:
+        """Stop learning, and keep what was learned."""
+        self._closing.set()
+        self._look.set()
+        self._wake.set()
+        for thread in self._threads:
+            if thread.ident is not None:
+                thread.join()
+        for held in list(self.held.values()):
+            if held.live is not None and not held.lost:
+                self._keep(held, checkpoint=True)
+        self._learning.close()
+
+    def end_leases(self) -> None:
+        """Let other nodes take over at once; after everything was written."""
+        try:
+            for bidder in list(self.held):
+                self._keeping.end_lease(bidder, self.holder)
+        except CrossbanditError as error:
+            _log.warning("Leases could not be ended: %s", error)
+        self.held = {}
+        self._keeping.close()
+
+    def has_grown(self, bidders: Iterable[int]) -> None:
+        """Learn soon, as logs have grown.
+
+        Args:
+            bidders: The numbers of the bidders.
+        """
+        with self._lock:
+            self._grown.update(bidders)
+        self._wake.set()
+
+    def look(self, *, wait: bool = False) -> None:
+        """Look at the store soon.
+
+        Args:
+            wait: Whether to wait until the bidders are known.
+        """
+        if wait:
+            self._directory.refresh()
+        self._look.set()
+
+    # --- leases --------------------------------------------------------------------------------
+
+    def _keep_leases(self) -> None:
+        while not self._closing.is_set():
+            self._look.clear()
+            try:
+                known = self._directory.refresh()
+                if self._learn:
+                    self._take_leases(known)
+                behind = {
+                    one.row.id
+                    for one in known
+                    if one.row.id in self.held and one.row.last > self._entry(one.row.id)
+                }
+                self.problem = None
+                if behind:
+                    self.has_grown(behind)
+            except CrossbanditError as error:
+                self._trouble(error)
+            except Exception:  # noqa: BLE001 - a thread that ends would be missed by nobody
+                _log.exception("The leases could not be kept")
+            self._look.wait(min(self._poll, self._lease / 3))
+
+    def _entry(self, bidder: int) -> int:
+        held = self.held.get(bidder)
+        return held.live.entry if held is not None and held.live is not None else -1
+
+    def _take_leases(self, known: list[Known]) -> None:
+        mine = self.holder
+        wanted = []
+        for one in known:
+            holder = one.row.holder
+            if holder and holder != mine and _is_gone(holder):
+                self._keeping.end_lease(one.row.id, holder)
+                holder = ""
+            if holder in ("", mine):
+                wanted.append(one.row.id)
+        fences = self._keeping.take_leases(wanted, mine, self._url, self._lease) if wanted else {}
+        held = {}
+        for bidder, fence in fences.items():
+            now = self.held.get(bidder)
+            if now is None or now.lost or now.fence != fence:
+                now = Held(bidder, fence)
+                self.has_grown([bidder])
+            held[bidder] = now
+        for bidder, before in self.held.items():
+            if held.get(bidder) is not before:
+                before.lost = True
+        self.held = held
+
+    # --- learning ------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        pruned = time.monotonic()
+        while not self._closing.is_set():
+            self._wake.wait(self._next_due())
+            self._wake.clear()
+            with self._lock:
+                grown, self._grown = self._grown, set()
+            for held in list(self.held.values()):
+                if self._closing.is_set():
+                    return
+                self._guarded(held, grown=held.bidder in grown)
+            if self._retention is not None and time.monotonic() > pruned + _PRUNE:
+                pruned = time.monotonic()
+                self._prune(self._retention)
+
+    def _guarded(self, held: Held, *, grown: bool) -> None:
+        """Learn; if that fails, begin again from the store after a while."""
+        try:
+            if not held.lost:
+                self._step(held, grown=grown)
+        except Exception as error:  # noqa: BLE001 - the bidder is restored from the store
+            held.lost = True
+            if isinstance(error, CrossbanditError):
+                self._trouble(error)
+            else:
+                self.problem = repr(error)
+                _log.exception("A bidder could not learn")
+
+    def _step(self, held: Held, *, grown: bool) -> None:
+        if held.live is None:
+            held.live = restore(self._learning, held.bidder, self._directory.key)
+            self._due[held.bidder] = _Due(held.live)
+        live, due = held.live, self._due[held.bidder]
+        if grown:
+            entries = self._learning.entries(held.bidder, live.entry, PIECE)
+            for one in entries:
+                live.learn(one)
+            if entries:
+                self.has_grown([held.bidder])  # there may be more
+        now = time.monotonic()
+        news = live.entry > due.published or live.decisions > due.decided
+        if news and now >= due.publish_at:
+            late = live.entry + live.decisions >= due.kept + self._checkpoint_entries
+            late |= now >= due.kept_at + self._checkpoint_seconds
+            self._keep(held, checkpoint=late)
+            spent = time.monotonic() - now
+            due.publish_at = now + max(self._publish, min(_SHARE * spent, _LATEST))
+
+    def _keep(self, held: Held, *, checkpoint: bool) -> None:
+        """Publish the policy, and keep a checkpoint if there is to be one."""
+        live = held.live
+        if live is None:
+            return
+        now = self._directory.clock()
+        due = self._due[held.bidder]
+        with live.lock:
+            again = due.views if time.monotonic() < due.views_at else None
+            shown = learned_figures(live, now, again)
+            if again is None:
+                due.views, due.views_at = shown, time.monotonic() + _VIEWS
+            policy = live.policy(now, msgspec.msgpack.encode(shown))
+            kept = live.checkpoint() if checkpoint else None
+            due.published, due.decided = live.entry, live.decisions
+        if kept is not None:
+            due.kept, due.kept_at = kept.entry + kept.decisions, time.monotonic()
+        self.writer.keep(held, policy, kept).add_done_callback(lambda done: self._kept(due, done))
+
+    def _kept(self, due: _Due, done: Future[None]) -> None:
+        error = done.exception()
+        if error is not None:
+            due.again()
+            if isinstance(error, StoreError):
+                self._trouble(error)
+
+    def _next_due(self) -> float:
+        now = time.monotonic()
+        waits = [
+            due.publish_at - now
+            for held in list(self.held.values())
+            if (due := self._due.get(held.bidder)) is not None
+            and held.live is not None
+            and (held.live.entry > due.published or held.live.decisions > due.decided)
+        ]
+        return max(min([self._poll, *waits]), 0.001)
+
+    def _prune(self, retention: float) -> None:
+        try:
+            for bidder in list(self.held):
+                self._learning.prune(bidder, self._directory.clock() - retention)
+        except CrossbanditError as error:
+            self._trouble(error)
+
+    def _trouble(self, error: CrossbanditError) -> None:
+        """Say what is wrong, once."""
+        if self.problem != str(error):
+            _log.warning("%s", error)
+        self.problem = str(error)
+
+
+class _Due:
+    """When the next policy and the next checkpoint of a bidder are to be made."""
+
+    def __init__(self, live: LiveBidder) -> None:
+        self.published, self.decided = -1, live.decisions
+        self.kept, self.kept_at = live.began, time.monotonic()
+        self.publish_at = 0.0
+        self.views: LearnedFigures | None = None
+        self.views_at = 0.0
+
+    def again(self) -> None:
+        """Publish and make a checkpoint once more, as they could not be written."""
+        self.published = -1
+        self.kept_at = -math.inf
+
+
+def _machine() -> str:
+    """Return a name of this machine and its processes; another one after a restart."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        return f"{boot}-{Path('/proc/self/ns/pid').stat().st_ino}"
+    except OSError:
+        return secrets.token_hex(8)
+
+
+def _is_gone(holder: str) -> bool:
+    """Return whether a holder was a process on this machine that has ended."""
+    machine, _, rest = holder.partition("/")
+    process = rest.partition("/")[0]
+    return machine == _machine() and process.isdigit() and not Path(f"/proc/{process}").exists()

@@ -1,0 +1,372 @@
+"""A bidder that learns from its log: its state is a function of the log, to the bits."""
+
+from __future__ import annotations
+
+import io
+from threading import RLock
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import numpy as np
+
+from crossbandit.applications import Bid, FirstPriceBidder
+from crossbandit.applications.action import required_action
+from crossbandit.applications.batches import as_bids
+from crossbandit.applications.outcome_codes import KNOWN, reaches
+from crossbandit.errors import CheckpointError, CrossbanditError, MissingOutcomesError
+from crossbandit.service.causes import cause_of
+from crossbandit.service.settings import Budgets, Targets, limits_of
+from crossbandit.service.store.rows import CHANGE, Checkpoint, DecisionRow, Entries, Policy
+from crossbandit.service.tally import Tally
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from crossbandit.service.settings import BidderSettings
+
+_VERSION = 1
+_AT_ONCE = 500  # outcomes by one call of compiled code, during which no other thread has a turn
+# What the content of a token that somebody has made up may raise.
+_IMPOSSIBLE = (
+    ArithmeticError,
+    AttributeError,
+    CrossbanditError,
+    LookupError,
+    TypeError,
+    ValueError,
+)
+
+
+class Row(msgspec.Struct, array_like=True, frozen=True):
+    """An outcome in the log."""
+
+    token: bytes
+    won: bool
+    highest_competing_bid: float | None = None
+    reserve: float | None = None
+    correction: bool = False
+
+
+class Change(msgspec.Struct, frozen=True):
+    """New limits, in the log."""
+
+    budget: Budgets = None
+    target: Targets = None
+
+
+class Request(msgspec.Struct, array_like=True, frozen=True):
+    """What a bidder with limits was asked, in the log.
+
+    Attributes:
+        value: What winning is worth.
+        reserve: The reserve price, if it was known.
+        at: The time of the auction.
+        classes: The levels of the classes.
+        made: When the decision was made.
+    """
+
+    value: float
+    reserve: float | None
+    at: float
+    classes: dict[str, str | int]
+    made: float
+
+
+class _State(msgspec.Struct):
+    """A checkpoint: a saved bidder, and what `save` leaves out as a copy must not have it."""
+
+    version: int
+    bidder: bytes
+    id: str
+    own: list[str]
+    total: int
+    tally: Tally
+
+
+_rows = msgspec.msgpack.Decoder(list[Row])
+_change = msgspec.msgpack.Decoder(Change)
+_request = msgspec.msgpack.Decoder(Request)
+_state = msgspec.msgpack.Decoder(_State)
+_encode = msgspec.msgpack.Encoder().encode
+
+
+class LiveBidder:
+    """A bidder and how far it has read its log.
+
+    Nothing that it does depends on a clock or on how the log was read: times are those in the log.
+    So two of them that have read the same entries have the same bytes.
+
+    Args:
+        bidder: The bidder.
+        key: The key of its tokens, or None.
+        entry: The number of the last entry that it has learned.
+        decisions: How many decisions it has made under limits.
+        tally: What was counted.
+
+    Attributes:
+        lock: Held while it learns or decides.
+        time: The time of the log.
+        began: How many entries and decisions it knew when it was made.
+    """
+
+    def __init__(
+        self,
+        bidder: FirstPriceBidder,
+        *,
+        key: bytes | None = None,
+        entry: int = 0,
+        decisions: int = 0,
+        tally: Tally | None = None,
+    ) -> None:
+        self.entry, self.decisions = entry, decisions
+        self.tally = Tally() if tally is None else tally
+        self.lock = RLock()
+        self.time, self.began = 0.0, entry + decisions
+        self._key = key
+        self._use(bidder)
+
+    def _use(self, bidder: FirstPriceBidder) -> None:
+        self.bidder = bidder
+        learner = bidder.learner
+        learner.clock = learner.seen.clock = learner.watch.clock = lambda: self.time
+        learner.watch.warns = False  # the figures show it
+        bidder.token_key = self._key
+
+    # --- learning ------------------------------------------------------------------------------
+
+    def learn(self, entries: Entries) -> None:
+        """Learn the next entries of the log.
+
+        Args:
+            entries: They must begin where it stands.
+
+        Raises:
+            CheckpointError: Entries are missing.
+        """
+        with self.lock:
+            if entries.first != self.entry + 1:
+                raise CheckpointError(
+                    f"The log goes on with entry {entries.first}, where entry {self.entry + 1} is "
+                    "needed. Restore the store from a backup that has it."
+                )
+            self.time = entries.at
+            if entries.kind == CHANGE:
+                self._change(_change.decode(entries.content))
+            else:
+                rows = _rows.decode(entries.content)
+                for start in range(0, len(rows), _AT_ONCE):
+                    self._learn(rows[start : start + _AT_ONCE])
+            self.entry = entries.last
+
+    def _learn(self, rows: Sequence[Row]) -> None:
+        if any(row.correction for row in rows) or not self._learn_all(rows):
+            for row in rows:
+                try:
+                    self._learn_one(row)
+                except _IMPOSSIBLE as error:
+                    self.tally.refuse(cause_of(error))
+
+    def _learn_all(self, rows: Sequence[Row]) -> bool:
+        """Learn all outcomes in one call; return False, with nothing learned, if one is wrong."""
+        bidder = self.bidder
+        try:
+            bids = as_bids([row.token for row in rows], bidder.learner)
+            won = np.array([row.won for row in rows], dtype=bool)
+            prices = _column([row.highest_competing_bid for row in rows])
+            reserves = _column([row.reserve for row in rows])
+            bidder.settle_many(bids, won=won, highest_competing_bid=prices, reserve=reserves)
+        except MissingOutcomesError as error:
+            self.tally.refuse(cause_of(error), len(rows))
+            return True
+        except _IMPOSSIBLE:
+            return False
+        self.tally.learn(self.time, won, bids.values, bids.amounts)
+        return True
+
+    def _learn_one(self, row: Row) -> None:
+        bidder = self.bidder
+        bid = required_action(row.token, Bid, bidder.learner)
+        before = bidder.learner.code(bid.decision) if row.correction else 0
+        bidder.settle(
+            bid,
+            won=row.won,
+            highest_competing_bid=row.highest_competing_bid,
+            reserve=row.reserve,
+            correction=row.correction,
+        )
+        amount = bid.amount or 0.0
+        if not row.correction:
+            one = np.array([row.won])
+            self.tally.learn(self.time, one, np.array([bid.value]), np.array([amount]))
+        elif before >= KNOWN:
+            cell = int(bidder.bids.searchsorted(amount))
+            was = reaches(before, cell)
+            self.tally.correct(self.time, bid.value, amount, before=was, won=row.won)
+
+    def _change(self, change: Change) -> None:
+        """Go on with other limits; with those of before if they do not fit."""
+        learner = self.bidder.learner
+        same = (learner.id, sorted(learner.own), learner.total)
+        try:
+            given = {"budget": limits_of(change.budget), "target": limits_of(change.target)}
+            self._use(_loaded(_saved(self.bidder), *same, given))
+        except _IMPOSSIBLE as error:
+            self.tally.refuse(cause_of(error))
+
+    # --- deciding under limits -----------------------------------------------------------------
+
+    def decide(self, request: Request) -> tuple[Bid, DecisionRow]:
+        """Decide under limits, and return what has to be logged before it is answered.
+
+        Args:
+            request: What is asked.
+
+        Raises:
+            InvalidContextError: It is not valid. Nothing has changed.
+        """
+        with self.lock:
+            self.time = request.made
+            bid = self.bidder.bid(
+                request.value, reserve=request.reserve, at=request.at, **request.classes
+            )
+            row = DecisionRow(self.decisions, self.entry, _encode(request))
+            self.decisions += 1
+            self.tally.decide(request.made)
+            return bid, row
+
+    def repeat(self, row: DecisionRow) -> Bid:
+        """Make a decision that is in the log, and return what it was.
+
+        Args:
+            row: The decision.
+
+        Raises:
+            CheckpointError: It is not the next one.
+        """
+        if row.number != self.decisions or row.after != self.entry:
+            raise CheckpointError(
+                f"The log goes on with decision {row.number} after entry {row.after}, where "
+                f"decision {self.decisions} after entry {self.entry} is needed. Restore the store "
+                "from a backup that has it."
+            )
+        return self.decide(_request.decode(row.content))[0]
+
+    # --- keeping -------------------------------------------------------------------------------
+
+    def checkpoint(self) -> Checkpoint:
+        """Return the whole state."""
+        with self.lock:
+            learner = self.bidder.learner
+            state = _State(
+                _VERSION,
+                _saved(self.bidder),
+                learner.id,
+                sorted(learner.own),
+                learner.total,
+                self.tally,
+            )
+            return Checkpoint(self.entry, self.decisions, _encode(state))
+
+    def policy(self, at: float, figures: bytes = b"") -> Policy:
+        """Return what others decide by, or look at if the bidder has limits.
+
+        Args:
+            at: The time.
+            figures: What is shown.
+        """
+        with self.lock:
+            limited = bool(self.bidder.limits)
+            if limited:
+                return Policy(self.entry, at, _saved(self.bidder), figures)
+            entry, snapshot = self.entry, self.bidder.snapshot()
+        return Policy(entry, at, snapshot.to_bytes(), figures)
+
+
+def started(settings: BidderSettings) -> LiveBidder:
+    """Return a bidder that has learned nothing.
+
+    Args:
+        settings: Its settings.
+
+    Raises:
+        InvalidParameterError: They are not possible.
+    """
+    return LiveBidder(settings.build())
+
+
+def restored(checkpoint: Checkpoint, key: bytes | None) -> LiveBidder:
+    """Return the bidder of a checkpoint.
+
+    Args:
+        checkpoint: What `LiveBidder.checkpoint` returned.
+        key: The key of the bidder's tokens, or None.
+
+    Raises:
+        CheckpointError: It is damaged, or of another version.
+    """
+    try:
+        state = _state.decode(checkpoint.content)
+    except msgspec.MsgspecError as error:
+        raise CheckpointError(f"A checkpoint in the store is damaged: {error}.") from None
+    if state.version != _VERSION:
+        raise CheckpointError(
+            f"A checkpoint in the store has format {state.version}, and this version of "
+            f"Crossbandit reads format {_VERSION}."
+        )
+    bidder = _loaded(state.bidder, state.id, state.own, state.total, {})
+    numbers = {"entry": checkpoint.entry, "decisions": checkpoint.decisions}
+    return LiveBidder(bidder, key=key, tally=state.tally, **numbers)
+
+
+def decider_of(policy: Policy, key: bytes | None, *, limited: bool) -> FirstPriceBidder:
+    """Return the bidder of a policy: a snapshot, or a copy to look at if it has limits.
+
+    Args:
+        policy: What `LiveBidder.policy` returned.
+        key: The key of the bidder's tokens, or None.
+        limited: Whether the bidder has limits.
+
+    Raises:
+        CheckpointError: It is damaged.
+    """
+    if limited:
+        return FirstPriceBidder.load(io.BytesIO(policy.content))
+    return FirstPriceBidder.from_bytes(policy.content, key=key)
+
+
+def rows_content(rows: Sequence[Row]) -> bytes:
+    """Return the content of entries with outcomes.
+
+    Args:
+        rows: The outcomes.
+    """
+    return _encode(rows)
+
+
+def change_content(change: Change) -> bytes:
+    """Return the content of an entry with new limits.
+
+    Args:
+        change: The new limits.
+    """
+    return _encode(change)
+
+
+def _column(values: list[float | None]) -> Any:
+    return np.array([np.nan if one is None else one for one in values], dtype=float)
+
+
+def _saved(bidder: FirstPriceBidder) -> bytes:
+    buffer = io.BytesIO()
+    bidder.save(buffer)
+    return buffer.getvalue()
+
+
+def _loaded(
+    content: bytes, name: str, own: list[str], total: int, changes: dict[str, Any]
+) -> FirstPriceBidder:
+    """Return a saved bidder that goes on under the same id: the log says what it decides next."""
+    bidder = FirstPriceBidder.load(io.BytesIO(content), **changes)
+    learner = bidder.learner
+    learner.id, learner.own, learner.total = name, set(own), total
+    return bidder

@@ -1,0 +1,261 @@
+"""What the service is told: the settings of a bidder, outcomes, and what it answers."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+
+from crossbandit.applications import FirstPriceBidder
+from crossbandit.errors import InvalidParameterError
+from crossbandit.limits import Budget, CostPer, ReturnOnSpend
+
+
+class Seconds(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A period of some seconds, from the first auction on.
+
+    Attributes:
+        seconds: How many.
+    """
+
+    seconds: float
+
+
+Period = str | int | Seconds | None
+
+
+class BudgetSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A budget; see `crossbandit.limits.Budget`.
+
+    Attributes:
+        amount: The money that may be spent in each period.
+        per: "day" or "hour"; `{"seconds": n}`; a number of auctions; or None for all time.
+        pacing: "traffic", "even" or "asap".
+        timezone: Whose days count.
+    """
+
+    amount: float
+    per: Period = "day"
+    pacing: str = "traffic"
+    timezone: str = "UTC"
+
+    def limit(self) -> Budget:
+        """Return the budget."""
+        return Budget(self.amount, _period(self.per), self.pacing, self.timezone)
+
+
+class ReturnOnSpendSettings(
+    msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="return-on-spend"
+):
+    """A target; see `crossbandit.limits.ReturnOnSpend`.
+
+    Attributes:
+        ratio: The values won, at least, per money spent.
+        keep: "always" or "long-run".
+        aim: "value" or "surplus".
+        per: As for `BudgetSettings`.
+        timezone: As for `BudgetSettings`.
+    """
+
+    ratio: float
+    keep: str = "always"
+    aim: str = "value"
+    per: Period = None
+    timezone: str = "UTC"
+
+    def limit(self) -> ReturnOnSpend:
+        """Return the target."""
+        return ReturnOnSpend(self.ratio, self.keep, self.aim, _period(self.per), self.timezone)
+
+
+class CostPerSettings(
+    msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="cost-per"
+):
+    """A target; see `crossbandit.limits.CostPer`.
+
+    Attributes:
+        amount: The money spent, at most, per win, click or sale.
+        worth: What a click or sale is worth; None to count wins.
+        keep: "always" or "long-run".
+        aim: "value" or "surplus".
+        per: As for `BudgetSettings`.
+        timezone: As for `BudgetSettings`.
+    """
+
+    amount: float
+    worth: float | None = None
+    keep: str = "always"
+    aim: str = "value"
+    per: Period = None
+    timezone: str = "UTC"
+
+    def limit(self) -> CostPer:
+        """Return the target."""
+        return CostPer(
+            self.amount, self.worth, self.keep, self.aim, _period(self.per), self.timezone
+        )
+
+
+TargetSettings = ReturnOnSpendSettings | CostPerSettings
+Budgets = BudgetSettings | list[BudgetSettings] | None
+Targets = ReturnOnSpendSettings | CostPerSettings | list[TargetSettings] | None
+
+
+class BidderSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The settings of a bidder of the service: those of `FirstPriceBidder` that JSON can hold.
+
+    Attributes:
+        value_range: The lowest and the highest value to come.
+        bids: The amounts that may be bid, or their number.
+        feedback: Who is told the highest competing bid.
+        reserve: The reserve price.
+        ties: "win" or "lose".
+        at_most_value: Whether to refrain from bids above the value.
+        classes: Names of categorical features.
+        guarded: Whether to hold the law against a learner that assumes nothing.
+        tick_size: The smallest unit of money.
+        max_bid: The highest amount to bid.
+        missing: What to do if wins or losses are missing with a bias: "warn" shows an alert,
+            "refuse" does not learn from the outcomes, "accept" does nothing.
+        budget: A budget, several of them, or None.
+        target: A target, several of them, or None.
+        expires: After how many seconds a bid without an outcome counts as lost; None for never.
+        horizon: The number of auctions to come, for budgets without a period.
+        seed: The seed of random choices; None for a new one.
+
+    >>> settings = BidderSettings(value_range=(0, 10), bids=11)
+    >>> settings.build().bids.size
+    11
+    """
+
+    value_range: tuple[float, float]
+    bids: int | list[float] = 100
+    feedback: str = "after-loss"
+    reserve: float = 0.0
+    ties: str = "win"
+    at_most_value: bool = True
+    classes: tuple[str, ...] = ()
+    guarded: bool = False
+    tick_size: float | None = None
+    max_bid: float | None = None
+    missing: str = "warn"
+    budget: Budgets = None
+    target: Targets = None
+    expires: float | None = None
+    horizon: int | None = None
+    seed: int | None = None
+
+    @property
+    def limited(self) -> bool:
+        """Whether the bidder has a budget or a target."""
+        return bool(self.budget or self.target)
+
+    def build(self) -> FirstPriceBidder:
+        """Return a new bidder with these settings.
+
+        Raises:
+            InvalidParameterError: A setting is not possible.
+        """
+        given = {name: getattr(self, name) for name in self.__struct_fields__}
+        given |= {"budget": limits_of(self.budget), "target": limits_of(self.target)}
+        given["seed"] = _new_seed() if self.seed is None else self.seed
+        return FirstPriceBidder(**given)
+
+
+def settings_from(content: bytes | str) -> BidderSettings:
+    """Return settings from JSON.
+
+    Args:
+        content: The JSON of a `BidderSettings`.
+
+    Raises:
+        InvalidParameterError: It is something else; the message names the place.
+    """
+    try:
+        return msgspec.json.decode(content, type=BidderSettings)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise InvalidParameterError(f"The settings of a bidder are not valid: {error}.") from None
+
+
+def limits_of(given: Budgets | Targets) -> list[Any] | None:
+    """Return the limits of some settings, in the form that `FirstPriceBidder` takes.
+
+    Args:
+        given: One, several, or None.
+
+    Raises:
+        InvalidParameterError: One is not possible.
+    """
+    if given is None:
+        return None
+    several = given if isinstance(given, list) else [given]
+    return [one.limit() for one in several] or None
+
+
+class Outcome(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The outcome of an auction, as it is reported.
+
+    Attributes:
+        token: The token of the bid, as text.
+        won: Whether it won.
+        highest_competing_bid: As for `FirstPriceBidder.settle`.
+        reserve: As for `FirstPriceBidder.settle`.
+        correction: Whether this replaces an outcome that was reported before.
+    """
+
+    token: str
+    won: bool
+    highest_competing_bid: float | None = None
+    reserve: float | None = None
+    correction: bool = False
+
+
+class Decided(msgspec.Struct, frozen=True):
+    """A decision.
+
+    Attributes:
+        amount: The money to bid; None if no bid may be made.
+        token: What to report the outcome with; None if no bid was made.
+        reason: Why a limit allows no bid.
+    """
+
+    amount: float | None
+    token: str | None
+    reason: str | None = None
+
+
+class RowError(msgspec.Struct, frozen=True):
+    """Why an outcome was not accepted.
+
+    Attributes:
+        index: Its place in the report.
+        cause: The code of the error.
+        message: What was wrong.
+    """
+
+    index: int
+    cause: str
+    message: str
+
+
+class Reported(msgspec.Struct, frozen=True):
+    """What became of a report.
+
+    Attributes:
+        accepted: How many outcomes are in the log now, durably.
+        errors: The others.
+    """
+
+    accepted: int
+    errors: tuple[RowError, ...] = ()
+
+
+def _period(per: Period) -> Any:
+    return timedelta(seconds=min(per.seconds, 1e9)) if isinstance(per, Seconds) else per
+
+
+def _new_seed() -> int:
+    import secrets
+
+    return secrets.randbits(63)

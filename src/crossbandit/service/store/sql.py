@@ -1,0 +1,344 @@
+"""The statements of a store, which SQLite and PostgreSQL share."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from crossbandit.service.causes import StoreError
+from crossbandit.service.store.rows import (
+    Append,
+    BidderRow,
+    Checkpoint,
+    Decide,
+    DecisionRow,
+    Entries,
+    Policy,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from crossbandit.service.store.rows import Keep, Write
+
+VERSION = 1
+
+TABLES = (
+    """CREATE TABLE IF NOT EXISTS bidders (
+        id {serial}, name TEXT NOT NULL UNIQUE, settings TEXT NOT NULL, owner TEXT NOT NULL,
+        paused INTEGER NOT NULL, last BIGINT NOT NULL, created {real} NOT NULL)""",
+    """CREATE TABLE IF NOT EXISTS entries (
+        bidder BIGINT NOT NULL, first BIGINT NOT NULL, count BIGINT NOT NULL, at {real} NOT NULL,
+        kind TEXT NOT NULL, content {bytes} NOT NULL, PRIMARY KEY (bidder, first))""",
+    """CREATE TABLE IF NOT EXISTS decisions (
+        bidder BIGINT NOT NULL, number BIGINT NOT NULL, after BIGINT NOT NULL, at {real} NOT NULL,
+        content {bytes} NOT NULL, PRIMARY KEY (bidder, number))""",
+    """CREATE TABLE IF NOT EXISTS checkpoints (
+        bidder BIGINT NOT NULL, entry BIGINT NOT NULL, decisions BIGINT NOT NULL,
+        content {bytes} NOT NULL, PRIMARY KEY (bidder, entry, decisions))""",
+    """CREATE TABLE IF NOT EXISTS policies (
+        bidder BIGINT PRIMARY KEY, entry BIGINT NOT NULL, at {real} NOT NULL,
+        content {bytes} NOT NULL, figures {bytes} NOT NULL)""",
+    """CREATE TABLE IF NOT EXISTS leases (
+        bidder BIGINT PRIMARY KEY, holder TEXT NOT NULL, url TEXT, fence BIGINT NOT NULL,
+        expires {real} NOT NULL)""",
+    "CREATE TABLE IF NOT EXISTS about (version BIGINT NOT NULL)",
+)
+
+_ALL = ("entries", "decisions", "checkpoints", "policies", "leases")
+_KEPT = 2  # checkpoints
+_PIECE = 1000  # rows that are dropped at once
+
+
+class SqlSession(ABC):
+    """A `Session` over a database that speaks SQL.
+
+    Attributes:
+        types: The names of column types.
+        now: The time of the database, as an expression.
+        shared: What locks a row that is read, until the transaction ends.
+        errors: What the driver raises.
+    """
+
+    types: ClassVar[dict[str, str]]
+    now: ClassVar[str]
+    shared: ClassVar[str]
+    errors: ClassVar[tuple[type[Exception], ...]]
+
+    # --- what a database has of its own --------------------------------------------------------
+
+    @abstractmethod
+    def _begin(self, *, write: bool) -> None:
+        """Begin a transaction, on a new connection if there is none."""
+
+    @abstractmethod
+    def _end(self, *, commit: bool) -> None:
+        """End the transaction; if that fails, give up the connection."""
+
+    @abstractmethod
+    def _rows(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
+        """Execute a statement, and return the rows that it returns."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close the connection."""
+
+    @contextmanager
+    def _transaction(self, *, write: bool = True) -> Iterator[None]:
+        try:
+            self._begin(write=write)
+            try:
+                yield
+            except BaseException:
+                self._end(commit=False)
+                raise
+            self._end(commit=True)
+        except self.errors as error:
+            raise StoreError(
+                f"The store does not answer, or cannot be written: {error}. Nothing was "
+                "acknowledged; try again."
+            ) from error
+
+    def set_up(self) -> None:
+        """Make the tables, unless they are there.
+
+        Raises:
+            StoreError: The store cannot be opened, or has another format.
+        """
+        with self._transaction():
+            self._set_up()
+
+    def _set_up(self) -> None:
+        for statement in TABLES:
+            self._rows(statement.format(**self.types))
+        found = self._rows("SELECT version FROM about")
+        if not found:
+            self._rows("INSERT INTO about (version) VALUES (?)", [VERSION])
+        elif found[0][0] != VERSION:
+            raise StoreError(
+                f"The store has format {found[0][0]}, and this version of Crossbandit reads format "
+                f"{VERSION}. Use the version that made it, or another store."
+            )
+
+    # --- bidders -------------------------------------------------------------------------------
+
+    def bidders(self) -> list[BidderRow]:
+        with self._transaction(write=False):
+            rows = self._rows(
+                "SELECT b.id, b.name, b.settings, b.owner, b.paused, b.last, p.entry, p.at, "
+                f"l.holder, l.url, b.created, l.expires > {self.now} FROM bidders b "
+                "JOIN policies p ON p.bidder = b.id JOIN leases l ON l.bidder = b.id "
+                "ORDER BY b.name"
+            )
+        return [
+            BidderRow(*row[:-1])._replace(paused=bool(row[4]), holder=row[8] if row[-1] else "")
+            for row in rows
+        ]
+
+    def create(
+        self,
+        name: str,
+        settings: str,
+        owner: str,
+        at: float,
+        policy: Policy,
+        checkpoint: Checkpoint,
+    ) -> bool:
+        with self._transaction():
+            made = self._rows(
+                "INSERT INTO bidders (name, settings, owner, paused, last, created) "
+                "VALUES (?, ?, ?, 0, 0, ?) ON CONFLICT (name) DO NOTHING RETURNING id",
+                [name, settings, owner, at],
+            )
+            if not made:
+                return False
+            bidder = int(made[0][0])
+            self._rows(
+                "INSERT INTO leases (bidder, holder, url, fence, expires) "
+                "VALUES (?, '', NULL, 0, 0)",
+                [bidder],
+            )
+            self._keep_policy(bidder, policy)
+            self._keep_checkpoint(bidder, checkpoint)
+        return True
+
+    def delete(self, bidder: int) -> None:
+        with self._transaction():
+            self._rows("DELETE FROM bidders WHERE id = ?", [bidder])
+            for table in _ALL:
+                self._rows(f"DELETE FROM {table} WHERE bidder = ?", [bidder])
+
+    def pause(self, bidder: int, *, paused: bool) -> None:
+        with self._transaction():
+            self._rows("UPDATE bidders SET paused = ? WHERE id = ?", [int(paused), bidder])
+
+    # --- writing -------------------------------------------------------------------------------
+
+    def write(self, writes: list[Write], at: float) -> list[bool]:
+        done = [False] * len(writes)
+        fenced = sorted({one.bidder for one in writes if not isinstance(one, Append)})
+        # All transactions lock rows in the same order, so none waits for another in a circle.
+        order = sorted(range(len(writes)), key=lambda i: writes[i].bidder)
+        with self._transaction():
+            fences = {bidder: self._fence(bidder) for bidder in fenced}
+            for i in order:
+                one = writes[i]
+                if isinstance(one, Append):
+                    done[i] = self._append(one, at)
+                elif fences[one.bidder] == one.fence:
+                    done[i] = self._write_fenced(one, at)
+        return done
+
+    def _fence(self, bidder: int) -> int | None:
+        found = self._rows(f"SELECT fence FROM leases WHERE bidder = ?{self.shared}", [bidder])
+        return int(found[0][0]) if found else None
+
+    def _append(self, one: Append, at: float) -> bool:
+        found = self._rows(
+            "UPDATE bidders SET last = last + ?, settings = COALESCE(?, settings) WHERE id = ? "
+            "RETURNING last",
+            [one.size, one.settings, one.bidder],
+        )
+        if not found:
+            return False
+        first = int(found[0][0]) - one.size + 1
+        self._rows(
+            "INSERT INTO entries (bidder, first, count, at, kind, content) "
+            "VALUES (?, ?, ?, ?, ?, ?)",
+            [one.bidder, first, one.size, at, one.kind, one.content],
+        )
+        return True
+
+    def _write_fenced(self, one: Decide | Keep, at: float) -> bool:
+        if isinstance(one, Decide):
+            if self._rows(
+                "SELECT number FROM decisions WHERE bidder = ? AND number >= ? LIMIT 1",
+                [one.bidder, one.rows[0].number],
+            ):
+                return False  # somebody else has made it, under the same lease
+            for row in one.rows:
+                self._rows(
+                    "INSERT INTO decisions (bidder, number, after, at, content) "
+                    "VALUES (?, ?, ?, ?, ?)",
+                    [one.bidder, row.number, row.after, at, row.content],
+                )
+            return True
+        if one.policy is not None:
+            self._keep_policy(one.bidder, one.policy)
+        if one.checkpoint is not None:
+            self._keep_checkpoint(one.bidder, one.checkpoint)
+        return True
+
+    def _keep_policy(self, bidder: int, policy: Policy) -> None:
+        self._rows(
+            "INSERT INTO policies (bidder, entry, at, content, figures) VALUES (?, ?, ?, ?, ?) "
+            "ON CONFLICT (bidder) DO UPDATE SET entry = excluded.entry, at = excluded.at, "
+            "content = excluded.content, figures = excluded.figures",
+            [bidder, *policy],
+        )
+
+    def _keep_checkpoint(self, bidder: int, checkpoint: Checkpoint) -> None:
+        self._rows(
+            "INSERT INTO checkpoints (bidder, entry, decisions, content) VALUES (?, ?, ?, ?) "
+            "ON CONFLICT (bidder, entry, decisions) DO UPDATE SET content = excluded.content",
+            [bidder, *checkpoint],
+        )
+        for entry, decisions in self._checkpoint_numbers(bidder)[_KEPT:]:
+            self._rows(
+                "DELETE FROM checkpoints WHERE bidder = ? AND entry = ? AND decisions = ?",
+                [bidder, entry, decisions],
+            )
+
+    def _checkpoint_numbers(self, bidder: int) -> list[tuple[int, int]]:
+        rows = self._rows(
+            "SELECT entry, decisions FROM checkpoints WHERE bidder = ? "
+            "ORDER BY entry DESC, decisions DESC",
+            [bidder],
+        )
+        return [(int(entry), int(decisions)) for entry, decisions in rows]
+
+    # --- reading -------------------------------------------------------------------------------
+
+    def entries(self, bidder: int, after: int, count: int) -> list[Entries]:
+        with self._transaction(write=False):
+            rows = self._rows(
+                "SELECT first, count, at, kind, content FROM entries "
+                "WHERE bidder = ? AND first > ? AND first <= ? ORDER BY first",
+                [bidder, after, after + count],
+            )
+        return [Entries(*row) for row in rows]
+
+    def decisions(self, bidder: int, first: int) -> list[DecisionRow]:
+        with self._transaction(write=False):
+            rows = self._rows(
+                "SELECT number, after, content FROM decisions WHERE bidder = ? AND number >= ? "
+                "ORDER BY number",
+                [bidder, first],
+            )
+        return [DecisionRow(*row) for row in rows]
+
+    def checkpoints(self, bidder: int) -> list[Checkpoint]:
+        with self._transaction(write=False):
+            rows = self._rows(
+                "SELECT entry, decisions, content FROM checkpoints WHERE bidder = ? "
+                "ORDER BY entry DESC, decisions DESC",
+                [bidder],
+            )
+        return [Checkpoint(*row) for row in rows]
+
+    def policy(self, bidder: int) -> Policy | None:
+        with self._transaction(write=False):
+            rows = self._rows(
+                "SELECT entry, at, content, figures FROM policies WHERE bidder = ?", [bidder]
+            )
+        return Policy(*rows[0]) if rows else None
+
+    # --- leases --------------------------------------------------------------------------------
+
+    def take_leases(
+        self, bidders: list[int], holder: str, url: str | None, seconds: float
+    ) -> dict[int, int]:
+        # A lease that ends too late was made before the clock of the database was set back.
+        statement = (
+            "UPDATE leases SET fence = fence + CASE WHEN holder = ? THEN 0 ELSE 1 END, "
+            f"holder = ?, url = ?, expires = {self.now} + ? WHERE bidder = ? AND "
+            f"(holder = ? OR expires < {self.now} OR expires > {self.now} + ?) RETURNING fence"
+        )
+        fences = {}
+        with self._transaction():
+            for bidder in sorted(bidders):
+                values = [holder, holder, url, seconds, bidder, holder, 4 * seconds]
+                for row in self._rows(statement, values):
+                    fences[bidder] = int(row[0])
+        return fences
+
+    def end_lease(self, bidder: int, holder: str) -> None:
+        with self._transaction():
+            self._rows(
+                "UPDATE leases SET expires = 0 WHERE bidder = ? AND holder = ?", [bidder, holder]
+            )
+
+    # --- old entries ---------------------------------------------------------------------------
+
+    def prune(self, bidder: int, before: float) -> int:
+        with self._transaction():
+            kept = self._checkpoint_numbers(bidder)
+            if len(kept) < _KEPT:
+                return 0
+            entry, decisions = kept[-1]
+            old = self._rows(
+                "SELECT first FROM entries WHERE bidder = ? AND at < ? AND first + count - 1 <= ? "
+                "ORDER BY first LIMIT ?",
+                [bidder, before, entry, _PIECE],
+            )
+            if old:
+                self._rows(
+                    "DELETE FROM entries WHERE bidder = ? AND first <= ? AND at < ?",
+                    [bidder, old[-1][0], before],
+                )
+            self._rows(
+                "DELETE FROM decisions WHERE bidder = ? AND number < ? AND at < ?",
+                [bidder, decisions, before],
+            )
+        return len(old)

@@ -1,0 +1,94 @@
+"""A store in one file: SQLite with a write-ahead log, every commit synchronised."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from crossbandit.service.causes import StoreError
+from crossbandit.service.store.sql import SqlSession
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_PATIENCE = 10.0  # seconds to wait for another process that writes
+
+
+class SqliteSession(SqlSession):
+    """A connection to an SQLite file; see `Session`.
+
+    Args:
+        path: The file.
+    """
+
+    types: ClassVar[dict[str, str]] = {
+        "serial": "INTEGER PRIMARY KEY AUTOINCREMENT",
+        "real": "REAL",
+        "bytes": "BLOB",
+    }
+    now: ClassVar[str] = "((julianday('now') - 2440587.5) * 86400.0)"
+    shared: ClassVar[str] = ""  # a transaction that writes is alone
+    errors: ClassVar[tuple[type[Exception], ...]] = (sqlite3.Error,)
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._connection: sqlite3.Connection | None = None
+
+    def _connect(self) -> sqlite3.Connection:
+        made = sqlite3.connect(
+            self._path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False
+        )
+        made.execute("PRAGMA journal_mode = WAL")
+        made.execute("PRAGMA synchronous = FULL")
+        return made
+
+    def _begin(self, *, write: bool) -> None:
+        if self._connection is None:
+            self._connection = self._connect()
+        self._connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
+
+    def _end(self, *, commit: bool) -> None:
+        connection = self._connection
+        if connection is None or not connection.in_transaction:
+            return
+        try:
+            connection.execute("COMMIT" if commit else "ROLLBACK")
+        except sqlite3.Error:
+            self.close()  # that rolls back
+            raise
+
+    def _rows(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
+        if self._connection is None:
+            raise sqlite3.ProgrammingError("the connection is closed")
+        return self._connection.execute(statement, values).fetchall()
+
+    def close(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
+
+class SqliteStore:
+    """A store in an SQLite file; see `Store`.
+
+    Args:
+        path: The file; it is made if it is missing. Its folder must exist.
+
+    Raises:
+        StoreError: It cannot be opened, or is something else.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        session = SqliteSession(self.path)
+        try:
+            session.set_up()
+        except StoreError as error:
+            raise StoreError(f"The store {str(self.path)!r} cannot be opened: {error}") from error
+        finally:
+            session.close()
+
+    def session(self) -> SqliteSession:
+        """Return a new connection."""
+        return SqliteSession(self.path)

@@ -1,0 +1,125 @@
+"""What is counted of the outcomes of a bidder, from its log alone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+if TYPE_CHECKING:
+    from crossbandit.types import Booleans, Floats
+
+MINUTES = 24 * 60  # that are kept
+
+
+class Minute(msgspec.Struct, array_like=True):
+    """What happened in one minute.
+
+    Attributes:
+        time: When it began, in seconds since 1970.
+        decisions: The decisions that were made under limits.
+        outcomes: The outcomes that were learned.
+        wins: The auctions won among them.
+        spend: The money paid for them.
+        surplus: Their values less the money.
+    """
+
+    time: int
+    decisions: int = 0
+    outcomes: int = 0
+    wins: int = 0
+    spend: float = 0.0
+    surplus: float = 0.0
+
+
+class Tally(msgspec.Struct):
+    """Counts of all outcomes, and of each minute; a part of the state of a bidder.
+
+    Attributes:
+        decisions: The decisions that were made under limits.
+        won: The auctions won.
+        lost: The auctions lost.
+        corrected: The outcomes that were replaced by others.
+        refused: The outcomes that were not learned, by cause.
+        value: The sum of the values won.
+        spend: The money paid.
+        minutes: The latest minutes in which something happened, in the order of arrival.
+    """
+
+    decisions: int = 0
+    won: int = 0
+    lost: int = 0
+    corrected: int = 0
+    refused: dict[str, int] = {}
+    value: float = 0.0
+    spend: float = 0.0
+    minutes: list[Minute] = []
+
+    def minute(self, at: float) -> Minute:
+        """Return the minute of a time, which is that of the latest arrival.
+
+        Args:
+            at: The time, in seconds since 1970.
+        """
+        start = int(at // 60) * 60
+        if not self.minutes or self.minutes[-1].time != start:
+            self.minutes.append(Minute(start))
+            del self.minutes[:-MINUTES]
+        return self.minutes[-1]
+
+    def decide(self, at: float) -> None:
+        """Count a decision.
+
+        Args:
+            at: When it was made.
+        """
+        self.decisions += 1
+        self.minute(at).decisions += 1
+
+    def learn(self, at: float, won: Booleans, values: Floats, amounts: Floats) -> None:
+        """Count outcomes that were learned.
+
+        Args:
+            at: When they arrived.
+            won: Whether each bid won.
+            values: What winning was worth.
+            amounts: What was bid.
+        """
+        wins = int(won.sum())
+        value, spend = float(values[won].sum()), float(amounts[won].sum())
+        self.won, self.lost = self.won + wins, self.lost + int(won.size) - wins
+        self.value, self.spend = self.value + value, self.spend + spend
+        minute = self.minute(at)
+        minute.outcomes += int(won.size)
+        self._add(minute, wins, value, spend)
+
+    def correct(self, at: float, value: float, amount: float, *, before: bool, won: bool) -> None:
+        """Count an outcome that takes the place of another.
+
+        Args:
+            at: When it arrived.
+            value: What winning was worth.
+            amount: What was bid.
+            before: Whether the bid was said to have won.
+            won: Whether it has won.
+        """
+        self.corrected += 1
+        sign = int(won) - int(before)
+        self.won, self.lost = self.won + sign, self.lost - sign
+        self.value, self.spend = self.value + sign * value, self.spend + sign * amount
+        self._add(self.minute(at), sign, sign * value, sign * amount)
+
+    def refuse(self, cause: str, count: int = 1) -> None:
+        """Count outcomes that were not learned.
+
+        Args:
+            cause: The code of the error.
+            count: How many.
+        """
+        self.refused[cause] = self.refused.get(cause, 0) + count
+
+    @staticmethod
+    def _add(minute: Minute, wins: int, value: float, spend: float) -> None:
+        minute.wins += wins
+        minute.spend += spend
+        minute.surplus += value - spend

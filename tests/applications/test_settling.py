@@ -1,0 +1,110 @@
+"""What an outcome shows on the grid, and what a correction leaves of the test's counts."""
+
+import math
+from bisect import bisect_left, bisect_right
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from crossbandit.applications import FirstPriceBidder
+from crossbandit.environments.auctions import FEEDBACK
+from crossbandit.laws import OutcomeLaw
+
+GRID = [0.0, 1.0, 2.0, 4.0]
+LAWS = {
+    (feedback, ties): OutcomeLaw(GRID, (0, 4), feedback=feedback, ties=ties)
+    for feedback in FEEDBACK
+    for ties in ("win", "lose")
+}
+
+
+def literal(
+    feedback: str, ties: str, amount: float, number: float, *, reached: bool
+) -> tuple[Any, ...]:
+    """Return the kind, the index and the amount played, from the definition."""
+    played = GRID.index(amount) if amount in GRID else -1
+    told = {"always": True, "after-loss": not reached, "after-win": reached, "won-lost": False}
+    if told[feedback]:
+        cell = bisect_left(GRID, number) if ties == "win" else bisect_right(GRID, number)
+        return 0, cell, played
+    if reached:
+        reaching = [k for k, one in enumerate(GRID) if one >= amount]
+        return (1, reaching[0], played) if reaching else (-1, None, played)
+    missing = [k for k, one in enumerate(GRID) if one <= amount]
+    return (2, missing[-1], played) if missing else (-1, None, played)
+
+
+@given(
+    st.sampled_from(sorted(FEEDBACK)),
+    st.sampled_from(["win", "lose"]),
+    st.one_of(st.sampled_from(GRID), st.floats(-1, 6)),
+    st.one_of(st.sampled_from(GRID), st.floats(-1, 6)),
+)
+@settings(max_examples=300, deadline=None)
+def test_what_is_shown_is_the_definition(
+    feedback: str, ties: str, amount: float, number: float
+) -> None:
+    reached = amount >= number if ties == "win" else amount > number
+    kind, index, played = LAWS[feedback, ties].shown(amount, reached=reached, number=number)
+    expected = literal(feedback, ties, amount, number, reached=reached)
+    assert (kind, played) == (expected[0], expected[2])
+    if kind >= 0:
+        assert index == expected[1]
+
+
+def at_risk(own: FirstPriceBidder) -> Any:
+    state = own.learner.test.state
+    told, hidden = np.cumsum(state.told), np.cumsum(state.hidden)
+    return told[1:] + hidden[:-1]
+
+
+@pytest.mark.parametrize("feedback", ["after-loss", "after-win", "always"])
+def test_the_test_counts_those_at_risk_after_corrections_too(feedback: str) -> None:
+    own = FirstPriceBidder(bids=9, value_range=(0, 8), feedback=feedback, seed=1)
+    generator = np.random.default_rng(3)
+    told = {"after-loss": (False,), "after-win": (True,), "always": (True, False)}[feedback]
+    for i in range(60):
+        bid, prices = own.bid(8.0), generator.uniform(0.1, 8, 2)
+        for price, correction in zip(prices, (False, True), strict=True):
+            if correction and i % 3:
+                continue
+            won = float(bid) >= price
+            shown = price if won in told else None
+            own.settle(bid, won=won, highest_competing_bid=shown, correction=correction)
+    np.testing.assert_array_equal(own.learner.test.state.counts[1:], at_risk(own))
+
+
+def test_an_outcome_that_rounding_contradicts_counts_for_the_bid_itself() -> None:
+    own = FirstPriceBidder(bids=[0, 2, 4], value_range=(0, 4), feedback="always", seed=1)
+    rounded = math.nextafter(2.0, 3.0)
+    for many in (False, True):
+        bid = own.bid(3.9, reserve=None)
+        while bid.amount != 2.0:
+            bid = own.bid(3.9, reserve=2.0)
+        given: dict[str, Any] = {"won": True, "highest_competing_bid": rounded, "reserve": None}
+        if bid.reserve is None:
+            given["reserve"] = rounded
+        if many:
+            own.settle_many([bid], **{name: [one] for name, one in given.items() if one})
+        else:
+            own.settle(bid, **given)
+    assert own.learner.law.state.told[0].tolist() == [0.0, 2.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize("won", [np.array([True, False, True, False])[::2], [True, True]])
+def test_a_batch_takes_columns_of_every_layout(won: Any) -> None:
+    one, many = (FirstPriceBidder(bids=9, value_range=(0, 8), seed=1) for _ in range(2))
+    given = np.array([8.0, 0.0, 7.0, 0.0])[::2]
+    bids = many.bid_many(given)
+    assert all(amount > 0 for amount in bids.amounts)
+    many.settle_many(bids, won=won)
+    for value in given:
+        one.bid(value)
+    for bid in bids:
+        one.learner.learner = bid.decision.learner  # type: ignore[union-attr]
+        one.settle(bid, won=True)
+    for name, array in one.learner.law.arrays().items():
+        np.testing.assert_array_equal(array, many.learner.law.arrays()[name], err_msg=name)

@@ -1,0 +1,118 @@
+"""Tokens of bids with classes: short, whatever the labels are, and still read if they are old."""
+
+import struct
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from crossbandit.algorithms.tokens import LAW, Token
+from crossbandit.applications import Bid, FirstPriceBidder
+from crossbandit.applications.action import action_of
+from crossbandit.applications.packing import packed, unpacked
+from crossbandit.errors import DamagedTokenError
+from crossbandit.laws.levels import Levels, short
+
+LABELS = st.one_of(
+    st.text(st.characters(exclude_categories=["Cs"]), max_size=60),
+    st.integers(-(2**63), 2**63 - 1),
+    st.booleans(),
+)
+
+
+def bidder(**options: Any) -> FirstPriceBidder:
+    return FirstPriceBidder(
+        bids=11, value_range=(0, 10), classes=("site", "device"), seed=1, **options
+    )
+
+
+OWN = bidder()
+
+
+@given(LABELS, LABELS, st.integers(0, 10**8))
+@settings(max_examples=60, deadline=None)
+def test_a_token_with_two_classes_and_a_reserve_has_less_than_100_bytes(
+    site: Any, device: Any, number: int
+) -> None:
+    OWN.learner.round, OWN.learner.total = number, 255 * number
+    bid = OWN.bid(9.0, reserve=1.0, site=site, device=device)
+    token = bid.token
+    assert len(token) < 100
+    found = action_of(token, Bid, OWN.learner)
+    assert found.classes == (short(site), short(device))
+    assert (found.amount, found.value, found.reserve) == (bid.amount, 9.0, 1.0)
+    assert found.decision is not None
+    assert bid.decision is not None
+    assert found.decision.round == number
+    assert found.decision.total == 255 * number  # type: ignore[union-attr]
+    assert found.decision.score == bid.decision.score  # type: ignore[union-attr]
+
+
+def test_a_long_label_is_the_same_level_in_a_token_and_in_a_bid() -> None:
+    name = "www.example.com/a/long/path"
+    one, other = bidder(), bidder()
+    for _ in range(100):
+        bids = [own.bid(9.0, reserve=1.0, site=name, device="tv") for own in (one, other)]
+        assert bids[0].classes == (name, "tv")
+        one.settle(bids[0], won=False, highest_competing_bid=9.5)
+        other.settle(bids[1].text, won=False, highest_competing_bid=9.5)
+    for key, array in one.learner.law.arrays().items():
+        np.testing.assert_array_equal(array, other.learner.law.arrays()[key], err_msg=key)
+    assert one.learner.law.description()["levels"] == other.learner.law.description()["levels"]
+
+
+def test_different_long_labels_are_different_levels() -> None:
+    levels = Levels("example", ["site"], limit=100)
+    names = [f"www.example.com/{i}" for i in range(50)]
+    slots = [int(levels.slots((name,), new=True)[0]) for name in names]
+    assert slots == list(range(50))
+    assert [int(levels.slots((short(name),))[0]) for name in names] == slots
+
+
+def test_levels_of_an_earlier_version_keep_their_slots() -> None:
+    levels = Levels("example", ["site"], limit=100)
+    levels.restore([(0, ["www.example.com"]), (0, ["tv"])])
+    assert int(levels.slots(("www.example.com",))[0]) == 0
+    assert int(levels.slots(("tv",))[0]) == 1
+
+
+def old_text(value: str) -> bytes:
+    return b"s" + struct.pack("<H", len(value.encode())) + value.encode()
+
+
+def test_a_token_of_an_earlier_version_is_read() -> None:
+    own = bidder()
+    bid = own.bid(9.0, reserve=1.0, site="www.example.com", device="phone")
+    decision: Any = bid.decision
+    labels = b"(" + struct.pack("<H", 2) + old_text("www.example.com") + old_text("phone")
+    both = (
+        b"(" + struct.pack("<H", 1) + b"i" + struct.pack("<q", decision.total << 8 | decision.score)
+    )
+    amounts = b"".join(b"f" + struct.pack("<d", one) for one in (bid.amount, 9.0, 1.0))
+    payload = b"(" + struct.pack("<H", 6) + amounts + labels + b"N" + both
+    ids = (decision.learner, decision.decider, decision.round, decision.time)
+    old = Token(LAW, *ids, payload).encode()
+    found = action_of(old, Bid, own.learner)
+    assert found.classes == ("www.example.com", "phone")
+    assert (found.amount, found.value, found.reserve) == (bid.amount, 9.0, 1.0)
+    own.settle(old, won=True)
+    with pytest.raises(DamagedTokenError, match="fields"):
+        action_of(Token(LAW, *ids, packed((1.0, 2.0))).encode(), Bid, own.learner)
+
+
+@pytest.mark.parametrize("value", [0, 127, 128, 2**32, 2**63 - 1, -1, -(2**63)])
+def test_numbers_of_every_size(value: int) -> None:
+    assert unpacked(packed(value)) == value
+
+
+@pytest.mark.parametrize("wrong", [b"v\x80", b"v" + b"\xff" * 8 + b"\x01", b"h1234567", b"\x82N"])
+def test_wrong_bytes_are_refused(wrong: bytes) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        unpacked(wrong)
+
+
+def test_numbers_of_more_than_64_bits_are_refused() -> None:
+    with pytest.raises(struct.error):
+        packed(2**63)

@@ -1,0 +1,261 @@
+"""What a bidder has learned is a function of its log, to the bits, however it was read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import numpy as np
+import pytest
+
+from crossbandit.errors import CheckpointError
+from crossbandit.service import BidderSettings, BudgetSettings, ReturnOnSpendSettings
+from crossbandit.service.figures import learned_figures
+from crossbandit.service.live import (
+    Change,
+    LiveBidder,
+    Request,
+    Row,
+    change_content,
+    restored,
+    rows_content,
+    started,
+)
+from crossbandit.service.store.rows import CHANGE, OUTCOMES, DecisionRow, Entries
+
+if TYPE_CHECKING:
+    from crossbandit.applications import FirstPriceBidder
+
+PLAIN = BidderSettings(value_range=(0, 10), bids=11, seed=3)
+LIMITED = BidderSettings(
+    value_range=(0, 10),
+    bids=11,
+    seed=3,
+    budget=[BudgetSettings(40.0, per="day"), BudgetSettings(9.0, per="hour", pacing="even")],
+    target=ReturnOnSpendSettings(1.2, keep="long-run"),
+    expires=50.0,
+)
+CASES = {
+    "plain": PLAIN,
+    "classes": BidderSettings(value_range=(0, 10), bids=11, seed=3, classes=("site",)),
+    "guarded": BidderSettings(value_range=(0, 10), bids=11, seed=3, guarded=True),
+    "refuse": BidderSettings(value_range=(0, 10), bids=11, seed=3, missing="refuse"),
+    "limited": LIMITED,
+}
+
+
+class Script:
+    """Makes a log: decisions of several deciders, outcomes that are late, twice and corrected."""
+
+    def __init__(self, settings: BidderSettings, renew: float = 0.02) -> None:
+        self.settings, self.rng, self.renew = settings, np.random.default_rng(0), renew
+        self.live = started(settings)
+        self.first = self.live.checkpoint()
+        self.time, self.entry = 1_800_000_000.0, 0
+        self.entries: list[Entries] = []
+        self.decisions: list[DecisionRow] = []
+        self.pending: list[Row] = []
+        self.old: list[Row] = []
+        self.deciders: list[FirstPriceBidder] = []
+
+    def labels(self) -> dict[str, Any]:
+        return {name: f"{name}{self.rng.integers(3)}" for name in self.settings.classes}
+
+    def decide(self) -> None:
+        value, price = self.rng.uniform([1, 0.1], [10, 6]).tolist()
+        self.time += float(self.rng.exponential(3.0))
+        labels = self.labels()
+        if self.settings.limited:
+            bid, row = self.live.decide(Request(value, None, self.time, labels, self.time))
+            self.decisions.append(row)
+        else:
+            if not self.deciders or self.rng.random() < self.renew:
+                made = self.live.bidder.snapshot(int(self.rng.integers(1 << 30)))
+                made.learner.clock = lambda: self.time
+                self.deciders = [*self.deciders[-2:], made]
+            at = self.rng.integers(len(self.deciders))
+            bid = self.deciders[at].bid(value, **labels)
+        if bid.amount is None or bid.decision is None:
+            return
+        won = bid.amount >= price and bid.amount > 0
+        self.pending.append(Row(bid.token, won, None if won else price))
+
+    def report(self) -> None:
+        self.rng.shuffle(self.pending)
+        count = int(self.rng.integers(len(self.pending) + 1))
+        rows, self.pending = self.pending[:count], self.pending[count:]
+        self.old.extend(rows)
+        if self.old and self.rng.random() < 0.2:
+            rows = [*rows, self.old[self.rng.integers(len(self.old))]]
+        if self.old and self.rng.random() < 0.2 and not self.settings.guarded:
+            one = self.old[self.rng.integers(len(self.old))]
+            turned = Row(one.token, not one.won, 9.5 if one.won else None, None, correction=True)
+            rows = [*rows, turned]
+        if rows:
+            self.add(len(rows), OUTCOMES, rows_content(rows))
+
+    def add(self, size: int, kind: str, content: bytes) -> None:
+        self.entries.append(Entries(self.entry + 1, size, self.time, kind, content))
+        self.entry += size
+        self.live.learn(self.entries[-1])
+
+    def run(self, steps: int) -> None:
+        for _ in range(steps):
+            for _ in range(int(self.rng.integers(1, 12))):
+                self.decide()
+            self.report()
+
+
+def read(script: Script, every: int | None) -> LiveBidder:
+    """Read a log from its beginning, and save and restore the bidder every so many entries."""
+    live = restored(script.first, None)
+    at = 0
+    for i, one in enumerate([*script.entries, None]):
+        while at < len(script.decisions) and script.decisions[at].after == live.entry:
+            live.repeat(script.decisions[at])
+            at += 1
+        if every is not None and i % every == 0:
+            live = restored(live.checkpoint(), None)
+        if one is not None:
+            live.learn(one)
+    assert at == len(script.decisions)
+    return live
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_state_is_a_function_of_the_log(name: str) -> None:
+    script = Script(CASES[name])
+    script.run(60)
+    if script.settings.limited:
+        change = Change(
+            [BudgetSettings(55.0, per="day"), BudgetSettings(7.0, per="hour", pacing="even")],
+            ReturnOnSpendSettings(1.5, keep="long-run"),
+        )
+        script.add(1, CHANGE, change_content(change))
+        script.run(20)
+    tally = script.live.tally
+    assert tally.won > 10
+    assert tally.lost > 10
+    assert tally.refused.get("learned-before", 0) > 0
+    wanted = script.live.checkpoint()
+    assert read(script, None).checkpoint() == wanted
+    assert read(script, 1).checkpoint() == wanted
+    assert read(script, 7).checkpoint() == wanted
+
+
+def test_the_law_is_that_of_a_plain_bidder_that_saw_each_outcome_once() -> None:
+    script = Script(PLAIN)
+    script.run(40)
+    bidder = PLAIN.build()
+    learner = bidder.learner
+    learner.learner = script.live.bidder.learner.learner
+    learner.clock = learner.seen.clock = learner.watch.clock = lambda: script.time
+    seen, decode = set(), msgspec.msgpack.Decoder(list[Row]).decode
+    won = 0
+    for one in script.entries:
+        for row in decode(one.content):
+            if row.correction:
+                bidder.settle(
+                    row.token,
+                    won=row.won,
+                    highest_competing_bid=row.highest_competing_bid,
+                    correction=True,
+                )
+            elif row.token not in seen:
+                seen.add(row.token)
+                bidder.settle(
+                    row.token, won=row.won, highest_competing_bid=row.highest_competing_bid
+                )
+                won += row.won
+    mine, theirs = script.live.bidder.learner.law.arrays(), learner.law.arrays()
+    assert set(mine) == set(theirs)
+    for name, array in mine.items():
+        assert np.array_equal(array, theirs[name]), name
+    tally = script.live.tally
+    assert tally.won + tally.lost == len(seen)
+
+
+def test_a_clock_that_jumps_loses_no_outcome() -> None:
+    script = Script(PLAIN)
+    script.run(5)
+    for jump in (3 * 86_400.0, -6 * 86_400.0, 3 * 86_400.0):  # within what is remembered
+        script.time += jump
+        script.run(5)
+    refused = script.live.tally.refused
+    assert set(refused) <= {"learned-before", "contradiction"}
+    assert read(script, 2).checkpoint() == script.live.checkpoint()
+
+
+@pytest.mark.parametrize("missing", ["warn", "refuse"])
+def test_missing_losses_are_shown_and_refused_if_wanted(missing: str) -> None:
+    script = Script(BidderSettings(value_range=(0, 10), bids=41, seed=1, missing=missing))
+    decider = script.live.bidder.snapshot(1)
+    decider.learner.clock = lambda: script.time
+    for _ in range(30):
+        script.time += 1.0
+        values = script.rng.uniform(2, 10, 100)
+        prices = values * script.rng.beta(2, 3, 100)
+        bids = decider.bid_many(values)
+        wins = [bids[i] for i in np.flatnonzero(bids.amounts >= prices) if bids.amounts[i] > 0]
+        rows = [Row(bid.token, won=True) for bid in wins]
+        script.add(len(rows), OUTCOMES, rows_content(rows))
+        decider.learner.follow(script.live.bidder.snapshot(1).learner)
+    shown = learned_figures(script.live, script.time, None)
+    assert "auctions that were lost are missing" in shown.alerts[0]
+    refused = script.live.tally.refused
+    assert refused == {} if missing == "warn" else refused["missing-outcomes"] > 0
+    assert read(script, 5).checkpoint() == script.live.checkpoint()
+
+
+def test_figures_are_those_of_the_log() -> None:
+    script = Script(PLAIN)
+    assert learned_figures(script.live, 0.0, None).exploration is None
+    script.run(30)
+    shown = learned_figures(script.live, script.time, None)
+    assert shown.diagnosis is not None
+    assert "no evidence" in shown.diagnosis.words
+    assert shown.exploration is not None
+    assert 0.0 <= shown.exploration < 5.0
+    tally = shown.tally
+    learned = tally.won + tally.lost
+    assert sum(one.outcomes for one in tally.minutes) == learned
+    assert sum(one.wins for one in tally.minutes) == tally.won
+    assert sum(one.spend for one in tally.minutes) == pytest.approx(tally.spend)
+    assert sum(one.surplus for one in tally.minutes) == pytest.approx(tally.value - tally.spend)
+    assert [one.time for one in tally.minutes] == sorted({one.time for one in tally.minutes})
+
+
+def test_a_correction_takes_back_what_was_counted() -> None:
+    script = Script(PLAIN)
+    while not script.pending or not script.pending[-1].won:
+        script.decide()
+    won = script.pending[-1]
+    script.add(1, OUTCOMES, rows_content([won]))
+    assert script.live.tally.spend > 0
+    lost = Row(won.token, won=False, highest_competing_bid=9.9, correction=True)
+    script.add(1, OUTCOMES, rows_content([lost]))
+    tally = script.live.tally
+    assert (tally.won, tally.lost, tally.spend, tally.value) == (0, 1, 0.0, 0.0)
+    script.add(1, OUTCOMES, rows_content([lost]))  # again: nothing changes
+    assert (tally.won, tally.lost, tally.corrected) == (0, 1, 2)
+
+
+def test_a_made_up_token_is_counted_and_harms_nothing() -> None:
+    script = Script(PLAIN)
+    script.run(3)
+    before = script.live.tally.won + script.live.tally.lost
+    script.add(2, OUTCOMES, rows_content([Row(b"nonsense", won=True), Row(b"", won=False)]))
+    assert script.live.tally.refused["damaged-token"] == 2
+    assert script.live.tally.won + script.live.tally.lost == before
+
+
+def test_missing_entries_and_damaged_checkpoints_are_noticed() -> None:
+    script = Script(PLAIN)
+    script.run(3)
+    fresh = restored(script.first, None)
+    with pytest.raises(CheckpointError, match="entry 1 is needed"):
+        fresh.learn(script.entries[-1])
+    good = script.live.checkpoint()
+    for bad in (good.content[:-7], good.content.replace(b"header", b"hxader"), b""):
+        with pytest.raises(CheckpointError):
+            restored(good._replace(content=bad), None)

@@ -1,0 +1,201 @@
+"""The wheel and the sdist, and what can be done where only NumPy and Numba are installed."""
+
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+import tarfile
+import venv
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import crossbandit
+
+ROOT = Path(__file__).parents[1]
+
+# Kernels run as Python: compiling them for a new place would take a minute and show nothing more.
+ENVIRONMENT = {name: text for name, text in os.environ.items() if name != "PYTHONPATH"}
+ENVIRONMENT["NUMBA_DISABLE_JIT"] = "1"
+
+SCRIPT = """
+import sys
+from pathlib import Path
+
+import numpy as np
+
+import crossbandit as cb
+from crossbandit import algorithms, applications, graphs, laws, limits
+
+FORBIDDEN = "duckdb jinja2 joblib matplotlib networkx pandas rich scipy typer".split()
+
+def missing(call):
+    try:
+        call()
+    except cb.errors.MissingPackageError as error:
+        assert isinstance(error, ImportError)
+        print(error)
+    else:
+        raise AssertionError("nothing was missing")
+
+# A bidder with a budget: it learns, is saved and loaded.
+bidder = applications.FirstPriceBidder(
+    bids=11, value_range=(0, 10), budget=limits.Budget(50, per=500), seed=1
+)
+rng = np.random.default_rng(0)
+for value, price in rng.uniform(0, [10, 6], size=(60, 2)):
+    bid = bidder.bid(value)
+    if bid.amount is not None:
+        won = bid.amount >= price
+        bidder.settle(bid.token, won=won, highest_competing_bid=None if won else price)
+bidder.save("bidder.cross")
+loaded = applications.FirstPriceBidder.load("bidder.cross")
+assert loaded.rounds == bidder.rounds > 20
+assert [bidder.bid(5.0).amount for _ in range(3)] == [loaded.bid(5.0).amount for _ in range(3)]
+assert "<svg" in bidder._repr_html_()
+
+# Each application decides, and so does its snapshot.
+items, segments = {"tent": [1, 0], "stove": [0, 1]}, {"thrifty": [3, 1], "picky": [0, 1]}
+mailboxes = {"orders": (1, 20), "info": (5, 2)}
+for one, act in (
+    (applications.FirstPriceBidder(bids=5, value_range=(0, 10), seed=1), lambda a: a.bid(8.0)),
+    (
+        applications.Newsvendor(orders=range(5), price_range=(2, 4), cost_range=(1, 2), seed=1),
+        lambda a: a.order(price=3, cost=1),
+    ),
+    (
+        applications.PostedPriceSeller(prices=range(1, 5), cost_range=(0, 2), seed=1),
+        lambda a: a.price(cost=1),
+    ),
+    (
+        applications.Recommender(items=items, segments=segments, similarity=0.9, seed=1),
+        lambda a: a.show("picky"),
+    ),
+    (applications.SpamFilter(mailboxes=mailboxes, seed=1), lambda a: a.decide("info")),
+    (applications.SleepingArms(arms=["van", "bike"], seed=1), lambda a: a.choose(["van"])),
+):
+    act(one)
+    act(one.snapshot())
+    assert "<b>" in one._repr_html_()
+
+# Every algorithm starts; those that explore look for a covering of the graph.
+weak = graphs.loopless_ring(7, radius=3)
+contexts = np.full(3, 1 / 3)
+for graph in (weak, graphs.ring(7, radius=1)):
+    problem = cb.Problem(graph, contexts=3, horizon=100, context_distribution=contexts)
+    for name, algorithm in algorithms.registered().items():
+        if graph is weak and algorithm.needs_observability == "strong":
+            continue
+        algorithm().start(problem, seed=1).act(0)
+
+environment = cb.environments.paper_benchmark(horizon=40, alpha=4)
+run = cb.simulate(cb.CrossGraph(), environment, seed=200)
+assert "<svg" in run._repr_html_() and "<svg" in weak._repr_html_()
+
+missing(run.plot)
+missing(run.to_frame)
+missing(weak.draw)
+missing(weak.to_networkx)
+missing(lambda: cb.graphs.loopless_ring(300, radius=7).weak_domination_number)
+for name in ("evaluate", "gym", "logs", "replay", "report", "studies", "theory"):
+    missing(lambda: getattr(cb, name))
+assert not set(FORBIDDEN) & set(sys.modules), sorted(set(FORBIDDEN) & set(sys.modules))
+"""
+
+
+def run(*command: str | Path, **options: Any) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, capture_output=True, text=True, check=False, **options)
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build the sdist, and from it the wheel; the tools are those of this environment."""
+    folder = tmp_path_factory.mktemp("dist")
+    result = run(sys.executable, "-m", "build", "--no-isolation", "--outdir", folder, ROOT)
+    assert result.returncode == 0, result.stdout + result.stderr
+    return folder
+
+
+@pytest.fixture(scope="module")
+def bare(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a Python that has the wheel, NumPy and Numba, linked from here, and nothing else."""
+    folder = tmp_path_factory.mktemp("bare")
+    venv.create(folder, with_pip=False)
+    python = folder / "bin" / "python"
+    found = run(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))")
+    packages = Path(found.stdout.strip())
+    for name in ("numpy", "numba", "llvmlite"):
+        found_here = importlib.util.find_spec(name)
+        assert found_here is not None
+        assert found_here.origin is not None
+        home = Path(found_here.origin).parent
+        for part in (home, home.with_name(f"{name}.libs")):
+            if part.exists():
+                (packages / part.name).symlink_to(part)
+    [wheel] = built.glob("*.whl")
+    install = ("install", "--quiet", "--no-deps", "--no-index", "--no-compile", wheel)
+    result = run(sys.executable, "-m", "pip", "--python", python, *install)
+    assert result.returncode == 0, result.stderr
+    return python
+
+
+def test_wheel_and_sdist_are_what_an_index_accepts(built: Path) -> None:
+    files = sorted(built.iterdir())
+    version = crossbandit.__version__
+    assert [file.name for file in files] == [
+        f"crossbandit-{version}-py3-none-any.whl",
+        f"crossbandit-{version}.tar.gz",
+    ]
+    result = run(sys.executable, "-m", "twine", "check", "--strict", *files)
+    assert result.returncode == 0, result.stdout + result.stderr
+    with tarfile.open(files[1]) as sdist:
+        names = {name.partition("/")[2] for name in sdist.getnames()}
+    assert {"CITATION.cff", "LICENSE", "README.md", "pyproject.toml"} <= names
+    assert not {name for name in names if name.startswith((".venv", "results/"))}
+
+
+def test_a_learner_needs_numpy_and_numba_only(bare: Path, tmp_path: Path) -> None:
+    result = run(bare, "-W", "error", "-c", SCRIPT, cwd=tmp_path, env=ENVIRONMENT)
+    assert result.returncode == 0, result.stderr
+    said = re.findall(
+        r'^(.+) needs .+, which (?:is|are) not installed\. .*: pip install "crossbandit\[(\w+)\]"$',
+        result.stdout,
+        re.MULTILINE,
+    )
+    assert dict(said) == {
+        "Run.plot": "notebook",
+        "Run.to_frame": "notebook",
+        "FeedbackGraph.draw": "notebook",
+        "FeedbackGraph.to_networkx": "graphs",
+        "A program of 300 arms": "graphs",
+        "crossbandit.evaluate": "replay",
+        "crossbandit.gym": "gymnasium",
+        "crossbandit.logs": "replay",
+        "crossbandit.replay": "replay",
+        "crossbandit.report": "replay",
+        "crossbandit.studies": "studies",
+        "crossbandit.theory": "studies",
+    }
+    assert len(said) == len(result.stdout.splitlines())
+
+
+@pytest.mark.parametrize("command", ["crossbandit --help", "python -m crossbandit"])
+def test_the_command_names_its_extra(bare: Path, command: str) -> None:
+    program, *rest = command.split()
+    result = run(bare.with_name(program), *rest, env=ENVIRONMENT)
+    assert result.returncode == 2
+    assert result.stderr == (
+        "Error: The command crossbandit needs typer, rich, which are not installed. "
+        'Install them with: pip install "crossbandit[cli]"\n'
+    )
+
+
+def test_the_version_is_the_same_everywhere() -> None:
+    for path in ("CITATION.cff", "docs/reference/cite.md"):
+        found = re.search(
+            r"^ *version(?::| *= \{)\s*([\d.]+)", (ROOT / path).read_text(), re.MULTILINE
+        )
+        assert found is not None, path
+        assert found[1] == crossbandit.__version__, path

@@ -1,0 +1,399 @@
+"""The reference of all public names: a page for each subject, made from the packages themselves."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import json
+import pkgutil
+from collections import Counter
+from dataclasses import dataclass
+from functools import cache
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import crossbandit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+FOLDER = "reference/api"
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page of the reference.
+
+    Args:
+        stem: The name of its file.
+        title: What a reader looks for.
+        text: What is on it.
+        sources: Packages, whose `__all__` is shown, and single names.
+    """
+
+    stem: str
+    title: str
+    text: str
+    sources: tuple[str, ...]
+
+
+# An object is on the first page that names it. A package that is not here gets a page of its own.
+PAGES = (
+    Page(
+        "learners",
+        "Learners",
+        "A problem, a learner that plays it, and the decisions that it makes.",
+        (
+            "crossbandit.Problem",
+            "crossbandit.algorithms.Algorithm",
+            "crossbandit.algorithms.Learner",
+            "crossbandit.algorithms.Decision",
+            "crossbandit.algorithms.Snapshot",
+            "crossbandit.algorithms.load",
+        ),
+    ),
+    Page(
+        "algorithms",
+        "Algorithms",
+        "All algorithms, their bounds and their parameters, and the rules that set these.",
+        (
+            "crossbandit.algorithms.CrossGraph",
+            "crossbandit.algorithms.CrossGraphAdaptive",
+            "crossbandit.algorithms.CrossGraphKnown",
+            "crossbandit.algorithms",
+        ),
+    ),
+    Page("graphs", "Graphs", "Feedback graphs, and how to make them.", ("crossbandit.graphs",)),
+    Page(
+        "environments",
+        "Environments",
+        "What nature does: contexts, losses and graphs of all rounds.",
+        (
+            "crossbandit.environments.Environment",
+            "crossbandit.environments.paper_benchmark",
+            "crossbandit.environments.stochastic",
+            "crossbandit.environments.from_table",
+            "crossbandit.environments",
+        ),
+    ),
+    Page(
+        "simulation",
+        "Simulation",
+        "One algorithm on one environment with one seed.",
+        (
+            "crossbandit.simulation.simulate",
+            "crossbandit.simulation.simulate_many",
+            "crossbandit.simulation",
+        ),
+    ),
+    Page(
+        "applications",
+        "Applications",
+        "A bidder, a seller, a newsvendor and others. They take and return money.",
+        (
+            "crossbandit.applications.FirstPriceBidder",
+            "crossbandit.applications.Newsvendor",
+            "crossbandit.applications.PostedPriceSeller",
+            "crossbandit.applications.Recommender",
+            "crossbandit.applications.SleepingArms",
+            "crossbandit.applications.SpamFilter",
+            "crossbandit.applications",
+        ),
+    ),
+    Page(
+        "limits",
+        "Limits",
+        "Budgets and targets of a bidder, and leases for several processes.",
+        ("crossbandit.limits",),
+    ),
+    Page(
+        "laws",
+        "Laws",
+        "The conditional distribution of a hidden number, learned from censored outcomes.",
+        ("crossbandit.laws.OutcomeLaw", "crossbandit.laws"),
+    ),
+    Page("logs", "Logs", "Logs of auctions: formats, columns, bad lines.", ("crossbandit.logs",)),
+    Page(
+        "replay",
+        "Replay",
+        "What strategies would have earned on a log that has all prices.",
+        ("crossbandit.replay.replay", "crossbandit.replay.replay_by", "crossbandit.replay"),
+    ),
+    Page(
+        "evaluate",
+        "Evaluate",
+        "What can be known from a log that lacks prices, and from logged decisions.",
+        (
+            "crossbandit.evaluate.evaluate_log",
+            "crossbandit.evaluate.evaluate_policy",
+            "crossbandit.evaluate",
+        ),
+    ),
+    Page(
+        "service",
+        "Service",
+        "Bidders in a process of their own, with a store that loses nothing.",
+        ("crossbandit.service.Node", "crossbandit.service.open_store", "crossbandit.service"),
+    ),
+    Page(
+        "client",
+        "Client of the service",
+        "Decides in its own process from a snapshot, and reports outcomes in the background.",
+        ("crossbandit.client.Client", "crossbandit.client"),
+    ),
+    Page(
+        "studies",
+        "Studies",
+        "Grids of runs: plan, run, load.",
+        ("crossbandit.studies.Study", "crossbandit.studies.run", "crossbandit.studies"),
+    ),
+    Page(
+        "theory",
+        "Theory",
+        "The statements of the paper, checked; the regret of a run, split into terms.",
+        ("crossbandit.theory.verify", "crossbandit.theory.decompose", "crossbandit.theory"),
+    ),
+    Page(
+        "checks",
+        "Checks",
+        "What an algorithm or an environment of your own must pass.",
+        ("crossbandit.checks",),
+    ),
+    Page(
+        "gymnasium",
+        "Gymnasium",
+        "The environments for agents that are written for Gymnasium.",
+        ("crossbandit.gym.BanditEnv",),
+    ),
+    Page(
+        "adapters",
+        "Adapters",
+        "Learners and environments inside coba and River, and the data of Open Bandit Pipeline.",
+        (
+            "crossbandit.adapters.coba",
+            "crossbandit.adapters.river",
+            "crossbandit.adapters.obp",
+        ),
+    ),
+    Page(
+        "errors",
+        "Errors",
+        "All errors and warnings. A bad argument raises before anything has changed.",
+        ("crossbandit.errors",),
+    ),
+    Page("report", "Report", "Tables, charts and pages.", ("crossbandit.report",)),
+    Page(
+        "extending",
+        "Extending",
+        "What an algorithm of your own is written with: rows and readouts, kernels, checks of"
+        " arguments, random streams.",
+        (
+            "crossbandit.losses",
+            "crossbandit.kernels",
+            "crossbandit.validation",
+            "crossbandit.streams.stream",
+            "crossbandit.streams.fixed",
+        ),
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A public name.
+
+    Args:
+        path: Where it is imported from.
+        thing: What it is.
+    """
+
+    path: str
+    thing: Any
+
+    @property
+    def name(self) -> str:
+        """The name itself."""
+        return self.path.rpartition(".")[2]
+
+    @property
+    def summary(self) -> str:
+        """The first paragraph of its docstring, on one line."""
+        text = (inspect.getdoc(self.thing) or "").split("\n\n")[0]
+        return " ".join(text.split())
+
+
+def packages() -> list[str]:
+    """Return all modules of the package that declare public names.
+
+    Returns:
+        The names of the modules that have an `__all__`, the package itself first.
+    """
+    names = [f"crossbandit.{one.name}" for one in pkgutil.iter_modules(crossbandit.__path__)]
+    names = [name for name in names if not name.endswith("__main__")]
+    return ["crossbandit", *(name for name in names if hasattr(_module(name), "__all__"))]
+
+
+@cache
+def entries() -> dict[Page, tuple[Entry, ...]]:
+    """Return the names of each page. Every public object is on one page.
+
+    Returns:
+        The pages in their order, each with its names.
+    """
+    pages = list(PAGES)
+    known = {source for page in pages for source in page.sources}
+    for package in packages():
+        if package not in known:
+            stem = package.rpartition(".")[2]
+            text = (inspect.getdoc(_module(package)) or "").split("\n\n")[0]
+            pages.append(Page(stem, stem.capitalize(), text, (package,)))
+    single = {id(resolve(source)) for source in known if not _is_module(source)}
+    shown: set[int] = set()
+    result = {}
+    for page in pages:
+        found = []
+        for entry in _sources(page):
+            identity = id(entry.thing)
+            if identity not in shown and (entry.path in page.sources or identity not in single):
+                shown.add(identity)
+                found.append(entry)
+        if found:
+            result[page] = tuple(found)
+    return result
+
+
+@cache
+def paths() -> dict[str, str]:
+    """Return where each entry is, by what pages and docstrings call it.
+
+    Returns:
+        The path of each class, by its name if no other has it, and of each entry, by its path. The
+        kernels give way to others of the same name.
+    """
+    kernels, others = [], []
+    for found in entries().values():
+        for entry in found:
+            (kernels if entry.path.startswith("crossbandit.kernels.") else others).append(entry)
+    count = Counter(entry.name for entry in others)
+    names = {
+        entry.name: entry.path
+        for entry in [*kernels, *others]
+        if count[entry.name] <= 1 and entry.name[0].isupper()
+    }
+    return {**names, **{entry.path: entry.path for entry in [*kernels, *others]}}
+
+
+def files() -> dict[str, str]:
+    """Return all pages of the reference, in Markdown.
+
+    Returns:
+        The name of each page, relative to docs/, with its text.
+    """
+    shown = {id(entry.thing) for found in entries().values() for entry in found}
+    pages = {f"{FOLDER}/names.md": _index()}
+    for page, found in entries().items():
+        blocks = [
+            f"# {page.title}",
+            page.text,
+            _summary(found, ""),
+            *(_block(one, shown) for one in found),
+        ]
+        pages[f"{FOLDER}/{page.stem}.md"] = "\n\n".join(blocks) + "\n"
+    return pages
+
+
+def _module(name: str) -> ModuleType:
+    return importlib.import_module(name)
+
+
+def _is_module(path: str) -> bool:
+    return isinstance(resolve(path), ModuleType)
+
+
+def resolve(path: str) -> Any:
+    """Return what a dotted name stands for.
+
+    Args:
+        path: The name of a module, or of something in a module.
+
+    Returns:
+        The module, class, function or value.
+    """
+    home, _, name = path.rpartition(".")
+    parent = _module(home) if home else None
+    return getattr(parent, name, None) or _module(path)
+
+
+def _sources(page: Page) -> Iterator[Entry]:
+    for source in page.sources:
+        thing = resolve(source)
+        if not isinstance(thing, ModuleType):
+            yield Entry(source, thing)
+        elif hasattr(thing, "__all__"):
+            for name in thing.__all__:
+                inner = getattr(thing, name)
+                if source != "crossbandit" or not isinstance(inner, ModuleType):
+                    yield Entry(f"{source}.{name}", inner)
+        else:
+            for name, inner in vars(thing).items():
+                if inspect.isfunction(inner) and inner.__module__ == source and name[0] != "_":
+                    yield Entry(f"{source}.{name}", inner)
+
+
+def _index() -> str:
+    count = sum(map(len, entries().values()))
+    text = (
+        f"This page lists the {count} public names of Crossbandit by subject. Each leads to what it"
+        " takes, returns and raises. Everything else is internal, and may change."
+    )
+    parts = ["# All public names", text]
+    for page, found in entries().items():
+        parts += [
+            f"## [{page.title}]({page.stem}.md)",
+            page.text,
+            _summary(found, f"{page.stem}.md"),
+        ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _summary(found: tuple[Entry, ...], target: str) -> str:
+    rows = [
+        f"| [`{one.name}`]({target}#{one.path}) | {one.summary.replace('|', chr(92) + '|')} |"
+        for one in found
+    ]
+    return "\n".join(["| name | what it is |", "|---|---|", *rows])
+
+
+def _block(entry: Entry, shown: set[int]) -> str:
+    """Return the directive that shows one name, with what it inherits from internal classes."""
+    lines = [f"::: {entry.path}"]
+    if inspect.isclass(entry.thing):
+        inherited = sorted(inherited_members(entry.thing, shown))
+        lines += ["    options:", f"      inherited_members: {json.dumps(inherited)}"] * bool(
+            inherited
+        )
+    return "\n".join(lines)
+
+
+def inherited_members(owner: type, shown: set[int]) -> set[str]:
+    """Return the public members that a class has from base classes without an entry.
+
+    Args:
+        owner: The class.
+        shown: The identities of all objects that have an entry.
+
+    Returns:
+        The names of the members that have a docstring.
+    """
+    found: set[str] = set()
+    for base in owner.__mro__[1:]:
+        if id(base) in shown or not base.__module__.startswith("crossbandit"):
+            continue
+        found |= {
+            name
+            for name, member in vars(base).items()
+            if not name.startswith("_")
+            and getattr(member, "__doc__", None)
+            and (inspect.isroutine(member) or isinstance(member, (property, classmethod)))
+        }
+    return found
