@@ -111,6 +111,8 @@ def test_reading_again_gives_the_same_rounds() -> None:
     first, second = list(there.read()), list(there.read())
     assert [one["context"] for one in first] == [one["context"] for one in second]
     assert len({one["context"] for one in first}) == 7
+    sent = pickle.loads(pickle.dumps(there))  # noqa: S301 - coba sends environments to processes
+    assert [one["context"] for one in sent.read()] == [one["context"] for one in first]
     other = [one["context"] for one in CobaEnvironment(there.environment, seed=4).read()]
     assert other != [one["context"] for one in first]
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from crossbandit.errors import InvalidContextError, InvalidParameterError
-from crossbandit.kernels.pacing import LOG, SQUARES
+from crossbandit.kernels.pacing import GAP, LOG, SQUARES
 from crossbandit.laws import OutcomeLaw
 from crossbandit.limits import Budget, CostPer, Lease, Limit, Pacer, ReturnOnSpend
 from crossbandit.limits.status import reason, status
@@ -131,6 +131,22 @@ def test_each_day_has_its_budget() -> None:
     assert len(spent) == 5
     assert max(spent) <= 12 + 1e-9
     assert min(spent[1:4]) > 11
+
+
+@pytest.mark.parametrize("together", [1, 20, 100])
+def test_auctions_that_come_at_the_same_time_share_the_gap(together: int) -> None:
+    """Times of a batch, or of a log that has minutes only: the day's budget lasts the day."""
+    each = 2_400
+    times = 18_000 * DAY + np.repeat(np.arange(2 * each // together), together) * (
+        DAY * together / each
+    )
+    values, prices = auctions(times.size)
+    pacer = made(Budget(40, per="day", pacing="even"))
+    bids = pacer.play(OutcomeLaw(GRID, (0, 1)), values, prices, times=times).bids
+    paid = np.where((bids >= 0) & (GRID[bids] >= prices), GRID[bids], 0.0).reshape(2, each)
+    assert pacer.state.times[0, GAP] == pytest.approx(1 / each)
+    assert paid.sum(axis=1).min() > 38
+    assert 16 < paid[1, : each // 2].sum() < 24
 
 
 def test_pacing_by_traffic_leaves_money_for_a_busy_evening() -> None:

@@ -70,7 +70,7 @@ class PaceState(NamedTuple):
     wins: Floats  # (GROUPS, 2): wins and bids, by groups of amounts
     times: Floats  # (L, 7)
     # (L, 2, BINS + 1): the share of the period's budget that is planned up to each bin; the
-    # auctions in each bin.
+    # auctions in each bin, and last those since the plan went on.
     bins: Floats
 
 
@@ -94,12 +94,17 @@ def planned_share(rules: PaceRules, state: PaceState, limit: int, now: float) ->
     before = planned_until(state, limit, times[LATEST])
     times[LATEST] = max(times[LATEST], now)
     done = planned_until(state, limit, times[LATEST])
-    if times[GAPS] > 0.0 or times[AUCTIONS] > 1.0:
-        gap = done - before
-        if times[GAPS] >= _LONG:
+    gap = done - before
+    if gap > 0.0 and (times[GAPS] > 0.0 or times[AUCTIONS] > 1.0):
+        # Auctions that came at the same time share the gap that follows them.
+        together = max(state.bins[limit, 1, BINS], 1.0)
+        gap /= together
+        if times[GAPS] >= _LONG and times[GAP] > 0.0:
             gap = min(gap, _LONG * times[GAP])
-        times[GAPS] = min(times[GAPS] + 1.0, _MEMORY)
-        times[GAP] += (gap - times[GAP]) / times[GAPS]
+        times[GAPS] = min(times[GAPS] + together, _MEMORY)
+        times[GAP] += (gap - times[GAP]) * min(together, times[GAPS]) / times[GAPS]
+        state.bins[limit, 1, BINS] = 0.0
+    state.bins[limit, 1, BINS] += 1.0
     at = int((times[LATEST] - times[START]) / (times[END] - times[START]) * BINS)
     state.bins[limit, 1, min(max(at, 0), BINS - 1)] += 1.0
     if times[GAP] <= 0.0:
