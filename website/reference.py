@@ -270,7 +270,8 @@ def paths() -> dict[str, str]:
         The path of each class, by its name if no other has it, and of each entry, by its path. The
         kernels give way to others of the same name.
     """
-    kernels, others = [], []
+    kernels: list[Entry] = []
+    others: list[Entry] = []
     for found in entries().values():
         for entry in found:
             (kernels if entry.path.startswith("crossbandit.kernels.") else others).append(entry)
