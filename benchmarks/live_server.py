@@ -21,15 +21,17 @@ class LiveServer:
     Args:
         node: The node, or what the page uses of one.
         port: The port; 0 for any that is free.
+        app: The application to serve; None for one with the page alone.
     """
 
-    def __init__(self, node: Any, port: int = 0) -> None:
+    def __init__(self, node: Any, port: int = 0, app: Any = None) -> None:
         self._socket = socket.socket()
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self._socket.bind(("127.0.0.1", port))
         self.port: int = self._socket.getsockname()[1]
         self._ending = False
-        app = Starlette(routes=page_routes(node, ending=lambda: self._ending))
+        if app is None:
+            app = Starlette(routes=page_routes(node, ending=lambda: self._ending))
         config = uvicorn.Config(app, log_level="error", ws="none", timeout_graceful_shutdown=3)
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._server.run, args=([self._socket],))

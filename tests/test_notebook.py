@@ -162,7 +162,7 @@ def test_charts_of_strange_data() -> None:
     x = np.arange(1000.0)
     long = notebook.chart([notebook.Line("l", x, x)], x="x", y="y")
     assert len(re.findall(r"points='([^']*)'", long)[0].split()) == 200
-    assert "319.0,18.0'" in long  # the last point is kept
+    assert "y, 0 to 999" in Elements(long).text  # the last point is kept
     gaps = notebook.Line("l", x[:4], np.array([np.nan, 1.0, np.inf, 2.0]))
     assert len(re.findall(r"points='([^']*)'", notebook.chart([gaps], "x", "y"))[0].split()) == 2
     flat = notebook.chart([notebook.Line("l", x[:1], np.zeros(1))], x="x", y="y")

@@ -180,10 +180,13 @@ def test_separate_learners_are_learners_of_one_context() -> None:
 def test_some_of_the_actions_may_be_offered_in_any_order() -> None:
     learner = CobaLearner(seed=1)
     learner.predict(None, ["a", "b", "c"])
-    for _ in range(20):
-        action, probability, extra = learner.predict(None, ["c", "a"])
+    for i in range(200):
+        offered = ["c", "a"] if i % 2 else ["a", "c"]
+        action, probability, extra = learner.predict(None, offered)
         assert action in {"a", "c"}
         learner.learn(None, action, float(action == "a"), probability, **extra)
+    assert learner.score(None, ["c", "a"], "a") > 0.9
+    assert learner.score(None, ["a", "c"], "a") > 0.9
     with pytest.raises(InvalidContextError, match=r"some of the 3 actions.*another action, 'd'"):
         learner.predict(None, ["a", "d"])
     with pytest.raises(InvalidContextError, match="different actions"):

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def served(app: Any, port: int = 0) -> Iterator[str]:
     """Serve an application; the address is yielded."""
     config = uvicorn.Config(
-        app, port=port, http="httptools", ws="none", lifespan="off", log_level="error"
+        app, port=port, http="httptools", ws="none", lifespan="on", log_level="error"
     )
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run)

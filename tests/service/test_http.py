@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from crossbandit.applications import FirstPriceBidder
+from crossbandit.client.transport import Transport
 from crossbandit.service import BidderSettings, BudgetSettings, HeldElsewhereError, Node, open_store
 from crossbandit.service.http import OPERATIONS, Access, AccessToken, create_app
 from tests.service.asgi import Answer, request
-from tests.service.live import eventually
+from tests.service.live import eventually, served
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -159,12 +160,33 @@ def test_a_request_for_another_node_is_forwarded_once(
         raise HeldElsewhereError("Another node decides.", "http://127.0.0.1:1")
 
     monkeypatch.setattr(node, "decide", elsewhere)
-    answer = post(app, "plain/decide", {"value": 5.0})
-    assert (answer.status, answer.json["code"]) == (503, "not-ready")
-    assert "does not answer" in answer.json["message"]
+    path, many = "limited/decide", {"values": [5.0]}
+    for answer in (post(app, path, {"value": 5.0}), post(app, f"{path}-many", many)):
+        assert (answer.status, answer.json["code"]) == (503, "not-ready")
+        assert "does not answer" in answer.json["message"]
     headers = {"crossbandit-forwarded": "1"}
-    answer = request(app, "POST", "/v1/bidders/plain/decide", {"value": 5.0}, headers=headers)
+    answer = request(app, "POST", f"/v1/bidders/{path}", {"value": 5.0}, headers=headers)
     assert answer.json["message"] == "Another node decides."
+
+
+def test_the_answer_of_another_node_is_passed_on(
+    app: Starlette, node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    decide = node.decide
+    with served(app) as url:
+
+        def elsewhere(name: str, *given: Any, **named: Any) -> Any:
+            if elsewhere.calls:  # type: ignore[attr-defined]
+                return decide(name, *given, **named)
+            elsewhere.calls += 1  # type: ignore[attr-defined]
+            raise HeldElsewhereError("Another node decides.", url)
+
+        elsewhere.calls = 0  # type: ignore[attr-defined]
+        monkeypatch.setattr(node, "decide", elsewhere)
+        with served(create_app(node)) as first, Transport(first) as transport:
+            answer = transport.request("POST", "/v1/bidders/limited/decide", {"value": 0.5})
+        assert answer.status == 200
+        assert set(answer.json()) == {"amount", "token", "reason"}
 
 
 # --- what was learned ------------------------------------------------------------------------

@@ -231,7 +231,8 @@ class Spending:
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """Return all that changes, by name."""
         with self.lock:
-            return {f"{_STATE}{name}": array for name, array in self.pacer.arrays().items()}
+            arrays = self.pacer.freeze()
+        return {f"{_STATE}{name}": array for name, array in arrays().items()}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Take back what `state` returned.

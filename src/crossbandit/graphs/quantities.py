@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from crossbandit.errors import GraphNumberError, IndependenceNumberError
+from crossbandit.extras import installed, pip_line
 
 if TYPE_CHECKING:
     from crossbandit.graphs.acyclic import Acyclic, AcyclicBounds
@@ -41,9 +42,11 @@ class GraphNumbers:
         known = self.independence(search=True)
         if not known.exact:
             lower, upper = known.bounds
+            help_ = "" if installed("scipy") else f" SciPy may find it: {pip_line('graphs')}"
             raise IndependenceNumberError(
                 f"The independence number of {self!r} was not found within {TIME_LIMIT:g} seconds. "
                 f"It is at least {lower} and at most {upper}. Use independence_bounds instead."
+                f"{help_}"
             )
         return known.witness
 

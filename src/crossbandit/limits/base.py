@@ -37,7 +37,7 @@ from crossbandit.limits.settings import Budget, Money
 from crossbandit.validation import array, number, reject
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     import numpy.typing as npt
 
@@ -164,20 +164,35 @@ class PacerBase:
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return copies of all that changes, by name; `restore` takes them back."""
-        held = list(self.reserved.values())
-        count = len(self.limits)
-        return {
+        return self.freeze()()
+
+    def freeze(self) -> Callable[[], dict[str, npt.NDArray[Any]]]:
+        """Return a function that returns what `arrays` returns now.
+
+        Call `freeze` under a lock: it takes a fraction of a millisecond. The function does the work
+        for every bid without an outcome, and needs no lock: a reservation never changes.
+        """
+        count, reserved = len(self.limits), self.reserved.copy()
+        copies = {
             **{name: part.copy() for name, part in self.state._asdict().items()},
             "traffic": np.array([traffic.table for traffic in self._traffic]),
             "clock": np.array([self._first, self._now]),
             "unit": np.array([self.unit.adjusted()]),
             "form": np.array([_form(limit) for limit in self.limits]),
             "late": self.late.copy(),
-            "keys": np.array(list(self.reserved), dtype=np.int64),
-            "held": np.array([one[:2] for one in held], dtype=float).reshape(-1, 2),
-            "prices": np.array([one[2:4] for one in held], dtype=np.int64).reshape(-1, 2),
-            "tickets": np.array([one.ticket for one in held]).reshape(-1, count, 4),
         }
+
+        def arrays() -> dict[str, npt.NDArray[Any]]:
+            held = list(reserved.values())
+            return {
+                **copies,
+                "keys": np.array(list(reserved), dtype=np.int64),
+                "held": np.array([one[:2] for one in held], dtype=float).reshape(-1, 2),
+                "prices": np.array([one[2:4] for one in held], dtype=np.int64).reshape(-1, 2),
+                "tickets": np.array([one.ticket for one in held]).reshape(-1, count, 4),
+            }
+
+        return arrays
 
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
         """Take back what `arrays` returned, in a pacer with limits of the same kinds and periods.

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 import socket
+import sys
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,6 +30,7 @@ EXAMPLE = {"example": BidderSettings(value_range=(0.0, 10.0))}
 _LOOPBACK = ("127.", "::1", "localhost")
 _PATIENCE = 10  # seconds for open requests, when the process is to end
 _MOST_CONNECTIONS = 2_000
+_SWITCH = 0.0005  # seconds for which a thread that learns may keep requests waiting
 
 
 def is_loopback(host: str) -> bool:
@@ -159,17 +162,37 @@ def serve(
         http="httptools",
         loop="asyncio",
         ws="none",
-        lifespan="off",
+        lifespan="on",
         access_log=False,
         log_level="warning",
         server_header=False,
+        proxy_headers=False,
         timeout_keep_alive=75,
         timeout_graceful_shutdown=_PATIENCE,
         limit_concurrency=_MOST_CONNECTIONS,
     )
     server = _Server(config, begun)
-    server.run(sockets=[listening])
+    with _without_pauses():
+        server.run(sockets=[listening])
     return server.ended_by
+
+
+@contextmanager
+def _without_pauses() -> Iterator[None]:
+    """Let neither threads that learn nor the garbage collector keep requests waiting for long.
+
+    What was loaded so far, about a million objects of libraries, is not searched for garbage: that
+    takes a tenth of a second.
+    """
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(_SWITCH)
+    gc.collect()
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
+        sys.setswitchinterval(before)
 
 
 class _Server(uvicorn.Server):

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import os
+from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
+from zoneinfo import ZoneInfo
 
 import pytest
 
 from benchmarks.live_server import LiveServer
+from crossbandit.service.http import Access, create_app
+from crossbandit.service.http.access import AccessToken
 from tests.service.page.stub import StubNode, budget, figures, trained
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from playwright.sync_api import Browser, Page
+
+    from crossbandit.service import Node
 
 CHROMIUM = Path("/usr/bin/chromium")
 EVIL = "<img src=x onerror=alert(1)>"
@@ -160,6 +166,42 @@ def test_it_says_when_the_service_is_gone_and_comes_back(node: StubNode, browser
         page.wait_for_selector("#connection >> text=live", timeout=20_000)
         opened.problems.clear()  # the browser notes each attempt that was refused
         opened.close()
+
+
+def test_times_are_those_of_the_clock_of_the_reader(server: LiveServer, browser: Browser) -> None:
+    opened = Opened(browser, server.url + "#shop", timezone_id="Asia/Kolkata")
+    page = opened.page
+    page.wait_for_selector("#surplus svg path.curve", state="attached")
+    labels = [text for text in page.locator("#surplus svg text").all_text_contents() if ":" in text]
+    zone = ZoneInfo("Asia/Kolkata")
+    since = datetime.now(zone) - timedelta(minutes=10)
+    for label in labels:
+        hours, minutes, *seconds = map(int, label.split(":"))
+        at = datetime.now(zone).replace(hour=hours, minute=minutes, second=0)
+        assert since < at < datetime.now(zone) or hours == 23  # yesterday
+        assert seconds in ([], [0], [30])  # round times
+    assert len(labels) >= 2
+    opened.close()
+
+
+def test_a_service_with_access_tokens_asks_for_one(node: StubNode, browser: Browser) -> None:
+    secret = "a-secret-of-the-test"  # noqa: S105
+    access = Access([AccessToken("reader", ["decide"], secret=secret)])
+    app: Any = create_app(cast("Node", node), access=access, hosts=["127.0.0.1"])
+    with LiveServer(node, app=app) as server:
+        page = browser.new_page()
+        page.goto(server.url)
+        page.wait_for_selector("#access:visible")
+        page.locator("#token").fill("wrong")
+        page.keyboard.press("Enter")
+        page.wait_for_selector("#refused >> text=does not accept")
+        assert page.locator("#rows tr").count() == 0
+        page.locator("#token").fill(secret)
+        page.keyboard.press("Enter")
+        page.wait_for_selector("#rows tr")
+        assert page.locator("#access").is_hidden()
+        assert page.locator("#connection").inner_text() == "live"
+        page.close()
 
 
 def test_nothing_to_show(browser: Browser) -> None:

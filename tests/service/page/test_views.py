@@ -205,6 +205,18 @@ def test_a_chart_is_sent_again_only_if_it_has_changed() -> None:
     assert set(first["detail"]["charts"]) > {"bids", "law"}
     assert second["detail"]["charts"] == {}
     assert second["detail"]["tiles"] == first["detail"]["tiles"]
+    node.all["shop"] = trained(), figures(surplus=130.0)
+    board = Board(node, clock=lambda: time[0])  # type: ignore[arg-type]
+    stream = event_stream(board, "shop", seconds=0.0)
+
+    async def changed() -> dict[str, Any]:
+        await anext(stream)
+        node.all["shop"] = trained(), figures(won=31, surplus=140.0)
+        time[0] += 5
+        found: dict[str, Any] = json.loads((await anext(stream))[6:])
+        return found
+
+    assert set(asyncio.run(changed())["detail"]["charts"]) >= {"surplus", "wins"}
 
 
 def test_a_board_asks_again_when_time_has_passed() -> None:
@@ -222,6 +234,14 @@ def test_a_board_asks_again_when_time_has_passed() -> None:
     del node.all["shop"]
     time[0] += 1
     assert board.overview() == {"rows": [], "summary": ""}
+
+
+def test_bidders_with_alerts_come_first() -> None:
+    node = StubNode()
+    for name, alerts in (("c", ()), ("b", ("look",)), ("a", ()), ("d", ("look",))):
+        node.all[name] = None, figures(name, alerts=alerts)
+    board = Board(node)  # type: ignore[arg-type]
+    assert [one["name"] for one in board.overview()["rows"]] == ["b", "d", "a", "c"]
 
 
 def test_an_unknown_bidder_has_no_detail() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from starlette.applications import Starlette
@@ -18,7 +19,7 @@ from crossbandit.service.http.operations import OPERATIONS
 from crossbandit.service.page import page_routes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import AsyncIterator, Callable, Collection
 
     from crossbandit.service.http.gate import Operation
     from crossbandit.service.node import Node
@@ -61,7 +62,15 @@ def create_app(
     ]
     if page:
         routes += _page(node, gate, ending)
-    return Starlette(routes=routes, exception_handlers={HTTPException: _not_found})
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        yield
+        service.close()
+
+    return Starlette(
+        routes=routes, lifespan=lifespan, exception_handlers={HTTPException: _not_found}
+    )
 
 
 def _page(node: Node, gate: Gate, ending: Callable[[], bool]) -> list[Route]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -35,7 +34,9 @@ if TYPE_CHECKING:
     from crossbandit.service.http.gate import Call
     from crossbandit.service.http.metrics import RequestMetrics
     from crossbandit.service.node import Node
-    from crossbandit.service.settings import BidderSettings
+    from crossbandit.service.settings import BidderSettings, Decided
+
+    _Row = tuple[float, float | None, dict[str, Any]]  # value, reserve price, classes
 
 _AT_ONCE = 200  # rows that are worked on before other requests have a turn
 
@@ -56,42 +57,66 @@ class Service:
     document: bytes = b""
     transports: dict[str, Transport] = field(default_factory=dict)
 
+    def close(self) -> None:
+        """End the connections to other nodes."""
+        for transport in self.transports.values():
+            transport.close()
+
 
 async def decide(service: Service, call: Call) -> Any:
     """Decide in one auction."""
     body = call.body
     _check_classes(service, call.name, body.classes)
-    try:
-        made = service.node.decide(
-            call.name, body.value, reserve=body.reserve, at=body.at, classes=body.classes
-        )
-        return await asyncio.wrap_future(made) if isinstance(made, Future) else made
-    except HeldElsewhereError as error:
-        path = bidder_path(call.name, "/decide")
-        return await forwarded(service.transports, error, path, body, call.headers)
+    if service.node.settings(call.name).limited:
+        rows = [(body.value, body.reserve, body.classes)]
+        made = await _decide_there(service, call, rows, "/decide")
+        return made if isinstance(made, Answer) else made[0]
+    return service.node.decide(
+        call.name, body.value, reserve=body.reserve, at=body.at, classes=body.classes
+    )
 
 
 async def decide_many(service: Service, call: Call) -> Any:
-    """Decide in many auctions."""
-    _check_classes(service, call.name, call.body.classes)
+    """Decide in many auctions; some at a time, so that others have a turn in between."""
+    node, name = service.node, call.name
+    _check_classes(service, name, call.body.classes)
     rows = _rows(call.body)
-    _check_rows(service.node.settings(call.name), rows)
+    _check_rows(node.settings(name), rows)
+    if node.settings(name).limited:
+        found = await _decide_there(service, call, rows, "/decide-many")
+        return found if isinstance(found, Answer) else DecidedMany(found)
     made: list[Any] = []
-    node, name, at = service.node, call.name, call.body.at
-    try:
-        for number, (value, reserve, classes) in enumerate(rows):
-            made.append(node.decide(name, value, reserve=reserve, at=at, classes=classes))
-            if number % _AT_ONCE == _AT_ONCE - 1:
-                await asyncio.sleep(0)
-    except HeldElsewhereError as error:
-        path = bidder_path(name, "/decide-many")
-        return await forwarded(service.transports, error, path, call.body, call.headers)
-    if made and isinstance(made[0], Future):
-        made = await asyncio.gather(*map(asyncio.wrap_future, made))
+    for number, (value, reserve, classes) in enumerate(rows):
+        made.append(node.decide(name, value, reserve=reserve, at=call.body.at, classes=classes))
+        if number % _AT_ONCE == _AT_ONCE - 1:
+            await asyncio.sleep(0)
     return DecidedMany(made)
 
 
-def _rows(body: Auctions) -> list[tuple[float, float | None, dict[str, Any]]]:
+async def _decide_there(
+    service: Service, call: Call, rows: Sequence[_Row], what: str
+) -> list[Decided] | Answer:
+    """Decide for a bidder with limits, here or at the node that may.
+
+    A thread waits for the bidder, which may be learning, so that other requests need not.
+    """
+    node, name, at = service.node, call.name, call.body.at
+
+    def ask() -> list[Any]:
+        return [
+            node.decide(name, value, reserve=reserve, at=at, classes=classes)
+            for value, reserve, classes in rows
+        ]
+
+    try:
+        waiting = await asyncio.to_thread(ask)
+    except HeldElsewhereError as error:
+        path = bidder_path(name, what)
+        return await forwarded(service.transports, error, path, call.body, call.headers)
+    return await asyncio.gather(*map(asyncio.wrap_future, waiting))
+
+
+def _rows(body: Auctions) -> list[_Row]:
     """Return the value, the reserve price and the classes of each auction."""
     count = len(body.values)
     reserves = _column("reserve", body.reserve, count)
@@ -102,7 +127,7 @@ def _rows(body: Auctions) -> list[tuple[float, float | None, dict[str, Any]]]:
     ]
 
 
-def _check_rows(settings: BidderSettings, rows: Sequence[tuple[Any, ...]]) -> None:
+def _check_rows(settings: BidderSettings, rows: Sequence[_Row]) -> None:
     """Raise if a row is wrong, before anything is decided."""
     low, high = settings.value_range
     for number, (value, reserve, _) in enumerate(rows):

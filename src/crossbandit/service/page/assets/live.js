@@ -155,6 +155,7 @@ function update(event) {
   page.delay = 500;
   say("live", `updated ${clock(page.updated)}`);
   page.rows = event.rows;
+  byId("overview").hidden = false;
   byId("summary").textContent = event.summary;
   showRows();
   if (event.detail && event.detail.name === page.chosen) showDetail(event.detail);
@@ -205,6 +206,7 @@ async function connect() {
 
 function ask(status) {
   say("access token needed", "");
+  byId("overview").hidden = byId("detail").hidden = true;
   byId("refused").textContent = page.token || status === 403 ? "The service does not accept this token." : "";
   byId("access").hidden = false;
 }
