@@ -10,6 +10,7 @@ import pytest
 
 from crossbandit.errors import CheckpointError
 from crossbandit.service import BidderSettings, BudgetSettings, ReturnOnSpendSettings
+from crossbandit.service.figures import learned_figures
 from crossbandit.service.live import (
     Change,
     LiveBidder,
@@ -46,8 +47,8 @@ CASES = {
 class Script:
     """Makes a log: decisions of several deciders, outcomes that are late, twice and corrected."""
 
-    def __init__(self, settings: BidderSettings, seed: int = 0) -> None:
-        self.settings, self.rng = settings, np.random.default_rng(seed)
+    def __init__(self, settings: BidderSettings, renew: float = 0.02) -> None:
+        self.settings, self.rng, self.renew = settings, np.random.default_rng(0), renew
         self.live = started(settings)
         self.first = self.live.checkpoint()
         self.time, self.entry = 1_800_000_000.0, 0
@@ -68,7 +69,7 @@ class Script:
             bid, row = self.live.decide(Request(value, None, self.time, labels, self.time))
             self.decisions.append(row)
         else:
-            if not self.deciders or self.rng.random() < 0.02:
+            if not self.deciders or self.rng.random() < self.renew:
                 made = self.live.bidder.snapshot(int(self.rng.integers(1 << 30)))
                 made.learner.clock = lambda: self.time
                 self.deciders = [*self.deciders[-2:], made]
@@ -183,6 +184,60 @@ def test_a_clock_that_jumps_loses_no_outcome() -> None:
     refused = script.live.tally.refused
     assert set(refused) <= {"learned-before", "contradiction"}
     assert read(script, 2).checkpoint() == script.live.checkpoint()
+
+
+@pytest.mark.parametrize("missing", ["warn", "refuse"])
+def test_missing_losses_are_shown_and_refused_if_wanted(missing: str) -> None:
+    script = Script(BidderSettings(value_range=(0, 10), bids=41, seed=1, missing=missing))
+    decider = script.live.bidder.snapshot(1)
+    decider.learner.clock = lambda: script.time
+    for _ in range(30):
+        script.time += 1.0
+        values = script.rng.uniform(2, 10, 100)
+        prices = values * script.rng.beta(2, 3, 100)
+        bids = decider.bid_many(values)
+        wins = [bids[i] for i in np.flatnonzero(bids.amounts >= prices) if bids.amounts[i] > 0]
+        rows = [Row(bid.token, won=True) for bid in wins]
+        script.add(len(rows), OUTCOMES, rows_content(rows))
+        decider.learner.follow(script.live.bidder.snapshot(1).learner)
+    shown = learned_figures(script.live, script.time, None)
+    assert "auctions that were lost are missing" in shown.alerts[0]
+    refused = script.live.tally.refused
+    assert refused == {} if missing == "warn" else refused["missing-outcomes"] > 0
+    assert read(script, 5).checkpoint() == script.live.checkpoint()
+
+
+def test_figures_are_those_of_the_log() -> None:
+    script = Script(PLAIN)
+    assert learned_figures(script.live, 0.0, None).exploration is None
+    script.run(30)
+    shown = learned_figures(script.live, script.time, None)
+    assert shown.diagnosis is not None
+    assert "no evidence" in shown.diagnosis.words
+    assert shown.exploration is not None
+    assert 0.0 <= shown.exploration < 5.0
+    tally = shown.tally
+    learned = tally.won + tally.lost
+    assert sum(one.outcomes for one in tally.minutes) == learned
+    assert sum(one.wins for one in tally.minutes) == tally.won
+    assert sum(one.spend for one in tally.minutes) == pytest.approx(tally.spend)
+    assert sum(one.surplus for one in tally.minutes) == pytest.approx(tally.value - tally.spend)
+    assert [one.time for one in tally.minutes] == sorted({one.time for one in tally.minutes})
+
+
+def test_a_correction_takes_back_what_was_counted() -> None:
+    script = Script(PLAIN)
+    while not script.pending or not script.pending[-1].won:
+        script.decide()
+    won = script.pending[-1]
+    script.add(1, OUTCOMES, rows_content([won]))
+    assert script.live.tally.spend > 0
+    lost = Row(won.token, won=False, highest_competing_bid=9.9, correction=True)
+    script.add(1, OUTCOMES, rows_content([lost]))
+    tally = script.live.tally
+    assert (tally.won, tally.lost, tally.spend, tally.value) == (0, 1, 0.0, 0.0)
+    script.add(1, OUTCOMES, rows_content([lost]))  # again: nothing changes
+    assert (tally.won, tally.lost, tally.corrected) == (0, 1, 2)
 
 
 def test_a_made_up_token_is_counted_and_harms_nothing() -> None:

@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+from crossbandit.algorithms.tokens import Token
+from crossbandit.applications import FirstPriceBidder
+from crossbandit.errors import InvalidParameterError
 from crossbandit.service import (
     BidderExistsError,
     BidderSettings,
@@ -17,13 +20,16 @@ from crossbandit.service import (
     Node,
     NotReadyError,
     Outcome,
+    OverloadedError,
     PausedError,
+    StoreError,
     UnknownBidderError,
     open_store,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
 SETTINGS = BidderSettings(value_range=(0, 10), bids=11, seed=1)
 LIMITED = BidderSettings(
@@ -166,3 +172,105 @@ def test_bidders_are_paused_resumed_and_deleted(node: Node) -> None:
     assert node.names() == []
     with pytest.raises(UnknownBidderError, match="There is no bidder 'shop'"):
         node.decide("shop", 5.0)
+
+
+def test_the_amounts_of_limits_are_changed_while_running(node: Node) -> None:
+    node.create("shop", LIMITED)
+    for seed in range(8):
+        node.report("shop", play(node, "shop", 10, seed)).result(30)
+        wait_until(caught_up(node, "shop"))
+    spent = node.figures("shop").limits[0].spent
+    node.change("shop", budget=BudgetSettings(60.0, per="day", pacing="asap")).result(30)
+    wait_until(lambda: node.figures("shop").limits[0].amount == 60.0)
+    assert node.figures("shop").limits[0].spent == spent
+    wait_until(lambda: node.settings("shop").budget.amount == 60.0)  # type: ignore[union-attr]
+    assert decide(node, "shop", 9.0).token is not None
+    with pytest.raises(InvalidParameterError, match="same kinds and periods"):
+        node.change("shop", budget=BudgetSettings(60.0, per="hour"))
+    node.create("free", SETTINGS)
+    with pytest.raises(InvalidParameterError, match="has no limits"):
+        node.change("free", budget=BudgetSettings(60.0))
+    with pytest.raises(InvalidParameterError, match="has no snapshots"):
+        node.policy_bytes("shop")
+
+
+def test_other_nodes_decide_by_what_was_learned_and_remain_one_decider(address: str) -> None:
+    learner = Node(open_store(address), poll=0.02, publish=0.02)
+    front = Node(open_store(address), poll=0.02, learn=False)
+    for one in (learner, front):
+        one.start()
+    learner.create("shop", SETTINGS)
+    deciders = set()
+    for seed in range(3):
+        outcomes = play(front, "shop", 10, seed)
+        deciders |= {Token.decode(one.token).decider for one in outcomes}
+        front.report("shop", outcomes).result(30)
+        wait_until(lambda count=10 * (seed + 1): front.policy_bytes("shop")[0] == count)
+    assert len(deciders) == 1
+    wait_until(lambda: front.figures("shop").learned == 30)
+    ours, theirs = front.figures("shop"), learner.figures("shop")
+    assert (ours.won, ours.lost, ours.spend) == (theirs.won, theirs.lost, theirs.spend)
+    assert (ours.decisions, theirs.decisions) == (30, 0)
+    version, content = front.policy_bytes("shop")
+    assert version == 30
+    policy = FirstPriceBidder.from_bytes(content).policy(8.0)
+    assert np.array_equal(policy, front.bidder("shop").policy(8.0))
+    assert sum(one.decisions for one in ours.history) <= 30
+    assert sum(one.outcomes for one in ours.history) == 30
+    for one in (learner, front):
+        one.close()
+
+
+def test_an_outcome_of_the_wrong_form_is_refused_at_once(node: Node) -> None:
+    node.create("shop", SETTINGS)
+    token = play(node, "shop", 1)[0].token
+    wrong: list[Any] = [
+        Outcome(token, won="yes"),  # type: ignore[arg-type]
+        Outcome(token, won=False, highest_competing_bid=float("nan")),
+        Outcome(token, won=False, highest_competing_bid=-1.0),
+        Outcome(token, won=False, highest_competing_bid=3.0, reserve=float("inf")),
+        Outcome(7, won=True),  # type: ignore[arg-type]
+    ]
+    done = node.report("shop", wrong).result(30)
+    assert done.accepted == 0
+    assert [one.cause for one in done.errors] == ["contradiction"] * 4 + ["damaged-token"]
+    right = Outcome(token, won=np.bool_(False), highest_competing_bid=np.float64(9.0))  # type: ignore[arg-type]
+    assert node.report("shop", [right]).result(30).accepted == 1
+    wait_until(lambda: node.figures("shop").lost == 1)
+
+
+def test_too_much_that_waits_is_refused(tmp_path: Path) -> None:
+    node = Node(open_store(tmp_path / "service.db"), room=5)
+    node.create("shop", SETTINGS)
+    node.directory.refresh()
+    outcomes = play(node, "shop", 6)
+    waiting = node.report("shop", outcomes[:4])  # nothing is written before the start
+    with pytest.raises(OverloadedError, match="room for 5"):
+        node.report("shop", outcomes[4:])
+    node.start()
+    assert waiting.result(30).accepted == 4
+    assert node.report("shop", outcomes[4:]).result(30).accepted == 2
+    node.close()
+    with pytest.raises(StoreError, match="being closed"):
+        node.report("shop", outcomes[:1])
+
+
+def test_old_entries_are_dropped_and_recovery_still_works(address: str) -> None:
+    options: Any = {"poll": 0.02, "publish": 0.02, "checkpoint_entries": 1, "retention": 0.0}
+    node = Node(open_store(address), **options)
+    node.start()
+    node.create("shop", SETTINGS)
+    session = open_store(address).session()
+    bidder = session.bidders()[0].id
+    for seed in range(4):
+        node.report("shop", play(node, "shop", 5, seed)).result(30)
+        wait_until(lambda count=5 * (seed + 1): session.checkpoints(bidder)[0].entry == count)
+    node.learner._prune(0.0)
+    assert [one.first for one in session.entries(bidder, 0, 100)] == [16]
+    node.close()
+    again = Node(open_store(address), poll=0.02)
+    again.start()
+    wait_until(lambda: again.figures("shop").lost + again.figures("shop").won == 20)
+    assert again.bidder("shop").learner is not None
+    again.close()
+    session.close()

@@ -135,11 +135,12 @@ class OutcomeWatch:
 
     Attributes:
         misled: Whether outcomes must not be learned from now.
+        warns: Whether to give warnings; may be set.
     """
 
     def __init__(self, missing: str, words: tuple[str, str], clock: Callable[[], float]) -> None:
         self.missing = missing
-        self.misled = False
+        self.misled, self.warns = False, True
         self._biased = False  # as `misled`, whatever `missing` says
         self._words = words
         self.clock = clock
@@ -203,7 +204,7 @@ class OutcomeWatch:
         self.misled = self._biased and self.missing == "refuse"
         if material and exponent > math.log(1 / _DOUBT) and not self._warned:
             self._warned = True
-            if self.missing != "accept" and not self.misled:
+            if self.missing != "accept" and not self.misled and self.warns:
                 warnings.warn(f"{self._found()} {_REMEDY}", MissingFeedbackWarning, stacklevel=5)
         elif exponent <= 0.0:
             self._warned = False

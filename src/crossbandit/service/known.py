@@ -188,7 +188,7 @@ class Directory:
                 known.look(self.clock())
                 found[row.name] = known
             for known in found.values():
-                if known.policy is None or known.policy.entry < known.row.version:
+                if known.policy is None or known.policy.at != known.row.published:
                     policy = self._session.policy(known.row.id)
                     if policy is not None:
                         limited = known.settings.limited

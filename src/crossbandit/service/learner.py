@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import os
 import secrets
 import time
@@ -13,12 +14,14 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from crossbandit.errors import CrossbanditError
+from crossbandit.service.causes import StoreError
 from crossbandit.service.figures import learned_figures
 from crossbandit.service.recovery import PIECE, restore
 from crossbandit.service.writer import Held
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from concurrent.futures import Future
 
     from crossbandit.service.figures import LearnedFigures
     from crossbandit.service.known import Directory, Known
@@ -255,7 +258,14 @@ class LearnerThread:
             due.published, due.decided = live.entry, live.decisions
         if kept is not None:
             due.kept, due.kept_at = kept.entry + kept.decisions, time.monotonic()
-        self.writer.keep(held, policy, kept)
+        self.writer.keep(held, policy, kept).add_done_callback(lambda done: self._kept(due, done))
+
+    def _kept(self, due: _Due, done: Future[None]) -> None:
+        error = done.exception()
+        if error is not None:
+            due.again()
+            if isinstance(error, StoreError):
+                self._trouble(error)
 
     def _next_due(self) -> float:
         now = time.monotonic()
@@ -287,10 +297,15 @@ class _Due:
 
     def __init__(self, live: LiveBidder) -> None:
         self.published, self.decided = -1, live.decisions
-        self.kept, self.kept_at = live.entry + live.decisions, time.monotonic()
+        self.kept, self.kept_at = live.began, time.monotonic()
         self.publish_at = 0.0
         self.views: LearnedFigures | None = None
         self.views_at = 0.0
+
+    def again(self) -> None:
+        """Publish and make a checkpoint once more, as they could not be written."""
+        self.published = -1
+        self.kept_at = -math.inf
 
 
 def _machine() -> str:

@@ -106,6 +106,7 @@ class LiveBidder:
     Attributes:
         lock: Held while it learns or decides.
         time: The time of the log.
+        began: How many entries and decisions it knew when it was made.
     """
 
     def __init__(
@@ -120,7 +121,7 @@ class LiveBidder:
         self.entry, self.decisions = entry, decisions
         self.tally = Tally() if tally is None else tally
         self.lock = RLock()
-        self.time = 0.0
+        self.time, self.began = 0.0, entry + decisions
         self._key = key
         self._use(bidder)
 
@@ -128,6 +129,7 @@ class LiveBidder:
         self.bidder = bidder
         learner = bidder.learner
         learner.clock = learner.seen.clock = learner.watch.clock = lambda: self.time
+        learner.watch.warns = False  # the figures show it
         bidder.token_key = self._key
 
     # --- learning ------------------------------------------------------------------------------
@@ -149,8 +151,7 @@ class LiveBidder:
                 )
             self.time = entries.at
             if entries.kind == CHANGE:
-                change = _change.decode(entries.content)
-                self._change(change)
+                self._change(_change.decode(entries.content))
             else:
                 rows = _rows.decode(entries.content)
                 for start in range(0, len(rows), _AT_ONCE):
@@ -203,12 +204,14 @@ class LiveBidder:
             self.tally.correct(self.time, bid.value, amount, before=was, won=row.won)
 
     def _change(self, change: Change) -> None:
-        """Go on with other limits."""
+        """Go on with other limits; with those of before if they do not fit."""
         learner = self.bidder.learner
-        given = {"budget": limits_of(change.budget), "target": limits_of(change.target)}
-        self._use(
-            _loaded(_saved(self.bidder), learner.id, sorted(learner.own), learner.total, given)
-        )
+        same = (learner.id, sorted(learner.own), learner.total)
+        try:
+            given = {"budget": limits_of(change.budget), "target": limits_of(change.target)}
+            self._use(_loaded(_saved(self.bidder), *same, given))
+        except _IMPOSSIBLE as error:
+            self.tally.refuse(cause_of(error))
 
     # --- deciding under limits -----------------------------------------------------------------
 

@@ -160,8 +160,6 @@ class BidderSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         given = {name: getattr(self, name) for name in self.__struct_fields__}
         given |= {"budget": limits_of(self.budget), "target": limits_of(self.target)}
         given["seed"] = _new_seed() if self.seed is None else self.seed
-        if self.missing == "warn":  # the service shows it; nothing is raised where it learns
-            given["missing"] = "accept"
         return FirstPriceBidder(**given)
 
 

@@ -255,7 +255,8 @@ def _count(item: _Item) -> int:
 
 def _finish(item: _Item, error: ServiceError | None, *, done: bool) -> None:
     """Tell whoever waits for an item."""
-    if not done and item.held is not None:
+    # A state with a decision that is not in the log is wrong, and so is one under an old lease.
+    if not done and item.held is not None and (error is None or item.decision is not None):
         item.held.lost = True
     if not item.future.set_running_or_notify_cancel():
         return

@@ -18,6 +18,7 @@ class BidderRow(NamedTuple):
         paused: Whether it does not decide.
         last: The number of the last entry of its log.
         version: The number of the last entry that its policy has learned.
+        published: When its policy was published.
         holder: Who holds the lease; "" if nobody does.
         url: The address of the holder, or None.
         created: When it was created.
@@ -30,6 +31,7 @@ class BidderRow(NamedTuple):
     paused: bool
     last: int
     version: int
+    published: float
     holder: str
     url: str | None
     created: float

@@ -126,13 +126,13 @@ class SqlSession(ABC):
     def bidders(self) -> list[BidderRow]:
         with self._transaction(write=False):
             rows = self._rows(
-                "SELECT b.id, b.name, b.settings, b.owner, b.paused, b.last, p.entry, l.holder, "
-                f"l.url, b.created, l.expires > {self.now} FROM bidders b "
+                "SELECT b.id, b.name, b.settings, b.owner, b.paused, b.last, p.entry, p.at, "
+                f"l.holder, l.url, b.created, l.expires > {self.now} FROM bidders b "
                 "JOIN policies p ON p.bidder = b.id JOIN leases l ON l.bidder = b.id "
                 "ORDER BY b.name"
             )
         return [
-            BidderRow(*row[:-1])._replace(paused=bool(row[4]), holder=row[7] if row[10] else "")
+            BidderRow(*row[:-1])._replace(paused=bool(row[4]), holder=row[8] if row[-1] else "")
             for row in rows
         ]
 
