@@ -122,7 +122,7 @@ def send(
     node: Node, name: str, rng: np.random.Generator, waiting: list[Outcome], file: int
 ) -> None:
     """Report some of the outcomes that wait, in any order, and some of them again."""
-    rng.shuffle(waiting)  # type: ignore[arg-type]  # a list will do
+    rng.shuffle(waiting)
     count = int(rng.integers(len(waiting) + 1))
     some = waiting[:count]
     if not some:
@@ -311,7 +311,7 @@ def warm_up() -> None:
     for settings in SETTINGS.values():
         live = restored(started(settings).checkpoint(), None)
         bidder = live.bidder if settings.limited else live.bidder.snapshot()
-        bids = [bidder.bid(5.0, **({"at": 0.0} if settings.limited else {})) for _ in range(3)]
+        bids = bidder.bid_many([5.0, 6.0, 7.0])
         prices = [9.0] * 3
         live.bidder.settle_many(bids, won=[False] * 3, highest_competing_bid=prices)
         live.bidder.settle(bidder.bid(6.0), won=False, highest_competing_bid=9.5)

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from crossbandit.service.store import Session
+
 SETTINGS = BidderSettings(value_range=(0, 10), bids=11, seed=1)
 LIMITED = BidderSettings(
     value_range=(0, 10), bids=11, seed=1, budget=BudgetSettings(30.0, per="day", pacing="asap")
@@ -78,6 +80,14 @@ def play(node: Node, name: str, count: int, seed: int = 0) -> list[Outcome]:
 
 def caught_up(node: Node, name: str) -> Callable[[], bool]:
     return lambda: node.figures(name).lag == 0
+
+
+def published(node: Node, name: str, entry: int) -> Callable[[], bool]:
+    return lambda: node.policy_bytes(name)[0] == entry
+
+
+def kept(session: Session, bidder: int, entry: int) -> Callable[[], bool]:
+    return lambda: session.checkpoints(bidder)[0].entry == entry
 
 
 @pytest.fixture
@@ -201,11 +211,13 @@ def test_other_nodes_decide_by_what_was_learned_and_remain_one_decider(address: 
         one.start()
     learner.create("shop", SETTINGS)
     deciders = set()
+    count = 0
     for seed in range(3):
+        count += 10
         outcomes = play(front, "shop", 10, seed)
         deciders |= {Token.decode(one.token).decider for one in outcomes}
         front.report("shop", outcomes).result(30)
-        wait_until(lambda count=10 * (seed + 1): front.policy_bytes("shop")[0] == count)
+        wait_until(published(front, "shop", count))
     assert len(deciders) == 1
     wait_until(lambda: front.figures("shop").learned == 30)
     ours, theirs = front.figures("shop"), learner.figures("shop")
@@ -262,9 +274,11 @@ def test_old_entries_are_dropped_and_recovery_still_works(address: str) -> None:
     node.create("shop", SETTINGS)
     session = open_store(address).session()
     bidder = session.bidders()[0].id
+    entry = 0
     for seed in range(4):
         node.report("shop", play(node, "shop", 5, seed)).result(30)
-        wait_until(lambda count=5 * (seed + 1): session.checkpoints(bidder)[0].entry == count)
+        entry += 5
+        wait_until(kept(session, bidder, entry))
     node.learner._prune(0.0)
     assert [one.first for one in session.entries(bidder, 0, 100)] == [16]
     node.close()

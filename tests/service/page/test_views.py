@@ -56,7 +56,7 @@ def test_a_new_bidder_of_an_old_name_has_no_past() -> None:
 
 def test_a_clock_that_goes_back_makes_no_line_go_back() -> None:
     track = Track()
-    for now in (NOW, NOW + 5, NOW + 2):
+    for now in (NOW, NOW + 4, NOW + 5, NOW + 6, NOW + 2):
         track.note(now, figures(history=()))
     times = [point.time for point in track.points(NOW + 2, figures(history=()))]
     assert times == sorted(set(times))
