@@ -62,7 +62,7 @@ SCHEMA: Any = schemathesis.openapi.from_dict(DOCUMENT)
 
 @SCHEMA.include(path_regex="^/v1/bidders/.name").parametrize()  # type: ignore[untyped-decorator]
 @settings(
-    max_examples=25,
+    max_examples=15,
     derandomize=True,
     deadline=None,
     suppress_health_check=list(HealthCheck),

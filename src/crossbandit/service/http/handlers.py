@@ -117,7 +117,8 @@ async def _decide_there(
     except HeldElsewhereError as error:
         path = bidder_path(name, what)
         return await forwarded(service.transports, error, path, call.body, call.headers)
-    return await asyncio.gather(*map(asyncio.wrap_future, waiting))
+    made: list[Decided] = await asyncio.gather(*map(asyncio.wrap_future, waiting))
+    return made
 
 
 def _rows(body: Auctions) -> list[_Row]:
