@@ -11,7 +11,7 @@ import pytest
 
 from crossbandit.algorithms.tokens import Token
 from crossbandit.applications import FirstPriceBidder
-from crossbandit.errors import InvalidParameterError
+from crossbandit.errors import InvalidContextError, InvalidParameterError
 from crossbandit.service import (
     BidderExistsError,
     BidderSettings,
@@ -26,6 +26,7 @@ from crossbandit.service import (
     UnknownBidderError,
     open_store,
 )
+from crossbandit.service.store.rows import Keep, Policy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -164,6 +165,8 @@ def test_a_budget_is_kept(node: Node) -> None:
         spent = status.spent
         assert spent + status.reserved <= 30.0
     assert spent > 20.0
+    with pytest.raises(InvalidContextError, match="at most a day"):
+        node.decide("shop", 5.0, at=time.time() + 1e6)
     assert node.figures("shop").decisions == 80
 
 
@@ -171,6 +174,11 @@ def test_bidders_are_paused_resumed_and_deleted(node: Node) -> None:
     node.create("shop", SETTINGS)
     with pytest.raises(BidderExistsError, match="already"):
         node.create("shop", SETTINGS)
+    for name in ("", "a/b", "a\x00b", "x" * 201):
+        with pytest.raises(InvalidParameterError, match="'name'"):
+            node.create(name, SETTINGS)
+    with pytest.raises(InvalidParameterError, match="at most 15000"):
+        node.create("large", BidderSettings(value_range=(0, 1), bids=10**9))
     outcomes = play(node, "shop", 2)
     node.pause("shop")
     with pytest.raises(PausedError, match="Resume"):
@@ -287,4 +295,24 @@ def test_old_entries_are_dropped_and_recovery_still_works(address: str) -> None:
     wait_until(lambda: again.figures("shop").lost + again.figures("shop").won == 20)
     assert again.bidder("shop").learner is not None
     again.close()
+    session.close()
+
+
+def test_a_damaged_policy_is_shown_and_the_old_one_used(address: str) -> None:
+    learner = Node(open_store(address), poll=0.02, publish=0.02)
+    learner.start()
+    learner.create("shop", SETTINGS)
+    learner.create("other", SETTINGS)
+    learner.close()
+    front = Node(open_store(address), poll=0.02, learn=False)
+    front.start()
+    session: Any = open_store(address).session()
+    bidder = next(one.id for one in session.bidders() if one.name == "shop")
+    fence = session.take_leases([bidder], "me", None, 60.0)[bidder]
+    bad = Policy(9, 1.0, b"damaged", b"")
+    assert session.write([Keep(bidder, fence, bad, None)], 1.0) == [True]
+    wait_until(lambda: any("damaged" in one for one in front.figures("shop").alerts))
+    assert answer(front.decide("shop", 5.0)).token is not None
+    assert answer(front.decide("other", 5.0)).token is not None
+    front.close()
     session.close()

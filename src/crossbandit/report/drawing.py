@@ -132,7 +132,8 @@ def _widths(one: Series, y: Floats) -> Floats:
     """Return how far the intervals of a series reach below and above its values, (2, places)."""
     if one.ends is not None:
         low, high = np.array(one.ends, dtype=np.float64).T
-        return np.maximum(np.nan_to_num([y - low, high - y]), 0.0)
+        widths: Floats = np.maximum(np.nan_to_num([y - low, high - y]), 0.0)
+        return widths
     halves = np.zeros(y.size) if one.half_widths is None else np.nan_to_num(one.half_widths)
     return np.stack([halves, halves])
 

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import socket
-import threading
 import time
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-import uvicorn
-from starlette.applications import Starlette
 
 from crossbandit.applications import FirstPriceBidder
 from crossbandit.service.causes import UnknownBidderError
 from crossbandit.service.figures import BidderFigures, DiagnosisFigures, LimitFigures
-from crossbandit.service.page import page_routes
 from crossbandit.service.tally import Minute
 
 NOW = float(int(time.time()))  # the page shows what is recent
@@ -101,36 +96,3 @@ class StubNode:
         if found is None:
             raise UnknownBidderError(name)
         return found
-
-
-class Server:
-    """A real server on a free port, in a thread."""
-
-    def __init__(self, node: Any, port: int = 0) -> None:
-        self._socket = socket.socket()
-        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        self._socket.bind(("127.0.0.1", port))
-        self.port = self._socket.getsockname()[1]
-        self._ending = False
-        app = Starlette(routes=page_routes(node, ending=lambda: self._ending))
-        config = uvicorn.Config(app, log_level="error", ws="none", timeout_graceful_shutdown=3)
-        self._server = uvicorn.Server(config)
-        self._thread = threading.Thread(target=self._server.run, args=([self._socket],))
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}/"
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        end = time.monotonic() + 20
-        while not self._server.started and time.monotonic() < end:
-            time.sleep(0.02)
-        assert self._server.started
-        return self
-
-    def __exit__(self, *given: object) -> None:
-        self._ending = self._server.should_exit = True
-        self._thread.join(20)
-        self._socket.close()
-        assert not self._thread.is_alive()

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import os
+from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
+from zoneinfo import ZoneInfo
 
 import pytest
 
-from tests.service.page.stub import Server, StubNode, budget, figures, trained
+from benchmarks.live_server import LiveServer
+from crossbandit.service.http import Access, create_app
+from crossbandit.service.http.access import AccessToken
+from tests.service.page.stub import StubNode, budget, figures, trained
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from playwright.sync_api import Browser, Page
+
+    from crossbandit.service import Node
 
 CHROMIUM = Path("/usr/bin/chromium")
 EVIL = "<img src=x onerror=alert(1)>"
@@ -47,8 +54,8 @@ def node() -> StubNode:
 
 
 @pytest.fixture(scope="module")
-def server(node: StubNode) -> Iterator[Server]:
-    with Server(node) as made:
+def server(node: StubNode) -> Iterator[LiveServer]:
+    with LiveServer(node) as made:
         yield made
 
 
@@ -76,7 +83,7 @@ class Opened:
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("width", WIDTHS)
-def test_everything_is_shown(server: Server, browser: Browser, width: str, theme: Any) -> None:
+def test_everything_is_shown(server: LiveServer, browser: Browser, width: str, theme: Any) -> None:
     size: Any = {"width": WIDTHS[width], "height": 800}
     opened = Opened(browser, server.url + "#video", viewport=size, color_scheme=theme)
     page = opened.page
@@ -99,7 +106,7 @@ def test_everything_is_shown(server: Server, browser: Browser, width: str, theme
     opened.close()
 
 
-def test_names_and_alerts_are_text(server: Server, browser: Browser) -> None:
+def test_names_and_alerts_are_text(server: LiveServer, browser: Browser) -> None:
     opened = Opened(browser, server.url)
     page = opened.page
     page.wait_for_selector("#alerts li")  # the bidder with an alert comes first, so it is chosen
@@ -111,7 +118,7 @@ def test_names_and_alerts_are_text(server: Server, browser: Browser) -> None:
     opened.close()
 
 
-def test_it_updates_by_itself(server: Server, node: StubNode, browser: Browser) -> None:
+def test_it_updates_by_itself(server: LiveServer, node: StubNode, browser: Browser) -> None:
     opened = Opened(browser, server.url + "#shop")
     page = opened.page
     page.wait_for_selector("#tiles >> text=30.0 %")
@@ -127,7 +134,7 @@ def test_it_updates_by_itself(server: Server, node: StubNode, browser: Browser) 
     opened.close()
 
 
-def test_keys_choose_a_bidder_and_read_a_chart(server: Server, browser: Browser) -> None:
+def test_keys_choose_a_bidder_and_read_a_chart(server: LiveServer, browser: Browser) -> None:
     opened = Opened(browser, server.url + "#shop")
     page = opened.page
     page.wait_for_selector("#bids svg path.curve", state="attached")
@@ -148,21 +155,57 @@ def test_keys_choose_a_bidder_and_read_a_chart(server: Server, browser: Browser)
 
 
 def test_it_says_when_the_service_is_gone_and_comes_back(node: StubNode, browser: Browser) -> None:
-    with Server(node) as first:
+    with LiveServer(node) as first:
         opened = Opened(browser, first.url)
         page = opened.page
         page.wait_for_selector("#connection >> text=live")
     page.wait_for_selector("#connection >> text=disconnected")
     assert "last update" in page.locator("#updated").inner_text()
     assert page.locator("#rows tr").count() == 4  # what was known stays
-    with Server(node, first.port):
+    with LiveServer(node, first.port):
         page.wait_for_selector("#connection >> text=live", timeout=20_000)
         opened.problems.clear()  # the browser notes each attempt that was refused
         opened.close()
 
 
+def test_times_are_those_of_the_clock_of_the_reader(server: LiveServer, browser: Browser) -> None:
+    opened = Opened(browser, server.url + "#shop", timezone_id="Asia/Kolkata")
+    page = opened.page
+    page.wait_for_selector("#surplus svg path.curve", state="attached")
+    labels = [text for text in page.locator("#surplus svg text").all_text_contents() if ":" in text]
+    zone = ZoneInfo("Asia/Kolkata")
+    since = datetime.now(zone) - timedelta(minutes=10)
+    for label in labels:
+        hours, minutes, *seconds = map(int, label.split(":"))
+        at = datetime.now(zone).replace(hour=hours, minute=minutes, second=0)
+        assert since < at < datetime.now(zone) or hours == 23  # yesterday
+        assert seconds in ([], [0], [30])  # round times
+    assert len(labels) >= 2
+    opened.close()
+
+
+def test_a_service_with_access_tokens_asks_for_one(node: StubNode, browser: Browser) -> None:
+    secret = "a-secret-of-the-test"  # noqa: S105
+    access = Access([AccessToken("reader", ["decide"], secret=secret)])
+    app: Any = create_app(cast("Node", node), access=access, hosts=["127.0.0.1"])
+    with LiveServer(node, app=app) as server:
+        page = browser.new_page()
+        page.goto(server.url)
+        page.wait_for_selector("#access:visible")
+        page.locator("#token").fill("wrong")
+        page.keyboard.press("Enter")
+        page.wait_for_selector("#refused >> text=does not accept")
+        assert page.locator("#rows tr").count() == 0
+        page.locator("#token").fill(secret)
+        page.keyboard.press("Enter")
+        page.wait_for_selector("#rows tr")
+        assert page.locator("#access").is_hidden()
+        assert page.locator("#connection").inner_text() == "live"
+        page.close()
+
+
 def test_nothing_to_show(browser: Browser) -> None:
-    with Server(StubNode()) as server:
+    with LiveServer(StubNode()) as server:
         page = browser.new_page()
         page.goto(server.url)
         page.wait_for_selector("#none:visible")
@@ -176,7 +219,7 @@ def test_many_bidders_can_be_found(browser: Browser) -> None:
     for number in range(40):
         name = f"campaign-{number:02d}-of-a-customer-with-a-long-name-{'x' * 60}"
         many.all[name] = None, figures(name)
-    with Server(many) as server:
+    with LiveServer(many) as server:
         size: Any = {"width": 360, "height": 800}
         opened = Opened(browser, server.url, viewport=size)
         page = opened.page

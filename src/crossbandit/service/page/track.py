@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from crossbandit.service.figures import BidderFigures
 
-_SAMPLES = 900  # a quarter of an hour, one a second
+_SAMPLES = 300  # five minutes, one a second
 _MOST_POINTS = 240
 _WINDOWS = 30  # of a chart over time, of which each has a win rate
 _SHORTEST = 10.0  # seconds of such a window, at least
@@ -50,6 +50,7 @@ class Track:
 
     def __init__(self) -> None:
         self._samples: deque[Point] = deque(maxlen=_SAMPLES)
+        self._older: tuple[object, list[Point]] = (None, [])
 
     def note(self, now: float, figures: BidderFigures) -> None:
         """Keep the figures of a moment.
@@ -61,7 +62,8 @@ class Track:
         point = _totals(now, figures)
         if self._samples and self._samples[-1].outcomes > point.outcomes:
             self._samples.clear()  # another bidder of the same name
-        if self._samples and self._samples[-1].time >= now:
+            self._older = (None, [])
+        while self._samples and self._samples[-1].time >= now:  # the clock was set back
             self._samples.pop()
         self._samples.append(point)
 
@@ -73,9 +75,16 @@ class Track:
             figures: The figures now.
         """
         samples = [*self._samples] or [_totals(now, figures)]
-        first = samples[0].time
-        older = [point for point in _by_minute(figures) if point.time < first]
-        return thinned([*older, *samples], _MOST_POINTS)
+        return thinned([*self._before(samples[0], figures), *samples], _MOST_POINTS)
+
+    def _before(self, first: Point, figures: BidderFigures) -> list[Point]:
+        """Return the points before a sample. They are found once a minute: a day has many."""
+        begun = figures.history[0].time if figures.history else None
+        known = (begun, first.time // _MINUTE)
+        if self._older[0] != known:
+            found = [point for point in _by_minute(figures) if point.time < first.time]
+            self._older = known, thinned(found, _MOST_POINTS)
+        return self._older[1]
 
 
 def _totals(now: float, figures: BidderFigures) -> Point:
@@ -109,19 +118,24 @@ def _by_minute(figures: BidderFigures) -> list[Point]:
 
 
 def thinned(points: Sequence[Point], most: int) -> list[Point]:
-    """Return at most `most` points, evenly chosen, with the first and the last.
+    """Return at most `most` points: the latest ones at evenly spread times.
 
     Args:
-        points: The points.
+        points: The points, in the order of time.
         most: How many, at least 2.
+
+    Returns:
+        The points that are kept, with the first and the last.
 
     >>> [point.time for point in thinned([Point(t, 0, 0, 0, 0) for t in range(9)], 3)]
     [0, 4, 8]
     """
     if len(points) <= most:
         return list(points)
-    step = (len(points) - 1) / (most - 1)
-    return [points[round(i * step)] for i in range(most)]
+    times = [point.time for point in points]
+    at = np.linspace(times[0], times[-1], most)
+    kept = np.unique(np.searchsorted(times, at, side="right") - 1)
+    return [points[i] for i in kept]
 
 
 def evenly(points: Sequence[Point], name: str, places: int) -> list[float]:
