@@ -39,6 +39,7 @@ USUAL = {
     "budgets": "Budgets and targets",
     "fluid": "Budgets in the setting of Wang et al.",
     "coverage": "Evaluation of censored logs",
+    "service": "The service",
 }
 LONG = {
     "log_sizes": "Large logs",

@@ -49,15 +49,18 @@ from crossbandit.service.live import LiveBidder, Row, restored, started
 from crossbandit.service.recovery import restore
 from crossbandit.service.store.rows import OUTCOMES, Checkpoint, Session
 
-BUDGET = 400.0
-SETTINGS = {
-    "plain": BidderSettings(value_range=(0, 10), bids=11, seed=1),
-    "limited": BidderSettings(
-        value_range=(0, 10), bids=11, seed=1, budget=BudgetSettings(BUDGET, per=10**9)
-    ),
-}
+NAMES = ("plain", "limited")
 ROLES = ("front", "learner", "all")
 _decode = msgspec.msgpack.Decoder(list[Row]).decode
+
+
+def settings_of(budget: float) -> dict[str, BidderSettings]:
+    """Return the settings of the two bidders, by name."""
+    limits = BudgetSettings(budget or 1.0, per=10**9, pacing="asap")
+    return {
+        "plain": BidderSettings(value_range=(0, 10), bids=11, seed=1),
+        "limited": BidderSettings(value_range=(0, 10), bids=11, seed=1, budget=limits),
+    }
 
 
 class Said(NamedTuple):
@@ -92,9 +95,9 @@ def work(address: str, role: str, seed: int, notes: Path) -> NoReturn:
             time.sleep(1.0)
     file = os.open(notes, os.O_APPEND | os.O_CREAT | os.O_WRONLY)
     rng = np.random.default_rng(seed)
-    waiting: dict[str, list[Outcome]] = {name: [] for name in SETTINGS}
+    waiting: dict[str, list[Outcome]] = {name: [] for name in NAMES}
     while True:
-        for name in SETTINGS:
+        for name in NAMES:
             try:
                 waiting[name] += auctions(node, name, rng, file)
                 send(node, name, rng, waiting[name], file)
@@ -122,7 +125,7 @@ def send(
     node: Node, name: str, rng: np.random.Generator, waiting: list[Outcome], file: int
 ) -> None:
     """Report some of the outcomes that wait, in any order, and some of them again."""
-    rng.shuffle(waiting)  # type: ignore[arg-type]  # a list will do
+    rng.shuffle(waiting)
     count = int(rng.integers(len(waiting) + 1))
     some = waiting[:count]
     if not some:
@@ -145,7 +148,7 @@ def note(file: int, text: str) -> None:
 
 def said(notes: Path) -> Said:
     """Read what processes have written down; a last line may be cut off."""
-    found = Said({name: set() for name in SETTINGS}, {})
+    found = Said({name: set() for name in NAMES}, {})
     for path in notes.iterdir():
         for line in path.read_text().split("\n")[:-1]:
             kind, first, second = line.split(" ")
@@ -156,7 +159,7 @@ def said(notes: Path) -> Said:
     return found
 
 
-def check(address: str, first: dict[str, Checkpoint], known: Said) -> dict[str, int]:
+def check(address: str, first: dict[str, Checkpoint], known: Said, budget: float) -> dict[str, int]:
     """Check a store as the text above says; return what was counted."""
     from crossbandit.algorithms.tokens import to_text
 
@@ -178,7 +181,7 @@ def check(address: str, first: dict[str, Checkpoint], known: Said) -> dict[str, 
         else:
             assert set(known.decided) <= made, "an answered decision is not in the log"
             spent = sum(known.decided.values())
-            assert spent <= BUDGET, f"the budget was exceeded: {spent}"
+            assert spent <= budget, f"the budget was exceeded: {spent}"
         counts["outcomes"] += len(tokens)
         counts["duplicates"] += len(rows) - len(tokens)
         counts["decisions"] += now.decisions
@@ -212,7 +215,7 @@ def replayed(session: Session, bidder: int, first: Checkpoint) -> tuple[LiveBidd
 
 def plain_bidder(live: LiveBidder, rows: list[Row]) -> Any:
     """Return a bidder that was told each outcome once, one after the other."""
-    bidder = SETTINGS["plain"].build()
+    bidder = settings_of(0.0)["plain"].build()
     bidder.learner.learner = live.bidder.learner.learner
     told = set()
     for row in rows:
@@ -238,10 +241,12 @@ class Run:
     Args:
         address: The address of an empty store.
         folder: For notes and copies.
+        budget: The budget of the bidder that has one.
         seed: The seed of everything random here.
     """
 
-    def __init__(self, address: str, folder: Path, seed: int) -> None:
+    def __init__(self, address: str, folder: Path, budget: float, seed: int) -> None:
+        self.budget = budget
         self.address, self.rng = address, np.random.default_rng(seed)
         self.notes, self.folder = folder / "notes", folder
         self.notes.mkdir()
@@ -250,7 +255,7 @@ class Run:
         self.killed = dict.fromkeys(ROLES, 0)
         self.copies = 0
         session = open_store(address).session()
-        for name, settings in SETTINGS.items():
+        for name, settings in settings_of(budget).items():
             live = started(settings)
             self.first[name] = live.checkpoint()
             text = msgspec.json.encode(settings).decode()
@@ -300,7 +305,7 @@ class Run:
             os.kill(child, signal.SIGCONT)
         with Path(f"{target}-wal").open("ab") as wal:
             wal.write(self.rng.bytes(int(self.rng.integers(1, 9000))))
-        check(f"sqlite:///{target}", self.first, known)
+        check(f"sqlite:///{target}", self.first, known, self.budget)
         self.copies += 1
         for one in self.folder.glob(f"{target.name}*"):
             one.unlink()
@@ -308,10 +313,10 @@ class Run:
 
 def warm_up() -> None:
     """Load all compiled code, so that processes made by `fork` have it."""
-    for settings in SETTINGS.values():
+    for settings in settings_of(100.0).values():
         live = restored(started(settings).checkpoint(), None)
         bidder = live.bidder if settings.limited else live.bidder.snapshot()
-        bids = [bidder.bid(5.0, **({"at": 0.0} if settings.limited else {})) for _ in range(3)]
+        bids = bidder.bid_many([5.0, 6.0, 7.0])
         prices = [9.0] * 3
         live.bidder.settle_many(bids, won=[False] * 3, highest_competing_bid=prices)
         live.bidder.settle(bidder.bid(6.0), won=False, highest_competing_bid=9.5)
@@ -329,7 +334,8 @@ def run(address: str, folder: Path, kills: int, copies: int, seed: int) -> str:
     """
     warm_up()
     before = time.monotonic()
-    made = Run(address, folder, seed)
+    budget = 20.0 + 5.0 * kills  # it is spent before the end
+    made = Run(address, folder, budget, seed)
     try:
         for role in (*ROLES, "all"):
             made.begin(role)
@@ -343,14 +349,15 @@ def run(address: str, folder: Path, kills: int, copies: int, seed: int) -> str:
         made.end()
     spent = time.monotonic() - before
     known = said(made.notes)
-    counts = check(address, made.first, known)
+    counts = check(address, made.first, known, budget)
     reported = sum(len(tokens) for tokens in known.reported.values())
     killed = ", ".join(f"{count} {role}" for role, count in made.killed.items())
     return (
         f"{kills} processes killed in {spent:.0f} s ({killed}); {made.copies} copies; "
         f"{reported} outcomes acknowledged, {counts['outcomes']} in the log and learned once, "
         f"{counts['duplicates']} duplicates refused; {len(known.decided)} decisions under the "
-        f"budget answered, {counts['decisions']} in the log. Nothing was lost."
+        f"budget answered with a bid, {counts['decisions']} in the log, which won for "
+        f"{sum(known.decided.values()):.0f} of {budget:.0f}. Nothing was lost."
     )
 
 

@@ -50,7 +50,7 @@ def in_memory(count: int) -> float:
     before = time.perf_counter()
     for start in range(0, count, _BATCH):
         part = given[start : start + _BATCH]
-        prices = [np.nan if one.won else one.highest_competing_bid for one in part]
+        prices = [one.highest_competing_bid or np.nan for one in part]
         bidder.settle_many(
             [one.token for one in part],
             won=[one.won for one in part],

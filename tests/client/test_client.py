@@ -233,6 +233,77 @@ def test_works_while_the_service_is_away(node: Node) -> None:
     eventually(lambda: learned(node) == before + 6)
 
 
+def test_if_an_answer_is_lost_outcomes_count_once(node: Node) -> None:
+    """The service has stored a batch, but its answer does not come, twice."""
+    app = create_app(node)
+    lost: list[int] = []
+
+    async def flaky(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] != "http" or not scope["path"].endswith("/outcomes") or len(lost) == 2:
+            await app(scope, receive, send)
+            return
+
+        async def nothing(message: Any) -> None:
+            lost.extend([1] if message["type"] == "http.response.start" else [])
+
+        await app(scope, receive, nothing)
+        raise ConnectionError("the network")
+
+    before = node.figures("plain")
+    with served(flaky) as address, Client(address, bidder="plain") as client:
+        bids = client.decide_many([6.0] * 10)
+        client.outcomes(bids, won=[False] * 10, highest_competing_bid=9.0)
+        client.flush()
+        assert (client.accepted, client.refused) == (10, 0)
+    eventually(lambda: node.figures("plain").learned == before.learned + 30)
+    after = node.figures("plain")
+    assert after.won + after.lost == before.won + before.lost + 10
+    repeated = after.refused["learned-before"] - before.refused.get("learned-before", 0)
+    assert repeated == 20
+
+
+@pytest.mark.parametrize("answer", ['{"accepted": 9, "errors": []}', "[]", "{}", "<html>"])
+def test_an_answer_that_does_not_fit_acknowledges_nothing(answer: str) -> None:
+    async def strange(scope: Any, receive: Any, send: Any) -> None:
+        del receive
+        if scope["type"] == "http":
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+            await send({"type": "http.response.body", "body": answer.encode()})
+
+    with served(strange) as address:
+        client = Client(address, bidder="plain")
+        client.outcomes(["a", "b"], won=[True, True])
+        eventually(lambda: client._outbox.error is not None)
+        assert isinstance(client._outbox.error, ServiceAwayError)
+        with pytest.raises(UnsentOutcomesError, match="has not acknowledged 2"):
+            client.close(0.1)
+
+
+def test_batches_that_are_too_large_are_split(node: Node) -> None:
+    before = learned(node)
+    with served(create_app(node, most_bytes=600)) as address:
+        with Client(address, bidder="plain", batch=40) as client:
+            bids = client.decide_many([6.0] * 40)
+            client.outcomes(bids, won=[False] * 40, highest_competing_bid=9.0)
+        assert (client.accepted, client.refused) == (40, 0)
+        with Client(address, bidder="plain") as client:
+            client.outcome("x" * 1_000, won=True)
+        assert [one.code for one in client.refusals] == ["too-large"]
+    eventually(lambda: learned(node) == before + 40)
+
+
+def test_a_client_slows_down_if_it_is_asked_to(node: Node) -> None:
+    before = learned(node)
+    access = Access([AccessToken("web", ["decide", "report"], secret="0123456789abcdef", rate=5)])  # noqa: S106
+    with served(create_app(node, access=access)) as address:
+        token = "0123456789abcdef"  # noqa: S105 - for this test
+        with Client(address, bidder="plain", token=token, batch=1, poll=60.0) as client:
+            bids = client.decide_many([6.0] * 12)
+            client.outcomes(bids, won=[False] * 12, highest_competing_bid=9.0)
+        assert (client.accepted, client.refused) == (12, 0)
+    eventually(lambda: learned(node) == before + 12)
+
+
 def test_signed_tokens(tmp_path: Path) -> None:
     key = b"a key"
     node = Node(open_store(tmp_path / "s.db"), key=key, poll=0.05)

@@ -127,8 +127,12 @@ def test_a_line_over_time_may_have_intervals_of_any_ends() -> None:
     assert found["places"] == [start, start + 60]  # six digits would not do
     assert found["series"][0]["ends"] == [[4, 5.5], [None, None]]
     (axes,) = draw_figure([chart]).axes
-    corners = axes.collections[0].get_paths()[0].vertices
-    assert {tuple(corner) for corner in corners} >= {(start, 4.0), (start, 5.5), (start + 60, 7.0)}
+    corners = np.asarray(axes.collections[0].get_paths()[0].vertices)
+    assert {tuple(corner) for corner in corners.tolist()} >= {
+        (start, 4.0),
+        (start, 5.5),
+        (start + 60, 7.0),
+    }
     assert axes.get_xlim()[0] > 1e9
     labels = {text.get_text() for text in axes.get_xticklabels()}
     assert any(label.startswith("21 Sep 14:13") for label in labels), labels

@@ -10,7 +10,8 @@ import pytest
 from crossbandit.applications import FirstPriceBidder
 from crossbandit.client.transport import Transport
 from crossbandit.service import BidderSettings, BudgetSettings, HeldElsewhereError, Node, open_store
-from crossbandit.service.http import OPERATIONS, Access, AccessToken, create_app
+from crossbandit.service.http import Access, AccessToken, create_app
+from crossbandit.service.http.operations import OPERATIONS
 from tests.service.asgi import Answer, request
 from tests.service.live import eventually, served
 

@@ -11,7 +11,7 @@ import pytest
 
 from crossbandit.algorithms.tokens import Token
 from crossbandit.applications import FirstPriceBidder
-from crossbandit.errors import InvalidParameterError
+from crossbandit.errors import InvalidContextError, InvalidParameterError
 from crossbandit.service import (
     BidderExistsError,
     BidderSettings,
@@ -26,10 +26,13 @@ from crossbandit.service import (
     UnknownBidderError,
     open_store,
 )
+from crossbandit.service.store.rows import Keep, Policy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
+
+    from crossbandit.service.store import Session
 
 SETTINGS = BidderSettings(value_range=(0, 10), bids=11, seed=1)
 LIMITED = BidderSettings(
@@ -78,6 +81,14 @@ def play(node: Node, name: str, count: int, seed: int = 0) -> list[Outcome]:
 
 def caught_up(node: Node, name: str) -> Callable[[], bool]:
     return lambda: node.figures(name).lag == 0
+
+
+def published(node: Node, name: str, entry: int) -> Callable[[], bool]:
+    return lambda: node.policy_bytes(name)[0] == entry
+
+
+def kept(session: Session, bidder: int, entry: int) -> Callable[[], bool]:
+    return lambda: session.checkpoints(bidder)[0].entry == entry
 
 
 @pytest.fixture
@@ -154,6 +165,8 @@ def test_a_budget_is_kept(node: Node) -> None:
         spent = status.spent
         assert spent + status.reserved <= 30.0
     assert spent > 20.0
+    with pytest.raises(InvalidContextError, match="at most a day"):
+        node.decide("shop", 5.0, at=time.time() + 1e6)
     assert node.figures("shop").decisions == 80
 
 
@@ -161,6 +174,11 @@ def test_bidders_are_paused_resumed_and_deleted(node: Node) -> None:
     node.create("shop", SETTINGS)
     with pytest.raises(BidderExistsError, match="already"):
         node.create("shop", SETTINGS)
+    for name in ("", "a/b", "a\x00b", "x" * 201):
+        with pytest.raises(InvalidParameterError, match="'name'"):
+            node.create(name, SETTINGS)
+    with pytest.raises(InvalidParameterError, match="at most 15000"):
+        node.create("large", BidderSettings(value_range=(0, 1), bids=10**9))
     outcomes = play(node, "shop", 2)
     node.pause("shop")
     with pytest.raises(PausedError, match="Resume"):
@@ -201,11 +219,13 @@ def test_other_nodes_decide_by_what_was_learned_and_remain_one_decider(address: 
         one.start()
     learner.create("shop", SETTINGS)
     deciders = set()
+    count = 0
     for seed in range(3):
+        count += 10
         outcomes = play(front, "shop", 10, seed)
         deciders |= {Token.decode(one.token).decider for one in outcomes}
         front.report("shop", outcomes).result(30)
-        wait_until(lambda count=10 * (seed + 1): front.policy_bytes("shop")[0] == count)
+        wait_until(published(front, "shop", count))
     assert len(deciders) == 1
     wait_until(lambda: front.figures("shop").learned == 30)
     ours, theirs = front.figures("shop"), learner.figures("shop")
@@ -262,9 +282,11 @@ def test_old_entries_are_dropped_and_recovery_still_works(address: str) -> None:
     node.create("shop", SETTINGS)
     session = open_store(address).session()
     bidder = session.bidders()[0].id
+    entry = 0
     for seed in range(4):
         node.report("shop", play(node, "shop", 5, seed)).result(30)
-        wait_until(lambda count=5 * (seed + 1): session.checkpoints(bidder)[0].entry == count)
+        entry += 5
+        wait_until(kept(session, bidder, entry))
     node.learner._prune(0.0)
     assert [one.first for one in session.entries(bidder, 0, 100)] == [16]
     node.close()
@@ -273,4 +295,24 @@ def test_old_entries_are_dropped_and_recovery_still_works(address: str) -> None:
     wait_until(lambda: again.figures("shop").lost + again.figures("shop").won == 20)
     assert again.bidder("shop").learner is not None
     again.close()
+    session.close()
+
+
+def test_a_damaged_policy_is_shown_and_the_old_one_used(address: str) -> None:
+    learner = Node(open_store(address), poll=0.02, publish=0.02)
+    learner.start()
+    learner.create("shop", SETTINGS)
+    learner.create("other", SETTINGS)
+    learner.close()
+    front = Node(open_store(address), poll=0.02, learn=False)
+    front.start()
+    session: Any = open_store(address).session()
+    bidder = next(one.id for one in session.bidders() if one.name == "shop")
+    fence = session.take_leases([bidder], "me", None, 60.0)[bidder]
+    bad = Policy(9, 1.0, b"damaged", b"")
+    assert session.write([Keep(bidder, fence, bad, None)], 1.0) == [True]
+    wait_until(lambda: any("damaged" in one for one in front.figures("shop").alerts))
+    assert answer(front.decide("shop", 5.0)).token is not None
+    assert answer(front.decide("other", 5.0)).token is not None
+    front.close()
     session.close()

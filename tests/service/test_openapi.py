@@ -11,7 +11,9 @@ import schemathesis.specs.openapi.checks
 from hypothesis import HealthCheck, settings
 
 from crossbandit.service import BidderSettings, BudgetSettings, Node, open_store
-from crossbandit.service.http import OPERATIONS, Access, AccessToken, create_app, document
+from crossbandit.service.http import Access, AccessToken, create_app
+from crossbandit.service.http.openapi import document
+from crossbandit.service.http.operations import OPERATIONS
 from tests.service.live import served
 
 if TYPE_CHECKING:
@@ -60,7 +62,7 @@ SCHEMA: Any = schemathesis.openapi.from_dict(DOCUMENT)
 
 @SCHEMA.include(path_regex="^/v1/bidders/.name").parametrize()  # type: ignore[untyped-decorator]
 @settings(
-    max_examples=25,
+    max_examples=15,
     derandomize=True,
     deadline=None,
     suppress_health_check=list(HealthCheck),

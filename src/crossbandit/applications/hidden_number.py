@@ -58,13 +58,20 @@ class HiddenNumberApplication(Application):
     def diagnosis(self) -> Diagnosis:
         """Return whether the hidden number goes with the context, and what knowing it is worth.
 
+        With classes, evidence may also come from numbers that go with the classes alone: amounts
+        then go with them too, and decide what is shown. The words say so.
+
         Returns:
             The diagnosis; `print` shows it in words.
 
         Raises:
             InvalidParameterError: This application does not learn by the law.
         """
-        return replace(self._law("diagnosis").diagnosis(), words=self.words)
+        found = self._law("diagnosis").diagnosis()
+        numbers, contexts, choosing = self.words
+        if self.classes and found.depends:
+            contexts, choosing = f"{contexts} or classes", f"{choosing} and class"
+        return replace(found, words=(numbers, contexts, choosing))
 
     @property
     def missing_outcomes(self) -> MissingOutcomes:

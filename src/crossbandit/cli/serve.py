@@ -78,9 +78,7 @@ def serve(
     )
     from crossbandit.service.serving import serve as serve_node
 
-    wanted: Mapping[str, BidderSettings] = {} if demo else EXAMPLE
-    if bidders is not None:
-        wanted = read_bidders(bidders)
+    wanted: Mapping[str, BidderSettings] = {} if bidders is None else read_bidders(bidders)
     tokens = read_tokens(tokens_file, os.environ)
     if not tokens and not is_loopback(host) and not without_tokens:
         raise InvalidParameterError(
@@ -100,6 +98,8 @@ def serve(
         stack.callback(node.close)
         node.start()
         add_bidders(node, wanted)
+        if not demo and not node.names():
+            add_bidders(node, EXAMPLE)
         if demo:
             from crossbandit.service.demo import play
 

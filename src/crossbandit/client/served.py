@@ -24,6 +24,12 @@ class ServedBid(Bid):
     """A bid that the service decided on: it has a token, and nothing else that could be learned by.
 
     Attributes:
+        decision: None.
+        amount: As for `Bid`.
+        value: As for `Bid`.
+        reserve: As for `Bid`.
+        classes: As for `Bid`.
+        reason: As for `Bid`.
         served: The token as text; None if no bid was made.
     """
 

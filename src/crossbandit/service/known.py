@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from crossbandit.errors import CheckpointError
 from crossbandit.service.causes import StoreError
 from crossbandit.service.figures import BidderFigures, LearnedFigures, learned_figures
 from crossbandit.service.live import decider_of
@@ -41,6 +42,7 @@ class Known:
         decider: What decides; None until it is loaded. It remains the same object.
         learned: What the learner has published.
         decisions: How many decisions this process has made.
+        problem: Why the newest policy could not be loaded; None if it was.
     """
 
     def __init__(self, row: BidderRow) -> None:
@@ -50,6 +52,7 @@ class Known:
         self.decider: FirstPriceBidder | None = None
         self.learned: LearnedFigures | None = None
         self.decisions = 0
+        self.problem: str | None = None
         self._seen: deque[tuple[int, float]] = deque(maxlen=600)  # last entries, and when
         self._minutes: dict[int, int] = {}  # decisions before the end of each minute
 
@@ -137,7 +140,7 @@ class Known:
             policy_age=0.0 if self.policy is None else max(now - self.policy.at, 0.0),
             diagnosis=learned.diagnosis,
             exploration=learned.exploration,
-            alerts=learned.alerts,
+            alerts=learned.alerts + ((self.problem,) if self.problem else ()),
             history=self._history(tally.minutes),
         )
 
@@ -189,13 +192,21 @@ class Directory:
                 found[row.name] = known
             for known in found.values():
                 if known.policy is None or known.policy.at != known.row.published:
-                    policy = self._session.policy(known.row.id)
-                    if policy is not None:
-                        limited = known.settings.limited
-                        known.install(policy, decider_of(policy, self.key, limited=limited))
+                    self._load(known)
             self.bidders = found
             self.ready = True
             return list(found.values())
+
+    def _load(self, known: Known) -> None:
+        policy = self._session.policy(known.row.id)
+        if policy is None:  # it was deleted just now
+            return
+        try:
+            decider = decider_of(policy, self.key, limited=known.settings.limited)
+            known.install(policy, decider)
+            known.problem = None
+        except CheckpointError as error:  # the other bidders go on, and this one as before
+            known.problem = str(error)
 
     def look_for(self, name: str) -> Known | None:
         """Return a bidder that another node may have made; None if there is none.

@@ -14,6 +14,7 @@ from crossbandit.applications.money import amount_of, flag_of
 from crossbandit.errors import (
     DecisionError,
     ForeignDecisionError,
+    InvalidContextError,
     InvalidLossesError,
     InvalidParameterError,
 )
@@ -35,6 +36,7 @@ from crossbandit.service.settings import (
 )
 from crossbandit.service.store.rows import CHANGE, Append
 from crossbandit.service.writer import Held, Writer
+from crossbandit.validation import reject
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -48,6 +50,8 @@ if TYPE_CHECKING:
 _UNSET: Any = object()
 _ROOM = 500_000
 _WEEK = 7 * 86_400.0
+_AHEAD = 86_400.0  # seconds by which the time of an auction may be ahead of the clock
+_LONGEST_NAME = 200
 
 
 class Node:
@@ -175,8 +179,11 @@ class Node:
 
         Raises:
             BidderExistsError: There is one of that name.
-            InvalidParameterError: The settings are not possible.
+            InvalidParameterError: The settings or the name are not possible.
         """
+        if not 1 <= len(name) <= _LONGEST_NAME or not name.isprintable() or "/" in name:
+            expected = f"1 to {_LONGEST_NAME} printable characters without '/'"
+            reject("create", "name", expected, name)
         live = started(settings)
         now = self.clock()
         text = msgspec.json.encode(settings).decode()
@@ -307,6 +314,9 @@ class Node:
         if live is None or held.lost:
             raise NotReadyError("The bidder is being restored from its log. Try again.")
         now = self.clock()
+        if at is not None and not at <= now + _AHEAD:  # its periods would begin, and never go back
+            expected = "a time of at most a day from now, in seconds since 1970"
+            reject("decide", "at", expected, at, error=InvalidContextError)
         request = Request(value, reserve, now if at is None else at, labels, now)
         with live.lock:  # decisions are logged in the order in which they are made
             bid, row = live.decide(request)

@@ -10,6 +10,9 @@ import msgspec
 from crossbandit.applications import FirstPriceBidder
 from crossbandit.errors import InvalidParameterError
 from crossbandit.limits import Budget, CostPer, ReturnOnSpend
+from crossbandit.validation import reject
+
+_MOST_BIDS = 15_000
 
 
 class Seconds(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -157,6 +160,8 @@ class BidderSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Raises:
             InvalidParameterError: A setting is not possible.
         """
+        if isinstance(self.bids, int) and self.bids > _MOST_BIDS:  # before they are made
+            reject("BidderSettings", "bids", f"at most {_MOST_BIDS}", self.bids)
         given = {name: getattr(self, name) for name in self.__struct_fields__}
         given |= {"budget": limits_of(self.budget), "target": limits_of(self.target)}
         given["seed"] = _new_seed() if self.seed is None else self.seed

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
         Write,
     )
 
-_LARGEST = 20_000  # outcomes that are committed together
+_LARGEST = 5_000  # outcomes that are committed together
 BUCKETS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)  # seconds of a commit
 
 

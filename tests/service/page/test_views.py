@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 import math
+import urllib.error
+import urllib.request
 from typing import Any
 
 import numpy as np
 import pytest
 
+from benchmarks.live_server import LiveServer
 from crossbandit.service.page import Board, event_stream, page_html
 from crossbandit.service.page.charts import bid_chart, known_classes, law_chart
 from crossbandit.service.page.track import Point, Track, thinned, win_rates
@@ -53,7 +56,7 @@ def test_a_new_bidder_of_an_old_name_has_no_past() -> None:
 
 def test_a_clock_that_goes_back_makes_no_line_go_back() -> None:
     track = Track()
-    for now in (NOW, NOW + 5, NOW + 2):
+    for now in (NOW, NOW + 4, NOW + 5, NOW + 6, NOW + 2):
         track.note(now, figures(history=()))
     times = [point.time for point in track.points(NOW + 2, figures(history=()))]
     assert times == sorted(set(times))
@@ -247,6 +250,21 @@ def test_bidders_with_alerts_come_first() -> None:
 def test_an_unknown_bidder_has_no_detail() -> None:
     board = Board(StubNode())  # type: ignore[arg-type]
     assert "detail" not in events(board, "none", 1)[0]
+
+
+def test_only_so_many_pages_may_be_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    node = StubNode()
+    node.all["shop"] = None, figures()
+    monkeypatch.setattr("crossbandit.service.page._MOST_STREAMS", 1)
+    with LiveServer(node) as server:
+        with urllib.request.urlopen(f"http://127.0.0.1:{server.port}/events") as first:
+            assert first.headers["Content-Type"].startswith("text/event-stream")
+            assert json.loads(first.readline()[6:])["rows"][0]["name"] == "shop"
+            with pytest.raises(urllib.error.HTTPError, match="503"):
+                urllib.request.urlopen(f"http://127.0.0.1:{server.port}/events")
+        page = urllib.request.urlopen(f"http://127.0.0.1:{server.port}/")
+        assert page.headers["X-Frame-Options"] == "DENY"
+        page.close()
 
 
 def test_the_page_holds_no_data_and_loads_nothing_from_elsewhere() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from dataclasses import dataclass, field
+from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import parse_qsl
 
@@ -20,7 +21,7 @@ from crossbandit.service.http.answers import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from crossbandit.service.http.access import Access
     from crossbandit.service.http.answers import Headers
@@ -73,7 +74,8 @@ class Operation:
         method: The HTTP method.
         path: The path, with `{name}` for the bidder.
         role: The role that it needs; "read" for any token, "open" for none.
-        handler: What does it; given the service and the `Call`.
+        handler: What does it; given the service and the `Call`. A plain function runs in a
+            thread.
         summary: What it does, in a sentence.
         body: The type of the body, or None.
         query: The type of the query, or None.
@@ -85,7 +87,7 @@ class Operation:
     method: str
     path: str
     role: str
-    handler: Callable[[Any, Call], Awaitable[Any]]
+    handler: Callable[[Any, Call], Any]
     summary: str
     body: Any = None
     query: Any = None
@@ -191,11 +193,14 @@ class Endpoint:
     service: Any
     operations: Mapping[str, Operation]
     _decoders: dict[str, Any] = field(default_factory=dict)
+    _threaded: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         for method, operation in self.operations.items():
             if operation.body is not None:
                 self._decoders[method] = msgspec.json.Decoder(operation.body).decode
+            if not iscoroutinefunction(operation.handler):
+                self._threaded.add(method)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         began, method = time.perf_counter(), scope["method"]
@@ -223,7 +228,13 @@ class Endpoint:
             content = await self.gate.body(headers, receive)
             body = self._decoders[operation.method](content)
         name = scope["path_params"].get("name", "")
-        done = await operation.handler(self.service, Call(name, body, query, headers))
+        if name and operation.method != "PUT":
+            await self.service.find(name)
+        call = Call(name, body, query, headers)
+        if operation.method in self._threaded:
+            done = await asyncio.to_thread(operation.handler, self.service, call)
+        else:
+            done = await operation.handler(self.service, call)
         if isinstance(done, Answer):
             return done
         return Answer(b"" if done is None else _encode(done), status=operation.status)

@@ -1,4 +1,4 @@
-"""What the operations do with a node."""
+"""Decisions and outcomes: what is asked for all the time, so that nothing in here may wait long."""
 
 from __future__ import annotations
 
@@ -10,20 +10,12 @@ import msgspec
 
 from crossbandit.client.transport import bidder_path
 from crossbandit.service.causes import HeldElsewhereError, PausedError
-from crossbandit.service.http.answers import BYTES, STATUS, TEXT, Refusal
+from crossbandit.service.http.answers import BYTES, STATUS, Refusal
 from crossbandit.service.http.bodies import (
-    Alive,
-    Bidder,
-    BidderNames,
     DecidedMany,
-    Policy,
-    PriceLaw,
-    Ready,
 )
-from crossbandit.service.http.figure_metrics import node_families
 from crossbandit.service.http.forwarding import forwarded
 from crossbandit.service.http.gate import Answer
-from crossbandit.service.http.metrics import metrics_text
 from crossbandit.service.settings import Reported
 
 if TYPE_CHECKING:
@@ -38,7 +30,7 @@ if TYPE_CHECKING:
 
     _Row = tuple[float, float | None, dict[str, Any]]  # value, reserve price, classes
 
-_AT_ONCE = 200  # rows that are worked on before other requests have a turn
+_AT_ONCE = 100  # rows that are worked on before other requests have a turn
 
 
 @dataclass
@@ -57,6 +49,18 @@ class Service:
     document: bytes = b""
     transports: dict[str, Transport] = field(default_factory=dict)
 
+    async def find(self, name: str) -> None:
+        """Look for a bidder in the store if it is not known, in a thread.
+
+        Args:
+            name: Its name.
+
+        Raises:
+            UnknownBidderError: There is none.
+        """
+        if name not in self.node.directory.bidders:
+            await asyncio.to_thread(self.node.settings, name)
+
     def close(self) -> None:
         """End the connections to other nodes."""
         for transport in self.transports.values():
@@ -66,7 +70,7 @@ class Service:
 async def decide(service: Service, call: Call) -> Any:
     """Decide in one auction."""
     body = call.body
-    _check_classes(service, call.name, body.classes)
+    check_classes(service.node, call.name, body.classes)
     if service.node.settings(call.name).limited:
         rows = [(body.value, body.reserve, body.classes)]
         made = await _decide_there(service, call, rows, "/decide")
@@ -79,7 +83,7 @@ async def decide(service: Service, call: Call) -> Any:
 async def decide_many(service: Service, call: Call) -> Any:
     """Decide in many auctions; some at a time, so that others have a turn in between."""
     node, name = service.node, call.name
-    _check_classes(service, name, call.body.classes)
+    check_classes(service.node, name, call.body.classes)
     rows = _rows(call.body)
     _check_rows(node.settings(name), rows)
     if node.settings(name).limited:
@@ -113,7 +117,8 @@ async def _decide_there(
     except HeldElsewhereError as error:
         path = bidder_path(name, what)
         return await forwarded(service.transports, error, path, call.body, call.headers)
-    return await asyncio.gather(*map(asyncio.wrap_future, waiting))
+    made: list[Decided] = await asyncio.gather(*map(asyncio.wrap_future, waiting))
+    return made
 
 
 def _rows(body: Auctions) -> list[_Row]:
@@ -155,9 +160,18 @@ def _column(name: str, given: Any, count: int) -> Sequence[Any]:
     return given
 
 
-def _check_classes(service: Service, name: str, given: Collection[str]) -> None:
-    """Raise if other classes are given than the bidder has."""
-    classes = service.node.settings(name).classes
+def check_classes(node: Node, name: str, given: Collection[str]) -> None:
+    """Raise if other classes are given than a bidder has.
+
+    Args:
+        node: The node.
+        name: The bidder.
+        given: The names of the classes.
+
+    Raises:
+        Refusal: There are others.
+    """
+    classes = node.settings(name).classes
     if len(given) != len(classes) or any(one not in given for one in classes):
         expected = ", ".join(map(repr, classes)) or "no classes"
         raise Refusal(
@@ -190,74 +204,6 @@ async def outcomes(service: Service, call: Call) -> Reported:
     return Reported(sum(part.accepted for part in parts), tuple(errors))
 
 
-async def bidders(service: Service, call: Call) -> BidderNames:
-    """List the bidders."""
-    del call
-    return BidderNames(service.node.names())
-
-
-async def bidder(service: Service, call: Call) -> Bidder:
-    """Show the settings of a bidder."""
-    return _shown(service, call.name)
-
-
-def _shown(service: Service, name: str) -> Bidder:
-    node = service.node
-    return Bidder(name, node.settings(name), paused=node.figures(name).paused)
-
-
-async def create(service: Service, call: Call) -> Bidder:
-    """Create a bidder."""
-    await asyncio.to_thread(service.node.create, call.name, call.body)
-    return _shown(service, call.name)
-
-
-async def delete(service: Service, call: Call) -> None:
-    """Delete a bidder."""
-    await asyncio.to_thread(service.node.delete, call.name)
-
-
-async def change(service: Service, call: Call) -> Bidder:
-    """Change the budgets or the targets of a bidder."""
-    given = {
-        key: getattr(call.body, key)
-        for key in ("budget", "target")
-        if getattr(call.body, key) is not msgspec.UNSET
-    }
-    await asyncio.wrap_future(service.node.change(call.name, **given))
-    await asyncio.to_thread(service.node.directory.refresh)
-    return _shown(service, call.name)
-
-
-async def pause(service: Service, call: Call) -> Bidder:
-    """Pause a bidder."""
-    await asyncio.to_thread(service.node.pause, call.name)
-    return _shown(service, call.name)
-
-
-async def resume(service: Service, call: Call) -> Bidder:
-    """Let a bidder go on."""
-    await asyncio.to_thread(service.node.resume, call.name)
-    return _shown(service, call.name)
-
-
-async def policy(service: Service, call: Call) -> Policy:
-    """Show the probability of each bid."""
-    asked = call.query
-    _check_classes(service, call.name, asked.classes)
-    maker = service.node.bidder(call.name)
-    chances = maker.policy(asked.value, reserve=asked.reserve, **asked.classes)
-    return Policy(maker.bids.tolist(), chances.tolist())
-
-
-async def price_law(service: Service, call: Call) -> PriceLaw:
-    """Show the law of the highest competing bid."""
-    _check_classes(service, call.name, call.query.classes)
-    maker = service.node.bidder(call.name)
-    view = maker.price_law(call.query.value, **call.query.classes)
-    return PriceLaw.of(view)
-
-
 async def snapshot(service: Service, call: Call) -> Answer:
     """Give the bytes that a client decides by."""
     node, name = service.node, call.name
@@ -265,7 +211,7 @@ async def snapshot(service: Service, call: Call) -> Answer:
         raise Refusal(
             "limited", "A bidder with limits is decided by the service: ask it to decide."
         )
-    if node.figures(name).paused:
+    if node.directory.bidders[name].row.paused:
         raise PausedError(f"The bidder {name!r} is paused. Resume it first.")
     version, content = node.policy_bytes(name)
     tag = f'"{version}"'.encode()
@@ -273,37 +219,3 @@ async def snapshot(service: Service, call: Call) -> Answer:
     if call.headers.get(b"if-none-match") == tag:
         return Answer(status=304, headers=headers)
     return Answer(content, BYTES, headers=headers)
-
-
-async def figures(service: Service, call: Call) -> Any:
-    """Show the figures of a bidder."""
-    return service.node.figures(call.name)
-
-
-async def healthz(service: Service, call: Call) -> Alive:
-    """Say that the process runs."""
-    del service, call
-    return Alive("ok")
-
-
-async def readyz(service: Service, call: Call) -> Ready:
-    """Say whether the service can store and decide."""
-    del call
-    found = msgspec.convert(service.node.health(), Ready)
-    if not found.ready or found.store:
-        code = "store-unavailable" if found.store else "not-ready"
-        raise Refusal(code, found.store or "The service is being started or stopped.")
-    return found
-
-
-async def metrics(service: Service, call: Call) -> Answer:
-    """Give all metrics."""
-    del call
-    families = (*service.metrics.families(), *node_families(service.node))
-    return Answer(metrics_text(families), TEXT)
-
-
-async def openapi(service: Service, call: Call) -> Answer:
-    """Give the OpenAPI document."""
-    del call
-    return Answer(service.document)

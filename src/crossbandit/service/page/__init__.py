@@ -28,6 +28,12 @@ __all__ = ["Board", "event_stream", "page_html", "page_routes"]
 
 _SECONDS = 1.0  # between two events
 _MOST_STREAMS = 100
+_HEADERS = {
+    "Cache-Control": "no-cache",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+}
 _FIGURES = (
     ("bids", "What it bids", "The middle bid at each value. Eight bids of ten lie in the band."),
     ("law", "Law of prices", "The probability of winning with a bid. Bands: two standard errors."),
@@ -114,7 +120,7 @@ def page_routes(node: Node, *, ending: Callable[[], bool] = lambda: False) -> li
 
     async def page(request: Request) -> Response:
         del request
-        return HTMLResponse(page_html(), headers={"Cache-Control": "no-cache"})
+        return HTMLResponse(page_html(), headers=_HEADERS)
 
     async def events(request: Request) -> Response:
         if len(open_streams) >= _MOST_STREAMS:

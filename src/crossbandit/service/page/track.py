@@ -63,7 +63,7 @@ class Track:
         if self._samples and self._samples[-1].outcomes > point.outcomes:
             self._samples.clear()  # another bidder of the same name
             self._older = (None, [])
-        if self._samples and self._samples[-1].time >= now:
+        while self._samples and self._samples[-1].time >= now:  # the clock was set back
             self._samples.pop()
         self._samples.append(point)
 

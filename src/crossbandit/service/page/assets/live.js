@@ -4,7 +4,7 @@
 const byId = (id) => document.getElementById(id);
 const QUIET = 10_000; // milliseconds without an event, after which the connection counts as lost
 const SLOWEST = 10_000; // between two attempts to connect
-const page = { chosen: null, rows: [], stream: null, updated: null, delay: 500, state: "", token: "", drawn: {} };
+const page = { chosen: null, rows: [], stream: null, updated: null, delay: 500, state: "", token: "", alerts: 0 };
 try { page.token = sessionStorage.getItem("token") ?? ""; } catch {}
 
 // ------------------------------------------------------------------------------ bidders at a glance
@@ -157,6 +157,9 @@ function update(event) {
   page.rows = event.rows;
   byId("overview").hidden = false;
   byId("summary").textContent = event.summary;
+  const alerts = event.rows.reduce((sum, one) => sum + one.alerts, 0);
+  if (alerts > page.alerts) live.textContent = event.summary; // for screen readers
+  page.alerts = alerts;
   showRows();
   if (event.detail && event.detail.name === page.chosen) showDetail(event.detail);
   if (!page.rows.some((one) => one.name === page.chosen)) {
