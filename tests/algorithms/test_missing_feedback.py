@@ -146,10 +146,6 @@ def test_cohorts_double_and_the_two_latest_are_left_out(count: int) -> None:
     again = AnsweredCounts(groups=3, first=8)
     again.restore(counts.state())
     np.testing.assert_array_equal(again.state(), counts.state())
-    for n, (group, answered) in enumerate(decisions):
-        if answered:
-            again.taken_back(n, group)
-    assert (again.state()[:, 1] == 0).all()
 
 
 def test_equal_shares_are_chance_and_different_ones_are_not() -> None:

@@ -91,7 +91,9 @@ class CompiledLearner(Learner[AlgorithmT]):
             context: The context: a number, or a tuple of features.
             readout: How the context reads rows, and which arms are available.
         """
-        return self._round(self.round, context, readout, self.graph)
+        # A feature vector has no number: the kernels read it through its readout only.
+        number = context if isinstance(context, int) else 0
+        return Round(self.round, number, readout, self._known_graph.in_ranges)
 
     def distribution(self, context: Context, readout: Readout) -> Floats:
         if self.steps.policy is None:
@@ -102,9 +104,10 @@ class CompiledLearner(Learner[AlgorithmT]):
         return out
 
     def play(self, pending: PendingDecision) -> float:
-        step = (self.arrays, self.setting, self._now(pending))
-        number = self.random_numbers()
-        pending.arm, probability = self.call(self.steps.play, *step, number)
+        now, number = self._now(pending), self.random_numbers()
+        pending.arm, probability = self.call(
+            self.steps.play, self.arrays, self.setting, now, number
+        )
         if self.weighted:
             pending.weights = self.arrays.weights.copy()
         return float(probability)
@@ -116,9 +119,10 @@ class CompiledLearner(Learner[AlgorithmT]):
     def update(self, pending: PendingDecision, rows: Floats) -> None:
         weights = pending.weights if self.weighted else self.arrays.weights
         if weights is not None:
-            feedback = self.feedback(pending, rows)
-            step = (self.arrays, self.setting, self._now(pending), pending.arm, weights)
-            self.call(self.steps.learn, *step, feedback)
+            feedback, now = self.feedback(pending, rows), self._now(pending)
+            self.call(
+                self.steps.learn, self.arrays, self.setting, now, pending.arm, weights, feedback
+            )
 
     def play_many(self, contexts: ContextBlock, numbers: Integers, plays: Plays) -> None:
         """Play rounds from the present one on, and fill in what was done.
@@ -162,14 +166,10 @@ class CompiledLearner(Learner[AlgorithmT]):
         return {name: getattr(self.arrays, name) for name in self.stored or self.arrays._fields}
 
     def _now(self, pending: PendingDecision) -> Round:
-        graph = self.graph if pending.graph is None else pending.graph
-        return self._round(pending.round, pending.context, pending.readout, graph)
-
-    def _round(
-        self, number: int, context: Context, readout: Readout, graph: FeedbackGraph
-    ) -> Round:
-        # A feature vector has no number: the kernels read it through its readout only.
-        return Round(number, context if isinstance(context, int) else 0, readout, graph.in_ranges)
+        context, graph = pending.context, pending.graph
+        ranges = self._known_graph.in_ranges if graph is None else graph.in_ranges
+        number = context if isinstance(context, int) else 0
+        return Round(pending.round, number, pending.readout, ranges)
 
 
 def scratch(arms: int) -> dict[str, Any]:

@@ -6,19 +6,22 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from crossbandit.algorithms import tuning
-from crossbandit.algorithms.algorithm import Algorithm, register
+from crossbandit.algorithms.algorithm import register
 from crossbandit.algorithms.epoch_learner import EpochLearner
+from crossbandit.algorithms.tuned import TunedAlgorithm
 from crossbandit.kernels.epochs import EpochParameters
 from crossbandit.validation import choice, even, positive, share
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from crossbandit.problem import Problem
     from crossbandit.streams import Seed
 
 
 @register
 @dataclass(frozen=True, kw_only=True)
-class CrossGraph(Algorithm):
+class CrossGraph(TunedAlgorithm[EpochParameters]):
     r"""FTRL with delayed snapshots, for any strongly observable graph (Algorithm 2).
 
     Every context keeps exponential weights over estimated losses,
@@ -70,6 +73,7 @@ class CrossGraph(Algorithm):
     """
 
     id: ClassVar[str] = "cross-graph"
+    parameters_type: ClassVar[type[EpochParameters]] = EpochParameters
     needs_observability: ClassVar[str] = "strong"
 
     eta: float | None = None
@@ -90,20 +94,5 @@ class CrossGraph(Algorithm):
         parameters = self.parameters(problem)
         return EpochLearner(self, problem, problem.graph, parameters, seed)
 
-    def parameters(self, problem: Problem) -> EpochParameters:
-        """Return the parameters for a problem: those that were given, and the rule's for the rest.
-
-        Args:
-            problem: The problem on which a learner is to be started.
-
-        Returns:
-            All parameters, as the kernels take them.
-
-        Raises:
-            InvalidParameterError: The rule needs a horizon or another fact that the problem does
-                not have.
-        """
-        given = self.given(*EpochParameters._fields)
-        if len(given) == len(EpochParameters._fields):
-            return EpochParameters(**given)
-        return tuning.tuned(self.tuning, problem)._replace(**given)
+    def tuning_rule(self, problem: Problem) -> Mapping[str, float]:
+        return tuning.tuned(self.tuning, problem)._asdict()

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from crossbandit.algorithms.algorithm import Algorithm, register
+from crossbandit.algorithms.algorithm import register
 from crossbandit.algorithms.compiled_learner import CompiledLearner, scratch
 from crossbandit.algorithms.estimator import Estimator
+from crossbandit.algorithms.tuned import TunedAlgorithm
 from crossbandit.algorithms.tuning import experiment_rate
 from crossbandit.errors import InvalidParameterError
 from crossbandit.kernels import known
@@ -20,6 +21,8 @@ from crossbandit.losses.memory import zeros
 from crossbandit.validation import positive, share
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from crossbandit.problem import Problem
     from crossbandit.streams import Seed
     from crossbandit.types import Floats
@@ -27,7 +30,7 @@ if TYPE_CHECKING:
 
 @register
 @dataclass(frozen=True, kw_only=True)
-class CrossGraphKnown(Algorithm):
+class CrossGraphKnown(TunedAlgorithm[KnownParameters]):
     """FTRL with exact observation probabilities (Algorithm 1).
 
     Every context keeps exponential weights p_{t,c} and plays r_{t,c} = (1 - rho) p_{t,c} + rho / K.
@@ -63,6 +66,7 @@ class CrossGraphKnown(Algorithm):
     """
 
     id: ClassVar[str] = "cross-graph-known"
+    parameters_type: ClassVar[type[KnownParameters]] = KnownParameters
     needs_observability: ClassVar[str] = "strong"
     needs_memory: ClassVar[bool] = False
     needs_context_distribution: ClassVar[bool] = True
@@ -110,24 +114,9 @@ class CrossGraphKnown(Algorithm):
 
         return Estimator(graph, shares, correction)
 
-    def parameters(self, problem: Problem) -> KnownParameters:
-        """Return the parameters for a problem: those that were given, and the rule's for the rest.
-
-        Args:
-            problem: The problem on which a learner is to be started.
-
-        Returns:
-            All parameters, as the kernels take them.
-
-        Raises:
-            InvalidParameterError: The rule needs a horizon or another fact that the problem does
-                not have.
-        """
-        given = self.given(*KnownParameters._fields)
-        if len(given) == len(KnownParameters._fields):
-            return KnownParameters(**given)
+    def tuning_rule(self, problem: Problem) -> Mapping[str, float]:
         rate = experiment_rate(problem)
-        return KnownParameters(rate, rate, min(rate, 0.5), rate)._replace(**given)
+        return KnownParameters(rate, rate, min(rate, 0.5), rate)._asdict()
 
 
 class KnownLearner(CompiledLearner[CrossGraphKnown]):

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from crossbandit.algorithms.algorithm import Algorithm, register
+from crossbandit.algorithms.algorithm import register
 from crossbandit.algorithms.epoch_learner import EpochLearner
+from crossbandit.algorithms.tuned import TunedAlgorithm
 from crossbandit.algorithms.tuning import epoch_length, required_horizon
 from crossbandit.kernels import varying
 from crossbandit.kernels.epochs import EpochParameters
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 @register
 @dataclass(frozen=True, kw_only=True)
-class CrossGraphVarying(Algorithm):
+class CrossGraphVarying(TunedAlgorithm[EpochParameters]):
     r"""Algorithm 2 with the observation probabilities of each round's own graph.
 
     Policies, snapshots, epochs, pairs, fallback and retention are those of `CrossGraph`. Only the
@@ -92,6 +93,7 @@ class CrossGraphVarying(Algorithm):
     """
 
     id: ClassVar[str] = "cross-graph-varying"
+    parameters_type: ClassVar[type[EpochParameters]] = EpochParameters
     needs_observability: ClassVar[str] = "strong"
     graph_kinds: ClassVar[tuple[str, ...]] = ("fixed", "informed")
 
@@ -112,27 +114,12 @@ class CrossGraphVarying(Algorithm):
         self.require_playable(problem)
         return VaryingLearner(self, problem, self.parameters(problem), seed)
 
-    def parameters(self, problem: Problem) -> EpochParameters:
-        """Return the parameters for a problem: those that were given, and the rule's for the rest.
-
-        Args:
-            problem: The problem on which a learner is to be started.
-
-        Returns:
-            All parameters, as the kernels take them.
-
-        Raises:
-            InvalidParameterError: The rule needs a horizon, and the problem has none.
-            IndependenceNumberError: The independence number of its graph cannot be computed.
-        """
-        given = self.given(*EpochParameters._fields)
-        if len(given) == len(EpochParameters._fields):
-            return EpochParameters(**given)
+    def tuning_rule(self, problem: Problem) -> Mapping[str, float]:
         horizon = required_horizon("experiment", problem)
         alpha = self.alpha if self.alpha is not None else problem.graph.independence_number
         rate = 1.0 / math.sqrt(alpha * horizon)
         length = epoch_length(horizon, 1.0 / (rate * math.sqrt(math.log(problem.arms))))
-        return EpochParameters(rate, rate, rate, rate, length)._replace(**given)
+        return EpochParameters(rate, rate, rate, rate, length)._asdict()
 
 
 class VaryingLearner(EpochLearner[CrossGraphVarying]):

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from crossbandit.algorithms.algorithm import Algorithm, register
+from crossbandit.algorithms.algorithm import register
 from crossbandit.algorithms.epoch_learner import EpochLearner
+from crossbandit.algorithms.tuned import TunedAlgorithm
 from crossbandit.algorithms.tuning import epoch_length, required_horizon
 from crossbandit.kernels.epochs import EpochParameters
 from crossbandit.validation import even, positive, share
@@ -40,7 +41,7 @@ class WeakParameters(NamedTuple):
 
 @register
 @dataclass(frozen=True, kw_only=True)
-class CrossGraphWeak(Algorithm):
+class CrossGraphWeak(TunedAlgorithm[WeakParameters]):
     r"""The epochs of Algorithm 2, with exploration on a weakly dominating set.
 
     Let D be a smallest set of arms that reveals every weakly observable arm, delta its size (the
@@ -91,6 +92,7 @@ class CrossGraphWeak(Algorithm):
     """
 
     id: ClassVar[str] = "cross-graph-weak"
+    parameters_type: ClassVar[type[WeakParameters]] = WeakParameters
     needs_observability: ClassVar[str] = "weak"
 
     eta: float | None = None
@@ -108,27 +110,13 @@ class CrossGraphWeak(Algorithm):
         self.require_playable(problem)
         return WeakLearner(self, problem, self.parameters(problem), seed)
 
-    def parameters(self, problem: Problem) -> WeakParameters:
-        """Return the parameters for a problem: those that were given, and the rule's for the rest.
-
-        Args:
-            problem: The problem on which a learner is to be started.
-
-        Returns:
-            All parameters.
-
-        Raises:
-            InvalidParameterError: The rule needs a horizon, and the problem has none.
-        """
-        given = self.given(*WeakParameters._fields)
-        if len(given) == len(WeakParameters._fields):
-            return WeakParameters(**given)
+    def tuning_rule(self, problem: Problem) -> Mapping[str, float]:
         horizon = required_horizon("experiment", problem)
         delta, log = max(1, len(problem.graph.weakly_dominating_set)), math.log(problem.arms)
         exploration = min(_MOST, (delta * log / horizon) ** (1 / 3))
         eta = exploration**2 / delta
         length = epoch_length(horizon, 1.0 / (eta * math.sqrt(log)))
-        return WeakParameters(eta, eta, eta, exploration, length)._replace(**given)
+        return WeakParameters(eta, eta, eta, exploration, length)._asdict()
 
 
 class WeakLearner(EpochLearner[CrossGraphWeak]):

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from crossbandit.algorithms.algorithm import Algorithm
 from crossbandit.algorithms.estimator import Estimator, observed_share
 from crossbandit.algorithms.exponential_learner import ExponentialLearner
+from crossbandit.algorithms.tuned import TunedAlgorithm
 from crossbandit.algorithms.tuning import required_contexts, required_horizon
 from crossbandit.kernels.exponential import ExponentialParameters
 from crossbandit.validation import boolean, positive, share
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from crossbandit.problem import Problem
     from crossbandit.streams import Seed
     from crossbandit.types import Floats
@@ -26,7 +23,7 @@ _CHECKS = {"eta": positive, "rho": share, "gamma": positive, "beta": positive, "
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExponentialAlgorithm(Algorithm):
+class ExponentialAlgorithm(TunedAlgorithm[ExponentialParameters]):
     """Exponential weights over weighted losses, mixed with exploration.
 
     In the context c of a round, p(a) is proportional to exp(-eta L_c(a)), and the arm is drawn from
@@ -45,6 +42,7 @@ class ExponentialAlgorithm(Algorithm):
     `explored_arms`.
     """
 
+    parameters_type: ClassVar[type[ExponentialParameters]] = ExponentialParameters
     needs_observability: ClassVar[str] = "strong"
 
     def __post_init__(self) -> None:
@@ -60,17 +58,6 @@ class ExponentialAlgorithm(Algorithm):
         """Whether a round is learned from in every context."""
         return bool(getattr(self, "cross_learning", False))
 
-    @abstractmethod
-    def tuning_rule(self, problem: Problem) -> Mapping[str, float]:
-        """Return what the rule sets for a problem: a value for each rate that is a field.
-
-        Args:
-            problem: The problem on which a learner is to be started.
-
-        Returns:
-            The rates by name.
-        """
-
     def explored_arms(self, problem: Problem) -> Floats:
         """Return the distribution of the arms that are explored; uniform by default.
 
@@ -81,25 +68,6 @@ class ExponentialAlgorithm(Algorithm):
             A probability for each arm.
         """
         return np.full(problem.arms, 1.0 / problem.arms)
-
-    def parameters(self, problem: Problem) -> ExponentialParameters:
-        """Return the parameters for a problem: those that were given, and the rule's for the rest.
-
-        Args:
-            problem: The problem on which a learner is to be started.
-
-        Returns:
-            All parameters, as the kernels take them; 0 for those that the algorithm does not have.
-
-        Raises:
-            InvalidParameterError: The rule needs a horizon or another fact that the problem does
-                not have.
-        """
-        rates = [name for name in _CHECKS if hasattr(self, name)]
-        given = self.given(*rates)
-        if len(given) < len(rates):
-            given = {**self.tuning_rule(problem), **given}
-        return ExponentialParameters(*(given.get(name, 0.0) for name in _CHECKS))
 
     def implicit(self, problem: Problem, parameters: ExponentialParameters) -> Floats:
         """Return what is added to the observation probability of each arm.

@@ -1,4 +1,8 @@
-"""What all learners share: decisions, late feedback, validation, saving."""
+"""What all learners share: decisions, late feedback, validation, saving.
+
+The file is long because `help(Learner)` is the reference of those who write an algorithm: most of
+its lines are docstrings, and the methods are in the order in which one needs them.
+"""
 
 from __future__ import annotations
 

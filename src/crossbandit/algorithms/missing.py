@@ -105,15 +105,6 @@ class AnsweredCounts:
         if cohort < len(self._cohorts):
             self._cohorts[cohort][_ANSWERED][group] += 1
 
-    def taken_back(self, number: int, group: int) -> None:
-        """Undo `answered`.
-
-        Args:
-            number: The number of the decision.
-            group: Its group.
-        """
-        self._cohorts[(number // self.first).bit_length()][_ANSWERED][group] -= 1
-
     def missing(self) -> MissingShares:
         """Test whether the feedback of some groups is missing more often than that of others.
 

@@ -5,22 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from crossbandit.algorithms.algorithm import Algorithm, register
-from crossbandit.algorithms.estimator import Estimator, observed_share
-from crossbandit.algorithms.per_context_learner import PerContextLearner
+from crossbandit.algorithms.algorithm import register
+from crossbandit.algorithms.per_context_learner import PerContextAlgorithm
 from crossbandit.algorithms.tuning import per_context_rate
 from crossbandit.graphs import singletons
 from crossbandit.problem import GRAPH_KINDS
-from crossbandit.validation import positive
 
 if TYPE_CHECKING:
+    from crossbandit.graphs import FeedbackGraph
     from crossbandit.problem import Problem
-    from crossbandit.streams import Seed
 
 
 @register
 @dataclass(frozen=True, kw_only=True)
-class PerContextExp3(Algorithm):
+class PerContextExp3(PerContextAlgorithm):
     """A separate Exp3 for each context (OBPC-Exp3).
 
     In the context c of the round, and in no other,
@@ -45,38 +43,9 @@ class PerContextExp3(Algorithm):
     id: ClassVar[str] = "obpc-exp3"
     needs_own_loss: ClassVar[bool] = True
     graph_kinds: ClassVar[tuple[str, ...]] = tuple(GRAPH_KINDS)  # whichever: it ignores the graph
-    needs_memory: ClassVar[bool] = False
 
-    eta: float | None = None
+    def seen_graph(self, problem: Problem) -> FeedbackGraph:
+        return singletons(problem.arms)
 
-    def __post_init__(self) -> None:
-        self.settle(positive, "eta")
-
-    def start(self, problem: Problem, *, seed: Seed) -> PerContextLearner:
-        self.require_playable(problem)
-        graph = singletons(problem.arms)
-        return PerContextLearner(self, problem, graph, self.learning_rate(problem), seed)
-
-    def estimator(self, problem: Problem) -> Estimator:
-        graph = singletons(problem.arms)
-        return Estimator(
-            graph,
-            lambda policies, context: observed_share(graph, policies[context], 0.0),
-            cross_learning=False,
-        )
-
-    def learning_rate(self, problem: Problem) -> float:
-        """Return eta: as it was given, or else as the rule sets it.
-
-        Args:
-            problem: The problem on which a learner is to be started.
-
-        Returns:
-            The learning rate.
-
-        Raises:
-            InvalidParameterError: The rule needs a fact that the problem does not have.
-        """
-        if self.eta is not None:
-            return self.eta
+    def rule_rate(self, problem: Problem) -> float:
         return per_context_rate(problem, size=problem.arms)

@@ -5,20 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from crossbandit.algorithms.algorithm import Algorithm, register
-from crossbandit.algorithms.estimator import Estimator, observed_share
-from crossbandit.algorithms.per_context_learner import PerContextLearner
+from crossbandit.algorithms.algorithm import register
+from crossbandit.algorithms.per_context_learner import PerContextAlgorithm
 from crossbandit.algorithms.tuning import per_context_rate, required_alpha
-from crossbandit.validation import positive
 
 if TYPE_CHECKING:
+    from crossbandit.graphs import FeedbackGraph
     from crossbandit.problem import Problem
-    from crossbandit.streams import Seed
 
 
 @register
 @dataclass(frozen=True, kw_only=True)
-class PerContextGraph(Algorithm):
+class PerContextGraph(PerContextAlgorithm):
     """Separate exponential weights with graph feedback for each context (OBPC-Graph).
 
     In the context c of the round, and in no other,
@@ -45,37 +43,9 @@ class PerContextGraph(Algorithm):
 
     id: ClassVar[str] = "obpc-graph"
     needs_observability: ClassVar[str] = "strong"
-    needs_memory: ClassVar[bool] = False
 
-    eta: float | None = None
+    def seen_graph(self, problem: Problem) -> FeedbackGraph:
+        return problem.graph
 
-    def __post_init__(self) -> None:
-        self.settle(positive, "eta")
-
-    def start(self, problem: Problem, *, seed: Seed) -> PerContextLearner:
-        self.require_playable(problem)
-        return PerContextLearner(self, problem, problem.graph, self.learning_rate(problem), seed)
-
-    def estimator(self, problem: Problem) -> Estimator:
-        graph = problem.graph
-        return Estimator(
-            graph,
-            lambda policies, context: observed_share(graph, policies[context], 0.0),
-            cross_learning=False,
-        )
-
-    def learning_rate(self, problem: Problem) -> float:
-        """Return eta: as it was given, or else as the rule sets it.
-
-        Args:
-            problem: The problem on which a learner is to be started.
-
-        Returns:
-            The learning rate.
-
-        Raises:
-            InvalidParameterError: The rule needs a fact that the problem does not have.
-        """
-        if self.eta is not None:
-            return self.eta
+    def rule_rate(self, problem: Problem) -> float:
         return per_context_rate(problem, size=required_alpha("experiment", problem))

@@ -1,15 +1,20 @@
-"""The learner of the two baselines that learn in each context separately."""
+"""What the two baselines share that learn in each context separately."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from crossbandit.algorithms.algorithm import Algorithm
 from crossbandit.algorithms.compiled_learner import CompiledLearner, scratch
+from crossbandit.algorithms.estimator import Estimator, observed_share
 from crossbandit.algorithms.learner import AlgorithmT
 from crossbandit.kernels import per_context
 from crossbandit.kernels.loops import Steps
 from crossbandit.kernels.per_context import PerContextState
 from crossbandit.losses.memory import zeros
+from crossbandit.validation import positive
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,6 +22,61 @@ if TYPE_CHECKING:
     from crossbandit.graphs import FeedbackGraph
     from crossbandit.problem import Problem
     from crossbandit.streams import Seed
+
+
+@dataclass(frozen=True, kw_only=True)
+class PerContextAlgorithm(Algorithm):
+    """Exponential weights in each context, with plain observation probabilities."""
+
+    needs_memory: ClassVar[bool] = False
+
+    eta: float | None = None
+
+    def __post_init__(self) -> None:
+        self.settle(positive, "eta")
+
+    @abstractmethod
+    def seen_graph(self, problem: Problem) -> FeedbackGraph:
+        """Return the graph by which it learns.
+
+        Args:
+            problem: The problem.
+        """
+
+    @abstractmethod
+    def rule_rate(self, problem: Problem) -> float:
+        """Return the learning rate that the rule sets.
+
+        Args:
+            problem: The problem.
+        """
+
+    def start(self, problem: Problem, *, seed: Seed) -> PerContextLearner:
+        self.require_playable(problem)
+        graph, eta = self.seen_graph(problem), self.learning_rate(problem)
+        return PerContextLearner(self, problem, graph, eta, seed)
+
+    def estimator(self, problem: Problem) -> Estimator:
+        graph = self.seen_graph(problem)
+        return Estimator(
+            graph,
+            lambda policies, context: observed_share(graph, policies[context], 0.0),
+            cross_learning=False,
+        )
+
+    def learning_rate(self, problem: Problem) -> float:
+        """Return eta: as it was given, or else as the rule sets it.
+
+        Args:
+            problem: The problem on which a learner is to be started.
+
+        Returns:
+            The learning rate.
+
+        Raises:
+            InvalidParameterError: The rule needs a fact that the problem does not have.
+        """
+        return self.rule_rate(problem) if self.eta is None else self.eta
 
 
 class PerContextLearner(CompiledLearner[AlgorithmT]):

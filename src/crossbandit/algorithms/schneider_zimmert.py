@@ -6,21 +6,24 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from crossbandit.algorithms import tuning
-from crossbandit.algorithms.algorithm import Algorithm, register
+from crossbandit.algorithms.algorithm import register
 from crossbandit.algorithms.epoch_learner import EpochLearner
+from crossbandit.algorithms.tuned import TunedAlgorithm
 from crossbandit.graphs import singletons
 from crossbandit.kernels.epochs import EpochParameters
 from crossbandit.problem import GRAPH_KINDS
 from crossbandit.validation import even, positive
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from crossbandit.problem import Problem
     from crossbandit.streams import Seed
 
 
 @register
 @dataclass(frozen=True, kw_only=True)
-class SchneiderZimmert(Algorithm):
+class SchneiderZimmert(TunedAlgorithm[EpochParameters]):
     """Algorithm 2 on the singleton graph, without uniform exploration and without correction.
 
     It uses cross-learning and ignores the graph: each play teaches it the loss of the arm played,
@@ -44,6 +47,7 @@ class SchneiderZimmert(Algorithm):
     """
 
     id: ClassVar[str] = "sz-context"
+    parameters_type: ClassVar[type[EpochParameters]] = EpochParameters
     needs_own_loss: ClassVar[bool] = True
     graph_kinds: ClassVar[tuple[str, ...]] = tuple(GRAPH_KINDS)  # whichever: it ignores the graph
 
@@ -60,21 +64,5 @@ class SchneiderZimmert(Algorithm):
         graph = singletons(problem.arms)
         return EpochLearner(self, problem, graph, self.parameters(problem), seed)
 
-    def parameters(self, problem: Problem) -> EpochParameters:
-        """Return the parameters for a problem: those that were given, and the rule's for the rest.
-
-        Args:
-            problem: The problem on which a learner is to be started.
-
-        Returns:
-            All parameters, as the kernels take them.
-
-        Raises:
-            InvalidParameterError: The rule needs a horizon or another fact that the problem does
-                not have.
-        """
-        given = self.given("eta", "gamma", "epoch_length")
-        if len(given) == 3:
-            return EpochParameters(rho=0.0, beta=0.0, **given)
-        rule = tuning.experiment(problem.with_graph(singletons(problem.arms)))
-        return rule._replace(rho=0.0, beta=0.0, **given)
+    def tuning_rule(self, problem: Problem) -> Mapping[str, float]:
+        return tuning.experiment(problem.with_graph(singletons(problem.arms)))._asdict()
