@@ -195,7 +195,8 @@ class AuctionViews(HiddenNumberApplication):
             return np.zeros(self.rules.arms)
         features = self._features(min(worth, self.value_range[1]))
         last = usable if isinstance(self.learner, LawDecider) else cap
-        given = Round(value, worth, 0.0, labels)
+        cost = 0.0 if self._spending is None else self._spending.pacer.cost_of_holding
+        given = Round(value, worth, cost, labels)
         chances = self._probabilities(features, given, first, last)
         chances[cap] += chances[cap + 1 :].sum()
         chances[cap + 1 :] = 0.0

@@ -10,7 +10,14 @@ from crossbandit.kernels.laws.learning import absorb
 from crossbandit.kernels.laws.loops import outcome_kind
 from crossbandit.kernels.laws.reading import band_of
 from crossbandit.kernels.laws.state import TOLD
-from crossbandit.kernels.pacing import adapt, open_auction, reserve, settle
+from crossbandit.kernels.pacing import (
+    adapt,
+    cost_of_holding,
+    open_auction,
+    reserve,
+    settle,
+    weigh_holding,
+)
 
 if TYPE_CHECKING:
     from crossbandit.kernels.laws.state import LawRules, LawState, Scratch
@@ -44,7 +51,9 @@ def paced_decide(
         adapt(rules, state, ticket, value, 0, -1)
         return worth, usable, -1, -1
     band = read_law(law_rules, law, scratch, context, slots)
-    wanted = choose(law_rules, law, scratch, band, worth, 0.0, first, usable, uniforms)
+    cost = cost_of_holding(state)
+    wanted = choose(law_rules, law, scratch, band, worth, cost, first, usable, uniforms)
+    weigh_holding(rules, state, rules.prices[wanted])
     reserve(rules, state, ticket, value, rules.prices[min(wanted, cap)])
     return worth, usable, cap, wanted
 

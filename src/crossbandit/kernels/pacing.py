@@ -26,8 +26,9 @@ BUDGET, TARGET, LOOSE_TARGET = range(3)  # a loose target is kept in the long ru
 GIVEN, SPENT, RESERVED = range(3)
 # Columns of `PaceState.duals`: the logarithm s; the sum of squared gradients. Of bids without an
 # outcome: sums of the gradients that are expected of them, and of their squares; what those of this
-# period are expected to cost.
-LOG, SQUARES, OPEN, OPEN_SQUARES, DUE = range(5)
+# period are expected to cost, and how many they are. The logarithm of the cost of holding money, 0
+# for none; its sum of squared gradients.
+LOG, SQUARES, OPEN, OPEN_SQUARES, DUE, WAITING, HOLDING, HOLDING_SQUARES = range(8)
 # Columns of a ticket: what was planned for the auction; 1 if the limit may be relaxed after it; the
 # period it belongs to; what the bid is expected to cost.
 PLANNED, RELAXES, OF_PERIOD, EXPECTED = range(4)
@@ -45,6 +46,7 @@ _FAR = 1.0  # a limit whose pseudo-value is e times the one that counts is not r
 _HIGHEST = 60.0  # of the logarithm s: exp(s) stays a usual number
 _RECENT = 512.0  # bids, of a share of wins
 _MEMORY = 64.0  # auctions, of the usual gap
+_CHEAP = 7.0  # by so many steps is the cost of holding money above that which is none
 _LONG = 8.0  # usual gaps: a longer one counts as this, as nobody bids in a pause
 
 
@@ -66,7 +68,7 @@ class PaceState(NamedTuple):
     """All that changes."""
 
     money: Integers  # (L, 3), in units
-    duals: Floats  # (L, 5)
+    duals: Floats  # (L, 8)
     wins: Floats  # (GROUPS, 2): wins and bids, by groups of amounts
     times: Floats  # (L, 7)
     # (L, 2, BINS + 1): the share of the period's budget that is planned up to each bin; the
@@ -266,9 +268,43 @@ def reserve(rules: PaceRules, state: PaceState, ticket: Floats, value: float, pr
     for limit in range(rules.kinds.size):
         state.money[limit, RESERVED] += at_risk(rules, limit, value, price)
         if rules.kinds[limit] == BUDGET:
+            state.duals[limit, WAITING] += 1.0 if price > 0 else 0.0
             ticket[limit, EXPECTED] = expected
             state.duals[limit, DUE] += expected
             foresee(state, ticket, limit, 1.0)
+
+
+@inlined
+def cost_of_holding(state: PaceState) -> float:
+    """Return what a unit that is bid costs, whether the bid wins or not, because it is reserved."""
+    highest = 0.0
+    for limit in range(state.duals.shape[0]):
+        highest = max(highest, state.duals[limit, HOLDING])
+    return math.exp(highest - _CHEAP) if highest > 0.0 else 0.0
+
+
+@inlined
+def weigh_holding(rules: PaceRules, state: PaceState, price: int) -> None:
+    """Adapt the cost of holding money to a bid of `price` units that is wanted.
+
+    If bids without an outcome hold nearly all that is left of a budget, hardly any bid can be made,
+    whatever it would earn. So holding costs more then, and bids are made that win more often.
+    """
+    for limit in range(rules.kinds.size):
+        duals = state.duals[limit]
+        if rules.kinds[limit] != BUDGET:
+            continue
+        if duals[WAITING] == 0.0:
+            duals[HOLDING] = 0.0
+            continue
+        left = float(state.money[limit, GIVEN] - state.money[limit, SPENT])
+        reserved = float(state.money[limit, RESERVED] + price)
+        usual = float(price) if price > 0 else reserved / duals[WAITING]
+        gradient = usual * min(reserved / max(left, 1.0) - 1.0, 1.0)
+        if gradient > 0.0 or (gradient < 0.0 and duals[HOLDING] > 0.0):
+            duals[HOLDING_SQUARES] += gradient * gradient
+            at = duals[HOLDING] + gradient / math.sqrt(duals[HOLDING_SQUARES])
+            duals[HOLDING] = min(max(at, 0.0), _CHEAP)
 
 
 @inlined
@@ -302,6 +338,8 @@ def release(
             continue
         state.money[limit, RESERVED] -= at_risk(rules, limit, value, price)
         state.duals[limit, DUE] -= ticket[limit, EXPECTED]
+        if rules.kinds[limit] == BUDGET and price > 0:
+            state.duals[limit, WAITING] = max(state.duals[limit, WAITING] - 1.0, 0.0)
         if won:
             pay(rules, state, limit, value, price, 1)
 
@@ -365,5 +403,5 @@ def settle(
     """
     release(rules, state, ticket, value, price, won)
     if alone:  # so that rounding does not add up
-        state.duals[:, OPEN:] = 0.0
+        state.duals[:, OPEN : WAITING + 1] = 0.0
     adapt(rules, state, ticket, value, price if won else 0, wanted)

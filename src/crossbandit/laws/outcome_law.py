@@ -65,8 +65,8 @@ class OutcomeLaw(LawBase):
     apart, with two half-lives, and weigh as much as they predict better than all rounds.
 
     `payoff` is what amounts earn, with a worth w and a cost c of the round: "first-price": w - a if
-    amount a reaches the number; "posted-price": a - c if it does not; "newsvendor": w times the
-    smaller of number and amount, less c times the amount.
+    amount a reaches the number, less c times the amount in any case; "posted-price": a - c if it
+    does not; "newsvendor": w times the smaller of number and amount, less c times the amount.
 
     Memory is bounded: it depends on the number of amounts and on `class_limit`, not on the rounds.
 

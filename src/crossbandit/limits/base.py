@@ -18,6 +18,7 @@ from crossbandit.kernels.pacing import (
     END,
     EXPECTED,
     GIVEN,
+    HOLDING_SQUARES,
     LATEST,
     OF_PERIOD,
     OPEN,
@@ -28,7 +29,9 @@ from crossbandit.kernels.pacing import (
     SPENT,
     SQUARES,
     START,
+    WAITING,
     at_risk,
+    cost_of_holding,
 )
 from crossbandit.limits.lease import Lease
 from crossbandit.limits.periods import Traffic, period_around
@@ -46,6 +49,7 @@ if TYPE_CHECKING:
 
 _CARRIED = 0.5  # of the sum that sets the steps, into the next period
 _NEVER = 2.0**62
+_LATER = 3  # columns of `duals` that files of an earlier version do not have
 
 
 class Reservation(NamedTuple):
@@ -105,6 +109,11 @@ class PacerBase:
     def timed(self) -> bool:
         """Whether a limit has periods of the clock, so that times of auctions are needed."""
         return any(timed(limit) for limit in self.limits)
+
+    @property
+    def cost_of_holding(self) -> float:
+        """What a unit of money that is bid costs because it is reserved, whether it wins or not."""
+        return float(cost_of_holding(self.state))
 
     @property
     def now(self) -> float:
@@ -213,6 +222,7 @@ class PacerBase:
                 "bidder without what was spent."
             )
         rows = {"keys", "held", "prices", "tickets"}
+        arrays = {**arrays, "duals": _completed(arrays["duals"], self.state.duals)}
         for name, own in self.arrays().items():
             given = np.asarray(arrays[name])
             fits = given.shape[1:] == own.shape[1:] if name in rows else given.shape == own.shape
@@ -262,7 +272,7 @@ class PacerBase:
                 if held.ticket[i, OF_PERIOD] == self.state.times[i, PERIOD]:
                     money[i, RESERVED] += at_risk(self.rules, i, held.value, held.price)
         scale = float(factor)
-        self.state.duals[:, [SQUARES, OPEN_SQUARES]] *= scale * scale
+        self.state.duals[:, [SQUARES, OPEN_SQUARES, HOLDING_SQUARES]] *= scale * scale
         self.state.duals[:, [OPEN, DUE]] *= scale
         for held in self.reserved.values():
             held.ticket[:, [PLANNED, EXPECTED]] *= scale
@@ -295,8 +305,15 @@ class PacerBase:
         state.money[i] = 0
         if isinstance(limit, Money):
             state.money[i, GIVEN] = in_units(limit.amount, self.unit, ROUND_FLOOR)
-        state.duals[i, SQUARES] *= _CARRIED
-        state.duals[i, DUE] = 0.0
+        state.duals[i, [SQUARES, HOLDING_SQUARES]] *= _CARRIED
+        state.duals[i, [DUE, WAITING]] = 0.0
+
+
+def _completed(duals: npt.NDArray[Any], own: Floats) -> npt.NDArray[Any]:
+    """Return what a file has of `duals`, with zeros where one of an earlier version has nothing."""
+    if duals.ndim == 2 and own.shape[1] - duals.shape[1] == _LATER:
+        return np.pad(duals, ((0, 0), (0, _LATER)))
+    return duals
 
 
 def _form(limit: Limit) -> tuple[float, float]:

@@ -136,7 +136,7 @@ def empty_state(rules: PaceRules, value_range: tuple[float, float]) -> PaceState
     count = rules.kinds.size
     state = PaceState(
         money=np.zeros((count, 3), dtype=np.int64),
-        duals=np.zeros((count, 5)),
+        duals=np.zeros((count, 8)),
         wins=np.zeros((GROUPS, 2)),
         times=np.zeros((count, 7)),
         bins=np.zeros((count, 2, BINS + 1)),

@@ -37,7 +37,7 @@ def payoff_of(
     """
     earned: float = worth * sold - cost * rules.amounts[k]
     if rules.payoff == FIRST_PRICE:
-        earned = (worth - rules.amounts[k]) * chance
+        earned = (worth - rules.amounts[k]) * chance - cost * rules.amounts[k]
     if rules.payoff == POSTED_PRICE:
         earned = (rules.amounts[k] - cost) * (1.0 - chance)
     return earned

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 # What is told of the number: its cell if it is above the amount, if it is reached, always, never.
 AFTER_LOSS, AFTER_WIN, ALWAYS, WON_LOST = range(4)
-# What amount a earns with a worth w and a cost c: (w - a) if it reaches the number; (a - c) if it
-# does not; w * min(number, a) - c * a.
+# What amount a earns with a worth w and a cost c: (w - a) if it reaches the number, - c * a in any
+# case; (a - c) if it does not; w * min(number, a) - c * a.
 FIRST_PRICE, POSTED_PRICE, NEWSVENDOR = range(3)
 # What an outcome says: the cell; that it is at most an amount; that it is above an amount.
 TOLD, AT_MOST, ABOVE = range(3)

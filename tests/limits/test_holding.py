@@ -1,0 +1,137 @@
+"""Money that is reserved for bids without an outcome: what it costs to hold it."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from crossbandit.kernels.pacing import (
+    GIVEN,
+    HOLDING,
+    HOLDING_SQUARES,
+    RESERVED,
+    WAITING,
+    cost_of_holding,
+    weigh_holding,
+)
+from crossbandit.laws import OutcomeLaw
+from crossbandit.limits import Budget, Pacer, ReturnOnSpend
+
+AMOUNTS = np.linspace(0, 1, 11)
+
+
+def pacer(amount: float = 10.0, limits: Any = None) -> Pacer:
+    made = Pacer(AMOUNTS, limits or [Budget(amount, per=1000)], value_range=(0, 1))
+    made.open(0.5, 0.0, 0, 5)
+    return made
+
+
+def test_the_cost_follows_its_definition() -> None:
+    own = pacer()
+    state, unit = own.state, int(own.rules.prices[1])  # of 0.1
+    assert state.money[0, GIVEN] == 100 * unit
+    state.money[0, RESERVED], state.duals[0, WAITING] = 98 * unit, 30.0
+    weigh_holding(own.rules, state, 12 * unit)  # 110 of 100: the gradient is 12 * 0.1
+    assert state.duals[0, HOLDING_SQUARES] == pytest.approx((1.2 * unit) ** 2)
+    assert state.duals[0, HOLDING] == pytest.approx(1.0)
+    assert cost_of_holding(state) == pytest.approx(math.exp(1.0 - 7.0))
+    state.money[0, RESERVED] = 40 * unit
+    weigh_holding(own.rules, state, 0)  # the usual bid is 40 / 30, and 40 of 100 are reserved
+    gradient = -40 / 30 * 0.6
+    squares = 1.2**2 + gradient**2
+    assert state.duals[0, HOLDING_SQUARES] == pytest.approx(squares * unit**2)
+    expected = max(1.0 + gradient / math.sqrt(squares), 0.0)
+    assert state.duals[0, HOLDING] == pytest.approx(expected)
+
+
+def test_nothing_is_charged_where_nothing_waits() -> None:
+    own = pacer()
+    own.state.duals[0, HOLDING] = 3.0
+    weigh_holding(own.rules, own.state, int(own.rules.prices[10]))
+    assert own.cost_of_holding == 0.0
+
+
+def test_only_budgets_hold_money() -> None:
+    own = pacer(limits=[ReturnOnSpend(2.0)])
+    own.state.duals[0, WAITING], own.state.money[0, RESERVED] = 5.0, 10**6
+    weigh_holding(own.rules, own.state, 10**6)
+    assert own.cost_of_holding == 0.0
+
+
+def test_bids_that_wait_are_counted_until_they_are_settled() -> None:
+    own = pacer()
+    for key, amount in enumerate((3, 0, 2)):
+        own.open(0.5, 0.0, 0, 5)
+        own.reserve(key, 0.5, amount, amount)
+    assert own.state.duals[0, WAITING] == 2  # a bid of 0 holds nothing
+    own.settle(1, 0.5, 0.0, won=False, least=0.4)
+    own.settle(0, 0.5, 0.3, won=True, least=0.2)
+    assert own.state.duals[0, WAITING] == 1
+    own.settle(2, 0.5, 0.2, won=False, least=0.4)
+    assert own.state.duals[0, WAITING] == 0
+
+
+def late(delay: int, *, charged: bool = True) -> tuple[float, float]:
+    """Return the surplus and what was spent, with outcomes so many auctions late."""
+    generator = np.random.default_rng(5)
+    values = generator.uniform(0.2, 1.0, 4_000)
+    cells = np.searchsorted(AMOUNTS, 0.3 * generator.lognormal(0.0, 0.8, values.size))
+    law = OutcomeLaw(AMOUNTS, (0, 1), seed=1)
+    own = Pacer(AMOUNTS, [Budget(20, per=values.size)], value_range=(0, 1))
+    waiting: list[tuple[int, float, int, int]] = []
+    surplus = spent = 0.0
+    for i, value in enumerate(values.tolist()):
+        while waiting and waiting[0][0] <= i - delay:
+            key, worth, amount, cell = waiting.pop(0)
+            won, least = cell <= amount and amount > 0, float(np.append(AMOUNTS, np.inf)[cell])
+            own.settle(key, worth, float(AMOUNTS[amount]), won=won, least=least)
+            kind, index = ("at-most", amount) if won else ("told", max(cell, amount + 1))
+            law.observe(worth, kind, index, amount=amount)
+        if not charged:
+            own.state.duals[:, [HOLDING, HOLDING_SQUARES]] = 0.0
+        last = int(np.searchsorted(AMOUNTS, value, "right")) - 1
+        _, _, cap, wanted = own.choose(law, (), value, float(i), 0, last)
+        if cap >= 0:
+            amount = min(cap, wanted)
+            own.hold(i, value, amount, wanted)
+            waiting.append((i, value, amount, int(cells[i])))
+            if cells[i] <= amount and amount > 0:
+                surplus += value - AMOUNTS[amount]
+                spent += AMOUNTS[amount]
+        assert (own.state.money[0, RESERVED] <= own.state.money[0, GIVEN]).all()
+    return surplus, spent
+
+
+def test_a_bidder_that_is_charged_earns_more_if_outcomes_are_late() -> None:
+    charged, free = late(400), late(400, charged=False)
+    assert charged[1] <= 20.0
+    assert charged[0] > 1.1 * free[0]
+
+
+def test_without_delay_nothing_changes() -> None:
+    assert late(0) == late(0, charged=False)
+
+
+@pytest.mark.parametrize("cost", [0.0, 0.1, 0.4])
+def test_a_law_charges_for_what_is_bid(cost: float) -> None:
+    """With all numbers told, the choice is the best amount under the law, by trying all."""
+    law = OutcomeLaw(AMOUNTS, (0, 1), feedback="always", seed=1)
+    law.warm_up(np.full(400, 0.9), np.random.default_rng(2).uniform(0.05, 0.8, 400))
+    chances = law.law(0.9).chances
+    earned = [(0.9 - a) * chance - cost * a for a, chance in zip(AMOUNTS, chances, strict=True)]
+    chosen = law.decide(0.9, cost=cost, last=9)
+    assert chosen.index == int(np.argmax(earned[:10]))
+
+
+def test_a_file_of_an_earlier_version_is_read() -> None:
+    own, other = pacer(), pacer()
+    own.reserve(0, 0.5, 3, 3)
+    arrays = own.arrays()
+    arrays["duals"] = arrays["duals"][:, :5]
+    other.restore(arrays)
+    np.testing.assert_array_equal(other.state.duals[:, :5], own.state.duals[:, :5])
+    assert not other.state.duals[:, 5:].any()
+    arrays["duals"] = arrays["duals"][:, :4]
+    with pytest.raises(ValueError, match="duals"):
+        pacer().restore(arrays)
