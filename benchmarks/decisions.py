@@ -150,7 +150,7 @@ def _bidder_blocking() -> Iterator[Result]:
         learner.seen.put_many(learner.id, counters, np.full(counters.size, time.time()))
         waiting = [own.bid(0.9, site=1) for _ in range(1_000)]
         held: list[float] = []
-        owner, lock = (own._spending, "lock") if limits else (learner, "deciding")  # noqa: SLF001
+        owner, lock = (own._spending, "lock") if budget else (learner, "deciding")  # noqa: SLF001
         plain = getattr(owner, lock)
         timed = _Timed(plain, held)
         with tempfile.TemporaryDirectory() as folder, _bidding(own) as free:
