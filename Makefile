@@ -67,7 +67,7 @@ bench-peers: $(PEERS)/.installed
 $(PEERS)/.installed: benchmarks/peers.txt pyproject.toml constraints.txt
 	@$(call require-python)
 	@$(PYTHON) -m venv --clear $(PEERS)
-	@$(call install,$(PEERS)/bin/python,--constraint constraints.txt --editable . -r benchmarks/peers.txt)
+	@$(call install,$(PEERS)/bin/python,--constraint constraints.txt --editable '.[all]' -r benchmarks/peers.txt)
 	@touch $@
 
 .PHONY: format

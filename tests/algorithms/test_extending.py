@@ -288,11 +288,11 @@ def test_losses_that_change_after_they_were_checked_are_not_kept(
 def test_read_only_losses_use_the_kernel_of_writable_ones(algorithm: Algorithm) -> None:
     learner = start(algorithm, ENVIRONMENT)
     play(learner, ENVIRONMENT, 60)
-    codes = dict(learner.call._found)
+    codes = dict(learner.call)
     assert codes
     for t in range(60, 90):
         decision = learner.act(t % 3)
         rows = ENVIRONMENT.losses(t)[list(decision.revealed)]
         rows.flags.writeable = False
         learner.learn(decision, rows)
-    assert codes.items() <= learner.call._found.items()
+    assert codes.items() <= learner.call.items()
