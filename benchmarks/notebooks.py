@@ -56,7 +56,16 @@ def executed(name: str) -> Any:
     notebook.metadata = nbformat.from_dict(METADATA)
     for i, cell in enumerate(notebook.cells):
         cell.id, cell.metadata = f"cell-{i + 1}", nbformat.from_dict({})
+        cell.update({"outputs": _kept(cell.outputs)} if cell.cell_type == "code" else {})
     return notebook
+
+
+def _kept(outputs: list[Any]) -> list[Any]:
+    """Return outputs without progress bars, which write over themselves and depend on the time."""
+    for one in outputs:
+        if one.output_type == "stream":
+            one.text = re.sub(r"[^\n\r]*\r", "", one.text)
+    return [one for one in outputs if one.get("text") != ""]
 
 
 def page(name: str, notebook: Any) -> dict[Path, bytes]:
