@@ -229,6 +229,7 @@ class Outbox:
 
 def _refused(sent: list[dict[str, Any]], answer: Any) -> list[Refused]:
     """Return the outcomes that were refused; raise unless the service has accounted for all."""
+    found: list[Refused] = []
     try:
         found = [
             Refused(sent[one["index"]], one["cause"], one["message"]) for one in answer["errors"]
