@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -157,7 +158,11 @@ def test_the_service_decides_for_a_bidder_with_limits(url: str, node: Node) -> N
 def test_many_decisions_of_the_service(url: str) -> None:
     with Client(url, bidder="limited too") as client:
         bids = client.decide_many(
-            [5.0, 6.0], reserve=[np.nan, 1.0], at=2e9, site=["a", "b"], device=np.array([1, 2])
+            [5.0, 6.0],
+            reserve=[np.nan, 1.0],
+            at=time.time(),
+            site=["a", "b"],
+            device=np.array([1, 2]),
         )
         assert [bid.classes for bid in bids] == [("a", 1), ("b", 2)]
         assert [bid.reserve for bid in bids] == [None, 1.0]
