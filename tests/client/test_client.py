@@ -262,6 +262,23 @@ def test_if_an_answer_is_lost_outcomes_count_once(node: Node) -> None:
     assert repeated == 20
 
 
+@pytest.mark.parametrize("answer", ['{"accepted": 9, "errors": []}', "[]", "{}", "<html>"])
+def test_an_answer_that_does_not_fit_acknowledges_nothing(answer: str) -> None:
+    async def strange(scope: Any, receive: Any, send: Any) -> None:
+        del receive
+        if scope["type"] == "http":
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+            await send({"type": "http.response.body", "body": answer.encode()})
+
+    with served(strange) as address:
+        client = Client(address, bidder="plain")
+        client.outcomes(["a", "b"], won=[True, True])
+        eventually(lambda: client._outbox.error is not None)
+        assert isinstance(client._outbox.error, ServiceAwayError)
+        with pytest.raises(UnsentOutcomesError, match="has not acknowledged 2"):
+            client.close(0.1)
+
+
 def test_batches_that_are_too_large_are_split(node: Node) -> None:
     before = learned(node)
     with served(create_app(node, most_bytes=600)) as address:

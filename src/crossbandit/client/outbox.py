@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from crossbandit.client.transport import Transport
 
 _KEPT = 1_000  # refusals that can be looked at
+_SHOWN = 200  # characters of an answer that does not fit
 _FIRST_WAIT, _LONGEST_WAIT = 0.05, 5.0  # seconds between two attempts
 _WRONG = {400, 413, 422}  # what is sent is wrong, or too much
 _HOPELESS = {"unauthorized", "forbidden", "unknown-bidder", "not-found"}  # until somebody acts
@@ -211,17 +212,9 @@ class Outbox:
         except RefusedError as error:
             if response.status not in _WRONG:
                 raise
-            answer = {"errors": [{"index": 0, "cause": error.code, "message": str(error)}]}
-        try:
-            refused = [
-                Refused(sent[one["index"]], one["cause"], one["message"])
-                for one in answer["errors"]
-            ]
-        except (LookupError, TypeError):
-            raise ServiceAwayError(
-                f"The service gave an answer of another form: {answer!r:.200}."
-            ) from None
-        self._settle(len(sent), refused)
+            self._settle(1, [Refused(sent[0], error.code, str(error))])
+            return
+        self._settle(len(sent), _refused(sent, answer))
 
     def _settle(self, count: int, refused: list[Refused]) -> None:
         with self._changed:
@@ -232,6 +225,22 @@ class Outbox:
             self.refused += len(refused)
             self.accepted += count - len(refused)
             self._changed.notify_all()
+
+
+def _refused(sent: list[dict[str, Any]], answer: Any) -> list[Refused]:
+    """Return the outcomes that were refused; raise unless the service has accounted for all."""
+    found: list[Refused] = []
+    try:
+        found = [
+            Refused(sent[one["index"]], one["cause"], one["message"]) for one in answer["errors"]
+        ]
+        complete = answer["accepted"] + len(found) == len(sent)
+    except (LookupError, TypeError):
+        complete = False
+    if not complete:
+        shown = repr(answer)[:_SHOWN]
+        raise ServiceAwayError(f"The service gave an answer that does not fit: {shown}.")
+    return found
 
 
 def row_of(

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     _Row = tuple[float, float | None, dict[str, Any]]  # value, reserve price, classes
 
-_AT_ONCE = 200  # rows that are worked on before other requests have a turn
+_AT_ONCE = 100  # rows that are worked on before other requests have a turn
 
 
 @dataclass
