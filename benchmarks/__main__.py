@@ -32,6 +32,7 @@ GROUPS = (
     "budgets",
     "fluid",
     "coverage",
+    "service",
 )
 OUT = Path("results/benchmarks")
 

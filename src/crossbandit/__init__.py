@@ -9,7 +9,8 @@ Playing an arm reveals the losses of its neighbours in a feedback graph, in ever
 True
 
 Every name is loaded when it is first used, and so are the packages `crossbandit.applications`,
-`checks`, `evaluate`, `gym`, `logs`, `replay`, `report`, `studies` and `theory`.
+`checks`, `client`, `evaluate`, `gym`, `logs`, `replay`, `report`, `service`, `studies` and
+`theory`.
 """
 
 from importlib import import_module
@@ -71,6 +72,7 @@ _PACKAGES = (
     "algorithms",
     "applications",
     "checks",
+    "client",
     "environments",
     "errors",
     "evaluate",
@@ -79,6 +81,7 @@ _PACKAGES = (
     "logs",
     "replay",
     "report",
+    "service",
     "simulation",
     "studies",
     "theory",

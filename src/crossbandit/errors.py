@@ -23,6 +23,11 @@
     │   ├── StudyFileError          a mistake in a study file, with its line and key
     │   ├── ResultsError            results that are missing, in use, damaged or not writable
     │   └── BackendError            an engine that is not installed or does not answer
+    ├── ClientError                 a client of the service cannot do what it is asked for
+    │   ├── ServiceAwayError        the service does not answer
+    │   ├── RefusedError            the service has refused a request; its code says why
+    │   ├── OutboxFullError         there is no room for more outcomes
+    │   └── UnsentOutcomesError     outcomes were not acknowledged by the service; it has them
     └── CheckFailedError            a rule that `crossbandit.checks` tests is broken
 
     CrossbanditWarning (a UserWarning)
@@ -36,6 +41,7 @@ __all__ = [
     "BackendError",
     "CheckFailedError",
     "CheckpointError",
+    "ClientError",
     "CrossbanditError",
     "CrossbanditWarning",
     "DamagedTokenError",
@@ -55,9 +61,13 @@ __all__ = [
     "MissingFeedbackWarning",
     "MissingOutcomesError",
     "OutOfMemoryError",
+    "OutboxFullError",
+    "RefusedError",
     "ResultsError",
+    "ServiceAwayError",
     "StudyError",
     "StudyFileError",
+    "UnsentOutcomesError",
 ]
 
 
@@ -143,6 +153,45 @@ class ResultsError(StudyError):
 
 class BackendError(StudyError):
     """The engine that should execute a study is not installed or does not answer."""
+
+
+class ClientError(CrossbanditError):
+    """A client of the service cannot do what it is asked for."""
+
+
+class ServiceAwayError(ClientError):
+    """The service does not answer, or has not yet said what to decide by."""
+
+
+class RefusedError(ClientError):
+    """The service has refused a request.
+
+    Args:
+        message: What the service says.
+        code: Why, in a word that does not change between versions, such as "paused".
+        status: The HTTP status.
+    """
+
+    def __init__(self, message: str, *, code: str, status: int) -> None:
+        super().__init__(message)
+        self.code, self.status = code, status
+
+
+class OutboxFullError(ClientError):
+    """As many outcomes wait to be acknowledged as there is room for. None was added."""
+
+
+class UnsentOutcomesError(ClientError):
+    """The service has not acknowledged outcomes.
+
+    Args:
+        message: Why.
+        outcomes: The outcomes, in the form that the service takes as JSON.
+    """
+
+    def __init__(self, message: str, outcomes: list[dict[str, object]]) -> None:
+        super().__init__(message)
+        self.outcomes = outcomes
 
 
 class CheckFailedError(CrossbanditError, AssertionError):

@@ -428,9 +428,15 @@ def test_a_snapshot_decides_as_the_bidder_did(options: dict[str, Any]) -> None:
     play(own, 600, **site)
     worker = own.snapshot(seed=9)
     shipped = FirstPriceBidder.from_bytes(worker.to_bytes(), seed=9)
-    before = own.policy(6.0, **site)
+    before, law = own.policy(6.0, **site), own.price_law(6.0, **site)
     for each in (worker, shipped):
         np.testing.assert_array_equal(each.policy(6.0, **site), before)
+        view = each.price_law(6.0, **site)
+        np.testing.assert_array_equal(view.chances, law.chances)
+        np.testing.assert_array_equal(view.errors, law.errors)
+        assert np.isnan(view.pool).all()
+        assert np.isnan(view.own_share)
+        assert str(law).endswith(str(view))
         np.testing.assert_array_equal(
             each.shading_curve([6.0], **site).bids, own.shading_curve([6.0], **site).bids
         )
@@ -442,7 +448,7 @@ def test_a_snapshot_decides_as_the_bidder_did(options: dict[str, Any]) -> None:
     assert (own.policy(6.0, **site) != before).any()
     free = [bidder().snapshot().bid_many(values).amounts for _ in range(2)]
     assert (free[0] != free[1]).any()
-    for method, arguments in (("price_law", (6.0,)), ("diagnosis", ()), ("save", ("x",))):
+    for method, arguments in (("diagnosis", ()), ("save", ("x",))):
         with pytest.raises(InvalidParameterError, match="A snapshot only decides"):
             getattr(worker, method)(*arguments)
 

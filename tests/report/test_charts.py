@@ -105,6 +105,39 @@ def test_intervals_may_be_one_sided_and_bounds_are_lines() -> None:
     assert bounds == [[1, 9], [2, 8]]
 
 
+def test_a_line_over_time_may_have_intervals_of_any_ends() -> None:
+    start = 1_790_000_000.125
+    chart = Chart(
+        title="Bids",
+        x_label="time",
+        y_label="bid",
+        series=(
+            Series(
+                name="bid",
+                x=(start, start + 60),
+                y=(5.0, 7.0),
+                ends=((4.0, 5.5), (math.nan, math.nan)),
+            ),
+        ),
+        x_time=True,
+        bands=True,
+    )
+    found = chart.to_json()
+    assert found["xTime"]
+    assert found["places"] == [start, start + 60]  # six digits would not do
+    assert found["series"][0]["ends"] == [[4, 5.5], [None, None]]
+    (axes,) = draw_figure([chart]).axes
+    corners = np.asarray(axes.collections[0].get_paths()[0].vertices)
+    assert {tuple(corner) for corner in corners.tolist()} >= {
+        (start, 4.0),
+        (start, 5.5),
+        (start + 60, 7.0),
+    }
+    assert axes.get_xlim()[0] > 1e9
+    labels = {text.get_text() for text in axes.get_xticklabels()}
+    assert any(label.startswith("21 Sep 14:13") for label in labels), labels
+
+
 def test_layers_are_stacked_away_from_zero() -> None:
     (axes,) = draw_figure([STACKED]).axes
     bars = [(patch.get_y(), patch.get_height()) for patch in axes.patches]  # type: ignore[attr-defined]

@@ -57,13 +57,20 @@ class HiddenNumberApplication(Application):
     def diagnosis(self) -> Diagnosis:
         """Return whether the hidden number goes with the context, and what knowing it is worth.
 
+        With classes, evidence may also come from numbers that go with the classes alone: amounts
+        then go with them too, and decide what is shown. The words say so.
+
         Returns:
             The diagnosis; `print` shows it in words.
 
         Raises:
             InvalidParameterError: This application does not learn by the law.
         """
-        return replace(self._law("diagnosis").diagnosis(), words=self.words)
+        found = self._law("diagnosis").diagnosis()
+        numbers, contexts, choosing = self.words
+        if self.classes and found.depends:
+            contexts, choosing = f"{contexts} or classes", f"{choosing} and class"
+        return replace(found, words=(numbers, contexts, choosing))
 
     def merge(self, other: Self) -> None:
         """Add what another one has learned from other rounds. Counts add up.
@@ -194,10 +201,11 @@ class HiddenNumberApplication(Application):
         return self.learner
 
     def _view(self, method: str, context: float, classes: Mapping[str, object]) -> LawView:
-        learner = self._law(method)
+        learner = self.learner if isinstance(self.learner, LawDecider) else self._law(method)
         labels = learner.law.labels(method, classes)
         with learner.deciding:
-            return learner.law.law(context, **dict(zip(learner.law.classes, labels, strict=True)))
+            given = dict(zip(learner.law.classes, labels, strict=True))
+            return learner.law.view(context, given, counts=isinstance(learner, LawLearner))
 
     def _labels(self, owner: str, classes: Mapping[str, object]) -> tuple[Label, ...]:
         if isinstance(self.learner, LawDecider):

@@ -17,6 +17,7 @@ from crossbandit.cli.replay import replay
 from crossbandit.cli.report import report
 from crossbandit.cli.reproduce import reproduce
 from crossbandit.cli.run import run
+from crossbandit.cli.serve import serve
 from crossbandit.cli.terminal import allow_any_encoding, notify
 from crossbandit.cli.verify import verify
 
@@ -36,6 +37,7 @@ app.command()(verify)
 app.command()(replay)
 app.command()(evaluate)
 app.command()(make_log)
+app.command()(serve)
 
 
 def _print_version(wanted: bool) -> None:

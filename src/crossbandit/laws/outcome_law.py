@@ -420,6 +420,16 @@ class OutcomeLaw(LawBase):
             context: The context.
             **classes: A label for every feature of the law.
         """
+        return self.view(context, classes)
+
+    def view(self, context: float, classes: Mapping[str, Label], *, counts: bool = True) -> LawView:
+        """Return the law at a context, as `law` does.
+
+        Args:
+            context: The context.
+            classes: A label for every feature of the law.
+            counts: Whether this law has its counts; a copy that only decides does not.
+        """
         at, labels = self._at("law", context, classes)
         slots, scratch = self._levels.slots(labels), self._scratch
         look(self._rules, self._state, scratch, at, slots)
@@ -436,7 +446,9 @@ class OutcomeLaw(LawBase):
         rows = [int(row) for row in scratch.rows[:, 0] if row >= 0]
         named = [row for row in rows[memories:] if self._state.visits[row] > 0]
         nearest = min([rows[0], *named], key=lambda row: float(self._state.visits[row]))
-        own, pool = alone(self._rules, self._state, nearest), alone(self._rules, self._state, 0)
+        own = pool = np.full_like(chances, np.nan)
+        if counts:
+            own, pool = alone(self._rules, self._state, nearest), alone(self._rules, self._state, 0)
         weights = self._state.weights
         return LawView(
             amounts=self.amounts,
@@ -445,7 +457,7 @@ class OutcomeLaw(LawBase):
             pool=pool,
             own=own,
             own_rounds=float(self._state.visits[nearest]),
-            own_share=share_of(chances, pool, own),
+            own_share=share_of(chances, pool, own) if counts else np.nan,
             classes_weight=float(weights[memories:].sum()),
             recent_weight=float(1 - weights[::memories].sum()),
         )

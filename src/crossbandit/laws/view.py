@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 class LawView:
     """The law of the number at a context and its classes, and where it comes from.
 
+    A snapshot of an application does not have the counts that `pool`, `own` and `own_share` are
+    made of; they are NaN there.
+
     Attributes:
         amounts: The amounts, ascending.
         chances: The probability that each amount reaches the number.
@@ -53,11 +56,13 @@ class LawView:
         return float(self.amounts[reached[0]]) if reached.size else float("inf")
 
     def __str__(self) -> str:
+        half = f"Half of the numbers are at most {self.quantile(0.5):.4g}."
+        if np.isnan(self.own_share):
+            return half
         share = round(100 * self.own_share)
         return (
             f"{100 - share} % of this law comes from all rounds, {share} % from its own "
-            f"{self.own_rounds:,.0f} rounds. Half of the numbers are at most "
-            f"{self.quantile(0.5):.4g}."
+            f"{self.own_rounds:,.0f} rounds. {half}"
         )
 
     def plot(self, axes: Any = None) -> Any:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _DIGITS = 6  # more than a screen can show
+_TIME_DIGITS = 13  # milliseconds since 1970
 
 
 class Shape(Enum):
@@ -31,7 +32,8 @@ class Series:
         x: The places.
         y: The values; NaN where there is none.
         half_widths: The half-widths of the intervals of `y`; NaN where there is none.
-        ends: Where the intervals begin and end, if they are not symmetric; `Shape.ROWS` only.
+        ends: Where the intervals begin and end, if they are not symmetric; `Shape.ROWS` and
+            `Shape.LINES`.
         reference: Whether this is a bound or a slope to compare with. It is drawn dashed and grey.
         dashed: Whether the line is dashed in its own colour.
         others: Further values at each place, drawn as short dashes.
@@ -60,13 +62,15 @@ class Chart:
         series: What is drawn; the first lies on top.
         shape: How it is drawn.
         x_log: Whether places are on a logarithmic axis.
+        x_time: Whether places are times, in seconds since 1970. The page shows them as the clock of
+            its reader does, print as that of UTC.
         y_log: Whether values are on a logarithmic axis.
         can_switch: Whether the reader may switch between logarithmic and linear axes.
         x_names: Names to show instead of numbers; the places are then 0, 1, 2 and so on.
         ticks: The places to label on the horizontal axis; None chooses round numbers.
         bands: Whether half-widths are shaded bands. Otherwise they are bars.
         tolerance: Values between minus and plus this are shaded.
-        percent: Whether values are shares, shown in percent.
+        percent: Whether values are shares, shown in percent; with their sign where one is negative.
         digits: The number of decimals of values; None shows four significant digits.
         detail_labels: The names of the further texts of the series.
         group: Charts of one group share the axis of their values; "" for an axis of its own.
@@ -78,6 +82,7 @@ class Chart:
     series: tuple[Series, ...]
     shape: Shape = Shape.LINES
     x_log: bool = False
+    x_time: bool = False
     y_log: bool = False
     can_switch: bool = False
     x_names: tuple[str, ...] | None = None
@@ -101,32 +106,34 @@ class Chart:
             Lists, numbers and texts. Numbers have six digits, and those not finite are None.
         """
         places = self.places
+        digits = _TIME_DIGITS if self.x_time else _DIGITS
         return {
             "title": self.title,
             "x": self.x_label,
             "y": self.y_label,
             "shape": self.shape.value,
             "xLog": self.x_log,
+            "xTime": self.x_time,
             "yLog": self.y_log,
             "canSwitch": self.can_switch,
             "xNames": None if self.x_names is None else list(self.x_names),
-            "ticks": None if self.ticks is None else _rounded(self.ticks),
+            "ticks": None if self.ticks is None else _rounded(self.ticks, digits),
             "bands": self.bands,
             "tolerance": self.tolerance,
             "percent": self.percent,
             "digits": self.digits,
             "details": list(self.detail_labels),
             "group": self.group,
-            "places": _rounded(places),
-            "series": [_series(one, places) for one in self.series],
+            "places": _rounded(places, digits),
+            "series": [_series(one, places, digits) for one in self.series],
         }
 
 
-def _series(one: Series, places: tuple[float, ...]) -> dict[str, Any]:
+def _series(one: Series, places: tuple[float, ...], digits: int) -> dict[str, Any]:
     """Return a series; places that are those of the chart are left out, for they are many."""
     return {
         "name": one.name,
-        "x": None if tuple(one.x) == places else _rounded(one.x),
+        "x": None if tuple(one.x) == places else _rounded(one.x, digits),
         "y": _rounded(one.y),
         "half": _half_widths(one),
         "ends": None if one.ends is None else [_rounded(pair) for pair in one.ends],
@@ -143,5 +150,5 @@ def _half_widths(one: Series) -> list[float | None] | None:
     return _rounded(one.half_widths)
 
 
-def _rounded(values: Iterable[float]) -> list[float | None]:
-    return [float(f"{x:.{_DIGITS}g}") if math.isfinite(x) else None for x in map(float, values)]
+def _rounded(values: Iterable[float], digits: int = _DIGITS) -> list[float | None]:
+    return [float(f"{x:.{digits}g}") if math.isfinite(x) else None for x in map(float, values)]

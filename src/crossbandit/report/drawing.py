@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from crossbandit.report.charts import Chart, Series
+    from crossbandit.types import Floats
 
 # Okabe and Ito's colours can be told apart in print and by colour-blind readers. Markers tell the
 # series apart where there is no colour.
@@ -103,14 +105,15 @@ def _draw_lines(axes: Axes, chart: Chart, styles: Mapping[str, Style]) -> None:
 def _draw_line(axes: Axes, chart: Chart, one: Series, look: Style, *, above: float) -> None:
     color, marker = look
     y = np.asarray(one.y, dtype=np.float64)
-    halves = np.zeros(y.size) if one.half_widths is None else np.nan_to_num(one.half_widths)
+    widths = _widths(one, y)
     if chart.bands:
-        axes.fill_between(one.x, y - halves, y + halves, color=color, alpha=0.18, linewidth=0)
-        halves = np.zeros(y.size)
+        low, high = y - widths[0], y + widths[1]
+        axes.fill_between(one.x, low, high, color=color, alpha=0.18, linewidth=0)
+        widths = np.zeros((2, y.size))
     axes.errorbar(
         one.x,
         y,
-        yerr=halves if halves.any() else None,
+        yerr=widths if widths.any() else None,
         color=color,
         linestyle=_DASHES if one.dashed else "-",
         marker=marker,
@@ -123,6 +126,16 @@ def _draw_line(axes: Axes, chart: Chart, one: Series, look: Style, *, above: flo
         capsize=2.5,
         zorder=above,
     )
+
+
+def _widths(one: Series, y: Floats) -> Floats:
+    """Return how far the intervals of a series reach below and above its values, (2, places)."""
+    if one.ends is not None:
+        low, high = np.array(one.ends, dtype=np.float64).T
+        widths: Floats = np.maximum(np.nan_to_num([y - low, high - y]), 0.0)
+        return widths
+    halves = np.zeros(y.size) if one.half_widths is None else np.nan_to_num(one.half_widths)
+    return np.stack([halves, halves])
 
 
 def _name_axes(axes: Axes, chart: Chart) -> None:
@@ -138,9 +151,10 @@ def _name_axes(axes: Axes, chart: Chart) -> None:
         axes.xaxis.set_minor_locator(NullLocator())
     else:
         if not chart.x_log:
-            axes.set_xlim(left=min(0.0, *chart.places))
+            if not chart.x_time:
+                axes.set_xlim(left=min(0.0, *chart.places))
             axes.xaxis.set_major_locator(MaxNLocator(5))
-        axes.xaxis.set_major_formatter(FuncFormatter(_tick))
+        axes.xaxis.set_major_formatter(FuncFormatter(_time if chart.x_time else _tick))
     if chart.y_log:
         low, high = axes.get_ylim()
         axes.set_yticks(round_numbers(low, high))
@@ -181,14 +195,11 @@ def _draw_rows(axes: Axes, chart: Chart, styles: Mapping[str, Style]) -> None:
             axes.hlines(rows, low, high, color=MUTED, linewidth=0.8, label=one.name)
             continue
         color, marker = styles[one.name]
-        widths = None if one.half_widths is None else np.nan_to_num(one.half_widths)
-        if one.ends is not None:
-            low, high = np.array(one.ends).T
-            widths = np.maximum([one.y - low, high - one.y], 0.0)
+        widths = _widths(one, np.asarray(one.y, dtype=np.float64))
         axes.errorbar(
             one.y,
             rows,
-            xerr=widths,
+            xerr=widths if widths.any() else None,
             color=color,
             marker=marker,
             linestyle="none",
@@ -243,6 +254,10 @@ def _draw_marks(axes: Axes, chart: Chart, styles: Mapping[str, Style]) -> None:
 
 def _tick(value: float, _: object = None) -> str:
     return f"{value:,.10g}".replace("-", "−")
+
+
+def _time(seconds: float, _: object = None) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%d %b %H:%M")
 
 
 def _percent(value: float, _: object = None) -> str:

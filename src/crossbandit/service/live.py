@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from crossbandit.service.settings import BidderSettings
 
 _VERSION = 1
+# Outcomes by one call of compiled code, during which no other thread has a turn. What is learned
+# depends on it, to the last bits: with another number, `_VERSION` has to be another.
+_AT_ONCE = 500
 # What the content of a token that somebody has made up may raise.
 _IMPOSSIBLE = (
     ArithmeticError,
@@ -116,7 +119,9 @@ class LiveBidder:
             if entries.kind == CHANGE:
                 self._change(change_of(entries.content))
             else:
-                self._learn(rows_of(entries.content))
+                rows = rows_of(entries.content)
+                for start in range(0, len(rows), _AT_ONCE):
+                    self._learn(rows[start : start + _AT_ONCE])
             self.entry = entries.last
 
     def _learn(self, rows: Sequence[Row]) -> None:

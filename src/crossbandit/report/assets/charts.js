@@ -5,7 +5,7 @@ const indexOf = (chart, one) => (data.names.includes(one.name) ? data.names.inde
 const isShown = (one) => shown.has(one.name) || !data.names.includes(one.name);
 const xs = (chart, one) => one.x ?? chart.places;
 const half = (one, i) => one.half?.[i] ?? 0;
-const ends = (one, i) => one.ends?.[i] ?? [one.y[i] - half(one, i), one.y[i] + half(one, i)];
+const ends = (one, i) => (one.ends?.[i]?.includes(null) ? null : one.ends?.[i]) ?? [one.y[i] - half(one, i), one.y[i] + half(one, i)];
 
 // What is positive is stacked upwards from zero, what is negative downwards, place by place.
 function stack(chart, series) {
@@ -22,16 +22,16 @@ function stack(chart, series) {
 function axis(chart, host, log) {
   const { places } = chart;
   const ordinal = chart.shape === "stacked" || chart.shape === "marks" || chart.xNames !== null;
-  const label = (x) => chart.xNames?.[x] ?? tickText(x);
   const position = ordinal ? (x) => places.indexOf(x) : (x) => x;
   const last = places.at(-1), dense = places.length > 30;
+  const label = (x) => chart.xNames?.[x] ?? (chart.xTime ? timeText(x, last - places[0]) : tickText(x));
   // The first hundredth of a long curve would fill half of a logarithmic axis.
-  const low = dense ? (log ? Math.max(places[0], last / 100) : Math.min(0, places[0])) : places[0];
+  const low = dense && !chart.xTime ? (log ? Math.max(places[0], last / 100) : Math.min(0, places[0])) : places[0];
   const domain = ordinal ? [-0.5, places.length - 0.5] : [low, last];
   const few = ordinal || places.length <= 6;
-  const ticks = chart.ticks ?? (few ? places : log ? logTicks(domain) : linearTicks(domain, Math.min(6, host.clientWidth / 90)));
+  const ticks = chart.ticks ?? (chart.xTime ? timeTicks(domain, Math.min(6, host.clientWidth / 90)) : few ? places : log ? logTicks(domain) : linearTicks(domain, Math.min(6, host.clientWidth / 90)));
   const inset = ordinal || dense ? 0 : 14;
-  return { position, label, domain, log: log && !ordinal, inset, low: ordinal ? -Infinity : low, title: chart.x, ticks: ticks.map((tick) => [position(tick), label(tick)]) };
+  return { position, label, domain, log: log && !ordinal, inset, low: ordinal ? -Infinity : low, title: chart.x, ticks: ticks.map((tick) => [position(tick), chart.xTime ? timeText(tick, last - places[0], ticks[1] - ticks[0]) : label(tick)]) };
 }
 
 function framedChart(host, chart, logs) {
@@ -43,8 +43,8 @@ function framedChart(host, chart, logs) {
   const alike = chart.group ? Object.values(data.charts).map((views) => views[0]).filter((other) => other.group === chart.group) : [chart];
   const values = alike.flatMap((other) => other.series.filter(isShown).flatMap((one) => one.y.flatMap((y, i) => {
     if (y === null || xs(other, one)[i] < x.low) return [];
-    const ends = yLog && other.bands ? [y, y + half(one, i)] : [y - half(one, i), y + half(one, i)];
-    return [...ends, ...(one.others?.[i] ?? [])];
+    const [low, high] = ends(one, i);
+    return [yLog && other.bands ? y : low, high, ...(one.others?.[i] ?? [])];
   })));
   if (chart.shape === "stacked") values.push(...edges.flat(2));
   if (chart.tolerance !== null) values.push(1.1 * chart.tolerance, -1.1 * chart.tolerance);
@@ -85,16 +85,16 @@ function drawFramed(host, chart, logs, read) {
 
 function drawLine(group, chart, one, kept, { at, py, yLog }) {
   const place = (i) => at(xs(chart, one)[i]);
-  const low = (i) => py(yLog ? Math.max(one.y[i] - half(one, i), one.y[i] / 1e3) : one.y[i] - half(one, i));
-  const high = (i) => py(one.y[i] + half(one, i));
-  if (chart.bands && one.half) {
+  const low = (i) => py(yLog ? Math.max(ends(one, i)[0], one.y[i] / 1e3) : ends(one, i)[0]);
+  const high = (i) => py(ends(one, i)[1]);
+  if (chart.bands && (one.half || one.ends)) {
     svg("path", { d: path([...kept.map((i) => [place(i), high(i)]), ...kept.map((i) => [place(i), low(i)]).reverse()]) + "z", class: "band" }, group);
   }
   svg("path", { d: path(kept.map((i) => [place(i), py(one.y[i])])), class: one.reference ? "reference" : one.dashed ? "curve dashed" : "curve" }, group);
-  if (one.reference || chart.bands && kept.length > 30) return;
+  if (one.reference || chart.bands && kept.length > 30 || chart.xTime && kept.length > 1) return;
   for (const i of kept) {
     const x = place(i);
-    if (!chart.bands && half(one, i)) svg("path", { d: `M${x},${low(i)}V${high(i)}M${x - 4},${low(i)}h8M${x - 4},${high(i)}h8`, class: "bar" }, group);
+    if (!chart.bands && (half(one, i) || one.ends)) svg("path", { d: `M${x},${low(i)}V${high(i)}M${x - 4},${low(i)}h8M${x - 4},${high(i)}h8`, class: "bar" }, group);
     if (kept.length <= 30) svg("path", { d: shape(indexOf(chart, one), 4.5), transform: `translate(${x},${py(one.y[i])})`, class: "mark" }, group);
   }
 }
@@ -156,7 +156,7 @@ function describe(chart, series, place, label, roomy) {
   const rows = series.flatMap((one) => {
     const i = xs(chart, one).indexOf(place);
     if (i < 0 || one.y[i] === null) return [];
-    const range = one.ends && `${write(one.ends[i][0])} to ${write(one.ends[i][1])}`;
+    const range = one.ends && !one.ends[i].includes(null) && `${write(one.ends[i][0])} to ${write(one.ends[i][1])}`;
     const value = range ? (one.reference ? range : `${write(one.y[i])} (${range})`) : write(one.y[i]) + (half(one, i) ? ` ± ${write(one.half[i])}` : "");
     const details = one.details?.[i] ?? chart.details.map(() => "–");
     return [{ y: one.y[i], index: one.reference ? null : indexOf(chart, one), label: one.name, cells: [value, ...(roomy ? details : details.slice(-1))] }];

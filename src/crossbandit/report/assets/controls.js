@@ -20,14 +20,23 @@ const sizes = new ResizeObserver((changes) => {
   }
 });
 
-for (const [place, views] of Object.entries(data.charts)) {
-  const host = document.getElementById(place);
-  if (!host || !views.length) continue;
+// Puts charts into their place on the page, or new data into charts that are there.
+function put(place, views) {
+  const host = document.getElementById(place), known = charts.get(place);
+  if (!host || !views.length) return;
+  if (known) {
+    known.views = views;
+    known.view = Math.min(known.view, views.length - 1);
+    draw(place);
+    return;
+  }
   const chart = { host, views, view: 0, log: views[0].xLog || views[0].yLog, width: 0, read: readable(host), legend: null };
   charts.set(place, chart);
   if (data.names.length === 0) host.after((chart.legend = legend(views[0])));
   sizes.observe(host);
 }
+
+for (const [place, views] of Object.entries(data.charts)) put(place, views);
 
 const press = (buttons, pressed) => buttons.forEach((button) => button.setAttribute("aria-pressed", String(button === pressed)));
 

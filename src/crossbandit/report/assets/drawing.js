@@ -22,7 +22,8 @@ const tickText = (value) => {
 const tickPercent = (share) => `${tickText(Math.round(1000 * share) / 10)} %`;
 
 // How a chart writes its values.
-const valueText = (chart) => (chart.percent ? percent : chart.digits === null ? precise : (value) => fixed(value, chart.digits));
+const signed = (chart) => chart.series.some((one) => one.y.some((y) => y < 0));
+const valueText = (chart) => (chart.percent ? (signed(chart) ? percent : (share) => percent(share).replace("+", "")) : chart.digits === null ? precise : (value) => fixed(value, chart.digits));
 
 // ------------------------------------------------------------------------------ elements
 
@@ -85,7 +86,7 @@ function extent(values, log) {
   for (const value of kept) { low = Math.min(low, value); high = Math.max(high, value); }
   if (log) return [low / 1.12, high * 1.12];
   low = Math.min(0, low);
-  high = Math.max(0, high);
+  high = Math.max(0, high) || (low ? 0 : 1); // zeros alone get an axis to 1
   const margin = 0.06 * (high - low || 1);
   return [low < 0 ? low - margin : low, high + margin];
 }
@@ -109,6 +110,29 @@ function logTicks([low, high]) {
   };
   const coarse = between([1, 2, 5]);
   return coarse.length > 8 ? between([1]) : coarse.length < 3 ? between([1, 1.5, 2, 3, 4, 5, 7]) : coarse;
+}
+
+// ------------------------------------------------------------------------------ times
+
+// The time of a place, by the reader's clock: with the day if a chart covers more than one, with
+// seconds if it covers less than an hour or `step` seconds are less than a minute.
+function timeText(seconds, covered, step = covered < 3600 ? 1 : 60) {
+  const time = new Date(1000 * seconds);
+  const day = time.toLocaleDateString("en-GB", { day: "numeric", month: "short" });
+  if (step >= 86400) return day;
+  const clock = time.toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit", ...(step < 60 ? { second: "2-digit" } : {}) });
+  return covered > 86400 ? `${day} ${clock}` : clock;
+}
+
+// Round times: whole minutes, hours and days of the reader's clock.
+function timeTicks([low, high], count) {
+  const steps = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400];
+  const days = Math.ceil((high - low) / Math.max(count, 1) / 86400);
+  const step = steps.find((size) => size * Math.max(count, 1) >= high - low) ?? 86400 * days;
+  const shift = 60 * new Date(1000 * low).getTimezoneOffset();
+  const ticks = [];
+  for (let i = Math.ceil((low - shift) / step); i * step + shift <= high; i++) ticks.push(i * step + shift);
+  return ticks;
 }
 
 // ------------------------------------------------------------------------------ the frame of a chart
@@ -213,7 +237,13 @@ function readable(host) {
     event.preventDefault();
     show(Math.max(0, Math.min(last, to)), true);
   });
-  return (next) => { clear(); Object.assign(state, { vertical: false }, next); };
+  // A chart that is drawn anew keeps showing the values that its reader looks at.
+  return (next) => {
+    const index = tip.hidden ? -1 : Math.min(state.index, next.places.length - 1);
+    clear();
+    Object.assign(state, { vertical: false }, next);
+    if (index >= 0) show(index, false);
+  };
 }
 
 // To the right of a place, or to the left, or else below the chart: never over the place itself.

@@ -1,0 +1,154 @@
+"""`crossbandit serve`: bidders over HTTP."""
+
+from __future__ import annotations
+
+import os
+import signal
+import tempfile
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from crossbandit.cli.terminal import notify, say
+from crossbandit.errors import InvalidParameterError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from crossbandit.service import BidderSettings, Node
+
+_STORE = "crossbandit.db"
+
+
+def serve(
+    bidders: Annotated[
+        Path | None,
+        typer.Argument(metavar="[BIDDERS.toml]", help="The bidders. Without it, an example."),
+    ] = None,
+    store: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE|postgresql://...",
+            help=f"Where to keep them. \\[default: {_STORE}; with --demo, nowhere]",
+        ),
+    ] = None,
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option(min=0, max=65_535, help="Port to listen on; 0 for any.")
+    ] = 8000,
+    url: Annotated[
+        str | None,
+        typer.Option(
+            help="Address at which other nodes reach this one. \\[default: host and port]"
+        ),
+    ] = None,
+    demo: Annotated[
+        bool, typer.Option("--demo", help="Play simulated auctions, to see it live.")
+    ] = False,
+    key_file: Annotated[
+        Path | None,
+        typer.Option(help="Key with which decisions are signed; or the variable CROSSBANDIT_KEY."),
+    ] = None,
+    tokens_file: Annotated[
+        Path | None,
+        typer.Option(help="Access tokens and roles; or the variable CROSSBANDIT_TOKENS."),
+    ] = None,
+    without_tokens: Annotated[
+        bool,
+        typer.Option("--without-tokens", help="Let everybody who reaches --host do everything."),
+    ] = False,
+    rate: Annotated[
+        float, typer.Option(min=1, help="Requests a second that each access token may send.")
+    ] = 20_000.0,
+) -> None:
+    """Serve bidders over HTTP, with a page that shows them live."""
+    _require_extra()
+    from crossbandit.service import Node, open_store
+    from crossbandit.service.bidders_file import read_bidders
+    from crossbandit.service.http import Access, read_tokens
+    from crossbandit.service.serving import (
+        EXAMPLE,
+        add_bidders,
+        bound_socket,
+        default_url,
+        is_loopback,
+        read_key,
+        warm_up,
+    )
+    from crossbandit.service.serving import serve as serve_node
+
+    wanted: Mapping[str, BidderSettings] = {} if bidders is None else read_bidders(bidders)
+    tokens = read_tokens(tokens_file, os.environ)
+    if not tokens and not is_loopback(host) and not without_tokens:
+        raise InvalidParameterError(
+            f"On {host} others could reach the service. Give it access tokens by --tokens-file, or "
+            "say --without-tokens to let everybody do everything."
+        )
+    key = read_key(key_file, os.environ)
+    with ExitStack() as stack:
+        listening = stack.enter_context(bound_socket(host, port))
+        port = listening.getsockname()[1]
+        if demo and store is None:
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="crossbandit-demo-"))
+            store = str(Path(folder) / _STORE)
+        address = url or default_url(host, port)
+        warm_up()
+        node = Node(open_store(store or _STORE), key=key, url=address)
+        stack.callback(node.close)
+        node.start()
+        add_bidders(node, wanted)
+        if not demo and not node.names():
+            add_bidders(node, EXAMPLE)
+        if demo:
+            from crossbandit.service.demo import play
+
+            stack.callback(play(node))
+
+        def begun() -> None:
+            _say_where(node, address, store or _STORE, demo=demo)
+
+        ended_by = serve_node(node, listening, access=Access(tokens, rate=rate), begun=begun)
+    if ended_by == signal.SIGINT:
+        raise KeyboardInterrupt
+    notify("Stopped.")
+
+
+def _say_where(node: Node, address: str, store: str, *, demo: bool) -> None:
+    if demo:
+        say(f"Simulated auctions are played. See them live: {address}/")
+    else:
+        names = node.names()
+        shown = ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
+        say(f"Bidders: {shown}. Store: {store_name(store)}")
+        say(f"Serving at {address}/ (what it answers: {address}/openapi.json)")
+    notify("Stop with Ctrl-C.")
+
+
+def store_name(store: str) -> str:
+    """Return the address of a store without a password.
+
+    >>> store_name("postgresql://shop:secret@db/bidders")
+    'postgresql://shop@db/bidders'
+    """
+    from urllib.parse import urlsplit
+
+    if "://" not in store:
+        return store
+    parts = urlsplit(store)
+    user, _, where = parts.netloc.rpartition("@")
+    name = user.partition(":")[0]
+    return parts._replace(netloc=f"{name}@{where}" if name else where, query="").geturl()
+
+
+def _require_extra() -> None:
+    try:
+        import httptools  # noqa: F401
+        import msgspec  # noqa: F401
+        import starlette  # noqa: F401
+        import uvicorn  # noqa: F401
+    except ModuleNotFoundError as error:
+        raise InvalidParameterError(
+            f"The service needs {error.name}. Install it with: pip install 'crossbandit[serve]'"
+        ) from None

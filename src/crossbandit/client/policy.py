@@ -1,0 +1,136 @@
+"""What a client decides by: a snapshot that is renewed in the background."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import TYPE_CHECKING
+
+from crossbandit.client.transport import bidder_path
+from crossbandit.errors import CheckpointError, ClientError, RefusedError, ServiceAwayError
+
+if TYPE_CHECKING:
+    from crossbandit.applications import FirstPriceBidder
+    from crossbandit.client.transport import Response, Transport
+
+LIMITED = "limited"  # the code of the service for a bidder that only it can decide for
+_FIRST_WAIT = 0.05  # seconds until the next attempt, as long as nothing is known
+
+
+class PolicyPoller:
+    """Asks the service for newer snapshots, in a thread.
+
+    Args:
+        transport: What sends.
+        bidder: The name of the bidder.
+        key: The key of the tokens of decisions, or None.
+        every: How many seconds to wait between two requests.
+    """
+
+    def __init__(
+        self, transport: Transport, bidder: str, *, key: bytes | None, every: float
+    ) -> None:
+        self._transport, self._path = transport, bidder_path(bidder, "/snapshot")
+        self._key, self._every = key, every
+        self.decider: FirstPriceBidder | None = None
+        self.local: bool | None = None
+        self.version: int | None = None
+        self.error: ClientError | None = None
+        self._refusal: RefusedError | None = None
+        self._snapshot: FirstPriceBidder | None = None
+        self._tag = ""
+        self._confirmed: float | None = None
+        self._known = threading.Event()
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._work, name="crossbandit-policy", daemon=True)
+        self._thread.start()
+
+    @property
+    def age(self) -> float | None:
+        """The seconds since the service last confirmed the snapshot, or None."""
+        return None if self._confirmed is None else time.monotonic() - self._confirmed
+
+    def ready(self, timeout: float) -> FirstPriceBidder | None:
+        """Wait until it is known who decides.
+
+        Args:
+            timeout: How many seconds to wait at most.
+
+        Returns:
+            What decides; None if the service does.
+
+        Raises:
+            ServiceAwayError: It is not known in that time.
+            RefusedError: The bidder makes no decisions.
+        """
+        if not self._known.wait(timeout):
+            raise ServiceAwayError(
+                f"There is no snapshot yet, after {timeout:g} seconds. "
+                + (str(self.error) if self.error else "The service does not answer.")
+            )
+        if self._refusal is not None:
+            raise RefusedError(
+                str(self._refusal), code=self._refusal.code, status=self._refusal.status
+            )
+        return self.decider
+
+    def close(self) -> None:
+        """End the thread."""
+        self._stop.set()
+        self._thread.join(1.0)
+
+    def _work(self) -> None:
+        while not self._stop.is_set():
+            try:
+                self._ask()
+                self.error = None
+            except RefusedError as error:
+                self.error = error
+                self._take_refusal(error)
+            except CheckpointError as error:
+                self.error = ServiceAwayError(f"The snapshot cannot be read: {error}")
+            except ClientError as error:  # what is known stays
+                self.error = error
+            self._stop.wait(self._every if self._known.is_set() else min(self._every, _FIRST_WAIT))
+
+    def _ask(self) -> None:
+        headers = {"If-None-Match": self._tag} if self._tag else None
+        response = self._transport.request("GET", self._path, headers=headers)
+        if response.status != 304:
+            response.check()
+            self._take(response)
+        self._refusal = None
+        self.decider = self._snapshot
+        self._confirmed = time.monotonic()
+        self._known.set()
+
+    def _take(self, response: Response) -> None:
+        """Take a snapshot, unless its tokens have to be signed with a key that is not there."""
+        from crossbandit.applications import FirstPriceBidder
+
+        if response.headers.get("crossbandit-signed") == "1" and self._key is None:
+            self._decide_there()
+            return
+        fresh = FirstPriceBidder.from_bytes(response.content, key=self._key)
+        kept = self._snapshot
+        if kept is not None and kept.settings() == fresh.settings():
+            kept.learner.follow(fresh.learner)  # it remains one decider
+        else:
+            self._snapshot = fresh
+        self._tag = response.headers.get("etag", "")
+        self.local = True
+        digits = self._tag.strip('"')
+        self.version = int(digits) if digits.isdigit() else None
+
+    def _take_refusal(self, error: RefusedError) -> None:
+        if error.code == LIMITED:
+            self._decide_there()
+            self._refusal = self.decider = None
+        elif error.status >= 500 or error.code == "too-many-requests":
+            return  # it will pass
+        else:
+            self._refusal, self.decider = error, None
+        self._known.set()
+
+    def _decide_there(self) -> None:
+        self._snapshot, self._tag, self.local, self.version = None, "", False, None

@@ -1,0 +1,194 @@
+"""Requests to the service over connections that stay open."""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from http.client import HTTPConnection, HTTPException, HTTPSConnection, RemoteDisconnected
+from typing import Any, NamedTuple, Self
+from urllib.parse import quote, urlsplit
+
+from crossbandit.errors import InvalidParameterError, RefusedError, ServiceAwayError
+from crossbandit.validation import number, reject
+
+_SHOWN = 200  # characters of an answer that is no JSON
+
+
+class Response(NamedTuple):
+    """What the service answered.
+
+    Attributes:
+        status: The HTTP status.
+        headers: The headers, by names in small letters.
+        content: The body.
+    """
+
+    status: int
+    headers: dict[str, str]
+    content: bytes
+
+    def json(self) -> Any:
+        """Return the body.
+
+        Raises:
+            RefusedError: The status is one of an error.
+            ServiceAwayError: The body is no JSON: something else answers at this address.
+        """
+        self.check()
+        try:
+            return json.loads(self.content)
+        except ValueError:
+            raise self._stranger() from None
+
+    def check(self) -> None:
+        """Raise if the status is one of an error.
+
+        Raises:
+            RefusedError: It is.
+            ServiceAwayError: It is, and the body is not one of the service: a proxy, perhaps.
+        """
+        if self.status < 400:
+            return
+        try:
+            problem = json.loads(self.content)
+            code, message = str(problem["code"]), str(problem["message"])
+        except (ValueError, LookupError, TypeError):
+            raise self._stranger() from None
+        raise RefusedError(message, code=code, status=self.status)
+
+    def _stranger(self) -> ServiceAwayError:
+        shown = self.content[:_SHOWN].decode("utf-8", "replace")
+        return ServiceAwayError(
+            f"Something that is not the service answered, with the status {self.status}: {shown!r}."
+        )
+
+
+class Transport:
+    """Sends requests. Any number of threads may use it.
+
+    Args:
+        url: The address of the service, such as "http://127.0.0.1:8000".
+        token: The access token, or None.
+        timeout: How many seconds to wait for an answer.
+
+    Raises:
+        InvalidParameterError: An argument is not possible.
+    """
+
+    def __init__(self, url: str, token: str | None = None, *, timeout: float = 10.0) -> None:
+        expected = "an address such as 'http://127.0.0.1:8000'"
+        try:
+            parts = urlsplit(url)
+            port, host = parts.port, parts.hostname
+        except (ValueError, TypeError, AttributeError):
+            reject("Client", "url", expected, url)
+        if parts.scheme not in {"http", "https"} or not host or parts.query or parts.fragment:
+            reject("Client", "url", expected, url)
+        if token is not None and not _is_token(token):
+            raise InvalidParameterError(
+                "The 'token' parameter of Client must be an access token as ASCII text, or None."
+            )
+        self.url = url.rstrip("/")
+        self._timeout = number("Client", "timeout", timeout, above=0)
+        self._kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
+        self._where = (host, port)
+        self._prefix = parts.path.rstrip("/")
+        self._headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        self._idle: deque[HTTPConnection] = deque()  # its methods are atomic
+        self._closed = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Transport({self.url!r})"  # without the token
+
+    def request(
+        self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None
+    ) -> Response:
+        """Send a request and return the answer, whatever its status.
+
+        If a connection that was open since an earlier request has ended in the meantime, the
+        request is sent once more on a new one.
+
+        Args:
+            method: The HTTP method.
+            path: The path, quoted.
+            body: What to send as JSON; None for nothing; bytes are JSON already.
+            headers: More headers.
+
+        Raises:
+            ServiceAwayError: The service does not answer.
+        """
+        given = {**self._headers, **(headers or {})}
+        content = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
+        if content is not None:
+            given["Content-Type"] = "application/json"
+        try:
+            reused = self._taken()
+            if reused is not None:
+                try:
+                    return self._send(reused, method, path, content, given)
+                except (RemoteDisconnected, BrokenPipeError, ConnectionResetError):
+                    pass
+            fresh = self._kind(*self._where, timeout=self._timeout)
+            return self._send(fresh, method, path, content, given)
+        except (OSError, HTTPException) as error:
+            reason = str(error) or type(error).__name__
+            raise ServiceAwayError(
+                f"The service at {self.url} does not answer: {reason}."
+            ) from None
+
+    def _taken(self) -> HTTPConnection | None:
+        try:
+            return self._idle.pop()
+        except IndexError:
+            return None
+
+    def _send(
+        self,
+        connection: HTTPConnection,
+        method: str,
+        path: str,
+        content: bytes | None,
+        headers: dict[str, str],
+    ) -> Response:
+        try:
+            connection.request(method, self._prefix + path, content, headers)
+            answer = connection.getresponse()
+            found = answer.read()
+        except BaseException:
+            connection.close()
+            raise
+        if answer.will_close or self._closed:
+            connection.close()
+        else:
+            self._idle.append(connection)
+        names = {name.lower(): value for name, value in answer.getheaders()}
+        return Response(answer.status, names, found)
+
+    def close(self) -> None:
+        """End the connections. Later requests each use one of their own."""
+        self._closed = True
+        while (connection := self._taken()) is not None:
+            connection.close()
+
+
+def bidder_path(bidder: str, rest: str = "") -> str:
+    """Return the path of a bidder.
+
+    Args:
+        bidder: Its name.
+        rest: What follows it, such as "/decide".
+
+    >>> bidder_path("site a", "/decide")
+    '/v1/bidders/site%20a/decide'
+    """
+    return f"/v1/bidders/{quote(bidder, safe='')}{rest}"
+
+
+def _is_token(token: object) -> bool:
+    return isinstance(token, str) and token.isascii() and token.isprintable() and bool(token)

@@ -1,0 +1,226 @@
+"""Who may do what: access tokens with roles, and how many requests each may send."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import time
+import tomllib
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import msgspec
+
+from crossbandit.errors import InvalidParameterError
+from crossbandit.service.http.answers import Refusal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+Role = Literal["decide", "report", "admin"]
+
+VARIABLE = "CROSSBANDIT_TOKENS"
+_SHORTEST = 16  # characters of a secret
+_BURST = 2.0  # seconds of requests that may come at once
+
+
+class AccessToken(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A table `[[token]]` of the file of access tokens.
+
+    Attributes:
+        name: Who has it; the service shows it in place of the secret.
+        roles: "decide" for decisions and what they are made by, "report" for outcomes, "admin" for
+            everything.
+        secret: The token itself; or
+        sha256: the SHA-256 hash of it, so that the file does not hold it.
+        rate: How many requests a second it may send; None for as many as the service allows.
+    """
+
+    name: str
+    roles: Annotated[list[Role], msgspec.Meta(min_length=1)]
+    secret: str | None = None
+    sha256: str | None = None
+    rate: Annotated[float, msgspec.Meta(gt=0)] | None = None
+
+    def __repr__(self) -> str:
+        return f"AccessToken({self.name!r}, roles={self.roles})"
+
+
+class _Tokens(msgspec.Struct, forbid_unknown_fields=True):
+    token: Annotated[list[AccessToken], msgspec.Meta(min_length=1)]
+
+
+def read_tokens(path: str | Path | None, environment: Mapping[str, str]) -> list[AccessToken]:
+    """Return the access tokens of a file, or of the variable CROSSBANDIT_TOKENS of the same form.
+
+    Args:
+        path: The file, or None.
+        environment: The variables of the process.
+
+    Returns:
+        The tokens; none if there is neither.
+
+    Raises:
+        InvalidParameterError: Something is wrong; the message does not show any secret.
+    """
+    if path is None and VARIABLE not in environment:
+        return []
+    source = f"The file of access tokens {str(path)!r}" if path else f"The variable {VARIABLE}"
+    try:
+        text = Path(path).read_text(encoding="utf-8") if path else environment[VARIABLE]
+        tokens = msgspec.convert(tomllib.loads(text), _Tokens).token
+    except OSError as error:
+        raise InvalidParameterError(f"{source} cannot be read: {error.strerror}.") from None
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError):  # its message might show a secret
+        raise InvalidParameterError(f"{source} is not valid TOML. {_EXAMPLE}") from None
+    except msgspec.ValidationError as error:
+        raise InvalidParameterError(f"{source} has a mistake: {error}. {_EXAMPLE}") from None
+    for number, token in enumerate(tokens):
+        _check_token(f"{source}: token {number + 1}, {token.name!r},", token)
+    if len({token.name for token in tokens}) < len(tokens):
+        raise InvalidParameterError(f"{source} has two tokens of one name. Give each its own.")
+    return tokens
+
+
+_EXAMPLE = (
+    'It must have tables such as: [[token]] name = "web-1" roles = ["decide", "report"] '
+    f'secret = "at least {_SHORTEST} random characters".'
+)
+
+
+def _check_token(source: str, token: AccessToken) -> None:
+    if (token.secret is None) == (token.sha256 is None):
+        raise InvalidParameterError(f"{source} must have either 'secret' or 'sha256'.")
+    if token.secret is not None and (len(token.secret) < _SHORTEST or not token.secret.isascii()):
+        raise InvalidParameterError(
+            f"{source} must have a secret of at least {_SHORTEST} ASCII characters."
+        )
+    if token.sha256 is not None and not _is_digest(token.sha256):
+        raise InvalidParameterError(f"{source} must have a 'sha256' of 64 hexadecimal digits.")
+
+
+def _is_digest(text: str) -> bool:
+    return len(text) == 64 and all(one in "0123456789abcdef" for one in text.lower())
+
+
+class Bucket:
+    """How many requests may come: `rate` a second on average, and two seconds' worth at once.
+
+    Args:
+        rate: The requests a second.
+        clock: What tells the time, in seconds.
+    """
+
+    def __init__(self, rate: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self.rate, self._clock = rate, clock
+        self._most = max(_BURST * rate, 1.0)
+        self._left, self._at = self._most, clock()
+
+    def take(self) -> float:
+        """Count a request.
+
+        Returns:
+            0.0 if it may come; otherwise after how many seconds the next one may.
+        """
+        now = self._clock()
+        self._left = min(self._left + (now - self._at) * self.rate, self._most)
+        self._at = now
+        if self._left >= 1.0:
+            self._left -= 1.0
+            return 0.0
+        return (1.0 - self._left) / self.rate
+
+
+class Holder:
+    """Who sends a request.
+
+    Args:
+        name: The name of the access token.
+        roles: Its roles.
+        bucket: How many requests it may send.
+    """
+
+    def __init__(self, name: str, roles: Sequence[str], bucket: Bucket) -> None:
+        self.name, self.bucket = name, bucket
+        self.roles = frozenset(roles)
+
+    def may(self, role: str) -> bool:
+        """Return whether it has a role.
+
+        Args:
+            role: A role; "read" is what every token allows.
+        """
+        return role == "read" or role in self.roles or "admin" in self.roles
+
+
+class Access:
+    """Finds out who sends a request, and whether it may.
+
+    Without tokens, everybody may do everything: for loopback.
+
+    Args:
+        tokens: The access tokens.
+        rate: How many requests a second each may send, where its token does not say it.
+        clock: What tells the time, in seconds.
+    """
+
+    def __init__(
+        self,
+        tokens: Sequence[AccessToken] = (),
+        *,
+        rate: float = 20_000.0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.open = not tokens
+        self._holders = [
+            (_digest_of(token), Holder(token.name, token.roles, Bucket(token.rate or rate, clock)))
+            for token in tokens
+        ]
+        self._anybody = Holder("anybody", ["admin"] if self.open else [], Bucket(rate, clock))
+
+    def check(self, authorization: bytes | None, role: str) -> Holder:
+        """Return who sends a request; raise if it may not.
+
+        Args:
+            authorization: The header `Authorization`, or None.
+            role: The role that the request needs.
+
+        Raises:
+            Refusal: The token is missing or wrong, lacks the role, or has sent too many requests.
+        """
+        holder = self._anybody if self.open else self._find(authorization)
+        wait = (holder or self._anybody).bucket.take()
+        if wait:
+            raise Refusal(
+                "too-many-requests",
+                f"More than {(holder or self._anybody).bucket.rate:g} requests a second came with "
+                f"this token. Try again in {wait:.2g} seconds, or send batches.",
+                headers=[(b"retry-after", str(max(1, round(wait + 0.5))).encode())],
+            )
+        if holder is None:
+            raise Refusal(
+                "unauthorized",
+                "The request needs a valid access token: 'Authorization: Bearer TOKEN'.",
+                headers=[(b"www-authenticate", b'Bearer realm="Crossbandit"')],
+            )
+        if not holder.may(role):
+            raise Refusal(
+                "forbidden", f"The access token {holder.name!r} does not have the role {role!r}."
+            )
+        return holder
+
+    def _find(self, authorization: bytes | None) -> Holder | None:
+        """Return the holder of a token; the time taken does not depend on which one it is."""
+        scheme, _, secret = (authorization or b"").partition(b" ")
+        digest = hashlib.sha256(secret.strip()).digest()
+        found = None
+        for known, holder in self._holders:
+            if hmac.compare_digest(known, digest):
+                found = holder
+        return found if scheme.lower() == b"bearer" else None
+
+
+def _digest_of(token: AccessToken) -> bytes:
+    if token.sha256 is not None:
+        return bytes.fromhex(token.sha256)
+    return hashlib.sha256((token.secret or "").encode()).digest()

@@ -1,0 +1,125 @@
+"""Answers of the service, and what an error becomes."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from crossbandit.errors import CrossbanditError
+from crossbandit.service.causes import cause_of
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
+
+    Send = Callable[[Any], Awaitable[None]]
+
+Headers = list[tuple[bytes, bytes]]
+
+JSON = b"application/json"
+BYTES = b"application/octet-stream"
+TEXT = b"text/plain; version=0.0.4; charset=utf-8"
+
+# The HTTP status of each code of an error.
+STATUS = {
+    "invalid": 400,
+    "unauthorized": 401,
+    "forbidden": 403,
+    "not-found": 404,
+    "unknown-bidder": 404,
+    "method-not-allowed": 405,
+    "too-slow": 408,
+    "exists": 409,
+    "paused": 409,
+    "learned-before": 409,
+    "limited": 409,
+    "too-large": 413,
+    "not-json": 415,
+    "damaged-token": 422,
+    "foreign-token": 422,
+    "expired": 422,
+    "not-learned": 422,
+    "missing-outcomes": 422,
+    "contradiction": 422,
+    "too-many-requests": 429,
+    "error": 500,
+    "internal": 500,
+    "not-ready": 503,
+    "store-unavailable": 503,
+}
+
+_log = logging.getLogger("crossbandit.service")
+_encode = msgspec.json.Encoder().encode
+
+
+class Problem(msgspec.Struct):
+    """What the service answers if it cannot do what was asked.
+
+    Attributes:
+        code: What is wrong, in a word that does not change between versions.
+        message: What is wrong, and what to do.
+    """
+
+    code: str
+    message: str
+
+
+class Refusal(Exception):  # noqa: N818 - it becomes an answer
+    """A request is not carried out.
+
+    Args:
+        code: One of `STATUS`.
+        message: What is wrong, and what to do.
+        headers: More headers of the answer.
+    """
+
+    def __init__(self, code: str, message: str, headers: Sequence[tuple[bytes, bytes]] = ()):
+        super().__init__(message)
+        self.code, self.message, self.headers = code, message, list(headers)
+
+
+def refusal_of(error: Exception) -> Refusal:
+    """Return what an error becomes. One that nobody expected is logged, and not shown.
+
+    Args:
+        error: The error.
+    """
+    if isinstance(error, Refusal):
+        return error
+    if isinstance(error, msgspec.MsgspecError):
+        return Refusal("invalid", f"The body is wrong: {error}.")
+    if isinstance(error, CrossbanditError):
+        return Refusal(cause_of(error), str(error))
+    _log.error("A request failed: %s", type(error).__name__, exc_info=error)
+    return Refusal("internal", "The service has made a mistake. Its log says more.")
+
+
+async def send_answer(
+    send: Send, status: int, content: bytes, kind: bytes = JSON, headers: Sequence[Any] = ()
+) -> None:
+    """Send a whole answer.
+
+    Args:
+        send: What ASGI gives to send with.
+        status: The HTTP status.
+        content: The body.
+        kind: Its media type.
+        headers: More headers.
+    """
+    head: Headers = [*headers]
+    if status not in {204, 304}:  # these have no body
+        head += [(b"content-type", kind), (b"content-length", str(len(content)).encode())]
+    await send({"type": "http.response.start", "status": status, "headers": head})
+    await send({"type": "http.response.body", "body": content})
+
+
+async def send_refusal(send: Send, refusal: Refusal) -> None:
+    """Send what went wrong.
+
+    Args:
+        send: What ASGI gives to send with.
+        refusal: What went wrong.
+    """
+    content = _encode(Problem(refusal.code, refusal.message))
+    await send_answer(send, STATUS[refusal.code], content, headers=refusal.headers)

@@ -1,0 +1,122 @@
+"""Bidders created, changed and looked at; health and metrics.
+
+These are plain functions: they run in a thread, as they may have to wait for the store, or for a
+bidder that learns.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from crossbandit.service.http.answers import TEXT, Refusal
+from crossbandit.service.http.bodies import Alive, Bidder, BidderNames, Policy, PriceLaw, Ready
+from crossbandit.service.http.figure_metrics import node_families
+from crossbandit.service.http.gate import Answer
+from crossbandit.service.http.handlers import check_classes
+from crossbandit.service.http.metrics import metrics_text
+
+if TYPE_CHECKING:
+    from crossbandit.service.figures import BidderFigures
+    from crossbandit.service.http.gate import Call
+    from crossbandit.service.http.handlers import Service
+
+_PATIENCE = 30.0  # seconds until a change must be stored
+
+
+def bidders(service: Service, call: Call) -> BidderNames:
+    """List the bidders."""
+    del call
+    return BidderNames(service.node.names())
+
+
+def bidder(service: Service, call: Call) -> Bidder:
+    """Show the settings of a bidder."""
+    node, name = service.node, call.name
+    return Bidder(name, node.settings(name), paused=node.figures(name).paused)
+
+
+def create(service: Service, call: Call) -> Bidder:
+    """Create a bidder."""
+    service.node.create(call.name, call.body)
+    return bidder(service, call)
+
+
+def delete(service: Service, call: Call) -> None:
+    """Delete a bidder."""
+    service.node.delete(call.name)
+
+
+def change(service: Service, call: Call) -> Bidder:
+    """Change the budgets or the targets of a bidder."""
+    given = {
+        key: getattr(call.body, key)
+        for key in ("budget", "target")
+        if getattr(call.body, key) is not msgspec.UNSET
+    }
+    service.node.change(call.name, **given).result(_PATIENCE)
+    service.node.directory.refresh()
+    return bidder(service, call)
+
+
+def pause(service: Service, call: Call) -> Bidder:
+    """Pause a bidder."""
+    service.node.pause(call.name)
+    return bidder(service, call)
+
+
+def resume(service: Service, call: Call) -> Bidder:
+    """Let a bidder go on."""
+    service.node.resume(call.name)
+    return bidder(service, call)
+
+
+def policy(service: Service, call: Call) -> Policy:
+    """Show the probability of each bid."""
+    asked = call.query
+    check_classes(service.node, call.name, asked.classes)
+    maker = service.node.bidder(call.name)
+    chances = maker.policy(asked.value, reserve=asked.reserve, **asked.classes)
+    return Policy(maker.bids.tolist(), chances.tolist())
+
+
+def price_law(service: Service, call: Call) -> PriceLaw:
+    """Show the law of the highest competing bid."""
+    check_classes(service.node, call.name, call.query.classes)
+    maker = service.node.bidder(call.name)
+    return PriceLaw.of(maker.price_law(call.query.value, **call.query.classes))
+
+
+def figures(service: Service, call: Call) -> BidderFigures:
+    """Show the figures of a bidder."""
+    return service.node.figures(call.name)
+
+
+async def healthz(service: Service, call: Call) -> Alive:
+    """Say that the process runs, and its event loop."""
+    del service, call
+    return Alive("ok")
+
+
+def readyz(service: Service, call: Call) -> Ready:
+    """Say whether the service can store and decide."""
+    del call
+    found = msgspec.convert(service.node.health(), Ready)
+    if not found.ready or found.store:
+        code = "store-unavailable" if found.store else "not-ready"
+        raise Refusal(code, found.store or "The service is being started or stopped.")
+    return found
+
+
+def metrics(service: Service, call: Call) -> Answer:
+    """Give all metrics."""
+    del call
+    families = (*service.metrics.families(), *node_families(service.node))
+    return Answer(metrics_text(families), TEXT)
+
+
+async def openapi(service: Service, call: Call) -> Answer:
+    """Give the OpenAPI document."""
+    del call
+    return Answer(service.document)

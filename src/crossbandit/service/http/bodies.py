@@ -1,0 +1,235 @@
+"""What requests and answers hold, beside the settings and the outcomes of a bidder."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import msgspec
+
+from crossbandit.service.settings import (
+    BidderSettings,
+    BudgetSettings,
+    CostPerSettings,
+    Decided,
+    Outcome,
+    ReturnOnSpendSettings,
+)
+
+if TYPE_CHECKING:
+    from crossbandit.laws import LawView
+
+MOST_VALUES = 2_000  # of one request
+MOST_OUTCOMES = 10_000
+
+Label = str | int
+Classes = dict[str, Label]
+Amount = Annotated[float, msgspec.Meta(ge=0)]
+Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e11)]
+Targets = (
+    ReturnOnSpendSettings | CostPerSettings | list[ReturnOnSpendSettings | CostPerSettings] | None
+)
+
+
+class Auction(msgspec.Struct, forbid_unknown_fields=True):
+    """An auction to decide in.
+
+    Attributes:
+        value: What winning is worth.
+        reserve: The reserve price of the auction, if it is known.
+        at: The time of the auction in seconds since 1970, for budgets; by default now.
+        classes: A level of each of the bidder's classes.
+    """
+
+    value: float
+    reserve: Amount | None = None
+    at: Seconds | None = None
+    classes: Classes = {}
+
+
+class Auctions(msgspec.Struct, forbid_unknown_fields=True):
+    """Many auctions to decide in.
+
+    Attributes:
+        values: What winning is worth, in each auction.
+        reserve: The reserve price of all auctions, or of each; null where it is not known.
+        at: The time of the auctions in seconds since 1970, for budgets; by default now.
+        classes: A level for all auctions, or a list with one for each, of each of the classes.
+    """
+
+    values: Annotated[list[float], msgspec.Meta(min_length=1, max_length=MOST_VALUES)]
+    reserve: Amount | list[Amount | None] | None = None
+    at: Seconds | None = None
+    classes: dict[str, Label | list[Label]] = {}
+
+
+class DecidedMany(msgspec.Struct):
+    """Decisions, in the order of the auctions.
+
+    Attributes:
+        decisions: The decisions.
+    """
+
+    decisions: list[Decided]
+
+
+class Outcomes(msgspec.Struct, forbid_unknown_fields=True):
+    """Many outcomes.
+
+    Attributes:
+        outcomes: The outcomes, in the order in which they are to be learned.
+    """
+
+    outcomes: Annotated[list[Outcome], msgspec.Meta(min_length=1, max_length=MOST_OUTCOMES)]
+
+
+class Limits(msgspec.Struct, forbid_unknown_fields=True):
+    """Budgets and targets in place of those that a bidder has.
+
+    Attributes:
+        budget: A budget, several of them, or null for none; left out to keep what is there.
+        target: A target, several of them, or null for none; left out to keep what is there.
+    """
+
+    budget: BudgetSettings | list[BudgetSettings] | msgspec.UnsetType | None = msgspec.UNSET
+    target: Targets | msgspec.UnsetType = msgspec.UNSET
+
+
+class Bidder(msgspec.Struct):
+    """A bidder of the service.
+
+    Attributes:
+        name: Its name.
+        settings: Its settings.
+        paused: Whether it is paused.
+    """
+
+    name: str
+    settings: BidderSettings
+    paused: bool
+
+
+class BidderNames(msgspec.Struct):
+    """All bidders of the service.
+
+    Attributes:
+        bidders: Their names.
+    """
+
+    bidders: list[str]
+
+
+class Asked(msgspec.Struct, forbid_unknown_fields=True):
+    """An auction to be told about.
+
+    Attributes:
+        value: What winning is worth.
+        reserve: The reserve price of the auction, if it is known.
+        classes: A level of each of the bidder's classes, as a JSON object.
+    """
+
+    value: float
+    reserve: Amount | None = None
+    classes: Classes = {}
+
+
+class AskedLaw(msgspec.Struct, forbid_unknown_fields=True):
+    """A value to be told the law of prices at.
+
+    Attributes:
+        value: What winning is worth.
+        classes: A level of each of the bidder's classes, as a JSON object.
+    """
+
+    value: float
+    classes: Classes = {}
+
+
+class Policy(msgspec.Struct):
+    """What a bidder would do.
+
+    Attributes:
+        bids: The amounts that may be bid.
+        probabilities: The probability with which each is bid; all 0 if no bid may be made.
+    """
+
+    bids: list[float]
+    probabilities: list[float]
+
+
+class PriceLaw(msgspec.Struct):
+    """The law of the highest competing bid.
+
+    Attributes:
+        bids: The amounts that may be bid.
+        chances: The probability with which each wins.
+        errors: About one standard error of each probability.
+    """
+
+    bids: list[float]
+    chances: list[float]
+    errors: list[float]
+
+    @classmethod
+    def of(cls, view: LawView) -> PriceLaw:
+        """Return what a view of the law shows.
+
+        Args:
+            view: The view.
+        """
+        return cls(view.amounts.tolist(), view.chances.tolist(), view.errors.tolist())
+
+
+class Alive(msgspec.Struct):
+    """The process runs.
+
+    Attributes:
+        status: "ok".
+    """
+
+    status: str
+
+
+class Ready(msgspec.Struct):
+    """How a node of the service does.
+
+    Attributes:
+        node: Its name.
+        ready: Whether it can store outcomes and decide.
+        store: What is wrong with the store; "" if nothing is.
+        bidders: The number of bidders.
+        learning: The bidders that it learns for.
+        waiting: How many outcomes wait to be stored.
+        commits: How often it has committed.
+    """
+
+    node: str
+    ready: bool
+    store: str
+    bidders: int
+    learning: list[str]
+    waiting: int
+    commits: int
+
+
+def described(kind: Any) -> dict[str, str]:
+    """Return the sentences of the section `Attributes` of the docstring of a struct, by name.
+
+    Args:
+        kind: The struct.
+
+    >>> described(Alive)
+    {'status': '"ok".'}
+    """
+    lines = (kind.__doc__ or "").partition("Attributes:\n")[2].splitlines()
+    found: dict[str, str] = {}
+    name = ""
+    for line in lines:
+        text = line.strip()
+        if line.startswith(" " * 8) and not line.startswith(" " * 9) and ":" in text:
+            name, _, text = text.partition(":")
+            found[name] = text.strip()
+        elif name and text:
+            found[name] += f" {text}"
+        elif not text:
+            break
+    return found

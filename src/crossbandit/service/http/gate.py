@@ -1,0 +1,284 @@
+"""From a request to the answer: host, access, size, body, errors. The same for all operations."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import dataclass, field
+from inspect import iscoroutinefunction
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import parse_qsl
+
+import msgspec
+
+from crossbandit.service.http.answers import (
+    JSON,
+    STATUS,
+    Refusal,
+    refusal_of,
+    send_answer,
+    send_refusal,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from crossbandit.service.http.access import Access
+    from crossbandit.service.http.answers import Headers
+    from crossbandit.service.http.metrics import RequestMetrics
+
+OPEN = "open"  # needs no token
+READ = "read"  # needs any token
+
+_BODY_SECONDS = 30.0  # until a whole body must have come
+_encode = msgspec.json.Encoder().encode
+
+
+class Answer(NamedTuple):
+    """An answer that is not plainly a struct.
+
+    Attributes:
+        content: The body.
+        kind: Its media type.
+        status: The HTTP status.
+        headers: More headers.
+    """
+
+    content: bytes = b""
+    kind: bytes = JSON
+    status: int = 200
+    headers: Headers = []  # noqa: RUF012 - never changed
+
+
+class Call(NamedTuple):
+    """What a request says.
+
+    Attributes:
+        name: The bidder, or "".
+        body: The decoded body, or None.
+        query: The decoded query, or None.
+        headers: The headers.
+    """
+
+    name: str
+    body: Any
+    query: Any
+    headers: Mapping[bytes, bytes]
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One thing that the service does, and how it is documented.
+
+    Attributes:
+        method: The HTTP method.
+        path: The path, with `{name}` for the bidder.
+        role: The role that it needs; "read" for any token, "open" for none.
+        handler: What does it; given the service and the `Call`. A plain function runs in a
+            thread.
+        summary: What it does, in a sentence.
+        body: The type of the body, or None.
+        query: The type of the query, or None.
+        answer: The type of the answer, or its media type.
+        status: The HTTP status if it is done.
+        codes: The codes of errors, beside those that all have.
+    """
+
+    method: str
+    path: str
+    role: str
+    handler: Callable[[Any, Call], Any]
+    summary: str
+    body: Any = None
+    query: Any = None
+    answer: Any = None
+    status: int = 200
+    codes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Gate:
+    """What all requests pass.
+
+    Attributes:
+        access: Who may do what.
+        metrics: What counts requests.
+        hosts: The names under which the service may be addressed; None for any. Without tokens it
+            keeps web pages of other origins from using a service on loopback.
+        most_bytes: The largest body.
+    """
+
+    access: Access
+    metrics: RequestMetrics
+    hosts: frozenset[bytes] | None = None
+    most_bytes: int = 8_000_000
+
+    def check(self, headers: Mapping[bytes, bytes], role: str) -> None:
+        """Raise if a request may not come in.
+
+        Args:
+            headers: Its headers.
+            role: The role that it needs.
+
+        Raises:
+            Refusal: It may not.
+        """
+        if self.hosts is not None and _host(headers.get(b"host", b"")) not in self.hosts:
+            raise Refusal(
+                "forbidden",
+                "The service answers requests to loopback only. Start it with --host and access "
+                "tokens to use another name.",
+            )
+        if role != OPEN:
+            self.access.check(headers.get(b"authorization"), role)
+
+    async def body(self, headers: Mapping[bytes, bytes], receive: Any) -> bytes:
+        """Return the body of a request.
+
+        Args:
+            headers: Its headers.
+            receive: What ASGI gives to receive with.
+
+        Raises:
+            Refusal: It is no JSON, too large, or comes too slowly.
+        """
+        kind = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
+        if kind != JSON:
+            raise Refusal("not-json", "The body must have the content type application/json.")
+        length = headers.get(b"content-length", b"0")
+        if length.isdigit() and int(length) > self.most_bytes:
+            raise self._too_large()
+        message = await receive()
+        if not message.get("more_body"):  # nearly always
+            return self._whole([message.get("body", b"")])
+        try:
+            async with asyncio.timeout(_BODY_SECONDS):
+                parts = [message.get("body", b"")]
+                while message.get("more_body"):
+                    message = await receive()
+                    parts.append(message.get("body", b""))
+                    if sum(map(len, parts)) > self.most_bytes:
+                        raise self._too_large()
+        except TimeoutError:
+            raise Refusal(
+                "too-slow", f"The body did not come within {_BODY_SECONDS:g} seconds."
+            ) from None
+        return self._whole(parts)
+
+    def _whole(self, parts: Sequence[bytes]) -> bytes:
+        content = b"".join(parts)
+        if len(content) > self.most_bytes:
+            raise self._too_large()
+        return content
+
+    def _too_large(self) -> Refusal:
+        return Refusal(
+            "too-large",
+            f"A body may have at most {self.most_bytes:,} bytes. Send smaller batches.",
+            headers=[(b"connection", b"close")],
+        )
+
+
+@dataclass
+class Endpoint:
+    """All operations of one path, as an ASGI application.
+
+    Attributes:
+        gate: What all requests pass.
+        service: What the handlers are given.
+        operations: The operations, by method.
+    """
+
+    gate: Gate
+    service: Any
+    operations: Mapping[str, Operation]
+    _decoders: dict[str, Any] = field(default_factory=dict)
+    _threaded: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        for method, operation in self.operations.items():
+            if operation.body is not None:
+                self._decoders[method] = msgspec.json.Decoder(operation.body).decode
+            if not iscoroutinefunction(operation.handler):
+                self._threaded.add(method)
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        began, method = time.perf_counter(), scope["method"]
+        operation = self.operations.get(method)
+        try:
+            answer = await self._answer(operation, scope, receive)
+        except Exception as error:  # noqa: BLE001 - whatever it is, there is an answer
+            refusal = refusal_of(error)
+            status = STATUS[refusal.code]
+            await send_refusal(send, refusal)
+        else:
+            status = answer.status
+            await send_answer(send, status, answer.content, answer.kind, answer.headers)
+        path = next(iter(self.operations.values())).path
+        self.gate.metrics.note(path, method, status, time.perf_counter() - began)
+
+    async def _answer(self, operation: Operation | None, scope: Any, receive: Any) -> Answer:
+        if operation is None:
+            raise self._no_such_method(scope["method"])
+        headers = dict(scope["headers"])
+        self.gate.check(headers, operation.role)
+        query = None if operation.query is None else parsed_query(scope, operation.query)
+        body = None
+        if operation.body is not None:
+            content = await self.gate.body(headers, receive)
+            body = self._decoders[operation.method](content)
+        name = scope["path_params"].get("name", "")
+        if name and operation.method != "PUT":
+            await self.service.find(name)
+        call = Call(name, body, query, headers)
+        if operation.method in self._threaded:
+            done = await asyncio.to_thread(operation.handler, self.service, call)
+        else:
+            done = await operation.handler(self.service, call)
+        if isinstance(done, Answer):
+            return done
+        return Answer(b"" if done is None else _encode(done), status=operation.status)
+
+    def _no_such_method(self, method: str) -> Refusal:
+        allowed = ", ".join(self.operations)
+        return Refusal(
+            "method-not-allowed",
+            f"This path takes {allowed}. Got {method}.",
+            headers=[(b"allow", allowed.encode())],
+        )
+
+
+def parsed_query(scope: Any, kind: Any) -> Any:
+    """Return the query of a request as a struct.
+
+    A field that is not a number is written as JSON.
+
+    Args:
+        scope: What ASGI says of the request.
+        kind: The type of the struct.
+
+    Raises:
+        Refusal: It is something else.
+    """
+    try:
+        text = scope["query_string"].decode("ascii")
+        pairs = parse_qsl(text, keep_blank_values=True, strict_parsing=bool(text), errors="strict")
+        given = dict(pairs)
+        if len(given) < len(pairs):
+            raise Refusal("invalid", "A parameter of the query was given twice.")
+        values = {
+            key: msgspec.json.decode(value) if value[:1] == "{" else value
+            for key, value in given.items()
+        }
+        return msgspec.convert(values, kind, strict=False)
+    except msgspec.MsgspecError as error:
+        raise Refusal("invalid", f"The query is wrong: {error}.") from None
+    except ValueError as error:
+        raise Refusal("invalid", f"The query cannot be read: {error}.") from None
+
+
+def _host(header: bytes) -> bytes:
+    """Return the name of a `Host` header, without the port."""
+    if header.startswith(b"["):
+        return header.partition(b"]")[0] + b"]"
+    return header.partition(b":")[0].lower()

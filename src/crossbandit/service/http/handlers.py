@@ -1,0 +1,221 @@
+"""Decisions and outcomes: what is asked for all the time, so that nothing in here may wait long."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from crossbandit.client.transport import bidder_path
+from crossbandit.service.causes import HeldElsewhereError, PausedError
+from crossbandit.service.http.answers import BYTES, STATUS, Refusal
+from crossbandit.service.http.bodies import (
+    DecidedMany,
+)
+from crossbandit.service.http.forwarding import forwarded
+from crossbandit.service.http.gate import Answer
+from crossbandit.service.settings import Reported
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from crossbandit.client.transport import Transport
+    from crossbandit.service.http.bodies import Auctions
+    from crossbandit.service.http.gate import Call
+    from crossbandit.service.http.metrics import RequestMetrics
+    from crossbandit.service.node import Node
+    from crossbandit.service.settings import BidderSettings, Decided
+
+    _Row = tuple[float, float | None, dict[str, Any]]  # value, reserve price, classes
+
+_AT_ONCE = 100  # rows that are worked on before other requests have a turn
+
+
+@dataclass
+class Service:
+    """What handlers work with.
+
+    Attributes:
+        node: The node.
+        metrics: What counts requests.
+        document: The OpenAPI document.
+        transports: What sends to other nodes, by address.
+    """
+
+    node: Node
+    metrics: RequestMetrics
+    document: bytes = b""
+    transports: dict[str, Transport] = field(default_factory=dict)
+
+    async def find(self, name: str) -> None:
+        """Look for a bidder in the store if it is not known, in a thread.
+
+        Args:
+            name: Its name.
+
+        Raises:
+            UnknownBidderError: There is none.
+        """
+        if name not in self.node.directory.bidders:
+            await asyncio.to_thread(self.node.settings, name)
+
+    def close(self) -> None:
+        """End the connections to other nodes."""
+        for transport in self.transports.values():
+            transport.close()
+
+
+async def decide(service: Service, call: Call) -> Any:
+    """Decide in one auction."""
+    body = call.body
+    check_classes(service.node, call.name, body.classes)
+    if service.node.settings(call.name).limited:
+        rows = [(body.value, body.reserve, body.classes)]
+        made = await _decide_there(service, call, rows, "/decide")
+        return made if isinstance(made, Answer) else made[0]
+    return service.node.decide(
+        call.name, body.value, reserve=body.reserve, at=body.at, classes=body.classes
+    )
+
+
+async def decide_many(service: Service, call: Call) -> Any:
+    """Decide in many auctions; some at a time, so that others have a turn in between."""
+    node, name = service.node, call.name
+    check_classes(service.node, name, call.body.classes)
+    rows = _rows(call.body)
+    _check_rows(node.settings(name), rows)
+    if node.settings(name).limited:
+        found = await _decide_there(service, call, rows, "/decide-many")
+        return found if isinstance(found, Answer) else DecidedMany(found)
+    made: list[Any] = []
+    for number, (value, reserve, classes) in enumerate(rows):
+        made.append(node.decide(name, value, reserve=reserve, at=call.body.at, classes=classes))
+        if number % _AT_ONCE == _AT_ONCE - 1:
+            await asyncio.sleep(0)
+    return DecidedMany(made)
+
+
+async def _decide_there(
+    service: Service, call: Call, rows: Sequence[_Row], what: str
+) -> list[Decided] | Answer:
+    """Decide for a bidder with limits, here or at the node that may.
+
+    A thread waits for the bidder, which may be learning, so that other requests need not.
+    """
+    node, name, at = service.node, call.name, call.body.at
+
+    def ask() -> list[Any]:
+        return [
+            node.decide(name, value, reserve=reserve, at=at, classes=classes)
+            for value, reserve, classes in rows
+        ]
+
+    try:
+        waiting = await asyncio.to_thread(ask)
+    except HeldElsewhereError as error:
+        path = bidder_path(name, what)
+        return await forwarded(service.transports, error, path, call.body, call.headers)
+    made: list[Decided] = await asyncio.gather(*map(asyncio.wrap_future, waiting))
+    return made
+
+
+def _rows(body: Auctions) -> list[_Row]:
+    """Return the value, the reserve price and the classes of each auction."""
+    count = len(body.values)
+    reserves = _column("reserve", body.reserve, count)
+    columns = {name: _column(name, one, count) for name, one in body.classes.items()}
+    return [
+        (value, reserves[i], {name: column[i] for name, column in columns.items()})
+        for i, value in enumerate(body.values)
+    ]
+
+
+def _check_rows(settings: BidderSettings, rows: Sequence[_Row]) -> None:
+    """Raise if a row is wrong, before anything is decided."""
+    low, high = settings.value_range
+    for number, (value, reserve, _) in enumerate(rows):
+        if not low <= value <= high:
+            raise Refusal(
+                "invalid",
+                f"'values' must be from {low:g} to {high:g}. Got {value} in row {number}. Nothing "
+                "was decided.",
+            )
+        if reserve is not None and reserve < settings.reserve:
+            raise Refusal(
+                "invalid",
+                f"'reserve' must be at least {settings.reserve:g}, the bidder's. Got {reserve} in "
+                f"row {number}. Nothing was decided.",
+            )
+
+
+def _column(name: str, given: Any, count: int) -> Sequence[Any]:
+    if not isinstance(given, list):
+        return [given] * count
+    if len(given) != count:
+        raise Refusal(
+            "invalid", f"{name!r} must be one for all, or a list of {count}. Got {len(given)}."
+        )
+    return given
+
+
+def check_classes(node: Node, name: str, given: Collection[str]) -> None:
+    """Raise if other classes are given than a bidder has.
+
+    Args:
+        node: The node.
+        name: The bidder.
+        given: The names of the classes.
+
+    Raises:
+        Refusal: There are others.
+    """
+    classes = node.settings(name).classes
+    if len(given) != len(classes) or any(one not in given for one in classes):
+        expected = ", ".join(map(repr, classes)) or "no classes"
+        raise Refusal(
+            "invalid",
+            f"'classes' must hold {expected}. Got {', '.join(map(repr, given)) or 'none'}.",
+        )
+
+
+async def outcome(service: Service, call: Call) -> Reported:
+    """Store one outcome."""
+    done = await asyncio.wrap_future(service.node.report(call.name, [call.body]))
+    for error in done.errors:
+        raise Refusal(error.cause if error.cause in STATUS else "invalid", error.message)
+    return done
+
+
+async def outcomes(service: Service, call: Call) -> Reported:
+    """Store many outcomes; some at a time, so that others have a turn in between."""
+    rows = call.body.outcomes
+    waiting = []
+    for start in range(0, len(rows), _AT_ONCE):
+        waiting.append(service.node.report(call.name, rows[start : start + _AT_ONCE]))
+        await asyncio.sleep(0)
+    parts = await asyncio.gather(*map(asyncio.wrap_future, waiting))
+    errors = [
+        msgspec.structs.replace(error, index=error.index + number * _AT_ONCE)
+        for number, part in enumerate(parts)
+        for error in part.errors
+    ]
+    return Reported(sum(part.accepted for part in parts), tuple(errors))
+
+
+async def snapshot(service: Service, call: Call) -> Answer:
+    """Give the bytes that a client decides by."""
+    node, name = service.node, call.name
+    if node.settings(name).limited:
+        raise Refusal(
+            "limited", "A bidder with limits is decided by the service: ask it to decide."
+        )
+    if node.directory.bidders[name].row.paused:
+        raise PausedError(f"The bidder {name!r} is paused. Resume it first.")
+    version, content = node.policy_bytes(name)
+    tag = f'"{version}"'.encode()
+    headers = [(b"etag", tag), (b"crossbandit-signed", b"0" if node.key is None else b"1")]
+    if call.headers.get(b"if-none-match") == tag:
+        return Answer(status=304, headers=headers)
+    return Answer(content, BYTES, headers=headers)

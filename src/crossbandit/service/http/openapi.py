@@ -1,0 +1,167 @@
+"""The OpenAPI document, made of the table of operations and of the types of their bodies."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+import crossbandit
+from crossbandit.service.http.answers import STATUS, Problem
+from crossbandit.service.http.bodies import described
+from crossbandit.service.http.gate import OPEN
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from crossbandit.service.http.gate import Operation
+
+_TEMPLATE = "#/components/schemas/{name}"
+_PROBLEM = {"application/json": {"schema": {"$ref": _TEMPLATE.format(name="Problem")}}}
+_ALL = ("too-many-requests",)
+_WITH_ROLE = ("unauthorized", "forbidden")
+_WITH_BODY = ("invalid", "too-slow", "too-large", "not-json")
+_LEAST = {"invalid": "The request is wrong; the message says where."}
+
+
+def document(operations: Sequence[Operation]) -> bytes:
+    """Return the OpenAPI document of some operations, as JSON.
+
+    Args:
+        operations: The operations.
+    """
+    kinds = [kind for one in operations for kind in (one.body, one.query, one.answer)]
+    structs = [kind for kind in kinds if isinstance(kind, type)]
+    _, schemas = msgspec.json.schema_components([*structs, Problem], ref_template=_TEMPLATE)
+    for kind in _all_structs([*structs, Problem]):
+        _describe(schemas.get(kind.__name__, {}), kind)
+    paths: dict[str, dict[str, Any]] = {}
+    for one in operations:
+        paths.setdefault(one.path, {})[one.method.lower()] = _operation(one, schemas)
+    return msgspec.json.encode(
+        {
+            "openapi": "3.1.0",
+            "info": {
+                "title": "Crossbandit",
+                "version": crossbandit.__version__,
+                "description": "Bidders for first-price auctions that learn from outcomes.",
+                "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+            },
+            "paths": paths,
+            "components": {
+                "schemas": schemas,
+                "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+            },
+        }
+    )
+
+
+def _operation(one: Operation, schemas: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "operationId": one.handler.__name__.replace("_", "-"),
+        "summary": one.summary,
+        "parameters": [*_path_parameters(one), *_query_parameters(one, schemas)],
+        "responses": {str(one.status): _done(one), **_problems(one)},
+    }
+    if one.role != OPEN:
+        found["security"] = [{"token": []}]
+        found["description"] = f"Role: {one.role}."
+    if one.body is not None:
+        reference = {"$ref": _TEMPLATE.format(name=one.body.__name__)}
+        found["requestBody"] = {
+            "required": True,
+            "content": {"application/json": {"schema": reference}},
+        }
+    return found
+
+
+def _path_parameters(one: Operation) -> list[dict[str, Any]]:
+    if "{name}" not in one.path:
+        return []
+    schema = {"type": "string", "minLength": 1}
+    return [
+        {
+            "name": "name",
+            "in": "path",
+            "required": True,
+            "description": "The name of the bidder.",
+            "schema": schema,
+        }
+    ]
+
+
+def _query_parameters(one: Operation, schemas: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the parameters of the query; the struct itself is then no longer needed."""
+    if one.query is None:
+        return []
+    schema = schemas.pop(one.query.__name__)
+    texts, required = described(one.query), schema.get("required", [])
+    found = []
+    for name, inner in schema["properties"].items():
+        where: dict[str, Any] = {"name": name, "in": "query", "required": name in required}
+        where["description"] = texts[name]
+        if inner.get("type") == "object":
+            where["content"] = {"application/json": {"schema": inner}}
+        else:
+            where["schema"] = {key: value for key, value in inner.items() if key != "default"}
+        found.append(where)
+    return found
+
+
+def _done(one: Operation) -> dict[str, Any]:
+    if one.answer is None:
+        return {"description": "Done."}
+    if isinstance(one.answer, str):
+        return {"description": "Done.", "content": {one.answer: {}}}
+    reference = {"$ref": _TEMPLATE.format(name=one.answer.__name__)}
+    return {"description": "Done.", "content": {"application/json": {"schema": reference}}}
+
+
+def _problems(one: Operation) -> dict[str, Any]:
+    """Return the answers for errors, by status."""
+    codes = [*one.codes]
+    if one.role != OPEN:
+        codes += [*_WITH_ROLE, *_ALL]
+    if one.body is not None:
+        codes += _WITH_BODY
+    if one.query is not None:
+        codes.append("invalid")
+    if "{name}" in one.path:
+        codes += ["unknown-bidder", "invalid"]
+    by_status: dict[int, set[str]] = {}
+    for code in codes:
+        by_status.setdefault(STATUS[code], set()).add(code)
+    return {
+        str(status): {"description": f"Code: {', '.join(sorted(some))}.", "content": _PROBLEM}
+        for status, some in sorted(by_status.items())
+    }
+
+
+def _describe(schema: dict[str, Any], kind: Any) -> None:
+    """Take the sentences of a docstring over into a schema."""
+    schema["description"] = (kind.__doc__ or "").partition("\n")[0]
+    for name, text in described(kind).items():
+        inner = schema.get("properties", {}).get(name)
+        if inner is not None and "$ref" not in inner:
+            inner.setdefault("description", text)
+
+
+def _all_structs(kinds: Sequence[Any]) -> list[Any]:
+    """Return some structs and those that they hold."""
+    found: dict[str, Any] = {}
+
+    def visit(info: Any) -> None:
+        if isinstance(info, msgspec.inspect.StructType):
+            if info.cls.__name__ not in found:
+                found[info.cls.__name__] = info.cls
+                for one in info.fields:
+                    visit(one.type)
+            return
+        for name in ("item_type", "value_type", "types", "item_types"):
+            inner = getattr(info, name, ())
+            for one in inner if isinstance(inner, tuple) else (inner,):
+                visit(one)
+
+    for kind in kinds:
+        visit(msgspec.inspect.type_info(kind))
+    return list(found.values())

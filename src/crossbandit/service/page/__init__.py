@@ -1,0 +1,143 @@
+"""The live page: one page of HTML, and a stream of events that fills it.
+
+The page holds no data of its own, so that it may be read without an access token. The stream needs
+one if the service does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from crossbandit.report import render
+from crossbandit.service.page.board import Board
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+
+    from starlette.requests import Request
+    from starlette.responses import Response
+    from starlette.routing import Route
+
+    from crossbandit.service.node import Node
+
+__all__ = ["Board", "event_stream", "page_html", "page_routes"]
+
+_SECONDS = 1.0  # between two events
+_MOST_STREAMS = 100
+_HEADERS = {
+    "Cache-Control": "no-cache",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+}
+_FIGURES = (
+    ("bids", "What it bids", "The middle bid at each value. Eight bids of ten lie in the band."),
+    ("law", "Law of prices", "The probability of winning with a bid. Bands: two standard errors."),
+    ("surplus", "Surplus", "The values won less the money spent, since the beginning."),
+    ("spend", "Spend", "The money spent. With a budget, in its present period, and as planned."),
+    ("wins", "Win rate", "The share of auctions won, by the time at which outcomes came."),
+    ("exploration", "Exploration", "What random bids cost per auction, by the law of prices."),
+    ("multiplier", "Multiplier", "Values are divided by it before bidding, to keep the limits."),
+)
+
+
+@cache
+def page_html() -> str:
+    """Return the page. It is the same for every service and holds no data."""
+    return render(
+        "crossbandit.service.page",
+        "live.html",
+        title="Bidders",
+        charts={},
+        kind="service",
+        figures=_FIGURES,
+        style=_asset("live.css"),
+        live=_asset("live.js"),
+    )
+
+
+def _asset(name: str) -> str:
+    found = files("crossbandit.service.page") / "assets" / name
+    return found.read_text(encoding="utf-8").strip()
+
+
+async def event_stream(
+    board: Board,
+    name: str | None,
+    *,
+    ending: Callable[[], bool] = lambda: False,
+    seconds: float = _SECONDS,
+) -> AsyncIterator[str]:
+    """Yield an event per second: all bidders, and what has changed of the chosen one.
+
+    Args:
+        board: What is shown.
+        name: The chosen bidder, or None.
+        ending: Whether the service is about to stop; the stream then ends.
+        seconds: The time between two events.
+
+    Yields:
+        Server-sent events, each with JSON as its data.
+    """
+    sent: dict[str, str] = {}
+    while not ending():
+        event = dict(await asyncio.to_thread(board.overview))
+        chosen = None if name is None else await asyncio.to_thread(board.detail, name)
+        if chosen is not None:
+            chosen["places"] = list(chosen["charts"])
+            texts = {place: _text(chart) for place, chart in chosen["charts"].items()}
+            new = {place for place, text in texts.items() if sent.get(place) != text}
+            sent = texts
+            charts = {place: chart for place, chart in chosen["charts"].items() if place in new}
+            event["detail"] = {**chosen, "charts": charts}
+        yield f"data: {_text(event)}\n\n"
+        await asyncio.sleep(seconds)
+
+
+def _text(data: Any) -> str:
+    return json.dumps(data, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+def page_routes(node: Node, *, ending: Callable[[], bool] = lambda: False) -> list[Route]:
+    """Return the routes of the page: `/` and `/events`.
+
+    Args:
+        node: The node whose bidders are shown.
+        ending: Whether the service is about to stop; open streams then end.
+
+    Returns:
+        Routes for a Starlette application. They do not check access.
+    """
+    from starlette.responses import HTMLResponse, PlainTextResponse, StreamingResponse
+    from starlette.routing import Route
+
+    board = Board(node)
+    open_streams: set[object] = set()
+
+    async def page(request: Request) -> Response:
+        del request
+        return HTMLResponse(page_html(), headers=_HEADERS)
+
+    async def events(request: Request) -> Response:
+        if len(open_streams) >= _MOST_STREAMS:
+            return PlainTextResponse("Too many pages are open.\n", status_code=503)
+        return StreamingResponse(
+            counted(request.query_params.get("bidder")),
+            media_type="text/event-stream",
+            headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
+        )
+
+    async def counted(name: str | None) -> AsyncIterator[str]:
+        stream = event_stream(board, name, ending=ending)
+        open_streams.add(stream)
+        try:
+            async for event in stream:
+                yield event
+        finally:
+            open_streams.discard(stream)
+
+    return [Route("/", page), Route("/events", events)]

@@ -1,0 +1,163 @@
+"""The charts of the live page: what a bidder bids and believes, and how it fares over time."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from crossbandit.applications.law_decider import LawDecider
+from crossbandit.report import Chart, Series
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from crossbandit.applications import FirstPriceBidder
+
+_VALUES = 41  # at which the bid is shown
+_MOST_LINES = 4  # classes on one chart
+_ERRORS = 2.0  # standard errors on either side
+_ALIKE = 0.02  # a difference of chances that can hardly be seen
+
+
+def known_classes(bidder: FirstPriceBidder) -> list[dict[str, Any]]:
+    """Return the combinations of levels that a bidder has learned from, the first ones first.
+
+    Args:
+        bidder: The bidder, or a snapshot of one.
+
+    Returns:
+        A level of each class, as `bid` takes them; one empty dict for a bidder without classes.
+    """
+    if not bidder.classes or not isinstance(bidder.learner, LawDecider):
+        return [{}]
+    width = len(bidder.classes)
+    levels = bidder.learner.law.description()["levels"]
+    whole = [
+        labels for feature, labels in levels if len(labels) == width and _whole(feature, width)
+    ]
+    return [dict(zip(bidder.classes, labels, strict=True)) for labels in whole]
+
+
+def _whole(feature: int, width: int) -> bool:
+    """Return whether an entry names a level of every class."""
+    return width == 1 or feature < 0
+
+
+def bid_chart(bidder: FirstPriceBidder) -> Chart | None:
+    """Return what is bid at each value, and between which bids eight of ten lie.
+
+    Args:
+        bidder: The bidder, or a snapshot of one.
+
+    Returns:
+        The chart, with a line per class; None if no class is known yet.
+    """
+    values = np.linspace(*bidder.value_range, _VALUES)
+    lines = []
+    for classes in known_classes(bidder)[:_MOST_LINES]:
+        curve = bidder.shading_curve(values, **classes)
+        lines.append(
+            Series(
+                name=", ".join(map(str, classes.values())) or "bid",
+                x=tuple(values),
+                y=tuple(curve.bids),
+                ends=tuple(zip(curve.low, curve.high, strict=True)),
+            )
+        )
+    if not lines:
+        return None
+    whole = Series(name="the whole value", x=tuple(values), y=tuple(values), reference=True)
+    return Chart(
+        title="What it bids",
+        x_label="value",
+        y_label="bid",
+        series=(*lines, whole),
+        bands=True,
+    )
+
+
+def law_chart(bidder: FirstPriceBidder) -> Chart | None:
+    """Return the probability of winning with each bid, as far as it is known.
+
+    Args:
+        bidder: The bidder, or a snapshot of one.
+
+    Returns:
+        The chart, with a line per class at the middle value, or a line for each of three values
+        if there are no classes; None if the bidder has no law or knows no class yet.
+    """
+    if not isinstance(bidder.learner, LawDecider):
+        return None
+    low, high = bidder.value_range
+    if bidder.classes:
+        middle = (low + high) / 2
+        places = [
+            (", ".join(map(str, classes.values())), middle, classes)
+            for classes in known_classes(bidder)[:_MOST_LINES]
+        ]
+    else:
+        thirds = sorted({low + share * (high - low) for share in (0.25, 0.5, 0.75)})
+        places = [(f"at value {value:.4g}", value, {}) for value in thirds]
+    if not places:
+        return None
+    lines = [_law_line(bidder, *place) for place in places]
+    if not bidder.classes and all(np.allclose(one.y, lines[0].y, atol=_ALIKE) for one in lines):
+        lines = [replace(lines[len(lines) // 2], name="at all values")]
+    return Chart(
+        title="Law of prices",
+        x_label="bid",
+        y_label="probability of winning",
+        series=tuple(lines),
+        bands=True,
+        percent=True,
+    )
+
+
+def _law_line(bidder: FirstPriceBidder, name: str, value: float, classes: dict[str, Any]) -> Series:
+    law = bidder.price_law(value, **classes)
+    low = np.clip(law.chances - _ERRORS * law.errors, 0.0, 1.0)
+    high = np.clip(law.chances + _ERRORS * law.errors, 0.0, 1.0)
+    return Series(
+        name=name,
+        x=tuple(law.amounts),
+        y=tuple(law.chances),
+        ends=tuple(zip(low, high, strict=True)),
+    )
+
+
+def time_chart(
+    title: str,
+    label: str,
+    times: Sequence[float],
+    numbers: Sequence[float],
+    *,
+    plan: Series | None = None,
+    percent: bool = False,
+) -> Chart | None:
+    """Return a chart of numbers over time.
+
+    Args:
+        title: What it shows.
+        label: The name of the numbers.
+        times: In seconds since 1970, increasing.
+        numbers: The numbers at these times; NaN where there is none.
+        plan: What the numbers should be, or None.
+        percent: Whether they are shares.
+
+    Returns:
+        The chart; None if there is nothing to show.
+    """
+    if not any(map(math.isfinite, numbers)):
+        return None
+    line = Series(name=title.lower(), x=tuple(times), y=tuple(numbers))
+    return Chart(
+        title=title,
+        x_label="time",
+        y_label=label,
+        series=(line,) if plan is None else (line, plan),
+        x_time=True,
+        percent=percent,
+    )

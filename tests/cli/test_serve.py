@@ -1,0 +1,186 @@
+"""`crossbandit serve`, as a process."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from crossbandit.cli.serve import serve
+from crossbandit.client.transport import Transport
+from crossbandit.errors import InvalidParameterError
+from crossbandit.service.serving import add_bidders, bound_socket, default_url, read_key
+from tests.service.live import eventually
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+BIDDERS = """
+[bidders.shop]
+value_range = [0, 10]
+bids = 11
+
+[bidders.capped]
+value_range = [0, 10]
+bids = 11
+budget = { amount = 100, pacing = "asap" }
+"""
+TOKENS = """
+[[token]]
+name = "boss"
+roles = ["admin"]
+secret = "0123456789abcdef"
+"""
+
+
+def command(*options: str) -> list[str]:
+    return [sys.executable, "-m", "crossbandit", "serve", *options]
+
+
+@contextmanager
+def serving(folder: Path, *options: str, **variables: str) -> Iterator[tuple[str, Any]]:
+    """Start the command; yield its address and the process."""
+    environment = {**os.environ, "COLUMNS": "200", **variables}
+    process = subprocess.Popen(
+        command("--port", "0", *options),
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        for line in process.stdout or ():
+            if "http://" in line:
+                address = next(word for word in line.split() if word.startswith("http://"))
+                yield address.rstrip("/"), process
+                break
+        else:
+            raise AssertionError(process.communicate())
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
+
+
+def test_serves_until_it_is_stopped_and_goes_on_later(tmp_path: Path) -> None:
+    (tmp_path / "bidders.toml").write_text(BIDDERS)
+    (tmp_path / "tokens.toml").write_text(TOKENS)
+    options = ("bidders.toml", "--tokens-file", "tokens.toml", "--store", "kept.db")
+    with serving(tmp_path, *options, CROSSBANDIT_KEY="a key") as (url, process):
+        transport = Transport(url, "0123456789abcdef")
+        with Transport(url) as stranger:
+            assert stranger.request("GET", "/v1/bidders").status == 401
+        assert transport.request("GET", "/v1/bidders").json() == {"bidders": ["capped", "shop"]}
+        path = "/v1/bidders/shop"
+        made = transport.request("POST", f"{path}/decide", {"value": 8.0}).json()
+        assert transport.request("GET", f"{path}/snapshot").headers["crossbandit-signed"] == "1"
+        row = {"token": made["token"], "won": False, "highest_competing_bid": 9.0}
+        assert transport.request("POST", f"{path}/outcome", row).json()["accepted"] == 1
+        transport.close()
+        process.send_signal(signal.SIGTERM)
+        out, err = process.communicate(timeout=60)
+        assert process.returncode == 0, err
+        assert "Stopped." in err
+        assert "0123456789abcdef" not in out + err
+        assert "a key" not in out + err
+    (tmp_path / "bidders.toml").write_text(BIDDERS.replace("amount = 100", "amount = 50"))
+    with serving(tmp_path, *options, CROSSBANDIT_KEY="a key") as (url, process):
+        transport = Transport(url, "0123456789abcdef")
+        eventually(lambda: transport.request("GET", f"{path}/figures").json()["lost"] == 1)
+        settings = transport.request("GET", "/v1/bidders/capped").json()["settings"]
+        assert settings["budget"]["amount"] == 50.0
+        again = transport.request("POST", f"{path}/outcome", row)  # still one of its decisions
+        assert again.status == 200
+        transport.close()
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+        assert process.returncode == 130
+        assert err.splitlines()[-1] == "Stopped."
+
+
+def test_another_host_needs_tokens() -> None:
+    with pytest.raises(InvalidParameterError, match="others could reach") as caught:
+        serve(host="0.0.0.0")  # noqa: S104 - refused
+    assert "--without-tokens" in str(caught.value)
+
+
+def test_a_bad_file_is_explained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    file = tmp_path / "bad.toml"
+    file.write_text("[bidders.shop]\nvalue_range = [0, 10]\nbids = 'x'")
+    with pytest.raises(InvalidParameterError, match=r"table \[bidders.shop\], key 'bids'"):
+        serve(file, port=0)
+    assert list(tmp_path.iterdir()) == [file]  # nothing was begun
+
+
+def test_a_port_in_use_is_explained() -> None:
+    with bound_socket("127.0.0.1", 0) as first:
+        first.listen()
+        port = first.getsockname()[1]
+        with pytest.raises(InvalidParameterError, match=f"127.0.0.1, port {port}: Address already"):
+            bound_socket("127.0.0.1", port)
+    with pytest.raises(InvalidParameterError, match="Cannot listen on no such host"):
+        bound_socket("no such host", 0)
+
+
+def test_keys(tmp_path: Path) -> None:
+    file = tmp_path / "key"
+    file.write_bytes(b"secret\n")
+    assert read_key(file, {"CROSSBANDIT_KEY": "other"}) == b"secret"
+    assert read_key(None, {"CROSSBANDIT_KEY": "other"}) == b"other"
+    assert read_key(None, {}) is None
+    file.write_bytes(b"\n")
+    with pytest.raises(InvalidParameterError, match="from 1 to 64 bytes"):
+        read_key(file, {})
+    with pytest.raises(InvalidParameterError, match="cannot be read: No such file"):
+        read_key(tmp_path / "none", {})
+
+
+def test_a_bidder_keeps_the_settings_it_learned_with(tmp_path: Path) -> None:
+    from crossbandit.service import BidderSettings, Node, open_store
+
+    node = Node(open_store(tmp_path / "s.db"))
+    node.start()
+    first = {"a": BidderSettings(value_range=(0, 10), bids=11)}
+    assert add_bidders(node, first) == ["a"]
+    assert add_bidders(node, first) == []
+    with pytest.raises(InvalidParameterError, match="'a' is in the store with another 'bids': 11"):
+        add_bidders(node, {"a": BidderSettings(value_range=(0, 10), bids=12)})
+    node.close()
+
+
+def test_addresses() -> None:
+    assert default_url("127.0.0.1", 80) == "http://127.0.0.1:80"
+    assert default_url("::", 80) == f"http://{socket.gethostname()}:80"
+
+
+def test_the_demonstration(tmp_path: Path) -> None:
+    with serving(tmp_path, "--demo") as (url, process), Transport(url) as transport:
+        names = transport.request("GET", "/v1/bidders").json()["bidders"]
+        assert len(names) > 3
+        path = f"/v1/bidders/{names[0]}/figures"
+        eventually(lambda: transport.request("GET", path).json()["won"] > 0)
+        assert b"<html" in transport.request("GET", "/").content
+        assert list(tmp_path.iterdir()) == []  # nothing is kept
+        transport.close()
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 0
+
+
+def test_the_example_and_what_it_answers(tmp_path: Path) -> None:
+    with serving(tmp_path) as (url, process):
+        with Transport(url) as transport:
+            assert transport.request("GET", "/openapi.json").json()["openapi"] == "3.1.0"
+            path = "/v1/bidders/example/decide"
+            assert transport.request("POST", path, {"value": 8.0}).json()["token"]
+        assert (tmp_path / "crossbandit.db").exists()
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 0

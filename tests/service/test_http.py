@@ -1,0 +1,467 @@
+"""The operations of the service over HTTP, on a real node."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from crossbandit.applications import FirstPriceBidder
+from crossbandit.client.transport import Transport
+from crossbandit.service import BidderSettings, BudgetSettings, HeldElsewhereError, Node, open_store
+from crossbandit.service.http import Access, AccessToken, create_app
+from crossbandit.service.http.operations import OPERATIONS
+from tests.service.asgi import Answer, request
+from tests.service.live import eventually, served
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from concurrent.futures import Future
+
+    from starlette.applications import Starlette
+
+PLAIN = BidderSettings(value_range=(0.0, 10.0), bids=11)
+LIMITED = BidderSettings(
+    value_range=(0.0, 10.0), bids=11, budget=BudgetSettings(10.0, per=None, pacing="asap")
+)
+CLASSES = BidderSettings(value_range=(0.0, 10.0), bids=11, classes=("site",))
+
+
+@pytest.fixture(scope="module")
+def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
+    made = Node(open_store(tmp_path_factory.mktemp("http") / "service.db"), publish=0.01, poll=0.05)
+    made.start()
+    for name, settings in (("plain", PLAIN), ("limited", LIMITED), ("sites", CLASSES)):
+        made.create(name, settings)
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def app(node: Node) -> Starlette:
+    return create_app(node)
+
+
+def post(app: Any, path: str, body: Any = None) -> Answer:
+    return request(app, "POST", f"/v1/bidders/{path}", body)
+
+
+def get(app: Any, path: str, **headers: str) -> Answer:
+    return request(app, "GET", path, headers=headers)
+
+
+def decided(app: Any, name: str, value: float = 6.0, **more: Any) -> dict[str, Any]:
+    answer = post(app, f"{name}/decide", {"value": value, **more})
+    assert answer.status == 200, answer
+    found: dict[str, Any] = answer.json
+    return found
+
+
+# --- decisions and outcomes ----------------------------------------------------------------------
+
+
+def test_decide_report_and_learn(app: Starlette, node: Node) -> None:
+    before = node.figures("plain")
+    made = decided(app, "plain")
+    assert made["amount"] in set(range(7))
+    lost = {"token": made["token"], "won": False, "highest_competing_bid": 8.0}
+    assert post(app, "plain/outcome", lost).json == {"accepted": 1, "errors": []}
+    eventually(lambda: node.figures("plain").lost == before.lost + 1)
+    assert post(app, "plain/outcome", lost).status == 200  # the log takes it, the learner does not
+    eventually(lambda: node.figures("plain").refused.get("learned-before") == 1)
+    assert node.figures("plain").lost == before.lost + 1
+
+
+def test_decide_many_and_report_many(app: Starlette, node: Node) -> None:
+    count = 450  # more than are worked on at once
+    values = [10.0 * i / count for i in range(count)]
+    answer = post(app, "plain/decide-many", {"values": values, "reserve": [None] * count})
+    made = answer.json["decisions"]
+    assert all(one["amount"] <= value for one, value in zip(made, values, strict=True))
+    assert len({one["token"] for one in made}) == count
+    rows: list[dict[str, Any]] = [  # a bid of 0 means not to bid
+        {"token": one["token"], "won": one["amount"] > 0, "highest_competing_bid": 0.0}
+        for one in made
+    ]
+    for wrong in (7, 199, 200, 449):
+        rows[wrong]["token"] = rows[wrong]["token"][:-2] + "zz"
+    before = node.figures("plain")
+    answer = post(app, "plain/outcomes", {"outcomes": rows})
+    assert answer.status == 200
+    assert answer.json["accepted"] == count - 4
+    assert [one["index"] for one in answer.json["errors"]] == [7, 199, 200, 449]
+    assert {one["cause"] for one in answer.json["errors"]} == {"damaged-token"}
+    eventually(lambda: node.figures("plain").learned == before.last + count - 4)
+    after = node.figures("plain")
+    assert after.won + after.lost == before.won + before.lost + count - 4
+
+
+def test_a_reserve_price_may_leave_no_bid(app: Starlette) -> None:
+    assert decided(app, "plain", 3.0, reserve=4.0) == {
+        "amount": None,
+        "token": None,
+        "reason": None,
+    }
+    answer = post(app, "plain/decide-many", {"values": [3.0, 5.0], "reserve": 4.0})
+    assert [one["amount"] is None for one in answer.json["decisions"]] == [True, False]
+
+
+def test_a_bidder_with_limits_spends_no_more(app: Starlette, node: Node) -> None:
+    eventually(lambda: post(app, "limited/decide", {"value": 0.0}).status == 200)
+    answer = post(app, "limited/decide-many", {"values": [10.0] * 30})
+    bids = [one["amount"] for one in answer.json["decisions"]]
+    assert sum(one or 0.0 for one in bids) <= 10.0
+    assert any("leaves" in (one["reason"] or "") for one in answer.json["decisions"])
+    changed = request(
+        app,
+        "PATCH",
+        "/v1/bidders/limited",
+        {"budget": {"amount": 500, "per": None, "pacing": "asap"}},
+    )
+    assert changed.json["settings"]["budget"]["amount"] == 500.0
+    eventually(lambda: node.figures("limited").limits[0].amount == 500.0)
+    eventually(lambda: decided(app, "limited", 10.0)["amount"] is not None)
+    refused = request(app, "PATCH", "/v1/bidders/plain", {"budget": {"amount": 500}})
+    assert (refused.status, refused.json["code"]) == (400, "invalid")
+
+
+def test_if_a_row_is_wrong_nothing_is_decided(app: Starlette, node: Node) -> None:
+    before = node.figures("limited").limits[0].reserved
+    for body, message in (
+        ({"values": [1.0, 10.5]}, "'values' must be from 0 to 10. Got 10.5 in row 1."),
+        ({"values": [1.0, -0.5]}, "Got -0.5 in row 1. Nothing was decided."),
+        ({"values": [1.0, 2.0], "reserve": [None, -1.0]}, "Expected `float` >= 0"),
+        ({"values": [1.0, 2.0], "reserve": [1.0]}, "'reserve' must be one for all, or a list of 2"),
+    ):
+        answer = post(app, "limited/decide-many", body)
+        assert answer.status == 400
+        assert message in answer.json["message"]
+    assert node.figures("limited").limits[0].reserved == before
+
+
+def test_classes(app: Starlette) -> None:
+    assert decided(app, "sites", classes={"site": "a"})["token"]
+    columns = {"values": [1.0, 2.0], "classes": {"site": ["a", 3]}}
+    assert len(post(app, "sites/decide-many", columns).json["decisions"]) == 2
+    for classes in ({}, {"site": "a", "x": 1}, {"value": 1}, {"self": 1}):
+        answer = post(app, "sites/decide", {"value": 1.0, "classes": classes})
+        assert answer.status == 400
+        assert "must hold 'site'" in answer.json["message"]
+    answer = post(app, "sites/decide-many", {"values": [1.0, 2.0], "classes": {"site": ["a"]}})
+    assert "'site' must be one for all, or a list of 2. Got 1" in answer.json["message"]
+    path = "/v1/bidders/sites/policy?value=5&classes=%7B%22site%22%3A%22a%22%7D"
+    assert abs(sum(get(app, path).json["probabilities"]) - 1.0) < 1e-9
+
+
+def test_a_request_for_another_node_is_forwarded_once(
+    app: Starlette, node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def elsewhere(*_: Any, **__: Any) -> Future[Any]:
+        raise HeldElsewhereError("Another node decides.", "http://127.0.0.1:1")
+
+    monkeypatch.setattr(node, "decide", elsewhere)
+    path, many = "limited/decide", {"values": [5.0]}
+    for answer in (post(app, path, {"value": 5.0}), post(app, f"{path}-many", many)):
+        assert (answer.status, answer.json["code"]) == (503, "not-ready")
+        assert "does not answer" in answer.json["message"]
+    headers = {"crossbandit-forwarded": "1"}
+    answer = request(app, "POST", f"/v1/bidders/{path}", {"value": 5.0}, headers=headers)
+    assert answer.json["message"] == "Another node decides."
+
+
+def test_the_answer_of_another_node_is_passed_on(
+    app: Starlette, node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    decide = node.decide
+    with served(app) as url:
+
+        def elsewhere(name: str, *given: Any, **named: Any) -> Any:
+            if elsewhere.calls:  # type: ignore[attr-defined]
+                return decide(name, *given, **named)
+            elsewhere.calls += 1  # type: ignore[attr-defined]
+            raise HeldElsewhereError("Another node decides.", url)
+
+        elsewhere.calls = 0  # type: ignore[attr-defined]
+        monkeypatch.setattr(node, "decide", elsewhere)
+        with served(create_app(node)) as first, Transport(first) as transport:
+            answer = transport.request("POST", "/v1/bidders/limited/decide", {"value": 0.5})
+        assert answer.status == 200
+        assert set(answer.json()) == {"amount", "token", "reason"}
+
+
+# --- what was learned ------------------------------------------------------------------------
+
+
+def test_policy_price_law_and_figures(app: Starlette) -> None:
+    policy = get(app, "/v1/bidders/plain/policy?value=6&reserve=2").json
+    assert policy["bids"] == [float(one) for one in range(11)]
+    assert abs(sum(policy["probabilities"][2:7]) - 1.0) < 1e-9
+    law = get(app, "/v1/bidders/plain/price-law?value=6").json
+    assert law["chances"] == sorted(law["chances"])
+    assert len(law["errors"]) == 11
+    figures = get(app, "/v1/bidders/plain/figures").json
+    assert figures["name"] == "plain"
+    assert {"won", "lost", "refused", "surplus", "lag", "alerts"} <= set(figures)
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        ("", "missing required field `value`"),
+        ("value=x", "Expected `float`"),
+        ("value=nan", "must be a finite number"),
+        ("value=11", "at most 10"),
+        ("value=1&value=2", "given twice"),
+        ("value=1&classes={", "The query is wrong"),
+        ("value=1&classes=3", "Expected `object`"),
+        ("value=1&nothing=3", "unknown field `nothing`"),
+        ("value=%FF", "cannot be read"),
+        ("=&&", "cannot be read"),
+    ],
+)
+def test_a_wrong_query_is_explained(app: Starlette, query: str, message: str) -> None:
+    answer = get(app, f"/v1/bidders/plain/policy?{query}")
+    assert (answer.status, answer.json["code"]) == (400, "invalid")
+    assert message in answer.json["message"]
+
+
+def test_a_snapshot_decides_as_the_service_does(app: Starlette, node: Node) -> None:
+    answer = get(app, "/v1/bidders/plain/snapshot")
+    assert answer.headers["content-type"] == "application/octet-stream"
+    assert answer.headers["crossbandit-signed"] == "0"
+    tag = answer.headers["etag"]
+    assert tag == f'"{node.policy_bytes("plain")[0]}"'
+    local = FirstPriceBidder.from_bytes(answer.content)
+    here = get(app, "/v1/bidders/plain/policy?value=6").json["probabilities"]
+    assert local.policy(6.0).tolist() == here
+    again = get(app, "/v1/bidders/plain/snapshot", **{"if-none-match": tag})
+    assert (again.status, again.content) == (304, b"")
+    assert "content-length" not in again.headers
+    assert get(app, "/v1/bidders/limited/snapshot").json["code"] == "limited"
+
+
+# --- bidders -------------------------------------------------------------------------------------
+
+
+def test_a_bidder_is_created_paused_resumed_and_deleted(app: Starlette) -> None:
+    path = "/v1/bidders/new"
+    made = request(app, "PUT", path, {"value_range": [0, 5], "bids": 6})
+    assert made.status == 201
+    assert (made.json["name"], made.json["paused"]) == ("new", False)
+    assert made.json["settings"]["value_range"] == [0.0, 5.0]
+    assert request(app, "PUT", path, {"value_range": [0, 5]}).json["code"] == "exists"
+    assert "new" in get(app, "/v1/bidders").json["bidders"]
+    token = decided(app, "new", 3.0)["token"]
+    assert post(app, "new/pause").json["paused"]
+    assert post(app, "new/decide", {"value": 3.0}).json["code"] == "paused"
+    assert get(app, f"{path}/snapshot").json["code"] == "paused"
+    assert post(app, "new/outcome", {"token": token, "won": True}).status == 200
+    assert not post(app, "new/resume").json["paused"]
+    assert decided(app, "new", 3.0)["token"]
+    assert post(app, "plain/outcome", {"token": token, "won": True}).json["code"] == "foreign-token"
+    gone = request(app, "DELETE", path)
+    assert (gone.status, gone.content) == (204, b"")
+    for method, rest in (("GET", ""), ("DELETE", ""), ("GET", "/figures"), ("POST", "/pause")):
+        assert request(app, method, path + rest).json["code"] == "unknown-bidder"
+
+
+def test_impossible_settings_are_refused(app: Starlette) -> None:
+    answer = request(app, "PUT", "/v1/bidders/bad", {"value_range": [5, 0]})
+    assert (answer.status, answer.json["code"]) == (400, "invalid")
+    assert "'value_range' parameter of FirstPriceBidder" in answer.json["message"]
+
+
+# --- bodies --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "truncated"),
+        (b"[]", "Expected `object`, got `array`"),
+        (b"{", "truncated"),
+        (b"{}", "missing required field `value`"),
+        (b'{"value": "5"}', "Expected `float`, got `str` - at `$.value`"),
+        (b'{"value": NaN}', "malformed"),
+        (b'{"value": 1e999}', "out of range"),
+        (b'{"value": 5, "vaule": 5}', "unknown field `vaule`"),
+        (b'{"value": 5, "reserve": -1}', "Expected `float` >= 0"),
+        (b'{"value": 5, "classes": {"a": null}}', "Expected `int | str`, got `null`"),
+        (b"\xff\xfe", "malformed"),
+        (b"[" * 100_000, "Expected `object`"),
+    ],
+)
+def test_a_wrong_body_is_explained(app: Starlette, content: bytes, message: str) -> None:
+    answer = request(app, "POST", "/v1/bidders/plain/decide", parts=[content])
+    assert (answer.status, answer.json["code"]) == (400, "invalid")
+    assert message in answer.json["message"]
+
+
+def test_a_body_must_be_json(app: Starlette) -> None:
+    headers = {"content-type": "text/plain"}  # what a web page may send without being asked for
+    path = "/v1/bidders/plain/decide"
+    answer = request(app, "POST", path, {"value": 5}, headers=headers)
+    assert (answer.status, answer.json["code"]) == (415, "not-json")
+    headers = {"content-type": "Application/JSON; charset=utf-8"}
+    assert request(app, "POST", path, {"value": 5}, headers=headers).status == 200
+
+
+def test_a_large_body_is_refused(node: Node) -> None:
+    app = create_app(node, most_bytes=100)
+    path = "/v1/bidders/plain/decide"
+    fits = b'{"value": 5}'.ljust(100)
+    assert request(app, "POST", path, parts=[fits]).status == 200
+    assert request(app, "POST", path, parts=[fits[:50], fits[50:]]).status == 200
+    headers = {"content-length": "101"}
+    for answer in (
+        request(app, "POST", path, parts=[fits], headers=headers),
+        request(app, "POST", path, parts=[fits + b" "]),
+        request(app, "POST", path, parts=[fits, b" "]),
+        request(app, "POST", path, parts=[b"x" * 60] * 9),
+    ):
+        assert (answer.status, answer.json["code"]) == (413, "too-large")
+
+
+def test_a_slow_body_is_refused(app: Starlette, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("crossbandit.service.http.gate._BODY_SECONDS", 0.0)
+    answer = request(app, "POST", "/v1/bidders/plain/decide", parts=[b'{"value"', b": 5}"])
+    assert (answer.status, answer.json["code"]) == (408, "too-slow")
+
+
+def test_too_many_rows_are_refused(app: Starlette) -> None:
+    answer = post(app, "plain/decide-many", {"values": [1.0] * 2_001})
+    assert "length <= 2000" in answer.json["message"]
+
+
+# --- paths, hosts and access ---------------------------------------------------------------------
+
+
+def test_paths_and_methods_that_there_are_not(app: Starlette) -> None:
+    answer = get(app, "/v2/bidders")
+    assert (answer.status, answer.json["code"]) == (404, "not-found")
+    answer = request(app, "DELETE", "/v1/bidders/plain/decide")
+    assert (answer.status, answer.json["code"]) == (405, "method-not-allowed")
+    assert answer.headers["allow"] == "POST"
+
+
+@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example:8000", "", "[::2]"])
+def test_an_open_service_answers_to_loopback_only(app: Starlette, host: str) -> None:
+    answer = get(app, "/v1/bidders", host=host)
+    assert (answer.status, answer.json["code"]) == (403, "forbidden")
+
+
+@pytest.mark.parametrize("host", ["localhost", "LOCALHOST:80", "127.0.0.1:8000", "[::1]:8000"])
+def test_names_of_loopback(app: Starlette, host: str) -> None:
+    assert get(app, "/v1/bidders", host=host).status == 200
+
+
+def roles_needed() -> dict[str, list[str]]:
+    """What each role may do, written out."""
+    return {
+        "open": ["GET /healthz", "GET /readyz", "GET /openapi.json"],
+        "read": ["GET /v1/bidders", "GET {}", "GET {}/figures", "GET /metrics"],
+        "decide": [
+            "POST {}/decide",
+            "POST {}/decide-many",
+            "GET {}/snapshot",
+            "GET {}/policy",
+            "GET {}/price-law",
+        ],
+        "report": ["POST {}/outcome", "POST {}/outcomes"],
+        "admin": ["PUT {}", "PATCH {}", "DELETE {}", "POST {}/pause", "POST {}/resume"],
+    }
+
+
+def test_every_operation_needs_its_role(node: Node) -> None:
+    secrets = {role: f"{role}-0123456789abcdef" for role in ("decide", "report", "admin")}
+    tokens = [AccessToken(role, [role], secret=text) for role, text in secrets.items()]  # type: ignore[list-item]
+    app = create_app(node, access=Access(tokens), page=False)
+    needed = {
+        what.format("/v1/bidders/{name}"): role
+        for role, some in roles_needed().items()
+        for what in some
+    }
+    assert set(needed) == {f"{one.method} {one.path}" for one in OPERATIONS}
+    for what, role in needed.items():
+        method, path = what.replace("{name}", "unknown").split()
+        allowed = {None, *secrets} if role == "open" else {role, "admin"}
+        allowed |= set(secrets) if role == "read" else set()
+        for holder in (None, *secrets):
+            headers = {"authorization": f"Bearer {secrets[holder]}"} if holder else {}
+            answer = request(app, method, path, headers=headers)
+            expected = set() if holder in allowed else {401 if holder is None else 403}
+            assert ({answer.status} & {401, 403}) == expected, (what, holder)
+            if answer.status == 401:
+                assert answer.headers["www-authenticate"].startswith("Bearer")
+
+
+def test_a_token_lets_any_name_be_used(node: Node) -> None:
+    access = Access([AccessToken("web", ["decide"], secret="0123456789abcdef")])  # noqa: S106
+    app = create_app(node, access=access)
+    headers = {"authorization": "Bearer 0123456789abcdef"}
+    assert get(app, "/v1/bidders", host="bids.example", **headers).status == 200
+    app = create_app(node, access=access, hosts=["other.example"])
+    assert get(app, "/v1/bidders", host="bids.example", **headers).status == 403
+
+
+def test_too_many_requests(node: Node) -> None:
+    app = create_app(node, access=Access(rate=1.0, clock=lambda: 0.0))
+    found = [get(app, "/v1/bidders") for _ in range(3)]
+    assert [one.status for one in found] == [200, 200, 429]
+    assert found[2].headers["retry-after"] == "2"
+    assert get(app, "/healthz").status == 200
+
+
+# --- health and metrics --------------------------------------------------------------------------
+
+
+def test_health(app: Starlette, node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert get(app, "/healthz").json == {"status": "ok"}
+    assert get(app, "/readyz").json["ready"]
+    health = node.health()
+    monkeypatch.setattr(node, "health", lambda: {**health, "store": "The disk is full."})
+    answer = get(app, "/readyz")
+    assert (answer.status, answer.json["code"]) == (503, "store-unavailable")
+    assert answer.json["message"] == "The disk is full."
+    monkeypatch.setattr(node, "health", lambda: {**health, "ready": False})
+    assert get(app, "/readyz").json["code"] == "not-ready"
+    assert get(app, "/healthz").status == 200
+
+
+def test_metrics_have_the_form_of_prometheus(app: Starlette, node: Node) -> None:
+    answer = get(app, "/metrics")
+    assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
+    lines = answer.content.decode().splitlines()
+    sample = re.compile(r'crossbandit_\w+(\{(\w+="[^"]*",?)+\})? (-?[\d.e+-]+|NaN|[+-]Inf)')
+    head = re.compile(
+        r"# (HELP crossbandit_\w+ .+\.|TYPE crossbandit_\w+ (counter|gauge|histogram))"
+    )
+    assert all((head if line.startswith("#") else sample).fullmatch(line) for line in lines)
+    figures = node.figures("plain")
+    assert f'crossbandit_outcomes_total{{bidder="plain",kind="won"}} {figures.won}' in lines
+    assert f'crossbandit_learned_entries{{bidder="plain"}} {figures.learned}' in lines
+    assert 'crossbandit_limit_amount{bidder="limited",limit="budget",number="0"} 500' in lines
+    names = {line.split("{")[0].split()[0] for line in lines if not line.startswith("#")}
+    assert {
+        "crossbandit_decisions_total",
+        "crossbandit_refusals_total",
+        "crossbandit_win_rate",
+        "crossbandit_learning_lag_seconds",
+        "crossbandit_policy_age_seconds",
+        "crossbandit_dependence_log_evidence",
+        "crossbandit_commit_seconds_bucket",
+    } <= names
+
+
+def test_a_mistake_of_the_service_is_not_shown(
+    app: Starlette, node: Node, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(*_: Any, **__: Any) -> None:
+        raise RuntimeError("what only the log may say")
+
+    monkeypatch.setattr(node, "decide", broken)
+    answer = post(app, "plain/decide", {"value": 5.0})
+    assert (answer.status, answer.json["code"]) == (500, "internal")
+    assert "only the log" not in answer.json["message"]
+    assert "what only the log may say" in caplog.text
