@@ -45,13 +45,13 @@ from crossbandit.service import (
     ServiceError,
     open_store,
 )
-from crossbandit.service.live import LiveBidder, Row, restored, started
+from crossbandit.service.contents import Row, rows_of
+from crossbandit.service.live import LiveBidder, restored, started
 from crossbandit.service.recovery import restore
 from crossbandit.service.store.rows import OUTCOMES, Checkpoint, Session
 
 NAMES = ("plain", "limited")
 ROLES = ("front", "learner", "all")
-_decode = msgspec.msgpack.Decoder(list[Row]).decode
 
 
 def settings_of(budget: float) -> dict[str, BidderSettings]:
@@ -192,7 +192,7 @@ def check(address: str, first: dict[str, Checkpoint], known: Said, budget: float
 def log_of(session: Session, bidder: int) -> list[list[Row]]:
     """Return all outcomes of a log, as they were committed."""
     return [
-        _decode(one.content) for one in session.entries(bidder, 0, 1 << 40) if one.kind == OUTCOMES
+        rows_of(one.content) for one in session.entries(bidder, 0, 1 << 40) if one.kind == OUTCOMES
     ]
 
 

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 import numpy as np
 import pytest
 
 from crossbandit.errors import CheckpointError
 from crossbandit.service import BidderSettings, BudgetSettings, ReturnOnSpendSettings
-from crossbandit.service.figures import learned_figures
-from crossbandit.service.live import (
+from crossbandit.service.contents import (
     Change,
-    LiveBidder,
     Request,
     Row,
     change_content,
-    restored,
     rows_content,
-    started,
+    rows_of,
 )
+from crossbandit.service.figures import learned_figures
+from crossbandit.service.live import LiveBidder, restored, started
 from crossbandit.service.store.rows import CHANGE, OUTCOMES, DecisionRow, Entries
 
 if TYPE_CHECKING:
@@ -154,10 +152,10 @@ def test_the_law_is_that_of_a_plain_bidder_that_saw_each_outcome_once() -> None:
     learner = bidder.learner
     learner.learner = script.live.bidder.learner.learner
     learner.clock = learner.seen.clock = learner.watch.clock = lambda: script.time
-    seen, decode = set(), msgspec.msgpack.Decoder(list[Row]).decode
+    seen = set()
     won = 0
     for one in script.entries:
-        for row in decode(one.content):
+        for row in rows_of(one.content):
             if row.correction:
                 bidder.settle(
                     row.token,

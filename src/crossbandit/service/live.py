@@ -15,17 +15,21 @@ from crossbandit.applications.batches import as_bids
 from crossbandit.applications.outcome_codes import KNOWN, reaches
 from crossbandit.errors import CheckpointError, CrossbanditError, MissingOutcomesError
 from crossbandit.service.causes import cause_of
-from crossbandit.service.settings import Budgets, Targets, limits_of
+from crossbandit.service.contents import change_of, request_content, request_of, rows_of
+from crossbandit.service.settings import limits_of
 from crossbandit.service.store.rows import CHANGE, Checkpoint, DecisionRow, Entries, Policy
 from crossbandit.service.tally import Tally
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from crossbandit.service.contents import Change, Request, Row
     from crossbandit.service.settings import BidderSettings
 
 _VERSION = 1
-_AT_ONCE = 500  # outcomes by one call of compiled code, during which no other thread has a turn
+# Outcomes by one call of compiled code, during which no other thread has a turn. What is learned
+# depends on it, to the last bits: with another number, `_VERSION` has to be another.
+_AT_ONCE = 500
 # What the content of a token that somebody has made up may raise.
 _IMPOSSIBLE = (
     ArithmeticError,
@@ -35,41 +39,6 @@ _IMPOSSIBLE = (
     TypeError,
     ValueError,
 )
-
-
-class Row(msgspec.Struct, array_like=True, frozen=True):
-    """An outcome in the log."""
-
-    token: bytes
-    won: bool
-    highest_competing_bid: float | None = None
-    reserve: float | None = None
-    correction: bool = False
-
-
-class Change(msgspec.Struct, frozen=True):
-    """New limits, in the log."""
-
-    budget: Budgets = None
-    target: Targets = None
-
-
-class Request(msgspec.Struct, array_like=True, frozen=True):
-    """What a bidder with limits was asked, in the log.
-
-    Attributes:
-        value: What winning is worth.
-        reserve: The reserve price, if it was known.
-        at: The time of the auction.
-        classes: The levels of the classes.
-        made: When the decision was made.
-    """
-
-    value: float
-    reserve: float | None
-    at: float
-    classes: dict[str, str | int]
-    made: float
 
 
 class _State(msgspec.Struct):
@@ -83,9 +52,6 @@ class _State(msgspec.Struct):
     tally: Tally
 
 
-_rows = msgspec.msgpack.Decoder(list[Row])
-_change = msgspec.msgpack.Decoder(Change)
-_request = msgspec.msgpack.Decoder(Request)
 _state = msgspec.msgpack.Decoder(_State)
 _encode = msgspec.msgpack.Encoder().encode
 
@@ -151,9 +117,9 @@ class LiveBidder:
                 )
             self.time = entries.at
             if entries.kind == CHANGE:
-                self._change(_change.decode(entries.content))
+                self._change(change_of(entries.content))
             else:
-                rows = _rows.decode(entries.content)
+                rows = rows_of(entries.content)
                 for start in range(0, len(rows), _AT_ONCE):
                     self._learn(rows[start : start + _AT_ONCE])
             self.entry = entries.last
@@ -229,7 +195,7 @@ class LiveBidder:
             bid = self.bidder.bid(
                 request.value, reserve=request.reserve, at=request.at, **request.classes
             )
-            row = DecisionRow(self.decisions, self.entry, _encode(request))
+            row = DecisionRow(self.decisions, self.entry, request_content(request))
             self.decisions += 1
             self.tally.decide(request.made)
             return bid, row
@@ -249,7 +215,7 @@ class LiveBidder:
                 f"decision {self.decisions} after entry {self.entry} is needed. Restore the store "
                 "from a backup that has it."
             )
-        return self.decide(_request.decode(row.content))[0]
+        return self.decide(request_of(row.content))[0]
 
     # --- keeping -------------------------------------------------------------------------------
 
@@ -332,24 +298,6 @@ def decider_of(policy: Policy, key: bytes | None, *, limited: bool) -> FirstPric
     if limited:
         return FirstPriceBidder.load(io.BytesIO(policy.content))
     return FirstPriceBidder.from_bytes(policy.content, key=key)
-
-
-def rows_content(rows: Sequence[Row]) -> bytes:
-    """Return the content of entries with outcomes.
-
-    Args:
-        rows: The outcomes.
-    """
-    return _encode(rows)
-
-
-def change_content(change: Change) -> bytes:
-    """Return the content of an entry with new limits.
-
-    Args:
-        change: The new limits.
-    """
-    return _encode(change)
 
 
 def _column(values: list[float | None]) -> Any:

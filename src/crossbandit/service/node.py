@@ -7,8 +7,6 @@ from concurrent.futures import Future
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from crossbandit.algorithms.tokens import Token, checked_key, token_bytes
 from crossbandit.applications.money import amount_of, flag_of
 from crossbandit.errors import (
@@ -18,23 +16,21 @@ from crossbandit.errors import (
     InvalidLossesError,
     InvalidParameterError,
 )
+from crossbandit.service.administration import Administration
 from crossbandit.service.causes import (
-    BidderExistsError,
     HeldElsewhereError,
     NotReadyError,
     PausedError,
-    UnknownBidderError,
     cause_of,
 )
+from crossbandit.service.contents import Request, Row
 from crossbandit.service.known import Directory
 from crossbandit.service.learner import LearnerThread
-from crossbandit.service.live import Change, Request, Row, change_content, started
 from crossbandit.service.settings import (
     Decided,
     Reported,
     RowError,
 )
-from crossbandit.service.store.rows import CHANGE, Append
 from crossbandit.service.writer import Held, Writer
 from crossbandit.validation import reject
 
@@ -44,17 +40,15 @@ if TYPE_CHECKING:
     from crossbandit.applications import Bid, FirstPriceBidder
     from crossbandit.service.figures import BidderFigures
     from crossbandit.service.known import Known
-    from crossbandit.service.settings import BidderSettings, Budgets, Outcome, Targets
+    from crossbandit.service.settings import Outcome
     from crossbandit.service.store.rows import Store
 
-_UNSET: Any = object()
 _ROOM = 500_000
 _WEEK = 7 * 86_400.0
 _AHEAD = 86_400.0  # seconds by which the time of an auction may be ahead of the clock
-_LONGEST_NAME = 200
 
 
-class Node:
+class Node(Administration):
     """Decides for the bidders of a store, takes their outcomes, and learns.
 
     Any number of nodes may share a store. Each decides and takes outcomes for all bidders; for each
@@ -114,8 +108,7 @@ class Node:
     ) -> None:
         self.key = checked_key("Node", "key", key)
         self.clock = clock
-        self._admin = store.session()
-        self._admin_lock = Lock()
+        self._store, self._store_lock = store.session(), Lock()
         self.directory = Directory(store.session(), self.key, clock)
         self.learner = LearnerThread(
             store,
@@ -154,113 +147,7 @@ class Node:
         self.writer.close()
         self.learner.end_leases()
         self.directory.close()
-        self._admin.close()
-
-    # --- bidders -------------------------------------------------------------------------------
-
-    def names(self) -> list[str]:
-        """Return the names of all bidders."""
-        return sorted(self.directory.bidders)
-
-    def settings(self, name: str) -> BidderSettings:
-        """Return the settings of a bidder.
-
-        Args:
-            name: The bidder.
-        """
-        return self._known(name).settings
-
-    def create(self, name: str, settings: BidderSettings) -> None:
-        """Add a bidder.
-
-        Args:
-            name: Its name.
-            settings: Its settings.
-
-        Raises:
-            BidderExistsError: There is one of that name.
-            InvalidParameterError: The settings or the name are not possible.
-        """
-        if not 1 <= len(name) <= _LONGEST_NAME or not name.isprintable() or "/" in name:
-            expected = f"1 to {_LONGEST_NAME} printable characters without '/'"
-            reject("create", "name", expected, name)
-        live = started(settings)
-        now = self.clock()
-        text = msgspec.json.encode(settings).decode()
-        owner = live.bidder.learner.learner
-        with self._admin_lock:
-            made = self._admin.create(name, text, owner, now, live.policy(now), live.checkpoint())
-        if not made:
-            raise BidderExistsError(
-                f"There is a bidder {name!r} already. Delete it first, or take another name."
-            )
-        self.learner.look(wait=True)
-
-    def delete(self, name: str) -> None:
-        """Forget a bidder, its log and what it has learned.
-
-        Args:
-            name: The bidder.
-        """
-        known = self._known(name)
-        with self._admin_lock:
-            self._admin.delete(known.row.id)
-        self.learner.look(wait=True)
-
-    def pause(self, name: str) -> None:
-        """Let a bidder decide no more. It goes on to learn. Other nodes follow within a second.
-
-        Args:
-            name: The bidder.
-        """
-        self._pause(name, paused=True)
-
-    def resume(self, name: str) -> None:
-        """Let a bidder decide again.
-
-        Args:
-            name: The bidder.
-        """
-        self._pause(name, paused=False)
-
-    def _pause(self, name: str, *, paused: bool) -> None:
-        known = self._known(name)
-        with self._admin_lock:
-            self._admin.pause(known.row.id, paused=paused)
-        self.learner.look(wait=True)
-
-    def change(
-        self, name: str, *, budget: Budgets = _UNSET, target: Targets = _UNSET
-    ) -> Future[None]:
-        """Change the amounts of a bidder's limits. What was spent is kept.
-
-        Args:
-            name: The bidder.
-            budget: The new budgets, of the same periods and in the same order.
-            target: The new targets, of the same kinds and periods and in the same order.
-
-        Returns:
-            It is done once the change is in the log. It holds once it is learned.
-
-        Raises:
-            InvalidParameterError: The bidder has no limits, or others.
-        """
-        known = self._known(name)
-        before = known.settings
-        if not before.limited:
-            raise InvalidParameterError(
-                f"The bidder {name!r} has no limits, so nodes decide without asking each other. "
-                "Create another bidder with a budget or a target."
-            )
-        change = Change(
-            before.budget if budget is _UNSET else budget,
-            before.target if target is _UNSET else target,
-        )
-        after = msgspec.structs.replace(before, budget=change.budget, target=change.target)
-        known.check(after)
-        text = msgspec.json.encode(after).decode()
-        append = Append(known.row.id, 1, CHANGE, change_content(change), text)
-        return self.writer.change(append)
+        self._store.close()
 
     # --- deciding ------------------------------------------------------------------------------
 
@@ -458,15 +345,6 @@ class Node:
             "waiting": self.writer.waiting,
             "commits": self.writer.commits,
         }
-
-    def _known(self, name: str) -> Known:
-        found = self.directory.bidders.get(name) or self.directory.look_for(name)
-        if found is None:
-            raise UnknownBidderError(
-                f"There is no bidder {name!r}. Create it first. There are: "
-                f"{', '.join(self.names()[:20]) or 'none'}."
-            )
-        return found
 
 
 def decided(bid: Bid) -> Decided:

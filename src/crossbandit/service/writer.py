@@ -15,13 +15,14 @@ from crossbandit.service.causes import (
     StoreError,
     UnknownBidderError,
 )
-from crossbandit.service.live import rows_content
+from crossbandit.service.contents import rows_content
 from crossbandit.service.store.rows import OUTCOMES, Append, Decide, Keep
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from crossbandit.service.live import LiveBidder, Row
+    from crossbandit.service.contents import Row
+    from crossbandit.service.live import LiveBidder
     from crossbandit.service.store.rows import (
         Checkpoint,
         DecisionRow,

@@ -1,0 +1,159 @@
+"""How bidders of the service are created, paused, changed and deleted."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from crossbandit.errors import InvalidParameterError
+from crossbandit.service.causes import BidderExistsError, UnknownBidderError
+from crossbandit.service.contents import Change, change_content
+from crossbandit.service.live import started
+from crossbandit.service.store.rows import CHANGE, Append
+from crossbandit.validation import reject
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from concurrent.futures import Future
+    from threading import Lock
+
+    from crossbandit.service.known import Directory, Known
+    from crossbandit.service.learner import LearnerThread
+    from crossbandit.service.settings import BidderSettings, Budgets, Targets
+    from crossbandit.service.store.rows import Session
+    from crossbandit.service.writer import Writer
+
+_UNSET: Any = object()
+_LONGEST_NAME = 200
+
+
+class Administration:
+    """The part of a node that administers bidders.
+
+    Attributes:
+        clock: Returns the time in seconds since 1970.
+        directory: The bidders that the node knows.
+        learner: What learns.
+        writer: What writes.
+    """
+
+    clock: Callable[[], float]
+    directory: Directory
+    learner: LearnerThread
+    writer: Writer
+    _store: Session
+    _store_lock: Lock
+
+    def names(self) -> list[str]:
+        """Return the names of all bidders."""
+        return sorted(self.directory.bidders)
+
+    def settings(self, name: str) -> BidderSettings:
+        """Return the settings of a bidder.
+
+        Args:
+            name: The bidder.
+        """
+        return self._known(name).settings
+
+    def create(self, name: str, settings: BidderSettings) -> None:
+        """Add a bidder.
+
+        Args:
+            name: Its name.
+            settings: Its settings.
+
+        Raises:
+            BidderExistsError: There is one of that name.
+            InvalidParameterError: The settings or the name are not possible.
+        """
+        if not 1 <= len(name) <= _LONGEST_NAME or not name.isprintable() or "/" in name:
+            expected = f"1 to {_LONGEST_NAME} printable characters without '/'"
+            reject("create", "name", expected, name)
+        live = started(settings)
+        now = self.clock()
+        text = msgspec.json.encode(settings).decode()
+        owner = live.bidder.learner.learner
+        with self._store_lock:
+            made = self._store.create(name, text, owner, now, live.policy(now), live.checkpoint())
+        if not made:
+            raise BidderExistsError(
+                f"There is a bidder {name!r} already. Delete it first, or take another name."
+            )
+        self.learner.look(wait=True)
+
+    def delete(self, name: str) -> None:
+        """Forget a bidder, its log and what it has learned.
+
+        Args:
+            name: The bidder.
+        """
+        known = self._known(name)
+        with self._store_lock:
+            self._store.delete(known.row.id)
+        self.learner.look(wait=True)
+
+    def pause(self, name: str) -> None:
+        """Let a bidder decide no more. It goes on to learn. Other nodes follow within a second.
+
+        Args:
+            name: The bidder.
+        """
+        self._pause(name, paused=True)
+
+    def resume(self, name: str) -> None:
+        """Let a bidder decide again.
+
+        Args:
+            name: The bidder.
+        """
+        self._pause(name, paused=False)
+
+    def _pause(self, name: str, *, paused: bool) -> None:
+        known = self._known(name)
+        with self._store_lock:
+            self._store.pause(known.row.id, paused=paused)
+        self.learner.look(wait=True)
+
+    def change(
+        self, name: str, *, budget: Budgets = _UNSET, target: Targets = _UNSET
+    ) -> Future[None]:
+        """Change the amounts of a bidder's limits. What was spent is kept.
+
+        Args:
+            name: The bidder.
+            budget: The new budgets, of the same periods and in the same order.
+            target: The new targets, of the same kinds and periods and in the same order.
+
+        Returns:
+            It is done once the change is in the log. It holds once it is learned.
+
+        Raises:
+            InvalidParameterError: The bidder has no limits, or others.
+        """
+        known = self._known(name)
+        before = known.settings
+        if not before.limited:
+            raise InvalidParameterError(
+                f"The bidder {name!r} has no limits, so nodes decide without asking each other. "
+                "Create another bidder with a budget or a target."
+            )
+        change = Change(
+            before.budget if budget is _UNSET else budget,
+            before.target if target is _UNSET else target,
+        )
+        after = msgspec.structs.replace(before, budget=change.budget, target=change.target)
+        known.check(after)
+        text = msgspec.json.encode(after).decode()
+        append = Append(known.row.id, 1, CHANGE, change_content(change), text)
+        return self.writer.change(append)
+
+    def _known(self, name: str) -> Known:
+        found = self.directory.bidders.get(name) or self.directory.look_for(name)
+        if found is None:
+            raise UnknownBidderError(
+                f"There is no bidder {name!r}. Create it first. There are: "
+                f"{', '.join(self.names()[:20]) or 'none'}."
+            )
+        return found
