@@ -182,11 +182,12 @@ class Algorithm(ABC):
         """
         if problem.contexts is None:
             crosses = hasattr(self, "cross_learning")
+            owner = f"{type(self).__name__}{' without cross-learning' if crosses else ''}"
             remedy = "set cross_learning=True" if crosses else "use CrossGraph"
             raise InvalidParameterError(
-                f"{type(self).__name__} learns in each context separately, and this problem has "
-                "continuous contexts. Give it a table, Problem(graph, features=table), or "
-                f"{remedy}, which needs no list of contexts."
+                f"{owner} learns in each context separately, and this problem has continuous "
+                f"contexts. Give it a table, Problem(graph, features=table), or {remedy}, which "
+                "needs no list of contexts."
             )
         return problem.contexts
 
