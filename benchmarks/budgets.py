@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import statistics
 import time
+from collections import deque
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -76,6 +77,7 @@ def results() -> Iterator[Result]:
     yield from _budgets(own, "evenly paced hindsight", evenly_paced, shares=(2, 8, 32))
     yield from _returns(own, (1.5, 3.0))
     yield from _feedback()
+    yield from _late()
     yield from _speed()
 
 
@@ -146,6 +148,48 @@ def _feedback() -> Iterator[Result]:
             theirs += maps.under_budget(money)
         label = f"told {feedback}, 1/8 of the free spend and a return of 2: against hindsight"
         yield Result(label, ours / theirs, 0.93, "times", at_least=True)
+
+
+def won_late(world: World, money: float, delay: int, seed: int) -> float:
+    """Return the surplus under a budget, with outcomes that come so many auctions late."""
+    law = OutcomeLaw(BIDS, (0, 1), seed=seed)
+    pacer = Pacer(BIDS, [Budget(money, per=world.values.size)], value_range=(0, 1))
+    amounts, cells = [*BIDS.tolist(), np.inf], cells_of(world.prices).tolist()
+    lasts = (np.searchsorted(BIDS, world.values, "right") - 1).tolist()
+    waiting: deque[tuple[int, float, int]] = deque()
+    surplus = paid = 0.0
+    for i, value in enumerate(world.values.tolist()):
+        while waiting and waiting[0][0] <= i - delay:
+            key, worth, bid = waiting.popleft()
+            has_won, least = cells[key] <= bid and bid > 0, amounts[cells[key]]
+            pacer.settle(key, worth, amounts[bid], won=has_won, least=least)
+            kind, index = ("at-most", bid) if has_won else ("told", cells[key])
+            law.observe(worth, kind, index, amount=bid)
+        _, _, cap, wanted = pacer.choose(law, (), value, float(i), 0, lasts[i])
+        if cap < 0:
+            continue
+        bid = min(wanted, cap)
+        pacer.hold(i, value, bid, wanted)
+        waiting.append((i, value, bid))
+        if cells[i] <= bid and bid > 0:
+            surplus, paid = surplus + value - amounts[bid], paid + amounts[bid]
+    if paid > money * (1 + 1e-12):
+        raise AssertionError(f"{paid} of {money} was spent")
+    return surplus
+
+
+def _late() -> Iterator[Result]:
+    """Compare late outcomes with prompt ones, in 30,000 auctions."""
+    aims = {(4, 100): 0.97, (32, 100): 0.95, (4, 1_000): 0.9, (32, 1_000): 0.65}
+    worlds = [log_normal(0.25, 300 + seed, 30_000) for seed in SEEDS]
+    free = [Maps(world).free_spend() for world in worlds]
+    for (share, delay), aim in aims.items():
+        prompt = late = 0.0
+        for seed, world in enumerate(worlds):
+            prompt += won_late(world, free[seed] / share, 0, seed)
+            late += won_late(world, free[seed] / share, delay, seed)
+        label = f"outcomes {delay} auctions late, 1/{share} of the free spend: against prompt ones"
+        yield Result(label, late / prompt, aim, "times", at_least=True)
 
 
 def _speed() -> Iterator[Result]:

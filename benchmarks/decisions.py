@@ -138,9 +138,9 @@ def _bidder_blocking() -> Iterator[Result]:
     has 1,000 bids without an outcome. A lock can be held for longer than it is needed if the system
     gives the processor to somebody else: so the median of all saves.
     """
-    for name, budget in (("a bidder", None), ("a bidder with a budget", Budget(1e6))):
+    for name, limit in (("a bidder", None), ("a bidder with a budget", Budget(1e6))):
         own = FirstPriceBidder(
-            bids=ARMS, value_range=(0, 1), classes=["site"], budget=budget, seed=1
+            bids=ARMS, value_range=(0, 1), classes=["site"], budget=limit, seed=1
         )
         values = np.random.default_rng(0).uniform(0.2, 1.0, 8_000)
         sites = np.arange(values.size) % 4_000
@@ -150,7 +150,7 @@ def _bidder_blocking() -> Iterator[Result]:
         learner.seen.put_many(learner.id, counters, np.full(counters.size, time.time()))
         waiting = [own.bid(0.9, site=1) for _ in range(1_000)]
         held: list[float] = []
-        owner, lock = (own._spending, "lock") if budget else (learner, "deciding")  # noqa: SLF001
+        owner, lock = (own._spending, "lock") if limit else (learner, "deciding")  # noqa: SLF001
         plain = getattr(owner, lock)
         timed = _Timed(plain, held)
         with tempfile.TemporaryDirectory() as folder, _bidding(own) as free:

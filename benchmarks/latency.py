@@ -1,7 +1,9 @@
 """What one auction costs a bidder, as ratios to a Kaplan-Meier bidder in plain NumPy.
 
-`KaplanMeier` is what an engineer would write in an afternoon: counts of competing bids on the grid
-of bids, no contexts, no exploration, no validation, no protection against settling twice.
+`KaplanMeier` is what an engineer would write in an afternoon, in 20 lines of NumPy: counts of
+competing bids on the grid of bids, no contexts, no exploration, no validation, no protection
+against settling twice. It does the least that is possible: a settled auction adds to two counts,
+and everything is computed from these when a bid is made, by three operations on arrays.
 """
 
 from __future__ import annotations
