@@ -93,6 +93,7 @@ def serve(
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="crossbandit-demo-"))
             store = str(Path(folder) / _STORE)
         address = url or default_url(host, port)
+        notify("Starting. The first start on a machine compiles for about half a minute.")
         warm_up()
         node = Node(open_store(store or _STORE), key=key, url=address)
         stack.callback(node.close)

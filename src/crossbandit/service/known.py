@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import time
 from collections import deque
 from threading import Lock
@@ -114,7 +113,7 @@ class Known:
         if live is not None:
             with live.lock:
                 learned = learned_figures(live, now, learned)
-                tally = copy.deepcopy(learned.tally)
+                tally = learned.tally.copied()
         else:
             tally = learned.tally
         last, outcomes = max(self.row.last, learned.entry), tally.won + tally.lost

@@ -67,6 +67,11 @@ class Tally(msgspec.Struct):
             del self.minutes[:-MINUTES]
         return self.minutes[-1]
 
+    def copied(self) -> Tally:
+        """Return a copy, which does not change. Only the latest minute ever does."""
+        minutes = [*self.minutes[:-1], *map(msgspec.structs.replace, self.minutes[-1:])]
+        return msgspec.structs.replace(self, refused=dict(self.refused), minutes=minutes)
+
     def decide(self, at: float) -> None:
         """Count a decision.
 
