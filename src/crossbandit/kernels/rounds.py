@@ -101,13 +101,12 @@ class ContextBlock(NamedTuple):
 
 
 class Rounds(NamedTuple):
-    """A batch of n rounds to be played: contexts, losses, and arrays for the results."""
+    """A batch of n rounds to be played: contexts, losses, and an array for the arms."""
 
     numbers: Integers  # (n,): the number of each round's context; (0,) where contexts have none
     contexts: ContextBlock
     losses: LossBlock
     arms: Integers  # (n,), to be filled: the arms played
-    incurred: Floats  # (n,), to be filled: their losses
     graphs: GraphBlock  # what a play reveals in each round
     limits: PacedRounds
 
@@ -141,7 +140,6 @@ class Rounds(NamedTuple):
             contexts,
             read_only(losses),
             arms,
-            np.empty(arms.size),
             NO_GRAPHS if graphs is None else graphs,
             UNLIMITED if limits is None else limits,
         )
@@ -164,7 +162,6 @@ class Rounds(NamedTuple):
             ContextBlock(offset[now], entry[now], table, available[now]),
             LossBlock(base if len(base) == 1 else base[now], coefficients[now], features, clip),
             self.arms[now],
-            self.incurred[now],
             self.graphs._replace(entry=self.graphs.entry[now]),
             self.limits.part(now),
         )
@@ -218,10 +215,9 @@ def readout_at(contexts: ContextBlock, i: int) -> Readout:
 
 
 @inlined
-def record(rounds: Rounds, i: int, arm: int, readout: Readout) -> None:
-    """Record that `arm` was played in round `i`, and its loss; settle its limits."""
+def record(rounds: Rounds, i: int, arm: int) -> None:
+    """Record that `arm` was played in round `i`, and settle its limits."""
     rounds.arms[i] = arm
-    rounds.incurred[i] = loss_at(rounds.losses, i, arm, arm, readout)
     if rounds.limits.values.size > 0:
         settle_round(rounds.limits, i, arm)
         if i + 1 < rounds.arms.size:
