@@ -174,31 +174,20 @@ class WrongLearner(PerContextLearner[Any]):
 
     def simulate(self, rounds: Rounds) -> None:
         super().simulate(rounds)
-        if self.algorithm.wrong == "losses":
-            rounds.incurred[:] = 0.0
-        elif self.algorithm.wrong == "arm":
-            rounds.arms[-1] = self.problem.arms
+        rounds.arms[-1] = self.problem.arms
 
 
 @dataclass(frozen=True, kw_only=True)
 class Wrong(Algorithm):
     id: ClassVar[str] = "wrong"
 
-    wrong: str = ""
-
     def start(self, problem: Problem, *, seed: Seed) -> WrongLearner:
         return WrongLearner(self, problem, problem.graph, 0.1, seed)
 
 
-def test_the_losses_of_a_compiled_loop_are_those_of_the_arms_that_it_played() -> None:
-    run = simulate(Wrong(wrong="losses"), SINGLETONS, seed=1, compiled=True)
-    expected = LOSSES[np.arange(200), run.contexts, run.arms]
-    np.testing.assert_allclose(run.losses, expected)
-
-
 def test_a_compiled_loop_that_plays_no_arm_is_refused() -> None:
     with pytest.raises(CheckFailedError, match=r"Wrong played arm 4 in round 199.*from 0 to 3"):
-        simulate(Wrong(wrong="arm"), SINGLETONS, seed=1, compiled=True)
+        simulate(Wrong(), SINGLETONS, seed=1, compiled=True)
 
 
 def test_the_checks_notice_a_loop_that_peeks() -> None:

@@ -201,7 +201,7 @@ class EpochLearner(Learner[AlgorithmT]):
         pending.graph = self._graph_in(rounds, 0)
         self.play(pending)
         self.round += 1
-        record(rounds, 0, pending.arm, readout)
+        record(rounds, 0, pending.arm)
         self.update(pending, self._rows_of(rounds, 0, pending))
 
     def _rows_of(self, rounds: Rounds, i: int, pending: PendingDecision) -> Floats:

@@ -32,7 +32,7 @@ def simulate(
     for i in range(rounds.arms.size):
         readout, t = readout_at(rounds.contexts, i), start + i
         arm, _, baseline = play(state, parameters, graph, readout, t, uniforms[i])
-        record(rounds, i, arm, readout)
+        record(rounds, i, arm)
         feedback = feedback_of(rounds, i, out_ranges, state.revealed)
         weigh(state, parameters, graph, feedback.arms, state.weights)
         learn(state, parameters, graph, readout, t, t, state.weights, baseline, feedback)

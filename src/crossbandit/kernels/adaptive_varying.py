@@ -84,7 +84,7 @@ def simulate(
         arm, _, baseline = play(
             state, parameters, graph, by_context, in_ranges, readout, t, uniforms[i]
         )
-        record(rounds, i, arm, readout)
+        record(rounds, i, arm)
         out_ranges = out_ranges_at(rounds.graphs, i, arms)
         feedback = feedback_of(rounds, i, out_ranges, state.revealed)
         now = with_ranges(graph, in_ranges)

@@ -291,7 +291,7 @@ def simulate(
             state, parameters, graph, readout, start + i, uniforms[at], split, retain
         )
         at += 3 if closes else 1
-        record(rounds, i, arm, readout)
+        record(rounds, i, arm)
         if retained:
             feedback = feedback_of(rounds, i - 1 + loss_side, out_ranges, state.revealed)
             add_revealed(state.estimates, LIVE, state.weights, feedback)

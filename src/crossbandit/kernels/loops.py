@@ -154,7 +154,7 @@ def _simulate(
         context = rounds.numbers[i] if rounds.numbers.size > 0 else 0
         now = Round(start + i, context, readout_at(rounds.contexts, i), seeing)
         arm, _ = play(state, setting, now, numbers[i])
-        record(rounds, i, arm, now.readout)
+        record(rounds, i, arm)
         feedback = feedback_of(rounds, i, shown, state.revealed)
         learn(state, setting, now, arm, state.weights, feedback)
 

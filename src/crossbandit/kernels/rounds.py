@@ -108,14 +108,13 @@ class ContextBlock(NamedTuple):
 
 
 class Rounds(NamedTuple):
-    """A batch of n rounds to be played: contexts, losses, and arrays for the results.
+    """A batch of n rounds to be played: contexts, losses, and an array for the arms.
 
     Attributes:
         numbers: (n,), the number of each round's context; (0,) where contexts have none.
         contexts: How the contexts read.
         losses: The losses of all arms.
         arms: (n,), to be filled: the arms played.
-        incurred: (n,), to be filled: their losses.
         graphs: What a play reveals in each round.
         limits: Budgets and targets of a bidder.
     """
@@ -124,7 +123,6 @@ class Rounds(NamedTuple):
     contexts: ContextBlock
     losses: LossBlock
     arms: Integers
-    incurred: Floats
     graphs: GraphBlock
     limits: PacedRounds
 
@@ -158,7 +156,6 @@ class Rounds(NamedTuple):
             contexts,
             read_only(losses),
             arms,
-            np.empty(arms.size),
             NO_GRAPHS if graphs is None else graphs,
             UNLIMITED if limits is None else limits,
         )
@@ -190,7 +187,6 @@ class Rounds(NamedTuple):
             ContextBlock(offset[now], entry[now], table, available[now]),
             LossBlock(base if len(base) == 1 else base[now], coefficients[now], features, clip),
             self.arms[now],
-            self.incurred[now],
             self.graphs._replace(entry=self.graphs.entry[now]),
             self.limits.part(now),
         )
@@ -256,17 +252,15 @@ def readout_at(contexts: ContextBlock, i: int) -> Readout:
 
 
 @inlined
-def record(rounds: Rounds, i: int, arm: int, readout: Readout) -> None:
-    """Record that `arm` was played in round `i`, and its loss; settle its limits.
+def record(rounds: Rounds, i: int, arm: int) -> None:
+    """Record that `arm` was played in round `i`, and settle its limits.
 
     Args:
         rounds: The batch; its results are changed.
         i: The number of the round in the batch.
         arm: The arm that was played.
-        readout: How the context of the round reads.
     """
     rounds.arms[i] = arm
-    rounds.incurred[i] = loss_at(rounds.losses, i, arm, arm, readout)
     if rounds.limits.values.size > 0:
         settle_round(rounds.limits, i, arm)
         if i + 1 < rounds.arms.size:

@@ -195,7 +195,7 @@ def simulate(
             state, parameters, graphs, first, own, readout, start + i, uniforms[at], split, retain
         )
         at += 3 if closes else 1
-        record(rounds, i, arm, readout)
+        record(rounds, i, arm)
         if retained:
             j = i - 1 + loss_side
             revealing = out_ranges_at(rounds.graphs, j, arms)

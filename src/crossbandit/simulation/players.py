@@ -38,7 +38,7 @@ class BatchPlayer(Protocol):
     algorithm: Algorithm
 
     def simulate(self, rounds: Rounds) -> None:
-        """Play all rounds: fill in the arms played and the losses incurred.
+        """Play all rounds: fill in the arms that were played.
 
         Args:
             rounds: What happens in the rounds.
