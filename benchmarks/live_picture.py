@@ -1,7 +1,8 @@
 """The pictures of the live page in the documentation.
 
 `python -m benchmarks.live_picture` writes docs/pictures/live-light.png and live-dark.png, in two
-minutes. It plays the demonstration, and photographs its page in Chromium. It needs the extras `serve` and `dev`.
+minutes. It plays the demonstration, and photographs its page in Chromium. It needs the extras
+`serve` and `dev`.
 """
 
 from __future__ import annotations
