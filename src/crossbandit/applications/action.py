@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields
+from functools import cache
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from crossbandit.algorithms import Decision
@@ -119,6 +120,12 @@ def _decision(owner: str, data: Any) -> Decision | LawDecision | None:
     return Decision.from_json(dict(parts))
 
 
+@cache
+def _width(kind: Any) -> int:
+    """Return how many fields an action has besides its decision."""
+    return len(fields(kind)) - 1
+
+
 def action_of(token: bytes | str, kind: type[_Action], learner: Any) -> _Action:
     """Return the action of a token.
 
@@ -138,7 +145,7 @@ def action_of(token: bytes | str, kind: type[_Action], learner: Any) -> _Action:
             "the learner that made it, or drop it."
         )
     try:
-        values, content = _fields(found.payload, len(fields(kind)) - 1)
+        values, content = _fields(found.payload, _width(kind))
         decision: Any
         if found.kind == LAW:
             decision = LawDecision.unpack(found, content, learner.token_key)

@@ -11,7 +11,9 @@ _FLOAT, _INT, _LENGTH = struct.Struct("<d"), struct.Struct("<q"), struct.Struct(
 _SHORT = {b"(": 0x80, b"s": 0xC0}
 _LARGE = 1 << 56  # from here on, groups of 7 bits are no shorter
 _CONSTANTS = {None: b"N", True: b"T", False: b"F"}
-_MEANINGS = {tag: value for value, tag in _CONSTANTS.items()}
+_MEANINGS = {tag[0]: value for value, tag in _CONSTANTS.items()}
+_NUMBERS = {b"f"[0]: _FLOAT, b"i"[0]: _INT}
+_MARK_GROUPS, _MARK_HASH, _MARK_TEXT, _MARK_BYTES, _MARK_TUPLE = b"vhsb("
 _HASH = re.compile("#[0-9a-f]{16}")  # a long label; see `crossbandit.laws.levels.short`
 _DEEPEST = 4
 
@@ -98,25 +100,24 @@ def unpacked(data: bytes) -> Any:
 
 
 def _read(data: bytes, at: int, depth: int) -> tuple[Any, int]:
-    tag, at = data[at : at + 1], at + 1
-    if tag in _MEANINGS:
-        return _MEANINGS[tag], at
-    if tag in (b"f", b"i"):
-        form = _FLOAT if tag == b"f" else _INT
-        return form.unpack_from(data, at)[0], at + 8
-    if tag == b"v":
+    mark, at = data[at], at + 1
+    if mark in _NUMBERS:
+        return _NUMBERS[mark].unpack_from(data, at)[0], at + 8
+    if mark in _MEANINGS:
+        return _MEANINGS[mark], at
+    if mark == _MARK_GROUPS:
         return _read_groups(data, at)
-    if tag == b"h":
+    if mark == _MARK_HASH:
         return "#" + _part(data, at, 8).hex(), at + 8
-    if tag >= b"\x80":
-        tag, length = b"s" if tag >= b"\xc0" else b"(", tag[0] & 63
+    if mark >= 0x80:
+        mark, length = _MARK_TEXT if mark >= 0xC0 else _MARK_TUPLE, mark & 63
     else:
         length, at = _LENGTH.unpack_from(data, at)[0], at + 2
-    if tag in (b"s", b"b"):
+    if mark in (_MARK_TEXT, _MARK_BYTES):
         content = _part(data, at, length)
-        return (content.decode() if tag == b"s" else content), at + length
-    if tag != b"(" or depth >= _DEEPEST:
-        raise ValueError(f"an unknown mark, {tag!r}")
+        return (content.decode() if mark == _MARK_TEXT else content), at + length
+    if mark != _MARK_TUPLE or depth >= _DEEPEST:
+        raise ValueError(f"an unknown mark, {bytes([mark])!r}")
     values = []
     for _ in range(length):
         value, at = _read(data, at, depth + 1)
