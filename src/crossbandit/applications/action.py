@@ -121,7 +121,7 @@ def _decision(owner: str, data: Any) -> Decision | LawDecision | None:
 
 
 @cache
-def _width(kind: Any) -> int:
+def _width(kind: type) -> int:
     """Return how many fields an action has besides its decision."""
     return len(fields(kind)) - 1
 
@@ -145,7 +145,8 @@ def action_of(token: bytes | str, kind: type[_Action], learner: Any) -> _Action:
             "the learner that made it, or drop it."
         )
     try:
-        values, content = _fields(found.payload, _width(kind))
+        width = _width(kind)  # type: ignore[arg-type]  # a class is hashable
+        values, content = _fields(found.payload, width)
         decision: Any
         if found.kind == LAW:
             decision = LawDecision.unpack(found, content, learner.token_key)
