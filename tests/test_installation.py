@@ -186,14 +186,21 @@ def test_a_learner_needs_numpy_and_numba_only(bare: Path, tmp_path: Path) -> Non
     assert len(said) == len(result.stdout.splitlines())
 
 
-@pytest.mark.parametrize("command", ["crossbandit --help", "python -m crossbandit"])
-def test_the_command_names_its_extra(bare: Path, command: str) -> None:
+@pytest.mark.parametrize(
+    ("command", "extra"),
+    [
+        ("crossbandit --help", "cli"),
+        ("python -m crossbandit", "cli"),
+        ("crossbandit serve --demo", "serve"),
+    ],
+)
+def test_the_command_names_its_extra(bare: Path, command: str, extra: str) -> None:
     program, *rest = command.split()
     result = run(bare.with_name(program), *rest, env=ENVIRONMENT)
     assert result.returncode == 2
     assert result.stderr == (
         "Error: The command crossbandit needs typer, rich, which are not installed. "
-        'Install them with: pip install "crossbandit[cli]"\n'
+        f'Install them with: pip install "crossbandit[{extra}]"\n'
     )
 
 

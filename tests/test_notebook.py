@@ -226,6 +226,24 @@ def test_a_notebook_shows_progress_below_the_cell(
     assert not progress.in_notebook()
 
 
+def test_compilation_does_not_count_for_the_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    times = iter([0.0, 60.0, 60.0, 62.0, 70.0])  # the first ten rounds take a minute, ten more 2 s
+    shown: list[str] = []
+    monkeypatch.setattr(
+        progress.ProgressLine, "show", lambda _, text, last: shown.append(f"{text} {last}")
+    )
+    monkeypatch.setattr("time.monotonic", lambda: next(times))
+    with progress.progress("rounds", 100, show=True) as tell:
+        for done in (0, 10, 20, 100):
+            tell(done)
+    assert [text.partition("] ")[2] for text in shown] == [
+        "0 of 100 False",
+        "10 of 100 False",
+        "20 of 100, 16 s left False",
+        "100 of 100, 0 s left True",
+    ]
+
+
 def test_without_a_standard_error_nothing_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stderr", None)
     monkeypatch.setattr(progress, "PATIENCE_SECONDS", 0.0)

@@ -76,11 +76,15 @@ def progress(label: str, rounds: int, *, show: bool | None) -> Iterator[Callable
     line = ProgressLine()
     wanted = line.live if show is None else show
     began = time.monotonic()
+    first: tuple[float, int] | None = None  # the time and the rounds when some were done
 
     def tell(done: int) -> None:
-        seconds = time.monotonic() - began
-        if wanted and seconds >= PATIENCE_SECONDS:
-            left = f", {duration(seconds * (rounds - done) / done)} left" if done else ""
+        nonlocal first
+        now = time.monotonic()
+        if first is None and done:
+            first = now, done
+        if wanted and now - began >= PATIENCE_SECONDS:
+            left = _left(now, done, rounds, first)
             text = f"{label} {bar(done / rounds)} {done:,} of {rounds:,}{left}"
             line.show(text, last=done == rounds)
 
@@ -88,6 +92,15 @@ def progress(label: str, rounds: int, *, show: bool | None) -> Iterator[Callable
         yield tell
     finally:
         line.close()
+
+
+def _left(now: float, done: int, rounds: int, first: tuple[float, int] | None) -> str:
+    """Return the time left by the speed since `first`: what came before may have been compiled."""
+    if done == rounds:
+        return ", 0 s left"
+    if first is None or done <= first[1]:
+        return ""
+    return f", {duration((now - first[0]) * (rounds - done) / (done - first[1]))} left"
 
 
 def bar(share: float) -> str:

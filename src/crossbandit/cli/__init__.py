@@ -21,7 +21,8 @@ def main() -> None:
     """Run the command line. Ctrl-C ends it with one line and the status 130, at any time."""
     signal.signal(signal.SIGINT, _interrupt)
     try:
-        require("typer", "rich", extra="cli", owner="The command crossbandit")
+        extra = "serve" if sys.argv[1:2] == ["serve"] else "cli"
+        require("typer", "rich", extra=extra, owner="The command crossbandit")
         from crossbandit.cli.app import run_command  # takes about a second
 
         run_command()
