@@ -11,6 +11,8 @@ from crossbandit.cli.app import app
 
 _MARKUP = re.compile(r"(?<!\\)\[/?[a-z ]+\]")  # [bold] and [/bold], not \[default: 1]
 _OPTION = re.compile(r"(?<=\s)(--[a-z][a-z-]*)")
+_LEAST = re.compile(r"\bx>=([\d.]+)")
+_RANGE = re.compile(r"\b([\d.]+)<=x<=([\d.]+)")
 _KIND = re.compile(r" ?<([^>]+)>")
 _PLACEHOLDERS = {"int": "N", "float": "X", "path": "PATH", "str": "TEXT"}
 
@@ -49,6 +51,8 @@ def row(names: str, meaning: str) -> str:
 
     >>> row("--ties <win|lose>", "What an equal bid does. See --bids.")
     '| `--ties` | What an equal bid does. See `--bids`. One of `win`, `lose`. |'
+    >>> row("--jobs <int range>", "Workers. [x>=1]")
+    '| `--jobs N` | Workers. (at least 1) |'
     """
     text = _OPTION.sub(r"`\1`", _plain(meaning))
     kind = _KIND.search(names)
@@ -57,6 +61,7 @@ def row(names: str, meaning: str) -> str:
         text += f" One of {', '.join(f'`{choice}`' for choice in kind[1].split('|'))}."
     elif kind and names.startswith("-"):
         names += f" {_PLACEHOLDERS.get(kind[1].split()[0], kind[1].upper())}"
+    text = _RANGE.sub(r"from \1 to \2", _LEAST.sub(r"at least \1", text))
     text = text.replace("|", "\\|").replace("[", "(").replace("]", ")")
     return f"| `{names}` | {' '.join(text.split())} |"
 

@@ -29,7 +29,10 @@ def test_a_mistake_is_a_sentence_and_no_traceback() -> None:
     command = [sys.executable, "-m", "crossbandit", "replay", "nowhere.csv"]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert result.returncode == 2
-    assert result.stderr.splitlines()[-1] == "Error: There is no log 'nowhere.csv'."
+    assert result.stderr.splitlines()[-1] == (
+        "Error: There is no log 'nowhere.csv'. Check the path. To try it out, make a log with: "
+        "crossbandit make-log log.csv"
+    )
     assert "Traceback" not in result.stderr
 
 

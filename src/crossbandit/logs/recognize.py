@@ -131,7 +131,10 @@ def _find(path: str, scratch: Scratch | None) -> list[Path]:
         if not files:
             raise LogError(f"No file matches {path!r}.")
     elif not found.exists():
-        raise LogError(f"There is no log {path!r}.")
+        raise LogError(
+            f"There is no log {path!r}. Check the path. To try it out, make a log with: "
+            "crossbandit make-log log.csv"
+        )
     elif not found.is_file():
         raise LogError(f"{path!r} is neither a file nor a folder.")
     else:
