@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
+from crossbandit.algorithms.tokens import Token
 from crossbandit.client import AsyncClient, Client, ServedBid
 from crossbandit.errors import (
     DecisionError,
@@ -157,7 +159,7 @@ def test_the_service_decides_for_a_bidder_with_limits(url: str, node: Node) -> N
 def test_many_decisions_of_the_service(url: str) -> None:
     with Client(url, bidder="limited too") as client:
         bids = client.decide_many(
-            [5.0, 6.0], reserve=[np.nan, 1.0], at=2e9, site=["a", "b"], device=np.array([1, 2])
+            [5.0, 6.0], reserve=[np.nan, 1.0], at=1e9, site=["a", "b"], device=np.array([1, 2])
         )
         assert [bid.classes for bid in bids] == [("a", 1), ("b", 2)]
         assert [bid.reserve for bid in bids] == [None, 1.0]
@@ -388,3 +390,39 @@ def test_asyncio(url: str, node: Node) -> None:
 def test_bad_settings(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidParameterError, match=message):
         Client(**{"url": AWAY, "bidder": "plain", **settings})
+
+
+def test_a_bidder_that_was_created_again_gets_the_outcomes_of_its_own_decisions(
+    node: Node, url: str
+) -> None:
+    node.create("again", SETTINGS["plain"])
+    with Client(url, bidder="again", poll=0.02) as client:
+        owner = Token.decode(client.decide(5.0).token).learner
+        node.delete("again")
+        node.create("again", SETTINGS["plain"])  # at the same version, and with the same settings
+        eventually(lambda: Token.decode(client.decide(5.0).token).learner != owner)
+        client.outcome(client.decide(5.0), won=True)
+        client.flush()
+        assert (client.accepted, client.refused) == (1, 0)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+@pytest.mark.filterwarnings("ignore:This process")
+def test_a_forked_process_sends_its_own_outcomes_and_goes_on_to_learn(node: Node, url: str) -> None:
+    node.create("forked", SETTINGS["plain"])
+    with Client(url, bidder="forked", poll=0.02) as client:
+        client.outcome(client.decide(5.0), won=True)
+        client.flush()
+        process = os.fork()
+        if process == 0:  # no exception may leave this block, and no fixture may end twice
+            try:
+                client.outcome(client.decide(5.0), won=True)
+                client.flush(10.0)
+                seen = client.version or 0
+                eventually(lambda: (client.version or 0) > seen or seen == 2, 10.0)
+                os._exit(0 if client.accepted == 1 else 1)
+            except BaseException:
+                os._exit(2)
+        assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == 0
+        eventually(lambda: learned(node, "forked") == 2)
+        assert client.accepted == 1
