@@ -80,7 +80,11 @@ def play(node: Node, name: str, count: int, seed: int = 0) -> list[Outcome]:
 
 
 def caught_up(node: Node, name: str) -> Callable[[], bool]:
-    return lambda: node.figures(name).lag == 0
+    def check() -> bool:
+        node.directory.refresh()  # how far the log is, is looked at once in a while
+        return node.figures(name).lag == 0
+
+    return check
 
 
 def published(node: Node, name: str, entry: int) -> Callable[[], bool]:
@@ -205,6 +209,10 @@ def test_the_amounts_of_limits_are_changed_while_running(node: Node) -> None:
     assert decide(node, "shop", 9.0).token is not None
     with pytest.raises(InvalidParameterError, match="same kinds and periods"):
         node.change("shop", budget=BudgetSettings(60.0, per="hour"))
+    for nothing in (None, []):
+        with pytest.raises(InvalidParameterError, match="must keep its limits"):
+            node.change("shop", budget=nothing)
+    assert node.settings("shop").limited
     node.create("free", SETTINGS)
     with pytest.raises(InvalidParameterError, match="has no limits"):
         node.change("free", budget=BudgetSettings(60.0))
