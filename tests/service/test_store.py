@@ -151,3 +151,18 @@ def test_a_store_of_another_format_is_refused(address: str) -> None:
     session.close()
     with pytest.raises(StoreError, match="format 99"):
         open_store(address)
+
+
+def test_nothing_is_acknowledged_once_the_file_was_deleted_or_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "service.db"
+    store = open_store(path)
+    session = store.session()
+    assert session.bidders() == []
+    path.rename(tmp_path / "elsewhere.db")
+    for one in (session, store.session()):
+        with pytest.raises(StoreError, match="deleted or replaced"):
+            one.write([], 0.0)
+    open_store(path)
+    with pytest.raises(StoreError, match="deleted or replaced"):
+        session.write([], 0.0)
+    session.close()
