@@ -414,15 +414,15 @@ def test_a_forked_process_sends_its_own_outcomes_and_goes_on_to_learn(node: Node
         client.outcome(client.decide(5.0), won=True)
         client.flush()
         process = os.fork()
-        if process == 0:  # no exception may leave this block, and no fixture may end twice
+        if process == 0:
+            code = 1
             try:
                 client.outcome(client.decide(5.0), won=True)
                 client.flush(10.0)
-                seen = client.version or 0
-                eventually(lambda: (client.version or 0) > seen or seen == 2, 10.0)
-                os._exit(0 if client.accepted == 1 else 1)
-            except BaseException:
-                os._exit(2)
+                eventually(lambda: client.version == 2, 10.0)
+                code = client.accepted - 1
+            finally:  # nothing else of the tests may go on in here
+                os._exit(code)
         assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == 0
         eventually(lambda: learned(node, "forked") == 2)
         assert client.accepted == 1
