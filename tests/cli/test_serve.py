@@ -163,6 +163,20 @@ def test_a_bidder_keeps_the_settings_it_learned_with(tmp_path: Path) -> None:
     node.close()
 
 
+def test_two_nodes_may_start_with_the_same_file_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from crossbandit.service import BidderSettings, Node, open_store
+
+    wanted = {"a": BidderSettings(value_range=(0, 10), bids=11)}
+    node = Node(open_store(tmp_path / "s.db"))
+    node.start()
+    add_bidders(node, wanted)
+    monkeypatch.setattr(node, "names", list)  # as it was just before
+    assert add_bidders(node, wanted) == []
+    node.close()
+
+
 def test_limits_that_the_file_changes_are_told(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -306,7 +306,8 @@ def test_old_entries_are_dropped_and_recovery_still_works(address: str) -> None:
     session.close()
 
 
-def test_a_damaged_policy_is_shown_and_the_old_one_used(address: str) -> None:
+@pytest.mark.parametrize("part", ["content", "figures"])
+def test_a_damaged_policy_is_shown_and_the_old_one_used(address: str, part: str) -> None:
     learner = Node(open_store(address), poll=0.02, publish=0.02)
     learner.start()
     learner.create("shop", SETTINGS)
@@ -317,9 +318,9 @@ def test_a_damaged_policy_is_shown_and_the_old_one_used(address: str) -> None:
     session: Any = open_store(address).session()
     bidder = next(one.id for one in session.bidders() if one.name == "shop")
     fence = session.take_leases([bidder], "me", None, 60.0)[bidder]
-    bad = Policy(9, 1.0, b"damaged", b"")
+    bad = session.policy(bidder)._replace(at=1.0, **{part: b"damaged"})
     assert session.write([Keep(bidder, fence, bad, None)], 1.0) == [True]
-    wait_until(lambda: any("damaged" in one for one in front.figures("shop").alerts))
+    wait_until(lambda: bool(front.figures("shop").alerts))
     assert answer(front.decide("shop", 5.0)).token is not None
     assert answer(front.decide("other", 5.0)).token is not None
     front.close()

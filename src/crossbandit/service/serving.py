@@ -16,6 +16,7 @@ import uvicorn
 
 from crossbandit.algorithms.tokens import checked_key
 from crossbandit.errors import InvalidParameterError
+from crossbandit.service.causes import BidderExistsError
 from crossbandit.service.http import create_app
 from crossbandit.service.settings import BidderSettings
 
@@ -88,9 +89,12 @@ def add_bidders(node: Node, wanted: Mapping[str, BidderSettings]) -> list[str]:
     there = set(node.names())
     for name, settings in wanted.items():
         if name not in there:
-            node.create(name, settings)
-            created.append(name)
-            continue
+            try:
+                node.create(name, settings)
+                created.append(name)
+                continue
+            except BidderExistsError:  # another node has made it just now
+                node.directory.refresh()
         known = node.settings(name)
         others = [
             field
