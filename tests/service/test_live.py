@@ -277,7 +277,7 @@ def test_what_was_made_up_never_gets_into_a_checkpoint(name: str) -> None:
     assert live.tally.refused["damaged-token"] > 20
 
 
-def _token(maker: FirstPriceBidder, classes: dict[str, str]) -> Token:
+def _token(maker: FirstPriceBidder, classes: dict[str, Any]) -> Token:
     return Token.decode(maker.bid(9.0, **classes).token)
 
 
