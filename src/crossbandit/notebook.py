@@ -50,7 +50,7 @@ def card(title: str, facts: Iterable[tuple[str, str]], picture: str = "") -> str
         facts: Facts in a few words, each with a longer explanation that appears when pointed at.
         picture: An SVG picture above them; may be empty.
 
-    >>> card("Law", [("5 < 6", "a fact")])[-61:]
+    >>> card("Law", [("5 < 6", "a fact")])[-68:]
     "<b>Law</b> &middot; <span title='a fact'>5 &lt; 6</span></div></div>"
     """
     listed = "".join(

@@ -15,7 +15,13 @@ import pytest
 from crossbandit.cli.serve import serve
 from crossbandit.client.transport import Transport
 from crossbandit.errors import InvalidParameterError
-from crossbandit.service.serving import add_bidders, bound_socket, default_url, read_key
+from crossbandit.service.serving import (
+    add_bidders,
+    bound_socket,
+    default_url,
+    is_loopback,
+    read_key,
+)
 from tests.service.live import eventually
 
 if TYPE_CHECKING:
@@ -157,7 +163,43 @@ def test_a_bidder_keeps_the_settings_it_learned_with(tmp_path: Path) -> None:
     node.close()
 
 
+def test_two_nodes_may_start_with_the_same_file_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from crossbandit.service import BidderSettings, Node, open_store
+
+    wanted = {"a": BidderSettings(value_range=(0, 10), bids=11)}
+    node = Node(open_store(tmp_path / "s.db"))
+    node.start()
+    add_bidders(node, wanted)
+    monkeypatch.setattr(node, "names", list)  # as it was just before
+    assert add_bidders(node, wanted) == []
+    node.close()
+
+
+def test_limits_that_the_file_changes_are_told(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    from crossbandit.service import BidderSettings, BudgetSettings, Node, open_store
+
+    def wanted(amount: float) -> dict[str, BidderSettings]:
+        budget = BudgetSettings(amount, per="day")
+        return {"a": BidderSettings(value_range=(0, 10), bids=11, budget=budget)}
+
+    node = Node(open_store(tmp_path / "s.db"))
+    node.start()
+    add_bidders(node, wanted(50.0))
+    assert not caplog.text
+    add_bidders(node, wanted(70.0))
+    assert node.settings("a") == wanted(70.0)["a"]
+    assert "The budget of the bidder 'a' is now" in caplog.text
+    node.close()
+
+
 def test_addresses() -> None:
+    assert [is_loopback(one) for one in ("127.8.0.1", "::1", "localhost")] == [True] * 3
+    others = ("localhost.example.org", "127.example.org", "10.0.0.1", "::", "")
+    assert not any(map(is_loopback, others))
     assert default_url("127.0.0.1", 80) == "http://127.0.0.1:80"
     assert default_url("::", 80) == f"http://{socket.gethostname()}:80"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 import time
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+from crossbandit.algorithms.tokens import Token
 from crossbandit.client import AsyncClient, Client, ServedBid
 from crossbandit.errors import (
     DecisionError,
@@ -393,3 +395,39 @@ def test_asyncio(url: str, node: Node) -> None:
 def test_bad_settings(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidParameterError, match=message):
         Client(**{"url": AWAY, "bidder": "plain", **settings})
+
+
+def test_a_bidder_that_was_created_again_gets_the_outcomes_of_its_own_decisions(
+    node: Node, url: str
+) -> None:
+    node.create("again", SETTINGS["plain"])
+    with Client(url, bidder="again", poll=0.02) as client:
+        owner = Token.decode(client.decide(5.0).token).learner
+        node.delete("again")
+        node.create("again", SETTINGS["plain"])  # at the same version, and with the same settings
+        eventually(lambda: Token.decode(client.decide(5.0).token).learner != owner)
+        client.outcome(client.decide(5.0), won=True)
+        client.flush()
+        assert (client.accepted, client.refused) == (1, 0)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+@pytest.mark.filterwarnings("ignore:This process")
+def test_a_forked_process_sends_its_own_outcomes_and_goes_on_to_learn(node: Node, url: str) -> None:
+    node.create("forked", SETTINGS["plain"])
+    with Client(url, bidder="forked", poll=0.02) as client:
+        client.outcome(client.decide(5.0), won=True)
+        client.flush()
+        process = os.fork()
+        if process == 0:
+            code = 1
+            try:
+                client.outcome(client.decide(5.0), won=True)
+                client.flush(10.0)
+                eventually(lambda: client.version == 2, 10.0)
+                code = client.accepted - 1
+            finally:  # nothing else of the tests may go on in here
+                os._exit(code)
+        assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == 0
+        eventually(lambda: learned(node, "forked") == 2)
+        assert client.accepted == 1

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+from crossbandit.algorithms.tokens import Token
+from crossbandit.applications.packing import packed, unpacked
 from crossbandit.errors import CheckpointError
 from crossbandit.service import BidderSettings, BudgetSettings, ReturnOnSpendSettings
 from crossbandit.service.contents import (
@@ -249,6 +251,44 @@ def test_a_made_up_token_is_counted_and_harms_nothing() -> None:
     script.add(2, OUTCOMES, rows_content([Row(b"nonsense", won=True), Row(b"", won=False)]))
     assert script.live.tally.refused["damaged-token"] == 2
     assert script.live.tally.won + script.live.tally.lost == before
+
+
+@pytest.mark.parametrize("name", ["plain", "classes", "guarded"])
+def test_what_was_made_up_never_gets_into_a_checkpoint(name: str) -> None:
+    live = started(CASES[name])
+    maker = live.bidder.snapshot()
+    classes = dict.fromkeys(CASES[name].classes, "x")
+    wrong = [float("nan"), -1.0, 1e308, 1, True, None, "x", (1,), (1.5,), (None,), 2**60, b""]
+    entry = 0
+    for place in range(len(unpacked(_token(maker, classes).payload))):
+        for value in wrong:
+            token = _token(maker, classes)
+            payload = list(unpacked(token.payload))
+            payload[place] = value
+            for decider in (token.decider, token.learner):
+                made_up = token._replace(payload=packed(tuple(payload)), decider=decider)
+                rows = [Row(made_up.encode(), won=False, highest_competing_bid=10.0)]
+                entry += 1
+                live.learn(Entries(entry, 1, 1_800_000_000.0, OUTCOMES, rows_content(rows)))
+    restored(live.checkpoint(), None)
+    assert live.policy(0.0).entry == entry
+    assert live.tally.refused["damaged-token"] > 20
+
+
+def _token(maker: FirstPriceBidder, classes: dict[str, Any]) -> Token:
+    return Token.decode(maker.bid(9.0, **classes).token)
+
+
+def test_decisions_that_a_backup_does_not_have_are_refused_and_checkpoints_can_be_read() -> None:
+    live = started(LIMITED)
+    backup = live.checkpoint()
+    made = [live.decide(Request(8.0, None, 1e9 + i, {}, 1e9 + i))[0] for i in range(5)]
+    rows = [Row(one.token, won=True) for one in made if one.amount is not None]
+    assert rows
+    again = restored(backup, None)
+    again.learn(Entries(1, len(rows), 1e9 + 9, OUTCOMES, rows_content(rows)))
+    assert again.tally.refused == {"not-learned": len(rows)}
+    assert restored(again.checkpoint(), None).checkpoint() == again.checkpoint()
 
 
 def test_missing_entries_and_damaged_checkpoints_are_noticed() -> None:

@@ -26,7 +26,7 @@ from crossbandit.service import (
     UnknownBidderError,
     open_store,
 )
-from crossbandit.service.store.rows import Keep, Policy
+from crossbandit.service.store.rows import Keep
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -80,7 +80,11 @@ def play(node: Node, name: str, count: int, seed: int = 0) -> list[Outcome]:
 
 
 def caught_up(node: Node, name: str) -> Callable[[], bool]:
-    return lambda: node.figures(name).lag == 0
+    def check() -> bool:
+        node.directory.refresh()  # how far the log is, is looked at once in a while
+        return node.figures(name).lag == 0
+
+    return check
 
 
 def published(node: Node, name: str, entry: int) -> Callable[[], bool]:
@@ -205,6 +209,11 @@ def test_the_amounts_of_limits_are_changed_while_running(node: Node) -> None:
     assert decide(node, "shop", 9.0).token is not None
     with pytest.raises(InvalidParameterError, match="same kinds and periods"):
         node.change("shop", budget=BudgetSettings(60.0, per="hour"))
+    with pytest.raises(InvalidParameterError, match="must keep its limits"):
+        node.change("shop", budget=None)
+    with pytest.raises(InvalidParameterError, match="must keep its limits"):
+        node.change("shop", budget=[])
+    assert node.settings("shop").limited
     node.create("free", SETTINGS)
     with pytest.raises(InvalidParameterError, match="has no limits"):
         node.change("free", budget=BudgetSettings(60.0))
@@ -298,7 +307,8 @@ def test_old_entries_are_dropped_and_recovery_still_works(address: str) -> None:
     session.close()
 
 
-def test_a_damaged_policy_is_shown_and_the_old_one_used(address: str) -> None:
+@pytest.mark.parametrize("part", ["content", "figures"])
+def test_a_damaged_policy_is_shown_and_the_old_one_used(address: str, part: str) -> None:
     learner = Node(open_store(address), poll=0.02, publish=0.02)
     learner.start()
     learner.create("shop", SETTINGS)
@@ -309,9 +319,9 @@ def test_a_damaged_policy_is_shown_and_the_old_one_used(address: str) -> None:
     session: Any = open_store(address).session()
     bidder = next(one.id for one in session.bidders() if one.name == "shop")
     fence = session.take_leases([bidder], "me", None, 60.0)[bidder]
-    bad = Policy(9, 1.0, b"damaged", b"")
+    bad = session.policy(bidder)._replace(at=1.0, **{part: b"damaged"})
     assert session.write([Keep(bidder, fence, bad, None)], 1.0) == [True]
-    wait_until(lambda: any("damaged" in one for one in front.figures("shop").alerts))
+    wait_until(lambda: bool(front.figures("shop").alerts))
     assert answer(front.decide("shop", 5.0)).token is not None
     assert answer(front.decide("other", 5.0)).token is not None
     front.close()

@@ -151,3 +151,29 @@ def test_a_store_of_another_format_is_refused(address: str) -> None:
     session.close()
     with pytest.raises(StoreError, match="format 99"):
         open_store(address)
+
+
+def test_no_checkpoint_is_kept_with_a_decision_that_was_refused(session: Session) -> None:
+    bidder = create(session)
+    fence = session.take_leases([bidder], "me", None, 60.0)[bidder]
+    first = Decide(bidder, fence, [DecisionRow(0, 0, b"one")])
+    assert session.write([first], 1.0) == [True]
+    other = Decide(bidder, fence, [DecisionRow(0, 0, b"another")])
+    keep = Keep(bidder, fence, POLICY, Checkpoint(0, 1, b"with the other one"))
+    assert session.write([other, keep], 2.0) == [False, False]
+    assert [one.content for one in session.checkpoints(bidder)] == [b"state"]
+
+
+def test_nothing_is_acknowledged_once_the_file_was_deleted_or_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "service.db"
+    store = open_store(path)
+    session = store.session()
+    assert session.bidders() == []
+    path.rename(tmp_path / "elsewhere.db")
+    for one in (session, store.session()):
+        with pytest.raises(StoreError, match="deleted or replaced"):
+            one.write([], 0.0)
+    open_store(path)
+    with pytest.raises(StoreError, match="deleted or replaced"):
+        session.write([], 0.0)
+    session.close()

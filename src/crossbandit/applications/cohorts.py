@@ -86,6 +86,9 @@ def cohort_of(parts: list[Any]) -> Cohort:
 def possible(one: Cohort) -> bool:
     """Return whether a cohort is one that can be.
 
+    The sums of scores may contradict each other: after a backup was restored, two decisions may
+    have one number, and without a key tokens can be made up.
+
     Args:
         one: The cohort.
     """
@@ -93,7 +96,6 @@ def possible(one: Cohort) -> bool:
     return (
         all(number >= 0 for number in whole)
         and 1 <= one.outcomes <= one.made <= COHORT
-        and one.first_total <= one.last_total
         and math.isfinite(one.newest)
     )
 

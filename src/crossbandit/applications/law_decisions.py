@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from crossbandit.types import Floats
 
 TOP = 255  # the score of the highest amount that might have been chosen
+_MOST = 1e100  # the highest amount of money
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -137,7 +138,7 @@ class LawDecision:
 
 def _check_guard(part: GuardPart) -> None:
     numbers = [part.worth, part.law_amount, *part.chances.tolist(), *part.seen.tolist()]
-    if not np.isfinite(numbers).all() or not 0.0 <= part.weight <= 1.0:
+    if not (np.abs(numbers) <= _MOST).all() or not 0.0 <= part.weight <= 1.0:
         raise ValueError("impossible probabilities")
     if (part.chances < 0.0).any() or (part.seen < 0.0).any():
         raise ValueError("impossible probabilities")

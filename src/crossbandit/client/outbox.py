@@ -22,6 +22,7 @@ from crossbandit.errors import (
     ServiceAwayError,
     UnsentOutcomesError,
 )
+from crossbandit.forks import know
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -93,14 +94,26 @@ class Outbox:
     def __init__(self, transport: Transport, bidder: str, *, room: int, batch: int) -> None:
         self._transport, self._path = transport, bidder_path(bidder, "/outcomes")
         self._room, self._batch = room, batch
+        self._stop = False
+        self._begin()
+        know(self)
+
+    def _begin(self) -> None:
         self._rows: deque[Row] = deque()
         self._changed = threading.Condition()
-        self._stop = False
         self._error: ClientError | None = None
         self.accepted = self.refused = 0
         self.refusals: deque[Refused] = deque(maxlen=_KEPT)
         self._thread = threading.Thread(target=self._work, name="crossbandit-outbox", daemon=True)
         self._thread.start()
+
+    def fork_locks(self) -> tuple[Any, ...]:
+        """Return its locks, for `crossbandit.forks`."""
+        return (self._changed,)
+
+    def after_fork(self) -> None:
+        """Begin anew in a forked process: its parent sends what waits."""
+        self._begin()
 
     def __len__(self) -> int:
         return len(self._rows)

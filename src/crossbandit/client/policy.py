@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from crossbandit.client.transport import bidder_path
 from crossbandit.errors import CheckpointError, ClientError, RefusedError, ServiceAwayError
+from crossbandit.forks import know
 
 if TYPE_CHECKING:
     from crossbandit.applications import FirstPriceBidder
@@ -42,8 +43,26 @@ class PolicyPoller:
         self._confirmed: float | None = None
         self._known = threading.Event()
         self._stop = threading.Event()
+        self._begin()
+        know(self)
+
+    def _begin(self) -> None:
         self._thread = threading.Thread(target=self._work, name="crossbandit-policy", daemon=True)
         self._thread.start()
+
+    def fork_locks(self) -> tuple[Any, ...]:
+        """Return its locks, for `crossbandit.forks`: none that could be waited for."""
+        return ()
+
+    def after_fork(self) -> None:
+        """Go on to ask for snapshots in a forked process."""
+        known, stop = self._known.is_set(), self._stop.is_set()
+        self._known, self._stop = threading.Event(), threading.Event()
+        if known:
+            self._known.set()
+        if stop:
+            self._stop.set()
+        self._begin()
 
     @property
     def age(self) -> float | None:
@@ -113,13 +132,14 @@ class PolicyPoller:
             return
         fresh = FirstPriceBidder.from_bytes(response.content, key=self._key)
         kept = self._snapshot
-        if kept is not None and kept.settings() == fresh.settings():
+        same = kept is not None and kept.learner.learner == fresh.learner.learner
+        if kept is not None and same and kept.settings() == fresh.settings():
             kept.learner.follow(fresh.learner)  # it remains one decider
         else:
             self._snapshot = fresh
         self._tag = response.headers.get("etag", "")
         self.local = True
-        digits = self._tag.strip('"')
+        digits = self._tag.strip('"').partition("-")[0]
         self.version = int(digits) if digits.isdigit() else None
 
     def _take_refusal(self, error: RefusedError) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections import deque
 from http.client import HTTPConnection, HTTPException, HTTPSConnection, RemoteDisconnected
 from typing import Any, NamedTuple, Self
@@ -96,6 +97,7 @@ class Transport:
         self._headers = {} if token is None else {"Authorization": f"Bearer {token}"}
         self._idle: deque[HTTPConnection] = deque()  # its methods are atomic
         self._closed = False
+        self._process = os.getpid()
 
     def __enter__(self) -> Self:
         return self
@@ -143,6 +145,9 @@ class Transport:
             ) from None
 
     def _taken(self) -> HTTPConnection | None:
+        if self._process != os.getpid():  # a fork: with its parent's, answers would get mixed up
+            self._idle = deque()
+            self._process = os.getpid()
         try:
             return self._idle.pop()
         except IndexError:

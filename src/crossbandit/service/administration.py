@@ -144,6 +144,11 @@ class Administration:
             before.target if target is _UNSET else target,
         )
         after = msgspec.structs.replace(before, budget=change.budget, target=change.target)
+        if not after.limited:
+            raise InvalidParameterError(
+                f"The bidder {name!r} must keep its limits, as all nodes would have to learn at "
+                "once that it has none. Give it a high budget instead, or create another bidder."
+            )
         known.check(after)
         text = msgspec.json.encode(after).decode()
         append = Append(known.row.id, 1, CHANGE, change_content(change), text)

@@ -204,8 +204,8 @@ class Directory:
             decider = decider_of(policy, self.key, limited=known.settings.limited)
             known.install(policy, decider)
             known.problem = None
-        except CheckpointError as error:  # the other bidders go on, and this one as before
-            known.problem = str(error)
+        except (CheckpointError, msgspec.MsgspecError) as error:
+            known.problem = str(error)  # the other bidders go on, and this one as before
 
     def look_for(self, name: str) -> Known | None:
         """Return a bidder that another node may have made; None if there is none.

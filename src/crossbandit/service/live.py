@@ -12,8 +12,15 @@ import numpy as np
 from crossbandit.applications import Bid, FirstPriceBidder
 from crossbandit.applications.action import required_action
 from crossbandit.applications.batches import as_bids
+from crossbandit.applications.law_decisions import TOP
 from crossbandit.applications.outcome_codes import KNOWN, reaches
-from crossbandit.errors import CheckpointError, CrossbanditError, MissingOutcomesError
+from crossbandit.errors import (
+    CheckpointError,
+    CrossbanditError,
+    DamagedTokenError,
+    DecisionError,
+    MissingOutcomesError,
+)
 from crossbandit.service.causes import cause_of
 from crossbandit.service.contents import change_of, request_content, request_of, rows_of
 from crossbandit.service.settings import limits_of
@@ -93,6 +100,7 @@ class LiveBidder:
 
     def _use(self, bidder: FirstPriceBidder) -> None:
         self.bidder = bidder
+        self._amounts = frozenset(bidder.bids.tolist())
         learner = bidder.learner
         learner.clock = learner.seen.clock = learner.watch.clock = lambda: self.time
         learner.watch.warns = False  # the figures show it
@@ -136,7 +144,7 @@ class LiveBidder:
         """Learn all outcomes in one call; return False, with nothing learned, if one is wrong."""
         bidder = self.bidder
         try:
-            bids = as_bids([row.token for row in rows], bidder.learner)
+            bids = as_bids([self._bid(row) for row in rows], bidder.learner)
             won = np.array([row.won for row in rows], dtype=bool)
             prices = _column([row.highest_competing_bid for row in rows])
             reserves = _column([row.reserve for row in rows])
@@ -149,9 +157,34 @@ class LiveBidder:
         self.tally.learn(self.time, won, bids.values, bids.amounts)
         return True
 
+    def _bid(self, row: Row) -> Bid:
+        """Return the bid of an outcome; raise if this bidder cannot have made it.
+
+        Without a key, a token can be made up. What it holds must not get into the state, as it
+        could not be saved then. A store that was restored from a backup does not have the decisions
+        under limits that were made since.
+        """
+        bidder, learner = self.bidder, self.bidder.learner
+        bid = required_action(row.token, Bid, learner)
+        low, high = bidder.value_range
+        numbers = type(bid.value) is float and type(bid.amount) is float
+        if not numbers or not low <= bid.value <= high or bid.amount not in self._amounts:
+            raise DamagedTokenError("A token must hold a value and a bid of this bidder. Drop it.")
+        if any(type(one) not in (str, int) for one in bid.classes):
+            raise DamagedTokenError("A token must hold levels of this bidder's classes. Drop it.")
+        made: Any = bid.decision
+        if made.total > TOP * made.round or (made.guard is not None and made.guard.worth < 0):
+            raise DamagedTokenError("A token must hold a possible decision. Drop it.")
+        if made.decider in learner.own and made.round >= learner.round:
+            raise DecisionError(
+                f"The log does not have the decision {made.round}: it was made after the backup "
+                "from which the store was restored. Drop it."
+            )
+        return bid
+
     def _learn_one(self, row: Row) -> None:
         bidder = self.bidder
-        bid = required_action(row.token, Bid, bidder.learner)
+        bid = self._bid(row)
         before = bidder.learner.code(bid.decision) if row.correction else 0
         bidder.settle(
             bid,

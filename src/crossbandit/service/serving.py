@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import ipaddress
+import logging
 import signal
 import socket
 import sys
@@ -14,6 +16,7 @@ import uvicorn
 
 from crossbandit.algorithms.tokens import checked_key
 from crossbandit.errors import InvalidParameterError
+from crossbandit.service.causes import BidderExistsError
 from crossbandit.service.http import create_app
 from crossbandit.service.settings import BidderSettings
 
@@ -24,10 +27,11 @@ if TYPE_CHECKING:
     from crossbandit.service.http import Access
     from crossbandit.service.node import Node
 
+_log = logging.getLogger("crossbandit.service")
+
 KEY_VARIABLE = "CROSSBANDIT_KEY"
 EXAMPLE = {"example": BidderSettings(value_range=(0.0, 10.0))}
 
-_LOOPBACK = ("127.", "::1", "localhost")
 _PATIENCE = 10  # seconds for open requests, when the process is to end
 _MOST_CONNECTIONS = 2_000
 _SWITCH = 0.0005  # seconds for which a thread that learns may keep requests waiting
@@ -42,7 +46,10 @@ def is_loopback(host: str) -> bool:
     >>> is_loopback("127.0.0.1"), is_loopback("0.0.0.0")
     (True, False)
     """
-    return host.startswith(_LOOPBACK)
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def read_key(path: str | Path | None, environment: Mapping[str, str]) -> bytes | None:
@@ -82,9 +89,12 @@ def add_bidders(node: Node, wanted: Mapping[str, BidderSettings]) -> list[str]:
     there = set(node.names())
     for name, settings in wanted.items():
         if name not in there:
-            node.create(name, settings)
-            created.append(name)
-            continue
+            try:
+                node.create(name, settings)
+                created.append(name)
+                continue
+            except BidderExistsError:  # another node has made it just now
+                node.directory.refresh()
         known = node.settings(name)
         others = [
             field
@@ -96,6 +106,11 @@ def add_bidders(node: Node, wanted: Mapping[str, BidderSettings]) -> list[str]:
                 f"The bidder {name!r} is in the store with another {others[0]!r}: "
                 f"{getattr(known, others[0])!r}. What it has learned holds for that. Change the "
                 "file back, give the new bidder another name, or delete the old one."
+            )
+        for field in others:
+            _log.warning(
+                "The %s of the bidder %r is now %s, as the file says. It was %s.",
+                *(field, name, getattr(settings, field), getattr(known, field)),
             )
         if others:
             node.change(name, **{field: getattr(settings, field) for field in others}).result()

@@ -21,7 +21,7 @@ from crossbandit.service.http.answers import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
 
     from crossbandit.service.http.access import Access
     from crossbandit.service.http.answers import Headers
@@ -148,28 +148,24 @@ class Gate:
         length = headers.get(b"content-length", b"0")
         if length.isdigit() and int(length) > self.most_bytes:
             raise self._too_large()
-        message = await receive()
-        if not message.get("more_body"):  # nearly always
-            return self._whole([message.get("body", b"")])
+        parts: list[bytes] = []
+        count = 0
         try:
-            async with asyncio.timeout(_BODY_SECONDS):
-                parts = [message.get("body", b"")]
-                while message.get("more_body"):
+            async with asyncio.timeout(_BODY_SECONDS):  # also if nothing comes at all
+                while True:
                     message = await receive()
                     parts.append(message.get("body", b""))
-                    if sum(map(len, parts)) > self.most_bytes:
+                    count += len(parts[-1])
+                    if count > self.most_bytes:
                         raise self._too_large()
+                    if not message.get("more_body"):
+                        return b"".join(parts)
         except TimeoutError:
             raise Refusal(
-                "too-slow", f"The body did not come within {_BODY_SECONDS:g} seconds."
+                "too-slow",
+                f"The body did not come within {_BODY_SECONDS:g} seconds.",
+                headers=[(b"connection", b"close")],
             ) from None
-        return self._whole(parts)
-
-    def _whole(self, parts: Sequence[bytes]) -> bytes:
-        content = b"".join(parts)
-        if len(content) > self.most_bytes:
-            raise self._too_large()
-        return content
 
     def _too_large(self) -> Refusal:
         return Refusal(
@@ -273,7 +269,7 @@ def parsed_query(scope: Any, kind: Any) -> Any:
         return msgspec.convert(values, kind, strict=False)
     except msgspec.MsgspecError as error:
         raise Refusal("invalid", f"The query is wrong: {error}.") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise Refusal("invalid", f"The query cannot be read: {error}.") from None
 
 

@@ -214,8 +214,10 @@ async def snapshot(service: Service, call: Call) -> Answer:
     if node.directory.bidders[name].row.paused:
         raise PausedError(f"The bidder {name!r} is paused. Resume it first.")
     version, content = node.policy_bytes(name)
-    tag = f'"{version}"'.encode()
-    headers = [(b"etag", tag), (b"crossbandit-signed", b"0" if node.key is None else b"1")]
+    # A bidder that was created again, or is signed now, has another tag at the same version.
+    signed = b"0" if node.key is None else b"1"
+    tag = f'"{version}-{node.directory.bidders[name].row.owner}-'.encode() + signed + b'"'
+    headers = [(b"etag", tag), (b"crossbandit-signed", signed)]
     if call.headers.get(b"if-none-match") == tag:
         return Answer(status=304, headers=headers)
     return Answer(content, BYTES, headers=headers)

@@ -188,6 +188,8 @@ class SqlSession(ABC):
                     done[i] = self._append(one, at)
                 elif fences[one.bidder] == one.fence:
                     done[i] = self._write_fenced(one, at)
+                    if not done[i]:  # a checkpoint that comes next may hold what was refused
+                        fences[one.bidder] = None
         return done
 
     def _fence(self, bidder: int) -> int | None:

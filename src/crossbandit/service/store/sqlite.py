@@ -20,6 +20,7 @@ class SqliteSession(SqlSession):
 
     Args:
         path: The file.
+        number: The number of the file on its disk; None for a new file.
     """
 
     types: ClassVar[dict[str, str]] = {
@@ -31,8 +32,8 @@ class SqliteSession(SqlSession):
     shared: ClassVar[str] = ""  # a transaction that writes is alone
     errors: ClassVar[tuple[type[Exception], ...]] = (sqlite3.Error,)
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, path: Path, number: int | None = None) -> None:
+        self._path, self._number = path, number
         self._connection: sqlite3.Connection | None = None
 
     def _connect(self) -> sqlite3.Connection:
@@ -44,6 +45,12 @@ class SqliteSession(SqlSession):
         return made
 
     def _begin(self, *, write: bool) -> None:
+        if self._number is not None and file_number(self._path) != self._number:
+            # What is written to a file that was deleted is lost when the process ends.
+            self.close()
+            raise sqlite3.OperationalError(
+                f"{self._path} was deleted or replaced. Put it back and start the service again"
+            )
         if self._connection is None:
             self._connection = self._connect()
         self._connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
@@ -88,7 +95,20 @@ class SqliteStore:
             raise StoreError(f"The store {str(self.path)!r} cannot be opened: {error}") from error
         finally:
             session.close()
+        self._number = file_number(self.path)
 
     def session(self) -> SqliteSession:
         """Return a new connection."""
-        return SqliteSession(self.path)
+        return SqliteSession(self.path, self._number)
+
+
+def file_number(path: Path) -> int | None:
+    """Return the number of a file on its disk; None if there is none.
+
+    Args:
+        path: The file.
+    """
+    try:
+        return path.stat().st_ino
+    except OSError:
+        return None
