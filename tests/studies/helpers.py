@@ -46,7 +46,7 @@ class Raising(Algorithm):
     mended: str = ""
 
     def start(self, problem, *, seed):
-        if seed.entropy == 6 and not Path(self.mended or "/nowhere").exists():
+        if getattr(seed, "entropy", seed) == 6 and not Path(self.mended or "/nowhere").exists():
             raise RuntimeError("boom")
         return PerContextExp3().start(problem, seed=seed)
 
@@ -61,7 +61,7 @@ class Deadly(Algorithm):
     times: int = 1
 
     def start(self, problem, *, seed):
-        if seed.entropy == 6:
+        if getattr(seed, "entropy", seed) == 6:
             deaths = len(list(Path(self.folder).iterdir()))
             if deaths < self.times:
                 (Path(self.folder) / f"{deaths}").touch()

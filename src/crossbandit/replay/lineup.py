@@ -144,7 +144,7 @@ def _able(usual: Algorithm, setting: Setting) -> Iterator[str]:
     for id_ in registered():
         try:
             _learners(id_, anchored_as(usual, from_json({"id": id_})), setting, [0])
-        except InvalidInputError:
+        except Exception:  # noqa: BLE001, S112  # an algorithm of a user's own may fail in any way
             continue
         yield id_
 
