@@ -37,5 +37,5 @@ def figure(results: list[Result], *, title: str) -> Figure:
 
 
 def _room(result: Result) -> float:
-    ratio = result.value / result.aim if result.at_least else result.aim / result.value
-    return max(ratio, 1e-3)
+    over, under = (result.value, result.aim) if result.at_least else (result.aim, result.value)
+    return max(over / max(under, 1e-3 * over), 1e-3)

@@ -67,7 +67,7 @@ HEADLINES = (
         "a run against vectorised NumPy",
         "a simulated run of the paper's algorithm, against vectorised NumPy",
     ),
-    ("latency", "bid, K = 100", "a bid, against a Kaplan-Meier in NumPy"),
+    ("latency", "bid, K = 100", "time of a bid, against a Kaplan-Meier in NumPy"),
     (
         "service",
         "durable outcomes in batches of 1,000",

@@ -177,7 +177,7 @@ def test_two_nodes_may_start_with_the_same_file_at_once(
     node.close()
 
 
-def test_limits_that_the_file_changes_are_told(
+def test_limits_of_the_store_hold_unless_those_of_the_file_are_asked_for(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     from crossbandit.service import BidderSettings, BudgetSettings, Node, open_store
@@ -191,6 +191,9 @@ def test_limits_that_the_file_changes_are_told(
     add_bidders(node, wanted(50.0))
     assert not caplog.text
     add_bidders(node, wanted(70.0))
+    assert node.settings("a") == wanted(50.0)["a"]
+    assert "start with --limits-from-file" in caplog.text
+    add_bidders(node, wanted(70.0), limits_from_file=True)
     assert node.settings("a") == wanted(70.0)["a"]
     assert "The budget of the bidder 'a' is now" in caplog.text
     node.close()

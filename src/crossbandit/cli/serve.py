@@ -59,6 +59,13 @@ def serve(
         bool,
         typer.Option("--without-tokens", help="Let everybody who reaches --host do everything."),
     ] = False,
+    limits_from_file: Annotated[
+        bool,
+        typer.Option(
+            "--limits-from-file",
+            help="Change budgets and targets in the store to those of the file.",
+        ),
+    ] = False,
     rate: Annotated[
         float, typer.Option(min=1, help="Requests a second that each access token may send.")
     ] = 20_000.0,
@@ -98,7 +105,7 @@ def serve(
         node = Node(open_store(store or _STORE), key=key, url=address)
         stack.callback(node.close)
         node.start()
-        add_bidders(node, wanted)
+        add_bidders(node, wanted, limits_from_file=limits_from_file)
         if not demo and not node.names():
             add_bidders(node, EXAMPLE)
         if demo:

@@ -72,12 +72,17 @@ def read_key(path: str | Path | None, environment: Mapping[str, str]) -> bytes |
     return checked_key("--key-file", "key", content.rstrip(b"\r\n"))
 
 
-def add_bidders(node: Node, wanted: Mapping[str, BidderSettings]) -> list[str]:
-    """Create the bidders that are not in the store yet, and change limits that have changed.
+def add_bidders(
+    node: Node, wanted: Mapping[str, BidderSettings], *, limits_from_file: bool = False
+) -> list[str]:
+    """Create the bidders that are not in the store yet.
+
+    Limits of those that are there may have been changed while they ran, so those of the store hold.
 
     Args:
         node: The node. It must have been started.
         wanted: The settings of bidders, by name.
+        limits_from_file: Whether to change limits in the store to these.
 
     Returns:
         The names of those that were created.
@@ -108,11 +113,14 @@ def add_bidders(node: Node, wanted: Mapping[str, BidderSettings]) -> list[str]:
                 "file back, give the new bidder another name, or delete the old one."
             )
         for field in others:
-            _log.warning(
-                "The %s of the bidder %r is now %s, as the file says. It was %s.",
-                *(field, name, getattr(settings, field), getattr(known, field)),
+            message = (
+                "The %s of the bidder %r is now %s, as the file says. It was %s."
+                if limits_from_file
+                else "The file says that the %s of the bidder %r is %s. In the store it is %s, and "
+                "that holds. To take the file's, start with --limits-from-file."
             )
-        if others:
+            _log.warning(message, field, name, getattr(settings, field), getattr(known, field))
+        if others and limits_from_file:
             node.change(name, **{field: getattr(settings, field) for field in others}).result()
             node.directory.refresh()
     return created
