@@ -98,7 +98,8 @@ def test_serves_until_it_is_stopped_and_goes_on_later(tmp_path: Path) -> None:
         assert "0123456789abcdef" not in out + err
         assert "a key" not in out + err
     (tmp_path / "bidders.toml").write_text(BIDDERS.replace("amount = 100", "amount = 50"))
-    with serving(tmp_path, *options, CROSSBANDIT_KEY="a key") as (url, process):
+    with serving(tmp_path, *options, "--limits-from-file", CROSSBANDIT_KEY="a key") as started:
+        url, process = started
         transport = Transport(url, "0123456789abcdef")
         eventually(lambda: transport.request("GET", f"{path}/figures").json()["lost"] == 1)
         settings = transport.request("GET", "/v1/bidders/capped").json()["settings"]
