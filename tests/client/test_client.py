@@ -431,3 +431,11 @@ def test_a_forked_process_sends_its_own_outcomes_and_goes_on_to_learn(node: Node
         assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == 0
         eventually(lambda: learned(node, "forked") == 2)
         assert client.accepted == 1
+
+
+def test_both_clients_have_the_same_names() -> None:
+    def names(client: type) -> set[str]:
+        return {name for name in dir(client) if not name.startswith("_")}
+
+    assert names(AsyncClient) - names(Client) == {"bidder"}  # an attribute there
+    assert names(Client) <= names(AsyncClient)

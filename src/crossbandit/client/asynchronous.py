@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from crossbandit.applications.bids import Bid, Bids
     from crossbandit.applications.money import Flag, Money
     from crossbandit.client.outbox import Refused
+    from crossbandit.errors import ClientError
     from crossbandit.laws.levels import Label
 
 
@@ -56,6 +57,11 @@ class AsyncClient:
         return self._client.version
 
     @property
+    def age(self) -> float | None:
+        """As for `Client`."""
+        return self._client.age
+
+    @property
     def waiting(self) -> int:
         """As for `Client`."""
         return self._client.waiting
@@ -66,9 +72,24 @@ class AsyncClient:
         return self._client.accepted
 
     @property
+    def refused(self) -> int:
+        """As for `Client`."""
+        return self._client.refused
+
+    @property
     def refusals(self) -> list[Refused]:
         """As for `Client`."""
         return self._client.refusals
+
+    @property
+    def bidder(self) -> str:
+        """The name of the bidder."""
+        return self._client.bidder
+
+    @property
+    def error(self) -> ClientError | None:
+        """As for `Client`."""
+        return self._client.error
 
     async def decide(
         self, value: Money, *, reserve: Money | None = None, at: Any = None, **classes: Label
@@ -82,7 +103,7 @@ class AsyncClient:
             **classes: A level of each of the bidder's classes.
 
         Returns:
-            The bid; pass it to `report` when the outcome is known.
+            The bid; pass it to `outcome` when the outcome is known.
         """
         made: Bid = await self._call(self._client.decide, value, reserve=reserve, at=at, **classes)
         return made

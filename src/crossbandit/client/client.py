@@ -147,7 +147,7 @@ class Client:
             **classes: A level of each of the bidder's classes.
 
         Returns:
-            The bid; pass it to `report` when the outcome is known.
+            The bid; pass it to `outcome` when the outcome is known.
 
         Raises:
             InvalidContextError: As for `FirstPriceBidder.bid`.
