@@ -12,7 +12,6 @@ from rich.console import Console
 from rich.table import Table
 
 from crossbandit.cli import log_options as options
-from crossbandit.cli.replay import Ties
 from crossbandit.cli.terminal import notify, say, say_paths, stopping
 
 if TYPE_CHECKING:
@@ -57,14 +56,8 @@ def evaluate(
         int | None,
         typer.Option(min=1, help="Number of bands of values. \\[default: as many as useful]"),
     ] = None,
-    reserve: Annotated[float, typer.Option(min=0, help="The lowest bid that can win.")] = 0.0,
-    ties: Annotated[
-        Ties | None,
-        typer.Option(
-            help="What a bid does that equals the highest competing bid. "
-            "\\[default: as the format says; otherwise win]"
-        ),
-    ] = None,
+    reserve: options.Reserve = 0.0,
+    ties: options.TiesRule = None,
     value_unit: options.ValueUnit = None,
     price_unit: options.PriceUnit = None,
     currency: options.Currency = None,

@@ -39,6 +39,13 @@ class Unit(StrEnum):
     cpm_micros = "cpm-micros"
 
 
+class Ties(StrEnum):
+    """What happens to a bid that equals the highest competing bid."""
+
+    win = "win"
+    lose = "lose"
+
+
 def _column(what: str, default: str = "") -> Any:
     return typer.Option(metavar="COLUMN", help=f"Column with {what}: {_COLUMN}{default}")
 
@@ -54,6 +61,14 @@ Logs = Annotated[
 Format = Annotated[
     LogFormat,
     typer.Option("--format", help="What the log holds. 'auto' recognises it from the content."),
+]
+Reserve = Annotated[float, typer.Option(min=0, help="The lowest bid that can win.")]
+TiesRule = Annotated[
+    Ties | None,
+    typer.Option(
+        help="What a bid does that equals the highest competing bid. "
+        "\\[default: as the format says; otherwise win]"
+    ),
 ]
 ValueColumn = Annotated[str | None, _column("the value", _BY_NAME)]
 PriceColumn = Annotated[str | None, _column("the highest competing bid", _BY_NAME)]

@@ -40,13 +40,6 @@ class Feedback(StrEnum):
     won_lost = "won-lost"
 
 
-class Ties(StrEnum):
-    """What happens to a bid that equals the highest competing bid."""
-
-    win = "win"
-    lose = "lose"
-
-
 def replay(
     context: typer.Context,
     logs: options.Logs,
@@ -73,14 +66,8 @@ def replay(
             help="The grid of bids: a number, a list 0,0.5,1, or geometric:COUNT:LOW:HIGH.",
         ),
     ] = "100",
-    reserve: Annotated[float, typer.Option(min=0, help="The lowest bid that can win.")] = 0.0,
-    ties: Annotated[
-        Ties | None,
-        typer.Option(
-            help="What a bid does that equals the highest competing bid. "
-            "\\[default: as the format says; otherwise win]"
-        ),
-    ] = None,
+    reserve: options.Reserve = 0.0,
+    ties: options.TiesRule = None,
     format_: options.Format = options.LogFormat.auto,
     value_column: options.ValueColumn = None,
     price_column: options.PriceColumn = None,
