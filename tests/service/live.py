@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import uvicorn
 
+from crossbandit.service.http.protocol import TimedProtocol
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
 def served(app: Any, port: int = 0) -> Iterator[str]:
     """Serve an application; the address is yielded."""
     config = uvicorn.Config(
-        app, port=port, http="httptools", ws="none", lifespan="on", log_level="error"
+        app, port=port, http=TimedProtocol, ws="none", lifespan="on", log_level="error"
     )
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run)

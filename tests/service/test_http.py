@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import socket
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -343,6 +344,43 @@ def test_a_query_that_is_nested_deeply_is_refused(app: Starlette) -> None:
     assert (answer.status, answer.json["code"]) == (400, "invalid")
 
 
+def exchanged(url: str, *parts: bytes) -> bytes:
+    """Send parts of a request, and return all that the server sends before it ends."""
+    host, port = url.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), timeout=30) as connection:
+        try:
+            for part in parts:
+                connection.sendall(part)
+            return b"".join(iter(lambda: connection.recv(65_536), b""))
+        except ConnectionError:
+            return b""
+
+
+def test_headers_that_do_not_come_or_do_not_end_are_refused(
+    app: Starlette, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("crossbandit.service.http.protocol._SECONDS", 0.05)
+    monkeypatch.setattr("crossbandit.service.http.protocol._MOST_BYTES", 1000)
+    whole = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+    with served(app) as url:
+        for parts in ([], [b"GET /healthz HTTP/1.1\r\nHost: "]):
+            assert exchanged(url, *parts).startswith(b"HTTP/1.1 408 ")
+        endless = exchanged(url, b"GET /healthz HTTP/1.1\r\n", b"X: y\r\n" * 1000)
+        assert endless.startswith(b"HTTP/1.1 431 ") or not endless
+        # A connection that was used before is watched again.
+        answers = exchanged(url, whole, whole[:-2])
+        assert re.findall(rb"HTTP/1.1 (\d+)", answers) == [b"200", b"408"]
+
+
+def test_headers_are_asked_for_without_a_body(app: Starlette) -> None:
+    with served(app) as url, Transport(url) as transport:
+        answer = transport.request("HEAD", "/healthz")
+        assert (answer.status, answer.content) == (200, b"")
+        assert answer.headers["content-length"] == str(len(b'{"status":"ok"}'))
+        assert transport.request("HEAD", "/v1/bidders/nobody").status == 404
+        assert transport.request("HEAD", "/v1/bidders/plain/decide").status == 405
+
+
 def test_a_slow_body_is_refused(app: Starlette, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("crossbandit.service.http.gate._BODY_SECONDS", 0.0)
     answer = request(app, "POST", "/v1/bidders/plain/decide", parts=[b'{"value"', b": 5}"])
@@ -363,6 +401,7 @@ def test_paths_and_methods_that_there_are_not(app: Starlette) -> None:
     answer = request(app, "DELETE", "/v1/bidders/plain/decide")
     assert (answer.status, answer.json["code"]) == (405, "method-not-allowed")
     assert answer.headers["allow"] == "POST"
+    assert request(app, "POST", "/healthz").headers["allow"] == "GET, HEAD"
 
 
 @pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example:8000", "", "[::2]"])

@@ -6,6 +6,7 @@ import time
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -16,6 +17,7 @@ from crossbandit.service import (
     BidderExistsError,
     BidderSettings,
     BudgetSettings,
+    CostPerSettings,
     Decided,
     Node,
     NotReadyError,
@@ -26,6 +28,7 @@ from crossbandit.service import (
     UnknownBidderError,
     open_store,
 )
+from crossbandit.service.contents import Change, change_of
 from crossbandit.service.store.rows import Keep
 
 if TYPE_CHECKING:
@@ -178,7 +181,7 @@ def test_bidders_are_paused_resumed_and_deleted(node: Node) -> None:
     node.create("shop", SETTINGS)
     with pytest.raises(BidderExistsError, match="already"):
         node.create("shop", SETTINGS)
-    for name in ("", "a/b", "a\x00b", "x" * 201):
+    for name in ("", "a/b", "a\x00b", "x" * 201, ".", ".."):
         with pytest.raises(InvalidParameterError, match="'name'"):
             node.create(name, SETTINGS)
     with pytest.raises(InvalidParameterError, match="at most 15000"):
@@ -219,6 +222,31 @@ def test_the_amounts_of_limits_are_changed_while_running(node: Node) -> None:
         node.change("free", budget=BudgetSettings(60.0))
     with pytest.raises(InvalidParameterError, match="has no snapshots"):
         node.policy_bytes("shop")
+
+
+def test_changes_of_two_nodes_do_not_undo_each_other(address: str) -> None:
+    nodes = [Node(open_store(address), poll=60.0) for _ in range(2)]
+    target = CostPerSettings(5.0, keep="long-run")
+    nodes[0].start()
+    nodes[1].start()
+    nodes[0].create("shop", msgspec.structs.replace(LIMITED, target=target))
+    assert nodes[1].settings("shop").target == target
+    budget = BudgetSettings(60.0, per="day", pacing="asap")
+    nodes[0].change("shop", budget=budget)
+    # The other node has not looked at the store since.
+    assert nodes[1].settings("shop").budget != budget
+    cheaper = msgspec.structs.replace(target, amount=4.0)
+    nodes[1].change("shop", target=cheaper)
+    nodes[0].directory.refresh()
+    for node in nodes:
+        settings = node.settings("shop")
+        assert (settings.budget, settings.target) == (budget, cheaper)
+        node.close()
+    session = open_store(address).session()
+    (row,) = session.bidders()
+    last = session.entries(row.id, 1, 100)[-1]
+    assert change_of(last.content) == Change(budget, cheaper)
+    session.close()
 
 
 def test_other_nodes_decide_by_what_was_learned_and_remain_one_decider(address: str) -> None:

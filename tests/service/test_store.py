@@ -9,6 +9,7 @@ import pytest
 from crossbandit.errors import InvalidParameterError
 from crossbandit.service import StoreError, open_store
 from crossbandit.service.store.rows import (
+    CHANGE,
     OUTCOMES,
     Append,
     Checkpoint,
@@ -136,12 +137,30 @@ def test_an_address_or_file_that_is_none_is_refused(tmp_path: Path) -> None:
         open_store("mysql://user:secret@host/db")
     file = tmp_path / "text.db"
     file.write_text("not a database " * 100)
-    with pytest.raises(StoreError, match="cannot be opened"):
+    with pytest.raises(
+        StoreError, match=r"text.db' cannot be opened: file is not a database\. Give "
+    ):
         open_store(file)
     with pytest.raises(StoreError, match="cannot be opened"):
         open_store(tmp_path / "missing" / "service.db")
-    with pytest.raises(StoreError, match="Nothing was acknowledged"):
+    with pytest.raises(StoreError, match=r"in PostgreSQL cannot be opened: .*\. Check its address"):
         open_store("postgresql://nobody@127.0.0.1:1/none")
+
+
+def test_settings_replace_only_those_that_they_were_made_from(session: Session) -> None:
+    bidder = create(session)
+    (before,) = (one.settings for one in session.bidders())
+    first, second = (
+        Append(bidder, 1, CHANGE, b"", settings=text, replaces=before) for text in ("1", "2")
+    )
+    assert session.write([first], 1.0) == [True]
+    assert session.write([second], 1.0) == [False]
+    (row,) = session.bidders()
+    assert (row.settings, row.last) == ("1", 1)
+    assert session.write([second._replace(replaces="1")], 1.0) == [True]
+    assert session.write([append(bidder, b"outcome")], 1.0) == [True]  # replaces nothing
+    (row,) = session.bidders()
+    assert (row.settings, row.last) == ("2", 3)
 
 
 def test_a_store_of_another_format_is_refused(address: str) -> None:

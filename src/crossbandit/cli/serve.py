@@ -71,6 +71,7 @@ def serve(
     ] = 20_000.0,
 ) -> None:
     """Serve bidders over HTTP, with a page that shows them live."""
+    from crossbandit.client.transport import address_parts
     from crossbandit.service import Node, open_store
     from crossbandit.service.bidders_file import read_bidders
     from crossbandit.service.http import Access, read_tokens
@@ -85,6 +86,8 @@ def serve(
     )
     from crossbandit.service.serving import serve as serve_node
 
+    if url is not None:
+        address_parts("serve", url)
     wanted: Mapping[str, BidderSettings] = {} if bidders is None else read_bidders(bidders)
     tokens = read_tokens(tokens_file, os.environ)
     if not tokens and not is_loopback(host) and not without_tokens:

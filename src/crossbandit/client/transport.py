@@ -7,7 +7,7 @@ import os
 from collections import deque
 from http.client import HTTPConnection, HTTPException, HTTPSConnection, RemoteDisconnected
 from typing import Any, NamedTuple, Self
-from urllib.parse import quote, urlsplit
+from urllib.parse import SplitResult, quote, urlsplit
 
 from crossbandit.errors import InvalidParameterError, RefusedError, ServiceAwayError
 from crossbandit.validation import number, reject
@@ -77,14 +77,7 @@ class Transport:
     """
 
     def __init__(self, url: str, token: str | None = None, *, timeout: float = 10.0) -> None:
-        expected = "an address such as 'http://127.0.0.1:8000'"
-        try:
-            parts = urlsplit(url)
-            port, host = parts.port, parts.hostname
-        except (ValueError, TypeError, AttributeError):
-            reject("Client", "url", expected, url)
-        if parts.scheme not in {"http", "https"} or not host or parts.query or parts.fragment:
-            reject("Client", "url", expected, url)
+        parts = address_parts("Client", url)
         if token is not None and not _is_token(token):
             raise InvalidParameterError(
                 "The 'token' parameter of Client must be an access token as ASCII text, or None."
@@ -92,7 +85,7 @@ class Transport:
         self.url = url.rstrip("/")
         self._timeout = number("Client", "timeout", timeout, above=0)
         self._kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
-        self._where = (host, port)
+        self._where = (parts.hostname or "", parts.port)
         self._prefix = parts.path.rstrip("/")
         self._headers = {} if token is None else {"Authorization": f"Bearer {token}"}
         self._idle: deque[HTTPConnection] = deque()  # its methods are atomic
@@ -180,6 +173,31 @@ class Transport:
         self._closed = True
         while (connection := self._taken()) is not None:
             connection.close()
+
+
+def address_parts(owner: str, url: str) -> SplitResult:
+    """Return the parts of the address of a service.
+
+    Args:
+        owner: What was given it, for messages.
+        url: The address.
+
+    Raises:
+        InvalidParameterError: It is no such address.
+
+    >>> address_parts("Client", "http://127.0.0.1:8000").port
+    8000
+    """
+    expected = "an address such as 'http://127.0.0.1:8000'"
+    try:
+        parts = urlsplit(url)
+        possible = parts.port is None or parts.port > 0
+    except (ValueError, TypeError, AttributeError):
+        reject(owner, "url", expected, url)
+    extra = parts.query or parts.fragment
+    if parts.scheme not in {"http", "https"} or not parts.hostname or extra or not possible:
+        reject(owner, "url", expected, url)
+    return parts
 
 
 def bidder_path(bidder: str, rest: str = "") -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -10,12 +11,11 @@ from crossbandit.errors import InvalidParameterError
 from crossbandit.service.causes import BidderExistsError, UnknownBidderError
 from crossbandit.service.contents import Change, change_content
 from crossbandit.service.live import started
+from crossbandit.service.settings import checked_name, settings_from
 from crossbandit.service.store.rows import CHANGE, Append
-from crossbandit.validation import reject
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from concurrent.futures import Future
     from threading import Lock
 
     from crossbandit.service.known import Directory, Known
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from crossbandit.service.writer import Writer
 
 _UNSET: Any = object()
-_LONGEST_NAME = 200
 
 
 class Administration:
@@ -68,9 +67,7 @@ class Administration:
             BidderExistsError: There is one of that name.
             InvalidParameterError: The settings or the name are not possible.
         """
-        if not 1 <= len(name) <= _LONGEST_NAME or not name.isprintable() or "/" in name:
-            expected = f"1 to {_LONGEST_NAME} printable characters without '/'"
-            reject("create", "name", expected, name)
+        checked_name("create", name)
         live = started(settings)
         now = self.clock()
         text = msgspec.json.encode(settings).decode()
@@ -126,14 +123,33 @@ class Administration:
             budget: The new budgets, of the same periods and in the same order.
             target: The new targets, of the same kinds and periods and in the same order.
 
+        Limits that are not given remain as they are, also if others change them at the same time.
+
         Returns:
-            It is done once the change is in the log. It holds once it is learned.
+            A future that is done: the change is in the log. It holds once it is learned.
 
         Raises:
             InvalidParameterError: The bidder has no limits, or others.
         """
         known = self._known(name)
-        before = known.settings
+        while not self._write(self._changed(known, budget, target)):
+            self.directory.refresh()  # another change came first: this one is made from its result
+            known = self._known(name)
+        self.learner.has_grown([known.row.id])
+        self.learner.look(wait=True)
+        done: Future[None] = Future()
+        done.set_result(None)
+        return done
+
+    def _write(self, append: Append) -> bool:
+        """Log a change; return False, with nothing written, if another one came first."""
+        with self._store_lock:
+            return self._store.write([append], self.clock())[0]
+
+    def _changed(self, known: Known, budget: Budgets, target: Targets) -> Append:
+        """Return the entry that gives a bidder other limits."""
+        name, row = known.row.name, known.row
+        before = settings_from(row.settings)
         if not before.limited:
             raise InvalidParameterError(
                 f"The bidder {name!r} has no limits, so nodes decide without asking each other. "
@@ -151,8 +167,7 @@ class Administration:
             )
         known.check(after)
         text = msgspec.json.encode(after).decode()
-        append = Append(known.row.id, 1, CHANGE, change_content(change), text)
-        return self.writer.change(append)
+        return Append(row.id, 1, CHANGE, change_content(change), text, row.settings)
 
     def _known(self, name: str) -> Known:
         found = self.directory.bidders.get(name) or self.directory.look_for(name)

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from crossbandit.errors import InvalidInputError, InvalidParameterError
-from crossbandit.service.settings import BidderSettings
+from crossbandit.service.settings import BidderSettings, checked_name
 
 _FORM = "A bidder is a table such as: [bidders.example] value_range = [0, 10]"
 
@@ -40,11 +40,13 @@ def read_bidders(path: str | Path) -> dict[str, BidderSettings]:
         raise InvalidParameterError(f"{file} has an unknown key {next(iter(content))!r}. {_FORM}")
     if not isinstance(tables, dict) or not tables:
         raise InvalidParameterError(f"{file} has no bidders. {_FORM}")
-    return {name: _settings(f"{file}, table [bidders.{name}]", tables[name]) for name in tables}
+    return {name: _settings(file, name, tables[name]) for name in tables}
 
 
-def _settings(where: str, table: object) -> BidderSettings:
+def _settings(file: Path, name: str, table: object) -> BidderSettings:
+    where = f"{file}, table [bidders.{name}]"
     try:
+        checked_name("bidders", name)
         settings = msgspec.convert(table, BidderSettings)
         settings.build()  # so that all of a file is checked before anything is stored
     except msgspec.ValidationError as error:

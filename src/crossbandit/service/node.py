@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from crossbandit.algorithms.tokens import Token, checked_key, token_bytes
 from crossbandit.applications.money import amount_of, flag_of
+from crossbandit.client.transport import address_parts
 from crossbandit.errors import (
     DecisionError,
     ForeignDecisionError,
@@ -107,6 +108,8 @@ class Node(Administration):
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.key = checked_key("Node", "key", key)
+        if url is not None:
+            address_parts("Node", url)
         self.clock = clock
         self._store, self._store_lock = store.session(), Lock()
         self.directory = Directory(store.session(), self.key, clock)

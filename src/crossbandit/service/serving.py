@@ -18,6 +18,7 @@ from crossbandit.algorithms.tokens import checked_key
 from crossbandit.errors import InvalidParameterError
 from crossbandit.service.causes import BidderExistsError
 from crossbandit.service.http import create_app
+from crossbandit.service.http.protocol import TimedProtocol
 from crossbandit.service.settings import BidderSettings
 
 if TYPE_CHECKING:
@@ -121,8 +122,7 @@ def add_bidders(
             )
             _log.warning(message, field, name, getattr(settings, field), getattr(known, field))
         if others and limits_from_file:
-            node.change(name, **{field: getattr(settings, field) for field in others}).result()
-            node.directory.refresh()
+            node.change(name, **{field: getattr(settings, field) for field in others})
     return created
 
 
@@ -182,7 +182,7 @@ def serve(
     app = create_app(node, access=access, most_bytes=most_bytes, ending=lambda: server.should_exit)
     config = uvicorn.Config(
         app,
-        http="httptools",
+        http=TimedProtocol,
         loop="asyncio",
         ws="none",
         lifespan="on",

@@ -13,6 +13,7 @@ from crossbandit.limits import Budget, CostPer, ReturnOnSpend
 from crossbandit.validation import reject
 
 _MOST_BIDS = 15_000
+_LONGEST_NAME = 200
 
 
 class Seconds(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -166,6 +167,23 @@ class BidderSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         given |= {"budget": limits_of(self.budget), "target": limits_of(self.target)}
         given["seed"] = _new_seed() if self.seed is None else self.seed
         return FirstPriceBidder(**given)
+
+
+def checked_name(owner: str, name: str) -> str:
+    """Return the name of a bidder, which is a part of addresses.
+
+    Args:
+        owner: What was given it, for messages.
+        name: The name.
+
+    Raises:
+        InvalidParameterError: It cannot be a part of an address.
+    """
+    possible = 1 <= len(name) <= _LONGEST_NAME and name.isprintable() and "/" not in name
+    if not possible or name in {".", ".."}:  # browsers and proxies take these two out of a path
+        expected = f"1 to {_LONGEST_NAME} printable characters without '/', and not '.' or '..'"
+        reject(owner, "name", expected, name)
+    return name
 
 
 def settings_from(content: bytes | str) -> BidderSettings:

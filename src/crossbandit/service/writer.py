@@ -56,7 +56,6 @@ class _Item(NamedTuple):
     bidder: int
     future: Future[Any]
     rows: list[Row] | None = None
-    append: Append | None = None
     held: Held | None = None
     decision: DecisionRow | None = None
     keep: Keep | None = None
@@ -125,14 +124,6 @@ class Writer:
                 f"{self._room}. Try again later, or send smaller batches."
             )
         return self._put(_Item(bidder, Future(), rows=rows), len(rows))
-
-    def change(self, append: Append) -> Future[None]:
-        """Add an entry of another kind.
-
-        Args:
-            append: The entry.
-        """
-        return self._put(_Item(append.bidder, Future(), append=append), 1)
 
     def decide(self, held: Held, decision: DecisionRow) -> Future[None]:
         """Log a decision; decisions of a bidder must come in their order.
@@ -235,7 +226,7 @@ def _joined(items: list[_Item]) -> tuple[list[Write], list[int | None]]:
             of.append(_place(places, writes, ("decisions", id(item.held))))
             writes[of[-1] or 0] = Decide(item.bidder, item.held.fence, decisions[id(item.held)])
         else:
-            writes.append(item.append or item.keep)
+            writes.append(item.keep)
             of.append(len(writes) - 1)
     for bidder, all_rows in rows.items():
         content = rows_content(all_rows)

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from crossbandit.service.http.gate import Call
     from crossbandit.service.http.handlers import Service
 
-_PATIENCE = 30.0  # seconds until a change must be stored
-
 
 def bidders(service: Service, call: Call) -> BidderNames:
     """List the bidders."""
@@ -55,8 +53,7 @@ def change(service: Service, call: Call) -> Bidder:
         for key in ("budget", "target")
         if getattr(call.body, key) is not msgspec.UNSET
     }
-    service.node.change(call.name, **given).result(_PATIENCE)
-    service.node.directory.refresh()
+    service.node.change(call.name, **given)
     return bidder(service, call)
 
 

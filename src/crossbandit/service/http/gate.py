@@ -200,7 +200,8 @@ class Endpoint:
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         began, method = time.perf_counter(), scope["method"]
-        operation = self.operations.get(method)
+        # The server sends no body in answer to HEAD.
+        operation = self.operations.get("GET" if method == "HEAD" else method)
         try:
             answer = await self._answer(operation, scope, receive)
         except Exception as error:  # noqa: BLE001 - whatever it is, there is an answer
@@ -236,7 +237,7 @@ class Endpoint:
         return Answer(b"" if done is None else _encode(done), status=operation.status)
 
     def _no_such_method(self, method: str) -> Refusal:
-        allowed = ", ".join(self.operations)
+        allowed = ", ".join([*self.operations, *(["HEAD"] if "GET" in self.operations else [])])
         return Refusal(
             "method-not-allowed",
             f"This path takes {allowed}. Got {method}.",

@@ -38,6 +38,7 @@ class PostgresqlSession(SqlSession):
     now: ClassVar[str] = "CAST(extract(epoch FROM clock_timestamp()) AS DOUBLE PRECISION)"
     shared: ClassVar[str] = " FOR SHARE"
     errors: ClassVar[tuple[type[Exception], ...]] = (psycopg.Error, OSError)
+    remedy: ClassVar[str] = "Check its address, the rights of its user, and whether it runs."
 
     def __init__(self, address: str) -> None:
         self._address = address
@@ -102,7 +103,7 @@ class PostgresqlStore:
         self._address = address
         session = self.session()
         try:
-            session.set_up()
+            session.set_up("in PostgreSQL")
         finally:
             session.close()
 

@@ -115,6 +115,7 @@ class Append(NamedTuple):
     kind: str
     content: bytes
     settings: str | None = None  # the bidder's new settings, with a `CHANGE`
+    replaces: str | None = None  # those that they were made from; others are not overwritten
 
 
 class Decide(NamedTuple):
@@ -171,7 +172,8 @@ class Session(Protocol):
         """Write all that may be written, in one transaction that is durable when this returns.
 
         Returns:
-            For each, whether it was written: not if the bidder is gone, or the fence is another.
+            For each, whether it was written: not if the bidder is gone, the fence is another, or
+            somebody else has changed the settings that are to be replaced.
         """
 
     def entries(self, bidder: int, after: int, count: int) -> list[Entries]:

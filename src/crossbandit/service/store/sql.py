@@ -59,12 +59,14 @@ class SqlSession(ABC):
         now: The time of the database, as an expression.
         shared: What locks a row that is read, until the transaction ends.
         errors: What the driver raises.
+        remedy: What to do if the store cannot be opened.
     """
 
     types: ClassVar[dict[str, str]]
     now: ClassVar[str]
     shared: ClassVar[str]
     errors: ClassVar[tuple[type[Exception], ...]]
+    remedy: ClassVar[str]
 
     # --- what a database has of its own --------------------------------------------------------
 
@@ -100,14 +102,25 @@ class SqlSession(ABC):
                 "acknowledged; try again."
             ) from error
 
-    def set_up(self) -> None:
+    def set_up(self, name: str) -> None:
         """Make the tables, unless they are there.
+
+        Args:
+            name: The name of the store, for messages.
 
         Raises:
             StoreError: The store cannot be opened, or has another format.
         """
-        with self._transaction():
-            self._set_up()
+        try:
+            with self._transaction():
+                self._set_up()
+        except StoreError as error:
+            if error.__cause__ is None:  # it was opened, and is of another format
+                raise
+            reason = str(error.__cause__).partition("\n")[0].rstrip(".")
+            raise StoreError(
+                f"The store {name} cannot be opened: {reason}. {self.remedy}"
+            ) from error
 
     def _set_up(self) -> None:
         for statement in TABLES:
@@ -198,9 +211,9 @@ class SqlSession(ABC):
 
     def _append(self, one: Append, at: float) -> bool:
         found = self._rows(
-            "UPDATE bidders SET last = last + ?, settings = COALESCE(?, settings) WHERE id = ? "
-            "RETURNING last",
-            [one.size, one.settings, one.bidder],
+            "UPDATE bidders SET last = last + ?, settings = COALESCE(?, settings) "
+            "WHERE id = ? AND settings = COALESCE(?, settings) RETURNING last",
+            [one.size, one.settings, one.bidder, one.replaces],
         )
         if not found:
             return False

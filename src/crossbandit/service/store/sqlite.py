@@ -6,7 +6,6 @@ import sqlite3
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from crossbandit.service.causes import StoreError
 from crossbandit.service.store.sql import SqlSession
 
 if TYPE_CHECKING:
@@ -31,6 +30,9 @@ class SqliteSession(SqlSession):
     now: ClassVar[str] = "((julianday('now') - 2440587.5) * 86400.0)"
     shared: ClassVar[str] = ""  # a transaction that writes is alone
     errors: ClassVar[tuple[type[Exception], ...]] = (sqlite3.Error,)
+    remedy: ClassVar[str] = (
+        "Give the path of a store, or of a new file in a folder that exists and can be written."
+    )
 
     def __init__(self, path: Path, number: int | None = None) -> None:
         self._path, self._number = path, number
@@ -90,9 +92,7 @@ class SqliteStore:
         self.path = Path(path)
         session = SqliteSession(self.path)
         try:
-            session.set_up()
-        except StoreError as error:
-            raise StoreError(f"The store {str(self.path)!r} cannot be opened: {error}") from error
+            session.set_up(repr(str(self.path)))
         finally:
             session.close()
         self._number = file_number(self.path)
