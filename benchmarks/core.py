@@ -15,7 +15,7 @@ from benchmarks.clipping import Clipping
 from benchmarks.measure import Result, medians, seconds
 from crossbandit import CrossGraph, Problem, environments, graphs, simulate
 from crossbandit.kernels.compilation import compiled
-from crossbandit.kernels.rounds import LossBlock, add_row
+from crossbandit.kernels.rows import add_row
 from crossbandit.streams import stream
 from tests.reference import cross_graph
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from crossbandit.environments.benchmark import PaperBenchmark
+    from crossbandit.kernels.rounds import LossBlock
     from crossbandit.types import Floats, Integers
 
 HORIZON = 10_000

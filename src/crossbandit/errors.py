@@ -204,6 +204,18 @@ class CheckFailedError(CrossbanditError, AssertionError):
     """An algorithm or an environment broke a rule that `crossbandit.checks` tests."""
 
 
+# What content may raise that somebody else has written: a file, a token, settings.
+IMPOSSIBLE_CONTENT: tuple[type[Exception], ...] = (
+    ArithmeticError,
+    AttributeError,
+    CrossbanditError,
+    LookupError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
+
+
 class CrossbanditWarning(UserWarning):
     """Base class of all warnings that the package gives."""
 

@@ -6,6 +6,7 @@ A web server often loads a bidder once and then forks its workers.
 from __future__ import annotations
 
 import os
+import sys
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Protocol
 from weakref import WeakSet
@@ -52,6 +53,11 @@ def _before() -> None:
             if place < len(each) and each[place] is not None:
                 each[place].acquire()
                 _held.append(each[place])
+    # Whoever compiles, or loads compiled code, may hold a lock of an object, so this one is last.
+    compiler = sys.modules.get("numba.core.compiler_lock")
+    if compiler is not None:
+        compiler.global_compiler_lock.acquire()
+        _held.append(compiler.global_compiler_lock)
 
 
 def _after() -> None:

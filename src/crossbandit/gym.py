@@ -28,18 +28,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from crossbandit.environments import BlockEnvironment, Environment, UniformVectors
-from crossbandit.environments.environment import (
-    availability,
-    checked_block,
-    checked_rows,
-    horizon_of,
-)
+from crossbandit.environments.checking import availability, checked_block, checked_rows
+from crossbandit.environments.environment import horizon_of
 from crossbandit.environments.registry import build
 from crossbandit.environments.sleeping import Sleeping
 from crossbandit.extras import require
 from crossbandit.graphs.registry import build as build_graph
 from crossbandit.kernels.paced_rounds import limit_round, settle_round
-from crossbandit.kernels.rounds import write_rows
+from crossbandit.kernels.rows import write_rows
 from crossbandit.validation import reject
 
 require("gymnasium", extra="gymnasium", owner="crossbandit.gym")

@@ -1,6 +1,9 @@
 """Checks of arguments, with one message form for all of them.
 
 The 'eta' parameter of CrossGraph must be a positive number. Got -0.1.
+
+A function for each kind of argument, in one file so that nobody writes a second one; most lines are
+docstrings.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ from crossbandit.environments import (
 )
 from crossbandit.environments.auctions import AuctionRules, first_price
 from crossbandit.errors import InvalidParameterError
-from crossbandit.kernels import adaptive
+from crossbandit.kernels.mixability import mixability_gap
 from crossbandit.kernels.rounds import Rounds
 from crossbandit.streams import stream
 from crossbandit.types import Floats
@@ -127,7 +127,7 @@ def test_the_mixability_gap_is_exact_at_any_size(eta: float, scale: float) -> No
         chosen[rng.integers(5)] = 0.0
         chosen /= chosen.sum()
         estimates = scale * rng.normal(size=5) * graph.adjacency[arm]
-        gap = adaptive.mixability_gap(chosen, estimates, graph.out_neighbors(arm), eta)
+        gap = mixability_gap(chosen, estimates, graph.out_neighbors(arm), eta)
         seen = chosen > 0
         least = estimates[seen].min()
         logs = np.log(chosen[seen]) - eta * (estimates[seen] - least)
@@ -447,7 +447,7 @@ def test_equal_estimates_have_no_gap_although_probabilities_are_rounded() -> Non
     graph = graphs.complete(arms)
     chosen, estimates = np.full(arms, 0.1), np.full(arms, 5.0)
     assert sum(chosen) < 1  # by rounding
-    gap = adaptive.mixability_gap(chosen, estimates, graph.out_neighbors(0), 1e-3)
+    gap = mixability_gap(chosen, estimates, graph.out_neighbors(0), 1e-3)
     assert 0 <= gap < 1e-14
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from crossbandit import graphs
 from crossbandit.algorithms import Algorithm
-from crossbandit.environments.environment import checked_block
+from crossbandit.environments.checking import checked_block
 from crossbandit.kernels.rounds import Rounds
 from tests.cases import every_algorithm, linear, table
 from tests.learners import assert_same_state, contexts_of, play, start

@@ -1,10 +1,6 @@
 """What a forked process must not share with its parent, and locks that must not wait for ever."""
 
-import os
-import signal
 import threading
-import warnings
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,24 +10,7 @@ from crossbandit import CrossGraph, CrossGraphAdaptive, Problem, graphs
 from crossbandit.applications import FirstPriceBidder
 from crossbandit.errors import InvalidParameterError, LearnedBeforeError
 from crossbandit.limits import Budget
-
-forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no forks")
-
-
-def in_fork(task: Callable[[], str]) -> str | None:
-    """Return what a task returns in a forked child; None if it ends in another way."""
-    reading, writing = os.pipe()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # of threads and forks
-        child = os.fork()
-    if child == 0:
-        signal.alarm(20)  # instead of waiting for ever
-        os.write(writing, task().encode())
-        os._exit(0)
-    os.close(writing)
-    with os.fdopen(reading) as file:
-        found = file.read()
-    return found if os.waitpid(child, 0)[1] == 0 else None
+from tests.forks import forks, in_fork
 
 
 def learner() -> Any:
@@ -123,6 +102,31 @@ def test_a_fork_waits_until_a_bidder_with_limits_has_bid(algorithm: Any) -> None
         ended.set()
         for thread in threads:
             thread.join()
+
+
+@forks
+def test_a_fork_waits_until_another_thread_has_compiled() -> None:
+    """The lock of the compiler, if a thread held it, would never be released in the child."""
+    from numba.core.compiler_lock import global_compiler_lock
+
+    begun, ended = threading.Event(), threading.Event()
+
+    def compiling() -> None:
+        with global_compiler_lock:
+            begun.set()
+            ended.wait(0.2)
+
+    thread = threading.Thread(target=compiling)
+    thread.start()
+    begun.wait()
+
+    def compiled() -> str:
+        with global_compiler_lock:
+            return "compiled"
+
+    assert in_fork(compiled) == "compiled"
+    ended.set()
+    thread.join()
 
 
 def test_two_that_take_counts_of_each_other_do_not_wait_for_ever() -> None:

@@ -6,7 +6,6 @@ import json
 import math
 import os
 import pickle
-import signal
 import threading
 import time
 import warnings
@@ -44,6 +43,7 @@ from crossbandit.errors import (
     MissingOutcomesError,
 )
 from crossbandit.laws.uniforms import Uniforms
+from tests.forks import forks, in_fork
 
 DATA = Path(__file__).parent / "data"
 GRID, HIGHEST = 21, 8.0
@@ -1009,24 +1009,6 @@ def test_a_label_that_no_token_can_hold_is_refused_before_bidding(label: Any) ->
 
 
 # ----------------------------------------------------------------------------- forks and copies
-
-forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
-
-
-def in_fork(task: Any) -> Any:
-    """Return what a task returns in a forked child, a text; None if it ends in another way."""
-    reading, writing = os.pipe()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # of threads and forks
-        child = os.fork()
-    if child == 0:
-        signal.alarm(20)  # instead of waiting for ever
-        os.write(writing, task().encode())
-        os._exit(0)
-    os.close(writing)
-    with os.fdopen(reading) as file:
-        found = file.read()
-    return found if os.waitpid(child, 0)[1] == 0 else None
 
 
 @forks

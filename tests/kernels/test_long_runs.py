@@ -19,7 +19,8 @@ from crossbandit.algorithms import (
 from crossbandit.environments import from_table
 from crossbandit.environments.environment import row_block
 from crossbandit.kernels.compilation import compiled
-from crossbandit.kernels.rounds import LossBlock, Rounds, add_row
+from crossbandit.kernels.rounds import LossBlock, Rounds
+from crossbandit.kernels.rows import add_row
 from crossbandit.types import Floats
 from tests.cases import asymmetric
 from tests.learners import act, cumulative, inside

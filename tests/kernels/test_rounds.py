@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from crossbandit.kernels.rounds import LossBlock, add_row, write_rows
+from crossbandit.kernels.rounds import LossBlock
+from crossbandit.kernels.rows import add_row, write_rows
 from crossbandit.kernels.totals import add_totals, may_clip
 
 

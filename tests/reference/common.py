@@ -79,6 +79,34 @@ def draw(q: Floats, u: float) -> int:
     return int(np.flatnonzero(q > 0)[-1])
 
 
+def run_rounds(
+    losses: Losses,
+    contexts: Ints,
+    uniforms: Floats,
+    policy: Callable[[Floats, int], Floats],
+    learn: Callable[[Floats, Floats, int, int, Floats], None],
+) -> Trace:
+    """Play len(contexts) rounds that are learned from at once; each takes one uniform.
+
+    policy(cumulative, c) returns the distribution of context c. learn(cumulative, q, c, A, loss)
+    adds the estimates of a round to cumulative (M, K): arm A was drawn from q in context c, and
+    loss (M, K) are the losses of all arms in all contexts.
+    """
+    T = len(contexts)
+    arms = np.zeros(T, dtype=np.int64)
+    incurred = np.zeros(T)
+    probabilities = np.zeros(T)
+    cumulative = np.zeros(losses(0).shape)
+    for t in range(T):
+        c = int(contexts[t])
+        q = policy(cumulative, c)
+        A = draw(q, float(uniforms[t]))
+        loss = losses(t)
+        arms[t], incurred[t], probabilities[t] = A, loss[c, A], q[A]
+        learn(cumulative, q, c, A, loss)
+    return Trace(arms=arms, losses=incurred, probabilities=probabilities, cumulative=cumulative)
+
+
 def arms_without_self_loop(adjacency: Bools) -> Ints:
     """S-bar, in increasing order."""
     return np.flatnonzero(~np.diag(adjacency)).astype(np.int64)

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import numpy as np
-
 from .common import (
     NO_ARM,
     Bools,
@@ -13,8 +11,8 @@ from .common import (
     Reference,
     Trace,
     arms_without_self_loop,
-    draw,
     mix,
+    run_rounds,
     softmax,
     special_arm,
 )
@@ -34,21 +32,16 @@ def run(
     beta: float,
 ) -> Trace:
     """Play len(contexts) rounds; each takes one uniform."""
-    T = len(contexts)
-    M, K = losses(0).shape
     s_bar = arms_without_self_loop(adjacency)
 
-    arms = np.zeros(T, dtype=np.int64)
-    incurred = np.zeros(T)
-    probabilities = np.zeros(T)
+    # cumulative is L_{t-1,c} = sum_{s < t} (lhat_{s,c} + b_s)
+    def policy(cumulative: Floats, c: int) -> Floats:
+        # r_{t,c} = (1 - rho) p_{t,c} + rho 1/K
+        return mix(softmax(cumulative[c], eta), rho)
 
-    # L_{t-1,c} = sum_{s < t} (lhat_{s,c} + b_s)
-    cumulative = np.zeros((M, K))
-
-    for t in range(T):
-        # p_{t,c} and r_{t,c} = (1 - rho) p_{t,c} + rho 1/K, for every c
-        p = softmax(cumulative, eta)
-        r = mix(p, rho)
+    def learn(cumulative: Floats, q: Floats, c: int, A: int, loss: Floats) -> None:
+        del q, c
+        r = mix(softmax(cumulative, eta), rho)  # in every context
         # eq:known-observation-probability:
         # m_t(a) = E_c[r_{t,c}(a)] and w_t(a) = E_c[r_{t,c}(N_in(a))].
         # Sums over axis 0 add row by row, so arms that are treated alike get equal masses.
@@ -57,22 +50,13 @@ def run(
         u = w + gamma
         # j_t in argmax over S-bar of m_t(a)
         j = special_arm(m, s_bar)
-
-        # Observe c_t, draw A_t ~ r_{t,c_t}
-        c = contexts[t]
-        A = draw(r[c], float(uniforms[t]))
-        arms[t] = A
-        loss = losses(t)
-        incurred[t] = loss[c, A]
-        probabilities[t] = r[c, A]
-
         # lhat_{t,c}(a) = l_{t,c}(a) 1{A_t in N_in(a)} / u_t(a), for every c
         cumulative += loss * adjacency[A] / u
         # b_t(a) = beta 1{a = j_t} / u_t(j_t)
         if j != NO_ARM:
             cumulative[:, j] += beta / u[j]
 
-    return Trace(arms=arms, losses=incurred, probabilities=probabilities, cumulative=cumulative)
+    return run_rounds(losses, contexts, uniforms, policy, learn)
 
 
 def arguments(algorithm: Any, problem: Any, nu: Floats) -> dict[str, Any]:

@@ -17,8 +17,8 @@ from .common import (
     Reference,
     Trace,
     arms_without_self_loop,
-    draw,
     mix,
+    run_rounds,
     softmax,
     special_arm,
 )
@@ -40,26 +40,19 @@ def run_exp3_g(
 
     The paper's gamma is our rho, its q_t our p, its p_t our q. ELP is the same with its own u.
     """
-    T = len(contexts)
-    M, K = losses(0).shape
-    arms = np.zeros(T, dtype=np.int64)
-    incurred = np.zeros(T)
-    probabilities = np.zeros(T)
-    cumulative = np.zeros((M, K))
-    for t in range(T):
-        c = contexts[t]
-        p = softmax(cumulative[c], eta)
-        q = (1 - rho) * p + rho * u
-        A = draw(q, float(uniforms[t]))
-        loss = losses(t)
-        arms[t], incurred[t], probabilities[t] = A, loss[c, A], q[A]
+
+    def policy(cumulative: Floats, c: int) -> Floats:
+        q: Floats = (1 - rho) * softmax(cumulative[c], eta) + rho * u
+        return q
+
+    def learn(cumulative: Floats, q: Floats, c: int, A: int, loss: Floats) -> None:
         P = in_mass(adjacency, q)
-        for i in range(K):
+        for i in range(len(adjacency)):
             if adjacency[A, i]:
-                learning = range(M) if cross else [c]
-                for other in learning:
+                for other in range(len(loss)) if cross else [c]:
                     cumulative[other, i] += loss[other, i] / P[i]
-    return Trace(arms=arms, losses=incurred, probabilities=probabilities, cumulative=cumulative)
+
+    return run_rounds(losses, contexts, uniforms, policy, learn)
 
 
 def run_exp3_set(
@@ -86,22 +79,16 @@ def run_exp3_ix(
     gamma: float,
 ) -> Trace:
     """Exp3-IX: lhat_t(i) = l_t(i) O_t(i) / (o_t(i) + gamma), o_t(i) = p_t(N_in(i))."""
-    T = len(contexts)
-    M, K = losses(0).shape
-    arms = np.zeros(T, dtype=np.int64)
-    incurred = np.zeros(T)
-    probabilities = np.zeros(T)
-    cumulative = np.zeros((M, K))
-    for t in range(T):
-        c = contexts[t]
-        p = softmax(cumulative[c], eta)
-        A = draw(p, float(uniforms[t]))
-        loss = losses(t)[c]
-        arms[t], incurred[t], probabilities[t] = A, loss[A], p[A]
+
+    def learn(cumulative: Floats, p: Floats, c: int, A: int, loss: Floats) -> None:
         o = in_mass(adjacency, p)
         O = adjacency[A]  # noqa: E741 - the paper's name
-        cumulative[c] += loss * O / (o + gamma)
-    return Trace(arms=arms, losses=incurred, probabilities=probabilities, cumulative=cumulative)
+        cumulative[c] += loss[c] * O / (o + gamma)
+
+    def policy(cumulative: Floats, c: int) -> Floats:
+        return softmax(cumulative[c], eta)
+
+    return run_rounds(losses, contexts, uniforms, policy, learn)
 
 
 def run_high_probability(
@@ -116,26 +103,20 @@ def run_high_probability(
     beta: float,
 ) -> Trace:
     """lhat(i) = l(i) 1{i observed} / (W(i) + gamma 1{i in S}), b(j) = beta / W(j), W = q(N_in)."""
-    T = len(contexts)
-    M, K = losses(0).shape
     s_bar = arms_without_self_loop(adjacency)
     in_s = np.diag(adjacency).astype(float)
-    arms = np.zeros(T, dtype=np.int64)
-    incurred = np.zeros(T)
-    probabilities = np.zeros(T)
-    cumulative = np.zeros((M, K))
-    for t in range(T):
-        c = contexts[t]
-        q = mix(softmax(cumulative[c], eta), rho)
-        A = draw(q, float(uniforms[t]))
-        loss = losses(t)[c]
-        arms[t], incurred[t], probabilities[t] = A, loss[A], q[A]
+
+    def policy(cumulative: Floats, c: int) -> Floats:
+        return mix(softmax(cumulative[c], eta), rho)
+
+    def learn(cumulative: Floats, q: Floats, c: int, A: int, loss: Floats) -> None:
         W = in_mass(adjacency, q)
         j = special_arm(q, s_bar)
-        cumulative[c] += loss * adjacency[A] / (W + gamma * in_s)
+        cumulative[c] += loss[c] * adjacency[A] / (W + gamma * in_s)
         if j != NO_ARM:
             cumulative[c, j] += beta / W[j]
-    return Trace(arms=arms, losses=incurred, probabilities=probabilities, cumulative=cumulative)
+
+    return run_rounds(losses, contexts, uniforms, policy, learn)
 
 
 def rates(algorithm: Any, problem: Any, *names: str) -> dict[str, float]:

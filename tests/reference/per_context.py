@@ -2,9 +2,7 @@
 
 from typing import Any
 
-import numpy as np
-
-from .common import Bools, Floats, Ints, Losses, Reference, Trace, draw, softmax
+from .common import Bools, Floats, Ints, Losses, Reference, Trace, run_rounds, softmax
 from .graphs import in_mass, singleton
 
 
@@ -21,28 +19,16 @@ def run_graph(
     Only the context that occurred learns, from the arms that were observed, and divides their
     losses by the plain observation probability p(N_in(a)).
     """
-    T = len(contexts)
-    M, K = losses(0).shape
 
-    arms = np.zeros(T, dtype=np.int64)
-    incurred = np.zeros(T)
-    probabilities = np.zeros(T)
-    cumulative = np.zeros((M, K))
+    def policy(cumulative: Floats, c: int) -> Floats:
+        return softmax(cumulative[c], eta)
 
-    for t in range(T):
-        c = contexts[t]
-        p = softmax(cumulative[c], eta)
-        A = draw(p, float(uniforms[t]))
-        loss = losses(t)[c]
-        arms[t] = A
-        incurred[t] = loss[A]
-        probabilities[t] = p[A]
-
+    def learn(cumulative: Floats, p: Floats, c: int, A: int, loss: Floats) -> None:
         # lhat_t(a) = l_{t,c_t}(a) / p(N_in(a)) for every a in N_out(A_t), in context c_t only
         observed = adjacency[A]
-        cumulative[c, observed] += loss[observed] / in_mass(adjacency, p)[observed]
+        cumulative[c, observed] += loss[c, observed] / in_mass(adjacency, p)[observed]
 
-    return Trace(arms=arms, losses=incurred, probabilities=probabilities, cumulative=cumulative)
+    return run_rounds(losses, contexts, uniforms, policy, learn)
 
 
 def run_exp3(

@@ -26,7 +26,8 @@ import numpy as np
 
 from crossbandit.adapters.separate import MAX_CONTEXTS, SeparateLearners, checked, offered_only
 from crossbandit.environments import BlockEnvironment, Environment
-from crossbandit.environments.environment import availability, batches, checked_rows, horizon_of
+from crossbandit.environments.checking import availability, checked_rows
+from crossbandit.environments.environment import batches, horizon_of
 from crossbandit.errors import DecisionError, InvalidContextError, InvalidLossesError
 from crossbandit.extras import require
 from crossbandit.problem import Problem

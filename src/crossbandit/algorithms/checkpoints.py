@@ -2,6 +2,8 @@
 
 A file may come from an untrusted source. Loading checks every size before memory is allocated
 for it, every index before it is used, and that every number is finite.
+
+Writing and reading are in one file because each entry has its place in both.
 """
 
 from __future__ import annotations
@@ -9,14 +11,12 @@ from __future__ import annotations
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
 from crossbandit.algorithms import archive, version_2, version_3
 from crossbandit.algorithms.algorithm import from_json
 from crossbandit.algorithms.archive import check_finite
 from crossbandit.algorithms.archived_decisions import NAMES, read_pending, write_pending
-from crossbandit.errors import CheckpointError, CrossbanditError, OutOfMemoryError
-from crossbandit.problem import Problem
+from crossbandit.algorithms.archived_state import PROBLEM_ARRAYS, fill, read_problem, write_problem
+from crossbandit.errors import IMPOSSIBLE_CONTENT, CheckpointError, OutOfMemoryError
 from crossbandit.validation import integer
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from crossbandit.algorithms.algorithm import Algorithm
     from crossbandit.algorithms.learner import Learner
+    from crossbandit.problem import Problem
 
 FORMAT = "crossbandit-learner"
 VERSION = 4
@@ -49,8 +50,6 @@ _KEYS = {
     "watch",
 }
 
-# Parts of a problem that may be large: they are stored as arrays, not in the header.
-_PROBLEM_ARRAYS = ("features", "context_distribution", "context_sample")
 _APPLICATION = "application."
 _SEEN = "seen."
 _WATCH = "watch"
@@ -202,9 +201,7 @@ def restored(path: archive.Place, file: archive.Archive) -> Checkpoint:
         return _restore(header, arrays, size)
     except OutOfMemoryError:  # the file is valid, but this machine has too little memory
         raise
-    except (AttributeError, LookupError, ArithmeticError, TypeError, ValueError) as error:
-        raise _inconsistent(path, error) from error
-    except (CrossbanditError, RecursionError) as error:
+    except IMPOSSIBLE_CONTENT as error:
         raise _inconsistent(path, error) from error
 
 
@@ -281,7 +278,7 @@ def _application_arrays(
 ) -> dict[str, npt.NDArray[Any]]:
     """Return the application's arrays; raise if the file has unknown members."""
     known = {f"state.{name}" for name in learner.state()}
-    known |= {f"problem.{name}" for name in _PROBLEM_ARRAYS}
+    known |= {f"problem.{name}" for name in PROBLEM_ARRAYS}
     known |= {*NAMES, _WATCH}
     rest = {
         name: array
@@ -331,68 +328,3 @@ def _check_saved(learner: Learner, members: Mapping[str, npt.NDArray[Any]]) -> N
         initial = {f"state.{name}": array for name, array in start.state().items()}
         for name, array in members.items():
             check_finite(name, array, initial.get(name))
-
-
-def write_problem(problem: Problem, members: dict[str, npt.NDArray[Any]]) -> dict[str, Any]:
-    """Return a problem in a form that `json` can write; its large parts become members.
-
-    Args:
-        problem: The problem.
-        members: The arrays of the file, to which parts of the problem are added.
-    """
-    data = problem.parts()
-    for name in _PROBLEM_ARRAYS:
-        if isinstance(data[name], np.ndarray):
-            members[f"problem.{name}"] = data.pop(name)
-    return data
-
-
-def read_problem(
-    data: dict[str, Any], arrays: Mapping[str, npt.NDArray[Any]], largest: int
-) -> Problem:
-    """Return what `write_problem` wrote.
-
-    Args:
-        data: What it returned.
-        arrays: The arrays of the file.
-        largest: The largest number of arms, contexts or features that the file can hold.
-
-    Raises:
-        ValueError: The problem is not possible.
-    """
-    for name, size in (("arms", data["graph"]["arms"]), *data.items()):
-        if name in ("arms", "contexts", "features") and isinstance(size, int) and size > largest:
-            raise ValueError(f"it claims {size} {name}, more than a file of its size can hold")
-    beside = {
-        name: arrays[f"problem.{name}"] for name in _PROBLEM_ARRAYS if f"problem.{name}" in arrays
-    }
-    return Problem.from_json({**data, **beside})
-
-
-def fill(
-    state: Mapping[str, npt.NDArray[Any]],
-    arrays: Mapping[str, npt.NDArray[Any]],
-    *,
-    scratch_missing: bool = False,
-) -> None:
-    """Fill the arrays of a state with those of a file.
-
-    Args:
-        state: What `Learner.state` returned.
-        arrays: The arrays of the file, by name.
-        scratch_missing: Whether arrays may be missing.
-
-    Raises:
-        ValueError: An array has another shape or type, or is not finite.
-    """
-    for name, array in state.items():
-        if scratch_missing and f"state.{name}" not in arrays:
-            continue
-        stored = arrays[f"state.{name}"]
-        if stored.shape != array.shape or stored.dtype != array.dtype:
-            raise ValueError(
-                f"{name} has shape {stored.shape} and type {stored.dtype} where "
-                f"{array.shape} and {array.dtype} belong"
-            )
-        check_finite(f"state.{name}", stored, array)
-        array[...] = stored

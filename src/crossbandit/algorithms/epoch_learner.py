@@ -12,7 +12,8 @@ from crossbandit.algorithms.learner import AlgorithmT, Learner
 from crossbandit.graphs import FeedbackGraph
 from crossbandit.kernels import epochs
 from crossbandit.kernels.epochs import LIVE, EpochGraph, EpochParameters, EpochState
-from crossbandit.kernels.rounds import add_revealed, record, write_rows
+from crossbandit.kernels.rounds import record
+from crossbandit.kernels.rows import add_revealed, write_rows
 from crossbandit.losses.memory import zeros
 from crossbandit.validation import reject
 

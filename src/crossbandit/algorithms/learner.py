@@ -18,7 +18,8 @@ from crossbandit.algorithms.feedback import check_sizes, checked_rows
 from crossbandit.algorithms.records import DecisionRecords
 from crossbandit.errors import CheckpointError
 from crossbandit.kernels.compilation import MachineCode
-from crossbandit.kernels.rounds import Feedback, add_revealed, feedback_without_rows, with_rows
+from crossbandit.kernels.rounds import Feedback, feedback_without_rows, with_rows
+from crossbandit.kernels.rows import add_revealed
 from crossbandit.kernels.simplex import draw
 from crossbandit.losses.forms import restricted
 from crossbandit.notebook import card, counted

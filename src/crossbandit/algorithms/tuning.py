@@ -3,6 +3,8 @@
 `experiment` is the rule of the paper's evaluation: short epochs, no constants, good in practice.
 `theorem` is the rule of the paper's theorem: much longer epochs, small rates. `proved` minimises
 the bound that is machine-checked in `proofs/`, and `proved_bound` returns that bound.
+
+All rules are in one file, to be compared; most of its lines are docstrings.
 """
 
 from __future__ import annotations

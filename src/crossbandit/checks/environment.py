@@ -8,14 +8,10 @@ import numpy as np
 
 from crossbandit.checks.requirement import require
 from crossbandit.environments import BlockEnvironment, Environment
-from crossbandit.environments.environment import (
-    availability,
-    checked_block,
-    horizon_of,
-    longest_batch,
-)
+from crossbandit.environments.checking import availability, checked_block
+from crossbandit.environments.environment import horizon_of, longest_batch
 from crossbandit.errors import CheckFailedError, InvalidInputError
-from crossbandit.kernels.rounds import write_rows
+from crossbandit.kernels.rows import write_rows
 from crossbandit.losses import DenseForm
 from crossbandit.losses.forms import ROUNDING
 from crossbandit.streams import stream

@@ -6,6 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any, Self
 
 from crossbandit.client.client import Client
+from crossbandit.client.status import ClientStatus
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -14,12 +15,10 @@ if TYPE_CHECKING:
 
     from crossbandit.applications.bids import Bid, Bids
     from crossbandit.applications.money import Flag, Money
-    from crossbandit.client.outbox import Refused
-    from crossbandit.errors import ClientError
     from crossbandit.laws.levels import Label
 
 
-class AsyncClient:
+class AsyncClient(ClientStatus):
     """The `Client` for asyncio: the same names, and nothing blocks the event loop.
 
     Decisions from a snapshot take microseconds and are made in place. What needs an answer of the
@@ -35,7 +34,8 @@ class AsyncClient:
     """
 
     def __init__(self, url: str, *, bidder: str, **settings: Any) -> None:
-        self._client = Client(url, bidder=bidder, **settings)
+        client = self._client = Client(url, bidder=bidder, **settings)
+        super().__init__(bidder, client._outbox, client._policy)  # noqa: SLF001 - its own client
 
     def __repr__(self) -> str:
         return f"Async{self._client!r}"
@@ -45,51 +45,6 @@ class AsyncClient:
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()
-
-    @property
-    def local(self) -> bool | None:
-        """As for `Client`."""
-        return self._client.local
-
-    @property
-    def version(self) -> int | None:
-        """As for `Client`."""
-        return self._client.version
-
-    @property
-    def age(self) -> float | None:
-        """As for `Client`."""
-        return self._client.age
-
-    @property
-    def waiting(self) -> int:
-        """As for `Client`."""
-        return self._client.waiting
-
-    @property
-    def accepted(self) -> int:
-        """As for `Client`."""
-        return self._client.accepted
-
-    @property
-    def refused(self) -> int:
-        """As for `Client`."""
-        return self._client.refused
-
-    @property
-    def refusals(self) -> list[Refused]:
-        """As for `Client`."""
-        return self._client.refusals
-
-    @property
-    def bidder(self) -> str:
-        """The name of the bidder."""
-        return self._client.bidder
-
-    @property
-    def error(self) -> ClientError | None:
-        """As for `Client`."""
-        return self._client.error
 
     async def decide(
         self, value: Money, *, reserve: Money | None = None, at: Any = None, **classes: Label

@@ -12,6 +12,7 @@ from crossbandit.applications.bids import Bid, Bids
 from crossbandit.client.outbox import Outbox, row_of
 from crossbandit.client.policy import PolicyPoller
 from crossbandit.client.served import remote_bid, remote_bids
+from crossbandit.client.status import ClientStatus
 from crossbandit.client.transport import Transport, bidder_path
 from crossbandit.errors import InvalidLossesError
 from crossbandit.validation import integer, number, reject
@@ -23,14 +24,12 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from crossbandit.applications.money import Flag, Money
-    from crossbandit.client.outbox import Refused
-    from crossbandit.errors import ClientError
     from crossbandit.laws.levels import Label
 
 _AT_EXIT = 5.0  # seconds in which outcomes are still sent when the process ends
 
 
-class Client:
+class Client(ClientStatus):
     """Bids by what a bidder of the service has learned, and reports outcomes to it.
 
     It decides by itself, from a snapshot that it renews in the background: in microseconds, and
@@ -70,15 +69,17 @@ class Client:
     ) -> None:
         if not bidder or not isinstance(bidder, str):
             reject("Client", "bidder", "the name of a bidder", bidder)
-        self.bidder = bidder
         room = integer("Client", "room", room, at_least=1)
         batch = integer("Client", "batch", batch, at_least=1, at_most=10_000)
         poll = number("Client", "poll", poll, above=0)
         key = checked_key("Client", "key", key)
         self._transport = Transport(url, token, timeout=timeout)
         self._timeout = float(timeout)
-        self._outbox = Outbox(self._transport, bidder, room=room, batch=batch)
-        self._policy = PolicyPoller(self._transport, bidder, key=key, every=poll)
+        super().__init__(
+            bidder,
+            Outbox(self._transport, bidder, room=room, batch=batch),
+            PolicyPoller(self._transport, bidder, key=key, every=poll),
+        )
         atexit.register(self._end)
 
     def __repr__(self) -> str:
@@ -89,46 +90,6 @@ class Client:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    @property
-    def local(self) -> bool | None:
-        """Whether the client decides by itself; None if the service has not said it yet."""
-        return self._policy.local
-
-    @property
-    def version(self) -> int | None:
-        """How many outcomes the snapshot has learned from; None without a snapshot."""
-        return self._policy.version
-
-    @property
-    def age(self) -> float | None:
-        """The seconds since the service confirmed that there is no newer snapshot, or None."""
-        return self._policy.age
-
-    @property
-    def waiting(self) -> int:
-        """How many outcomes the service has not acknowledged yet."""
-        return len(self._outbox)
-
-    @property
-    def accepted(self) -> int:
-        """How many outcomes the service has stored."""
-        return self._outbox.accepted
-
-    @property
-    def refused(self) -> int:
-        """How many outcomes the service has refused as wrong by themselves."""
-        return self._outbox.refused
-
-    @property
-    def refusals(self) -> list[Refused]:
-        """The latest outcomes that the service has refused, up to 1,000."""
-        return list(self._outbox.refusals)
-
-    @property
-    def error(self) -> ClientError | None:
-        """Why the last attempt to send outcomes, or to get a snapshot, failed; None if none did."""
-        return self._outbox.error or self._policy.error
 
     def decide(
         self,

@@ -7,12 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossbandit.environments.environment import (
-    BlockEnvironment,
-    batches,
-    checked_block,
-    row_block,
-)
+from crossbandit.environments.checking import checked_block
+from crossbandit.environments.environment import BlockEnvironment, batches, row_block
 from crossbandit.kernels.totals import may_clip
 from crossbandit.losses import DenseForm
 from crossbandit.problem import Problem

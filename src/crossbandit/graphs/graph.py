@@ -1,4 +1,8 @@
-"""The feedback graph: which arms playing an arm reveals."""
+"""The feedback graph: which arms playing an arm reveals.
+
+The file is one class, and most of its lines are docstrings. What its methods compute is in the
+other files of this folder.
+"""
 
 from __future__ import annotations
 

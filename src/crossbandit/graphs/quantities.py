@@ -41,13 +41,11 @@ class GraphNumbers:
 
         known = self.independence(search=True)
         if not known.exact:
-            lower, upper = known.bounds
-            help_ = "" if installed("scipy") else f" SciPy may find it: {pip_line('graphs')}"
-            raise IndependenceNumberError(
-                f"The independence number of {self!r} was not found within {TIME_LIMIT:g} seconds. "
-                f"It is at least {lower} and at most {upper}. Use independence_bounds instead."
-                f"{help_}"
+            message = self._not_found(
+                "independence number", TIME_LIMIT, known.bounds, "independence_bounds"
             )
+            help_ = "" if installed("scipy") else f" SciPy may find it: {pip_line('graphs')}"
+            raise IndependenceNumberError(message + help_)
         return known.witness
 
     @property
@@ -96,14 +94,12 @@ class GraphNumbers:
         from crossbandit.graphs.domination import TIME_LIMIT
 
         known = self._domination(search=True)
-        lower, upper = known.bounds
-        if lower < upper:
+        if known.bounds.lower < known.bounds.upper:
+            use = "weak_domination_bounds"
             raise GraphNumberError(
-                f"The weak domination number of {self!r} was not found within {TIME_LIMIT:g} "
-                f"seconds. It is at least {lower} and at most {upper}. Use weak_domination_bounds "
-                "instead."
+                self._not_found("weak domination number", TIME_LIMIT, known.bounds, use)
             )
-        return upper
+        return known.bounds.upper
 
     @property
     def weakly_dominating_set(self) -> tuple[int, ...]:
@@ -187,13 +183,9 @@ class GraphNumbers:
         from crossbandit.graphs.acyclic import TIME_LIMIT
 
         known = self._acyclic(search=True)
-        lower, upper = known.bounds
-        if lower < upper:
-            raise GraphNumberError(
-                f"The maximum acyclic subgraph number of {self!r} was not found within "
-                f"{TIME_LIMIT:g} seconds. It is at least {lower} and at most {upper}. Use "
-                "maximum_acyclic_bounds instead."
-            )
+        if known.bounds.lower < known.bounds.upper:
+            name, use = "maximum acyclic subgraph number", "maximum_acyclic_bounds"
+            raise GraphNumberError(self._not_found(name, TIME_LIMIT, known.bounds, use))
         return known.witness
 
     @property
@@ -208,6 +200,14 @@ class GraphNumbers:
         if known is None or (search and not known.searched):
             known = self._known["acyclic"] = acyclic.find(self._graph, search=search)
         return known
+
+    def _not_found(self, name: str, limit: float, bounds: tuple[int, int], use: str) -> str:
+        """Return the message for a number that takes too long."""
+        lower, upper = bounds
+        return (
+            f"The {name} of {self!r} was not found within {limit:g} seconds. It is at least "
+            f"{lower} and at most {upper}. Use {use} instead."
+        )
 
     @property
     def _graph(self) -> FeedbackGraph:

@@ -21,13 +21,11 @@ from crossbandit.kernels.rounds import (
     LossBlock,
     Readout,
     Rounds,
-    add_revealed,
-    add_row,
     feedback_of,
-    loss_at,
     readout_at,
     record,
 )
+from crossbandit.kernels.rows import add_revealed, add_row, loss_at
 from crossbandit.kernels.simplex import context_weights, draw, exponential_weights
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""One round of the adaptive learner, and a batch of rounds.
+"""One round of the adaptive learner; `adaptive_loops` has a batch of rounds.
 
 A round is played by `play` and learned from by `learn`. `play` does not change
 what determines the policy of a context, so for prompt feedback the exponential weights of the round
@@ -6,12 +6,15 @@ are still in `state.softmax`. For late feedback they are computed again.
 
 Forgetting: losses of round s count 2^((s - reference) / half_life) times, and the learning rate is
 divided by the same power of the next round. So old estimates need not be changed.
+
+The steps are in one file because all of them use the weights, the exploration and the forgetting
+that are defined here.
 """
 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from crossbandit.kernels.anchors import (
     Anchors,
@@ -22,18 +25,17 @@ from crossbandit.kernels.anchors import (
 )
 from crossbandit.kernels.compilation import compiled, inlined
 from crossbandit.kernels.exploration import explore, explore_weak, floor_at, weak_floor_at
+from crossbandit.kernels.mixability import mixability_gap
 from crossbandit.kernels.ranges import ArmRanges, list_neighbors, range_masses
-from crossbandit.kernels.rounds import (
-    Feedback,
-    Readout,
-    loss_at,
-)
+from crossbandit.kernels.rows import loss_at
 from crossbandit.kernels.simplex import context_weights, draw, exponential_weights
 from crossbandit.types import Booleans, Floats, Integers
 
+if TYPE_CHECKING:
+    from crossbandit.kernels.rounds import Feedback, Readout
+
 # After this many half-lives the estimates are rescaled: 2^64 is far from overflow.
 _HALF_LIVES = 64.0
-_NOTHING = 1e-18
 
 
 class AdaptiveParameters(NamedTuple):
@@ -359,34 +361,3 @@ def _gap(
     for b in revealed:
         shown[b] = False
     return mixability_gap(state.pooled, inferred, revealed, eta)
-
-
-@inlined
-def mixability_gap(chosen: Floats, estimates: Floats, revealed: Integers, eta: float) -> float:
-    """Return the mean of the estimates less their exponential mean; unrevealed ones are 0.
-
-    Exponentials are taken relative to the least estimate, so they are at most 1.
-    """
-    if not eta > 0.0:
-        return 0.0
-    mean, rest, mass, least = 0.0, 0.0, 0.0, math.inf
-    after = 0
-    for b in revealed:
-        for a in range(after, b):
-            rest += chosen[a]
-        after = b + 1
-        mean += chosen[b] * estimates[b]
-        mass += chosen[b]
-        if chosen[b] > 0.0:
-            least = min(least, estimates[b])
-    for a in range(after, chosen.size):
-        rest += chosen[a]
-    total = 0.0
-    if rest > 0.0:
-        least = min(least, 0.0)
-        total = rest * math.exp(eta * least)
-    for b in revealed:
-        if chosen[b] > _NOTHING * total:  # or else it would not change the sum
-            total += chosen[b] * math.exp(-eta * (estimates[b] - least))
-    # The sum of probabilities is 1 but for rounding. Dividing by it gives equal estimates no gap.
-    return max(0.0, mean - least + math.log(total / (rest + mass)) / eta)

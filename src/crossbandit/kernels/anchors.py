@@ -6,11 +6,14 @@ between its loss and that of its anchor. Its score is the anchor's score plus th
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from crossbandit.kernels.compilation import inlined
-from crossbandit.kernels.rounds import Feedback, Readout, add_row
+from crossbandit.kernels.rows import add_row
 from crossbandit.types import Booleans, Floats, Integers
+
+if TYPE_CHECKING:
+    from crossbandit.kernels.rounds import Feedback, Readout
 
 
 class Anchors(NamedTuple):

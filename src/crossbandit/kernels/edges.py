@@ -6,7 +6,8 @@ import math
 from typing import TYPE_CHECKING, NamedTuple
 
 from crossbandit.kernels.compilation import inlined
-from crossbandit.kernels.rounds import Feedback, Readout, add_revealed, loss_at
+from crossbandit.kernels.rounds import Feedback, Readout
+from crossbandit.kernels.rows import add_revealed, loss_at
 from crossbandit.kernels.simplex import context_weights, draw
 from crossbandit.types import Floats, Integers
 

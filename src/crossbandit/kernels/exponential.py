@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from crossbandit.kernels.compilation import inlined
 from crossbandit.kernels.ranges import ArmRanges, range_masses
-from crossbandit.kernels.rounds import Feedback, Readout, add_revealed, loss_at
+from crossbandit.kernels.rounds import Feedback, Readout
+from crossbandit.kernels.rows import add_revealed, loss_at
 from crossbandit.kernels.simplex import context_weights, draw
 from crossbandit.types import Booleans, Floats, Integers
 

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from crossbandit.kernels.compilation import inlined
 from crossbandit.kernels.means import optimistic_arm
-from crossbandit.kernels.rounds import Feedback, loss_at
+from crossbandit.kernels.rows import loss_at
 from crossbandit.types import Floats, Integers
 
 if TYPE_CHECKING:
     from crossbandit.kernels.loops import Round
+    from crossbandit.kernels.rounds import Feedback
 
 
 class LinearState(NamedTuple):

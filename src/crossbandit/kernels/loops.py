@@ -27,11 +27,11 @@ from crossbandit.kernels.rounds import (
     LossBlock,
     Readout,
     Rounds,
-    add_revealed,
     feedback_of,
     readout_at,
     record,
 )
+from crossbandit.kernels.rows import add_revealed
 from crossbandit.types import Booleans, Floats, Integers
 
 if TYPE_CHECKING:

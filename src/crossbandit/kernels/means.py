@@ -10,13 +10,14 @@ import math
 from typing import TYPE_CHECKING, NamedTuple
 
 from crossbandit.kernels.compilation import inlined
-from crossbandit.kernels.rounds import Feedback, add_revealed, loss_at
+from crossbandit.kernels.rows import add_revealed, loss_at
 from crossbandit.kernels.simplex import draw
 from crossbandit.types import Booleans, Floats, Integers
 
 if TYPE_CHECKING:
     from crossbandit.kernels.loops import Round
     from crossbandit.kernels.ranges import ArmRanges
+    from crossbandit.kernels.rounds import Feedback
 
 OPTIMISM, ELIMINATION = 0, 1  # the rules by which `play` chooses an arm
 

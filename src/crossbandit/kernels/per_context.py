@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from crossbandit.kernels.compilation import inlined
 from crossbandit.kernels.ranges import range_masses
-from crossbandit.kernels.rounds import Feedback, loss_at
+from crossbandit.kernels.rows import loss_at
 from crossbandit.kernels.simplex import draw, exponential_weights
 from crossbandit.types import Floats, Integers
 
 if TYPE_CHECKING:
     from crossbandit.kernels.loops import Round
+    from crossbandit.kernels.rounds import Feedback
 
 
 class PerContextState(NamedTuple):

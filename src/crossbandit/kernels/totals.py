@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crossbandit.kernels.compilation import compiled
-from crossbandit.kernels.rounds import add_row, readout_at
+from crossbandit.kernels.rounds import readout_at
+from crossbandit.kernels.rows import add_row
 
 if TYPE_CHECKING:
     from crossbandit.kernels.rounds import ContextBlock, LossBlock

@@ -26,14 +26,8 @@ from crossbandit.kernels.epochs import (
 )
 from crossbandit.kernels.ranges import ArmRanges, has_self_loop, range_masses
 from crossbandit.kernels.round_graphs import in_ranges_at, out_ranges_at
-from crossbandit.kernels.rounds import (
-    Readout,
-    Rounds,
-    add_revealed,
-    feedback_of,
-    readout_at,
-    record,
-)
+from crossbandit.kernels.rounds import Readout, Rounds, feedback_of, readout_at, record
+from crossbandit.kernels.rows import add_revealed
 from crossbandit.types import Floats
 
 

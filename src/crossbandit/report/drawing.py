@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from crossbandit.report.charts import Shape
+from crossbandit.report.labels import (
+    percent_text,
+    round_numbers,
+    short_text,
+    spread_out,
+    tick_text,
+    time_text,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -147,14 +154,14 @@ def _name_axes(axes: Axes, chart: Chart) -> None:
     if chart.x_names is not None:
         axes.set_xticks(range(len(chart.x_names)), chart.x_names)
     elif chart.ticks is not None:
-        axes.set_xticks(chart.ticks, [_short(tick) for tick in chart.ticks])
+        axes.set_xticks(chart.ticks, [short_text(tick) for tick in chart.ticks])
         axes.xaxis.set_minor_locator(NullLocator())
     else:
         if not chart.x_log:
             if not chart.x_time:
                 axes.set_xlim(left=min(0.0, *chart.places))
             axes.xaxis.set_major_locator(MaxNLocator(5))
-        axes.xaxis.set_major_formatter(FuncFormatter(_time if chart.x_time else _tick))
+        axes.xaxis.set_major_formatter(FuncFormatter(time_text if chart.x_time else tick_text))
     if chart.y_log:
         low, high = axes.get_ylim()
         axes.set_yticks(round_numbers(low, high))
@@ -162,7 +169,7 @@ def _name_axes(axes: Axes, chart: Chart) -> None:
         axes.yaxis.set_minor_formatter(NullFormatter())
     else:
         axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0] if axes.dataLim.y0 < 0 else 0.0))
-    axes.yaxis.set_major_formatter(FuncFormatter(_percent if chart.percent else _tick))
+    axes.yaxis.set_major_formatter(FuncFormatter(percent_text if chart.percent else tick_text))
 
 
 def _draw_stacked(axes: Axes, chart: Chart, styles: Mapping[str, Style]) -> None:
@@ -181,11 +188,11 @@ def _draw_stacked(axes: Axes, chart: Chart, styles: Mapping[str, Style]) -> None
         below[at] += np.minimum(y, 0)
     axes.axhline(0, color=MUTED, linewidth=0.8)
     _name_axes(axes, chart)
-    axes.set_xticks(range(len(places)), chart.x_names or [_tick(x) for x in places])
+    axes.set_xticks(range(len(places)), chart.x_names or [tick_text(x) for x in places])
 
 
 def _draw_rows(axes: Axes, chart: Chart, styles: Mapping[str, Style]) -> None:
-    names = chart.x_names or tuple(_tick(x) for x in chart.places)
+    names = chart.x_names or tuple(tick_text(x) for x in chart.places)
     if chart.y_log:
         axes.set_xscale("log")
     for one in chart.series:
@@ -252,34 +259,6 @@ def _draw_marks(axes: Axes, chart: Chart, styles: Mapping[str, Style]) -> None:
     axes.tick_params(length=0)
 
 
-def _tick(value: float, _: object = None) -> str:
-    return f"{value:,.10g}".replace("-", "−")
-
-
-def _time(seconds: float, _: object = None) -> str:
-    return datetime.fromtimestamp(seconds, UTC).strftime("%d %b %H:%M")
-
-
-def _percent(value: float, _: object = None) -> str:
-    return f"{_tick(round(100 * value, 6))} %"
-
-
-def _short(value: float) -> str:
-    """Return a short label: thousands as k."""
-    return f"{_tick(value / 1000)}k" if value >= 1000 and value % 1000 == 0 else _tick(value)
-
-
-def round_numbers(low: float, high: float) -> list[float]:
-    """Return 1, 2, 5, 10, 20 and so on between two positive numbers.
-
-    >>> round_numbers(150, 900)
-    [200.0, 500.0]
-    """
-    decades = range(int(np.floor(np.log10(low))), int(np.ceil(np.log10(high))) + 1)
-    ticks = [step * 10.0**decade for decade in decades for step in (1, 2, 5)]
-    return [tick for tick in ticks if low <= tick <= high]
-
-
 def _label_ends(axes: Axes, chart: Chart, styles: Mapping[str, Style]) -> None:
     """Write each name beside the end of its line, moved apart where lines end close together."""
     last = chart.places[-1]  # a line that ends before the right edge has no name beside it
@@ -301,28 +280,3 @@ def _label_ends(axes: Axes, chart: Chart, styles: Mapping[str, Style]) -> None:
             fontsize=8.5,
             annotation_clip=False,
         )
-
-
-def spread_out(places: Sequence[float], apart: float) -> list[float]:
-    """Move increasing places as little as needed for neighbours to be `apart`, within [0, 1].
-
-    >>> [round(place, 3) for place in spread_out([0.5, 0.52, 0.9], 0.1)]
-    [0.46, 0.56, 0.9]
-    """
-    groups: list[list[float]] = []  # places that touch move together, around their mean
-    for place in places:
-        groups.append([place])
-        while len(groups) > 1 and _first(groups[-1], apart) < _last(groups[-2], apart) + apart:
-            touching = groups.pop()
-            groups[-1] += touching
-    return [_first(group, apart) + apart * i for group in groups for i in range(len(group))]
-
-
-def _first(group: Sequence[float], apart: float) -> float:
-    middle = sum(group) / len(group)
-    half = apart * (len(group) - 1) / 2
-    return min(max(middle, half), max(1.0 - half, half)) - half
-
-
-def _last(group: Sequence[float], apart: float) -> float:
-    return _first(group, apart) + apart * (len(group) - 1)

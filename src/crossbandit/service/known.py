@@ -12,7 +12,7 @@ import msgspec
 from crossbandit.errors import CheckpointError
 from crossbandit.service.causes import StoreError
 from crossbandit.service.figures import BidderFigures, LearnedFigures, learned_figures
-from crossbandit.service.live import decider_of
+from crossbandit.service.saved_bidders import decider_of
 from crossbandit.service.settings import settings_from
 from crossbandit.service.tally import MINUTES, Minute, Tally
 

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
-import os
-import secrets
 import time
-from pathlib import Path
 from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING
 
@@ -16,6 +13,7 @@ import msgspec
 from crossbandit.errors import CrossbanditError
 from crossbandit.service.causes import StoreError
 from crossbandit.service.figures import learned_figures
+from crossbandit.service.holders import is_gone, new_holder
 from crossbandit.service.recovery import PIECE, restore
 from crossbandit.service.writer import Held
 
@@ -81,7 +79,7 @@ class LearnerThread:
         self._lease, self._poll, self._publish = lease, poll, publish
         self._checkpoint_entries = checkpoint_entries
         self._checkpoint_seconds, self._retention = checkpoint_seconds, retention
-        self.holder = name or f"{_machine()}/{os.getpid()}/{secrets.token_hex(4)}"
+        self.holder = name or new_holder()
         self.held: dict[int, Held] = {}
         self.problem: str | None = None
         self._due: dict[int, _Due] = {}
@@ -173,7 +171,7 @@ class LearnerThread:
         wanted = []
         for one in known:
             holder = one.row.holder
-            if holder and holder != mine and _is_gone(holder):
+            if holder and holder != mine and is_gone(holder):
                 self._keeping.end_lease(one.row.id, holder)
                 holder = ""
             if holder in ("", mine):
@@ -306,19 +304,3 @@ class _Due:
         """Publish and make a checkpoint once more, as they could not be written."""
         self.published = -1
         self.kept_at = -math.inf
-
-
-def _machine() -> str:
-    """Return a name of this machine and its processes; another one after a restart."""
-    try:
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-        return f"{boot}-{Path('/proc/self/ns/pid').stat().st_ino}"
-    except OSError:
-        return secrets.token_hex(8)
-
-
-def _is_gone(holder: str) -> bool:
-    """Return whether a holder was a process on this machine that has ended."""
-    machine, _, rest = holder.partition("/")
-    process = rest.partition("/")[0]
-    return machine == _machine() and process.isdigit() and not Path(f"/proc/{process}").exists()

@@ -1,8 +1,11 @@
-"""A bidder that learns from its log: its state is a function of the log, to the bits."""
+"""A bidder that learns from its log: its state is a function of the log, to the bits.
+
+Learning, deciding and keeping are in one file because each must leave the others in the same state
+when the log is read again.
+"""
 
 from __future__ import annotations
 
-import io
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
@@ -15,14 +18,15 @@ from crossbandit.applications.batches import as_bids
 from crossbandit.applications.law_decisions import TOP
 from crossbandit.applications.outcome_codes import KNOWN, reaches
 from crossbandit.errors import (
+    IMPOSSIBLE_CONTENT,
     CheckpointError,
-    CrossbanditError,
     DamagedTokenError,
     DecisionError,
     MissingOutcomesError,
 )
 from crossbandit.service.causes import cause_of
 from crossbandit.service.contents import change_of, request_content, request_of, rows_of
+from crossbandit.service.saved_bidders import loaded, saved
 from crossbandit.service.settings import limits_of
 from crossbandit.service.store.rows import CHANGE, Checkpoint, DecisionRow, Entries, Policy
 from crossbandit.service.tally import Tally
@@ -37,15 +41,6 @@ _VERSION = 1
 # Outcomes by one call of compiled code, during which no other thread has a turn. What is learned
 # depends on it, to the last bits: with another number, `_VERSION` has to be another.
 _AT_ONCE = 500
-# What the content of a token that somebody has made up may raise.
-_IMPOSSIBLE = (
-    ArithmeticError,
-    AttributeError,
-    CrossbanditError,
-    LookupError,
-    TypeError,
-    ValueError,
-)
 
 
 class _State(msgspec.Struct):
@@ -137,7 +132,7 @@ class LiveBidder:
             for row in rows:
                 try:
                     self._learn_one(row)
-                except _IMPOSSIBLE as error:
+                except IMPOSSIBLE_CONTENT as error:
                     self.tally.refuse(cause_of(error))
 
     def _learn_all(self, rows: Sequence[Row]) -> bool:
@@ -152,7 +147,7 @@ class LiveBidder:
         except MissingOutcomesError as error:
             self.tally.refuse(cause_of(error), len(rows))
             return True
-        except _IMPOSSIBLE:
+        except IMPOSSIBLE_CONTENT:
             return False
         self.tally.learn(self.time, won, bids.values, bids.amounts)
         return True
@@ -208,8 +203,8 @@ class LiveBidder:
         same = (learner.id, sorted(learner.own), learner.total)
         try:
             given = {"budget": limits_of(change.budget), "target": limits_of(change.target)}
-            self._use(_loaded(_saved(self.bidder), *same, given))
-        except _IMPOSSIBLE as error:
+            self._use(loaded(saved(self.bidder), *same, given))
+        except IMPOSSIBLE_CONTENT as error:
             self.tally.refuse(cause_of(error))
 
     # --- deciding under limits -----------------------------------------------------------------
@@ -258,7 +253,7 @@ class LiveBidder:
             learner = self.bidder.learner
             state = _State(
                 _VERSION,
-                _saved(self.bidder),
+                saved(self.bidder),
                 learner.id,
                 sorted(learner.own),
                 learner.total,
@@ -276,7 +271,7 @@ class LiveBidder:
         with self.lock:
             limited = bool(self.bidder.limits)
             if limited:
-                return Policy(self.entry, at, _saved(self.bidder), figures)
+                return Policy(self.entry, at, saved(self.bidder), figures)
             entry, snapshot = self.entry, self.bidder.snapshot()
         return Policy(entry, at, snapshot.to_bytes(), figures)
 
@@ -312,42 +307,10 @@ def restored(checkpoint: Checkpoint, key: bytes | None) -> LiveBidder:
             f"A checkpoint in the store has format {state.version}, and this version of "
             f"Crossbandit reads format {_VERSION}."
         )
-    bidder = _loaded(state.bidder, state.id, state.own, state.total, {})
+    bidder = loaded(state.bidder, state.id, state.own, state.total, {})
     numbers = {"entry": checkpoint.entry, "decisions": checkpoint.decisions}
     return LiveBidder(bidder, key=key, tally=state.tally, **numbers)
 
 
-def decider_of(policy: Policy, key: bytes | None, *, limited: bool) -> FirstPriceBidder:
-    """Return the bidder of a policy: a snapshot, or a copy to look at if it has limits.
-
-    Args:
-        policy: What `LiveBidder.policy` returned.
-        key: The key of the bidder's tokens, or None.
-        limited: Whether the bidder has limits.
-
-    Raises:
-        CheckpointError: It is damaged.
-    """
-    if limited:
-        return FirstPriceBidder.load(io.BytesIO(policy.content))
-    return FirstPriceBidder.from_bytes(policy.content, key=key)
-
-
 def _column(values: list[float | None]) -> Any:
     return np.array([np.nan if one is None else one for one in values], dtype=float)
-
-
-def _saved(bidder: FirstPriceBidder) -> bytes:
-    buffer = io.BytesIO()
-    bidder.save(buffer)
-    return buffer.getvalue()
-
-
-def _loaded(
-    content: bytes, name: str, own: list[str], total: int, changes: dict[str, Any]
-) -> FirstPriceBidder:
-    """Return a saved bidder that goes on under the same id: the log says what it decides next."""
-    bidder = FirstPriceBidder.load(io.BytesIO(content), **changes)
-    learner = bidder.learner
-    learner.id, learner.own, learner.total = name, set(own), total
-    return bidder

@@ -13,32 +13,25 @@ from crossbandit.client.transport import address_parts
 from crossbandit.errors import (
     DecisionError,
     ForeignDecisionError,
-    InvalidContextError,
     InvalidLossesError,
-    InvalidParameterError,
 )
 from crossbandit.service.administration import Administration
 from crossbandit.service.causes import (
-    HeldElsewhereError,
-    NotReadyError,
-    PausedError,
     cause_of,
 )
-from crossbandit.service.contents import Request, Row
+from crossbandit.service.contents import Row
+from crossbandit.service.deciding import Deciding, answer_with
 from crossbandit.service.known import Directory
 from crossbandit.service.learner import LearnerThread
 from crossbandit.service.settings import (
-    Decided,
     Reported,
     RowError,
 )
-from crossbandit.service.writer import Held, Writer
-from crossbandit.validation import reject
+from crossbandit.service.writer import Writer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
-    from crossbandit.applications import Bid, FirstPriceBidder
     from crossbandit.service.figures import BidderFigures
     from crossbandit.service.known import Known
     from crossbandit.service.settings import Outcome
@@ -46,10 +39,9 @@ if TYPE_CHECKING:
 
 _ROOM = 500_000
 _WEEK = 7 * 86_400.0
-_AHEAD = 86_400.0  # seconds by which the time of an auction may be ahead of the clock
 
 
-class Node(Administration):
+class Node(Deciding, Administration):
     """Decides for the bidders of a store, takes their outcomes, and learns.
 
     Any number of nodes may share a store. Each decides and takes outcomes for all bidders; for each
@@ -152,124 +144,6 @@ class Node(Administration):
         self.directory.close()
         self._store.close()
 
-    # --- deciding ------------------------------------------------------------------------------
-
-    def decide(
-        self,
-        name: str,
-        value: float,
-        *,
-        reserve: float | None = None,
-        at: float | None = None,
-        classes: Mapping[str, str | int] | None = None,
-    ) -> Decided | Future[Decided]:
-        """Decide what to bid.
-
-        Args:
-            name: The bidder.
-            value: What winning is worth.
-            reserve: The reserve price of this auction, if it is known.
-            at: The time of the auction in seconds since 1970, for limits; by default now.
-            classes: A level of each of the bidder's classes.
-
-        Returns:
-            The decision. For a bidder with limits, a future: it is done once the decision is in the
-            log, so that a budget holds whatever happens.
-
-        Raises:
-            InvalidContextError: What is asked is not valid.
-            PausedError: The bidder is paused.
-            NotReadyError: It is not loaded yet, or another node takes it over.
-            HeldElsewhereError: It has limits, and another node decides for it.
-        """
-        known = self._known(name)
-        if known.row.paused:
-            raise PausedError(f"The bidder {name!r} is paused. Resume it first.")
-        labels: dict[str, Any] = dict(classes or {})
-        if known.settings.limited:
-            return self._decide_held(known, value, reserve, at, labels)
-        known.decisions += 1
-        return decided(self._decider(known).bid(value, reserve=reserve, **labels))
-
-    def _decide_held(
-        self,
-        known: Known,
-        value: float,
-        reserve: float | None,
-        at: float | None,
-        labels: dict[str, Any],
-    ) -> Future[Decided]:
-        held = self._held(known)
-        live = held.live
-        if live is None or held.lost:
-            raise NotReadyError("The bidder is being restored from its log. Try again.")
-        now = self.clock()
-        if at is not None and not at <= now + _AHEAD:  # its periods would begin, and never go back
-            expected = "a time of at most a day from now, in seconds since 1970"
-            reject("decide", "at", expected, at, error=InvalidContextError)
-        request = Request(value, reserve, now if at is None else at, labels, now)
-        with live.lock:  # decisions are logged in the order in which they are made
-            bid, row = live.decide(request)
-            logged = self.writer.decide(held, row)
-        known.decisions += 1
-        made: Future[Decided] = Future()
-        logged.add_done_callback(lambda done: _pass_on(done, made, bid))
-        return made
-
-    def _held(self, known: Known) -> Held:
-        held = self.learner.held.get(known.row.id)
-        if held is not None:
-            return held
-        if known.row.holder and known.row.holder != self.learner.holder:
-            raise HeldElsewhereError(
-                f"The bidder {known.row.name!r} has limits, and another node decides for it: "
-                f"{known.row.url or known.row.holder}. Ask that one.",
-                known.row.url,
-            )
-        raise NotReadyError(
-            f"No node decides for the bidder {known.row.name!r} now. Try again in a few seconds."
-        )
-
-    def bidder(self, name: str) -> FirstPriceBidder:
-        """Return what decides for a bidder now, to look at: `shading_curve`, `price_law`.
-
-        Args:
-            name: The bidder.
-        """
-        known = self._known(name)
-        held = self.learner.held.get(known.row.id)
-        if known.settings.limited and held is not None and held.live is not None:
-            return held.live.bidder
-        return self._decider(known)
-
-    def policy_bytes(self, name: str) -> tuple[int, bytes]:
-        """Return the newest snapshot of a bidder, for clients that decide themselves.
-
-        Args:
-            name: The bidder.
-
-        Returns:
-            The number of the last entry that it has learned, and the bytes for
-            `FirstPriceBidder.from_bytes`.
-
-        Raises:
-            InvalidParameterError: The bidder has limits, so only the service decides for it.
-        """
-        known = self._known(name)
-        if known.settings.limited:
-            raise InvalidParameterError(
-                f"The bidder {name!r} has limits. Only the service knows what it has spent, so it "
-                "has no snapshots. Ask the service to decide."
-            )
-        if known.policy is None:
-            raise NotReadyError(f"The bidder {name!r} is not loaded yet. Try again.")
-        return known.policy.entry, known.policy.content
-
-    def _decider(self, known: Known) -> FirstPriceBidder:
-        if known.decider is None:
-            raise NotReadyError(f"The bidder {known.row.name!r} is not loaded yet. Try again.")
-        return known.decider
-
     # --- outcomes ------------------------------------------------------------------------------
 
     def report(self, name: str, outcomes: Sequence[Outcome]) -> Future[Reported]:
@@ -301,7 +175,7 @@ class Node(Administration):
             reported.set_result(answer)
             return reported
         logged = self.writer.report(known.row.id, rows)
-        logged.add_done_callback(lambda done: _pass_on(done, reported, answer))
+        logged.add_done_callback(lambda done: answer_with(done, reported, answer))
         return reported
 
     def _row(self, known: Known, one: Outcome) -> Row:
@@ -348,24 +222,3 @@ class Node(Administration):
             "waiting": self.writer.waiting,
             "commits": self.writer.commits,
         }
-
-
-def decided(bid: Bid) -> Decided:
-    """Return a bid as it is answered.
-
-    Args:
-        bid: The bid.
-    """
-    token = None if bid.decision is None else bid.text
-    return Decided(bid.amount, token, bid.reason)
-
-
-def _pass_on(done: Future[None], waiting: Future[Any], answer: Any) -> None:
-    """Answer whoever waits, once something is durable."""
-    if not waiting.set_running_or_notify_cancel():
-        return
-    error = done.exception()
-    if error is not None:
-        waiting.set_exception(error)
-    else:
-        waiting.set_result(decided(answer) if not isinstance(answer, Reported) else answer)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossbandit.environments.environment import availability, checked_rows
+from crossbandit.environments.checking import availability, checked_rows
 from crossbandit.errors import CrossbanditError, InvalidParameterError
 from crossbandit.kernels.totals import best_arms
 from crossbandit.simulation.players import BatchRecord

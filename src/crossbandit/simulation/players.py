@@ -7,16 +7,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 
 from crossbandit.environments import BlockEnvironment
-from crossbandit.environments.environment import (
-    availability,
-    checked_block,
-    checked_rows,
-    horizon_of,
-    row_block,
-)
+from crossbandit.environments.checking import availability, checked_block, checked_rows
+from crossbandit.environments.environment import horizon_of, row_block
 from crossbandit.errors import CheckFailedError
 from crossbandit.kernels.paced_rounds import limit_round, settle_round
-from crossbandit.kernels.rounds import Rounds, losses_of, read_only
+from crossbandit.kernels.rounds import Rounds, read_only
+from crossbandit.kernels.rows import losses_of
 from crossbandit.kernels.totals import best_arms
 from crossbandit.simulation.revealing import Revealing
 

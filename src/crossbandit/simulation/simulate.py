@@ -17,7 +17,7 @@ from crossbandit.losses.forms import ROUNDING
 from crossbandit.progress import progress
 from crossbandit.simulation.adaptive import adaptive_player, is_adaptive, require_adaptive_play
 from crossbandit.simulation.players import BatchPlayer, compiled_player, plain_player
-from crossbandit.simulation.run import FullRecorder, ThinRecorder
+from crossbandit.simulation.recorders import FullRecorder, ThinRecorder
 from crossbandit.streams import Seed, fixed, stream
 from crossbandit.validation import choice, reject
 
@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from crossbandit.algorithms import Learner
     from crossbandit.problem import Problem
     from crossbandit.simulation.players import BatchRecord
-    from crossbandit.simulation.run import Recorder, Run
+    from crossbandit.simulation.recorders import Recorder
+    from crossbandit.simulation.run import Run
 
 # The number of draws that represent the distribution of continuous contexts.
 CONTEXT_SAMPLE = 1000

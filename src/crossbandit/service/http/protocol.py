@@ -9,6 +9,8 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 if TYPE_CHECKING:
     from asyncio import TimerHandle, Transport
 
+    from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
+
 _SECONDS = 30.0  # until the headers of a request must have come
 _MOST_BYTES = 65_536  # of the headers of a request
 _TOO_SLOW = b"408 Request Timeout"
@@ -58,7 +60,8 @@ class TimedProtocol(HttpToolsProtocol):
             self._timer = None
 
     def _too_late(self) -> None:
-        if self.cycle is not None and not self.cycle.response_complete:
+        earlier: RequestResponseCycle | None = self.cycle
+        if earlier is not None and not earlier.response_complete:
             self._await_headers()  # an earlier request on this connection is still answered
         else:
             self._end(_TOO_SLOW)

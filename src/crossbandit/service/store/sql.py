@@ -1,4 +1,7 @@
-"""The statements of a store, which SQLite and PostgreSQL share."""
+"""The statements of a store, which SQLite and PostgreSQL share.
+
+There is one method for each of `Session`: whoever changes a table finds all that uses it here.
+"""
 
 from __future__ import annotations
 
@@ -16,37 +19,14 @@ from crossbandit.service.store.rows import (
     Entries,
     Policy,
 )
+from crossbandit.service.store.tables import TABLES, TABLES_OF_A_BIDDER, VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from crossbandit.service.store.rows import Keep, Write
 
-VERSION = 1
 
-TABLES = (
-    """CREATE TABLE IF NOT EXISTS bidders (
-        id {serial}, name TEXT NOT NULL UNIQUE, settings TEXT NOT NULL, owner TEXT NOT NULL,
-        paused INTEGER NOT NULL, last BIGINT NOT NULL, created {real} NOT NULL)""",
-    """CREATE TABLE IF NOT EXISTS entries (
-        bidder BIGINT NOT NULL, first BIGINT NOT NULL, count BIGINT NOT NULL, at {real} NOT NULL,
-        kind TEXT NOT NULL, content {bytes} NOT NULL, PRIMARY KEY (bidder, first))""",
-    """CREATE TABLE IF NOT EXISTS decisions (
-        bidder BIGINT NOT NULL, number BIGINT NOT NULL, after BIGINT NOT NULL, at {real} NOT NULL,
-        content {bytes} NOT NULL, PRIMARY KEY (bidder, number))""",
-    """CREATE TABLE IF NOT EXISTS checkpoints (
-        bidder BIGINT NOT NULL, entry BIGINT NOT NULL, decisions BIGINT NOT NULL,
-        content {bytes} NOT NULL, PRIMARY KEY (bidder, entry, decisions))""",
-    """CREATE TABLE IF NOT EXISTS policies (
-        bidder BIGINT PRIMARY KEY, entry BIGINT NOT NULL, at {real} NOT NULL,
-        content {bytes} NOT NULL, figures {bytes} NOT NULL)""",
-    """CREATE TABLE IF NOT EXISTS leases (
-        bidder BIGINT PRIMARY KEY, holder TEXT NOT NULL, url TEXT, fence BIGINT NOT NULL,
-        expires {real} NOT NULL)""",
-    "CREATE TABLE IF NOT EXISTS about (version BIGINT NOT NULL)",
-)
-
-_ALL = ("entries", "decisions", "checkpoints", "policies", "leases")
 _KEPT = 2  # checkpoints
 _PIECE = 1000  # rows that are dropped at once
 
@@ -179,7 +159,7 @@ class SqlSession(ABC):
     def delete(self, bidder: int) -> None:
         with self._transaction():
             self._rows("DELETE FROM bidders WHERE id = ?", [bidder])
-            for table in _ALL:
+            for table in TABLES_OF_A_BIDDER:
                 self._rows(f"DELETE FROM {table} WHERE bidder = ?", [bidder])
 
     def pause(self, bidder: int, *, paused: bool) -> None:
