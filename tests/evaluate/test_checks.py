@@ -44,7 +44,7 @@ def test_independent_prices_raise_few_alarms(feedback: str) -> None:
     alarms = 0
     for seed in range(40):
         log = censor(*full_log(1_000 if feedback != "mixed" else 300, seed), feedback)
-        alarms += any(one.doubtful for one in independence(log, make_groups(log)))
+        alarms += any(one.doubtful for one in independence(make_groups(log)))
     assert alarms <= 4
 
 
@@ -53,12 +53,12 @@ def test_prices_that_go_with_values_or_time_are_noticed(feedback: str) -> None:
     values, prices, bids = full_log(3_000, 1, correlation=0.7)
     log = censor(values, prices, bids, feedback)
     one_group = Groups(log, np.zeros(3_000, dtype=np.int64))
-    found = {one.name: one for one in independence(log, one_group)}
+    found = {one.name: one for one in independence(one_group)}
     assert found["value"].doubtful
     assert str(found["value"]) == "Prices rise with values within bands (p < 0.001)."
     assert not found["time"].doubtful
     falling = censor(values, prices * np.linspace(1.3, 0.7, 3_000), bids, feedback)
-    found = {one.name: one for one in independence(falling, make_groups(falling))}
+    found = {one.name: one for one in independence(make_groups(falling))}
     assert str(found["time"]) == "Prices fall with time within bands (p < 0.001)."
 
 
@@ -67,14 +67,14 @@ def test_prices_that_go_with_own_bids_are_noticed() -> None:
     values, prices, _ = full_log(3_000, 1)
     bids = np.minimum(values, 0.4 * values + 0.3 * prices)
     log = censor(values, prices, bids, "after-loss")
-    found = {one.name: one for one in independence(log, make_groups(log))}
+    found = {one.name: one for one in independence(make_groups(log))}
     assert found["bid"].doubtful
     assert found["bid"].score > 0
 
 
 def test_nothing_is_tested_where_nothing_can_be() -> None:
     log = censor(*full_log(300, 1), "always")
-    assert independence(log, make_groups(log)) == ()
+    assert independence(make_groups(log)) == ()
 
 
 def test_expected_ranks_by_hand() -> None:

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
-from crossbandit.evaluate import CensoredLog
+from crossbandit.evaluate import CensoredLog, Estimate
+from crossbandit.evaluate.by_band import band_sums
+from crossbandit.evaluate.estimates import what_is_known
+from crossbandit.evaluate.weights import weight_sums
 from crossbandit.types import Floats
+
+if TYPE_CHECKING:
+    from crossbandit.evaluate.groups import Groups
+    from crossbandit.evaluate.plans import Plan
 
 
 def full_log(count: int, seed: int, correlation: float = 0.0) -> tuple[Floats, Floats, Floats]:
@@ -32,3 +41,11 @@ def censor(values: Floats, prices: Floats, bids: Floats, feedback: str) -> Censo
 
 def earned(values: Floats, prices: Floats, bids: Floats) -> float:
     return float(np.where((bids >= prices) & (bids > 0), values - bids, 0.0).sum())
+
+
+def by_band(plan: Plan, groups: Groups) -> Estimate:
+    return band_sums(plan, groups).estimate(what_is_known(groups.log, plan))
+
+
+def weighted(plan: Plan, groups: Groups, *, robust: bool) -> Estimate | None:
+    return weight_sums(plan, groups, robust=robust).estimate(robust=robust)

@@ -137,3 +137,14 @@ def test_a_few_missing_prices_are_bad_lines_and_many_are_refused() -> None:
     frame.loc[[6, 8], "market_price"] = None  # 3 % of the won auctions: not by chance
     with pytest.raises(LogError, match="3 of 200 auctions have no highest competing bid"):
         replay(AuctionLog(frame, columns={"won": "won"}), **SETTINGS)
+
+
+@pytest.mark.parametrize("backend", ["dask", "ray"])
+def test_a_cluster_gives_the_same_numbers(log: Path, backend: str) -> None:
+    """A real cluster of two workers on this machine."""
+    pytest.importorskip({"dask": "distributed", "ray": "ray"}[backend])
+    settings = {**SETTINGS, "strategies": ["best responses", Shading(0.5)]}
+    here = replay_by(AuctionLog(log, by="site"), jobs=1, **settings)
+    there = replay_by(AuctionLog(log, by="site"), jobs=2, backend=backend, **settings)
+    pd.testing.assert_frame_equal(there.table(), here.table())
+    assert there.failed == here.failed

@@ -13,7 +13,7 @@ from crossbandit.errors import LogError, LogWarning
 from crossbandit.logs import AuctionLog, Auctions
 from crossbandit.logs.classes import ClassTable
 from crossbandit.logs.faults import check_survey
-from crossbandit.logs.outcomes import MIXED, feedback_of, require_both_outcomes
+from crossbandit.logs.outcomes import MIXED, OutcomeCounts
 from crossbandit.logs.survey import survey_log
 from crossbandit.logs.units import doubt_about_units
 from crossbandit.validation import reject
@@ -68,8 +68,9 @@ def fitting_log(log: AuctionLog, given: Mapping[str, Any]) -> FittingLog:
     feedback, ties = "always", log.ties or "win"
     if auctions.bids is not None:
         won = _won(auctions.won, auctions.bids, prices, {"ties": ties, **given})
-        require_both_outcomes(auctions.bids, won)
-        feedback = feedback_of(won, ~np.isnan(prices))
+        outcomes = OutcomeCounts.of(auctions.bids, won, ~np.isnan(prices))
+        outcomes.require_both_outcomes()
+        feedback = outcomes.feedback
         columns |= {"bids": auctions.bids, "won": won}
     elif np.isnan(prices).any():
         raise LogError(

@@ -79,7 +79,7 @@ def evaluate(
         from crossbandit.evaluate import evaluate_log
         from crossbandit.evaluate.evaluation import SHADINGS
         from crossbandit.evaluate.page import WRITTEN, write
-        from crossbandit.evaluate.reading import read_censored
+        from crossbandit.evaluate.reading import open_censored
         from crossbandit.report import check_folder
 
         check_folder(out, WRITTEN, "an evaluation")
@@ -109,7 +109,7 @@ def evaluate(
             timezone=timezone,
             partitions=partitions,
         )
-        read = read_censored(log, reserve=reserve, ties=ties and ties.value)
+        read = open_censored(log, reserve=reserve, ties=ties and ties.value)
         result = evaluate_log(
             read.log,
             shadings=SHADINGS if shading is None else shading,
@@ -124,7 +124,7 @@ def evaluate(
             say_paths(paths)
 
 
-def _print(result: Evaluation, read: ReadLog) -> None:
+def _print(result: Evaluation, read: ReadLog[object]) -> None:
     from crossbandit.evaluate.page import other_estimates, rows, summary
 
     sound = [str(one) for one in result.checks if not one.doubtful]  # the others are in the notes

@@ -9,8 +9,9 @@ from crossbandit.evaluate.decisions import Logged, Mean, PolicyValue, evaluate_p
 from crossbandit.evaluate.estimates import Estimate, Known
 from crossbandit.evaluate.evaluation import evaluate_log
 from crossbandit.evaluate.log import CensoredLog
-from crossbandit.evaluate.reading import ReadLog, read_censored
+from crossbandit.evaluate.reading import ReadLog, open_censored, read_censored
 from crossbandit.evaluate.results import Evaluation, StrategyEvaluation
+from crossbandit.evaluate.stored import StoredLog
 
 __all__ = [
     "CensoredLog",
@@ -22,9 +23,11 @@ __all__ = [
     "Mean",
     "PolicyValue",
     "ReadLog",
+    "StoredLog",
     "StrategyEvaluation",
     "evaluate_log",
     "evaluate_policy",
     "logged",
+    "open_censored",
     "read_censored",
 ]

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from crossbandit.evaluate.groups import Groups
-    from crossbandit.evaluate.log import CensoredLog
     from crossbandit.evaluate.prices import PriceDistribution
     from crossbandit.types import Booleans, Floats
 
@@ -53,7 +52,7 @@ class Check:
         return f"Prices {rise} with {what} within bands ({shown})."
 
 
-def independence(log: CensoredLog, groups: Groups) -> tuple[Check, ...]:
+def independence(groups: Groups) -> tuple[Check, ...]:
     """Test whether prices go with own bids, with values and with time within groups.
 
     Where prices are hidden on one side, it is a log-rank test for a trend in ranks: for each price
@@ -62,44 +61,70 @@ def independence(log: CensoredLog, groups: Groups) -> tuple[Check, ...]:
     Then own bids are not tested: little but their effect on winning is seen.
 
     Args:
-        log: The auctions.
-        groups: The groups of the log.
+        groups: The groups of a log.
 
     Returns:
         The tests; none if all prices are known.
     """
-    if log.feedback == "always":
-        return ()
-    columns = {"bid": log.bids, "value": log.values, "time": np.arange(len(log), dtype=float)}
-    if log.feedback in BOTH_SIDES:
-        del columns["bid"]
-    scores = trends(log, groups, columns)
-    adjusted = holm([math.erfc(abs(score) / math.sqrt(2)) for score in scores])
-    return tuple(map(Check, columns, scores, adjusted))
+    return conclude(tested_trends(groups))
 
 
-def trends(log: CensoredLog, groups: Groups, columns: Mapping[str, Floats]) -> list[float]:
-    """Return how far scaled prices go with each column within groups, in standard deviations.
+def tested_trends(groups: Groups) -> dict[str, Floats]:
+    """Return the sums of `trends` for own bids, values and time, as far as they can be tested.
 
     Args:
-        log: The auctions; not all prices are known.
-        groups: The groups of the log.
-        columns: A number per auction.
+        groups: The groups of a log, or of a piece of it.
     """
-    upper = log.feedback == "after-loss"
-    sums = dict.fromkeys(columns, 0.0)
-    variances = dict.fromkeys(columns, 0.0)
+    feedback, log = groups.facts.feedback, groups.log
+    if feedback == "always":
+        return {}
+    columns = {"bid": log.bids, "value": log.values, "time": groups.positions.astype(float)}
+    if feedback in BOTH_SIDES:
+        del columns["bid"]
+    return trends(groups, columns)
+
+
+def conclude(sums: Mapping[str, Floats]) -> tuple[Check, ...]:
+    """Return the tests that sums of `trends` allow.
+
+    Args:
+        sums: A statistic and its variance by the name of a column.
+    """
+    scores = [score_of(one) for one in sums.values()]
+    adjusted = holm([math.erfc(abs(score) / math.sqrt(2)) for score in scores])
+    return tuple(map(Check, sums, scores, adjusted))
+
+
+def score_of(sums: Floats) -> float:
+    """Return a statistic in standard deviations; 0 if it cannot vary.
+
+    Args:
+        sums: The statistic and its variance.
+    """
+    return float(sums[0] / math.sqrt(sums[1])) if sums[1] > 0 else 0.0
+
+
+def trends(groups: Groups, columns: Mapping[str, Floats]) -> dict[str, Floats]:
+    """Return how far scaled prices go with each column within groups.
+
+    Args:
+        groups: The groups of a log, or of a piece of it; not all prices are known.
+        columns: A number per auction.
+
+    Returns:
+        A statistic and its variance for each column. Those of pieces of a log add up.
+    """
+    feedback, told = groups.facts.feedback, groups.log.told
+    sums = {name: np.zeros(2) for name in columns}
     for members, prices in zip(groups.members, groups.prices, strict=True):
         for name, column in columns.items():
             ranks = _ranks(column[members])
-            if log.feedback in BOTH_SIDES:
-                found = by_expected_ranks(prices, ranks)
+            if feedback in BOTH_SIDES:
+                sums[name] += by_expected_ranks(prices, ranks)
             else:
-                told = log.told[members]
-                found = log_rank(prices, told, ranks, upper=upper)
-            sums[name] += found[0]
-            variances[name] += found[1]
-    return [sums[name] / math.sqrt(variances[name]) if variances[name] else 0.0 for name in sums]
+                upper = feedback == "after-loss"
+                sums[name] += log_rank(prices, told[members], ranks, upper=upper)
+    return sums
 
 
 def log_rank(

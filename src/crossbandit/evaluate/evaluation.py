@@ -3,31 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from crossbandit.applications import FirstPriceBidder
-from crossbandit.evaluate.checks import independence
-from crossbandit.evaluate.estimates import by_band, weighted, what_is_known
+from crossbandit.evaluate.by_band import band_sums
+from crossbandit.evaluate.checks import conclude, tested_trends
+from crossbandit.evaluate.estimates import what_is_known
+from crossbandit.evaluate.facts import facts_of
 from crossbandit.evaluate.groups import make_groups
 from crossbandit.evaluate.log import CensoredLog
 from crossbandit.evaluate.notes import find_notes
 from crossbandit.evaluate.plans import best_response, own_bids, policy, shading
-from crossbandit.evaluate.propensities import estimated_propensities
+from crossbandit.evaluate.propensities import with_propensities
 from crossbandit.evaluate.results import Evaluation, StrategyEvaluation
-from crossbandit.evaluate.scales import scaled
+from crossbandit.evaluate.scales import find_power, is_clear
+from crossbandit.evaluate.stored import StoredLog
+from crossbandit.evaluate.weights import weight_sums
 from crossbandit.validation import boolean, integer, reject
 
 if TYPE_CHECKING:
+    from crossbandit.evaluate.by_band import BandSums
+    from crossbandit.evaluate.estimates import KnownSums
     from crossbandit.evaluate.groups import Groups
     from crossbandit.evaluate.plans import Plan
+    from crossbandit.evaluate.weights import WeightSums
+    from crossbandit.types import Floats
 
 _FEWEST = 20.0  # auctions without weights that weights must be worth
 SHADINGS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 
 
 def evaluate_log(
-    log: CensoredLog,
+    log: CensoredLog | StoredLog,
     *,
     shadings: Iterable[float] = SHADINGS,
     bidders: Mapping[str, FirstPriceBidder] | None = None,
@@ -35,6 +42,8 @@ def evaluate_log(
     random_bids: bool = False,
 ) -> Evaluation:
     """Estimate what strategies would have earned on a log in which not all prices are known.
+
+    A log in memory and one on disk give the same numbers.
 
     The strategies are the log's own bids, fixed fractions of the value, the policies of trained
     bidders, and the best response to the prices of each band. Others are assumed not to react.
@@ -67,8 +76,8 @@ def evaluate_log(
     >>> bool(result.best.low < truth < result.best.high)
     True
     """
-    if not isinstance(log, CensoredLog):
-        reject("evaluate_log", "log", "a CensoredLog", log)
+    if not isinstance(log, CensoredLog | StoredLog):
+        reject("evaluate_log", "log", "a CensoredLog or a StoredLog", log)
     if bands is not None:
         integer("evaluate_log", "bands", bands, at_least=1, at_most=10_000)
     given: Any = {} if bidders is None else bidders
@@ -76,35 +85,88 @@ def evaluate_log(
         isinstance(one, FirstPriceBidder) for one in given.values()
     ):
         reject("evaluate_log", "bidders", "a mapping from names to FirstPriceBidders", bidders)
-    if boolean("evaluate_log", "random_bids", random_bids) and log.propensities is None:
-        log = replace(log, propensities=estimated_propensities(log))
-    groups = scaled(make_groups(log, bands), log)
-    plans = [
-        own_bids(log),
-        *(policy(log, bidder, name) for name, bidder in given.items()),
-        best_response(log, groups),
-        *(shading(log, one) for one in sorted(set(shadings))),
-    ]
-    results = tuple(_evaluated(log, plan, groups) for plan in plans)
-    checks = independence(log, groups)
+    if boolean("evaluate_log", "random_bids", random_bids):
+        log = with_propensities(log)
+    facts = log.facts if isinstance(log, StoredLog) else facts_of(log)
+    power = find_power(facts)
+    fractions = sorted(set(shadings))
+    total: _Total | None = None
+    for piece in log.pieces(bands) if isinstance(log, StoredLog) else [make_groups(log, bands)]:
+        found = _piece(piece.with_power(*power), given, fractions)
+        total = found if total is None else total.plus(found)
+    assert total is not None  # noqa: S101 (a log has at least two auctions)
+    results = tuple(one.result() for one in total.strategies)
+    checks = conclude(total.trends)
+    outcomes = facts.outcomes
     return Evaluation(
-        auctions=len(log),
-        feedback=log.feedback,
-        win_rate=float(log.won.mean()),
-        told=float(log.told.mean()),
-        groups=len(groups),
+        auctions=facts.auctions,
+        feedback=facts.feedback,
+        win_rate=outcomes.wins / outcomes.auctions,
+        told=outcomes.told / outcomes.auctions,
+        groups=total.groups,
         results=results,
         checks=checks,
-        notes=tuple(find_notes(log, results, checks, groups.power)),
+        notes=tuple(find_notes(facts, results, checks, power[0] if is_clear(*power) else 0.0)),
     )
 
 
-def _evaluated(log: CensoredLog, plan: Plan, groups: Groups) -> StrategyEvaluation:
-    known = what_is_known(log, plan)
-    estimates = [by_band(log, plan, groups)]
-    if known.share < 1:
-        robust, inverse = (weighted(log, plan, groups, robust=one) for one in (True, False))
-        if robust is not None and inverse is not None and inverse.size >= _FEWEST:
+class _Strategy(NamedTuple):
+    """A strategy, and what it adds up to in a piece of the log."""
+
+    name: str
+    kind: str
+    note: str
+    known: KnownSums
+    bands: BandSums
+    robust: WeightSums
+    inverse: WeightSums
+
+    @classmethod
+    def of(cls, plan: Plan, groups: Groups) -> _Strategy:
+        weights = (weight_sums(plan, groups, robust=one) for one in (True, False))
+        known, bands = what_is_known(groups.log, plan), band_sums(plan, groups)
+        return cls(plan.name, plan.kind, plan.note, known, bands, *weights)
+
+    def plus(self, other: _Strategy) -> _Strategy:
+        return _Strategy(*self[:3], *map(_added, self[3:], other[3:]))
+
+    def result(self) -> StrategyEvaluation:
+        estimates = [self.bands.estimate(self.known)]
+        robust, inverse = self.robust.estimate(robust=True), self.inverse.estimate(robust=False)
+        if self.known.unknown and robust and inverse and inverse.size >= _FEWEST:
             estimates = [robust, *estimates, inverse]
             estimates.sort(key=lambda one: not one.credible)
-    return StrategyEvaluation(plan.name, plan.kind, plan.note, known, tuple(estimates))
+        return StrategyEvaluation(*self[:3], self.known.whole, tuple(estimates))
+
+
+class _Total(NamedTuple):
+    """What pieces of a log add up to."""
+
+    groups: int
+    trends: dict[str, Floats]
+    strategies: tuple[_Strategy, ...]
+
+    def plus(self, other: _Total) -> _Total:
+        trends = {name: sums + other.trends[name] for name, sums in self.trends.items()}
+        strategies = zip(self.strategies, other.strategies, strict=True)
+        added = tuple(one.plus(same) for one, same in strategies)
+        return _Total(self.groups + other.groups, trends, added)
+
+
+def _added(one: Any, other: Any) -> Any:
+    """Return the sum of two tuples of numbers and arrays, field by field."""
+    return type(one)(*(a + b for a, b in zip(one, other, strict=True)))
+
+
+def _piece(
+    groups: Groups, bidders: Mapping[str, FirstPriceBidder], fractions: Iterable[float]
+) -> _Total:
+    log = groups.log
+    plans = [
+        own_bids(log),
+        *(policy(log, bidder, name, groups.facts) for name, bidder in bidders.items()),
+        best_response(groups),
+        *(shading(log, one) for one in fractions),
+    ]
+    strategies = tuple(_Strategy.of(plan, groups) for plan in plans)
+    return _Total(len(groups), tested_trends(groups), strategies)

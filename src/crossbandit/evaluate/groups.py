@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from crossbandit.evaluate.facts import facts_of
 from crossbandit.evaluate.prices import PriceDistribution
 from crossbandit.logs.outcomes import MIXED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
+    from crossbandit.evaluate.facts import Facts
     from crossbandit.evaluate.log import CensoredLog
     from crossbandit.types import Floats, Integers
 
@@ -25,28 +27,56 @@ _FEWEST = 20  # where the number of bands is given
 _BLOCKS = 20  # of time
 _LARGE = 100  # auctions of a group whose edges are treated apart
 _EDGE = 10  # bids at the edge of a group beyond which prices are left open
+_WINDOW = 4  # a band may end a quarter of its auctions earlier or later, where values have a gap
 
 
 class Groups:
-    """The groups of a log, and the distribution of prices in each.
+    """The groups of a log, or of a piece of it, and the distribution of prices in each.
 
     Prices may rise with values within a group. What has one distribution in a group is therefore
-    the price divided by a *scale*, which is a power of the value; the power is 0 where prices do
-    not go with values.
+    the price divided by a *scale*, which is a power of the value.
 
     Args:
         log: The auctions.
         labels: The number of the group of each auction.
-        power: The power of the value.
+        power: The power of the value; 0 if prices do not go with values.
+        power_error: Its standard error.
+        facts: What is known of the whole log; None if `log` is all of it.
+        positions: The number of each auction in the whole log, ascending; None likewise.
     """
 
-    def __init__(self, log: CensoredLog, labels: Integers, power: float = 0.0) -> None:
+    def __init__(
+        self,
+        log: CensoredLog,
+        labels: Integers,
+        power: float = 0.0,
+        power_error: float = 0.0,
+        *,
+        facts: Facts | None = None,
+        positions: Integers | None = None,
+    ) -> None:
+        self.log = log
         self.labels = labels
         self.power = power
-        self._log = log
+        self.power_error = power_error
+        self.facts = facts_of(log) if facts is None else facts
+        self.positions = np.arange(len(log)) if positions is None else positions
 
     def __len__(self) -> int:
         return len(self.members)
+
+    def _with(self, labels: Integers, power: float, power_error: float = 0.0) -> Groups:
+        where = {"facts": self.facts, "positions": self.positions}
+        return Groups(self.log, labels, power, power_error, **where)  # type: ignore[arg-type]
+
+    def with_power(self, power: float, error: float = 0.0) -> Groups:
+        """Return the same groups with another power of the value.
+
+        Args:
+            power: The power.
+            error: Its standard error.
+        """
+        return self._with(self.labels, power, error)
 
     @cached_property
     def members(self) -> list[Integers]:
@@ -58,27 +88,52 @@ class Groups:
     @cached_property
     def scales(self) -> Floats:
         """What the price of each auction is divided by."""
-        values = self._log.values
+        values = self.log.values
         if not self.power:
             return np.ones(values.size)
-        least = values[values > 0].min()
-        scales: Floats = (np.maximum(values, least) / np.median(values[values > 0])) ** self.power
+        above = np.where(values > 0, values / self.facts.typical, 1.0)
+        scales: Floats = above**self.power
         return scales
 
     @cached_property
     def prices(self) -> list[PriceDistribution]:
         """The most likely distribution of scaled prices in each group."""
         return [
-            PriceDistribution(*_without_edges(self._log, rows, self.scales[rows]))
+            PriceDistribution(
+                *_without_edges(self.log, rows, self.scales[rows], self.facts.feedback)
+            )
             for rows in self.members
         ]
 
     @cached_property
     def halves(self) -> Groups:
         """Two groups for each: every other block of time, and the blocks between."""
-        count = self.labels.size
-        labels = 2 * self.labels + np.arange(count) * _BLOCKS // count % 2
-        return Groups(self._log, labels, self.power)
+        half = self.positions * _BLOCKS // self.facts.auctions % 2
+        return self._with(2 * self.labels + half, self.power, self.power_error)
+
+    @cached_property
+    def by_turns(self) -> Groups:
+        """Two groups for each large one: its auctions in turns."""
+        return self._split(lambda rows: np.arange(rows.size) % 2)
+
+    @cached_property
+    def narrower(self) -> Groups:
+        """Two groups for each large one: its lower and its higher values."""
+        return self._split(lambda rows: _bands(self.log.values[rows], 2))
+
+    def _split(self, half: Callable[[Integers], Integers]) -> Groups:
+        labels = 2 * self.labels
+        for rows in self.members:
+            if rows.size >= 2 * _LARGE:
+                labels[rows] += half(rows)
+        return self._with(labels, self.power)
+
+    @cached_property
+    def other_powers(self) -> tuple[Groups, ...]:
+        """The same groups with a power that is higher and lower by its standard error."""
+        if not self.power_error:
+            return ()
+        return tuple(self.with_power(self.power + sign * self.power_error) for sign in (1.0, -1.0))
 
     def others(self, rows: Integers) -> Iterator[tuple[PriceDistribution, Integers]]:
         """Yield for each half the prices of the other half, and which of `rows` are in it."""
@@ -101,7 +156,7 @@ class Groups:
 
 
 def make_groups(log: CensoredLog, bands: int | None = None) -> Groups:
-    """Divide auctions by their classes, and each class into bands of values of equal size.
+    """Divide auctions by their classes, and each class into bands of values of about equal size.
 
     Classes with few auctions are one class together. A class with few auctions has fewer bands.
 
@@ -109,32 +164,91 @@ def make_groups(log: CensoredLog, bands: int | None = None) -> Groups:
         log: The auctions.
         bands: The number of bands of a class; None for as many as the auctions allow.
     """
+    return _grouped(log, bands, facts_of(log))
+
+
+def sample_groups(facts: Facts, bands: int) -> Groups:
+    """Return groups of the sample of a log.
+
+    Args:
+        facts: What is known of the log.
+        bands: The number of bands of a class.
+    """
+    return _grouped(facts.sample, bands, facts)
+
+
+def _grouped(log: CensoredLog, bands: int | None, facts: Facts) -> Groups:
     kind = np.zeros(len(log), dtype=np.int64)
     for column in log.classes.values():
         _, level = np.unique(column, return_inverse=True)
         _, kind = np.unique(kind * (level.max() + 1) + level, return_inverse=True)
-    least = _LEAST_BOTH if log.feedback in BOTH_SIDES else _LEAST
     counts = np.bincount(kind)
-    kind = np.where(counts[kind] < least, counts.size, kind)
+    kind = np.where(counts[kind] < least_size(facts.feedback), counts.size, kind)
     labels = np.empty(len(log), dtype=np.int64)
     used = 0
     for one in np.unique(kind):
         rows = np.flatnonzero(kind == one)
-        parts = int(np.clip(rows.size // (least if bands is None else _FEWEST), 1, bands or MOST))
+        parts = band_count(rows.size, facts.feedback, bands)
         labels[rows] = used + _bands(log.values[rows], parts)
         used = int(labels[rows].max()) + 1
-    return Groups(log, labels)
+    return Groups(log, labels, facts=facts)
 
 
-def _bands(values: np.ndarray, parts: int) -> Integers:
-    edges = np.unique(np.quantile(values, np.arange(1, parts) / parts))
+def least_size(feedback: str) -> int:
+    """Return how many auctions a class has at least that is not pooled with others.
+
+    Args:
+        feedback: Who was told the price.
+    """
+    return _LEAST_BOTH if feedback in BOTH_SIDES else _LEAST
+
+
+def band_count(auctions: int, feedback: str, bands: int | None) -> int:
+    """Return the number of bands of a class.
+
+    Args:
+        auctions: How many auctions it has.
+        feedback: Who was told the price.
+        bands: What the user asks for; None for as many as the auctions allow.
+    """
+    least = least_size(feedback) if bands is None else _FEWEST
+    return int(np.clip(auctions // least, 1, bands or MOST))
+
+
+def band_edges(count: int, parts: int, between: Callable[[int, int], Floats]) -> Floats:
+    """Return where bands begin, but for the first: at the widest gap near each quantile.
+
+    A band with values on both sides of a gap would hold auctions that are not alike.
+
+    Args:
+        count: The number of values.
+        parts: The number of bands.
+        between: Returns the values with ranks from a first one up to before another one.
+    """
+    window = count // parts // _WINDOW
+    edges = []
+    for i in range(1, parts):
+        middle = i * count // parts
+        first = max(middle - window, 1)
+        near = between(first - 1, min(middle + window + 1, count))
+        gaps = np.diff(near)
+        widest = int(gaps.argmax())
+        edges.append(near[widest + 1] if gaps[widest] > 0 else near[middle - first + 1])
+    return np.unique(np.array(edges))
+
+
+def _bands(values: Floats, parts: int) -> Integers:
+    ordered = np.sort(values)
+    edges = band_edges(values.size, parts, lambda first, stop: ordered[first:stop])
     band = np.searchsorted(edges, values, "right")
     _, found = np.unique(band, return_inverse=True)  # where many values are equal, some are empty
     numbers: Integers = found
     return numbers
 
 
-def _without_edges(log: CensoredLog, rows: Integers, scales: Floats) -> tuple[Floats, Floats]:
+def _without_edges(
+    log: CensoredLog, rows: Integers, scales: Floats, feedback: str
+) -> tuple[Floats, Floats]:
     """Return the intervals of the scaled prices of a group, with less detail at the outermost bids.
 
     There the most likely distribution is wrong however many auctions there are: it depends on a
@@ -148,13 +262,13 @@ def _without_edges(log: CensoredLog, rows: Integers, scales: Floats) -> tuple[Fl
     bids = np.sort(own[made])
     if bids.size < _LARGE:
         return low, high
-    if log.feedback == "after-loss":
+    if feedback == "after-loss":
         edge = bids[_EDGE - 1]
         return np.where(high <= edge, low.min(), low), np.where(high <= edge, edge, high)
-    if log.feedback == "after-win":
+    if feedback == "after-win":
         edge = bids[-_EDGE]
         return np.where(low >= edge, edge, low), np.where(low >= edge, np.inf, high)
-    if log.feedback == "won-lost":
+    if feedback == "won-lost":
         size = int(bids.size**0.5)
         for ends, beyond in (
             (bids[:size], own <= bids[size - 1]),

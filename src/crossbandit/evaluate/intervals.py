@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from crossbandit.report.statistics import student_quantile
-from crossbandit.types import Floats
+from crossbandit.types import Floats, Integers
 
 _BLOCKS = 20  # of time
+_PARTS = 32  # of a block, where sums of blocks begin
 
 
 def long_run_variance(terms: Floats) -> float:
@@ -17,7 +18,7 @@ def long_run_variance(terms: Floats) -> float:
     may depend on each other.
 
     Args:
-        terms: A number per round, in the order of time.
+        terms: A number per round, in the order of time, or the sums of `over_time`.
     """
     count = terms.size
     length = max(count // _BLOCKS, 1)
@@ -26,6 +27,21 @@ def long_run_variance(terms: Floats) -> float:
     sums = running[length:] - running[:-length]
     spread = float(((sums - terms.mean() * length) ** 2).mean())
     return spread * blocks * blocks / max(blocks - 1.0, 1.0)
+
+
+def over_time(terms: Floats, positions: Integers, count: int) -> Floats:
+    """Return sums of terms over short parts of the time of a log.
+
+    Args:
+        terms: A number for some rounds.
+        positions: The numbers of these rounds.
+        count: The number of all rounds.
+
+    Returns:
+        At most 640 sums. Those of pieces of a log add up.
+    """
+    parts = min(_BLOCKS * _PARTS, count)
+    return np.bincount(positions * parts // count, terms, parts).astype(np.float64)
 
 
 def quantile_over_time(count: int) -> float:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crossbandit.errors import InvalidParameterError, LogError
-from crossbandit.logs.outcomes import feedback_of, require_both_outcomes
+from crossbandit.logs.outcomes import OutcomeCounts
 from crossbandit.validation import array, as_array, choice, number, reject
 
 if TYPE_CHECKING:
@@ -71,8 +71,6 @@ class CensoredLog:
     def __post_init__(self) -> None:
         choice(_OWNER, "ties", self.ties, ("win", "lose"))
         values = _amounts("values", self.values, None)
-        if values.size < 2:
-            raise LogError(f"The log has {values.size} auctions. An evaluation needs at least 2.")
         bids = _amounts("bids", self.bids, values.size)
         given = np.full(values.size, np.nan) if self.prices is None else self.prices
         prices = _amounts("prices", given, values.size, missing=True)
@@ -116,7 +114,12 @@ class CensoredLog:
     @property
     def feedback(self) -> str:
         """Who was told the price: one of the kinds of feedback, or "mixed"."""
-        return feedback_of(self.won, self.told)
+        return self.outcomes.feedback
+
+    @property
+    def outcomes(self) -> OutcomeCounts:
+        """How many auctions were won and lost, and in how many the price is known."""
+        return OutcomeCounts.of(self.bids, self.won, self.told)
 
     def known(self, rows: Integers, bids: Floats) -> tuple[Booleans, Booleans]:
         """Return whether the log shows what bids would have done in some auctions.
@@ -131,20 +134,51 @@ class CensoredLog:
         wins: Booleans = bids >= self.high[rows]
         return wins | (bids <= self.low[rows]), wins
 
+    def taken(self, rows: Integers) -> LogPiece:
+        """Return some of the auctions, without a check of the whole.
+
+        Args:
+            rows: Their numbers, ascending.
+        """
+        return LogPiece(
+            self.values[rows],
+            self.bids[rows],
+            self.won[rows],
+            self._prices[rows],
+            None if self.propensities is None else self.propensities[rows],
+            {name: np.asarray(column)[rows] for name, column in self.classes.items()},
+            reserve=self.reserves[rows],
+            ties=self.ties,
+        )
+
     def _check(self) -> None:
-        values, bids, won = self.values, self.bids, self.won
+        if len(self) < 2:
+            raise LogError(f"The log has {len(self)} auctions. An evaluation needs at least 2.")
+        self.check_auctions()
+        self.outcomes.require_both_outcomes()
+
+    def check_auctions(self, first: int = 0) -> None:
+        """Raise LogError if a bid is above its value, or an outcome contradicts its price.
+
+        Args:
+            first: The number of the first auction in the log that these are a piece of.
+        """
+        values, bids = self.values, self.bids
         dear = np.flatnonzero(bids > values)
         if dear.size:
             raise LogError(
-                f"{dear.size:,} of the {values.size:,} bids are above their values. The first is "
-                f"in auction {dear[0] + 1:,}: a bid of {bids[dear[0]]:.15g} at a value of "
+                f"{dear.size:,} of {self._all(first, 'bids')} are above their values. The first is "
+                f"in auction {first + dear[0] + 1:,}: a bid of {bids[dear[0]]:.15g} at a value of "
                 f"{values[dear[0]]:.15g}. Are the columns swapped, or in different units? "
                 "Such bids earn nothing if they win. Correct the values, or drop these auctions."
             )
-        self._check_outcomes()
-        require_both_outcomes(bids, won)
+        self._check_outcomes(first)
 
-    def _check_outcomes(self) -> None:
+    def _all(self, first: int, what: str) -> str:
+        last = f", {first + 1:,} to {first + len(self):,} of the log," if first else ""
+        return f"the {len(self):,} {what}{last}"
+
+    def _check_outcomes(self, first: int) -> None:
         told = self.told
         reached = self._to_reach(np.where(told, self._prices, 0.0))
         possible = self.bids >= np.maximum(reached, self.reserves)
@@ -164,8 +198,8 @@ class CensoredLog:
             else "The price is the highest bid of the others, not what you paid."
         )
         raise LogError(
-            f"{wrong.size:,} of the {len(self):,} auctions contradict themselves. The first is "
-            f"auction {i + 1:,}: a bid of {self.bids[i]:.15g}{against} cannot have "
+            f"{wrong.size:,} of {self._all(first, 'auctions')} contradict themselves. The first is "
+            f"auction {first + i + 1:,}: a bid of {self.bids[i]:.15g}{against} cannot have "
             f"{'won' if self.won[i] else 'lost'}. {hint}"
         )
 
@@ -186,6 +220,13 @@ class CensoredLog:
         object.__setattr__(self, "price_high", high)
         object.__setattr__(self, "low", np.maximum(low, np.nextafter(floors, -np.inf)))
         object.__setattr__(self, "high", np.maximum(high, floors))
+
+
+class LogPiece(CensoredLog):
+    """Some auctions of a log that was checked as a whole: perhaps all of them were won."""
+
+    def _check(self) -> None:
+        """Check nothing."""
 
 
 def _amounts(name: str, given: object, count: int | None, *, missing: bool = False) -> Floats:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from crossbandit.evaluate.checks import Check
+    from crossbandit.evaluate.facts import Facts
     from crossbandit.evaluate.log import CensoredLog
     from crossbandit.evaluate.results import StrategyEvaluation
 
@@ -29,17 +30,24 @@ KNOWN = {
 
 
 def find_notes(
-    log: CensoredLog,
+    facts: Facts,
     results: Sequence[StrategyEvaluation],
     checks: Sequence[Check],
     power: float = 0.0,
 ) -> Iterator[str]:
-    """Yield what is known, what is doubtful, and which numbers rest on extrapolation."""
-    yield from _units(log)
-    yield KNOWN[log.feedback]
-    if log.feedback == "always":
+    """Yield what is known, what is doubtful, and which numbers rest on extrapolation.
+
+    Args:
+        facts: What is known of the log.
+        results: What the strategies would have earned.
+        checks: The tests of the assumption.
+        power: The power of the value that prices clearly go with, or 0.
+    """
+    yield from _units(facts.sample)
+    yield KNOWN[facts.feedback]
+    if facts.feedback == "always":
         return
-    yield from _alike(log)
+    yield from _alike(facts)
     if power:
         yield (
             f"Prices {'rise' if power > 0 else 'fall'} with values, like values to the power of "
@@ -47,7 +55,7 @@ def find_notes(
         )
     yield from _doubts(checks)
     yield from _extrapolated(results)
-    yield from _weights(log, results)
+    yield from _weights(facts.sample, results)
 
 
 def _units(log: CensoredLog) -> Iterator[str]:
@@ -58,24 +66,19 @@ def _units(log: CensoredLog) -> Iterator[str]:
         yield from doubt_about_units(value, bid, "own bids")
 
 
-def _alike(log: CensoredLog) -> Iterator[str]:
+def _alike(facts: Facts) -> Iterator[str]:
     """Say if the bids were not varied."""
-    made = log.bids > 0
-    bids, values = log.bids[made], log.values[made]
-    if not bids.size:
-        return
-    if bids.min() == bids.max():
+    bids, fractions = facts.bids, facts.fractions
+    if bids.least == bids.most:
         yield (
-            f"All bids are {bids[0]:.15g}. Nothing is known of other bids beyond what prices were "
-            "told; for the rest there are bounds, and no estimate narrows them."
+            f"All bids are {bids.least:.15g}. Nothing is known of other bids beyond what prices "
+            "were told; for the rest there are bounds, and no estimate narrows them."
         )
-        return
-    fractions = bids / values
-    if fractions.max() - fractions.min() <= _ALIKE * fractions.max():
+    elif fractions.most - fractions.least <= _ALIKE * fractions.most:
         yield (
-            f"All bids are {fractions[0]:.3g} of the value. Bids differ only where values do, so "
-            "the estimates rest entirely on prices that do not go with values within bands. Vary "
-            "your bids at random in a small part of the auctions."
+            f"All bids are {fractions.least:.3g} of the value. Bids differ only where values do, "
+            "so the estimates rest entirely on prices that do not go with values within bands. "
+            "Vary your bids at random in a small part of the auctions."
         )
 
 

@@ -185,7 +185,9 @@ def summary(result: Evaluation) -> str:
     )
 
 
-def write(result: Evaluation, folder: Path, *, read: ReadLog, log: str, command: str) -> list[Path]:
+def write(
+    result: Evaluation, folder: Path, *, read: ReadLog[object], log: str, command: str
+) -> list[Path]:
     """Write an evaluation into a folder.
 
     Args:
@@ -212,7 +214,9 @@ def write(result: Evaluation, folder: Path, *, read: ReadLog, log: str, command:
     return write_files(folder, dict(zip(WRITTEN, texts, strict=True)))
 
 
-def _page(result: Evaluation, read: ReadLog, notes: Sequence[str], log: str, command: str) -> str:
+def _page(
+    result: Evaluation, read: ReadLog[object], notes: Sequence[str], log: str, command: str
+) -> str:
     lines = rows(result)
     methods = {one.method for strategy in result.results for one in strategy.estimates}
     return render(

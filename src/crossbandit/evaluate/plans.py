@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from crossbandit.evaluate.facts import facts_of
 from crossbandit.validation import number
 
 if TYPE_CHECKING:
     from crossbandit.applications import FirstPriceBidder
+    from crossbandit.evaluate.facts import Facts
     from crossbandit.evaluate.groups import Groups
     from crossbandit.evaluate.log import CensoredLog
     from crossbandit.evaluate.prices import PriceDistribution
@@ -79,26 +81,28 @@ def _fixed(name: str, kind: str, bids: Floats) -> Plan:
     return Plan(name, kind, np.arange(bids.size), bids, np.ones(bids.size))
 
 
-def policy(log: CensoredLog, bidder: FirstPriceBidder, name: str = "bidder") -> Plan:
+def policy(
+    log: CensoredLog, bidder: FirstPriceBidder, name: str = "bidder", facts: Facts | None = None
+) -> Plan:
     """Return the policy of a bidder as it is now; it does not learn from the log.
 
     Args:
         log: The auctions. Its classes must have the names of the bidder's.
         bidder: The bidder.
         name: What tables call it.
+        facts: What is known of the whole log; None if `log` is all of it.
 
     Raises:
         InvalidContextError: A value is outside the bidder's range, or a class is missing.
     """
-    columns = [np.asarray(log.classes[one]) for one in bidder.classes if one in log.classes]
+    columns = _class_columns(log, bidder)
     values, note = log.values, ""
-    keys, places = _distinct(values, columns)
-    if keys.size > _POLICIES:
+    levels = _levels(facts_of(log) if facts is None else facts, bidder)
+    if levels is not None:
         # Downwards, so that no bid is above the value.
-        levels = np.unique(np.quantile(values, np.linspace(0, 1, _LEVELS), method="lower"))
         values = levels[np.searchsorted(levels, values, "right") - 1]
-        keys, places = _distinct(values, columns)
         note = f"its bids are those of {levels.size:,} values"
+    keys, places = _distinct(values, columns)
     amounts, starts, shares = [], [0], []
     for i in keys.tolist():
         labels = {
@@ -118,6 +122,19 @@ def policy(log: CensoredLog, bidder: FirstPriceBidder, name: str = "bidder") -> 
     return Plan(name, "bidder", rows, bids, parts, note=note)
 
 
+def _class_columns(log: CensoredLog, bidder: FirstPriceBidder) -> list[np.ndarray]:
+    return [np.asarray(log.classes[one]) for one in bidder.classes if one in log.classes]
+
+
+def _levels(facts: Facts, bidder: FirstPriceBidder) -> Floats | None:
+    """Return the values for which a policy is computed; None for all, if they are few."""
+    sample, ends = facts.sample, facts.values
+    if _distinct(sample.values, _class_columns(sample, bidder))[0].size <= _POLICIES:
+        return None
+    inner = np.quantile(sample.values, np.linspace(0, 1, _LEVELS), method="lower")
+    return np.unique(np.concatenate([[ends.least], inner, [ends.most]]))
+
+
 def _distinct(values: Floats, columns: list[np.ndarray]) -> tuple[Integers, Integers]:
     """Return an auction of each combination of value and classes, and which one each has."""
     codes = [np.unique(one, return_inverse=True)[1] for one in (values, *columns)]
@@ -127,14 +144,13 @@ def _distinct(values: Floats, columns: list[np.ndarray]) -> tuple[Integers, Inte
     return first, places.reshape(-1)
 
 
-def best_response(log: CensoredLog, groups: Groups) -> Plan:
+def best_response(groups: Groups) -> Plan:
     """Return the bids that earn most by the prices of each group, as the other half shows them.
 
     Args:
-        log: The auctions.
-        groups: The groups of the log.
+        groups: The groups of a log, or of a piece of it.
     """
-    count = len(log)
+    log, count = groups.log, len(groups.log)
     bids = np.zeros(count)
     for prices, rows in groups.others(np.arange(count)):
         bids[rows] = _responses(log, rows, prices, groups.scales[rows])

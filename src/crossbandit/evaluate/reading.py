@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
 from crossbandit.errors import LogError
 from crossbandit.evaluate.log import CensoredLog
+from crossbandit.evaluate.stored import StoredLog
 from crossbandit.logs.classes import ClassTable
 from crossbandit.logs.faults import check_survey
 from crossbandit.logs.survey import survey_log
@@ -15,10 +16,17 @@ from crossbandit.logs.times import steps_back_in_time
 from crossbandit.validation import number
 
 if TYPE_CHECKING:
-    from crossbandit.logs import AuctionLog, Fault
+    from crossbandit.logs import AuctionLog, Auctions, Fault
+    from crossbandit.logs.survey import Survey
 
 
-class ReadLog(NamedTuple):
+IN_MEMORY = 2_000_000  # auctions that are read into memory at most
+_CHUNK = 1 << 16
+_Log_co = TypeVar("_Log_co", covariant=True)
+_Log = TypeVar("_Log")
+
+
+class ReadLog(NamedTuple, Generic[_Log_co]):
     """A censored log, and what was noticed while it was read.
 
     Attributes:
@@ -28,13 +36,15 @@ class ReadLog(NamedTuple):
         notes: What is odd about the lines.
     """
 
-    log: CensoredLog
+    log: _Log_co
     bad: int
     faults: tuple[Fault, ...]
     notes: tuple[str, ...]
 
 
-def read_censored(log: AuctionLog, *, reserve: float = 0.0, ties: str | None = None) -> ReadLog:
+def read_censored(
+    log: AuctionLog, *, reserve: float = 0.0, ties: str | None = None
+) -> ReadLog[CensoredLog]:
     """Read a log as a bidder has it, all of it into memory.
 
     With a column of times, the auctions are sorted by it. Without a column that says who won,
@@ -53,16 +63,76 @@ def read_censored(log: AuctionLog, *, reserve: float = 0.0, ties: str | None = N
     Raises:
         LogError: The log cannot be read, has too many bad lines, or contradicts itself.
     """
+    survey = _survey(log)
+    return _read(log, survey, reserve, ties or log.ties or "win")
+
+
+def open_censored(
+    log: AuctionLog,
+    *,
+    reserve: float = 0.0,
+    ties: str | None = None,
+    in_memory: int = IN_MEMORY,
+) -> ReadLog[CensoredLog | StoredLog]:
+    """Read a log into memory, or a large one into a temporary folder. Results are the same.
+
+    Args:
+        log: As for `read_censored`.
+        reserve: The lowest bid that can win.
+        ties: As for `read_censored`.
+        in_memory: How many auctions are read into memory at most.
+
+    Returns:
+        The auctions, and what was left out.
+
+    Raises:
+        LogError: The log cannot be read, has too many bad lines, or contradicts itself.
+    """
+    survey = _survey(log)
+    ties = ties or log.ties or "win"
+    if survey.auctions <= in_memory:
+        return _read(log, survey, reserve, ties)
+    table = ClassTable([*log.class_places])
+    chunks = (_judged(one, reserve, ties) for one in log.chunks(_CHUNK, table))
+    return _with_notes(StoredLog(chunks, table, ties), log, survey)
+
+
+def _survey(log: AuctionLog) -> Survey:
     if "bid" not in log.places:
         raise LogError(
             f"Which column of {log.source.name} holds your own bids? An evaluation needs them: "
             "name it with --bid-column (columns={'bid': ...} in Python)."
         )
-    ties = ties or log.ties or "win"
     survey = survey_log(log)
     check_survey(log, survey, all_prices=False)
+    return survey
+
+
+def _read(log: AuctionLog, survey: Survey, reserve: float, ties: str) -> ReadLog[CensoredLog]:
     table = ClassTable([*log.class_places])
-    auctions = log.read(table)
+    auctions = _judged(log.read(table), reserve, ties)
+    if auctions.times is not None:
+        auctions = auctions.in_order(np.argsort(auctions.times, kind="stable"))
+    classes = {
+        name: np.array(table.labels(i))[auctions.classes[:, i]]
+        for i, name in enumerate(log.class_places)
+        if auctions.classes is not None
+    }
+    found = CensoredLog(
+        auctions.values,
+        np.asarray(auctions.bids),
+        np.asarray(auctions.won),
+        auctions.prices,
+        auctions.propensities,
+        classes,
+        reserve=np.asarray(auctions.reserves),
+        ties=ties,
+    )
+    return _with_notes(found, log, survey)
+
+
+def _judged(auctions: Auctions, reserve: float, ties: str) -> Auctions:
+    """Return auctions with a reserve each, and who won where the log does not say it."""
     bids = np.asarray(auctions.bids, dtype=float)
     reserves = np.full(bids.size, number("read_censored", "reserve", reserve, at_least=0))
     if auctions.reserves is not None:
@@ -71,28 +141,14 @@ def read_censored(log: AuctionLog, *, reserve: float = 0.0, ties: str | None = N
     if won is None:
         beats = bids >= auctions.prices if ties == "win" else bids > auctions.prices
         won = beats & (bids >= reserves) & (bids > 0)
-    order = np.arange(bids.size)
+    return auctions._replace(bids=bids, reserves=reserves, won=won)
+
+
+def _with_notes(found: _Log, log: AuctionLog, survey: Survey) -> ReadLog[_Log]:
     notes = [log.description, *log.remarks]
-    if auctions.times is not None:
-        order = np.argsort(auctions.times, kind="stable")
-    elif (back := steps_back_in_time(log)).steps:
+    if "time" not in log.places and (back := steps_back_in_time(log)).steps:
         notes.append(
             f"Column {back.column} goes back in time {back.steps:,} times. Intervals take the "
             "order of the lines for that of time: name the column with --time-column."
         )
-    classes = {
-        name: np.array(table.labels(i))[auctions.classes[order, i]]
-        for i, name in enumerate(log.class_places)
-        if auctions.classes is not None
-    }
-    found = CensoredLog(
-        auctions.values[order],
-        bids[order],
-        won[order],
-        auctions.prices[order],
-        None if auctions.propensities is None else auctions.propensities[order],
-        classes,
-        reserve=reserves[order],
-        ties=ties,
-    )
     return ReadLog(found, survey.bad, survey.faults, tuple(notes))

@@ -2,74 +2,74 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from crossbandit.errors import LogError
-from crossbandit.evaluate.checks import trends
-from crossbandit.evaluate.groups import Groups, make_groups
+from crossbandit.evaluate.checks import score_of, trends
+from crossbandit.evaluate.groups import sample_groups
 
 if TYPE_CHECKING:
-    from crossbandit.evaluate.log import CensoredLog
-    from crossbandit.types import Integers
+    from crossbandit.evaluate.facts import Facts
+    from crossbandit.evaluate.groups import Groups
 
-_MOST = 50_000  # auctions that the search looks at
-_CLEAR = 3.0  # standard deviations from which on prices count as going with values
-_POWERS = (-1.0, 2.0)
+_LOWEST, _HIGHEST = -1.0, 2.0
 _BANDS = 10  # of the search: in narrow bands values differ too little to see how prices rise
-_STEPS = 7  # halvings of the range of powers
+_STEPS = 8  # halvings of the range of powers
+_APART = 0.25  # powers whose scores show how precise the power is
+_CLEAR = 3.0  # standard errors from 0 from which on a reader is told
 
 
-def scaled(groups: Groups, log: CensoredLog) -> Groups:
-    """Return the same groups with the power of the value that prices go with, if they do.
+def scaled(groups: Groups) -> Groups:
+    """Return the same groups with the power of the value that prices go with.
+
+    Args:
+        groups: The groups of the log.
+    """
+    return groups.with_power(*find_power(groups.facts))
+
+
+def find_power(facts: Facts) -> tuple[float, float]:
+    """Return the power of the value that prices go with, and its standard error.
 
     A band of values is not narrow everywhere: the highest tenth of the values may spread over a
     factor of five. If bids are fractions of values, and prices rise with values, then prices go
     with bids within such a band. After division by the right power of the value they no longer do.
     The power is the one at which the test of independence sees no trend, as in rank estimates of
-    accelerated failure times. It stays 0 unless there is a clear trend without it.
+    accelerated failure times. The score of that test has a standard deviation of 1, so the error
+    of the power is 1 divided by the slope of the score.
 
     Args:
-        groups: The groups of the log.
-        log: The auctions.
+        facts: What is known of the log.
+
+    Returns:
+        The power and its error; 0 and 0 if nothing can be seen.
     """
-    if log.feedback == "always" or not (log.values > 0).any():
-        return groups
-    rows = np.arange(0, len(log), -(-len(log) // _MOST))
-    try:
-        part = _part(log, rows)
-    except LogError:  # among them there are too few wins, or losses
-        return groups
-    labels = make_groups(log, _BANDS).labels[rows]
+    if facts.feedback == "always":
+        return 0.0, 0.0
+    groups = sample_groups(facts, _BANDS)
+    columns = {"value": facts.sample.values}
 
-    def trend(power: float) -> float:
-        found = Groups(part, labels, power)
-        return trends(part, found, {"value": part.values})[0]
+    def score(power: float) -> float:
+        return score_of(trends(groups.with_power(power), columns)["value"])
 
-    start = trend(0.0)
-    if abs(start) < _CLEAR:
-        return groups
-    low, high = (0.0, _POWERS[1]) if start > 0 else (_POWERS[0], 0.0)
+    low, high = _LOWEST, _HIGHEST
+    if score(low) == score(high):
+        return 0.0, 0.0
     for _ in range(_STEPS):
         middle = (low + high) / 2
-        if trend(middle) > 0:
+        if score(middle) > 0:
             low = middle
         else:
             high = middle
-    return Groups(log, groups.labels, (low + high) / 2)
+    power = (low + high) / 2
+    slope = (score(power - _APART) - score(power + _APART)) / (2 * _APART)
+    return power, min(1 / slope, 1.0) if slope > 0 else 1.0
 
 
-def _part(log: CensoredLog, rows: Integers) -> CensoredLog:
-    """Return some auctions of a log."""
-    return replace(
-        log,
-        values=log.values[rows],
-        bids=log.bids[rows],
-        won=log.won[rows],
-        prices=np.asarray(log.prices)[rows],
-        propensities=None,
-        classes={},
-        reserve=log.reserves[rows],
-    )
+def is_clear(power: float, error: float) -> bool:
+    """Return whether prices clearly go with values.
+
+    Args:
+        power: The power of the value.
+        error: Its standard error.
+    """
+    return abs(power) > _CLEAR * error

@@ -59,12 +59,19 @@ class Auctions(NamedTuple):
         Returns:
             The auctions start, ..., stop - 1.
         """
+        return self.in_order(slice(start, stop))
+
+    def in_order(self, rows: Integers | slice) -> Auctions:
+        """Return auctions in another order, or some of them.
+
+        Args:
+            rows: Their indices.
+
+        Returns:
+            These auctions, in that order.
+        """
         return self._replace(
-            **{
-                name: column[start:stop]
-                for name, column in self._asdict().items()
-                if column is not None
-            }
+            **{name: column[rows] for name, column in self._asdict().items() if column is not None}
         )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from crossbandit.errors import LogError
 
@@ -14,41 +14,63 @@ _ENOUGH = 20  # bids, before something is concluded from how many have won
 _NEARLY_NONE = 0.001  # of the bids
 
 
-def feedback_of(won: Booleans, told: Booleans) -> str:
-    """Return who was told the price, as far as auctions show it.
+class OutcomeCounts(NamedTuple):
+    """Numbers of auctions by what became of the own bid.
 
-    Args:
-        won: Whether each bid won.
-        told: Whether the price of each auction is known.
-
-    Returns:
-        One of the kinds of feedback, or "mixed".
+    Attributes:
+        auctions: How many there are.
+        wins: How many were won.
+        told: In how many the price is known.
+        told_wins: How many of the won ones those are.
+        bids: In how many a bid above 0 was made.
+        bids_won: How many of these won.
     """
-    if told.all():
-        return "always"
-    if not told.any():
-        return "won-lost"
-    if (told == ~won).all():
-        return "after-loss"
-    return "after-win" if (told == won).all() else MIXED
 
+    auctions: int
+    wins: int
+    told: int
+    told_wins: int
+    bids: int
+    bids_won: int
 
-def require_both_outcomes(bids: Floats, won: Booleans) -> None:
-    """Raise LogError if the auctions that were won, or those that were lost, seem to be missing.
+    @classmethod
+    def of(cls, bids: Floats, won: Booleans, told: Booleans) -> OutcomeCounts:
+        """Return the counts of some auctions.
 
-    Args:
-        bids: What was bid; 0 where no bid was made.
-        won: Whether each bid won.
-    """
-    made = bids > 0
-    count, wins = int(made.sum()), int((won & made).sum())
-    if count < _ENOUGH:
-        return
-    for found, which, missing in ((wins, "won", "low"), (count - wins, "lost", "high")):
-        if found < _NEARLY_NONE * count:
-            raise LogError(
-                f"Your own bids win {100 * wins / count:.3g} % of the {count:,} auctions in which "
-                f"you bid. If the auctions that you {which} were dropped, nothing can be said of "
-                f"other bids: the auctions with {missing} competing bids are missing. Add them to "
-                "the log; their prices need not be known."
-            )
+        Args:
+            bids: What was bid; 0 where no bid was made.
+            won: Whether each bid won.
+            told: Whether the price of each auction is known.
+        """
+        made = bids > 0
+        columns = (won, told, told & won, made, made & won)
+        return cls(won.size, *(int(one.sum()) for one in columns))
+
+    @property
+    def feedback(self) -> str:
+        """Who was told the price: one of the kinds of feedback, or "mixed"."""
+        told_losses, losses = self.told - self.told_wins, self.auctions - self.wins
+        if self.told == self.auctions:
+            return "always"
+        if not self.told:
+            return "won-lost"
+        if not self.told_wins and told_losses == losses:
+            return "after-loss"
+        return "after-win" if self.told_wins == self.wins and not told_losses else MIXED
+
+    def require_both_outcomes(self) -> None:
+        """Raise LogError if the auctions that were won, or those that were lost, seem missing."""
+        if self.bids < _ENOUGH:
+            return
+        for found, which, missing in (
+            (self.bids_won, "won", "low"),
+            (self.bids - self.bids_won, "lost", "high"),
+        ):
+            if found < _NEARLY_NONE * self.bids:
+                raise LogError(
+                    f"Your own bids win {100 * self.bids_won / self.bids:.3g} % of the "
+                    f"{self.bids:,} auctions in which you bid. If the auctions that you {which} "
+                    f"were dropped, nothing can be said of other bids: the auctions with {missing} "
+                    "competing bids are missing. Add them to the log; their prices need not be "
+                    "known."
+                )

@@ -1,0 +1,182 @@
+"""Estimates by the most likely distribution of prices in each group of alike auctions."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from crossbandit.evaluate.estimates import BY_BAND, Estimate
+from crossbandit.evaluate.intervals import long_run_variance, over_time, quantile_over_time
+
+if TYPE_CHECKING:
+    from crossbandit.evaluate.estimates import KnownSums
+    from crossbandit.evaluate.groups import Groups
+    from crossbandit.evaluate.plans import Plan
+    from crossbandit.evaluate.prices import PriceDistribution
+    from crossbandit.types import Floats, Integers
+
+# The bias of isotonic regression falls like n^(-1/3) at worst. Then half of the auctions have
+# 2^(1/3) times the bias of all of them, and the bias is this many times the difference.
+_SLOWEST = 1 / (2 ** (1 / 3) - 1)
+
+
+class BandSums(NamedTuple):
+    """What a plan is expected to earn where the outcome is unknown. The sums of pieces add up.
+
+    Attributes:
+        value: The estimate.
+        least: The least that fits the data equally well.
+        most: The most.
+        luck: The variance of the outcomes that are not known.
+        influences: Of the auctions, in short parts of the time of the log.
+        by_turns: The estimate if each group is divided in two, auction by auction.
+        narrower: The estimate if each group is divided into lower and higher values.
+        higher_power: The estimate if the power of the value is higher by its standard error.
+        lower_power: The estimate if it is lower.
+    """
+
+    value: float
+    least: float
+    most: float
+    luck: float
+    influences: Floats
+    by_turns: float
+    narrower: float
+    higher_power: float
+    lower_power: float
+
+    def estimate(self, known: KnownSums) -> Estimate:
+        """Return the estimate and its interval, if these are the sums of the whole log.
+
+        Four errors are in the interval: that of the distribution of prices, by influences in
+        blocks of time, together with luck; that of the power of the value; that of the choice of
+        bands, which is how much narrower bands of the same number of auctions change; and what
+        the correction of the bias leaves. The bias is what groups of half the size have in
+        addition, if it falls like 1 / n. If it falls more slowly, more is left.
+
+        Args:
+            known: What is known of the plan.
+        """
+        whole = known.whole
+        if not known.unknown:
+            return Estimate(BY_BAND, whole.exact, whole.exact, whole.exact)
+        bias = self.by_turns - self.value
+        variance = (
+            long_run_variance(self.influences)
+            + self.luck
+            + (self.narrower - self.by_turns) ** 2
+            + ((self.higher_power - self.lower_power) / 2) ** 2
+        )
+        quantile = quantile_over_time(self.influences.size)
+        half = math.hypot(quantile * math.sqrt(variance), (_SLOWEST - 1) * bias)
+        value = min(max(whole.exact + self.value - bias, whole.lower), whole.upper)
+        return Estimate(
+            BY_BAND,
+            value,
+            max(value + self.least - self.value - half, whole.lower),
+            min(value + self.most - self.value + half, whole.upper),
+            open=self.most - self.least,
+        )
+
+
+def band_sums(plan: Plan, groups: Groups) -> BandSums:
+    """Return what a plan is expected to earn by the distribution of prices in each group.
+
+    Where the outcome is known it counts as it is. Elsewhere the price is known to be in an
+    interval, and the chance to win is that of the group's distribution within the interval.
+
+    Args:
+        plan: The bids.
+        groups: The groups of a log, or of a piece of it.
+    """
+    log = groups.log
+    known, _ = log.known(plan.rows, plan.bids)
+    unknown = _Unknown.of(plan, groups, np.flatnonzero(~known))
+    if plan.fitted:
+        groups = groups.halves
+    value = least = most = luck = 0.0
+    influences = np.zeros(len(log))
+    for members, prices, inside in groups.entries(unknown.rows):
+        gain, shares = unknown.gains[inside], unknown.shares[inside]
+        part = unknown.chances(groups, members, prices, inside)
+        value += float(gain @ part.middle)
+        ends = gain * part.least, gain * part.most
+        least += float(np.minimum(*ends).sum())
+        most += float(np.maximum(*ends).sum())
+        luck += float((gain**2 / shares * part.middle * (1 - part.middle)).sum())
+        # A chance of 0 or 1 may be wrong by one auction of the group: in the estimate, and by luck.
+        share = inside.size / members.size
+        luck += float((gain**2).mean()) * share * (1 + share)
+        influences[members] = prices.influence(part.gradient(prices, gain))
+    powers = [unknown.value(one) for one in groups.other_powers] or [value, value]
+    return BandSums(
+        value,
+        least,
+        most,
+        luck,
+        over_time(influences, groups.positions, groups.facts.auctions),
+        unknown.value(groups.by_turns),
+        unknown.value(groups.narrower),
+        *powers,
+    )
+
+
+class _Unknown(NamedTuple):
+    """The bids of a plan whose outcome is not known."""
+
+    rows: Integers
+    bids: Floats
+    shares: Floats
+    gains: Floats
+
+    @classmethod
+    def of(cls, plan: Plan, groups: Groups, entries: Integers) -> _Unknown:
+        rows, bids, shares = plan.rows[entries], plan.bids[entries], plan.shares[entries]
+        return cls(rows, bids, shares, shares * (groups.log.values[rows] - bids))
+
+    def chances(
+        self, groups: Groups, members: Integers, prices: PriceDistribution, inside: Integers
+    ) -> _Chances:
+        rows = self.rows[inside]
+        bids = self.bids[inside] / groups.scales[rows]
+        return _Chances.of(prices, np.searchsorted(members, rows), bids)
+
+    def value(self, groups: Groups) -> float:
+        return sum(
+            float(self.gains[inside] @ self.chances(groups, members, prices, inside).middle)
+            for members, prices, inside in groups.entries(self.rows)
+        )
+
+
+class _Chances(NamedTuple):
+    """The chances to win of bids whose outcome is not known, given the intervals of the prices."""
+
+    auctions: Integers  # in the group
+    place: Integers
+    share: Floats
+    middle: Floats
+    least: Floats
+    most: Floats
+
+    @classmethod
+    def of(cls, prices: PriceDistribution, auctions: Integers, bids: Floats) -> _Chances:
+        place, share = prices.place(bids)
+        below = prices.cumulative[prices.first[auctions]]
+        whole = prices.chances[auctions]
+        found = [(one - below) / whole for one in (prices.at(bids), *prices.range_at(bids))]
+        middle, least, most = (np.clip(one, 0.0, 1.0) for one in found)
+        return cls(auctions, place, share, middle, least, most)
+
+    def gradient(self, prices: PriceDistribution, gains: Floats) -> Floats:
+        """Return the derivative of the estimate with respect to the masses of the atoms."""
+        size = prices.right.size
+        weights = gains / prices.chances[self.auctions]
+        first, last = prices.first[self.auctions], prices.last[self.auctions]
+        changes = np.bincount(first, weights, size + 1) - np.bincount(self.place, weights, size + 1)
+        scaled = weights * self.middle
+        changes -= np.bincount(first, scaled, size + 1) - np.bincount(last, scaled, size + 1)
+        within = np.bincount(self.place, weights * self.share, size + 1)
+        found = np.asarray(np.cumsum(changes), dtype=np.float64) + within
+        return found[:size]
