@@ -243,12 +243,12 @@ class Reference:
         own = (max(new[0], 0.0) + usual * pull) / (new[1] + pull + 1e-9)
         return min(max(own, 0.0), top)
 
-    def blocks(self, mean: Floats, limit: float, *, over: bool) -> list[range]:
-        """Cut columns K, ..., 1 where a block's mean reaches the limit (or exceeds it)."""
+    def blocks(self, mean: Floats, limit: float) -> list[range]:
+        """Cut columns K, ..., 1 where a block's mean reaches the limit."""
         found, j = [], self.K
         while j >= 1:
             top, total = j, 0.0
-            while j >= 1 and (total <= limit if over else total < limit):
+            while j >= 1 and total < limit:
                 total += mean[j]
                 j -= 1
             found.append(range(top, j, -1))
@@ -282,10 +282,11 @@ class Reference:
         expected = 0.0
         for j in range(1, self.K + 1):
             expected += mean[j]
+        blocks = [range(self.K, 0, -1)]
         if expected > 0:
             X = R = J = 0.0
             parts = []
-            for block in self.blocks(mean, expected / BLOCKS, over=False):
+            for block in self.blocks(mean, expected / BLOCKS):
                 count = mu = var = 0.0
                 for j in block:
                     count, mu, var = count + n[j], mu + mean[j], var + mean[j] * (1 - h[j])
@@ -298,17 +299,14 @@ class Reference:
                     )
                     J += w * w
             d = self.differs(node, totals, 0, (X, R, J), 1.0)
+            blocks = [block for block, *_ in parts]
             for block, count, mu, var in parts if d > 1e-9 else []:
                 for j in block:
                     if var > 1e-9 and r[j] >= COVERED:
                         h[j] = min(0.999, h[j] * ((count * d + 1) / (mu * d + 1)))
         X, R, J = self.columns(range(1, self.K + 1), n, r, h, noise)
         d = self.differs(node, totals, 3, (X, R, J), 1.0)
-        mean = r * h
-        expected = 0.0
-        for j in range(1, self.K + 1):
-            expected += mean[j]
-        for block in self.blocks(mean, expected / BLOCKS, over=True):
+        for block in blocks:
             X, R, J = self.columns(block, n, r, h, noise)
             local = d
             if 5 * math.sqrt(2 * J) < X:

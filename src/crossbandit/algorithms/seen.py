@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import itertools
 import time as system_time
 from array import array
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from crossbandit.errors import ExpiredDecisionError
 from crossbandit.validation import integer, number
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     import numpy.typing as npt
 
@@ -220,6 +221,39 @@ class SeenDecisions:
             page = self._page(decider, number_, float(times[places].max()))
             _codes_of(page)[counters[places] & (PAGE - 1)] = new[places]
 
+    def is_new(self, decider: str, first: int, count: int, time: float) -> bool:
+        """Return whether consecutive decisions made at one time are all new, and not expired.
+
+        Args:
+            decider: The id of what made them.
+            first: The number of the first.
+            count: How many, at least one.
+            time: When they were made.
+        """
+        now = self.clock()
+        if time <= self._dropped or not now - self._window <= time <= now + self._window:
+            return False
+        for page, start, stop in _pages_of(first, count):
+            found = self._pages.get((decider, page))
+            if found is not None and _codes_of(found)[start:stop].any():
+                return False
+        return True
+
+    def put_run(self, decider: str, first: int, time: float, codes: Integers) -> None:
+        """Set the codes of consecutive decisions that were made at one time and have not expired.
+
+        Args:
+            decider: The id of what made them.
+            first: The number of the first.
+            time: When they were made.
+            codes: Their codes.
+        """
+        done = 0
+        for page, start, stop in _pages_of(first, codes.size):
+            found = _codes_of(self._page(decider, page, time))
+            found[start:stop] = codes[done : done + stop - start]
+            done += stop - start
+
     # --- saving --------------------------------------------------------------------------------
 
     def freeze(self) -> Callable[[], dict[str, npt.NDArray[Any]]]:
@@ -322,11 +356,33 @@ def _codes_of(page: _Page) -> npt.NDArray[np.uint16]:
     return np.frombuffer(page.codes, dtype=np.uint16)
 
 
-def _by_page(counters: Integers) -> list[tuple[int, npt.NDArray[np.intp]]]:
+def _pages_of(first: int, count: int) -> Iterator[tuple[int, int, int]]:
+    """Yield each page on which some of consecutive decisions are, and from where to where."""
+    end = first + count
+    for page in range(first >> _SHIFT, (end - 1 >> _SHIFT) + 1):
+        begin = page << _SHIFT
+        yield page, max(first - begin, 0), min(end - begin, PAGE)
+
+
+def ascending(counters: Integers) -> bool:
+    """Return whether each number is higher than the one before.
+
+    Args:
+        counters: Numbers of decisions.
+    """
+    return bool((counters[1:] > counters[:-1]).all())
+
+
+def _by_page(counters: Integers) -> list[tuple[int, slice | npt.NDArray[np.intp]]]:
     """Return the number of each page, and where its decisions stand among the counters."""
     if counters.size == 0:
         return []
     numbers = counters >> _SHIFT
+    if ascending(counters):  # those of a page stand together
+        edges = [0, *(np.flatnonzero(numbers[1:] != numbers[:-1]) + 1).tolist(), counters.size]
+        return [
+            (int(numbers[start]), slice(start, stop)) for start, stop in itertools.pairwise(edges)
+        ]
     order = np.argsort(numbers, kind="stable")
     starts = np.flatnonzero(np.diff(numbers[order], prepend=-1))
     parts = np.split(order, starts[1:])

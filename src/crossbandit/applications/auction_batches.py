@@ -11,9 +11,8 @@ from crossbandit.algorithms import Learner
 from crossbandit.applications.batches import (
     as_bids,
     column_of,
-    flags_of,
     label_columns,
-    prices_of,
+    outcomes_of,
     settle_batch,
     settle_rows,
 )
@@ -21,7 +20,7 @@ from crossbandit.applications.bids import Bid, Bids
 from crossbandit.applications.hidden_number import HiddenNumberApplication
 from crossbandit.applications.law_decider import LawDecider
 from crossbandit.applications.law_learner import LawLearner
-from crossbandit.errors import InvalidContextError, InvalidLossesError
+from crossbandit.errors import InvalidContextError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -166,18 +165,15 @@ class AuctionBatches(HiddenNumberApplication):
             InvalidLossesError: As for `settle`; the message names the rows. Nothing is learned.
             MissingOutcomesError: Wins or losses are missing with a bias. Nothing is learned.
         """
-        bad = InvalidLossesError
-        made = as_bids(bids, self.learner)
-        count = len(made)
-        has_won = flags_of("settle_many", "won", won, count)
-        told = column_of("settle_many", "highest_competing_bid", highest_competing_bid, count, bad)
-        floors = column_of("settle_many", "reserve", reserve, count, bad)
-        numbers = prices_of(self.rules, self.feedback, made, has_won, told, floors)
-        learner = self.learner
+        made, learner = as_bids(bids, self.learner), self.learner
+        given = (made, won, highest_competing_bid, reserve)
+        has_won, told, floors, numbers = outcomes_of(self.rules, self.feedback, *given)
         if isinstance(learner, LawLearner) and learner.guard is None:
             settle_batch(learner, made, has_won, numbers)
             self._account(made, has_won, numbers)
             return
+        if floors is None:
+            floors = np.full(len(made), np.nan)
         if isinstance(learner, Learner) and np.isnan(floors).all():
             settle_rows(learner, self.rules, made, has_won, told)
             self._account(made, has_won, numbers)

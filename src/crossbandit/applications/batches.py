@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from crossbandit.errors import (
     InvalidInputError,
     InvalidLossesError,
 )
+from crossbandit.kernels.auctions import plain_numbers
 from crossbandit.validation import as_array, reject, verbatim
 
 if TYPE_CHECKING:
@@ -163,6 +164,64 @@ def _check_learner(learner: Any, maker: str) -> None:
         )
 
 
+class Outcomes(NamedTuple):
+    """What became of the bids of a batch; all (n,).
+
+    Attributes:
+        won: Whether each won.
+        told: The highest competing bids; NaN where they are not known.
+        reserves: The reserve prices that were given with the outcomes, NaN where they were not;
+            None if none was.
+        numbers: The number that each bid had to reach.
+    """
+
+    won: Booleans
+    told: Floats
+    reserves: Floats | None
+    numbers: Floats
+
+
+def outcomes_of(
+    rules: AuctionRules, feedback: str, bids: Bids, won: Any, told: Any, reserve: Any
+) -> Outcomes:
+    """Return the outcomes of a batch, as `settle_many` is given them.
+
+    Columns of floats and booleans in which nothing is odd are checked by one call of compiled code.
+    Everything else is looked at closely: it may be another form, a tie to rounding, or wrong.
+
+    Args:
+        rules: The bidder's rules.
+        feedback: Who is told the highest competing bid.
+        bids: The bids.
+        won: Whether each won.
+        told: The highest competing bids.
+        reserve: The reserve prices that are given only now.
+
+    Raises:
+        InvalidLossesError: Rows are incomplete or contradict themselves; the message names them.
+    """
+    count = len(bids)
+    shape, after = (count,), told_after(feedback)
+    if reserve is None and _is_column(won, np.bool_, shape) and _is_column(told, float, shape):
+        numbers = np.empty(count)
+        settings = (False in after, True in after, rules.ties == "lose")
+        amounts = (float(rules.reserve), float(rules.least), bids.amounts)
+        if plain_numbers(*settings, *amounts, won, told, numbers) == 0:
+            return Outcomes(won, told, None, numbers)
+    bad = InvalidLossesError
+    has_won = np.ascontiguousarray(flags_of("settle_many", "won", won, count))
+    prices = column_of("settle_many", "highest_competing_bid", told, count, bad)
+    floors = column_of("settle_many", "reserve", reserve, count, bad)
+    numbers = prices_of(rules, feedback, bids, has_won, prices, floors)
+    return Outcomes(has_won, prices, None if reserve is None else floors, numbers)
+
+
+def _is_column(values: Any, kind: Any, shape: tuple[int]) -> bool:
+    """Return whether these are values that compiled code takes as they are."""
+    is_array = type(values) is np.ndarray and values.dtype == kind
+    return is_array and values.shape == shape and values.flags.c_contiguous
+
+
 def prices_of(
     rules: AuctionRules, feedback: str, bids: Bids, won: Booleans, told: Floats, reserves: Floats
 ) -> Floats:
@@ -225,8 +284,8 @@ def by_decider(bids: Bids) -> tuple[list[Made], npt.NDArray[np.int64]]:
         bids: The bids, all of a law without a guard.
     """
     if isinstance(bids.made, Made):
-        rows = np.flatnonzero(bids.made.arms >= 0)
         made = bids.made
+        rows = np.arange(len(bids)) if made.run else np.flatnonzero(made.arms >= 0)
         if rows.size < len(bids):
             made = made.part(rows)
         return [made], rows
@@ -258,6 +317,10 @@ def settle_batch(learner: LawLearner, bids: Bids, won: Booleans, numbers: Floats
     """
     made, rows = by_decider(bids)
     if not rows.size:
+        return
+    if rows.size == len(bids) and len(made) == 1:  # every row has a decision, in their order
+        outcomes = (bids.amounts.copy(), won, numbers)  # compiled code takes one kind of array
+        learner.learn_many(made, rows, len(bids), bids.values.copy(), bids.classes, outcomes)
         return
     order = np.sort(rows)
     labels = [bids.classes[i] for i in order.tolist()] if learner.law.classes else []

@@ -60,6 +60,7 @@ class Made(NamedTuple):
         learner: The id of the learner that may learn from them.
         decider: The id of what made them.
         key: The key of their tokens, or None.
+        run: Whether each row has a decision, all made at one time, with consecutive numbers.
     """
 
     arms: Integers
@@ -70,6 +71,7 @@ class Made(NamedTuple):
     learner: str
     decider: str
     key: bytes | None
+    run: bool = False
 
     def part(self, rows: Integers) -> Made:
         """Return some of the decisions.
@@ -78,7 +80,7 @@ class Made(NamedTuple):
             rows: The numbers of their rows.
         """
         columns = ("arms", "rounds", "scores", "totals", "times")
-        return self._replace(**{name: getattr(self, name)[rows] for name in columns})
+        return self._replace(**{name: getattr(self, name)[rows] for name in columns}, run=False)
 
     def decision(self, i: int) -> LawDecision | None:
         """Return one of the decisions, or None where there was nothing to choose from.

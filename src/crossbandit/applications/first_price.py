@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from crossbandit.algorithms import CrossGraphAdaptive, Learner
 from crossbandit.applications.action import cannot_correct, required_action, rows_of
 from crossbandit.applications.auction_batches import AuctionBatches
-from crossbandit.applications.auction_outcomes import price_of, rules_of
+from crossbandit.applications.auction_outcomes import price_of, rules_of, told_after
 from crossbandit.applications.auction_views import AuctionViews
 from crossbandit.applications.bid_logs import number_to_reach
 from crossbandit.applications.bids import Bid
@@ -173,6 +174,7 @@ class FirstPriceBidder(AuctionBatches, AuctionViews, LogFitting):
             at_most_value=boolean(owner, "at_most_value", at_most_value),
             owner=owner,
         )
+        self._quiet = True not in told_after(feedback)  # winners are told nothing
         self._grid: list[float] = self.rules.amounts.tolist()
         problem = Problem(self.rules.graph(feedback), features=2, horizon=horizon)
         self.guarded = boolean(owner, "guarded", guarded)
@@ -349,9 +351,15 @@ class FirstPriceBidder(AuctionBatches, AuctionViews, LogFitting):
         decision: Any = made.decision
         learner, told, spending = self.learner, highest_competing_bid, self._spending
         if isinstance(learner, LawLearner):
-            amount = made.amount
-            price = price_of(rules, self.feedback, amount, told, won=has_won)
-            least = number_to_reach(rules, price)
+            amount, least = made.amount, rules.least
+            # Most outcomes agree with themselves at sight; `price_of` looks at all others.
+            if has_won and told is None and self._quiet and 0.0 < amount >= rules.reserve:
+                pass
+            elif not has_won and type(told) is float and amount < told < math.inf:
+                least = max(told, least)
+            else:
+                price = price_of(rules, self.feedback, amount, told, won=has_won)
+                least = number_to_reach(rules, price)
             before = 0 if not correction or spending is None else learner.code(decision)
             learner.learn(
                 decision,

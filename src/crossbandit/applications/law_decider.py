@@ -223,7 +223,7 @@ class LawDecider:
             self.round, self.total = self.round + chosen, self.total + int(scores.sum())
         times = np.full(count, self.clock())
         ids = (self.learner, self.id, self._key)
-        return Made(arms, rounds, scores, totals, times, *ids)
+        return Made(arms, rounds, scores, totals, times, *ids, run=0 < chosen == count)
 
     def policy(self, given: Round, first: int, last: int) -> Floats:
         """Return the probability of each amount, from a fixed grid of quantiles.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,7 @@ from crossbandit.applications.outcome_codes import (
 )
 from crossbandit.applications.outcome_watch import OutcomeWatch, is_watched, watched
 from crossbandit.errors import DecisionError, ForeignDecisionError, LearnedBeforeError
+from crossbandit.kernels.compilation import resolved
 from crossbandit.kernels.laws.correcting import correct
 from crossbandit.kernels.laws.loops import settle, settle_all
 from crossbandit.laws import GuardedChoice, GuardedLaw, IndependenceTest
@@ -88,7 +90,13 @@ class LawLearner(LawDecider):
         self.own = {self.id}
         self.answered = 0
         self._features = len(law.classes)
+        self._no_slots = law.slots((), new=True)
+        self._parts: Any = None  # those of the law that `_step` works on
+        self._step: Callable[..., Any] = settle
         self.learning = Lock()  # of the state; whoever takes both locks takes this one first
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), "_parts": None, "_step": settle}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.learning = Lock()
@@ -120,6 +128,8 @@ class LawLearner(LawDecider):
         Raises:
             DecisionError: It was made for another learner, or has expired.
         """
+        if decision.learner == self.learner and type(decision) is LawDecision:
+            return
         if isinstance(decision, Decision):  # of an earlier version
             self._old(decision)
             return
@@ -211,9 +221,9 @@ class LawLearner(LawDecider):
         # The law tries untried amounts itself: the other bids of a guard do not count as its tries.
         tried = part is None or amount == part.law_amount
         with self.deciding:
-            slots = law.slots(labels, new=True)
-            outcome = (context, slots, amount, reached, number, tried)
-            mark: int = law.code[settle](*law.parts, self.test.state, *outcome)
+            slots = law.slots(labels, new=True) if labels else self._no_slots
+            step = self._step if self._parts is law.parts else self._bind()
+            mark: int = step(context, slots, amount, reached, number, tried)
             if decision.decider in self.own:
                 self.answered += 1
             if mark >= 0:
@@ -221,6 +231,17 @@ class LawLearner(LawDecider):
                 if part is not None and self.guard is not None:
                     self._weigh(self.guard, part, context, labels, amount, mark)
         return mark
+
+    def _bind(self) -> Callable[..., Any]:
+        """Keep the compiled step of one outcome together with the arrays that it always takes.
+
+        To look for its machine code and to put the arguments together takes as long as half of it.
+        """
+        law = self.law
+        given = (*law.parts, self.test.state)
+        last = (0.0, self._no_slots, 0.0, False, 0.0, True)
+        self._parts, self._step = law.parts, partial(resolved(settle, *given, *last), *given)
+        return self._step
 
     def _weigh(
         self,
@@ -320,14 +341,18 @@ class LawLearner(LawDecider):
                 state = (*law.parts, self.test.state)
                 law.code[settle_all](*state, contexts, slots, *outcomes, marks)
                 self.answered += sum(one.rounds.size for one in made if one.decider in self.own)
-                known = np.flatnonzero(marks >= 0)
-                last = known[-SAMPLE:]
-                latest = [labels[i] for i in last.tolist()] if labels else [()] * last.size
-                self.test.saw_many(known.size, contexts[last].tolist(), latest)
+                self._note(contexts, labels, marks)
             codes = FIRST + marks
             if len(made) > 1:  # from the order of the rows to that of the deciders
                 codes = codes[np.searchsorted(np.sort(rows), rows)]
             put_codes(self.seen, made, codes)
+
+    def _note(self, contexts: Floats, labels: Sequence[tuple[Label, ...]], marks: Integers) -> None:
+        """Let the test note which rounds a compiled step has taken into it."""
+        known = np.flatnonzero(marks >= 0)
+        last = known[-SAMPLE:]
+        latest = [labels[i] for i in last.tolist()] if labels else [()] * last.size
+        self.test.saw_many(known.size, contexts[last].tolist(), latest)
 
     def _watch_many(self, made: Sequence[Made], before: Integers) -> None:
         """Let the watch see the outcomes of many decisions that it has not seen."""

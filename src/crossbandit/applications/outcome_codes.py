@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from crossbandit.algorithms.seen import ascending
 from crossbandit.errors import ExpiredDecisionError, LearnedBeforeError
 from crossbandit.kernels.laws.state import AT_MOST, TOLD
 
@@ -75,6 +76,11 @@ def seen_before(seen: SeenDecisions, made: Sequence[Made], rows: Integers, total
         DecisionError: Some were learned from before, come twice, or have expired. The message names
             their rows.
     """
+    one = made[0]
+    if one.run and len(made) == 1:
+        first, time = int(one.rounds[0]), float(one.times[0])
+        if seen.is_new(one.decider, first, one.rounds.size, time):
+            return np.zeros(one.rounds.size, dtype=np.int64)
     old = np.concatenate([seen.expired(one.times) for one in made])
     if old.any():
         raise ExpiredDecisionError(
@@ -104,7 +110,10 @@ def put_codes(seen: SeenDecisions, made: Sequence[Made], codes: Integers) -> Non
     start = 0
     for one in made:
         stop = start + one.rounds.size
-        seen.put_many(one.decider, one.rounds, one.times, codes[start:stop])
+        if one.run:
+            seen.put_run(one.decider, int(one.rounds[0]), float(one.times[0]), codes[start:stop])
+        else:
+            seen.put_many(one.decider, one.rounds, one.times, codes[start:stop])
         start = stop
 
 
@@ -130,6 +139,8 @@ def _at(rows: Integers, wrong: npt.NDArray[np.bool_], total: int) -> npt.NDArray
 
 def _repeated(rounds: Integers) -> npt.NDArray[np.bool_]:
     """Return which numbers have come before."""
+    if ascending(rounds):
+        return np.zeros(rounds.size, dtype=bool)
     out = np.ones(rounds.size, dtype=bool)
     out[np.unique(rounds, return_index=True)[1]] = False
     return out

@@ -51,6 +51,8 @@ def watched(numbers: Integers) -> Booleans:
     Args:
         numbers: Their numbers.
     """
+    if numbers.size and (numbers >= _SPARSE).all():
+        return numbers & (_SPARSE - 1) < COHORT  # most of the time; division would take long
     cohorts = numbers // COHORT
     found: Booleans = np.where(
         numbers < _SPARSE, cohorts & (cohorts - 1) == 0, numbers % _SPARSE < COHORT

@@ -51,6 +51,22 @@ def inlined(kernel: _Kernel) -> _Kernel:
     return _jit(kernel, {"forceinline": True, **_OPTIONS})
 
 
+def reordered(kernel: _Kernel) -> _Kernel:
+    """Compile a step, as `inlined` does, in which sums may be taken in any order.
+
+    A sum over an array then takes several columns at a time. Its last bits are those of one order,
+    the same in every call, but not the order of the interpreter. So nothing that chooses an action
+    may depend on it.
+
+    Args:
+        kernel: A function of numbers, arrays and NamedTuples of them, which allocates nothing.
+
+    Returns:
+        The compiled function.
+    """
+    return _jit(kernel, {"forceinline": True, "fastmath": {"reassoc", "nsz"}, **_OPTIONS})
+
+
 def compiled_with(loop: Callable[..., Any], **kernels: Callable[..., Any]) -> Callable[..., Any]:
     """Compile a copy of a loop in which global names stand for given kernels.
 

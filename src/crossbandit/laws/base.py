@@ -36,7 +36,11 @@ if TYPE_CHECKING:
 
 
 class LawBase(AmountGrid):
-    """The settings and counts of a law, without what is done with them; see `OutcomeLaw`."""
+    """The settings and counts of a law, without what is done with them; see `OutcomeLaw`.
+
+    Attributes:
+        parts: What compiled steps take: what does not change, what does, and room to compute in.
+    """
 
     def __init__(
         self,
@@ -74,8 +78,9 @@ class LawBase(AmountGrid):
             probing=self.probing,
         )
         slots = self.class_limit if classes else 0
-        self._state = empty_state(self._rules, slots, slots)
-        self._scratch = scratch_for(self._rules, self._state.weights.size)
+        state = empty_state(self._rules, slots, slots)
+        self._scratch = scratch_for(self._rules, state.weights.size)
+        self._use(state)
         self.uniforms = Uniforms(stream(seed, "law"))
         self.code = MachineCode()
 
@@ -94,10 +99,10 @@ class LawBase(AmountGrid):
         """The arrays of the law; they change as it learns."""
         return self._state
 
-    @property
-    def parts(self) -> tuple[LawRules, LawState, Scratch]:
-        """What compiled steps take: what does not change, what does, and room to compute in."""
-        return self._rules, self._state, self._scratch
+    def _use(self, state: LawState) -> None:
+        """Go on with other arrays. `parts` then is another object, which callers may notice."""
+        self._state = state
+        self.parts: tuple[LawRules, LawState, Scratch] = (self._rules, state, self._scratch)
 
     def slots(self, labels: tuple[Label, ...], *, new: bool = False) -> Integers:
         """Return the numbers of the classes of a round, -1 for those that have none.
@@ -177,7 +182,7 @@ class LawBase(AmountGrid):
             other: The law. It is not changed.
         """
         slots = self.class_limit if self.classes else 0
-        self._state = empty_state(self._rules, slots, slots)
+        self._use(empty_state(self._rules, slots, slots))
         self._levels = other._levels.copy()
         move(other._rules, other._state, other.context_range, self._rules, self._state)
         compute_all(self._rules, self._state, self._features())
@@ -190,7 +195,7 @@ class LawBase(AmountGrid):
             seed: The seed of the random numbers; None for new ones.
         """
         empty = np.zeros((0, self.amounts.size + 1))
-        self._state = copied(other._state._replace(told=empty, hidden=empty))
+        self._use(copied(other._state._replace(told=empty, hidden=empty)))
         self._levels = other._levels.copy()
         self.uniforms = Uniforms(np.random.default_rng() if seed is None else stream(seed, "law"))
 
@@ -251,7 +256,7 @@ class LawBase(AmountGrid):
             CheckpointError: The arrays do not fit the settings or hold impossible numbers.
         """
         self._levels.restore(levels)
-        self._state = state_from(self._state, arrays)
+        self._use(state_from(self._state, arrays))
         self.uniforms.state = generator
 
     def labels(self, owner: str, classes: Mapping[str, object]) -> tuple[Label, ...]:

@@ -106,7 +106,8 @@ class IndependenceTest:
             ranks=np.zeros(RANKS),
             sums=np.zeros(4),
             variances=np.zeros(4),
-            risk=np.zeros(size),
+            sides=np.zeros(size),
+            risk=np.stack([np.zeros(size), np.zeros(size), 1.0 / np.arange(1.0, size + 1)]),
         )
         self._rounds = 0
         self._recent: deque[tuple[float, tuple[Label, ...]]] = deque(maxlen=SAMPLE)
@@ -197,7 +198,8 @@ class IndependenceTest:
 
     def arrays(self) -> dict[str, Floats]:
         """Return copies of the arrays of the test, by name."""
-        return {name: part.copy() for name, part in self._state._asdict().items()}
+        kept = self._state._asdict().items()
+        return {name: part.copy() for name, part in kept if name != "risk"}
 
     def restore(self, settings: Mapping[str, Any], arrays: Mapping[str, npt.ArrayLike]) -> None:
         """Take over what a test of a law of the same form has seen.
@@ -209,9 +211,11 @@ class IndependenceTest:
         Raises:
             CheckpointError: They do not fit the law, or hold impossible numbers.
         """
-        for name, part in self._state._asdict().items():
-            given = np.asarray(arrays.get(name, np.nan), dtype=float)
-            signed = name in ("usual", "sums")
+        earlier = {"sides": np.zeros_like(self._state.sides)}  # versions that did not keep them
+        for name in self.arrays():
+            part = getattr(self._state, name)
+            given = np.asarray({**earlier, **arrays}.get(name, np.nan), dtype=float)
+            signed = name in ("usual", "sums", "sides")
             if given.shape != part.shape or not np.isfinite(given).all():
                 raise CheckpointError(f"The array {name!r} of a test is missing or impossible.")
             if not signed and (given < 0).any():

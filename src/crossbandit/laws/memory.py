@@ -124,8 +124,7 @@ def scratch_for(rules: LawRules, experts: int) -> Scratch:
     """Return room for one computation."""
     size = rules.amounts.size
     return Scratch(
-        prior=np.zeros((2, size + 1)),
-        work=np.zeros((9, size + 1)),
+        work=np.zeros((6, size + 1)),
         chances=np.zeros((experts + 1, size)),
         spreads=np.zeros((experts + 1, size)),
         rows=np.zeros((rules.growth.size + slot_width(rules), 2), dtype=np.int64),

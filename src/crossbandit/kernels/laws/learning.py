@@ -54,7 +54,21 @@ def learn(
     index: the cell, or the amount that the outcome is about. amount: the one played, -1 if none.
     slots: (features + 1,), the classes; those without a node are given one, while there is room.
     """
-    band = band_of(rules, context)
+    learn_at(rules, state, scratch, band_of(rules, context), slots, kind, index, amount)
+
+
+@inlined
+def learn_at(
+    rules: LawRules,
+    state: LawState,
+    scratch: Scratch,
+    band: int,
+    slots: Integers,
+    kind: int,
+    index: int,
+    amount: int,
+) -> None:
+    """Do what `learn` does, as a part of its callers: to pass a law takes long."""
     find_rows(rules, state, band, slots, scratch.rows)
     laws_near(rules, state, scratch, column_of(rules, kind, index))
     absorb(rules, state, scratch, band, slots, kind, index, amount)
@@ -180,7 +194,7 @@ def due(state: LawState, row: int, parent: int, unit: float) -> bool:
     return is_due
 
 
-@compiled
+@inlined
 def refresh(
     rules: LawRules,
     state: LawState,
@@ -197,15 +211,16 @@ def refresh(
     rounds or of a class expects its parent's law, changed as the pool's law changes there.
     """
     state.since[row] = 0.0
-    law, spread = scratch.prior[0], scratch.prior[1]
+    law, spread = state.law[row], state.spread[row]
     memories = rules.growth.size
-    above = max(parent, 0)
-    for j in range(law.size):
-        law[j] = state.law[above, j]
-        spread[j] = state.spread[above, j]
     root = group == 0 and parent < 0
     if root:
         flat_law(rules.feedback, law, spread)
+    else:
+        above = max(parent, 0)
+        for j in range(law.size):
+            law[j] = state.law[above, j]
+            spread[j] = state.spread[above, j]
     if group > 0 and parent >= 0 and state.visits[place] >= MATURE:
         base = (place - 1) >> 1
         for j in range(law.size):
@@ -226,9 +241,6 @@ def refresh(
         shrink_odds(told, hidden, unit, noise, root, law, spread, work, evidence, totals)
     else:
         shrink_hazards(told, hidden, unit, noise, root, law, spread, work, evidence, totals)
-    for j in range(law.size):
-        state.law[row, j] = law[j]
-        state.spread[row, j] = spread[j]
 
 
 @inlined

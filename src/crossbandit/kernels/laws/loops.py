@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from crossbandit.kernels.compilation import compiled, inlined
 from crossbandit.kernels.laws.choice import choose, read_law
 from crossbandit.kernels.laws.independence import test_one
-from crossbandit.kernels.laws.learning import absorb, learn
+from crossbandit.kernels.laws.learning import absorb, learn_at
 from crossbandit.kernels.laws.reading import band_of
 from crossbandit.kernels.laws.state import (
     ABOVE,
@@ -87,16 +87,9 @@ def learn_all(
 ) -> None:
     """Learn from n outcomes. All (n,); slots: (n, features + 1)."""
     for i in range(contexts.size):
-        learn(
-            rules,
-            state,
-            scratch,
-            contexts[i],
-            slots[i],
-            kinds[i],
-            indices[i],
-            amounts[i],
-        )
+        band = band_of(rules, contexts[i])
+        given = (kinds[i], indices[i], amounts[i])
+        learn_at(rules, state, scratch, band, slots[i], *given)
 
 
 @inlined
@@ -157,11 +150,29 @@ def settle(
     tried: whether the amount was the law's own choice. Returns 4 times the index of what is known,
     plus its kind; -1 if it says nothing about any amount, and nothing is learned.
     """
+    return settle_one(rules, state, scratch, test, context, slots, amount, reached, number, tried)
+
+
+@inlined
+def settle_one(
+    rules: LawRules,
+    state: LawState,
+    scratch: Scratch,
+    test: TestState,
+    context: float,
+    slots: Integers,
+    amount: float,
+    reached: bool,  # noqa: FBT001
+    number: float,
+    tried: bool,  # noqa: FBT001
+) -> int:
+    """Do what `settle` does, as a part of its callers: to pass a law takes long."""
     kind, index, played = shown(rules, amount, reached, number)
     if kind < 0:
         return -1
-    learn(rules, state, scratch, context, slots, kind, index, played if tried else -1)
-    test_one(rules.feedback, rules.mirrored, test, band_of(rules, context), kind, index)
+    band = band_of(rules, context)
+    learn_at(rules, state, scratch, band, slots, kind, index, played if tried else -1)
+    test_one(rules.feedback, rules.mirrored, test, band, kind, index)
     return 4 * index + kind
 
 
@@ -181,4 +192,4 @@ def settle_all(
     """Do what `settle` does with n outcomes. All (n,); slots: (n, features + 1)."""
     for i in range(contexts.size):
         given = (contexts[i], slots[i], amounts[i], reached[i], numbers[i], True)
-        out[i] = settle(rules, state, scratch, test, *given)
+        out[i] = settle_one(rules, state, scratch, test, *given)

@@ -23,12 +23,16 @@ _WIDTH = 0.04  # of the neighbourhood that amounts share log odds with, on eithe
 def at_risk(told: Floats, hidden: Floats, unit: float, risk: Floats) -> None:
     """Set risk[j], j >= 1, to the rounds in which a cell of column j would have been told.
 
-    told, hidden, risk: (K + 1,). unit: what a count is worth.
+    told, hidden, risk: (K + 1,). unit: what a count is worth. Eight columns are summed at a time:
+    each sum waits for the one before, and several of these can wait together.
     """
     total = told[0]
-    for j in range(1, told.size):
-        total += hidden[j - 1] + told[j]
-        risk[j] = total * unit
+    for start in range(1, told.size, 8):
+        part = 0.0
+        for j in range(start, min(start + 8, told.size)):
+            part += hidden[j - 1] + told[j]
+            risk[j] = (total + part) * unit
+        total += part
 
 
 @inlined
@@ -75,7 +79,7 @@ def shrink_hazards(
 
     First one ratio for each block of columns, then each column for itself. Both are drawn towards
     the parent with a weight from `heterogeneity`. `noise` is the variance of a count of rounds
-    relative to its mean, 1 without discounting. work: (9, K + 1), overwritten.
+    relative to its mean, 1 without discounting. work: (6, K + 1), overwritten.
     """
     risk = work[0]
     at_risk(told, hidden, unit, risk)
@@ -104,60 +108,62 @@ def _shrink_columns(
 
     A block of columns that contradicts the parent's law by itself, far beyond chance, is believed
     more than the rest: many rounds that agree elsewhere must not outvote it. The rows of `work`:
-    risk, mean, and three terms by column; then, at the top of each block, its bottom and sums.
+    risk, at the top of each block its bottom, how much columns may differ, and three terms.
     """
-    risk, mean = work[0], work[1]
-    founds, weights, squares = work[2], work[3], work[4]
-    bottoms, block_founds, block_weights, block_squares = work[5], work[6], work[7], work[8]
-    for j in range(1, law.size):
-        mean[j] = risk[j] * law[j]
-        variance = mean[j] * (1.0 - law[j])
-        share = variance / (variance + 1.0)
-        gap = told[j] * unit - mean[j]
-        counts = variance > 1e-12
-        founds[j] = share * (gap * gap / variance - noise) if counts else 0.0
-        weights[j] = share * max(risk[j] - noise, 0.0) if counts else 0.0
-        squares[j] = share * share if counts else 0.0
-    limit = sum_of(mean[1:]) / NUMBER_OF_BLOCKS
-    all_found, all_weight, all_squares = 0.0, 0.0, 0.0
-    j = law.size - 1
-    while j >= 1:
-        top, sum_, found, weight, square = j, 0.0, 0.0, 0.0, 0.0
-        while j >= 1 and sum_ <= limit:
-            sum_ += mean[j]
+    risk, bottoms, local = work[0], work[1], work[2]
+    founds, weights, squares = work[3], work[4], work[5]
+    _terms(told[1:], unit, noise, law[1:], risk[1:], founds[1:], weights[1:], squares[1:])
+    found, weight, square = sum_of(founds[1:]), sum_of(weights[1:]), sum_of(squares[1:])
+    differs = heterogeneity(found, weight, square, evidence, totals, 3, 1.0)
+    top = law.size - 1
+    while top >= 1:
+        bottom, found, weight, square = int(bottoms[top]), 0.0, 0.0, 0.0
+        for j in range(bottom, top + 1):
             found += founds[j]
             weight += weights[j]
             square += squares[j]
-            j -= 1
-        bottoms[top] = j + 1.0
-        block_founds[top], block_weights[top], block_squares[top] = found, weight, square
-        all_found += found
-        all_weight += weight
-        all_squares += square
-    differs = heterogeneity(all_found, all_weight, all_squares, evidence, totals, 3, 1.0)
-    top = law.size - 1
-    while top >= 1:
-        bottom, local = int(bottoms[top]), differs
-        found = block_founds[top]
-        if found > _CONTRADICTION * math.sqrt(2.0 * block_squares[top]):
-            local = min(max(differs, found / (block_weights[top] + 1e-9)), 1.0)
-        if local > 0.0:
-            end = top + 1
-            believe(
-                told[bottom:end], unit, local, law[bottom:end], spread[bottom:end], risk[bottom:end]
-            )
+        most = differs
+        if found > _CONTRADICTION * math.sqrt(2.0 * square):
+            most = min(max(differs, found / (weight + 1e-9)), 1.0)
+        for j in range(bottom, top + 1):
+            local[j] = most
         top = bottom - 1
+    believe(told[1:], unit, local[1:], law[1:], spread[1:], risk[1:])
+
+
+@inlined
+def _terms(
+    told: Floats,
+    unit: float,
+    noise: float,
+    law: Floats,
+    risk: Floats,
+    founds: Floats,
+    weights: Floats,
+    squares: Floats,
+) -> None:
+    """Set what each column says of how much columns differ from the law; see `heterogeneity`."""
+    for i in range(law.size):
+        mean = risk[i] * law[i]
+        variance = mean * (1.0 - law[i])
+        gap = told[i] * unit - mean
+        part = 1.0 / (variance + 1.0)
+        share = variance * part
+        counts = variance > 1e-12
+        founds[i] = (gap * gap - noise * variance) * part if counts else 0.0
+        weights[i] = share * max(risk[i] - noise, 0.0) if counts else 0.0
+        squares[i] = share * share if counts else 0.0
 
 
 @inlined
 def believe(
-    told: Floats, unit: float, differs: float, law: Floats, spread: Floats, risk: Floats
+    told: Floats, unit: float, differs: Floats, law: Floats, spread: Floats, risk: Floats
 ) -> None:
-    """Draw hazards and their spreads to what some columns saw, as far as they may differ."""
+    """Draw hazards and their spreads to what the columns saw, as far as each may differ."""
     for i in range(law.size):
-        part = 1.0 / (1.0 + risk[i] * differs)
-        law[i] = (told[i] * unit * differs + law[i]) * part
-        spread[i] = part * differs + part * part * spread[i]
+        part = 1.0 / (1.0 + risk[i] * differs[i])
+        law[i] = (told[i] * unit * differs[i] + law[i]) * part
+        spread[i] = part * differs[i] + part * part * spread[i]
 
 
 @inlined
@@ -174,13 +180,14 @@ def _shrink_blocks(
 
     A block ends where it has its share of the expected outcomes. Columns where hardly anything
     would have been told keep the parent's hazard: what is seen above them says little of them. The
-    rows of `work`: risk, mean; then, at the top of each block, its bottom, count and mean.
+    rows of `work`: risk; at the top of each block its bottom, count and mean; ratios, and means.
     """
-    risk, means = work[0], work[1]
-    bottoms, counts, block_means = work[5], work[6], work[7]
+    risk, bottoms, ratios = work[0], work[1], work[2]
+    counts, block_means, means = work[3], work[4], work[5]
     for j in range(1, law.size):
         means[j] = risk[j] * law[j]
     expected = sum_of(means[1:])
+    bottoms[law.size - 1] = 1.0
     if expected <= 0.0:
         return
     limit = expected / NUMBER_OF_BLOCKS
@@ -205,19 +212,21 @@ def _shrink_blocks(
         return
     top = law.size - 1
     while top >= 1:
-        bottom, mean = int(bottoms[top]), block_means[top]
+        bottom, mean, ratio = int(bottoms[top]), block_means[top], 1.0
         if mean >= 0.0:
             ratio = (counts[top] * differs + 1.0) / (mean * differs + 1.0)
-            multiply(law[bottom : top + 1], ratio, risk[bottom : top + 1])
+        for j in range(bottom, top + 1):
+            ratios[j] = ratio
         top = bottom - 1
+    multiply(law[1:], ratios[1:], risk[1:])
 
 
 @inlined
-def multiply(law: Floats, ratio: float, risk: Floats) -> None:
-    """Multiply the hazards of columns where enough would have been told by a ratio."""
+def multiply(law: Floats, ratios: Floats, risk: Floats) -> None:
+    """Multiply the hazards of columns where enough would have been told by ratios."""
     for i in range(law.size):
-        if risk[i] >= COVERED:
-            law[i] = min(_CERTAIN, law[i] * ratio)
+        changed = min(_CERTAIN, law[i] * ratios[i])
+        law[i] = changed if risk[i] >= COVERED else law[i]
 
 
 @compiled

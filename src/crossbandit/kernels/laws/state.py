@@ -83,8 +83,7 @@ class LawState(NamedTuple):
 class Scratch(NamedTuple):
     """Room for one computation; what is in it does not matter."""
 
-    prior: Floats  # (2, K + 1)
-    work: Floats  # (9, K + 1)
+    work: Floats  # (6, K + 1)
     chances: Floats  # (E + 1, K): of reaching the number, by expert; the last row mixes them
     spreads: Floats  # (E + 1, K)
     rows: Integers  # (M + features + 1, 2): nodes of a context, and those of the pool they refer to
