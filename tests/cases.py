@@ -43,6 +43,13 @@ EVERY_ALGORITHM: tuple[Algorithm, ...] = tuple(
     for options in ({}, *([REFERENCES[id_].by_hand] if id_ in REFERENCES else []))
 )
 
+# Those that declare their estimator. The adaptive learner does unless it forgets or has anchors.
+DECLARED = tuple(
+    one
+    for one in EVERY_ALGORITHM
+    if type(one).estimator is not Algorithm.estimator and not getattr(one, "half_life", None)
+)
+
 # Those that keep means or regressions, for stochastic losses; and those that weight losses by
 # observation probabilities which they know. One learns these, and has tests of its own.
 STOCHASTIC = tuple(one for one in EVERY_ALGORITHM if one.stochastic_only)

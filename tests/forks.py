@@ -10,8 +10,8 @@ import pytest
 forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no forks")
 
 
-def in_fork(task: Callable[[], str]) -> str | None:
-    """Return what a task returns in a forked child; None if it ends in another way."""
+def in_fork(task: Callable[[], str]) -> str:
+    """Return what a task returns in a forked child, which must end well."""
     reading, writing = os.pipe()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # of threads and forks
@@ -23,4 +23,5 @@ def in_fork(task: Callable[[], str]) -> str | None:
     os.close(writing)
     with os.fdopen(reading) as file:
         found = file.read()
-    return found if os.waitpid(child, 0)[1] == 0 else None
+    assert os.waitpid(child, 0)[1] == 0, "The forked process failed or hung."
+    return found

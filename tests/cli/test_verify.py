@@ -137,3 +137,31 @@ def test_the_rate_and_some_statements_exclude_each_other(asked: list[dict[str, o
 def test_an_unknown_statement_is_a_sentence() -> None:
     result = verify("--only", "Lemma 99")
     assert isinstance(result.exception, InvalidParameterError)
+
+
+def test_another_algorithm_is_checked_by_its_declaration(tmp_path: Path) -> None:
+    given = '{"id": "exp3-ix", "gamma": 0.1}'
+    result = verify("--quick", "--algorithm", given, "--only", "noise", "--out", tmp_path)
+    assert result.exit_code == 0, result.output
+    assert "Exp3IX(eta=None, gamma=0.1)" in result.output
+    assert "1 of 1 checks passed." in result.output
+    page = (tmp_path / "index.html").read_text(encoding="utf-8")
+    assert "compare what it does with what it declares" in page
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--algorithm", "exp9"], "There is no algorithm 'exp9'"),
+        (["--algorithm", "{"], "--algorithm must be an id, such as exp3-ix, or a JSON object"),
+        (["--algorithm", "ucb-n"], "an algorithm that declares its estimator. Got UcbN"),
+        (["--algorithm", "exp3-ix", "--rate"], "--rate checks the rate of cross-graph"),
+    ],
+)
+def test_an_algorithm_that_cannot_be_checked_is_refused(
+    arguments: list[str], words: str, tmp_path: Path
+) -> None:
+    result = verify(*arguments, "--out", tmp_path / "new")
+    assert isinstance(result.exception, InvalidParameterError)
+    assert words in str(result.exception)
+    assert not (tmp_path / "new" / "index.html").exists()

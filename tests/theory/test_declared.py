@@ -7,7 +7,19 @@ import numpy as np
 import pytest
 
 from crossbandit import CrossGraphKnown, PerContextGraph, graphs
-from crossbandit.algorithms import Algorithm, BestOfBothWorlds, Exp3G, Exp3IX, UcbN
+from crossbandit.algorithms import (
+    Algorithm,
+    BestOfBothWorlds,
+    CrossGraphAdaptive,
+    CrossGraphVarying,
+    CrossGraphWeak,
+    Exp3Edges,
+    Exp3G,
+    Exp3IX,
+    SchneiderZimmert,
+    UcbN,
+)
+from crossbandit.environments import cycling_graphs
 from crossbandit.errors import CheckFailedError, InvalidParameterError
 from crossbandit.streams import stream
 from crossbandit.theory import DeclaredDecomposition, decompose
@@ -51,6 +63,27 @@ def test_the_terms_add_up_to_the_regret(algorithm: Any) -> None:
     assert parts.residual < 1e-12
 
 
+CHANGING = cycling_graphs(ENVIRONMENT, [graphs.ring(4, 1), graphs.threshold(4)], period=3)
+OTHERS = (
+    CrossGraphAdaptive(),
+    CrossGraphVarying(),
+    CrossGraphWeak(),
+    SchneiderZimmert(),
+    BestOfBothWorlds(cross_learning=False),
+    Exp3Edges(),
+)
+
+
+@pytest.mark.parametrize("algorithm", OTHERS, ids=str)
+def test_so_do_those_with_epochs_and_with_rates_that_change(algorithm: Algorithm) -> None:
+    assert parts_of(algorithm).residual < 1e-12
+    if "informed" in algorithm.graph_kinds:
+        parts = decompose(algorithm, CHANGING, [3])
+        assert isinstance(parts, DeclaredDecomposition)
+        assert parts.residual < 1e-12
+        assert abs(parts.terms["noise"][0]) > 0.01
+
+
 @pytest.mark.parametrize("algorithm", UNBIASED, ids=str)
 def test_terms_are_within_their_bounds(algorithm: Any) -> None:
     parts = parts_of(algorithm)
@@ -68,8 +101,8 @@ def test_implicit_exploration_is_bias_and_not_exploration() -> None:
 
 
 def test_other_algorithms_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    for algorithm in (UcbN(), BestOfBothWorlds()):
-        with pytest.raises(InvalidParameterError, match="a rate eta that declares its estimator"):
+    for algorithm in (UcbN(), CrossGraphAdaptive(half_life=20.0)):
+        with pytest.raises(InvalidParameterError, match="an algorithm that declares its estimator"):
             decompose(algorithm, ENVIRONMENT, [0])
     learner = type(Exp3IX().start(ENVIRONMENT.problem, seed=0))
     own = learner.distribution
@@ -79,5 +112,5 @@ def test_other_algorithms_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
         return np.asarray(policy**2 / (policy**2).sum())
 
     monkeypatch.setattr(learner, "distribution", greedy)
-    with pytest.raises(CheckFailedError, match=r"Exp3IX in round . are not exponential weights"):
+    with pytest.raises(CheckFailedError, match=r"Exp3IX in round . are not FTRL with the rate"):
         decompose(Exp3IX(), ENVIRONMENT, [0])

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from crossbandit import Problem, theory
-from crossbandit.algorithms import CrossGraph, CrossGraphKnown, Decision
+from crossbandit.algorithms import CrossGraph, Decision
 from crossbandit.algorithms.epoch_learner import EpochLearner
 from crossbandit.errors import InvalidParameterError
 from crossbandit.streams import Seed
@@ -106,7 +106,7 @@ def test_only_what_was_asked_for_is_returned() -> None:
         ({"only": "Lemma 1"}, "contains 'Lemma 1'"),  # there are Lemmas 10 to 16
         ({"only": 5}, "'only' parameter of verify must be a part of the paper"),
         ({"effort": "quick"}, "an Effort, such as Effort.QUICK"),
-        ({"subject": CrossGraphKnown()}, "a CrossGraph, or an algorithm derived from it"),
+        ({"subject": "cross-graph"}, "'subject' parameter of verify must be an algorithm"),
         ({"jobs": 0}, "'jobs' parameter of verify"),
     ],
 )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from crossbandit.algorithms import tuning
 from crossbandit.algorithms.algorithm import register
+from crossbandit.algorithms.epoch_estimator import epoch_estimator
 from crossbandit.algorithms.epoch_learner import EpochLearner
 from crossbandit.algorithms.tuned import TunedAlgorithm
 from crossbandit.kernels.epochs import EpochParameters
@@ -15,6 +16,7 @@ from crossbandit.validation import choice, even, positive, share
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from crossbandit.algorithms.estimator import Estimator
     from crossbandit.problem import Problem
     from crossbandit.streams import Seed
 
@@ -93,6 +95,11 @@ class CrossGraph(TunedAlgorithm[EpochParameters]):
         self.require_playable(problem)
         parameters = self.parameters(problem)
         return EpochLearner(self, problem, problem.graph, parameters, seed)
+
+    def estimator(self, problem: Problem) -> Estimator | None:
+        if problem.graph_kind != "fixed":
+            return None
+        return epoch_estimator(problem.graph, self.parameters(problem))
 
     def tuning_rule(self, problem: Problem) -> Mapping[str, float]:
         return tuning.tuned(self.tuning, problem)._asdict()

@@ -3,31 +3,22 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 
+from crossbandit.algorithms.adaptive_learner import AdaptiveLearner, graph_of
 from crossbandit.algorithms.algorithm import Algorithm, register
-from crossbandit.algorithms.anchors import NO_ANCHORS, anchors_of
-from crossbandit.algorithms.learner import Learner
-from crossbandit.kernels import adaptive, adaptive_loops, adaptive_varying
-from crossbandit.kernels.adaptive import AdaptiveGraph, AdaptiveParameters, AdaptiveState
-from crossbandit.losses.memory import zeros
+from crossbandit.algorithms.estimator import Estimator, no_share
+from crossbandit.kernels.adaptive import AdaptiveParameters
 from crossbandit.validation import number, positive, reject
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    import numpy.typing as npt
-
-    from crossbandit.algorithms.decisions import PendingDecision
-    from crossbandit.kernels.loops import Answers, Plays
-    from crossbandit.kernels.rounds import ContextBlock, Rounds
-    from crossbandit.losses import Context, LossForm, Readout
+    from crossbandit.algorithms.learner import Learner
     from crossbandit.problem import Problem
     from crossbandit.streams import Seed
-    from crossbandit.types import Floats, Integers
+    from crossbandit.types import Booleans, Floats
 
 
 @register
@@ -129,6 +120,37 @@ class CrossGraphAdaptive(Algorithm):
         self.require_playable(problem)
         return AdaptiveLearner(self, problem, seed)
 
+    def estimator(self, problem: Problem) -> Estimator | None:
+        if self.half_life is not None or self.anchored or problem.graph_kind != "fixed":
+            return None
+        graph, setting = problem.graph, graph_of(problem, anchored=False)
+
+        def at(learner: Learner[Any], available: Booleans | None) -> Estimator:
+            del available
+            state = learner.state()
+            before = float(state["counted"][0])
+            step, count = 1.0 / (1.0 + before / self.recency), before + 1.0
+            floors = min(0.5, self.exploration / math.sqrt(count)) * setting.shares
+            if setting.weak.size:
+                members = setting.dominating.size
+                lifted = min(0.5, self.exploration * (members / count) ** (1.0 / 3.0))
+                floors[setting.weak] = lifted / members
+            mean = np.array(state["played"])
+            weight = float(state["lost_weight"][0])
+
+            def share(policies: Floats, context: int) -> Floats:
+                played = mean + step * (policies[context] - mean)
+                observed = graph.observation_mass(policies[context])
+                return np.asarray(observed / (graph.observation_mass(played) + floors))
+
+            baseline = float(state["lost"][0]) / weight if weight > 0 else None
+            return replace(declared, share=share, baseline=baseline)
+
+        declared = Estimator(
+            graph, no_share, rate=lambda learner: cast("Any", learner).learning_rate, at=at
+        )
+        return declared
+
     def least_observability(self, kind: str) -> str:
         # A weakly dominating set of each round's graph would have to be found in each round.
         return "weak" if kind == "fixed" else "strong"
@@ -146,167 +168,5 @@ class CrossGraphAdaptive(Algorithm):
         )
 
 
-class AdaptiveLearner(Learner[CrossGraphAdaptive]):
-    """A running adaptive learner.
-
-    What a round teaches counts when its feedback is in. A round whose feedback never comes changes
-    nothing but the running means of what is played.
-    """
-
-    needs_all_feedback = False  # losses are measured against their mean: a missing one is average
-    weighted = True
-    changed_by_play = ("played", "masses", "counted", "gap")
-
-    def __init__(self, algorithm: CrossGraphAdaptive, problem: Problem, seed: Seed) -> None:
-        super().__init__(algorithm, problem, seed=seed)
-        self.parameters: AdaptiveParameters = algorithm.parameters()
-        self._adaptive_graph = _graph_of(problem, anchored=bool(algorithm.anchored))
-        self._adaptive = _empty_state(problem.arms, problem.form)
-
-    @property
-    def learning_rate(self) -> float:
-        """The learning rate of the round played last; 0 before any two losses have differed."""
-        gap = self._adaptive.gap[0]
-        return float(adaptive.learning_rate(self._adaptive, self.parameters, gap))
-
-    def distribution(self, context: Context, readout: Readout) -> Floats:
-        del context
-        out = np.empty(self.problem.arms)
-        state, graph = self._adaptive, self._adaptive_graph
-        adaptive.policy(state, self.parameters, graph, readout, self.round, out)
-        return out
-
-    def play(self, pending: PendingDecision) -> float:
-        step = (self._adaptive, self.parameters, self._adaptive_graph)
-        uniform = self.generator.random()
-        weights = pending.weights = np.zeros(self.problem.arms)
-        if pending.graph is None:
-            seen, round_ = self.graph.out_ranges, pending.round
-            pending.arm, probability, baseline = self.call(
-                adaptive.decide, *step, seen, pending.readout, round_, uniform, weights
-            )
-        else:
-            now = (self.problem.graph_by_context, pending.graph.in_ranges)
-            pending.arm, probability, baseline = self.call(
-                adaptive_varying.play, *step, *now, pending.readout, pending.round, uniform
-            )
-            self.call(adaptive.weigh, *step, pending.graph.out_neighbors(pending.arm), weights)
-        pending.baseline = None if math.isnan(baseline) else baseline
-        return float(probability)
-
-    def count_round(self, pending: PendingDecision) -> None:
-        step = (self._adaptive, self.parameters, self._adaptive_graph)
-        self.call(adaptive.count, *step, pending.readout, self.round - 1)
-
-    def update(self, pending: PendingDecision, rows: Floats) -> None:
-        if pending.weights is None:
-            return
-        self.call(
-            adaptive.learn_late,
-            self._adaptive,
-            self.parameters,
-            self._adaptive_graph,
-            pending.readout,
-            pending.round,
-            self.round - 1,
-            pending.weights,
-            math.nan if pending.baseline is None else pending.baseline,
-            self.feedback(pending, rows),
-        )
-
-    def play_many(self, contexts: ContextBlock, numbers: Integers, plays: Plays) -> None:
-        del numbers
-        step = (self._adaptive, self.parameters, self._adaptive_graph, self.graph.out_ranges)
-        uniforms = self.generator.random(plays.arms.size)
-        adaptive_loops.play_many(*step, contexts, self.round, uniforms, plays)
-
-    def update_many(
-        self, contexts: ContextBlock, numbers: Integers, last: int, answers: Answers
-    ) -> None:
-        del numbers
-        step = (self._adaptive, self.parameters, self._adaptive_graph)
-        adaptive_loops.learn_many(*step, contexts, last, answers)
-
-    def tuned(self) -> Mapping[str, Any]:
-        return {}  # all parameters are given: no rule sets any
-
-    def state(self) -> Mapping[str, npt.NDArray[Any]]:
-        state = self._adaptive._asdict()
-        if self.graph_kind != "fixed":  # then they are those of the round played last
-            state["shares"] = self._adaptive_graph.shares
-        return state
-
-    def check_state(self) -> None:
-        state = self._adaptive
-        least, largest = float(state.least[0]), float(state.largest[0])
-        if (least, largest) == (math.inf, -math.inf):  # nothing was revealed so far
-            state.least[0] = state.largest[0] = 0.0
-        super().check_state()
-        state.least[0], state.largest[0] = least, largest
-        reference = int(state.reference[0])
-        right = 0 <= reference <= self.round
-        self.require_state("reference", right, f"a round from 0 to {self.round}", reference)
-        self.require_state("counted", state.counted[0] >= 0, "at least 0", state.counted[0])
-        self.require_state("shown", not state.shown.any(), "False for all arms", state.shown)
-
-    def simulate(self, rounds: Rounds) -> None:
-        """Play a batch of rounds, compiled.
-
-        Args:
-            rounds: What happens in the rounds; what was done is filled in.
-        """
-        step = (self._adaptive, self.parameters, self._adaptive_graph)
-        now = (rounds, self.round, self.generator.random(rounds.arms.size))
-        if self.graph_kind == "fixed":
-            adaptive_loops.simulate(*step, self.graph.out_ranges, *now)
-        else:
-            adaptive_varying.simulate(*step, self.problem.graph_by_context, *now)
-        self.round += rounds.arms.size
-
-
 def _at_least_one_round(owner: str, name: str, value: object) -> float:
     return number(owner, name, value, at_least=1)
-
-
-def _graph_of(problem: Problem, *, anchored: bool) -> AdaptiveGraph:
-    graph, fixed = problem.graph, problem.graph_kind == "fixed"
-    shares = np.full(problem.arms, 1.0 / problem.arms)
-    shares[list(graph.arms_without_self_loop)] = 1.0
-    weak = [a for a, grade in enumerate(graph.arm_observability) if fixed and grade == "weak"]
-    shares[weak] = 0.0
-    dominating = graph.weakly_dominating_set if weak else ()
-    # Where features differ from arm to arm, rows of two arms have no difference.
-    comparable = anchored and fixed and problem.form.shape[0] == 1
-    return AdaptiveGraph(
-        graph.in_ranges,
-        shares,
-        anchors_of(graph) if comparable else NO_ANCHORS,
-        np.array(weak, dtype=np.int64),
-        np.array(dominating, dtype=np.int64),
-    )
-
-
-def _empty_state(arms: int, form: LossForm) -> AdaptiveState:
-    return AdaptiveState(
-        estimates=zeros("CrossGraphAdaptive", (1, arms, form.columns), form.dtype),
-        bias=np.zeros((1, arms)),
-        played=np.zeros(arms),
-        masses=np.ones(arms),
-        counted=np.zeros(1),
-        gap=np.zeros(1),
-        least=np.full(1, math.inf),
-        largest=np.full(1, -math.inf),
-        lost=np.zeros(1),
-        lost_weight=np.zeros(1),
-        reference=np.zeros(1, dtype=np.int64),
-        weights=np.zeros(arms),
-        softmax=np.zeros(arms),
-        chosen=np.zeros(arms),
-        losses=np.zeros(arms),
-        inferred=np.zeros(arms),
-        shown=np.zeros(arms, dtype=np.bool_),
-        pooled=np.zeros(arms),
-        sums=np.zeros((2, arms + 1)),
-        revealed=np.zeros(arms, dtype=np.int64),
-        place=np.zeros(arms, dtype=np.int64),
-    )

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from crossbandit.algorithms.algorithm import register
 from crossbandit.algorithms.compiled_learner import CompiledLearner, scratch
-from crossbandit.algorithms.estimator import Estimator
+from crossbandit.algorithms.estimator import Estimator, acyclic_bound
 from crossbandit.algorithms.tuned import TunedAlgorithm
 from crossbandit.algorithms.tuning import experiment_rate
 from crossbandit.errors import InvalidParameterError
@@ -23,6 +23,7 @@ from crossbandit.validation import positive, share
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from crossbandit.algorithms.learner import Learner
     from crossbandit.problem import Problem
     from crossbandit.streams import Seed
     from crossbandit.types import Floats
@@ -112,7 +113,13 @@ class CrossGraphKnown(TunedAlgorithm[KnownParameters]):
                 added[special] = parameters.beta / denominators(policies)[special]
             return added
 
-        return Estimator(graph, shares, correction)
+        def policy(learner: Learner[Any], p: Floats) -> Floats:
+            del learner
+            return (1.0 - parameters.rho) * p + parameters.rho / problem.arms
+
+        # On average over contexts, p / w is at most 1 / (1 - rho) times the graph sum of r.
+        bound = acyclic_bound(graph, parameters.rho)
+        return Estimator(graph, shares, correction, policy=policy, second_moment=bound)
 
     def tuning_rule(self, problem: Problem) -> Mapping[str, float]:
         rate = experiment_rate(problem)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from crossbandit.algorithms.algorithm import register
+from crossbandit.algorithms.epoch_estimator import epoch_estimator
 from crossbandit.algorithms.epoch_learner import EpochLearner
 from crossbandit.algorithms.tuned import TunedAlgorithm
 from crossbandit.algorithms.tuning import epoch_length, required_horizon
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from crossbandit.algorithms.decisions import PendingDecision
+    from crossbandit.algorithms.estimator import Estimator
     from crossbandit.kernels.rounds import Rounds
     from crossbandit.problem import Problem
     from crossbandit.streams import Seed
@@ -113,6 +115,11 @@ class CrossGraphVarying(TunedAlgorithm[EpochParameters]):
     def start(self, problem: Problem, *, seed: Seed) -> VaryingLearner:
         self.require_playable(problem)
         return VaryingLearner(self, problem, self.parameters(problem), seed)
+
+    def estimator(self, problem: Problem) -> Estimator | None:
+        if problem.graph_kind != "fixed":
+            return None
+        return epoch_estimator(problem.graph, self.parameters(problem))
 
     def tuning_rule(self, problem: Problem) -> Mapping[str, float]:
         horizon = required_horizon("experiment", problem)

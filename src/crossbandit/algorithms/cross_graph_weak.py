@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 
 from crossbandit.algorithms.algorithm import register
+from crossbandit.algorithms.epoch_estimator import epoch_estimator
 from crossbandit.algorithms.epoch_learner import EpochLearner
 from crossbandit.algorithms.tuned import TunedAlgorithm
 from crossbandit.algorithms.tuning import epoch_length, required_horizon
@@ -18,6 +19,7 @@ from crossbandit.validation import even, positive, share
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from crossbandit.algorithms.estimator import Estimator
     from crossbandit.problem import Problem
     from crossbandit.streams import Seed
     from crossbandit.types import Floats
@@ -109,6 +111,11 @@ class CrossGraphWeak(TunedAlgorithm[WeakParameters]):
     def start(self, problem: Problem, *, seed: Seed) -> WeakLearner:
         self.require_playable(problem)
         return WeakLearner(self, problem, self.parameters(problem), seed)
+
+    def estimator(self, problem: Problem) -> Estimator | None:
+        parameters = self.parameters(problem)
+        explore = _explored(problem, parameters.exploration)
+        return epoch_estimator(problem.graph, parameters.of_epochs(), explore)
 
     def tuning_rule(self, problem: Problem) -> Mapping[str, float]:
         horizon = required_horizon("experiment", problem)

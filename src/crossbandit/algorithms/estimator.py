@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossbandit.types import Floats
+from crossbandit.errors import CheckFailedError
+from crossbandit.types import Booleans, Floats
 
 if TYPE_CHECKING:
     from crossbandit.algorithms.learner import Learner
@@ -28,12 +29,30 @@ def no_correction(policies: Floats, context: int) -> Floats:
     return np.zeros(policies.shape[1])
 
 
-def estimates_of(learner: Learner) -> Floats:
+def no_share(policies: Floats, context: int) -> Floats:
+    """Raise an error: the shares depend on what a learner has seen.
+
+    Args:
+        policies: The policy of each context (contexts, arms).
+        context: The number of the round's context.
+
+    Raises:
+        CheckFailedError: Always.
+    """
+    del policies, context
+    raise CheckFailedError(
+        "The shares of this declaration depend on the learner. Ask for them with "
+        "declared.of_round(learner)."
+    )
+
+
+def estimates_of(learner: Learner, copy: int = 0) -> Floats:
     """Return the sums of estimates and corrections of a learner of the package.
 
     Args:
         learner: A learner whose state has `estimates`: a row for each context, or as the kernels
             of the package keep them, beside `bias`.
+        copy: Which copy, if the state has several: 0 for that of the next round.
 
     Returns:
         A new array of contexts by arms.
@@ -42,16 +61,54 @@ def estimates_of(learner: Learner) -> Floats:
     estimates = np.array(state["estimates"], dtype=np.float64)
     if estimates.ndim == 2:  # a row for each context
         return estimates
-    if getattr(learner.algorithm, "crosses", True) is False:
+    algorithm: Any = learner.algorithm
+    if getattr(algorithm, "crosses", getattr(algorithm, "cross_learning", True)) is False:
         return np.asarray(estimates[:, :, 0] + state["bias"])
     offsets, entries, table, _ = learner.problem.form.support()
-    width = table.shape[2]
+    width, own = table.shape[2], estimates[copy]
     return np.array(
         [
-            state["bias"][0] + (estimates[0, :, offset : offset + width] * table[entry]).sum(axis=1)
+            state["bias"][copy] + (own[:, offset : offset + width] * table[entry]).sum(axis=1)
             for offset, entry in zip(offsets, entries, strict=True)
         ]
     )
+
+
+def rate_of(learner: Learner) -> float:
+    """Return the learning rate `eta` that the learner was given or has set.
+
+    Args:
+        learner: The learner.
+
+    Raises:
+        CheckFailedError: It has none.
+    """
+    rate = learner.tuned().get("eta", getattr(learner.algorithm, "eta", None))
+    if rate is None:
+        raise CheckFailedError(
+            f"{type(learner.algorithm).__name__} has no parameter eta, and its Estimator declares "
+            "no rate. Give Estimator(..., rate=...), a function of the learner."
+        )
+    return float(rate)
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """How an algorithm learns from pairs of rounds that are played from the same policies.
+
+    A fair coin says which of the two rounds is learned from. If arm a was played there, its
+    feedback is kept with a probability; else nothing is added.
+
+    Attributes:
+        kept: Takes the policies of all contexts (contexts, arms) and the context of the round that
+            is learned from. Returns the probability of keeping the feedback of each arm (arms,).
+        epoch_length: The number of rounds in which the weights stay the same.
+        shift: What is added to estimated observation probabilities.
+    """
+
+    kept: OfPolicies
+    epoch_length: int
+    shift: float
 
 
 @dataclass(frozen=True)
@@ -68,6 +125,11 @@ class Estimator:
     Mean and variance of what is added follow from it: all other arithmetic of an algorithm can be
     compared with them by playing every arm once.
 
+    The estimates are the input of FTRL with the negative entropy as regulariser: in each context,
+    p(a) is proportional to exp(-rate * estimate(a)). The policy is p, mixed with exploration.
+
+    `check_estimator`, `theory.decompose` and `theory.verify` use this declaration and no other.
+
     Attributes:
         graph: What plays reveal to the learner.
         share: Takes the policies of all contexts (contexts, arms) and the number of the round's
@@ -76,6 +138,19 @@ class Estimator:
         cross_learning: Whether a round is added in every context; if not, in its own only.
         estimates: Takes a learner. Returns what it has added up in each context for each arm, a new
             array (contexts, arms).
+        rate: Takes a learner. Returns the learning rate of its next round: one, or one for each
+            context (contexts,).
+        policy: Takes a learner and the distributions p of FTRL (contexts, arms). Returns the
+            policies of the next round. If None, any mixture of p with a distribution that is the
+            same in all contexts is right.
+        baseline: What is subtracted from a revealed loss before it is weighted. None means the mean
+            of the losses that the round reveals in its context.
+        pairs: How one of two rounds is learned from; None if every round is.
+        second_moment: A bound on the mean of sum_a p(a) lhat(a)^2, where lhat is what a round adds
+            and losses are at most 1: averaged over contexts with cross-learning, and else in the
+            context of the round. None if nothing is claimed.
+        at: If the shares depend on what a learner has seen: takes a learner and which arms are
+            available (arms,), or None for all. Returns the declaration for its next round.
 
     >>> from crossbandit import graphs
     >>> apple = graphs.apple_tasting()
@@ -90,38 +165,104 @@ class Estimator:
     correction: OfPolicies = no_correction
     cross_learning: bool = True
     estimates: Callable[[Learner], Floats] = estimates_of
+    rate: Callable[[Learner], Floats | float] = rate_of
+    policy: Callable[[Learner, Floats], Floats] | None = None
+    baseline: float | None = 0.0
+    pairs: Pairs | None = None
+    second_moment: float | None = None
+    at: Callable[[Learner, Booleans | None], Estimator] | None = None
 
-    def mean(self, policies: Floats, context: int, losses: Floats) -> Floats:
-        """Return the expectation of what a round adds, over the arm that is drawn.
+    @property
+    def rounds(self) -> int:
+        """How many rounds are learned from together: 2 for pairs, and else 1."""
+        return 1 if self.pairs is None else 2
+
+    def of_round(self, learner: Learner, available: Booleans | None = None) -> Estimator:
+        """Return the declaration for the next round of a learner.
+
+        Args:
+            learner: The learner.
+            available: Which arms may be played in the round (arms,); None for all.
+        """
+        return self if self.at is None else self.at(learner, available)
+
+    def ftrl(self, learner: Learner) -> Floats:
+        """Return the distributions of FTRL before the next round of a learner.
+
+        Args:
+            learner: The learner.
+
+        Returns:
+            p, proportional to exp(-rate * estimates), in each context (contexts, arms).
+        """
+        estimates = self.estimates(learner)
+        rates = np.broadcast_to(self.rate(learner), len(estimates))
+        return exponential_weights(estimates, rates)
+
+    def observed(self, policies: Floats, context: int) -> Floats:
+        """Return the probability that a round reveals each arm, and that this is learned from.
+
+        Args:
+            policies: The policy of each context (contexts, arms).
+            context: The context of the round.
+        """
+        played = policies[context]
+        if self.pairs is not None:
+            played = played * self.pairs.kept(policies, context)
+        return self.graph.observation_mass(played)
+
+    def mean(self, policies: Floats, context: int | tuple[int, ...], losses: Floats) -> Floats:
+        """Return the expectation of what a round adds, over all that is drawn in it.
 
         Args:
             policies: The policy of each context in this round (contexts, arms).
-            context: The number of the round's context.
-            losses: The losses of the round (contexts, arms).
+            context: The number of the round's context; the numbers of both for a pair.
+            losses: The losses of the round (contexts, arms); for a pair (2, contexts, arms).
 
         Returns:
             What is added in each context to each arm, in expectation (contexts, arms).
         """
-        share, correction = self.share(policies, context), self.correction(policies, context)
-        mean: Floats = self._in_contexts(context, losses * share + correction)
-        return mean
+        means = [self._moments(policies, c, table)[0] for c, table in _rounds(context, losses)]
+        return np.asarray(np.mean(means, axis=0))
 
-    def variance(self, policies: Floats, context: int, losses: Floats) -> Floats:
-        """Return the variance of what a round adds, over the arm that is drawn.
+    def variance(self, policies: Floats, context: int | tuple[int, ...], losses: Floats) -> Floats:
+        """Return the variance of what a round adds, over all that is drawn in it.
 
         Args:
             policies: The policy of each context in this round (contexts, arms).
-            context: The number of the round's context.
-            losses: The losses of the round (contexts, arms).
+            context: The number of the round's context; the numbers of both for a pair.
+            losses: The losses of the round (contexts, arms); for a pair (2, contexts, arms).
 
         Returns:
             The variance in each context of each arm (contexts, arms).
         """
-        observed = self.graph.observation_mass(policies[context])
-        weighted = losses * self.share(policies, context)
-        odds = np.divide(1.0 - observed, observed, out=np.zeros_like(observed), where=observed > 0)
-        variance: Floats = self._in_contexts(context, weighted**2 * odds)
-        return variance
+        both = [self._moments(policies, c, table) for c, table in _rounds(context, losses)]
+        means, variances = zip(*both, strict=True)
+        return np.asarray(np.mean(variances, axis=0) + np.var(means, axis=0))
+
+    def _moments(self, policies: Floats, context: int, losses: Floats) -> tuple[Floats, Floats]:
+        """Return mean and variance of what is added, given the round that is learned from."""
+        share, correction = self.share(policies, context), self.correction(policies, context)
+        if self.baseline is None:
+            mean, variance = self._with_own_mean(policies[context], losses, context, share)
+        else:
+            observed = self.observed(policies, context)
+            shared = (losses - self.baseline) * share
+            mean, variance = shared + correction, shared**2 * _odds(observed)
+        return self._in_contexts(context, mean), self._in_contexts(context, variance)
+
+    def _with_own_mean(
+        self, policy: Floats, losses: Floats, context: int, share: Floats
+    ) -> tuple[Floats, Floats]:
+        """Return mean and variance where the revealed losses are measured against their mean."""
+        observed = self.graph.observation_mass(policy)
+        weights = np.divide(share, observed, out=np.zeros_like(share), where=observed > 0)
+        added = []
+        for seen in self.graph.adjacency:
+            base = losses[context, seen].mean() if seen.any() else 0.0
+            added.append((losses - base) * seen * weights)
+        mean = np.einsum("i,icb->cb", policy, np.array(added))
+        return mean, np.einsum("i,icb->cb", policy, np.square(np.array(added) - mean))
 
     def _in_contexts(self, context: int, added: Floats) -> Floats:
         if self.cross_learning:
@@ -129,6 +270,40 @@ class Estimator:
         own = np.zeros_like(added)
         own[context] = added[context]
         return own
+
+
+def _rounds(context: int | tuple[int, ...], losses: Floats) -> list[tuple[int, Floats]]:
+    contexts = [context] if isinstance(context, (int, np.integer)) else list(context)
+    tables = losses.reshape(len(contexts), *losses.shape[-2:])
+    return [(int(c), table) for c, table in zip(contexts, tables, strict=True)]
+
+
+def _odds(observed: Floats) -> Floats:
+    """Return (1 - P) / P; 0 where P is 0."""
+    odds: Floats = np.divide(
+        1.0 - observed, observed, out=np.zeros_like(observed), where=observed > 0
+    )
+    return odds
+
+
+def exponential_weights(
+    estimates: Floats, rates: Floats, available: Booleans | None = None
+) -> Floats:
+    """Return exp(-rate * estimates), normalised in each context.
+
+    Args:
+        estimates: The estimates (contexts, arms).
+        rates: The learning rate of each context (contexts,).
+        available: Which arms may be played (arms,); None for all.
+
+    Returns:
+        A distribution for each context (contexts, arms).
+    """
+    scores = -np.asarray(rates)[:, None] * estimates
+    if available is not None:
+        scores = np.where(available, scores, -np.inf)
+    weights = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return np.asarray(weights / weights.sum(axis=1, keepdims=True))
 
 
 def observed_share(graph: FeedbackGraph, policy: Floats, implicit: Floats | float) -> Floats:
@@ -147,3 +322,21 @@ def observed_share(graph: FeedbackGraph, policy: Floats, implicit: Floats | floa
         observed, observed + implicit, out=np.zeros_like(observed), where=observed > 0
     )
     return share
+
+
+def acyclic_bound(graph: FeedbackGraph, rho: float = 0.0) -> float | None:
+    """Return a bound on sum_a p(a) / q(N_in(a)) for all q that are at least (1 - rho) p.
+
+    If every arm has a self-loop, sum_a q(a) / q(N_in(a)) is at most the maximum acyclic subgraph
+    number (Alon et al. 2013).
+
+    Args:
+        graph: The graph.
+        rho: The probability of exploration.
+
+    Returns:
+        The bound; None if some arm has no self-loop.
+    """
+    if graph.arms_without_self_loop:
+        return None
+    return graph.maximum_acyclic_bounds.upper / (1.0 - rho)

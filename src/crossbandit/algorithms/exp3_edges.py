@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from crossbandit.algorithms.algorithm import Algorithm, register
 from crossbandit.algorithms.compiled_learner import CompiledLearner, estimate_shape
+from crossbandit.algorithms.estimator import Estimator, no_share
 from crossbandit.algorithms.tuning import required_contexts, required_horizon
 from crossbandit.kernels import edges
 from crossbandit.kernels.edges import EdgeSetting, EdgeState
@@ -21,8 +22,10 @@ from crossbandit.validation import boolean, integer, positive, share
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from crossbandit.algorithms.learner import Learner
     from crossbandit.problem import Problem
     from crossbandit.streams import Seed
+    from crossbandit.types import Booleans, Floats
 
 
 @register
@@ -94,6 +97,47 @@ class Exp3Edges(Algorithm):
         self.require_playable(problem)
         return EdgeLearner(self, problem, seed)
 
+    def estimator(self, problem: Problem) -> Estimator | None:
+        if problem.graph_kind != "fixed":
+            return None
+        graph, setting = problem.graph, self.setting(problem)
+        uniform = np.full(problem.arms, 1.0 / problem.arms)
+
+        def rates(learner: Learner[Any]) -> tuple[float, float]:
+            eta, rho = (float(rate) for rate in learner.state()["rates"])
+            least = max(float((uniform @ _shares(learner)).min()), 1.0 / problem.arms**2)
+            known = 2.0 * math.log(problem.arms) / setting.rounds
+            rho = rho or min((known / (4.0 * least)) ** (1.0 / 3.0), 0.5)
+            return eta or math.sqrt(known * rho * least), rho
+
+        def policy(learner: Learner[Any], p: Floats) -> Floats:
+            rho = rates(learner)[1]
+            if learner.round >= setting.warm_up:
+                return (1.0 - rho) * p + rho / problem.arms
+            return np.tile(np.eye(problem.arms)[learner.round % problem.arms], (len(p), 1))
+
+        def at(learner: Learner[Any], available: Booleans | None) -> Estimator:
+            del available
+            revealing, learns = _shares(learner), learner.round >= setting.warm_up
+
+            def share(policies: Floats, context: int) -> Floats:
+                estimated = policies[context] @ revealing
+                observed = graph.observation_mass(policies[context])
+                known = (estimated > 0) & learns
+                return np.divide(observed, estimated, out=np.zeros_like(observed), where=known)
+
+            return replace(declared, share=share)
+
+        declared = Estimator(
+            graph,
+            no_share,
+            cross_learning=self.cross_learning,
+            rate=lambda learner: rates(learner)[0],
+            policy=policy,
+            at=at,
+        )
+        return declared
+
     def setting(self, problem: Problem) -> EdgeSetting:
         """Return what the rule sets before the first round.
 
@@ -139,3 +183,10 @@ class EdgeLearner(CompiledLearner[Exp3Edges]):
 
     def tuned(self) -> Mapping[str, Any]:
         return {"warm_up": self.setting.warm_up}
+
+
+def _shares(learner: Learner[Any]) -> Floats:
+    """Return f(a, b): the share of the plays of a that revealed b; 0 if a was never played."""
+    state: Any = learner.state()
+    played = np.maximum(state["played"], 1.0)
+    return np.asarray(state["seen"] / played[:, None])

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from crossbandit.algorithms.estimator import Estimator, observed_share
+from crossbandit.algorithms.estimator import Estimator, acyclic_bound, observed_share
 from crossbandit.algorithms.exponential_learner import ExponentialLearner
 from crossbandit.algorithms.tuned import TunedAlgorithm
 from crossbandit.algorithms.tuning import required_contexts, required_horizon
@@ -15,6 +16,7 @@ from crossbandit.kernels.exponential import ExponentialParameters
 from crossbandit.validation import boolean, positive, share
 
 if TYPE_CHECKING:
+    from crossbandit.algorithms.learner import Learner
     from crossbandit.problem import Problem
     from crossbandit.streams import Seed
     from crossbandit.types import Floats
@@ -111,7 +113,35 @@ class ExponentialAlgorithm(TunedAlgorithm[ExponentialParameters]):
                 added[special] = parameters.beta / (observed + implicit[special])
             return added
 
-        return Estimator(problem.graph, shares, correction, self.crosses)
+        explored = self.explored_arms(problem)
+
+        def policy(learner: Learner[Any], p: Floats) -> Floats:
+            rho = learner.state()["rates"][:, 1:]
+            return np.asarray((1.0 - rho) * p + rho * explored)
+
+        return Estimator(
+            problem.graph,
+            shares,
+            correction,
+            self.crosses,
+            rate=lambda learner: np.array(learner.state()["rates"][:, 0]),
+            policy=policy,
+            second_moment=None if parameters.scale else self._second_moment(problem, parameters),
+        )
+
+    def _second_moment(self, problem: Problem, parameters: ExponentialParameters) -> float | None:
+        """Return a bound on sum_a p(a) / q(N_in(a)), without corrections; None if none is known.
+
+        q(N_in(a)) is at least rho u(N_in(a)), whichever context q and p belong to. If they belong
+        to one context, the graph bounds the sum as well.
+        """
+        if parameters.beta:
+            return None
+        least = parameters.rho * problem.graph.observation_mass(self.explored_arms(problem)).min()
+        explored = 1.0 / least if least > 0 else math.inf
+        acyclic = None if self.crosses else acyclic_bound(problem.graph, parameters.rho)
+        bound = min(explored, math.inf if acyclic is None else acyclic)
+        return None if math.isinf(bound) else bound
 
     def start(self, problem: Problem, *, seed: Seed) -> ExponentialLearner:
         self.require_playable(problem)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from crossbandit.algorithms.algorithm import Algorithm
 from crossbandit.algorithms.compiled_learner import CompiledLearner, scratch
-from crossbandit.algorithms.estimator import Estimator, observed_share
+from crossbandit.algorithms.estimator import Estimator, acyclic_bound, observed_share
 from crossbandit.algorithms.learner import AlgorithmT
 from crossbandit.kernels import per_context
 from crossbandit.kernels.loops import Steps
@@ -62,6 +62,8 @@ class PerContextAlgorithm(Algorithm):
             graph,
             lambda policies, context: observed_share(graph, policies[context], 0.0),
             cross_learning=False,
+            policy=lambda _, p: p,
+            second_moment=acyclic_bound(graph),
         )
 
     def learning_rate(self, problem: Problem) -> float:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from crossbandit.algorithms import tuning
 from crossbandit.algorithms.algorithm import register
+from crossbandit.algorithms.epoch_estimator import epoch_estimator
 from crossbandit.algorithms.epoch_learner import EpochLearner
 from crossbandit.algorithms.tuned import TunedAlgorithm
 from crossbandit.graphs import singletons
@@ -17,6 +18,7 @@ from crossbandit.validation import even, positive
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from crossbandit.algorithms.estimator import Estimator
     from crossbandit.problem import Problem
     from crossbandit.streams import Seed
 
@@ -63,6 +65,9 @@ class SchneiderZimmert(TunedAlgorithm[EpochParameters]):
         self.require_playable(problem)
         graph = singletons(problem.arms)
         return EpochLearner(self, problem, graph, self.parameters(problem), seed)
+
+    def estimator(self, problem: Problem) -> Estimator:
+        return epoch_estimator(singletons(problem.arms), self.parameters(problem))
 
     def tuning_rule(self, problem: Problem) -> Mapping[str, float]:
         return tuning.experiment(problem.with_graph(singletons(problem.arms)))._asdict()

@@ -1,10 +1,12 @@
-"""Play every arm of one round, through a learner's own code, and weigh it with its probability."""
+"""Play all that one round can be, through a learner's own code, weighted with probabilities."""
 
 from __future__ import annotations
 
 import copy
+import math
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, cast
+from itertools import product
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
@@ -14,28 +16,29 @@ from crossbandit.errors import CheckFailedError
 from crossbandit.kernels.rounds import Rounds
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from crossbandit.algorithms import Algorithm, Decision, Estimator, Learner
     from crossbandit.graphs import FeedbackGraph
     from crossbandit.problem import Problem
-    from crossbandit.types import Booleans, Floats
+    from crossbandit.types import Booleans, Floats, Integers
 
 _ATTEMPTS = 2000  # a learner that draws otherwise than by one uniform number is tried this often
-_LATER = 5  # rounds that are played before late feedback comes
+_NEAR = 1e-9  # how far from an edge a uniform number is
+_LATER = 6  # rounds that are played before late feedback comes
 
 
 class Scripted(np.random.Generator):
-    """A generator whose `random` begins with a chosen number.
+    """A generator whose `random` begins with chosen numbers.
 
     Args:
-        first: The first number; None for a usual generator.
+        first: The first numbers; none for a usual generator.
         seed: The seed of all others.
     """
 
-    def __init__(self, first: float | None, seed: int = 0) -> None:
+    def __init__(self, first: Sequence[float], seed: int = 0) -> None:
         super().__init__(np.random.PCG64(seed))
-        self._first = first
+        self._first = list(first)
 
     def random(self, size: Any = None, *options: Any, **more: Any) -> Any:
         """Return uniform numbers.
@@ -45,13 +48,12 @@ class Scripted(np.random.Generator):
             *options: As NumPy has them.
             **more: As NumPy has them.
         """
-        first, self._first = self._first, None
-        if first is None:
-            return super().random(size, *options, **more)
         if size is None:
-            return first
+            return self._first.pop(0) if self._first else super().random()
         numbers = super().random(size, *options, **more)
-        numbers.flat[:1] = first
+        count = min(len(self._first), numbers.size)
+        numbers.flat[:count] = self._first[:count]
+        del self._first[:count]
         return numbers
 
 
@@ -102,19 +104,23 @@ class Route:
 
 @dataclass(frozen=True)
 class Enumerated:
-    """What a round adds, with every arm that may be drawn.
+    """What a round, or a pair of rounds, adds, with everything that may be drawn.
 
     Attributes:
         policies: The policy of each context before the round (contexts, arms).
         later: The policy of the round's context when feedback came (arms,), for the last arm.
-        probabilities: The probability of each arm that may be drawn (drawn,).
-        added: What is added if it is drawn (drawn, contexts, arms).
+        probabilities: The probability of each outcome (outcomes,).
+        added: What is added in it (outcomes, contexts, arms).
+        arms: The arms that are played in it (outcomes, rounds).
+        learners: The learner after it, for each outcome.
     """
 
     policies: Floats
     later: Floats
     probabilities: Floats
     added: Floats
+    arms: Integers
+    learners: tuple[Learner, ...]
 
     @property
     def mean(self) -> Floats:
@@ -128,6 +134,15 @@ class Enumerated:
         return np.asarray(np.einsum("i,icb->cb", self.probabilities, centred))
 
 
+class _Outcome(NamedTuple):
+    """What one outcome adds, the policy when feedback came, and the learner after it."""
+
+    arms: tuple[int, ...]
+    added: Floats
+    later: Floats
+    learner: Learner
+
+
 def clone(learner: Learner) -> Learner:
     """Return an independent copy of a learner.
 
@@ -138,17 +153,17 @@ def clone(learner: Learner) -> Learner:
     # A copy of a read-only array can be written to, and kernels are not compiled for that.
     ranges = (ranges for graph in graphs for ranges in (graph.in_ranges, graph.out_ranges))
     arrays = (array for one in ranges for array in one)
-    shared = (learner.problem, learner.algorithm, *graphs, *arrays)
+    shared = (learner.problem, learner.algorithm, learner.call, *graphs, *arrays)
     return copy.deepcopy(learner, {id(thing): thing for thing in shared})
 
 
 def declared_on(algorithm: Algorithm, learner: Learner, graph: FeedbackGraph) -> Estimator | None:
-    """Return what an algorithm declares for a round with this graph, with a learner's parameters.
+    """Return what an algorithm declares for rounds with this graph, with a learner's parameters.
 
     Args:
         algorithm: The algorithm.
         learner: A learner of it.
-        graph: The graph of the round.
+        graph: The graph of the rounds.
     """
     problem: Problem = learner.problem
     if problem.graph_kind != "fixed":
@@ -160,59 +175,106 @@ def declared_on(algorithm: Algorithm, learner: Learner, graph: FeedbackGraph) ->
 
 
 def enumerated(
-    learner: Learner, declared: Estimator, route: Route, context: int, rows: Floats
+    learner: Learner, declared: Estimator, route: Route, contexts: Sequence[int], rows: Floats
 ) -> Enumerated:
-    """Play one round with every arm that may be drawn.
+    """Play a round, or a pair of rounds, with everything that may be drawn.
 
     Args:
         learner: The learner; it is not changed.
-        declared: How its estimates are read.
+        declared: What is declared for its next round: how its estimates are read, and how often
+            the feedback of a pair is kept.
         route: How the round is played.
-        context: The context of the round.
-        rows: The losses of the round (arms, contexts).
+        contexts: The context of each round.
+        rows: The losses of each round (rounds, arms, contexts).
 
     Returns:
-        What each arm adds.
+        What each outcome adds, with its probability.
 
     Raises:
         CheckFailedError: An arm with a positive probability is never drawn.
     """
-    policies = np.array([learner.policy(c) for c in range(rows.shape[1])])
-    policies[context] = own = learner.policy(context, route.available)
-    arms = np.flatnonzero(own > 1e-6)
-    added, later = [], own
-    for arm in arms:
-        for copied in _copies(learner, own, int(arm)):
-            before = declared.estimates(copied)
-            if route.compiled:
-                played = _play_compiled(copied, route, context, rows)
-                change = declared.estimates(copied) - before
-            else:
-                decision = route.act(copied, context)
-                played = decision.arm
-                change = declared.estimates(copied) - before
-                later = _until_feedback(copied, route, context, rows)
-                before = declared.estimates(copied)
-                route.learn(copied, decision, rows)
-                change = change + declared.estimates(copied) - before
-            if played == arm:
-                added.append(change)
-                break
-        else:
-            raise CheckFailedError(
-                f"The policy of context {context} gives arm {arm} the probability {own[arm]:.4g}, "
-                f"but it was not drawn in {_ATTEMPTS} attempts. act must draw from policy."
-            )
-    return Enumerated(policies, later, own[arms] / own[arms].sum(), np.array(added))
+    policies = np.array([learner.policy(c) for c in range(rows.shape[2])])
+    for context in set(contexts):
+        policies[context] = learner.policy(context, route.available)
+    own = [policies[context] for context in contexts]
+    chances, outcomes = [], []
+    for arms in product(*(np.flatnonzero(policy > 1e-6) for policy in own)):
+        drawn = [_inside(policy, int(arm)) for policy, arm in zip(own, arms, strict=True)]
+        chance = math.prod(policy[arm] for policy, arm in zip(own, arms, strict=True))
+        for part, coins in _coins(declared, policies, contexts, arms):
+            played = (learner, declared, route, contexts, rows)
+            outcomes.append(_outcome(*played, tuple(int(arm) for arm in arms), [*drawn, *coins]))
+            chances.append(part * chance)
+    return Enumerated(
+        policies,
+        outcomes[-1].later,
+        np.array(chances) / sum(chances),
+        np.array([one.added for one in outcomes]),
+        np.array([one.arms for one in outcomes]),
+        tuple(one.learner for one in outcomes),
+    )
 
 
-def _copies(learner: Learner, policy: Floats, arm: int) -> Iterator[Learner]:
-    """Yield copies that draw the arm by inversion, and then copies that draw at random."""
-    middle = float(policy[:arm].sum() + policy[arm] / 2)
-    for attempt in range(_ATTEMPTS):
+def _inside(policy: Floats, arm: int) -> float:
+    """Return a uniform number that draws the arm by inversion."""
+    return float(policy[:arm].sum() + policy[arm] / 2)
+
+
+def _coins(
+    declared: Estimator, policies: Floats, contexts: Sequence[int], arms: Sequence[int]
+) -> Iterator[tuple[float, list[float]]]:
+    """Yield the probability of what else a pair draws, and uniform numbers for it.
+
+    The numbers are next to the edges that are declared, so a learner with other edges adds
+    something else. First which round is learned from, then whether its feedback is kept.
+    """
+    if declared.pairs is None:
+        yield 1.0, []
+        return
+    for side, split in enumerate((0.5 - _NEAR, 0.5 + _NEAR)):
+        kept = float(declared.pairs.kept(policies, contexts[side])[arms[side]])
+        if kept > _NEAR:
+            yield 0.5 * kept, [split, kept - _NEAR]
+        if kept < 1.0 - _NEAR:
+            yield 0.5 * (1.0 - kept), [split, kept + _NEAR]
+
+
+def _outcome(
+    learner: Learner,
+    declared: Estimator,
+    route: Route,
+    contexts: Sequence[int],
+    rows: Floats,
+    arms: tuple[int, ...],
+    numbers: list[float],
+) -> _Outcome:
+    """Play rounds with these uniform numbers, which draw these arms."""
+    for attempt in range(_ATTEMPTS if len(arms) == 1 else 1):
         copied = clone(learner)
-        cast("Any", copied).generator = Scripted(None if attempt else middle, attempt)
-        yield copied
+        cast("Any", copied).generator = Scripted([] if attempt else numbers, attempt)
+        before = declared.estimates(copied)
+        if route.compiled:
+            played, later = _play_compiled(copied, route, contexts, rows), before[0]
+            change = declared.estimates(copied) - before
+        else:
+            decisions = [route.act(copied, context) for context in contexts]
+            played = tuple(decision.arm for decision in decisions)
+            change = declared.estimates(copied) - before
+            later = _until_feedback(copied, route, contexts[0], rows[0])
+            before = declared.estimates(copied)
+            for decision, table in zip(decisions, rows, strict=True):
+                route.learn(copied, decision, table)
+            change = change + declared.estimates(copied) - before
+        if played == arms:
+            return _Outcome(arms, change, later, copied)
+    context, arm = contexts[0], arms[0]
+    if played[0] == arm:
+        context, arm = contexts[-1], arms[-1]
+    raise CheckFailedError(
+        f"The policy of context {context} gives arm {arm} the probability "
+        f"{learner.policy(context, route.available)[arm]:.4g}, but it was not drawn in "
+        f"{attempt + 1} attempts. act must draw from policy."
+    )
 
 
 def _until_feedback(learner: Learner, route: Route, context: int, rows: Floats) -> Floats:
@@ -223,14 +285,16 @@ def _until_feedback(learner: Learner, route: Route, context: int, rows: Floats) 
     return learner.policy(context, route.available)
 
 
-def _play_compiled(learner: Any, route: Route, context: int, rows: Floats) -> int:
-    available = None if route.available is None else route.available[None]
-    numbers = np.array([context])
+def _play_compiled(
+    learner: Any, route: Route, contexts: Sequence[int], rows: Floats
+) -> tuple[int, ...]:
+    numbers = np.array(contexts)
+    available = None if route.available is None else np.tile(route.available, (len(numbers), 1))
     rounds = Rounds.to_play(
         learner.problem.form.block(numbers, available),
-        row_block(rows[None]),
+        row_block(rows),
         numbers,
-        graphs=graph_block([route.graph]),
+        graphs=graph_block([route.graph] * len(numbers)),
     )
     learner.simulate(rounds)
-    return int(rounds.arms[0])
+    return tuple(int(arm) for arm in rounds.arms)

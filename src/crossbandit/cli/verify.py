@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -11,14 +12,17 @@ from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
 
-from crossbandit.cli.terminal import Jobs, say, say_paths, stopping
+from crossbandit import CrossGraph, algorithms
+from crossbandit.cli.terminal import Jobs, Modules, say, say_paths, stopping
 from crossbandit.errors import InvalidParameterError
+from crossbandit.modules import load_modules
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from rich.status import Status
 
+    from crossbandit.algorithms import Algorithm
     from crossbandit.theory import CheckProgress, CheckResult
 
 _RATE = "the rate in"
@@ -32,6 +36,15 @@ def verify(
     only: Annotated[
         str, typer.Option(metavar="TEXT", help='Check some statements only, such as "Lemma 9".')
     ] = "",
+    algorithm: Annotated[
+        str,
+        typer.Option(
+            metavar="ID",
+            help="Check another algorithm, by what it declares about its estimates: an id, or its "
+            "JSON form. \\[default: cross-graph, by the paper]",
+        ),
+    ] = "",
+    module: Modules = None,
     rate: Annotated[
         bool,
         typer.Option(
@@ -46,7 +59,9 @@ def verify(
 ) -> None:
     """Check the statements of the paper on this package's own algorithm, and write a page.
 
-    Prints a line for each statement. Ends with status 1 if a check fails.
+    With --algorithm, check another algorithm of the FTRL kind instead: everything that it can do
+    on tiny instances is compared with the estimator that it declares. Prints a line for each
+    statement. Ends with status 1 if a check fails.
     """
     from crossbandit import theory
     from crossbandit.report import check_folder
@@ -56,46 +71,76 @@ def verify(
         raise InvalidParameterError(
             f"--rate checks Theorem 1 only, and --only asks for {only!r}. Give one of the two."
         )
+    if rate and algorithm:
+        raise InvalidParameterError(
+            f"--rate checks the rate of cross-graph, and --algorithm asks for {algorithm!r}. Give "
+            "one of the two."
+        )
+    if module:
+        load_modules(module)
+    subject = algorithms.from_json(_json_form(algorithm)) if algorithm else None
     check_folder(out, WRITTEN, "an earlier verify")
     effort = theory.Effort.QUICK if quick else theory.Effort.FULL
     console = Console(stderr=True, quiet=quiet)
     with stopping("Stopped. Nothing was written."), console.status("Checking.") as status:
         results = theory.verify(
+            subject=subject,
             effort=effort,
             only=_RATE if rate else only,
             jobs=jobs,
             progress=_telling(status),
         )
-    paths = write(results, out, _facts(quick=quick, only=only, rate=rate))
-    _print(results, paths, quiet=quiet)
+    declared = "" if subject is None or isinstance(subject, CrossGraph) else str(subject)
+    facts = _facts(subject, quick=quick, only=only, rate=rate)
+    paths = write(results, out, facts, declared)
+    _print(results, paths, quiet=quiet, declared=declared)
     if not all(result.passed for result in results):
         raise typer.Exit(1)
 
 
 def _telling(status: Status) -> Callable[[CheckProgress], None]:
     def tell(progress: CheckProgress) -> None:
-        status.update(f"Checking: {progress.done} of {progress.total} parts of the paper done.")
+        status.update(f"Checking: {progress.done} of {progress.total} parts done.")
 
     return tell
 
 
-def _facts(*, quick: bool, only: str, rate: bool) -> Iterator[tuple[str, str]]:
+def _json_form(text: str) -> dict[str, Any]:
+    """Return an algorithm in its JSON form; an id stands for its defaults."""
+    if not text.lstrip().startswith("{"):
+        return {"id": text}
+    try:
+        data: dict[str, Any] = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise InvalidParameterError(
+            f"--algorithm must be an id, such as exp3-ix, or a JSON object with an id and "
+            f"parameters. Got {text!r}: {error}."
+        ) from error
+    return data
+
+
+def _facts(
+    subject: Algorithm | None, *, quick: bool, only: str, rate: bool
+) -> Iterator[tuple[str, str]]:
     import crossbandit
 
     extra = " --rate" if rate else f' --only "{only}"' if only else ""
-    yield "Command", f"crossbandit verify{' --quick' if quick else ''}{extra}"
+    named = "" if subject is None else f" --algorithm '{json.dumps(subject.to_json())}'"
+    yield "Command", f"crossbandit verify{' --quick' if quick else ''}{named}{extra}"
     yield "Version", f"Crossbandit {crossbandit.__version__}"
-    yield "Under test", "CrossGraph, Algorithm 2 of the paper"
+    yield "Under test", "CrossGraph, Algorithm 2 of the paper" if subject is None else str(subject)
 
 
-def _print(results: Sequence[CheckResult], paths: Sequence[Path], *, quiet: bool) -> None:
+def _print(
+    results: Sequence[CheckResult], paths: Sequence[Path], *, quiet: bool, declared: str
+) -> None:
     from crossbandit.theory.page import tally
     from crossbandit.theory.proofs import PROVED_BOUND
 
     console = Console()
     shown = [result for result in results if not (quiet and result.passed)]
     if shown and console.width >= _WIDE:
-        console.print(_table(shown))
+        console.print(_table(shown, declared))
     else:
         for result in shown:
             _print_block(console, result)
@@ -110,8 +155,9 @@ def _print(results: Sequence[CheckResult], paths: Sequence[Path], *, quiet: bool
     bounds = [result for result in results if result.statement == PROVED_BOUND]
     _print_notes(console, "The bound that is machine-checked, as a number:", bounds)
     say(f"\n{tally(results)}")
-    checked = sum(bool(result.proofs) for result in results)
-    say(f"Machine-checked in proofs/: {checked} of {len(results)} lines.")
+    if not declared:
+        checked = sum(bool(result.proofs) for result in results)
+        say(f"Machine-checked in proofs/: {checked} of {len(results)} lines.")
     say_paths(paths)
 
 
@@ -130,23 +176,24 @@ def _verdict(result: CheckResult) -> str:
     return "[green]passed[/]" if result.as_written else "[yellow]corrected[/]"
 
 
-def _table(results: Sequence[CheckResult]) -> Table:
-    table = Table(
-        title="The paper's statements", title_justify="left", title_style="bold", expand=True
-    )
+def _table(results: Sequence[CheckResult], declared: str) -> Table:
+    title = escape(declared) or "The paper's statements"
+    table = Table(title=title, title_justify="left", title_style="bold", expand=True)
     table.add_column("statement", ratio=4)
     table.add_column("checked", ratio=6)
     table.add_column("instances", justify="right", no_wrap=True)
     table.add_column("worst case", ratio=4)
-    table.add_column("machine-checked", no_wrap=True)
+    if not declared:
+        table.add_column("machine-checked", no_wrap=True)
     table.add_column("verdict", no_wrap=True)
     for result in results:
+        proofs = "\n".join(f"{proof.file}\n{proof.theorem}" for proof in result.proofs)
         table.add_row(
             escape(result.statement),
             f"[dim]{escape(result.checked)}[/]",
             f"{result.instances:,}",
             escape(result.worst),
-            escape("\n".join(f"{proof.file}\n{proof.theorem}" for proof in result.proofs) or "no"),
+            *([] if declared else [escape(proofs or "no")]),
             _verdict(result),
         )
     return table

@@ -11,8 +11,15 @@ extras.require("jinja2", "joblib", "pandas", "scipy", extra="studies", owner="cr
 
 from crossbandit.theory.runs.declared import DeclaredDecomposition
 from crossbandit.theory.runs.decomposition import Decomposition, decompose
-from crossbandit.theory.statements import CheckResult, Effort, Figure, Series, Shape
-from crossbandit.theory.verify import CheckProgress, verify
+from crossbandit.theory.statements import (
+    CheckProgress,
+    CheckResult,
+    Effort,
+    Figure,
+    Series,
+    Shape,
+)
+from crossbandit.theory.verify import verify
 
 __all__ = [
     "CheckProgress",

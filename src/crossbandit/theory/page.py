@@ -17,7 +17,10 @@ _COLUMNS = ("statement", "checked", "instances", "worst", "passed", "judged", "a
 
 
 def write(
-    results: Sequence[CheckResult], folder: Path, facts: Iterable[tuple[str, str]]
+    results: Sequence[CheckResult],
+    folder: Path,
+    facts: Iterable[tuple[str, str]],
+    subject: str = "",
 ) -> list[Path]:
     """Write the page, and the same lines as CSV.
 
@@ -25,6 +28,7 @@ def write(
         results: What the checks found, in the order of the paper.
         folder: A new folder, or that of an earlier page.
         facts: How the page was made: pairs of a name and a value.
+        subject: The algorithm, if it is not that of the paper but checked by its declaration.
 
     Returns:
         The paths, in the order of `WRITTEN`.
@@ -34,16 +38,19 @@ def write(
     """
     check_folder(folder, WRITTEN, "an earlier verify")
     rows = ([getattr(result, name) for name in _COLUMNS] for result in results)
-    texts = (page(results, facts), csv_text(_COLUMNS, rows))
+    texts = (page(results, facts, subject), csv_text(_COLUMNS, rows))
     return write_files(folder, dict(zip(WRITTEN, texts, strict=True)))
 
 
-def page(results: Sequence[CheckResult], facts: Iterable[tuple[str, str]]) -> str:
+def page(
+    results: Sequence[CheckResult], facts: Iterable[tuple[str, str]], subject: str = ""
+) -> str:
     """Return the page.
 
     Args:
         results: What the checks found, in the order of the paper.
         facts: How the page was made: pairs of a name and a value.
+        subject: The algorithm, if it is not that of the paper but checked by its declaration.
 
     Returns:
         HTML. The same arguments give the same text.
@@ -52,7 +59,8 @@ def page(results: Sequence[CheckResult], facts: Iterable[tuple[str, str]]) -> st
     return render(
         "crossbandit.theory",
         "verify.html",
-        title="The paper's statements, executed",
+        title=f"{subject}: estimates and regret" if subject else "The paper's statements, executed",
+        subject=subject,
         kind="verification",
         charts={f"chart-{i}": [chart] for i, chart in enumerate(charts)},
         tally=tally(results),

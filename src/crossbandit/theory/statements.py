@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from crossbandit import report
 from crossbandit.algorithms import CrossGraph
@@ -38,6 +38,18 @@ class Effort(Enum):
 
     QUICK = "quick"
     FULL = "full"
+
+
+class CheckProgress(NamedTuple):
+    """The progress of `verify`.
+
+    Attributes:
+        done: How many checks are done.
+        total: How many there are.
+    """
+
+    done: int
+    total: int
 
 
 @dataclass(frozen=True, kw_only=True)

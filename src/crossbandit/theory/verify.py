@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from crossbandit.algorithms import Algorithm
 from crossbandit.errors import InvalidParameterError
+from crossbandit.theory.estimates.verify import verify_declared
 from crossbandit.theory.exact import laws, means, samples
 from crossbandit.theory.lemmas import (
     algorithm_1,
@@ -21,6 +23,7 @@ from crossbandit.theory.lemmas import (
 from crossbandit.theory.rates import proved_bound, rate_checks
 from crossbandit.theory.runs import bias_checks, compiled_checks, event_checks
 from crossbandit.theory.statements import (
+    CheckProgress,
     CheckResult,
     Effort,
     Statement,
@@ -51,53 +54,54 @@ _GROUPS = (
 )
 
 
-class CheckProgress(NamedTuple):
-    """The progress of `verify`.
-
-    Attributes:
-        done: How many checks are done.
-        total: How many there are.
-    """
-
-    done: int
-    total: int
-
-
 def verify(
-    subject: Subject | None = None,
+    subject: Algorithm | None = None,
     effort: Effort = Effort.QUICK,
     *,
     only: str = "",
     jobs: int | None = None,
     progress: Callable[[CheckProgress], None] | None = None,
 ) -> list[CheckResult]:
-    """Check the paper's statements on an implementation of Algorithm 2.
+    """Check the paper's statements on Algorithm 2, or exact laws on any other algorithm.
+
+    If `subject` is a `CrossGraph`, it is compared with the paper. Any other algorithm must declare
+    its estimator (`Algorithm.estimator`). Then all that it can do on tiny instances is enumerated:
+    its policies must be FTRL on its estimates; what a round adds must have the declared mean,
+    variance and second moment, with prompt and late feedback; and the terms of its regret must add
+    up, on every path and in expectation.
 
     Args:
-        subject: The algorithm under test, a `CrossGraph` or derived from it; None means
-            `CrossGraph()`.
+        subject: The algorithm under test; None means `CrossGraph()`.
         effort: How much to compute.
-        only: Check only those parts of the paper that contain this text, as in "Lemma 9".
-        jobs: The number of processes; None means one for each core.
+        only: Check only those parts of the paper that contain this text, as in "Lemma 9"; of
+            another algorithm, return only those lines.
+        jobs: The number of processes; None means one for each core. Those of other algorithms are
+            checked in this process.
         progress: Called with the number of finished checks after each group of checks.
 
     Returns:
         The results in the order of the paper. An error within a check is a result that failed.
 
     Raises:
-        InvalidParameterError: An argument is not valid, or no part contains `only`.
+        InvalidParameterError: An argument is not valid, the algorithm declares nothing, or no part
+            contains `only`.
 
     >>> [result.passed for result in verify(only="Lemma 5")]
     [True]
+    >>> from crossbandit.algorithms import Exp3IX
+    >>> [result.statement for result in verify(Exp3IX(), only="penalty")]
+    ['Penalty']
     """
     subject = Subject() if subject is None else subject
-    if not isinstance(subject, Subject):
-        reject("verify", "subject", "a CrossGraph, or an algorithm derived from it", subject)
+    if not isinstance(subject, Algorithm):
+        reject("verify", "subject", "an algorithm", subject)
     if not isinstance(effort, Effort):
         reject("verify", "effort", "an Effort, such as Effort.QUICK", effort)
     if not isinstance(only, str):
         reject("verify", "only", "a part of the paper, such as 'Lemma 9'", only)
     cores = integer("verify", "jobs", os.cpu_count() if jobs is None else jobs, at_least=1)
+    if not isinstance(subject, Subject):
+        return verify_declared(subject, effort, only, progress)
     groups = _groups(only)
     total = sum(map(len, groups))
     workers = min(cores, len(groups))

@@ -174,7 +174,7 @@ def test_times_are_those_of_the_clock_of_the_reader(server: LiveServer, browser:
     page.wait_for_selector("#surplus svg path.curve", state="attached")
     labels = [text for text in page.locator("#surplus svg text").all_text_contents() if ":" in text]
     zone = ZoneInfo("Asia/Kolkata")
-    since = datetime.now(zone) - timedelta(minutes=10)
+    since = datetime.now(zone) - timedelta(minutes=25)  # other zones differ by 30 minutes or more
     for label in labels:
         hours, minutes, *seconds = map(int, label.split(":"))
         at = datetime.now(zone).replace(hour=hours, minute=minutes, second=0)

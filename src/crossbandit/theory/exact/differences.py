@@ -19,9 +19,14 @@ ROUNDING = 1e-12
 
 
 class Differences:
-    """The largest difference between two sides that the paper calls equal."""
+    """The largest difference between two sides that must be equal.
 
-    def __init__(self) -> None:
+    Args:
+        rounding: By how much they may differ in floating point.
+    """
+
+    def __init__(self, rounding: float = ROUNDING) -> None:
+        self.rounding = rounding
         self.instances = 0
         self.worst = 0.0
 
@@ -40,7 +45,7 @@ class Differences:
             checked=checked,
             instances=self.instances,
             worst=f"largest difference {self.worst:.1e}" if self.worst else "no difference",
-            passed=self.instances > 0 and self.worst <= ROUNDING,
+            passed=self.instances > 0 and self.worst <= self.rounding,
             note=note,
         )
 

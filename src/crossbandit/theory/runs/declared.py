@@ -1,17 +1,24 @@
-"""The regret of exponential weights on declared estimates, split into its terms.
+"""The regret of FTRL on declared estimates, split into its terms.
 
-With exponential weights p, the policy q, losses l, what a round adds lhat, its declared expectation
-E[lhat], and the best arm e of a context, each round has
+With the distribution p of FTRL, the policy q, losses l, what a round adds lhat, its declared
+expectation E[lhat], and the best arm e of a context, each round has
 
     <q - e, l>  =  <q - p, l>                  exploration
                  + <p - e, l - E[lhat]>        bias
                  + <p - e, E[lhat] - lhat>     noise, zero in expectation
                  + <p - e, lhat>,              the regret on the estimates.
 
-With Z = sum_a p(a) exp(-eta lhat(a)), the last is the sum of
+With the rate eta of the round and Z = sum_a p(a) exp(-eta lhat(a)), the last is the sum of
 
-    <p, lhat> + log(Z) / eta,                  stability: at most eta / 2 <p, lhat^2>
-    -log(Z) / eta - <e, lhat>,                 penalty: adds up to at most log(K) / eta.
+    <p, lhat> + log(Z) / eta,                  stability: at most eta / 2 <p, lhat^2> if lhat >= 0
+    -log(Z) / eta - <e, lhat>,                 penalty: adds up to at most log(K) / (last eta), if
+                                               no rate is above the one before it.
+
+The penalty telescopes: with F(L, eta) = -log(mean_a exp(-eta L(a))) / eta, -log(Z) / eta is
+F(L + lhat, eta) - F(L, eta); F falls in eta, F(0, eta) = 0 and F(L, eta) <= L(e) + log(K) / eta.
+
+If pairs of rounds are learned from, a pair takes the place of a round, and l is the sum of its
+losses.
 
 With cross-learning, each term is averaged over all contexts with their probabilities. Without, only
 the context of a round counts.
@@ -24,26 +31,30 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from crossbandit.checks.enumeration import Route, declared_on
 from crossbandit.errors import CheckFailedError
 from crossbandit.streams import stream
 from crossbandit.theory.runs.intervals import mean_interval
 from crossbandit.validation import reject
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import pandas as pd
 
     from crossbandit.algorithms import Algorithm, Estimator, Learner
     from crossbandit.environments import Environment
+    from crossbandit.graphs import FeedbackGraph
     from crossbandit.streams import Seed
     from crossbandit.theory.runs.environment_view import EnvironmentView
     from crossbandit.types import Floats
 
-_TERMS = {
-    "exploration": "playing q in place of the exponential weights p",
+TERMS = {
+    "exploration": "playing q in place of the distribution p of FTRL",
     "bias": "estimates that are too small or too large in expectation",
     "noise": "the difference of estimates to their expectation; zero in expectation",
-    "stability": "what one round can change; at most eta / 2 times the second moment of estimates",
-    "penalty": "the start from equal weights; at most log(K) / eta",
+    "stability": "what one round can change; at most eta / 2 times their second moment",
+    "penalty": "the start from equal weights; at most log(K) / (last eta) if rates fall",
 }
 _TOLERANCE = 1e-8
 
@@ -80,7 +91,7 @@ class DeclaredDecomposition:
         """
         import pandas as pd
 
-        rows = [(name, *mean_interval(self.terms[name]), _TERMS[name]) for name in _TERMS]
+        rows = [(name, *mean_interval(self.terms[name]), TERMS[name]) for name in TERMS]
         rows.append(("total", *mean_interval(self.pseudo_regret), "regret: the sum of the rows"))
         return pd.DataFrame(rows, columns=["part", "mean", "half_width", "meaning"]).set_index(
             "part"
@@ -93,7 +104,7 @@ def decompose_declared(
     """Play an algorithm once for each seed, and split its regret into the terms above.
 
     Args:
-        algorithm: An algorithm that plays exponential weights and declares its estimator.
+        algorithm: An algorithm of the FTRL kind that declares its estimator.
         view: The environment.
         seeds: The seeds of the runs.
 
@@ -101,81 +112,197 @@ def decompose_declared(
         The terms for every seed.
 
     Raises:
-        CheckFailedError: Its policies are not exponential weights with a fixed rate.
-        InvalidParameterError: It declares no estimator.
+        CheckFailedError: Its policies are not those of FTRL, as it declares them.
+        InvalidParameterError: It declares no estimator, or none for graphs of this kind.
     """
     problem = view.environment.problem
     if algorithm.needs_context_distribution:
         problem = problem.with_distribution(view.nu)
-    declared = algorithm.estimator(problem)
     learners = [algorithm.start(problem, seed=seed) for seed in seeds]
-    if declared is None or "eta" not in learners[0].tuned():
-        expected = "a CrossGraph, or an algorithm with a rate eta that declares its estimator"
+    declared = declared_on(algorithm, learners[0], problem.graph)
+    if declared is None or problem.graph_kind == "unknown" or problem.graph_by_context:
+        expected = "a CrossGraph, or an algorithm that declares its estimator for such graphs"
         reject("decompose", "algorithm", expected, algorithm)
     runs = [
-        _run(learner, declared, view, seed) for learner, seed in zip(learners, seeds, strict=True)
+        _run(algorithm, learner, view, seed) for learner, seed in zip(learners, seeds, strict=True)
     ]
     sums = np.array(runs).T
     return DeclaredDecomposition(
         algorithm=algorithm,
         environment=view.environment,
-        terms=dict(zip(_TERMS, sums[:-1], strict=True)),
+        terms=dict(zip(TERMS, sums[:-1], strict=True)),
         pseudo_regret=sums[-1],
     )
 
 
-def _run(learner: Learner, declared: Estimator, view: EnvironmentView, seed: Seed) -> Floats:
+def _run(algorithm: Algorithm, learner: Learner, view: EnvironmentView, seed: Seed) -> Floats:
     """Return the sums of the terms and of the regret over all rounds."""
     contexts = view.environment.context_distribution.draw(stream(seed, "contexts"), view.horizon)
-    parameters: Any = learner.tuned()
-    eta, rho = float(parameters["eta"]), float(parameters.get("rho", 0.0))
-    total = np.zeros(len(_TERMS) + 1)
-    before = declared.estimates(learner)
-    for t in range(view.horizon):
-        context, losses = int(contexts[t]), view.losses(t)
-        policies = np.array([learner.policy(c) for c in range(len(view.nu))])
-        weights = np.exp(-eta * (before - before.min(axis=1, keepdims=True)))
-        weights /= weights.sum(axis=1, keepdims=True)
-        _check_mixture(learner, policies, weights, rho)
-        decision = learner.act(context)
-        learner.learn(decision, losses.rows[list(decision.revealed)])
-        after = declared.estimates(learner)
-        counts = view.nu if declared.cross_learning else np.eye(len(view.nu))[context]
-        mean = sum(
-            share * declared.mean(policies, int(c), losses.table)
-            for c, share in enumerate(counts)
-            if share > 0
-        )
-        best = np.eye(losses.table.shape[1])[view.comparator]
-        terms = _terms(policies, weights, best, losses.table, np.asarray(mean), after - before, eta)
-        total += terms @ counts
-        before = after
+    total = np.zeros(len(TERMS) + 1)
+    first = 0
+    while first < view.horizon:
+        graphs = _graphs(learner, view, first)
+        declared = [_declared(algorithm, learner, graph) for graph in graphs]
+        before = Before.of(learner, declared[0])
+        before.require_policies(learner)
+        rounds = range(first, min(first + declared[0].rounds, view.horizon))
+        losses = [view.losses(t) for t in rounds]
+        for t, graph, own in zip(rounds, graphs, losses, strict=False):
+            route = Route("", graph, kind=learner.problem.graph_kind)
+            route.learn(learner, route.act(learner, int(contexts[t])), own.rows)
+        crosses = declared[0].cross_learning
+        counts = view.nu if crosses else np.eye(len(view.nu))[int(contexts[first])]
+        tables = np.array([own.table for own in losses])
+        mean = np.zeros_like(tables[0])
+        if len(rounds) == declared[0].rounds:  # a last round without partner teaches nothing
+            mean = expected_input(declared, before.policies, counts, tables)
+        best = np.eye(tables.shape[2])[view.comparator]
+        total += before.terms(best, tables, mean, declared[0].estimates(learner)) @ counts
+        first = rounds[-1] + 1
     return total
 
 
-def _check_mixture(learner: Learner, policies: Floats, weights: Floats, rho: float) -> None:
-    """Raise unless policies are (1 - rho) p + rho u, with the same u in all contexts."""
-    rest = policies - (1.0 - rho) * weights
-    if np.abs(rest - rest[0]).max() > _TOLERANCE or abs(rest[0].sum() - rho) > _TOLERANCE:
-        raise CheckFailedError(
-            f"The policies of {type(learner.algorithm).__name__} in round {learner.round} are not "
-            "exponential weights with the fixed rates of tuned. Their regret has no such terms."
+def _graphs(learner: Learner, view: EnvironmentView, first: int) -> list[FeedbackGraph]:
+    """Return the graphs of a round and of the one after it."""
+    if learner.problem.graph_kind == "fixed":
+        return [learner.graph] * 2
+    environment: Any = view.environment
+    return [environment.graph(t) for t in (first, min(first + 1, view.horizon - 1))]
+
+
+def _declared(algorithm: Algorithm, learner: Learner, graph: FeedbackGraph) -> Estimator:
+    declared = declared_on(algorithm, learner, graph)
+    if declared is None:
+        raise CheckFailedError(f"{type(algorithm).__name__} declares no estimator for {graph}.")
+    return declared.of_round(learner)
+
+
+def expected_input(
+    declared: Sequence[Estimator], policies: Floats, counts: Floats, losses: Floats
+) -> Floats:
+    """Return the declared expectation of what is added, over contexts as well.
+
+    Args:
+        declared: What is declared for each round of a pair, or for one round.
+        policies: The policy of each context (contexts, arms).
+        counts: The probability of each context (contexts,).
+        losses: The losses of each round (rounds, contexts, arms).
+
+    Returns:
+        What is added in each context to each arm, in expectation (contexts, arms).
+    """
+    mean = [
+        share * one.mean(policies, int(c), table)
+        for one, table in zip(declared, losses, strict=False)
+        for c, share in enumerate(counts)
+        if share > 0
+    ]
+    return np.asarray(np.sum(mean, axis=0) / len(losses))
+
+
+@dataclass(frozen=True, eq=False)
+class Before:
+    """What holds before a round, or a pair: FTRL, the policies, and the sums of estimates.
+
+    Attributes:
+        declared: What is declared for the round.
+        estimates: The sums of estimates (contexts, arms).
+        rates: The learning rate of each context (contexts,).
+        weights: The distributions p of FTRL (contexts, arms).
+        policies: The policies q (contexts, arms).
+    """
+
+    declared: Estimator
+    estimates: Floats
+    rates: Floats
+    weights: Floats
+    policies: Floats
+
+    @classmethod
+    def of(cls, learner: Learner, declared: Estimator) -> Before:
+        """Return what holds before the next round of a learner.
+
+        Args:
+            learner: The learner.
+            declared: What is declared for the round.
+        """
+        estimates = declared.estimates(learner)
+        contexts = range(len(estimates))
+        return cls(
+            declared,
+            estimates,
+            np.broadcast_to(declared.rate(learner), len(estimates)),
+            declared.ftrl(learner),
+            np.array([learner.policy(c) for c in contexts]),
         )
 
+    def expected_policies(self, learner: Learner) -> Floats:
+        """Return the policies that follow from FTRL, as they are declared (contexts, arms).
 
-def _terms(
-    q: Floats, p: Floats, best: Floats, losses: Floats, mean: Floats, added: Floats, eta: float
-) -> Floats:
-    """Return each term, and the regret, in each context (terms + 1, contexts)."""
-    gap = p - best
-    normaliser = np.log((p * np.exp(-eta * added)).sum(axis=1)) / eta
-    return np.array(
-        [
-            ((q - p) * losses).sum(axis=1),
-            (gap * (losses - mean)).sum(axis=1),
-            (gap * (mean - added)).sum(axis=1),
-            (p * added).sum(axis=1) + normaliser,
-            -normaliser - (best * added).sum(axis=1),
-            ((q - best) * losses).sum(axis=1),
-        ]
-    )
+        If only a mixture is declared, its weight and the distribution that is mixed in are those
+        that fit the first context best.
+
+        Args:
+            learner: The learner.
+        """
+        if self.declared.policy is not None:
+            return self.declared.policy(learner, self.weights)
+        differences = self.weights - self.weights[0]
+        scale = float((differences**2).sum())
+        if scale > _TOLERANCE**2:
+            kept = float(((self.policies - self.policies[0]) * differences).sum()) / scale
+        else:  # FTRL is the same in all contexts: as much of it as possible
+            kept = float((self.policies[0] / self.weights[0]).min())
+        mixed = np.clip(self.policies[0] - kept * self.weights[0], 0.0, None)
+        expected: Floats = kept * self.weights + mixed
+        return expected
+
+    def require_policies(self, learner: Learner) -> None:
+        """Raise CheckFailedError unless the policies are those that are declared.
+
+        Args:
+            learner: The learner.
+        """
+        gap = np.abs(self.policies - self.expected_policies(learner)).max()
+        if not gap <= _TOLERANCE:
+            raise CheckFailedError(
+                f"The policies of {type(learner.algorithm).__name__} in round {learner.round} are "
+                "not FTRL with the rate, the estimates and the exploration that it declares. Their "
+                "regret has no such terms."
+            )
+
+    def terms(self, best: Floats, losses: Floats, mean: Floats, after: Floats) -> Floats:
+        """Return each term, and the regret, in each context (terms + 1, contexts).
+
+        Args:
+            best: 1 for the best arm of each context, else 0 (contexts, arms).
+            losses: The losses of each round (rounds, contexts, arms).
+            mean: The declared expectation of what is added (contexts, arms).
+            after: The sums of estimates after the rounds (contexts, arms).
+        """
+        p, q, summed, added = (
+            self.weights,
+            self.policies,
+            losses.sum(axis=0),
+            after - self.estimates,
+        )
+        gap, normaliser = p - best, self._normaliser(added)
+        return np.array(
+            [
+                ((q - p) * summed).sum(axis=1),
+                (gap * (summed - mean)).sum(axis=1),
+                (gap * (mean - added)).sum(axis=1),
+                (p * added).sum(axis=1) + normaliser,
+                -normaliser - (best * added).sum(axis=1),
+                ((q - best) * summed).sum(axis=1),
+            ]
+        )
+
+    def _normaliser(self, added: Floats) -> Floats:
+        """Return log(Z) / eta; its limit where eta is 0."""
+        least = added.min(axis=1, keepdims=True)
+        rates = self.rates[:, None]
+        z = (self.weights * np.exp(-rates * (added - least))).sum(axis=1)
+        limit = -(self.weights * added).sum(axis=1)
+        safe = np.where(self.rates > 0, self.rates, 1.0)
+        return np.where(self.rates > 0, np.log(z) / safe - least[:, 0], limit)

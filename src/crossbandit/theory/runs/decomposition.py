@@ -216,9 +216,9 @@ def decompose(
 ) -> Decomposition | DeclaredDecomposition:
     """Play an algorithm once for each seed, and split its regret into terms.
 
-    The terms of Algorithm 2 are those of the paper. An algorithm that plays exponential weights
-    with fixed rates and declares its estimator (`Algorithm.estimator`) has the terms exploration,
-    bias, noise, stability and penalty: see `DeclaredDecomposition`.
+    The terms of Algorithm 2 are those of the paper. Any other algorithm of the FTRL kind that
+    declares its estimator (`Algorithm.estimator`) has the terms exploration, bias, noise, stability
+    and penalty: see `DeclaredDecomposition`.
 
     Args:
         algorithm: A `CrossGraph`, or an algorithm derived from it; or one that declares its
@@ -231,7 +231,7 @@ def decompose(
 
     Raises:
         CheckFailedError: If the learner's policies are not those of Algorithm 2, or not
-            exponential weights.
+            FTRL on declared estimates.
         InvalidParameterError: If an argument does not fit.
 
     >>> from crossbandit import CrossGraph, environments
@@ -244,7 +244,7 @@ def decompose(
     True
     """
     if not isinstance(algorithm, Algorithm):
-        expected = "a CrossGraph, or an algorithm with a rate eta that declares its estimator"
+        expected = "a CrossGraph, or an algorithm that declares its estimator"
         reject("decompose", "algorithm", expected, algorithm)
     try:
         roots = [fixed(seed) for seed in seeds]

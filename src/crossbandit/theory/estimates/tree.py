@@ -1,0 +1,143 @@
+"""All that an algorithm can do on a tiny instance, round by round, played by its own learner.
+
+A node is a moment before a round, or before a pair of rounds if pairs are learned from. From it,
+copies of the learner play everything that can be drawn, in every context. Only some of the nodes
+that follow are continued: all laws that are checked are those given a node, so nothing is lost.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from crossbandit.checks.comparison import Comparison
+from crossbandit.checks.enumeration import Route, enumerated
+from crossbandit.checks.estimator import LAW, prepare, tiny_losses, tiny_problem
+from crossbandit.theory.runs.declared import Before, expected_input
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from crossbandit.algorithms import Algorithm, Estimator, Learner
+    from crossbandit.graphs import FeedbackGraph
+    from crossbandit.types import Floats
+
+_NU = np.array(LAW)
+_SEED = 1
+
+
+class Past(NamedTuple):
+    """What a path has summed up so far, in each context."""
+
+    penalty: Floats  # (contexts,)
+    rates: Floats  # (contexts,): of the round before
+    falling: bool  # whether no rate was above the one before it
+
+
+@dataclass(eq=False)
+class Node:
+    """A moment before a round or a pair: the learner, and what it declares."""
+
+    learner: Learner
+    declared: Estimator  # of the next round
+    losses: Floats  # (rounds, arms, contexts)
+    best: Floats  # (contexts, arms): 1 for the best arm of each context
+    past: Past
+
+    @cached_property
+    def before(self) -> Before:
+        """FTRL and the policies before the round."""
+        return Before.of(self.learner, self.declared)
+
+    @property
+    def tables(self) -> Floats:
+        """The losses of the rounds: (rounds, contexts, arms)."""
+        return self.losses.transpose(0, 2, 1)
+
+    @cached_property
+    def comparisons(self) -> dict[tuple[int, ...], Comparison]:
+        """What was found beside what is declared, for the contexts of the round or the pair."""
+        route = Route("with prompt feedback", self.learner.graph)
+        found = {}
+        for contexts in product(range(_NU.size), repeat=self.declared.rounds):
+            outcomes = enumerated(self.learner, self.declared, route, contexts, self.losses)
+            found[contexts] = Comparison(self.declared, outcomes, route, contexts, self.tables)
+        return found
+
+    @cached_property
+    def outcomes(self) -> list[tuple[float, Outcome]]:
+        """Everything that can happen, with its probability given this node."""
+        rounds, outcomes = [self.declared] * self.declared.rounds, []
+        for contexts, comparison in self.comparisons.items():
+            found, counts = comparison.found, self.counts(contexts)
+            mean = expected_input(rounds, self.before.policies, counts, self.tables)
+            of_contexts = float(np.prod(_NU[list(contexts)]))
+            for i, chance in enumerate(found.probabilities):
+                after = self.before.estimates + found.added[i]
+                terms = self.before.terms(self.best, self.tables, mean, after)
+                arms = tuple(int(arm) for arm in found.arms[i])
+                one = Outcome(contexts, arms, found.added[i], terms, found.learners[i])
+                outcomes.append((float(chance) * of_contexts, one))
+        return outcomes
+
+    def counts(self, contexts: tuple[int, ...]) -> Floats:
+        """Return how much each context counts: its probability, or only that of the round."""
+        return _NU if self.declared.cross_learning else np.eye(_NU.size)[contexts[0]]
+
+
+class Outcome(NamedTuple):
+    """What can happen in a round or a pair."""
+
+    contexts: tuple[int, ...]
+    arms: tuple[int, ...]
+    added: Floats  # (contexts, arms)
+    terms: Floats  # (terms + 1, contexts): the terms of the regret, and the regret
+    learner: Learner  # after it
+
+
+def grow(algorithm: Algorithm, graph: FeedbackGraph, depth: int, width: int) -> Iterator[Node]:
+    """Yield nodes of an instance: from the first round on, and after some rounds of learning.
+
+    Args:
+        algorithm: An algorithm that declares its estimator.
+        graph: The graph, of few arms.
+        depth: How many rounds, or pairs, follow one another.
+        width: How many nodes of each level are continued, evenly spread over all of them.
+
+    Raises:
+        CheckFailedError: The algorithm declares nothing.
+    """
+    prepared = prepare(algorithm, graph)
+    first = algorithm.start(tiny_problem(graph, algorithm), seed=_SEED)
+    losses = tiny_losses(graph.arms)
+    losses[:, :, 1] = 1.0 - losses[:, :, 0]  # the contexts disagree about the best arm
+    best = np.eye(graph.arms)[losses.sum(axis=0).argmin(axis=0)]
+    nothing, rising = np.zeros(_NU.size), np.full(_NU.size, np.inf)
+    for learner, falling in ((first, True), (prepared.learner, False)):
+        level = [(learner, Past(nothing, rising, falling))]
+        for _ in range(depth):
+            following: list[tuple[Learner, Past]] = []
+            for reached, past in level:
+                declared = prepared.declared.of_round(reached)
+                rows = losses[reached.round : reached.round + declared.rounds]
+                node = Node(reached, declared, rows, best, past)
+                yield node
+                following += _following(node)
+            step = max(1, len(following) // width)
+            level = following[step // 2 :: step][:width]
+
+
+def _following(node: Node) -> list[tuple[Learner, Past]]:
+    falling = node.past.falling and bool((node.before.rates <= node.past.rates).all())
+    return [
+        (
+            outcome.learner,
+            Past(node.past.penalty + outcome.terms[4], node.before.rates, falling),
+        )
+        for chance, outcome in node.outcomes
+        if chance > 0
+    ]
