@@ -119,7 +119,8 @@ def test_a_missing_package_is_an_error_of_both_trees() -> None:
         require("numpy", "no_such_one", "nor_this", extra="graphs", owner="A test")
     assert str(caught.value) == (
         "A test needs no_such_one, nor_this, which are not installed. "
-        'Install them with: pip install "crossbandit[graphs]"'
+        'Install them with: pip install "crossbandit[graphs]", or in a checkout: '
+        'pip install ".[graphs]"'
     )
     assert isinstance(caught.value, CrossbanditError)
     assert isinstance(caught.value, ModuleNotFoundError)
