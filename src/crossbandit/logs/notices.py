@@ -178,7 +178,8 @@ def _group(stage: Stage, form: Format, extras: list[str]) -> None:
     key = (
         "id" + (" || chr(31) || imp" if by_imp else "")
         if joined
-        else f"({place}) || chr(31) || coalesce(imp, '')"
+    alone = f"({place}) || chr(31) || coalesce(imp, '')"  # a bid response may have several bids
+    key = "id" + (" || chr(31) || imp" if by_imp else "") if joined else alone
     )
     no_id = f"WHEN id IS NULL THEN '{_NO_ID}'" if joined else ""
     stage.connection.execute(
