@@ -42,7 +42,7 @@ FRACTIONS = np.array([0.3, 0.45, 0.6, 0.7, 0.9])
 CHANCES = np.array([0.1, 0.2, 0.4, 0.2, 0.1])
 FEEDBACK = ("after-loss", "after-win", "won-lost", "mixed")
 METHODS = ("by band", "inverse propensity", "doubly robust")
-BAR = 0.90
+BAR = 0.93
 
 HOLDS: dict[str, Callable[[int, int], World]] = {
     "correlation 0": lambda seed, count: log_normal(0.0, seed, count),

@@ -7,7 +7,7 @@ An embedded learner needs NumPy and Numba only. What needs more calls `require` 
 Traceback (most recent call last):
     ...
 crossbandit.errors.MissingPackageError: This example needs no_such_package, which is not installed.
-Install it with: pip install "crossbandit[replay]"
+Install it with: pip install "crossbandit[replay]", or in a checkout: pip install ".[replay]"
 """
 
 from __future__ import annotations
@@ -56,4 +56,4 @@ def pip_line(extra: str) -> str:
     Args:
         extra: Its name.
     """
-    return f'pip install "crossbandit[{extra}]"'
+    return f'pip install "crossbandit[{extra}]", or in a checkout: pip install ".[{extra}]"'

@@ -395,3 +395,55 @@ def test_a_value_that_is_named_is_not_said_to_be_the_bid(tmp_path: Path) -> None
     assert said in " ".join(AuctionLog(path).remarks)
     log = AuctionLog(path, columns={"value": "slotwidth"})
     assert said not in " ".join(log.remarks)
+
+
+def test_urls_of_notices_may_say_their_kind(tmp_path: Path) -> None:
+    """`event=win` in the query; `type=banner` is about something else."""
+    path = tmp_path / "notices.jsonl"
+    lines = [
+        {"id": "1", "value": 5.0, "bid": 2.0},
+        {"id": "2", "value": 4.0, "bid": 1.0},
+        {"url": "https://d.example/n?event=win&auction_id=1&price=2&type=banner"},
+        {"url": "https://d.example/n?type=banner&auction_id=2&event=loss&AUCTION_MIN_TO_WIN=1.5"},
+    ]
+    path.write_text("\n".join(map(json.dumps, lines)))
+    auctions = AuctionLog(path, format="openrtb").read()
+    assert auctions.won is not None
+    assert auctions.won.tolist() == [True, False]
+    assert auctions.prices[1] == 1.5
+
+
+def test_bid_responses_with_several_bids_are_rows(tmp_path: Path) -> None:
+    """Seats and bids are lists. The notice URLs in a response are no notices."""
+    path = tmp_path / "openrtb.jsonl"
+
+    def bid(imp: str, price: float, value: float) -> dict[str, object]:
+        nurl = "https://d.example/win?price=${AUCTION_PRICE}"
+        return {"id": "b", "impid": imp, "price": price, "ext": {"value": value}, "nurl": nurl}
+
+    lines = [
+        {"id": "1", "cur": "USD", "seatbid": [{"bid": [bid("a", 2.0, 5.0), bid("b", 1.0, 4.0)]}]},
+        {"id": "2", "cur": "USD", "seatbid": [{"bid": [bid("a", 3.0, 6.0)]}, {"bid": []}]},
+        {"id": "3", "seatbid": []},
+        {"auction_id": "1", "imp_id": "a", "event": "win", "auction_price": 2.0},
+        {"auction_id": "1", "imp_id": "b", "event": "loss", "AUCTION_MIN_TO_WIN": 1.5},
+        {"auction_id": "2", "imp_id": "a", "event": "loss", "AUCTION_MIN_TO_WIN": 4.0},
+    ]
+    path.write_text("\n".join(map(json.dumps, lines)))
+    log = AuctionLog(path, format="openrtb")
+    auctions = log.read()
+    assert auctions.values.tolist() == [5.0, 4.0, 6.0]
+    assert auctions.bids is not None
+    assert auctions.bids.tolist() == [2.0, 1.0, 3.0]
+    assert auctions.won is not None
+    assert auctions.won.tolist() == [True, False, False]
+    assert auctions.prices[1:].tolist() == [1.5, 4.0]
+    assert "Lines of other kinds were not used: 'no bid' (1)." in log.remarks
+    with path.open("a") as file:
+        file.write('\n{"id": "4", "seatbid": [{"bid": [{"price": "x", "ext": {"value": 1}}]}]}')
+        file.write('\n{"auction_id": "4", "event": "loss"}\n{"odd": 1}')
+    faults = survey_log(AuctionLog(path, format="openrtb")).faults
+    assert [(fault.line, fault.reason) for fault in faults] == [
+        (7, "the own bid is not a number: 'x'"),
+        (9, "neither a bid nor a win nor a loss"),
+    ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -23,18 +22,11 @@ _NAME = 14  # characters of the name of a strategy, at least
 _METHOD = len("by band")
 
 
+@options.takes_log_options
 def evaluate(
     context: typer.Context,
-    logs: options.Logs,
-    format_: options.Format = options.LogFormat.auto,
-    bid_column: options.BidColumn = None,
-    won_column: options.WonColumn = None,
-    value_column: options.ValueColumn = None,
-    price_column: options.PriceColumn = None,
+    log: options.LogOptions,
     propensity_column: options.PropensityColumn = None,
-    reserve_column: options.ReserveColumn = None,
-    time_column: options.TimeColumn = None,
-    class_column: options.ClassColumn = None,
     bidder: Annotated[
         list[Path] | None,
         typer.Option(metavar="FILE", help="A saved FirstPriceBidder; may be repeated."),
@@ -56,17 +48,6 @@ def evaluate(
         int | None,
         typer.Option(min=1, help="Number of bands of values. \\[default: as many as useful]"),
     ] = None,
-    reserve: options.Reserve = 0.0,
-    ties: options.TiesRule = None,
-    value_unit: options.ValueUnit = None,
-    price_unit: options.PriceUnit = None,
-    currency: options.Currency = None,
-    price_loss: options.PriceLoss = None,
-    sort_by: options.SortBy = None,
-    timezone: options.Timezone = "UTC",
-    partitions: options.Partitions = False,
-    limit: options.Limit = None,
-    max_bad: options.MaxBad = 100,
     out: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("results/evaluation"),
     quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")] = False,
 ) -> None:
@@ -83,33 +64,10 @@ def evaluate(
         from crossbandit.report import check_folder
 
         check_folder(out, WRITTEN, "an evaluation")
-        name = options.name_of(logs)
         if not quiet:
-            notify(f"Reading {' '.join(logs)} ...")
-        log = options.open_logs(
-            logs,
-            {
-                "value": value_column,
-                "price": price_column,
-                "bid": bid_column,
-                "won": won_column,
-                "reserve": reserve_column,
-                "propensity": propensity_column,
-                "time": time_column,
-            },
-            classes=class_column,
-            price_losses=price_loss,
-            format=format_.value,
-            limit=limit,
-            max_bad=max_bad,
-            value_unit=value_unit and value_unit.value,
-            price_unit=price_unit and price_unit.value,
-            currency=currency,
-            sort_by=sort_by,
-            timezone=timezone,
-            partitions=partitions,
-        )
-        read = open_censored(log, reserve=reserve, ties=ties and ties.value)
+            notify(f"Reading {' '.join(log.logs)} ...")
+        auctions = log.open({"propensity": propensity_column})
+        read = open_censored(auctions, reserve=log.reserve, ties=log.ties_rule)
         result = evaluate_log(
             read.log,
             shadings=SHADINGS if shading is None else shading,
@@ -118,7 +76,8 @@ def evaluate(
             random_bids=random_bids,
         )
     with stopping(f"Stopped. The results in {out} may be incomplete."):
-        paths = write(result, out, read=read, log=name, command=_command(context, name))
+        command = options.command_line(context, log.name, _NOT_REPEATED)
+        paths = write(result, out, read=read, log=log.name, command=command)
         if not quiet:
             _print(result, read)
             say_paths(paths)
@@ -127,13 +86,6 @@ def evaluate(
 def _print(result: Evaluation, read: ReadLog[object]) -> None:
     from crossbandit.evaluate.page import other_estimates, rows, summary
 
-    sound = [str(one) for one in result.checks if not one.doubtful]  # the others are in the notes
-    for note in (*read.notes, *result.notes, *sound):
-        say(note)
-    if read.faults:
-        say(f"{read.bad:,} lines were left out. The first of them:")
-    for fault in read.faults:
-        say(f"  {fault.place}: {fault.reason}")
     table = _table(
         summary(result),
         "Bounds assume only that the others would have bid the same. Intervals are 95 % intervals "
@@ -161,6 +113,13 @@ def _print(result: Evaluation, read: ReadLog[object]) -> None:
         for cells_ in others:
             table.add_row(*cells_)
         Console().print(table)
+    sound = [str(one) for one in result.checks if not one.doubtful]  # the others are in the notes
+    for note in (*read.notes, *result.notes, *sound):
+        say(note)
+    if read.faults:
+        say(f"{read.bad:,} lines were left out. The first of them:")
+    for fault in read.faults:
+        say(f"  {fault.place}: {fault.reason}")
 
 
 def _table(title: str, caption: str) -> Table:
@@ -174,20 +133,3 @@ def _table(title: str, caption: str) -> Table:
         caption=caption,
         caption_justify="left",
     )
-
-
-def _command(context: typer.Context, log: str) -> str:
-    """Return the command without folders and options that do not change the numbers."""
-    words = ["crossbandit", "evaluate", log]
-    for parameter in context.command.params:
-        name = str(parameter.name)
-        source = context.get_parameter_source(name)
-        if name in _NOT_REPEATED or source is None or source.name != "COMMANDLINE":
-            continue
-        value = context.params[name]
-        if value is True:
-            words.append(parameter.opts[0])
-            continue
-        for one in value if isinstance(value, list | tuple) else [value]:
-            words += [parameter.opts[0], Path(one).name if name == "bidder" else str(one)]
-    return shlex.join(words)

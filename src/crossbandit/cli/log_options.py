@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import MISSING, dataclass, fields
 from enum import StrEnum
+from functools import wraps
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from crossbandit.logs import AuctionLog
 
 _COLUMN = "a name or a 1-based index."
@@ -124,35 +127,138 @@ MaxBad = Annotated[
 ]
 
 
-def open_logs(
-    logs: Sequence[str],
-    columns: Mapping[str, str | None],
-    *,
-    classes: Sequence[str] | None = None,
-    price_losses: Sequence[str] | None = None,
-    **options: Any,
-) -> AuctionLog:
-    """Return the log that the options of a command describe.
+@dataclass(frozen=True)
+class LogOptions:
+    """The options about logs that every command has which reads one."""
+
+    logs: Logs
+    format_: Format = LogFormat.auto
+    value_column: ValueColumn = None
+    price_column: PriceColumn = None
+    bid_column: BidColumn = None
+    won_column: WonColumn = None
+    reserve_column: ReserveColumn = None
+    time_column: TimeColumn = None
+    class_column: ClassColumn = None
+    reserve: Reserve = 0.0
+    ties: TiesRule = None
+    value_unit: ValueUnit = None
+    price_unit: PriceUnit = None
+    currency: Currency = None
+    price_loss: PriceLoss = None
+    sort_by: SortBy = None
+    timezone: Timezone = "UTC"
+    partitions: Partitions = False
+    limit: Limit = None
+    max_bad: MaxBad = 100
+
+    def open(self, columns: Mapping[str, str | None] | None = None, **options: Any) -> AuctionLog:
+        """Return the log that the options describe.
+
+        Args:
+            columns: Further columns by their roles; None for those that were not given.
+            options: Further arguments of `AuctionLog`.
+
+        Returns:
+            The log.
+        """
+        from crossbandit.logs import AuctionLog
+
+        named = {
+            "value": self.value_column,
+            "price": self.price_column,
+            "bid": self.bid_column,
+            "won": self.won_column,
+            "reserve": self.reserve_column,
+            "time": self.time_column,
+            **(columns or {}),
+        }
+        return AuctionLog(
+            list(self.logs),
+            columns={role: column for role, column in named.items() if column},
+            classes=self.class_column or [],
+            price_losses=self.price_loss or None,
+            format=self.format_.value,
+            value_unit=self.value_unit and self.value_unit.value,
+            price_unit=self.price_unit and self.price_unit.value,
+            currency=self.currency,
+            sort_by=self.sort_by,
+            timezone=self.timezone,
+            partitions=self.partitions,
+            limit=self.limit,
+            max_bad=self.max_bad,
+            **options,
+        )
+
+    @property
+    def name(self) -> str:
+        """What pages call the logs."""
+        return name_of(self.logs)
+
+    @property
+    def ties_rule(self) -> str | None:
+        """What equal bids do, if it was given."""
+        return self.ties and self.ties.value
+
+
+def takes_log_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the fields of `LogOptions` as options, in place of its parameter `log`.
 
     Args:
-        logs: Paths.
-        columns: Columns by their roles; None for those that were not given.
-        classes: Class columns.
-        price_losses: Codes of losses.
-        options: As for `AuctionLog`.
+        command: A function that Typer makes a command of.
 
     Returns:
-        The log.
+        The function that Typer sees.
     """
-    from crossbandit.logs import AuctionLog
+    hints = get_type_hints(LogOptions, include_extras=True)
+    ours = [
+        Parameter(
+            one.name,
+            Parameter.KEYWORD_ONLY,
+            default=Parameter.empty if one.default is MISSING else one.default,
+            annotation=hints[one.name],
+        )
+        for one in fields(LogOptions)
+    ]
+    parameters: list[Parameter] = []
+    for one in signature(command, eval_str=True).parameters.values():
+        parameters += ours if one.name == "log" else [one.replace(kind=Parameter.KEYWORD_ONLY)]
 
-    return AuctionLog(
-        list(logs),
-        columns={role: column for role, column in columns.items() if column},
-        classes=classes or [],
-        price_losses=price_losses or None,
-        **options,
-    )
+    @wraps(command)
+    def run(**given: Any) -> None:
+        log = LogOptions(**{one.name: given.pop(one.name) for one in ours})
+        command(log=log, **given)
+
+    run.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {one.name: one.annotation for one in parameters}
+    return run
+
+
+def command_line(context: typer.Context, log: str, leave_out: Collection[str]) -> str:
+    """Return a command without folders and options that do not change the numbers.
+
+    Args:
+        context: The command, and the options that were given.
+        log: What pages call the log.
+        leave_out: Parameters that do not change the numbers.
+
+    Returns:
+        The words of the command.
+    """
+    words = ["crossbandit", str(context.command.name), log]
+    for parameter in context.command.params:
+        name = str(parameter.name)
+        source = context.get_parameter_source(name)
+        if name in leave_out or source is None or source.name != "COMMANDLINE":
+            continue
+        value = context.params[name]
+        if value is True:
+            words.append(parameter.opts[0])
+            continue
+        for one in value if isinstance(value, list | tuple) else [value]:
+            is_path = isinstance(one, Path) or name == "module"
+            words += [parameter.opts[0], Path(one).name if is_path else str(one)]
+    return shlex.join(words)
 
 
 def name_of(logs: Sequence[str]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import warnings
 from enum import StrEnum
 from pathlib import Path
@@ -12,7 +11,7 @@ import typer
 
 from crossbandit.cli import limits
 from crossbandit.cli import log_options as options
-from crossbandit.cli.terminal import Backend, Modules, notify, stopping
+from crossbandit.cli.terminal import Backend, Modules, compilation_said, notify, stopping
 from crossbandit.errors import InvalidParameterError
 
 if TYPE_CHECKING:
@@ -40,9 +39,10 @@ class Feedback(StrEnum):
     won_lost = "won-lost"
 
 
+@options.takes_log_options
 def replay(
     context: typer.Context,
-    logs: options.Logs,
+    log: options.LogOptions,
     feedback: Annotated[
         Feedback | None,
         typer.Option(
@@ -66,24 +66,7 @@ def replay(
             help="The grid of bids: a number, a list 0,0.5,1, or geometric:COUNT:LOW:HIGH.",
         ),
     ] = "100",
-    reserve: options.Reserve = 0.0,
-    ties: options.TiesRule = None,
-    format_: options.Format = options.LogFormat.auto,
-    value_column: options.ValueColumn = None,
-    price_column: options.PriceColumn = None,
-    bid_column: options.BidColumn = None,
-    reserve_column: options.ReserveColumn = None,
-    won_column: options.WonColumn = None,
-    time_column: options.TimeColumn = None,
-    class_column: options.ClassColumn = None,
     highest_value: options.HighestValue = None,
-    value_unit: options.ValueUnit = None,
-    price_unit: options.PriceUnit = None,
-    currency: options.Currency = None,
-    price_loss: options.PriceLoss = None,
-    sort_by: options.SortBy = None,
-    timezone: options.Timezone = "UTC",
-    partitions: options.Partitions = False,
     by: Annotated[
         str | None,
         typer.Option(
@@ -105,8 +88,6 @@ def replay(
     ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="Number of runs of each learner.")] = 5,
     seed: Annotated[int, typer.Option(min=0, help="The seed of the first run.")] = 0,
-    limit: options.Limit = None,
-    max_bad: options.MaxBad = 100,
     jobs: Annotated[
         int | None,
         typer.Option(
@@ -140,31 +121,8 @@ def replay(
         modules = load_modules(module or [])
         check_folder(out, WRITTEN if by is None else WRITTEN_BY, "a replay")
         if not quiet:
-            notify(f"Reading {' '.join(logs)} ...")
-        log = options.open_logs(
-            logs,
-            {
-                "value": value_column,
-                "price": price_column,
-                "bid": bid_column,
-                "reserve": reserve_column,
-                "won": won_column,
-                "time": time_column,
-            },
-            classes=class_column,
-            price_losses=price_loss,
-            format=format_.value,
-            highest_value=highest_value,
-            limit=limit,
-            max_bad=max_bad,
-            value_unit=value_unit and value_unit.value,
-            price_unit=price_unit and price_unit.value,
-            currency=currency,
-            sort_by=sort_by,
-            timezone=timezone,
-            partitions=partitions,
-            by=by,
-        )
+            notify(f"Reading {' '.join(log.logs)} ...")
+        auctions = log.open(highest_value=highest_value, by=by)
         settings: dict[str, Any] = {
             "limits": limits.parse_limits(
                 budget=budget,
@@ -173,13 +131,13 @@ def replay(
                 target_roi=target_roi,
                 target_cost=target_cost,
                 aim=aim,
-                timezone=timezone,
+                timezone=log.timezone,
             ),
             "rules": ReplayRules(
                 feedback=feedback and feedback.value,
                 bids=parse_bids(bids),
-                reserve=reserve,
-                ties=ties and ties.value,
+                reserve=log.reserve,
+                ties=log.ties_rule,
             ),
             "strategies": [
                 *(algorithm or ["learners"]),
@@ -190,13 +148,14 @@ def replay(
             "jobs": jobs,
             "show_progress": False if quiet else None,
         }
-        command = _command(context, options.name_of(logs))
-        page = _Page(out, options.name_of(logs), command, quiet)
-        if by is None:
-            _replay(log, settings, page)
-        else:
-            where = {"backend": backend.value, "address": address, "modules": modules}
-            _replay_by(log, settings | where, page)
+        command = options.command_line(context, log.name, _NOT_REPEATED)
+        page = _Page(out, log.name, command, quiet)
+        with compilation_said(quiet=quiet):
+            if by is None:
+                _replay(auctions, settings, page)
+            else:
+                where = {"backend": backend.value, "address": address, "modules": modules}
+                _replay_by(auctions, settings | where, page)
 
 
 class _Page(NamedTuple):
@@ -271,18 +230,3 @@ def parse_fractions(text: str) -> list[Shading]:
             f"--fractions must be a list of numbers such as 0.3,0.5,0.7. Got {text!r}."
         ) from None
     return [Shading(fraction) for fraction in (*sorted(set(fractions)), 1.0)]
-
-
-def _command(context: typer.Context, log: str) -> str:
-    """Return the command without paths and options that do not change the numbers."""
-    words = ["crossbandit", "replay", log]
-    for parameter in context.command.params:
-        name = str(parameter.name)
-        source = context.get_parameter_source(name)
-        if name in _NOT_REPEATED or source is None or source.name != "COMMANDLINE":
-            continue
-        value = context.params[name]
-        for one in value if isinstance(value, list | tuple) else [value]:
-            shown = Path(one).name if name == "module" else str(one)
-            words += [parameter.opts[0], shown]
-    return shlex.join(words)

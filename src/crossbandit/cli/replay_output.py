@@ -38,9 +38,13 @@ _USED = "Budget used is a share of all budgets of the log."
 
 
 def print_replay(result: Replay, paths: list[Path]) -> None:
-    """Print warnings, notes, bad lines, the table, the comparison, and what was written."""
+    """Print warnings, the table, the comparison, notes, bad lines, and what was written."""
     for warning in result.warnings:
         notify(warning, "Warning:", "bold yellow")
+    Console().print(_table(result))
+    Console().print(_comparison(result))
+    for rows_by_class in class_tables(result, money_digits(result)):
+        Console().print(_by_class(rows_by_class))
     for note in result.notes:
         if note not in result.warnings:
             say(note)
@@ -48,10 +52,6 @@ def print_replay(result: Replay, paths: list[Path]) -> None:
         say(left_out(result))
     for fault in result.faults:
         say(f"  {fault.place}: {fault.reason}")
-    Console().print(_table(result))
-    Console().print(_comparison(result))
-    for rows_by_class in class_tables(result, money_digits(result)):
-        Console().print(_by_class(rows_by_class))
     say_paths(paths)
 
 
@@ -62,12 +62,6 @@ def print_parts(results: ReplaySet, paths: list[Path]) -> None:
             notify(f"{level}: {warning}", "Warning:", "bold yellow")
     for level, reason in results.failed.items():
         notify(f"{results.column} {level!r} was not replayed: {reason}", "Warning:", "bold yellow")
-    for note in results.notes:
-        say(note)
-    if results.bad:
-        say(f"Lines that were left out: {results.bad:,}. The first of them:")
-    for fault in results.faults:
-        say(f"  {fault.place}: {fault.reason}")
     parts = overview(results)
     table = _new_table(
         f"Surplus by {results.column}", "Of the fixed fractions, the best one of each part."
@@ -80,6 +74,12 @@ def print_parts(results: ReplaySet, paths: list[Path]) -> None:
     table.add_section()
     table.add_row("all", parts.auctions, *parts.sums, style="bold")
     Console().print(table)
+    for note in results.notes:
+        say(note)
+    if results.bad:
+        say(f"Lines that were left out: {results.bad:,}. The first of them:")
+    for fault in results.faults:
+        say(f"  {fault.place}: {fault.reason}")
     say_paths(paths)
 
 

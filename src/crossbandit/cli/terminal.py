@@ -81,6 +81,31 @@ def stopping(sentence: str) -> Iterator[None]:
         raise typer.Exit(INTERRUPTED) from None
 
 
+@contextmanager
+def compilation_said(*, quiet: bool) -> Iterator[None]:
+    """Say so when a kernel is compiled for the first time, because it takes long.
+
+    Args:
+        quiet: Whether to say nothing.
+    """
+    from numba.core import event
+
+    class Said(event.Listener):  # type: ignore[misc]
+        def __init__(self) -> None:
+            self.said = quiet
+
+        def on_start(self, _: object) -> None:
+            if not self.said:
+                self.said = True
+                notify("Compiling, once after installation. This may take a minute ...")
+
+        def on_end(self, _: object) -> None:
+            pass
+
+    with event.install_listener("numba:compile", Said()):
+        yield
+
+
 def allow_any_encoding() -> None:
     """Let text be printed that the encoding of the output does not have, by plain characters."""
     codecs.register_error("crossbandit-plain", _plain_characters)

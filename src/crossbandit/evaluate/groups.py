@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from crossbandit.evaluate.log import CensoredLog
     from crossbandit.types import Floats, Integers
 
-MOST = 100  # bands
+MOST = 100  # bands of a class, unless they would be larger than this:
+LARGEST = 200_000  # auctions of a band; they are in memory at the same time
 # The auctions that a group has at least. More bands make the assumption weaker. But where prices
 # are hidden on both sides, a distribution of prices needs more auctions.
 _LEAST, _LEAST_BOTH = 250, 1_000
@@ -212,7 +213,7 @@ def band_count(auctions: int, feedback: str, bands: int | None) -> int:
         bands: What the user asks for; None for as many as the auctions allow.
     """
     least = least_size(feedback) if bands is None else _FEWEST
-    return int(np.clip(auctions // least, 1, bands or MOST))
+    return int(np.clip(auctions // least, 1, bands or max(MOST, auctions // LARGEST)))
 
 
 def band_edges(count: int, parts: int, between: Callable[[int, int], Floats]) -> Floats:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from crossbandit.logs.classes import ClassTable
     from crossbandit.types import Floats
 
-PIECE = 400_000  # auctions that are in memory at a time, or those of one group if it has more
+PIECE = 200_000  # auctions that are in memory at a time, or those of one group if it has more
 _CHUNK = 64  # vectors of 2,048 auctions
 _COLUMNS = {
     "value": "DOUBLE",

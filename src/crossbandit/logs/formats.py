@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from crossbandit.errors import LogError
 from crossbandit.logs.columns import NAMES, plain
-from crossbandit.logs.layout import LogFile
+from crossbandit.logs.layout import NO_BID, SEATS, LogFile
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -201,6 +201,8 @@ def field_places(form: Format, source: Source) -> dict[str, list[int]]:
         name: [i for wanted in plain(usual) for i in by_depth if leaves[i] == wanted]
         for name, usual in form.fields.items()
     }
+    for role, leaf in (("seat", "price"), ("no_bid", NO_BID)):
+        found[role] = [i for i, name in enumerate(names) if name == f"{SEATS}.{leaf}"]
     return {name: places for name, places in found.items() if places}
 
 

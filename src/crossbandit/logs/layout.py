@@ -26,6 +26,8 @@ _ZSTD = b"\x28\xb5\x2f\xfd"
 _PARQUET = b"PAR1"
 _SEPARATORS = ",\t;|"
 WHITE_SPACE = "\x01"  # stands for white space: each line is read as one field and split later
+SEATS = "seatbid"  # the field of a bid response that has the bids, by seats
+NO_BID = "nobid"  # a field in place of the bids, where there are none
 KINDS = ("csv", "jsonl", "parquet")  # of files, as `--format` names them
 _PARAMETERS = re.compile(r"[?&][\w-]+=")  # of a URL
 _EXPECTED = "Give a CSV, JSON lines or Parquet file"
@@ -42,6 +44,8 @@ class Layout:
         separator: Of the columns of a text.
         skipped: The number of lines up to and including the header.
         compressed: Whether it is a gzip file.
+        seats: Whether objects may be bid responses of OpenRTB, with a list of bids. Each bid is a
+            row of its own, in which it takes the place of the list.
     """
 
     kind: str
@@ -50,6 +54,7 @@ class Layout:
     separator: str = ""
     skipped: int = 0
     compressed: bool = False
+    seats: bool = False
 
     @property
     def is_text(self) -> bool:
@@ -130,8 +135,9 @@ def _text(path: Path, *, compressed: bool, raw: bool) -> Layout:
     if beginning.startswith("{"):
         whole = lines[first:] if len(sample) < _SAMPLE_BYTES else lines[first:-1] or lines[first:]
         whole += [line for block in later for line in block.decode(errors="replace").splitlines()]
-        names = tuple(dict.fromkeys(_fields(path, whole)))
-        return Layout("jsonl", names, len(names), WHITE_SPACE, 0, compressed)
+        names = tuple(dict.fromkeys(_fields(path, whole, seats=raw)))
+        seats = raw and any(name.startswith(f"{SEATS}.") for name in names)
+        return Layout("jsonl", names, len(names), WHITE_SPACE, 0, compressed, seats)
     if beginning.startswith("[") and beginning[1:].lstrip()[:1] in {"", "{"}:
         raise LogError(
             f"{path} is a list in JSON. Write one object per line, without brackets and commas "
@@ -145,7 +151,7 @@ def _text(path: Path, *, compressed: bool, raw: bool) -> Layout:
     return Layout("csv", names, len(fields), separator, first + header, compressed)
 
 
-def _fields(path: Path, lines: list[str]) -> Iterator[str]:
+def _fields(path: Path, lines: list[str], *, seats: bool) -> Iterator[str]:
     """Yield the names of the fields of JSON objects; a nested one as "outer.inner"."""
     found = False
     for line in lines:
@@ -155,12 +161,24 @@ def _fields(path: Path, lines: list[str]) -> Iterator[str]:
             continue
         if isinstance(thing, dict):
             found = True
-            yield from _flat(thing, "", _DEPTH)
+            if seats and isinstance(thing.get(SEATS), list):
+                for bid in _bids(thing[SEATS]):
+                    yield from _flat({**thing, SEATS: bid}, "", _DEPTH)
+            else:
+                yield from _flat(thing, "", _DEPTH)
     if not found:
         raise LogError(
             f"{path} begins like JSON, but none of its first lines is an object. Write one object "
             "per line."
         )
+
+
+def _bids(seats: list[Any]) -> Iterator[dict[str, Any]]:
+    """Yield the bids of a bid response, and what stands in place of them where there are none."""
+    lists = [seat.get("bid") for seat in seats if isinstance(seat, dict)]
+    bids = [bid for bids in lists if isinstance(bids, list) for bid in bids]
+    yield from (bid for bid in bids if isinstance(bid, dict))
+    yield {NO_BID: 1}
 
 
 def _flat(thing: dict[str, Any], prefix: str, depth: int) -> Iterator[str]:

@@ -36,6 +36,7 @@ JOINED = ("value", "price", "bid", "reserve", "won")  # the columns of the copy,
 _FIELDS = (
     *("id", "imp", "kind", "value", "bid", "reserve"),
     *("price", "least", "code", "currency", "won", "url"),
+    *("seat", "no_bid"),  # the price in a bid response, or a sign that it has no bid
 )
 _VALUE_IS_BID = (
     "The value is what was bid: in a second-price auction, a bidder bids what an auction is worth."
@@ -101,7 +102,8 @@ def join_notices(
             remarks += (_VALUE_IS_BID,)
         names = [*JOINED, *(source.columns.shown(place) for place in kept)]
         copied = stage.write(_copy_sql(price, list(extras)), names)
-    found = tuple(role for role in JOINED if role in fields or role in {"price", "won"})
+    has = {*fields, "price", "won", *(["bid"] if "seat" in fields else [])}
+    found = tuple(role for role in JOINED if role in has)
     return Joined(copied, found, remarks, form.ties if told else "lose")
 
 
@@ -115,7 +117,8 @@ def _events_sql(form: Format, fields: Mapping[str, list[int]], extras: list[str]
     )
     path = "regexp_replace(coalesce(url, ''), '[a-zA-Z]+://[^/?]*|[?].*', '', 'g')"
     number = "TRY_CAST({} AS DOUBLE)".format
-    kind = f"""CASE {by_name} WHEN kind IS NOT NULL THEN 'other: ' || kind
+    kind = f"""CASE WHEN seat IS NOT NULL THEN 'bid'
+        WHEN no_bid IS NOT NULL THEN 'other: no bid' {by_name} WHEN kind IS NOT NULL THEN 'other: ' || kind
         WHEN regexp_matches({path}, '(?i)[/._-](loss|lose|lost|lurl)') THEN 'loss'
         WHEN regexp_matches({path}, '(?i)[/._-](win|won|nurl|bill|burl|imp)') THEN 'win'
         WHEN code IN ({wins}) THEN 'win' WHEN code IS NOT NULL THEN 'loss'
@@ -135,11 +138,15 @@ def _events_sql(form: Format, fields: Mapping[str, list[int]], extras: list[str]
 def _field(form: Format, name: str, fields: Mapping[str, list[int]]) -> str:
     """Return SQL for a field: the first column that has it, or a parameter of a URL."""
     found = [identifier(f"{name}_{i}") for i in range(len(fields.get(name, [])))]
-    if name not in {"url", "kind"} and name in form.fields:
+    if name != "url" and name in form.fields:
         words = "|".join(form.fields[name]).replace("_", "[_-]?")
+        content = '([^&#;\\s"]*)'
+        if name == "kind":  # other words, as in type=banner, say nothing about a notice
+            known = "|".join(word for kinds in _KINDS.values() for word in kinds)
+            content = f'({known})(?:[&#;\\s"]|$)'
         found += [
             f"url_decode(regexp_extract({identifier(f'url_{i}')}, "
-            f"'(?i)[?&;](?:{words})=([^&#;\\s\"]*)', 1))"
+            f"'(?i)[?&;](?:{words})={content}', 1))"
             for i in range(len(fields.get("url", [])))
         ]
     cleaned = [one if name == "url" else _clean(one) for one in found]
@@ -168,7 +175,12 @@ def _group(stage: Stage, form: Format, extras: list[str]) -> None:
     has_id = "id IS NOT NULL AND broken IS NULL AND kind NOT LIKE 'other%'"
     by_imp = _count(stage, f"count(*) FILTER ({has_id} AND imp IS NULL)") == 0
     place = f"{FILE} * {2**40} + {ROW}"
-    key = "id" + (" || chr(31) || imp" if by_imp else "") if joined else f"({place})::VARCHAR"
+    key = (
+        "id" + (" || chr(31) || imp" if by_imp else "")
+        if joined
+    alone = f"({place}) || chr(31) || coalesce(imp, '')"  # a bid response may have several bids
+    key = "id" + (" || chr(31) || imp" if by_imp else "") if joined else alone
+    )
     no_id = f"WHEN id IS NULL THEN '{_NO_ID}'" if joined else ""
     stage.connection.execute(
         f"CREATE VIEW {_EVENTS} AS SELECT * REPLACE (CASE WHEN broken IS NOT NULL THEN broken "

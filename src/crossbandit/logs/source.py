@@ -15,7 +15,14 @@ from typing import TYPE_CHECKING, Any
 from crossbandit.errors import LogError
 from crossbandit.logs.columns import Columns, plain
 from crossbandit.logs.database import connect, identifier, literal
-from crossbandit.logs.layout import WHITE_SPACE, LogFile, partition_options, read_parquet
+from crossbandit.logs.layout import (
+    NO_BID,
+    SEATS,
+    WHITE_SPACE,
+    LogFile,
+    partition_options,
+    read_parquet,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -132,6 +139,8 @@ class Source:
         columns.append(f"{broken} AS broken")
         if layout.kind == "copy":
             columns += [FILE, ROW]
+        if layout.seats:
+            columns.append(ROW)
         return f"SELECT {', '.join(columns)} FROM {table}{self._where()}"
 
     def _name(self, layout: Layout, path: Path, place: int) -> str | int | None:
@@ -200,10 +209,12 @@ class Source:
         """Return SQL for fields of JSON objects; a line is parsed once for all of them."""
         names = [name for name in wanted if name not in self.keys]
         fields = ", ".join(literal(_path(name)) for name in names)
+        lines = f"{self._lines(layout, paths)} WHERE c1 IS NOT NULL"
+        if layout.seats:
+            lines = f"({_bid_rows(lines)})"
         table = (
             "(SELECT *, CASE WHEN json_valid(c1) AND json_type(c1) = 'OBJECT' "
-            f"THEN json_extract_string(c1, [{fields}]::VARCHAR[]) END AS f "
-            f"FROM {self._lines(layout, paths)} WHERE c1 IS NOT NULL)"
+            f"THEN json_extract_string(c1, [{fields}]::VARCHAR[]) END AS f FROM {lines})"
         )
         found: dict[str | int, str] = {name: f"f[{i}]" for i, name in enumerate(names, 1)}
         return found, table, f"CASE WHEN f IS NULL THEN '{NO_OBJECT}' END"
@@ -227,6 +238,26 @@ class Source:
             f"compression = '{'gzip' if layout.compressed else 'none'}', "
             f"{partition_options(partitioned=bool(self.keys))})"
         )
+
+
+def _bid_rows(lines: str) -> str:
+    """Return SQL for lines in which each bid of a bid response is a row, with its line's number.
+
+    Args:
+        lines: SQL for lines of JSON.
+    """
+    numbered = f"SELECT c1, row_number() OVER () AS {ROW} FROM {lines}"
+    is_list = f"json_valid(c1) AND coalesce(json_type(c1, '$.{SEATS}') = 'ARRAY', false)"
+    bids = f"json_extract(c1, '$.{SEATS}[*].bid[*]')"
+    one = f"json_merge_patch(c1, json_object('{SEATS}', bid))::VARCHAR"
+    found = (
+        f"CASE WHEN NOT ({is_list}) THEN [NULL::JSON] WHEN len({bids}) > 0 THEN {bids} "
+        f"ELSE [json_object('{NO_BID}', 1)] END"
+    )
+    return (
+        f"SELECT CASE WHEN bid IS NULL THEN c1 ELSE {one} END AS c1, {ROW} FROM "
+        f"(SELECT c1, {ROW}, unnest({found}) AS bid FROM ({numbered}))"
+    )
 
 
 def rejected_records(

@@ -47,7 +47,7 @@ class Stage:
         texts = ", ".join(f"{identifier(name)}::VARCHAR" for name in [*places, "broken"])
         for number, file in enumerate(self.source.files):
             rows = self.source.part(file).select(places)
-            place = f"{number}, row_number() OVER ()"
+            place = f"{number}, {ROW if file.layout.seats else 'row_number() OVER ()'}"
             if self.source.origin is not None:
                 place = f"{FILE}, {ROW}"
             self.connection.execute(f"INSERT INTO {ROWS} SELECT {texts}, {place} FROM ({rows})")
