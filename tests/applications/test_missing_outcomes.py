@@ -110,3 +110,11 @@ def test_only_the_law_watches_outcomes() -> None:
         own.missing_outcomes  # noqa: B018 - it raises
     with pytest.raises(InvalidParameterError, match="only decides"):
         FirstPriceBidder(value_range=(0, 1), seed=1).snapshot().missing_outcomes  # noqa: B018
+
+
+def test_a_small_bias_is_told_and_does_not_stop_learning() -> None:
+    with pytest.warns(MissingFeedbackWarning, match="those that lost are missing"):
+        found = watch_of(200, 236).found()
+    assert found.verdict == "doubtful"
+    assert found.high_share / found.low_share == pytest.approx(236 / 200, abs=0.03)
+    assert not found.refused

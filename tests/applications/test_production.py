@@ -875,8 +875,9 @@ def test_which_decisions_are_watched() -> None:
     found = watched(numbers)
     assert [is_watched(int(number)) for number in numbers[::77]] == found[::77].tolist()
     starts = np.flatnonzero(np.diff(found.astype(int), prepend=0) == 1)
-    assert starts.tolist() == [0, 2048, 4096, 8192, 16384, 32768, 65536, 131072, 196608, 262144]
-    assert found[:1536].all()
+    assert starts.tolist() == [0, 16384, 32768, 65536, 131072, 196608, 262144]
+    assert found[: 17 * COHORT].all()
+    assert not found[17 * COHORT]
 
 
 # ------------------------------------------------------------------------------------------- money

@@ -25,13 +25,17 @@ if TYPE_CHECKING:
     from crossbandit.types import Booleans, Integers
 
 MISSING = ("refuse", "warn", "accept")
+_DENSE = 16  # the first cohorts, all of which are looked at; then those with powers of two
 _SPARSE = 1 << 16  # from here on, one cohort of so many decisions is looked at
+_RARE = _SPARSE // COHORT - 1
 _EVERY = 16  # outcomes between two checks, at least
 _GROWTH = 16  # or this share of all outcomes that are kept
 _KEPT = 64  # cohorts
 _PATIENCE = 2.0  # a cohort is complete if it is older than this many of the longest delays
 _DOUBT, _ALARM = 1e-3, 1e-5  # the probability that it is ever noticed without reason
-_MATERIAL = 1.25  # the ratio of the shares of outcomes that come, of high and low amounts
+# The ratio of the shares of outcomes that come, of high and low amounts: worth a warning, and such
+# that learning misleads.
+_NOTABLE, _MATERIAL = 1.1, 1.25
 _FEWEST = 8  # outcomes of a cohort
 
 
@@ -41,8 +45,8 @@ def is_watched(number: int) -> bool:
     Args:
         number: The number of the decision, as its decider counts.
     """
-    cohort, place = number // COHORT, number % _SPARSE
-    return cohort & (cohort - 1) == 0 if number < _SPARSE else place < COHORT
+    cohort = number // COHORT
+    return cohort < _DENSE or cohort & (cohort - 1 if number < _SPARSE else _RARE) == 0
 
 
 def watched(numbers: Integers) -> Booleans:
@@ -54,9 +58,8 @@ def watched(numbers: Integers) -> Booleans:
     if numbers.size and (numbers >= _SPARSE).all():
         return numbers & (_SPARSE - 1) < COHORT  # most of the time; division would take long
     cohorts = numbers // COHORT
-    found: Booleans = np.where(
-        numbers < _SPARSE, cohorts & (cohorts - 1) == 0, numbers % _SPARSE < COHORT
-    )
+    mask = np.where(numbers < _SPARSE, cohorts - 1, _RARE)
+    found: Booleans = (cohorts < _DENSE) | (cohorts & mask == 0)
     return found
 
 
@@ -192,10 +195,10 @@ class OutcomeWatch:
         self._checks += not self.misled  # what only ends an alarm cannot raise one
         exponent -= math.log(2 * self._checks * (self._checks + 1))
         self._shares = shares_of(complete) if complete else (1.0, 1.0)
-        material = max(self._shares) > _MATERIAL * min(self._shares)
-        self._biased = material and exponent > math.log(1 / _ALARM)
+        ratio = max(self._shares) / min(self._shares)
+        self._biased = ratio > _MATERIAL and exponent > math.log(1 / _ALARM)
         self.misled = self._biased and self.missing == "refuse"
-        if material and exponent > math.log(1 / _DOUBT) and not self._warned:
+        if ratio > _NOTABLE and exponent > math.log(1 / _DOUBT) and not self._warned:
             self._warned = True
             if self.missing != "accept" and not self.misled and self.warns:
                 warnings.warn(f"{self._found()} {_REMEDY}", MissingFeedbackWarning, stacklevel=5)
@@ -214,11 +217,11 @@ class OutcomeWatch:
         low, high = shares_of(complete) if complete else (1.0, 1.0)
         exponent = exponent_of(complete) - math.log(2 * (self._checks + 1) * (self._checks + 2))
         verdict = "no sign" if complete else "unknown"
-        if max(low, high) > _MATERIAL * min(low, high):
-            if exponent > math.log(1 / _DOUBT):
-                verdict = "doubtful"
-            if exponent > math.log(1 / _ALARM) or self._biased:
-                verdict = "biased"
+        ratio = max(low, high) / min(low, high)
+        if ratio > _NOTABLE and exponent > math.log(1 / _DOUBT):
+            verdict = "doubtful"
+        if ratio > _MATERIAL and (exponent > math.log(1 / _ALARM) or self._biased):
+            verdict = "biased"
         suspected = verdict in ("doubtful", "biased")
         return MissingOutcomes(
             decisions=sum(one.made for one in complete),
