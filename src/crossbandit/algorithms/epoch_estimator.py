@@ -123,7 +123,10 @@ class _Epochs:
 
         def kept(policies: Floats, context: int) -> Floats:
             doubled, mass = 2.0 * policies[context], snapshot[context]
-            return np.divide(mass, doubled, out=np.zeros_like(mass), where=doubled > 0)
+            probability: Floats = np.divide(
+                mass, doubled, out=np.zeros_like(mass), where=doubled > 0
+            )
+            return probability
 
         declared = epoch_estimator(self.graph, self.parameters, self.explore)
         return replace(

@@ -124,7 +124,10 @@ class Exp3Edges(Algorithm):
                 estimated = policies[context] @ revealing
                 observed = graph.observation_mass(policies[context])
                 known = (estimated > 0) & learns
-                return np.divide(observed, estimated, out=np.zeros_like(observed), where=known)
+                added: Floats = np.divide(
+                    observed, estimated, out=np.zeros_like(observed), where=known
+                )
+                return added
 
             return replace(declared, share=share)
 

@@ -198,12 +198,12 @@ def enumerated(
         policies[context] = learner.policy(context, route.available)
     own = [policies[context] for context in contexts]
     chances, outcomes = [], []
-    for arms in product(*(np.flatnonzero(policy > 1e-6) for policy in own)):
-        drawn = [_inside(policy, int(arm)) for policy, arm in zip(own, arms, strict=True)]
+    for arms in product(*(np.flatnonzero(policy > 1e-6).tolist() for policy in own)):
+        drawn = [_inside(policy, arm) for policy, arm in zip(own, arms, strict=True)]
         chance = math.prod(policy[arm] for policy, arm in zip(own, arms, strict=True))
         for part, coins in _coins(declared, policies, contexts, arms):
             played = (learner, declared, route, contexts, rows)
-            outcomes.append(_outcome(*played, tuple(int(arm) for arm in arms), [*drawn, *coins]))
+            outcomes.append(_outcome(*played, arms, [*drawn, *coins]))
             chances.append(part * chance)
     return Enumerated(
         policies,
@@ -249,7 +249,9 @@ def _outcome(
     numbers: list[float],
 ) -> _Outcome:
     """Play rounds with these uniform numbers, which draw these arms."""
-    for attempt in range(_ATTEMPTS if len(arms) == 1 else 1):
+    attempts = _ATTEMPTS if len(arms) == 1 else 1
+    played: tuple[int, ...] = ()
+    for attempt in range(attempts):
         copied = clone(learner)
         cast("Any", copied).generator = Scripted([] if attempt else numbers, attempt)
         before = declared.estimates(copied)
@@ -273,7 +275,7 @@ def _outcome(
     raise CheckFailedError(
         f"The policy of context {context} gives arm {arm} the probability "
         f"{learner.policy(context, route.available)[arm]:.4g}, but it was not drawn in "
-        f"{attempt + 1} attempts. act must draw from policy."
+        f"{attempts} attempts. act must draw from policy."
     )
 
 

@@ -305,4 +305,5 @@ class Before:
         z = (self.weights * np.exp(-rates * (added - least))).sum(axis=1)
         limit = -(self.weights * added).sum(axis=1)
         safe = np.where(self.rates > 0, self.rates, 1.0)
-        return np.where(self.rates > 0, np.log(z) / safe - least[:, 0], limit)
+        normaliser: Floats = np.where(self.rates > 0, np.log(z) / safe - least[:, 0], limit)
+        return normaliser
