@@ -1,7 +1,7 @@
 """`python -m benchmarks [GROUP ...]`: measure every claim, and write what was measured.
 
-Each group renews its file in benchmarks/measured and the page docs/benchmarks.md as soon as it is
-done. The table and a picture of this run go to results/benchmarks.
+Each group renews its file in benchmarks/measured, the page docs/benchmarks.md and the numbers on
+other pages as soon as it is done. The table and a picture of this run go to results/benchmarks.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import records
+from benchmarks import numbers, records
 from benchmarks.picture import figure
 
 if TYPE_CHECKING:
@@ -37,13 +37,15 @@ def main() -> None:
             console.print("  ".join(records.cells(result)), highlight=False)
             found.append(result)
         records.save(records.record(group, found))
-        records.write(records.load())
+        numbers.write()
         results += found
     console.print(_table(results))
     OUT.mkdir(parents=True, exist_ok=True)
     title = f"Measured on {records.machine()}"
     figure(results, title=title).savefig(OUT / "benchmarks.png", dpi=160)
-    console.print(f"Wrote docs/benchmarks.md and {OUT / 'benchmarks.png'}.")
+    console.print(
+        f"Wrote docs/benchmarks.md, the numbers of other pages, and {OUT / 'benchmarks.png'}."
+    )
 
 
 def _table(results: list[Result]) -> Table:

@@ -1,7 +1,7 @@
 """What peers earn: in auctions, where one bid reveals others, and on contexts that share nothing.
 
 Every peer plays the same rounds with its defaults, LinUCB with a width of 1. This is a part of
-`make bench-peers`.
+`make bench-peers`, which also writes the table of docs/explanation/others.md.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from benchmarks import tables
 from benchmarks.latency import KaplanMeier
 from benchmarks.measure import Result
 from crossbandit import Problem, graphs
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
 SEEDS = range(3)
 AUCTIONS, BIDS = 2_000, 20
 ROUNDS, ARMS, FEATURES = 2_000, 4, 6
-OWN_BIDDER = "FirstPriceBidder"
+OWN_BIDDER, OWN_LEARNER = "FirstPriceBidder", "linucb"
+LABELS = {OWN_BIDDER: "`FirstPriceBidder`", OWN_LEARNER: "Crossbandit's `linucb`"}
 
 
 class Player(Protocol):
@@ -160,7 +162,7 @@ def players() -> dict[str, Callable[[int, int, int, int], Player]]:
     from mabwiser.mab import LearningPolicy, NeighborhoodPolicy
 
     return {
-        "linucb": Own,
+        OWN_LEARNER: Own,
         "Vowpal Wabbit, -q UA": lambda arms, _rounds, _features, seed: Vowpal(arms, seed),
         "Vowpal Wabbit, --cubic UUA": lambda arms, _rounds, _features, seed: Vowpal(
             arms, seed, "-q UA --cubic UUA"
@@ -262,16 +264,36 @@ def context_shares(kind: str) -> dict[str, float]:
     return {name: float(np.mean(found)) for name, found in shares.items()}
 
 
+def shares_table(tasks: dict[str, dict[str, float]]) -> str:
+    """Return what each player earned in each task, as a table of shares of the best.
+
+    Args:
+        tasks: The share of each player, by task. All players play the first.
+    """
+    highest = {task: max(shares.values()) for task, shares in tasks.items()}
+    everyone = next(iter(tasks.values()))
+    names = sorted(everyone, key=lambda name: -everyone[name])
+    rows = []
+    for name in names:
+        cells = [f"{shares[name]:.3f}" if name in shares else "" for shares in tasks.values()]
+        best = [shares.get(name) == highest[task] for task, shares in tasks.items()]
+        marked = [f"**{cell}**" if first else cell for cell, first in zip(cells, best, strict=True)]
+        rows.append([LABELS.get(name, name), *marked])
+    return tables.markdown(["", *tasks], rows)
+
+
 def results() -> Iterator[Result]:
-    """Measure the regret of each peer as a multiple of this package's."""
+    """Measure the regret of each peer as a multiple of this package's, and write the shares."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of the peers
         tasks = {
-            f"{AUCTIONS:,} auctions": (OWN_BIDDER, auction_shares()),
-            "linear rewards": ("linucb", context_shares("linear")),
-            "rewards by quadrant": ("linucb", context_shares("quadrants")),
+            "auctions": auction_shares(),
+            "linear rewards": context_shares("linear"),
+            "rewards by quadrant": context_shares("quadrants"),
         }
-    for task, (own, shares) in tasks.items():
+    tables.save("peers", shares_table(tasks))
+    for task, shares in tasks.items():
+        own = OWN_BIDDER if OWN_BIDDER in shares else OWN_LEARNER
         for name, share in shares.items():
             if name != own:
                 note = f"{own} earns {shares[own]:.3f} of the best, {name} {share:.3f}"

@@ -1,7 +1,7 @@
 """What was measured, kept: a file per group, and the page docs/benchmarks.md made from all of them.
 
-A run of one group renews its file and the page, so the page never says anything but what a run
-printed.
+A run of one group renews its file, this page, and the numbers on all other pages
+(`benchmarks.numbers`), so that no page says anything but what a run printed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from benchmarks.measure import Result
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "benchmarks" / "measured"
 PAGE = ROOT / "docs" / "benchmarks.md"
-README = ROOT / "README.md"
 
 # In the order of the page. Those that take long, or need other libraries, are run by name.
 USUAL = {
@@ -49,33 +48,6 @@ LONG = {
 }
 GROUPS = {**USUAL, **LONG}
 COMMANDS = {"peers": "make bench-peers"}
-
-# The rows that the README shows: the group, the name of the row, and what the README says of it.
-HEADLINES = (
-    (
-        "markets",
-        "correlation 0.6: against a Kaplan-Meier",
-        "surplus where prices rise with values, against a Kaplan-Meier of your own",
-    ),
-    (
-        "budgets",
-        "correlation 0.6, 1/8 of the free spend: against hindsight",
-        "surplus under a budget, against the best fixed strategy in hindsight",
-    ),
-    (
-        "core",
-        "a run against vectorised NumPy",
-        "a simulated run of the paper's algorithm, against vectorised NumPy",
-    ),
-    ("latency", "bid, K = 100", "time of a bid, against a Kaplan-Meier in NumPy"),
-    (
-        "service",
-        "durable outcomes in batches of 1,000",
-        "outcomes that the service acknowledges, durably, on one core",
-    ),
-)
-_BEGINS = "<!-- measured: written by `python -m benchmarks`; do not edit by hand -->\n"
-_ENDS = "<!-- end -->"
 
 _START = """\
 # What is measured
@@ -154,35 +126,12 @@ def page(records: list[Record]) -> str:
     return _START + "".join(_section(kept) for kept in records)
 
 
-def readme(text: str, records: list[Record]) -> str:
-    """Return the README with the rows it shows as they were measured.
+def command(group: str) -> str:
+    """Return the command that measures a group.
 
     Args:
-        text: The README as it is.
-        records: What was measured.
+        group: The name of its module.
     """
-    found = {(kept.group, row.name): row for kept in records for row in kept.results}
-    rows = ["| | measured | by |", "|---|---:|---|"]
-    for group, name, words in HEADLINES:
-        if (group, name) in found:
-            measured = cells(found[group, name])[1]
-            rows.append(f"| {words} | {measured} | `{_command(group)}` |")
-    before, _, rest = text.partition(_BEGINS)
-    return before + _BEGINS + "\n".join(rows) + "\n" + _ENDS + rest.partition(_ENDS)[2]
-
-
-def write(records: list[Record]) -> None:
-    """Write the page, and the rows of the README.
-
-    Args:
-        records: What was measured.
-    """
-    PAGE.write_text(page(records), encoding="utf-8")
-    text = README.read_text(encoding="utf-8")
-    README.write_text(readme(text, records), encoding="utf-8")
-
-
-def _command(group: str) -> str:
     return COMMANDS.get(group, f"python -m benchmarks {group}")
 
 
@@ -196,7 +145,7 @@ def _section(kept: Record) -> str:
     parts = [
         f"## {GROUPS[kept.group]}",
         about,
-        f"```\n{_command(kept.group)}\n```",
+        f"```sh\n{command(kept.group)}\n```",
         "\n".join(rows),
         f"Version {kept.version}, {kept.day}, {kept.machine}.",
     ]
@@ -212,13 +161,18 @@ def cells(result: Result) -> list[str]:
     note = f": {result.note}" if result.note else ""
     return [
         result.name,
-        f"{_short(result.value)} {result.unit}".rstrip(),
-        f"{'≥' if result.at_least else '≤'} {_short(result.aim)}",
+        f"{short(result.value)} {result.unit}".rstrip(),
+        f"{'≥' if result.at_least else '≤'} {short(result.aim)}",
         result.note if result.reached else f"not reached{note}",
     ]
 
 
-def _short(value: float) -> str:
+def short(value: float) -> str:
+    """Return a number with three digits, or with thousands.
+
+    Args:
+        value: The number.
+    """
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 

@@ -32,6 +32,13 @@ environments = [{ name = "paper-benchmark", alpha = 4 }]
 """
 BAR = 1.7
 LEAST_SECONDS = 60.0
+# Cells a second of the paper's evaluation, with the start of the workers: how, and at least what.
+PACES = {
+    "one process": ("local", 1, 100),
+    "two local workers": ("local", 2, 150),
+    "Dask, two workers": ("dask", 2, 100),
+    "Ray, two workers": ("ray", 2, 100),
+}
 
 
 def results() -> Iterator[Result]:
@@ -41,8 +48,12 @@ def results() -> Iterator[Result]:
     two = _seconds(study, jobs=2)
     if one < LEAST_SECONDS:
         raise RuntimeError(f"The study took {one:.0f} s on one worker: make it longer.")
-    name = f"two local workers against one, {len(study.cells)} cells, {one:.0f} s on one"
-    yield Result(name, one / two, BAR, "times faster", at_least=True)
+    name = f"two local workers against one, {len(study.cells)} cells"
+    note = f"{one:.0f} s on one"
+    yield Result(name, one / two, BAR, "times faster", at_least=True, note=note)
+    for title, (backend, jobs, aim) in PACES.items():
+        pace = cells_per_second(backend, jobs)
+        yield Result(f"cells a second, {title}", pace, aim, "", at_least=True)
 
 
 def cells_per_second(backend: str = "local", jobs: int = 2) -> float:

@@ -1,10 +1,11 @@
 """The page of measurements says what runs have measured, and nothing else."""
 
+import re
 from pathlib import Path
 
 import pytest
 
-from benchmarks import records
+from benchmarks import numbers, records
 from benchmarks.measure import Result
 
 SPEED = Result("a run", 3.14159, 2.5, "times", note="2 of 3 seconds are reading")
@@ -19,9 +20,36 @@ def test_the_page_is_what_the_records_say() -> None:
     )
 
 
-def test_the_readme_shows_what_the_records_say() -> None:
-    text = records.README.read_text(encoding="utf-8")
-    assert text == records.readme(text, records.load())
+@pytest.mark.parametrize("page", list(numbers.pages()), ids=lambda page: page.name)
+def test_pages_show_what_was_measured(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert text == numbers.filled(text, records.load()), (
+        f"Numbers of {page.name} were changed by hand. Run `python -m benchmarks.numbers`."
+    )
+    # At the start of a line, Markdown would take the comment for a block of HTML.
+    assert not re.search(r"^ *<!-- measured", text, re.MULTILINE)
+
+
+def test_numbers_are_filled_in() -> None:
+    kept = [
+        records.record("core", [SPEED, SHARE, Result("twice", 1, 1, ""), Result("twice", 1, 1, "")])
+    ]
+    text = "It is <!-- measured core: a run -->x<!-- end -->, "
+    text += "<!-- measured core: surplus as less --><!-- end -->."
+    assert re.sub(r"<!--.*?-->", "", numbers.filled(text, kept)) == "It is 3.14 times, 1 %."
+    for wrong in ("core: nothing", "core: twice", "core: a run as wine", "cellar: a run"):
+        with pytest.raises(numbers.UnknownNumberError):
+            numbers.filled(f"<!-- measured {wrong} -->x<!-- end -->", kept)
+    for wrong in ("<!-- measured core: a run -->x", "<!-- table no-such -->\n<!-- end -->"):
+        with pytest.raises(numbers.UnknownNumberError):
+            numbers.filled(wrong, kept)
+
+
+def test_every_table_is_on_a_page() -> None:
+    shown = {
+        name for page in numbers.pages() for _, name in numbers.TABLE.findall(page.read_text())
+    }
+    assert shown == {path.stem for path in numbers.TABLES.glob("*.md")}
 
 
 def test_each_record_belongs_to_a_group() -> None:

@@ -31,7 +31,7 @@ def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return new_database(found)
 
 
-def new_database(server: PostgresqlServer) -> str:
+def new_database(server: PostgresqlServer, *, empty: bool = False) -> str:
     import psycopg
 
     with psycopg.connect(server.address, autocommit=True) as connection:
@@ -40,5 +40,6 @@ def new_database(server: PostgresqlServer) -> str:
         name = f"store{number[0]}"
         connection.execute(f"CREATE DATABASE {name}".encode())
     made = server.address.replace("/postgres?", f"/{name}?")
-    open_store(made)
+    if not empty:
+        open_store(made)
     return made
