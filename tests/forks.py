@@ -4,14 +4,15 @@ import os
 import signal
 import warnings
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no forks")
 
 
-def in_fork(task: Callable[[], str]) -> str | None:
-    """Return what a task returns in a forked child; None if it ends in another way."""
+def in_fork(task: Callable[..., str]) -> Any:
+    """Return what a task returns in a forked child, a text; None if it ends in another way."""
     reading, writing = os.pipe()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # of threads and forks
