@@ -10,7 +10,7 @@ import pytest
 forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no forks")
 
 
-def in_fork(task: Callable[[], str]) -> str:
+def in_fork(task: Callable[..., str]) -> str:
     """Return what a task returns in a forked child, which must end well."""
     reading, writing = os.pipe()
     with warnings.catch_warnings():

@@ -70,6 +70,7 @@ class CompiledLearner(Learner[AlgorithmT]):
         self.setting = setting
         ranges = (self.graph.in_ranges, self.graph.out_ranges)
         self._known_graph = KnownGraph(*ranges, changing=self.graph_kind != "fixed")
+        self._in_ranges = self.graph.in_ranges
 
     def random_numbers(self, rounds: int | None = None) -> Any:
         """Return the random numbers of one round, or of many: those that `play` takes.
@@ -93,7 +94,7 @@ class CompiledLearner(Learner[AlgorithmT]):
         """
         # A feature vector has no number: the kernels read it through its readout only.
         number = context if isinstance(context, int) else 0
-        return Round(self.round, number, readout, self._known_graph.in_ranges)
+        return Round(self.round, number, readout, self._in_ranges)
 
     def distribution(self, context: Context, readout: Readout) -> Floats:
         if self.steps.policy is None:
@@ -167,7 +168,7 @@ class CompiledLearner(Learner[AlgorithmT]):
 
     def _now(self, pending: PendingDecision) -> Round:
         context, graph = pending.context, pending.graph
-        ranges = self._known_graph.in_ranges if graph is None else graph.in_ranges
+        ranges = self._in_ranges if graph is None else graph.in_ranges
         number = context if isinstance(context, int) else 0
         return Round(pending.round, number, pending.readout, ranges)
 

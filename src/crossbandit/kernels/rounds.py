@@ -232,7 +232,7 @@ def feedback_without_rows(arms: Integers, columns: int) -> Feedback:
 
 def with_rows(feedback: Feedback, rows: Floats) -> Feedback:
     """Return `feedback` with given rows (revealed, columns), which become read-only."""
-    rows.flags.writeable = False
+    rows.setflags(write=False)
     _, coefficients, features, clip = feedback.losses
     losses = LossBlock(rows[None], coefficients, features, clip)
     return Feedback(feedback.arms, feedback.places, losses, 0)
