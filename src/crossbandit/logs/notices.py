@@ -118,7 +118,8 @@ def _events_sql(form: Format, fields: Mapping[str, list[int]], extras: list[str]
     path = "regexp_replace(coalesce(url, ''), '[a-zA-Z]+://[^/?]*|[?].*', '', 'g')"
     number = "TRY_CAST({} AS DOUBLE)".format
     kind = f"""CASE WHEN seat IS NOT NULL THEN 'bid'
-        WHEN no_bid IS NOT NULL THEN 'other: no bid' {by_name} WHEN kind IS NOT NULL THEN 'other: ' || kind
+        WHEN no_bid IS NOT NULL THEN 'other: no bid' {by_name}
+        WHEN kind IS NOT NULL THEN 'other: ' || kind
         WHEN regexp_matches({path}, '(?i)[/._-](loss|lose|lost|lurl)') THEN 'loss'
         WHEN regexp_matches({path}, '(?i)[/._-](win|won|nurl|bill|burl|imp)') THEN 'win'
         WHEN code IN ({wins}) THEN 'win' WHEN code IS NOT NULL THEN 'loss'
@@ -175,12 +176,8 @@ def _group(stage: Stage, form: Format, extras: list[str]) -> None:
     has_id = "id IS NOT NULL AND broken IS NULL AND kind NOT LIKE 'other%'"
     by_imp = _count(stage, f"count(*) FILTER ({has_id} AND imp IS NULL)") == 0
     place = f"{FILE} * {2**40} + {ROW}"
-    key = (
-        "id" + (" || chr(31) || imp" if by_imp else "")
-        if joined
     alone = f"({place}) || chr(31) || coalesce(imp, '')"  # a bid response may have several bids
     key = "id" + (" || chr(31) || imp" if by_imp else "") if joined else alone
-    )
     no_id = f"WHEN id IS NULL THEN '{_NO_ID}'" if joined else ""
     stage.connection.execute(
         f"CREATE VIEW {_EVENTS} AS SELECT * REPLACE (CASE WHEN broken IS NOT NULL THEN broken "
