@@ -4,6 +4,7 @@
 competing bids on the grid of bids, no contexts, no exploration, no validation, no protection
 against settling twice. It does the least that is possible: a settled auction adds to two counts,
 and everything is computed from these when a bid is made, by three operations on arrays.
+`CheckedKaplanMeier` also knows its bids by a number, and refuses what is wrong or comes twice.
 """
 
 from __future__ import annotations
@@ -48,6 +49,31 @@ class KaplanMeier:
             self.risk[cell:] += 1.0
 
 
+class CheckedKaplanMeier(KaplanMeier):
+    """The same as one would run it: bids are known by a number, and settled once."""
+
+    def __init__(self, bids: Floats) -> None:
+        super().__init__(bids)
+        self.highest = float(bids[-1])
+        self.pending: dict[int, float] = {}
+        self.made = 0
+
+    def bid_for(self, value: float) -> tuple[int, float]:
+        if not 0.0 <= value <= self.highest:
+            raise ValueError(f"the value {value} is out of range")
+        self.made += 1
+        bid = self.pending[self.made] = self.bid(value)
+        return self.made, bid
+
+    def settle_by_number(self, number: int, won: bool, price: float | None) -> None:  # noqa: FBT001
+        bid = self.pending.pop(number, None)
+        if bid is None:
+            raise ValueError(f"bid {number} is unknown, or was settled before")
+        if not won and (price is None or not bid <= price < np.inf):
+            raise ValueError(f"bid {number} cannot have lost against {price}")
+        self.settle(bid, won, price)
+
+
 def auctions(count: int, seed: int) -> tuple[Floats, Floats]:
     """Return values, and competing bids that go with them."""
     generator = np.random.default_rng(seed)
@@ -58,17 +84,19 @@ def auctions(count: int, seed: int) -> tuple[Floats, Floats]:
 def results() -> Iterator[Result]:
     """Measure all claims of this group."""
     bids = np.linspace(0, 1, BIDS)
-    rival, own = KaplanMeier(bids), _bidder()
+    rival, own, checked = KaplanMeier(bids), _bidder(), CheckedKaplanMeier(bids)
     graph = _bidder(algorithm=CrossGraphAdaptive())
     values, prices = auctions(WARM, 0)
     _many(own, values, prices)
     _theirs(rival, values, prices)
+    _checked(checked, values, prices)
     times: dict[str, list[float]] = {}
     for i in range(BATCHES + 2):
         values, prices = auctions(BATCH, i + 1)
         taken = dict(
             zip(("rival bid", "rival settle"), _theirs(rival, values, prices), strict=True)
         )
+        taken["checked settle"] = _checked(checked, values, prices)
         taken |= dict(zip(("bid", "settle"), _ours(own, values, prices), strict=True))
         taken |= dict(zip(("graph bid", "graph settle"), _ours(graph, values, prices), strict=True))
         taken |= dict(zip(("bid_many", "settle_many"), _many(own, values, prices), strict=True))
@@ -81,6 +109,11 @@ def results() -> Iterator[Result]:
         base = rivals[name.removesuffix("_many")]
         note = f"{1e6 * usual[name]:.1f} against {1e6 * base:.1f} us"
         yield Result(f"{name}, K = 100", usual[name] / base, bar, "times", note=note)
+    for name in ("settle", "settle_many"):
+        base = usual["checked settle"]
+        note = f"{1e6 * usual[name]:.1f} against {1e6 * base:.1f} us"
+        title = f"{name}, against a Kaplan-Meier that knows its bids by number"
+        yield Result(title, usual[name] / base, 3.0, "times", note=note)
     both = (usual["graph bid"] + usual["graph settle"]) / sum(rivals.values())
     yield Result("bid and settle with CrossGraphAdaptive", both, 15.0, "times")
 
@@ -99,6 +132,16 @@ def _theirs(rival: KaplanMeier, values: Floats, prices: Floats) -> tuple[float, 
     for bid, has_won, price in zip(bids, won, told, strict=True):
         rival.settle(bid, has_won, price)
     return middle - began, time.process_time() - again
+
+
+def _checked(rival: CheckedKaplanMeier, values: Floats, prices: Floats) -> float:
+    told = prices.tolist()
+    bids = [rival.bid_for(value) for value in values.tolist()]
+    won = [bid >= price for (_, bid), price in zip(bids, told, strict=True)]
+    again = time.process_time()
+    for (number, _), has_won, price in zip(bids, won, told, strict=True):
+        rival.settle_by_number(number, has_won, price)
+    return time.process_time() - again
 
 
 def _ours(own: FirstPriceBidder, values: Floats, prices: Floats) -> tuple[float, float]:

@@ -188,3 +188,18 @@ def test_bad_arrays_are_refused_and_change_nothing(name: str) -> None:
 def test_bounds_must_be_positive(wrong: Any) -> None:
     with pytest.raises(InvalidParameterError, match="parameter of SeenDecisions"):
         SeenDecisions(**wrong)
+
+
+@pytest.mark.parametrize(("first", "count"), [(0, 1), (5, 1_019), (1_000, 48), (900, 3_000)])
+def test_a_run_is_remembered_as_its_decisions_one_by_one(first: int, count: int) -> None:
+    run, single = (SeenDecisions(clock=lambda: 100.0) for _ in range(2))
+    codes = np.arange(count) % 60_000 + 4
+    assert run.is_new("00000000000000aa", first, count, 95.0)
+    run.put_run("00000000000000aa", first, 95.0, codes)
+    for i, code in enumerate(codes.tolist()):
+        single.put("00000000000000aa", first + i, 95.0, code)
+    one, other = run.freeze()(), single.freeze()()
+    assert all(np.array_equal(one[name], other[name]) for name in one)
+    assert not run.is_new("00000000000000aa", first + count - 1, 7, 95.0)
+    assert run.is_new("00000000000000aa", first + count, 7, 95.0)
+    assert not run.is_new("00000000000000aa", first + count, 7, 100.0 - 8 * 86_400)

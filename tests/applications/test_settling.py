@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from crossbandit.applications import FirstPriceBidder
 from crossbandit.environments.auctions import FEEDBACK
+from crossbandit.errors import InvalidLossesError, LearnedBeforeError
 from crossbandit.laws import OutcomeLaw
 
 GRID = [0.0, 1.0, 2.0, 4.0]
@@ -108,3 +109,25 @@ def test_a_batch_takes_columns_of_every_layout(won: Any) -> None:
         one.settle(bid, won=True)
     for name, array in one.learner.law.arrays().items():
         np.testing.assert_array_equal(array, many.learner.law.arrays()[name], err_msg=name)
+
+
+def test_some_bids_of_a_batch_are_settled_and_the_others_are_not() -> None:
+    own = FirstPriceBidder(bids=11, value_range=(0, 10), seed=1)
+    bids = own.bid_many([9.0] * 8)
+    own.settle_many(bids.part([0, 5]), won=[False] * 2, highest_competing_bid=[9.5, 9.5])
+    for i in (0, 5):
+        with pytest.raises(LearnedBeforeError):
+            own.settle(bids[i], won=False, highest_competing_bid=9.5)
+    rest = bids.part([1, 2, 3, 4, 6, 7])
+    told = np.full(6, 9.5)
+    own.settle_many(rest, won=np.zeros(6, dtype=bool), highest_competing_bid=told)
+    assert own.pending == 0
+
+
+@pytest.mark.parametrize(("won", "told"), [(True, np.nan), (True, 0.0), (False, -1.0)])
+def test_a_batch_refuses_what_cannot_be(won: bool, told: float) -> None:
+    own = FirstPriceBidder(bids=11, value_range=(0, 10), reserve=2.0, seed=1)
+    bids = own.bid_many([1.0, 1.0])  # below the reserve price, so neither can win
+    with pytest.raises(InvalidLossesError):
+        own.settle_many(bids, won=np.array([won] * 2), highest_competing_bid=np.full(2, told))
+    assert own.pending == 2
