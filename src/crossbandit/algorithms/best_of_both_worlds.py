@@ -39,9 +39,14 @@ class BestOfBothWorlds(ExponentialAlgorithm):
       s = (1 + S / log K) / (t + 1).
 
     rho is at most 1/2, and B begins at max(4, scale), or max(4 delta, scale). No horizon is needed.
-    The form of B is that of the paper; rho, the rule for weakly observable graphs and all constants
-    are ours. The scale is sqrt((alpha + 2) / (2 log K)), or (2 delta / (3 log(K)^2))^(1/3): these
-    minimise the sum below for the largest entropies, with z = alpha, or z = delta / rho.
+    The paper shows O~(sqrt(alpha n)) and O(alpha log(n)^3 / D) on strongly observable graphs, and
+    O~(delta^(1/3) n^(2/3)) and a power of log(n) on weakly observable ones. What follows is our own
+    argument, not the paper's: B grows with the entropy as there, but rho, the rule for weakly
+    observable graphs and all constants are ours, so the paper's theorems are not claimed with their
+    constants. The orders below are what we argue for; no constants are given for them.
+
+    The scale is sqrt((alpha + 2) / (2 log K)), or (2 delta / (3 log(K)^2))^(1/3): these minimise
+    the sum below for the largest entropies, with z = alpha, or z = delta / rho.
 
     Bounds for each context with n = T / M rounds. Let A be the arms without self-loop if u is
     uniform, and all arms otherwise: those whose lhat is at most B. The second-order inequality of
