@@ -11,16 +11,18 @@ from hypothesis import strategies as st
 
 from crossbandit.errors import InvalidParameterError, LogError
 from crossbandit.evaluate import CensoredLog, evaluate_log
-from crossbandit.evaluate.by_band import band_sums
+from crossbandit.evaluate.by_band import BandSums, band_sums
 from crossbandit.evaluate.estimates import (
     BY_BAND,
     INVERSE,
     ROBUST,
+    KnownSums,
     what_is_known,
 )
 from crossbandit.evaluate.groups import Groups, make_groups
 from crossbandit.evaluate.plans import Plan, best_response, own_bids, shading
 from crossbandit.evaluate.prices import PriceDistribution
+from crossbandit.report.statistics import student_quantile
 from crossbandit.types import Floats, Integers
 from tests.evaluate.worlds import by_band, censor, earned, full_log, weighted
 
@@ -296,6 +298,33 @@ def test_a_band_does_not_reach_across_a_gap_of_values() -> None:
     log = CensoredLog(values, 0.5 * values, 0.5 * values >= prices, prices)
     for rows in make_groups(log).members:
         assert np.ptp(values[rows]) < 3
+
+
+def test_the_errors_of_an_interval_by_hand() -> None:
+    """10 was earned for sure. Influences of 3 and -3 in turns add up to 0 in each block."""
+    influences = np.tile([3.0, -3.0], 320)
+    known = KnownSums(exact=10.0, known=1.0, unknown=1.0, least=-1_000.0, most=1_000.0)
+    sums = BandSums(
+        value=50.0,
+        least=49.0,
+        most=52.0,
+        luck=9.0,
+        influences=influences,
+        by_turns=52.0,
+        narrower=56.0,
+        higher_power=55.0,
+        lower_power=31.0,
+    )
+    found = sums.estimate(known)
+    assert found.value == 10.0 + 50.0 - 2.0
+    # Blocks have 32 parts, so their sums are 0. Luck 3^2, bands (56 - 52)^2, power (24 / 2)^2 make
+    # 13^2; a bias of 2 may be 1 / (2^(1/3) - 1) times as large, and once it was subtracted.
+    quantile = student_quantile(28)
+    rest = 2 * (1 / (2 ** (1 / 3) - 1) - 1)
+    half = np.hypot(13 * quantile, rest)
+    assert found.high == pytest.approx(58.0 + 2.0 + half)
+    assert found.low == pytest.approx(58.0 - 1.0 - half)
+    assert found.open == 3.0
 
 
 def test_bids_that_do_not_vary_leave_bounds_only() -> None:

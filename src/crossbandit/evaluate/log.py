@@ -158,10 +158,13 @@ class CensoredLog:
         self.outcomes.require_both_outcomes()
 
     def check_auctions(self, first: int = 0) -> None:
-        """Raise LogError if a bid is above its value, or an outcome contradicts its price.
+        """Check that no bid is above its value, and that outcomes fit prices.
 
         Args:
             first: The number of the first auction in the log that these are a piece of.
+
+        Raises:
+            LogError: A bid is above its value, or an outcome contradicts its price.
         """
         values, bids = self.values, self.bids
         dear = np.flatnonzero(bids > values)
