@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
+from concurrent.futures import ProcessPoolExecutor
 from datetime import timedelta
 from decimal import Decimal
 from fractions import Fraction
+from multiprocessing import get_context
 
 import numpy as np
 import pytest
@@ -14,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
+from crossbandit.applications import FirstPriceBidder
 from crossbandit.errors import InvalidParameterError
 from crossbandit.limits import Budget, CostPer, Lease, Limit, Pacer, ReturnOnSpend, SharedBudget
 
@@ -223,3 +226,29 @@ def test_a_shared_budget_refuses_what_it_cannot_share() -> None:
     for data in (b"", b"{}", b"[]", b'{"budget": 1}'):
         with pytest.raises(InvalidParameterError, match="'data' parameter"):
             SharedBudget.from_bytes(data)
+
+
+def spend_slice(data: bytes) -> tuple[str, Decimal, float]:
+    """Spend a slice in this process; return its id, what counts as spent, and what was paid."""
+    bidder = FirstPriceBidder(bids=21, value_range=(0, 1), budget=Lease.from_bytes(data), seed=1)
+    paid = 0.0
+    for i in range(200):
+        bid = bidder.bid(0.9, at=1e9 + i)
+        if bid.amount is not None:
+            won = i % 3 > 0 and bid.amount > 0
+            bidder.settle(bid, won=won, highest_competing_bid=None if won else 1.0)
+            paid += bid.amount if won else 0.0
+    return (*bidder.renew(), paid)
+
+
+def test_a_fleet_of_processes_never_overspends() -> None:
+    shared = Budget(3, per="day").share()
+    leases = [shared.lease(1, pacing="asap", at=1e9).to_bytes() for _ in range(3)]
+    with pytest.raises(InvalidParameterError, match="at most what is left"):
+        shared.lease(0.01, at=1e9)
+    with ProcessPoolExecutor(2, get_context("spawn")) as pool:
+        done = list(pool.map(spend_slice, leases))
+    for name, spent, paid in done:
+        assert 0.5 < paid <= float(spent) <= 1
+        shared.take_back(name, spent, at=1e9 + 300)
+    assert shared.left(at=1e9 + 300) == 3 - sum(spent for _, spent, _ in done)

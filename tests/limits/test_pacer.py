@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from crossbandit.applications.law_decider import LawDecider, Round
 from crossbandit.errors import InvalidContextError, InvalidParameterError
 from crossbandit.kernels.pacing import GAP, LOG, SQUARES
 from crossbandit.laws import OutcomeLaw
@@ -74,6 +76,15 @@ def test_pacing_is_its_literal_definition(name: str) -> None:
         assert Fraction(status(pacer)[i].spent) == limit["spent"]
 
 
+def limited_choice(law: OutcomeLaw, value: float, worth: float, last: int) -> int:
+    """The lowest bid is tried only where the best is at least a half of the value."""
+    numbers = law.uniforms.take(3).tolist()
+    best = law.decide(value, worth=worth, last=last, uniforms=(*numbers[:2], math.inf)).index
+    if 2 * GRID[best] < value:
+        return best
+    return law.decide(value, worth=worth, last=last, uniforms=tuple(numbers)).index
+
+
 @pytest.mark.parametrize("feedback", ["after-loss", "won-lost"])
 def test_the_compiled_log_is_the_steps_one_by_one(feedback: str) -> None:
     values, prices = auctions(600)
@@ -91,10 +102,10 @@ def test_the_compiled_log_is_the_steps_one_by_one(feedback: str) -> None:
             single.uniforms.take(3)  # the log draws them, too
             stepwise.decline(value)
             continue
-        choice = single.decide(value, worth=worth, last=last)
-        amount = min(choice.index, cap)
+        wanted = limited_choice(single, value, worth, last)
+        amount = min(wanted, cap)
         assert amount == log.bids[i]
-        stepwise.reserve(i, value, amount, choice.index)
+        stepwise.reserve(i, value, amount, wanted)
         won = bool(cells[i] <= amount)
         stepwise.settle(i, value, GRID[amount], won=won, least=prices[i])
         told = feedback == "after-loss" and not won
@@ -102,6 +113,35 @@ def test_the_compiled_log_is_the_steps_one_by_one(feedback: str) -> None:
         single.observe(value, kind, int(cells[i]) if told else amount, amount=amount)
     for one, other in zip(pacer.state, stepwise.state, strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+class NothingDrawn:
+    """Random numbers that are all 0: whatever may be tried is tried."""
+
+    def take(self, count: int) -> np.ndarray[Any, Any]:
+        return np.zeros(count)
+
+
+def test_where_limits_make_bids_low_the_lowest_is_not_tried() -> None:
+    law, dear = OutcomeLaw(GRID, (0, 1)), OutcomeLaw(GRID, (0, 1))
+    for price in np.random.default_rng(5).uniform(0.3, 0.35, 200):
+        law.observe(0.8, "told", int(np.searchsorted(GRID, price)), amount=5)
+        dear.observe(0.8, "told", int(np.searchsorted(GRID, price + 0.3)), amount=11)
+    law.uniforms = dear.uniforms = NothingDrawn()  # type: ignore[assignment]
+    last = law.highest(0.45)
+    assert law.decide(0.8, worth=0.45, last=last).index == 0
+    pacer = made(ReturnOnSpend(0.8 / 0.3, keep="long-run"))
+    worth, _, _, wanted = pacer.choose(law, (), 0.8, 0.0, 0, law.highest(0.8))
+    assert 0.4 < worth < 0.8
+    assert 0.3 < GRID[wanted] < 0.4  # less than a half of the value
+    free = made(Budget(1e6, per=100))
+    worth, _, _, wanted = free.choose(dear, (), 0.8, 0.0, 0, law.highest(0.8))
+    assert (worth, wanted) == (0.8, 0)  # the best is more than a half: the lowest is tried
+    decider = LawDecider(law)
+    chances = decider.policy(Round(0.8, 0.45, 0.0, ()), 0, last)
+    assert chances[0] == pytest.approx(0)
+    assert chances.sum() == pytest.approx(1)
+    assert law.policy(0.8, worth=0.45, last=last)[0] > 0.01
 
 
 def test_a_log_may_come_in_parts() -> None:

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from crossbandit.kernels.bidding import best_bid, estimate, observe
 from crossbandit.kernels.compilation import compiled
+from crossbandit.kernels.pace_plan import open_auction, planned_share, planned_until
+from crossbandit.kernels.pace_steps import pay
 from crossbandit.kernels.paced_rounds import settle_round
 from crossbandit.kernels.pacing import (
     AUCTIONS,
@@ -17,10 +19,6 @@ from crossbandit.kernels.pacing import (
     LATEST,
     SPENT,
     free_money,
-    open_auction,
-    pay,
-    planned_share,
-    planned_until,
 )
 
 if TYPE_CHECKING:

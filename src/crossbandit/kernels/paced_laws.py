@@ -2,27 +2,50 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from crossbandit.kernels.compilation import compiled, inlined
-from crossbandit.kernels.laws.choice import choose, read_law
+from crossbandit.kernels.laws.choice import choose, probe, read_law
 from crossbandit.kernels.laws.learning import absorb
 from crossbandit.kernels.laws.loops import outcome_kind
 from crossbandit.kernels.laws.reading import band_of
-from crossbandit.kernels.laws.state import TOLD
-from crossbandit.kernels.pacing import (
-    adapt,
-    cost_of_holding,
-    open_auction,
-    reserve,
-    settle,
-    weigh_holding,
-)
+from crossbandit.kernels.laws.state import AFTER_LOSS, FIRST_PRICE, TOLD
+from crossbandit.kernels.pace_plan import open_auction
+from crossbandit.kernels.pace_steps import adapt, cost_of_holding, reserve, settle, weigh_holding
 
 if TYPE_CHECKING:
     from crossbandit.kernels.laws.state import LawRules, LawState, Scratch
     from crossbandit.kernels.pacing import PaceRules, PaceState
     from crossbandit.types import Floats, Integers
+
+
+@inlined
+def limited_choice(
+    rules: LawRules,
+    state: LawState,
+    scratch: Scratch,
+    band: int,
+    value: float,
+    worth: float,
+    cost: float,
+    first: int,
+    last: int,
+    uniforms: Floats,
+) -> int:
+    """Return what a law chooses at a pseudo-value; `scratch` holds the laws at the context.
+
+    The lowest amount is tried at times, as by `choose`, but only if the best is at least a half of
+    the *value*. Below that it is the limits that make bids low. A try costs a win, of which there
+    are few then, and bids vary anyway, as the multipliers move.
+    """
+    known = (uniforms[0], uniforms[1], math.inf)  # with these, nothing is tried
+    best = choose(rules, state, scratch, band, worth, cost, first, last, known)  # type: ignore[arg-type]
+    tries = rules.feedback == AFTER_LOSS and rules.payoff == FIRST_PRICE and rules.probing > 0.0
+    if not tries or 2.0 * rules.amounts[best] < value:
+        return best
+    most = (worth - rules.amounts[best]) * scratch.chances[state.weights.size, best]
+    return probe(rules, state, band, best, most, worth, first, uniforms[2])
 
 
 @inlined
@@ -52,7 +75,9 @@ def paced_decide(
         return worth, usable, -1, -1
     band = read_law(law_rules, law, scratch, context, slots)
     cost = cost_of_holding(state)
-    wanted = choose(law_rules, law, scratch, band, worth, cost, first, usable, uniforms)
+    wanted = limited_choice(
+        law_rules, law, scratch, band, value, worth, cost, first, usable, uniforms
+    )
     weigh_holding(rules, state, rules.prices[wanted])
     reserve(rules, state, ticket, value, rules.prices[min(wanted, cap)])
     return worth, usable, cap, wanted

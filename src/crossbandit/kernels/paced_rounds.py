@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from crossbandit.kernels.compilation import compiled
-from crossbandit.kernels.pacing import EXPECTED, PaceRules, PaceState, adapt, open_auction, pay
+from crossbandit.kernels.pace_plan import open_auction
+from crossbandit.kernels.pace_steps import adapt, pay
+from crossbandit.kernels.pacing import EXPECTED, PaceRules, PaceState
 
 if TYPE_CHECKING:
     from crossbandit.kernels.rounds import ContextBlock

@@ -226,7 +226,9 @@ class GuardedLaw:
             **classes: A label for every feature of the law.
         """
         last = self.law.highest(context if worth is None else worth)
-        law = self.law.policy(context, worth=worth, cost=0.0, first=first, last=last, **classes)
+        law = self.law.policy(
+            context, worth=worth, cost=0.0, first=first, last=last, probing=True, **classes
+        )
         self._choose(context, worth, first, classes, np.zeros(5))
         chances = self._guard.chances.copy()
         chances[first] += chances[:first].sum()

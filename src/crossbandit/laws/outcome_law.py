@@ -188,6 +188,7 @@ class OutcomeLaw(LawBase):
         cost: float = 0.0,
         first: int = 0,
         last: int | None = None,
+        probing: bool = True,
         **classes: Label,
     ) -> Floats:
         """Return the probability with which `decide` would choose each amount. Changes nothing.
@@ -201,6 +202,7 @@ class OutcomeLaw(LawBase):
             cost: As in `decide`.
             first: As in `decide`.
             last: As in `decide`.
+            probing: Whether the lowest amount is tried at times.
             **classes: A label for every feature of the law.
 
         Returns:
@@ -217,6 +219,8 @@ class OutcomeLaw(LawBase):
             got = (first, last)
             reject("policy", "first, last", "a range of amounts", got, error=InvalidContextError)
         uniforms, weights = chance_grid(self._rules, self._state)
+        if not probing:
+            uniforms[:, 2] = np.inf
         chances = np.zeros(self.amounts.size)
         slots = self._levels.slots(labels)
         weigh_choices(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from crossbandit.errors import InvalidParameterError
+from crossbandit.kernels.pace_steps import cost_of_holding
 from crossbandit.kernels.pacing import (
     AT_ONCE,
     AUCTIONS,
@@ -31,7 +32,6 @@ from crossbandit.kernels.pacing import (
     START,
     WAITING,
     at_risk,
-    cost_of_holding,
 )
 from crossbandit.limits.lease import Lease
 from crossbandit.limits.periods import Traffic, period_around

@@ -11,16 +11,10 @@ import numpy as np
 
 from crossbandit.errors import InvalidContextError
 from crossbandit.kernels.compilation import resolved
+from crossbandit.kernels.pace_plan import open_auction
+from crossbandit.kernels.pace_steps import adapt, pay, reserve, settle
 from crossbandit.kernels.paced_laws import paced_decide, paced_play
-from crossbandit.kernels.pacing import (
-    SPENT,
-    adapt,
-    look,
-    open_auction,
-    pay,
-    reserve,
-    settle,
-)
+from crossbandit.kernels.pacing import SPENT, look
 from crossbandit.laws.logs import prepared
 from crossbandit.limits.base import PacerBase, Reservation
 from crossbandit.limits.rules import in_units

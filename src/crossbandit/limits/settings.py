@@ -5,10 +5,13 @@ from __future__ import annotations
 import zoneinfo
 from dataclasses import dataclass, fields
 from datetime import timedelta
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from crossbandit.limits.lease import Lease
 from crossbandit.validation import choice, integer, number, reject, verbatim
+
+if TYPE_CHECKING:
+    from crossbandit.limits.shared import SharedBudget
 
 Per = str | int | timedelta | None
 
@@ -107,6 +110,23 @@ class Budget(JsonForm):
         object.__setattr__(self, "per", _period("Budget", self.per))
         choice("Budget", "pacing", self.pacing, PACINGS)
         _require_zone("Budget", self.timezone)
+
+    def share(self) -> SharedBudget:
+        """Return a holder of this budget that leases slices of it, so that a fleet can spend it.
+
+        A `Budget` says what may be spent and does not change. Who leases slices has to remember
+        them: that is the holder, of which there must be one only.
+
+        Raises:
+            InvalidParameterError: The budget has periods of auctions, which processes cannot count.
+
+        >>> budget = Budget(500, per="day").share()
+        >>> budget.lease(50).amount
+        50.0
+        """
+        from crossbandit.limits.shared import SharedBudget
+
+        return SharedBudget(self)
 
 
 @dataclass(frozen=True)

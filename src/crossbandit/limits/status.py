@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
+from crossbandit.kernels.pace_plan import planned_until
 from crossbandit.kernels.pacing import (
     AT_ONCE,
     AUCTIONS,
@@ -15,7 +16,6 @@ from crossbandit.kernels.pacing import (
     START,
     free_money,
     limited_value,
-    planned_until,
 )
 from crossbandit.limits.rules import timed
 from crossbandit.limits.settings import Money

@@ -1,0 +1,198 @@
+"""What becomes of the money of a bid, and how the multipliers move after its outcome."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from crossbandit.kernels.compilation import inlined
+from crossbandit.kernels.pacing import (
+    BUDGET,
+    DUE,
+    EXPECTED,
+    GIVEN,
+    GROUPS,
+    HOLDING,
+    HOLDING_SQUARES,
+    LOG,
+    OF_PERIOD,
+    OPEN,
+    OPEN_SQUARES,
+    PERIOD,
+    PLANNED,
+    RELAXES,
+    RESERVED,
+    SPENT,
+    SQUARES,
+    WAITING,
+    at_risk,
+    clipped,
+    credit_of,
+)
+
+if TYPE_CHECKING:
+    from crossbandit.kernels.pacing import PaceRules, PaceState
+    from crossbandit.types import Floats
+
+_RECENT = 512.0  # bids, of a share of wins
+_CHEAP = 7.0  # by so many steps is the cost of holding money above that which is none
+
+
+@inlined
+def group_of(rules: PaceRules, price: int) -> int:
+    """Return the group of the highest amount that costs at most `price` units."""
+    low, high = 0, rules.prices.size
+    while high - low > 1:
+        middle = (low + high) // 2
+        if rules.prices[middle] <= price:
+            low = middle
+        else:
+            high = middle
+    return low * GROUPS // rules.prices.size
+
+
+@inlined
+def reserve(rules: PaceRules, state: PaceState, ticket: Floats, value: float, price: int) -> None:
+    """Reserve money for a bid; its ticket gets what it is expected to cost."""
+    wins, bids = state.wins[group_of(rules, price)]
+    expected = price * (wins + 1.0) / (bids + 1.0)
+    for limit in range(rules.kinds.size):
+        state.money[limit, RESERVED] += at_risk(rules, limit, value, price)
+        if rules.kinds[limit] == BUDGET:
+            state.duals[limit, WAITING] += 1.0 if price > 0 else 0.0
+            ticket[limit, EXPECTED] = expected
+            state.duals[limit, DUE] += expected
+            foresee(state, ticket, limit, 1.0)
+
+
+@inlined
+def cost_of_holding(state: PaceState) -> float:
+    """Return what a unit that is bid costs, whether the bid wins or not, because it is reserved."""
+    highest = 0.0
+    for limit in range(state.duals.shape[0]):
+        highest = max(highest, state.duals[limit, HOLDING])
+    return math.exp(highest - _CHEAP) if highest > 0.0 else 0.0
+
+
+@inlined
+def weigh_holding(rules: PaceRules, state: PaceState, price: int) -> None:
+    """Adapt the cost of holding money to a bid of `price` units that is wanted.
+
+    If bids without an outcome hold nearly all that is left of a budget, hardly any bid can be made,
+    whatever it would earn. So holding costs more then, and bids are made that win more often.
+    """
+    for limit in range(rules.kinds.size):
+        duals = state.duals[limit]
+        if rules.kinds[limit] != BUDGET:
+            continue
+        if duals[WAITING] == 0.0:
+            duals[HOLDING] = 0.0
+            continue
+        left = float(state.money[limit, GIVEN] - state.money[limit, SPENT])
+        reserved = float(state.money[limit, RESERVED] + price)
+        usual = float(price) if price > 0 else reserved / duals[WAITING]
+        gradient = usual * min(reserved / max(left, 1.0) - 1.0, 1.0)
+        if gradient > 0.0 or (gradient < 0.0 and duals[HOLDING] > 0.0):
+            duals[HOLDING_SQUARES] += gradient * gradient
+            at = duals[HOLDING] + gradient / math.sqrt(duals[HOLDING_SQUARES])
+            duals[HOLDING] = min(max(at, 0.0), _CHEAP)
+
+
+@inlined
+def foresee(state: PaceState, ticket: Floats, limit: int, sign: float) -> None:
+    """Add the gradient that is expected of a bid to those without an outcome, or take it away."""
+    if ticket[limit, PLANNED] > 0.0:
+        gradient = ticket[limit, EXPECTED] - ticket[limit, PLANNED]
+        state.duals[limit, OPEN] += sign * gradient
+        state.duals[limit, OPEN_SQUARES] += sign * gradient * gradient
+
+
+@inlined
+def release(
+    rules: PaceRules,
+    state: PaceState,
+    ticket: Floats,
+    value: float,
+    price: int,
+    won: bool,  # noqa: FBT001 - kernels take no keywords
+) -> None:
+    """Give back what was reserved for a bid, and pay if it has won; both in the bid's period."""
+    group = state.wins[group_of(rules, price)]
+    if group[1] >= _RECENT:
+        group *= 0.5
+    group[0] += 1.0 if won else 0.0
+    group[1] += 1.0
+    for limit in range(rules.kinds.size):
+        if rules.kinds[limit] == BUDGET:
+            foresee(state, ticket, limit, -1.0)
+        if ticket[limit, OF_PERIOD] != state.times[limit, PERIOD]:
+            continue
+        state.money[limit, RESERVED] -= at_risk(rules, limit, value, price)
+        state.duals[limit, DUE] -= ticket[limit, EXPECTED]
+        if rules.kinds[limit] == BUDGET and price > 0:
+            state.duals[limit, WAITING] = max(state.duals[limit, WAITING] - 1.0, 0.0)
+        if won:
+            pay(rules, state, limit, value, price, 1)
+
+
+@inlined
+def pay(
+    rules: PaceRules, state: PaceState, limit: int, value: float, price: int, times: int
+) -> None:
+    """Count what a win costs, and its credit. times: 1, or -1 to take a win back."""
+    state.money[limit, SPENT] += times * price
+    if rules.kinds[limit] != BUDGET:
+        state.money[limit, GIVEN] += times * credit_of(rules, limit, value)
+
+
+@inlined
+def adapt(
+    rules: PaceRules,
+    state: PaceState,
+    ticket: Floats,
+    value: float,
+    paid: int,
+    wanted: int,
+) -> None:
+    """Move every multiplier after an auction.
+
+    paid: the units paid. wanted: the units that would have been paid without a hard limit, or -1 if
+    the bid without it would not have won.
+    """
+    for limit in range(rules.kinds.size):
+        if rules.kinds[limit] == BUDGET:
+            if ticket[limit, PLANNED] <= 0.0:
+                continue
+            gradient = paid - ticket[limit, PLANNED]
+        elif wanted < 0:
+            continue
+        else:
+            gradient = float(wanted - credit_of(rules, limit, value))
+        state.duals[limit, SQUARES] += gradient * gradient
+        if gradient < 0.0 and ticket[limit, RELAXES] == 0.0:
+            continue
+        if gradient != 0.0:
+            at = state.duals[limit, LOG] - gradient / math.sqrt(state.duals[limit, SQUARES])
+            state.duals[limit, LOG] = clipped(rules, limit, at)
+
+
+@inlined
+def settle(
+    rules: PaceRules,
+    state: PaceState,
+    ticket: Floats,
+    value: float,
+    price: int,
+    wanted: int,
+    won: bool,  # noqa: FBT001 - kernels take no keywords
+    alone: bool,  # noqa: FBT001
+) -> None:
+    """Account for an auction that is over.
+
+    price: the units that were bid. wanted: the units that would have been bid without a hard limit,
+    or -1 if they would not have won. alone: whether no other bid is without an outcome.
+    """
+    release(rules, state, ticket, value, price, won)
+    if alone:  # so that rounding does not add up
+        state.duals[:, OPEN : WAITING + 1] = 0.0
+    adapt(rules, state, ticket, value, price if won else 0, wanted)
