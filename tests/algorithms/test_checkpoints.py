@@ -285,7 +285,7 @@ def test_an_interrupted_write_leaves_the_old_file(
     [
         ("nowhere/learner", r"cannot write '.*': there is no folder '.*nowhere'\. Make it first"),
         ("", r"cannot write '.*': Is a directory\. Save to another file"),
-        ("a\0b", "cannot write '.*': embedded null byte. Save to another file"),
+        ("a\0b", "cannot write '.*': .*embedded null .*. Save to another file"),
         (300 * "x", "cannot write '.*': File name too long. Save to another file"),
     ],
 )

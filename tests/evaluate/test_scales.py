@@ -61,7 +61,8 @@ def test_a_constant_scale_changes_nothing() -> None:
     log = censor(np.full(500, 2.0), prices, np.minimum(bids, 2.0), "after-loss")
     labels = np.zeros(500, dtype=np.int64)
     plan = shading(log, 0.4)
-    assert by_band(log, plan, Groups(log, labels, 1.3)) == by_band(log, plan, Groups(log, labels))
+    scaled_by, plain = (by_band(log, plan, Groups(log, labels, *power)) for power in ([1.3], []))
+    assert repr(scaled_by) == repr(plain)  # as text, since some fields are NaN
 
 
 def test_values_of_zero_do_no_harm() -> None:

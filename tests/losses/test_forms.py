@@ -91,7 +91,7 @@ def test_a_problem_says_what_it_is(problem: Problem, text: str) -> None:
     assert repr(problem) == text
 
 
-@pytest.mark.parametrize("beyond", [sum([1 / 9] * 9), 1 + 5e-10, -5e-10])
+@pytest.mark.parametrize("beyond", [float(np.nextafter(1, 2)), 1 + 5e-10, -5e-10])
 def test_losses_may_leave_their_limits_by_rounding_and_no_more(beyond: float) -> None:
     assert not 0 <= beyond <= 1
     graph = graphs.singletons(2)

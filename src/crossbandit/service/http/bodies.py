@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
@@ -220,12 +221,12 @@ def described(kind: Any) -> dict[str, str]:
     >>> described(Alive)
     {'status': '"ok".'}
     """
-    lines = (kind.__doc__ or "").partition("Attributes:\n")[2].splitlines()
+    lines = (inspect.getdoc(kind) or "").partition("Attributes:\n")[2].splitlines()
     found: dict[str, str] = {}
     name = ""
     for line in lines:
         text = line.strip()
-        if line.startswith(" " * 8) and not line.startswith(" " * 9) and ":" in text:
+        if line.startswith(" " * 4) and not line.startswith(" " * 5) and ":" in text:
             name, _, text = text.partition(":")
             found[name] = text.strip()
         elif name and text:
