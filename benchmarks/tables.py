@@ -161,18 +161,20 @@ def coverages() -> str:
         widths = " / ".join(f"{100 * told[method].width:.1f}" for method in coverage.METHODS)
         shares = [f"{100 * cell.covered / cell.tried:.0f}" for cell in cells]
         rows.append([name, *shares, widths])
-    told = [f"by band: {coverage.FEEDBACK[0]}", *coverage.FEEDBACK[1:]]
-    header = ["world", *told, *coverage.METHODS[1:], "half-widths"]
+    first = f"by band: {coverage.FEEDBACK[0]}"
+    header = ["world", first, *coverage.FEEDBACK[1:], *coverage.METHODS[1:], "half-widths"]
     return markdown(header, rows)
 
 
 def replayed() -> dict[str, str]:
     """Return what the tutorial's two commands print: the strategies, a note, the differences."""
+    printed = ""
     with tempfile.TemporaryDirectory() as folder:
         for line in ("make-log log.csv --auctions 100000 --seed 1", "replay log.csv"):
             command = [sys.executable, "-m", "crossbandit", *line.split()]
             done = subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True)
-    return cut_out(done.stdout)
+            printed = done.stdout
+    return cut_out(printed)
 
 
 def cut_out(printed: str) -> dict[str, str]:

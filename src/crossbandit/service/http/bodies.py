@@ -221,8 +221,7 @@ def described(kind: Any) -> dict[str, str]:
     >>> described(Alive)
     {'status': '"ok".'}
     """
-    text = inspect.cleandoc(kind.__doc__ or "")  # before Python 3.13 docstrings keep their margin
-    lines = text.partition("Attributes:\n")[2].splitlines()
+    lines = (inspect.getdoc(kind) or "").partition("Attributes:\n")[2].splitlines()
     found: dict[str, str] = {}
     name = ""
     for line in lines:
