@@ -1,4 +1,10 @@
-"""A test, valid at any time, of whether the number goes with the context."""
+"""Tests, valid at any time, of whether the number goes with the context, and with the class.
+
+Both ask whether what happened at a column, less its chance, goes with a *score* of the round. One
+takes the rank of the context as the score, among rounds of the same class; the other takes what the
+class has shown before, among rounds with contexts of nearly the same rank. Scores are centred, and
+chances are counted, among rounds of the same *stratum*.
+"""
 
 from __future__ import annotations
 
@@ -13,22 +19,29 @@ if TYPE_CHECKING:
     from crossbandit.types import Floats, Integers
 
 RANKS = 256  # bins of contexts, of which ranks are counted
-_MEMORY = 200.0  # rounds over which the usual context of those at risk is averaged
+BANDS = 32  # strata of contexts, each with as many rounds
+STRATA = 512  # classes that are told apart, at most
+_MEMORY = 200.0  # rounds over which the usual score of those at risk is averaged
 _RATE = 1.0 / _MEMORY
 _PRIOR = 10.0
 
 
 class TestState(NamedTuple):
-    """What the test has seen. Columns are in risk order (see `state.py`)."""
+    """What the tests have seen. Columns are in risk order (see `state.py`).
 
-    told: Floats  # (K + 1,)
-    hidden: Floats  # (K + 1,)
-    usual: Floats  # (2, K + 1): means of the two functions of the context's rank
-    counts: Floats  # (K + 1,): rounds at risk
+    Row 0 of the strata stands for all rounds. With classes, BANDS rows follow, then one per class.
+    """
+
+    told: Floats  # (strata, K + 1): rounds in which it happened at a column
+    counts: Floats  # (strata, K + 1): rounds at risk
+    usual: Floats  # (strata, 2, K + 1): means of the two scores of those at risk
+    shown: Floats  # (strata, 4): of a class, what happened less its chance, and the variance; twice
     ranks: Floats  # (RANKS,): contexts by bin
-    sums: Floats  # (4,): of deviations
-    variances: Floats  # (4,)
-    risk: Floats  # (K + 1,), scratch: the hazards of an outcome
+    sums: Floats  # (2, 4): of deviations times scores; by context, by class
+    variances: Floats  # (2, 4)
+    rows: Integers  # (slots,): the stratum of a class; -1 if it has none
+    used: Integers  # (1,): strata that are in use
+    risk: Floats  # (2, K + 1), scratch: the hazards of an outcome, in all rounds and in a stratum
 
 
 @compiled
@@ -37,12 +50,16 @@ def test_all(
     mirrored: bool,  # noqa: FBT001
     state: TestState,
     bins: Integers,
+    slots: Integers,
     kinds: Integers,
     indices: Integers,
 ) -> None:
-    """Take in n outcomes: bins of contexts, kinds of outcomes, cells or amounts; all (n,)."""
+    """Take in n outcomes: bins of contexts, kinds of outcomes, cells or amounts; all (n,).
+
+    slots: (n, width), the classes, as in `learn`.
+    """
     for i in range(bins.size):
-        test_one(feedback, mirrored, state, bins[i], kinds[i], indices[i])
+        test_one(feedback, mirrored, state, bins[i], slots[i], kinds[i], indices[i])
 
 
 @inlined
@@ -51,11 +68,12 @@ def test_one(
     mirrored: bool,  # noqa: FBT001
     state: TestState,
     place: int,
+    slots: Integers,
     kind: int,
     index: int,
 ) -> None:
-    """Take in one outcome; place: the bin of the context."""
-    size = state.told.size - 1
+    """Take in one outcome; place: the bin of the context. slots: (width,), the classes."""
+    size = state.risk.shape[1] - 1
     column = index
     if mirrored:
         column = size - column if kind == TOLD else size - 1 - column
@@ -68,31 +86,62 @@ def test_one(
     top, lowest = size, first_at_risk(kind, column)
     if feedback == WON_LOST:
         top = lowest = column
-    end = top + 1
-    _hazards(
-        feedback,
-        lowest,
-        state.told[lowest:end],
-        state.hidden[lowest:end],
-        state.counts[lowest:end],
-        state.risk[lowest:end],
-    )
-    _compare(
-        rank,
-        bend,
-        feedback,
-        column - lowest if hit else -1,
-        state.risk[lowest:end],
-        state.counts[lowest:end],
-        state.usual[0, lowest:end],
-        state.usual[1, lowest:end],
-        state.sums,
-        state.variances,
-    )
-    if hit:
-        state.told[column] += 1.0
+    at, end = (column - lowest if hit else -1), top + 1
+    all_rounds = state.risk[0, lowest:end]
+    told, counts = state.told[0, lowest:end], state.counts[0, lowest:end]
+    for i in range(all_rounds.size):
+        flat = 0.5 if feedback == WON_LOST else 1.0 / (lowest + i + 1.0)
+        all_rounds[i] = (told[i] + flat) / (counts[i] + 1.0)
+    if state.rows.size == 0:
+        _compare(state, 0, 0, rank, bend, feedback, at, lowest, all_rounds, all_rounds)
     else:
-        state.hidden[column] += 1.0
+        for i in range(all_rounds.size):
+            counts[i] += 1.0
+        _compare_classes(state, slots, rank, bend, feedback, at, lowest, all_rounds)
+    if hit:
+        state.told[0, column] += 1.0
+
+
+@inlined
+def _compare_classes(
+    state: TestState,
+    slots: Integers,
+    rank: float,
+    bend: float,
+    feedback: int,
+    at: int,
+    lowest: int,
+    all_rounds: Floats,
+) -> None:
+    """Compare contexts among rounds of the class, and classes among rounds near in rank."""
+    row = class_row(state, slots)
+    if row < 0:
+        return
+    band = 1 + min(int((rank + 0.5) * BANDS), BANDS - 1)
+    hazards = state.risk[1, lowest : lowest + all_rounds.size]
+    _hazards(state, row, lowest, all_rounds, hazards)
+    _compare(state, 0, row, rank, bend, feedback, at, lowest, hazards, all_rounds)
+    if at >= 0:
+        state.told[row, lowest + at] += 1.0
+    shown = state.shown[row]
+    _hazards(state, band, lowest, all_rounds, hazards)
+    first, second = _score(shown[0], shown[1]), _score(shown[2], shown[3])
+    _compare(state, 1, band, first, second, feedback, at, lowest, hazards, all_rounds)
+    _remember(shown, feedback, at, hazards, all_rounds)
+    if at >= 0:
+        state.told[band, lowest + at] += 1.0
+
+
+@inlined
+def class_row(state: TestState, slots: Integers) -> int:
+    """Return the stratum of a round's classes together, a new one while there is room, or -1."""
+    slot = slots[slots.size - 1]
+    if slot < 0:
+        return -1
+    if state.rows[slot] < 0 and state.used[0] < state.told.shape[0]:
+        state.rows[slot] = state.used[0]
+        state.used[0] += 1
+    return state.rows[slot]
 
 
 @inlined
@@ -102,40 +151,60 @@ def first_at_risk(kind: int, column: int) -> int:
 
 
 @inlined
-def _hazards(
-    feedback: int, lowest: int, told: Floats, hidden: Floats, counts: Floats, out: Floats
-) -> None:
-    """Set the chance that all rounds together give an outcome at each column that is at risk.
-
-    A round is at risk at a column if it is told there or below, or hidden below: `counts` counts
-    these. With WON_LOST it is at risk at the amount that was played.
-    """
-    if feedback == WON_LOST:
-        out[0] = (told[0] + 0.5) / (told[0] + hidden[0] + 1.0)
-        return
+def _hazards(state: TestState, row: int, lowest: int, prior: Floats, out: Floats) -> None:
+    """Set the chance that a stratum gives an outcome at each column; all rounds count as one."""
+    told, counts = state.told[row, lowest:], state.counts[row, lowest:]
     for i in range(out.size):
-        out[i] = (told[i] + 1.0 / (lowest + i + 1.0)) / (counts[i] + 1.0)
+        out[i] = (told[i] + prior[i]) / (counts[i] + 1.0)
+
+
+@inlined
+def _score(difference: float, variance: float) -> float:
+    """Return a score of a class from -1/2 to 1/2, by what it has shown before."""
+    return 0.5 * difference / math.sqrt(1.0 + variance + difference * difference)
+
+
+@inlined
+def _remember(shown: Floats, feedback: int, at: int, hazards: Floats, all_rounds: Floats) -> None:
+    """Add what a class has shown: above its chance, and further from the middle of the law."""
+    chance = all_rounds[0] if feedback == WON_LOST else 1.0
+    for j in range(hazards.size - 1, -1, -1):
+        missed = (1.0 if j == at else 0.0) - hazards[j]
+        spread, turn = hazards[j] * (1.0 - hazards[j]), 2.0 * chance - 1.0
+        shown[0] += missed
+        shown[1] += spread
+        shown[2] += missed * turn
+        shown[3] += spread * turn * turn
+        chance *= 1.0 - all_rounds[j]
 
 
 @inlined
 def _compare(
+    state: TestState,
+    test: int,
+    row: int,
     rank: float,
     bend: float,
     feedback: int,
-    hit: int,
+    at: int,
+    lowest: int,
     hazards: Floats,
-    counts: Floats,
-    ranks: Floats,
-    bends: Floats,
-    sums: Floats,
-    variances: Floats,
+    all_rounds: Floats,
 ) -> None:
-    """Compare what happened at each column with its hazard, and see if the context goes with it.
+    """Compare what happened at each column with its hazard, and see if the scores go with it.
 
-    hit: the column at which it happened, or -1. ranks, bends: what is usual of those at risk; they
-    follow.
+    at: the column at which it happened, from `lowest`, or -1. rank, bend: the scores. The usual
+    scores of those at risk, and how many there were, follow. The side of the law on which a column
+    lies is that by the hazards of all rounds: those of a stratum go with the deviations from them.
+
+    The variance is a third of the square and two thirds of what is expected of it. With these, the
+    exponential of a martingale has a mean of at most 1, whatever the steps: exp(x - x^2 / 6) is at
+    most 1 + x + x^2 / 3 for every x.
     """
-    chance = hazards[0] if feedback == WON_LOST else 1.0
+    end = lowest + hazards.size
+    counts = state.counts[row, lowest:end]
+    ranks, bends = state.usual[row, 0, lowest:end], state.usual[row, 1, lowest:end]
+    chance = all_rounds[0] if feedback == WON_LOST else 1.0
     # Sums are kept in registers: in arrays that might overlap they would be written each time.
     a, b, c, d = 0.0, 0.0, 0.0, 0.0
     e, f, g, h = 0.0, 0.0, 0.0, 0.0
@@ -143,8 +212,9 @@ def _compare(
         hazard, count = hazards[j], counts[j] + 1.0
         first, second = rank - ranks[j], bend - bends[j]
         if count > 1.0:
-            missed = (1.0 if j == hit else 0.0) - hazard
-            spread, turn = hazard * (1.0 - hazard), 2.0 * chance - 1.0
+            missed = (1.0 if j == at else 0.0) - hazard
+            spread = (2.0 * hazard * (1.0 - hazard) + missed * missed) / 3.0
+            turn = 2.0 * chance - 1.0
             turned, bent = first * turn, second * turn
             a += missed * first
             b += missed * turned
@@ -158,14 +228,14 @@ def _compare(
         counts[j] = count
         ranks[j] += rate * first
         bends[j] += rate * second
-        chance *= 1.0 - hazard
-    _add(sums, a, b, c, d)
-    _add(variances, e, f, g, h)
+        chance *= 1.0 - all_rounds[j]
+    _add(state.sums[test], a, b, c, d)
+    _add(state.variances[test], e, f, g, h)
 
 
 @inlined
 def _add(sums: Floats, a: float, b: float, c: float, d: float) -> None:
-    """Add to four sums: of two functions of the rank, each alone and times the law's side."""
+    """Add to four sums: of two scores, each alone and times the law's side."""
     sums[0] += a
     sums[1] += b
     sums[2] += c
@@ -173,19 +243,20 @@ def _add(sums: Floats, a: float, b: float, c: float, d: float) -> None:
 
 
 @compiled
-def log_evidence(state: TestState) -> float:
-    """Return the logarithm of the evidence against independence."""
+def log_evidence(state: TestState, test: int) -> float:
+    """Return the logarithm of the evidence that the number goes with the context (0), class (1)."""
     highest = -math.inf
     for i in range(4):
-        highest = max(highest, _log_part(state, i))
+        highest = max(highest, _log_part(state, test, i))
     total = 0.0
     for i in range(4):
-        total += math.exp(_log_part(state, i) - highest)
+        total += math.exp(_log_part(state, test, i) - highest)
     return highest + math.log(total / 4.0)
 
 
 @inlined
-def _log_part(state: TestState, i: int) -> float:
-    scale = state.variances[i] + _PRIOR
-    part: float = 0.5 * math.log(_PRIOR / scale) + state.sums[i] * state.sums[i] / (2.0 * scale)
+def _log_part(state: TestState, test: int, i: int) -> float:
+    total = state.sums[test, i]
+    scale = state.variances[test, i] + _PRIOR
+    part: float = 0.5 * math.log(_PRIOR / scale) + total * total / (2.0 * scale)
     return part

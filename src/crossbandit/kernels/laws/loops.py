@@ -161,7 +161,8 @@ def settle(
     if kind < 0:
         return -1
     learn(rules, state, scratch, context, slots, kind, index, played if tried else -1)
-    test_one(rules.feedback, rules.mirrored, test, band_of(rules, context), kind, index)
+    place = band_of(rules, context)
+    test_one(rules.feedback, rules.mirrored, test, place, slots, kind, index)
     return 4 * index + kind
 
 
