@@ -56,8 +56,8 @@ def test_what_is_shown_is_the_definition(
 
 
 def at_risk(own: FirstPriceBidder) -> Any:
-    state = own.learner.test.state
-    told, hidden = np.cumsum(state.told), np.cumsum(state.hidden)
+    state = own.learner.law.state  # row 0 counts all rounds
+    told, hidden = np.cumsum(state.told[0]), np.cumsum(state.hidden[0])
     return told[1:] + hidden[:-1]
 
 

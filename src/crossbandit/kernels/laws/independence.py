@@ -141,7 +141,8 @@ def class_row(state: TestState, slots: Integers) -> int:
     if state.rows[slot] < 0 and state.used[0] < state.told.shape[0]:
         state.rows[slot] = state.used[0]
         state.used[0] += 1
-    return state.rows[slot]
+    row: int = state.rows[slot]
+    return row
 
 
 @inlined
