@@ -521,7 +521,7 @@ def test_the_diagnosis_speaks_of_prices_and_values() -> None:
     assert own.price_law(4.0).plot().get_xlabel() == "amount"
 
 
-def test_prices_that_go_with_a_class_are_not_said_to_go_with_values_alone() -> None:
+def test_prices_that_go_with_a_class_are_not_said_to_go_with_values() -> None:
     rng = np.random.default_rng(0)
     own = FirstPriceBidder(bids=21, value_range=(0, 10), classes=["site"], missing="accept", seed=1)
     for _ in range(30):
@@ -530,10 +530,11 @@ def test_prices_that_go_with_a_class_are_not_said_to_go_with_values_alone() -> N
         bids = own.bid_many(values, site=np.where(dear, "dear", "cheap"))
         won = bids.amounts >= prices
         own.settle_many(bids, won=won, highest_competing_bid=np.where(won, np.nan, prices))
-    assert own.diagnosis().depends  # as bids go with the class, and decide what is shown
-    assert str(own.diagnosis()).startswith(
-        "Prices go with values or classes here: bidding by value and"
-    )
+    found = own.diagnosis()
+    assert not found.depends  # although bids go with the class, and decide what is shown
+    assert found.depends_on_class
+    assert str(found).startswith("Prices go with the class here: bidding by class earns")
+    assert str(found).endswith("Nothing shows that prices go with values, given the class.")
 
 
 # ------------------------------------------------------------------------------------- refusals

@@ -57,8 +57,8 @@ def test_what_is_shown_is_the_definition(
 
 
 def at_risk(own: FirstPriceBidder) -> Any:
-    state = own.learner.test.state
-    told, hidden = np.cumsum(state.told), np.cumsum(state.hidden)
+    state = own.learner.law.state  # row 0 counts all rounds
+    told, hidden = np.cumsum(state.told[0]), np.cumsum(state.hidden[0])
     return told[1:] + hidden[:-1]
 
 
@@ -75,7 +75,7 @@ def test_the_test_counts_those_at_risk_after_corrections_too(feedback: str) -> N
             won = float(bid) >= price
             shown = price if won in told else None
             own.settle(bid, won=won, highest_competing_bid=shown, correction=correction)
-    np.testing.assert_array_equal(own.learner.test.state.counts[1:], at_risk(own))
+    np.testing.assert_array_equal(own.learner.test.state.counts[0, 1:], at_risk(own))
 
 
 def test_an_outcome_that_rounding_contradicts_counts_for_the_bid_itself() -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from crossbandit.errors import CheckpointError, InvalidParameterError
 from crossbandit.laws import Diagnosis, GuardedLaw, IndependenceTest, OutcomeLaw
+from crossbandit.laws.logs import shown_to
 
 GRID = np.linspace(0.0, 1.0, 21)
 
@@ -41,6 +42,106 @@ def test_dependence_is_found(feedback: str) -> None:
     assert found.depends
     assert found.gain > 0.01
     assert "more" in str(found)
+
+
+def by_site(
+    feedback: str, seed: int, *, on_value: float = 0.0, on_site: float = 0.0, rounds: int = 4_000
+) -> Diagnosis:
+    """Two sites that differ in values; prices go with values and sites as far as is asked for."""
+    generator = np.random.default_rng(seed)
+    sites = generator.integers(0, 2, rounds)
+    values = 0.25 * sites + 0.7 * generator.random(rounds)
+    prices = 0.1 + on_value * values + on_site * sites + 0.3 * generator.random(rounds)
+    law = OutcomeLaw(GRID, (0, 1), classes=["site"], feedback=feedback, class_limit=16, seed=seed)
+    played = law.play(values, prices, classes={"site": sites})
+    kinds, indices, _ = shown_to(law, law.cells(prices), played)
+    test = IndependenceTest(law)
+    test.learn_all(values, kinds, indices, classes={"site": sites})
+    return test.diagnosis()
+
+
+@pytest.mark.parametrize("feedback", ["after-loss", "after-win", "always", "won-lost"])
+def test_prices_by_class_are_not_prices_by_value(feedback: str) -> None:
+    # Each false alarm has a probability of about 1 %: more than one of 12 has less than 1 %.
+    found = [by_site(feedback, seed, on_site=0.3) for seed in range(12)]
+    assert sum(one.depends for one in found) <= 1
+    assert all(one.depends_on_class for one in found)
+    assert "go with the class here" in str(found[0])
+    assert "Nothing shows that outcomes go with the context, given the class" in str(found[0])
+
+
+@pytest.mark.parametrize("feedback", ["after-loss", "after-win", "always", "won-lost"])
+def test_prices_by_value_are_not_prices_by_class(feedback: str) -> None:
+    found = [by_site(feedback, seed, on_value=0.5) for seed in range(12)]
+    assert all(one.depends for one in found)
+    assert sum(one.depends_on_class for one in found) <= 1
+
+
+@pytest.mark.parametrize("feedback", ["after-loss", "after-win", "always", "won-lost"])
+def test_both_are_found(feedback: str) -> None:
+    rounds = 8_000 if feedback == "won-lost" else 4_000
+    found = by_site(feedback, 0, on_value=0.5, on_site=0.25, rounds=rounds)
+    assert found.depends
+    assert found.depends_on_class
+    assert "with the context here, given the class, and with the class" in str(found)
+    assert not by_site(feedback, 0).depends
+    assert not by_site(feedback, 0).depends_on_class
+
+
+def test_classes_of_a_merged_test_are_those_of_the_same_name() -> None:
+    generator = np.random.default_rng(3)
+    laws = [OutcomeLaw(GRID, (0, 1), classes=["site"], class_limit=8) for _ in range(2)]
+    one, two = map(IndependenceTest, laws)
+    for test, names in ((one, ["a", "b"]), (two, ["c", "b"])):
+        labels = [(names[i % 2],) for i in range(40)]
+        kinds, indices = np.zeros(40, dtype=int), generator.integers(0, 20, 40)
+        test.learn_all(generator.random(40), kinds, indices, labels)
+    before = one.arrays()["told"], two.arrays()["told"]
+    one.merge(two)
+    merged = one.arrays()["told"]
+    classes = len(merged) - 3  # after all rounds and the bands of contexts
+    np.testing.assert_array_equal(merged[:classes], before[0][:classes] + before[1][:classes])
+    a, b, c = merged[classes:]
+    np.testing.assert_array_equal(a, before[0][classes])
+    np.testing.assert_array_equal(b, before[0][classes + 1] + before[1][classes + 1])
+    np.testing.assert_array_equal(c, before[1][classes])
+    again = IndependenceTest(laws[0])
+    again.restore(one.settings(), one.arrays())
+    assert again.diagnosis() == one.diagnosis()
+
+
+def test_the_evidence_is_at_most_one_on_average_if_the_law_is_known() -> None:
+    """All that can happen in four rounds, whatever the law: the mean of exp(x - v / 2) is <= 1."""
+    for hazard in (0.02, 0.3, 0.9):
+        for step in (-4.0, -1.0, 0.5, 3.0):
+            happened, not_happened = (step * (hit - hazard) for hit in (1.0, 0.0))
+            expected = step * step * hazard * (1 - hazard)
+            mean = sum(
+                chance * math.exp(x - (2 * expected + x * x) / 6)
+                for chance, x in ((hazard, happened), (1 - hazard, not_happened))
+            )
+            assert mean <= 1.0
+
+
+def test_a_file_of_an_earlier_version_is_read() -> None:
+    """Without classes nothing is lost; with classes the test begins anew."""
+    law = OutcomeLaw(GRID, (0, 1), feedback="always")
+    test = IndependenceTest(law)
+    generator = np.random.default_rng(0)
+    values = generator.random(500)
+    test.learn_all(values, np.zeros(500, dtype=int), law.cells(0.8 * values))
+    new = test.arrays()
+    old = {name: new[name][0] for name in ("told", "counts", "usual", "sums", "variances")}
+    old |= {"ranks": new["ranks"], "hidden": np.zeros(22), "risk": np.zeros(22)}
+    again = IndependenceTest(law)
+    again.restore(test.settings(), old)
+    assert again.diagnosis() == test.diagnosis()
+    classed = IndependenceTest(OutcomeLaw(GRID, (0, 1), classes=["site"], class_limit=8))
+    classed.restore({"rounds": 500, "recent": []}, old)
+    assert classed.diagnosis().rounds == 0
+    del old["told"]
+    with pytest.raises(CheckpointError, match="told"):
+        again.restore(test.settings(), old)
 
 
 def test_words() -> None:

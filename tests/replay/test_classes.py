@@ -1,5 +1,6 @@
 """Class columns and the price law in a replay."""
 
+import math
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -235,22 +236,39 @@ def test_the_diagnosis_is_said_in_words(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("evidence", "gain", "names", "said"),
+    ("evidence", "by_class", "gain", "names", "said"),
     [
         (
             9.0,
+            math.nan,
             0.051,
             (),
             "Prices go with values here: bidding by value earns an estimated 5 % more.",
         ),
-        (9.0, 0.02, ("s",), "bidding by value and class earns an estimated 2.0 % more."),
-        (9.0, 0.001, (), "it hardly matters: bidding by value earns an estimated 0.1 % more."),
-        (0.0, 0.2, ("s",), "with values here. Bidding by class earns an estimated 20 % more."),
-        (0.0, 0.2, (), "Nothing shows that prices go with values here."),
+        (9.0, 0.0, 0.02, ("s",), "bidding by value and class earns an estimated 2.0 % more."),
+        (
+            9.0,
+            9.0,
+            0.02,
+            ("s",),
+            "the class: bidding by value and class earns an estimated 2.0 % more.",
+        ),
+        (
+            9.0,
+            math.nan,
+            0.001,
+            (),
+            "it hardly matters: bidding by value earns an estimated 0.1 % more.",
+        ),
+        (0.0, 9.0, 0.2, ("s",), "Nothing shows that prices go with values here, given the class."),
+        (0.0, 0.0, 0.2, ("s",), "Nothing shows that prices go with values here, given the class."),
+        (0.0, math.nan, 0.2, (), "Nothing shows that prices go with values here."),
     ],
 )
 def test_every_finding_has_its_words(
-    evidence: float, gain: float, names: tuple[str, ...], said: str
+    evidence: float, by_class: float, gain: float, names: tuple[str, ...], said: str
 ) -> None:
-    (note,) = find_dependence(Diagnosis(evidence, gain, 100), ClassTable(names), ())
+    found = Diagnosis(evidence, gain, 100, class_log_evidence=by_class)
+    (note,) = find_dependence(found, ClassTable(names), ())
     assert note.endswith(said)
+    assert ("with the class" in note) == found.depends_on_class

@@ -130,7 +130,7 @@ class AuctionViews(HiddenNumberApplication):
             learner.law.learn_all(
                 log.values, log.kinds, log.indices, played=log.played, classes=log.classes
             )
-            learner.test.learn_all(log.values, log.kinds, log.indices, log.recent_labels())
+            learner.test.learn_all(log.values, log.kinds, log.indices, classes=log.classes)
 
     def shading_curve(
         self,

@@ -18,10 +18,7 @@ if TYPE_CHECKING:
     from crossbandit.environments.auctions import AuctionRules
     from crossbandit.errors import InvalidInputError
     from crossbandit.laws import OutcomeLaw
-    from crossbandit.laws.levels import Label
     from crossbandit.types import Booleans, Floats, Integers
-
-_RECENT = 256  # of which the test keeps the classes
 
 
 class LogOutcomes(NamedTuple):
@@ -32,12 +29,6 @@ class LogOutcomes(NamedTuple):
     indices: Integers
     played: Integers
     classes: dict[str, npt.NDArray[np.generic]]
-
-    def recent_labels(self) -> list[tuple[Label, ...]]:
-        """Return the classes of the last auctions, at most as many as the test keeps."""
-        count = min(self.values.size, _RECENT)
-        columns = [column[-count:].tolist() if count else [] for column in self.classes.values()]
-        return list(zip(*columns, strict=True)) if columns else [()] * count
 
 
 def numbers_to_reach(rules: AuctionRules, prices: npt.ArrayLike) -> Floats:

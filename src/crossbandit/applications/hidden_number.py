@@ -58,8 +58,8 @@ class HiddenNumberApplication(Application):
     def diagnosis(self) -> Diagnosis:
         """Return whether the hidden number goes with the context, and what knowing it is worth.
 
-        With classes, evidence may also come from numbers that go with the classes alone: amounts
-        then go with them too, and decide what is shown. The words say so.
+        With classes there are two answers: whether the number goes with the context, given the
+        class, and whether it goes with the class, given the context.
 
         Returns:
             The diagnosis; `print` shows it in words.
@@ -68,10 +68,7 @@ class HiddenNumberApplication(Application):
             InvalidParameterError: This application does not learn by the law.
         """
         found = self._law("diagnosis").diagnosis()
-        numbers, contexts, choosing = self.words
-        if self.classes and found.depends:
-            contexts, choosing = f"{contexts} or classes", f"{choosing} and class"
-        return replace(found, words=(numbers, contexts, choosing))
+        return replace(found, words=self.words)
 
     @property
     def missing_outcomes(self) -> MissingOutcomes:

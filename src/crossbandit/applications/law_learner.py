@@ -30,7 +30,7 @@ from crossbandit.kernels.compilation import resolved
 from crossbandit.kernels.laws.correcting import correct
 from crossbandit.kernels.laws.loops import settle, settle_all
 from crossbandit.laws import GuardedChoice, GuardedLaw, IndependenceTest
-from crossbandit.laws.diagnosis import SAMPLE
+from crossbandit.laws.independence import SAMPLE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -3,12 +3,13 @@
 An auction has a highest competing bid, a day has a demand, a buyer has a valuation. An amount is
 played, and shows the number, or only on which side of the amount it lies. `OutcomeLaw` learns the
 law of the number given a context and classes, and chooses amounts. `IndependenceTest` tells
-whether the number goes with the context at all. `GuardedLaw` holds a law against a learner that
-assumes nothing.
+whether the number goes with the context, and whether it goes with the class. `GuardedLaw` holds a
+law against a learner that assumes nothing.
 """
 
-from crossbandit.laws.diagnosis import Diagnosis, IndependenceTest
+from crossbandit.laws.diagnosis import Diagnosis
 from crossbandit.laws.guard import GuardedChoice, GuardedLaw
+from crossbandit.laws.independence import IndependenceTest
 from crossbandit.laws.outcome_law import Choice, OutcomeLaw
 from crossbandit.laws.view import LawView
 

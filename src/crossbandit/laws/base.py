@@ -136,10 +136,27 @@ class LawBase(AmountGrid):
         """
         return self._levels.table(columns, count, new=new)
 
-    def merge(self, other: Self) -> None:
-        """Add what another law has learned: all counts add up exactly.
+    def matched(self, other: Self) -> Integers:
+        """Return the number of the same class here, for each class number of another law.
 
-        Discounted counts are added as they stand now. Laws are computed anew from the counts.
+        Classes that have none are given one, while there is room.
+
+        Args:
+            other: A law with the same features.
+        """
+        return self._levels.matched(other._levels)
+
+    def merge(self, other: Self) -> None:
+        """Add what another law has learned: all counts add up exactly, node by node.
+
+        Nodes of classes are those of the same label and the same band of contexts. A class counts
+        by band once it has 512 rounds in one law, so the bands of a class that reaches 512 rounds
+        only by merging begin with the next round. If there is no room for the bands of all
+        classes, those with the most rounds are kept; the classes themselves always are.
+
+        Discounted counts are added as they stand now: the last round of each law counts as 1. The
+        weights of the experts are multiplied, as likelihoods of different rounds are, and a share
+        of 0.0001 is spread over all, as in a round. Laws are computed anew from the counts.
 
         Args:
             other: A law of the same form. It is not changed.
@@ -149,7 +166,7 @@ class LawBase(AmountGrid):
         """
         if self._form() != other._form():
             reject("merge", "other", "a law of the same form; see `moved`", other)
-        matched = self._levels.matched(other._levels)
+        matched = self.matched(other)
         add_counts(self._rules, self._state, other._state, matched, self._features())
 
     def moved(self, amounts: npt.ArrayLike, context_range: tuple[float, float]) -> Self:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from crossbandit.kernels.laws.learning import rebuild
 from crossbandit.kernels.laws.state import TRIED, WON_LOST
-from crossbandit.laws.memory import fixed_rows, scratch_for
+from crossbandit.laws.memory import copied, fixed_rows, scratch_for
 
 if TYPE_CHECKING:
     from crossbandit.kernels.laws.state import LawRules, LawState
@@ -30,17 +31,13 @@ def add_counts(
         mine, theirs = getattr(state, name), getattr(other, name)
         factor = units[:, None] if mine.ndim == 2 else units
         mine[:fixed] += theirs[:fixed] * factor
-    for slot, here in enumerate(matched):
-        if other.roots[slot] >= 0:
-            if state.roots[here] < 0 and state.used[0] < state.visits.size:
-                state.roots[here] = state.used[0]
-                state.used[0] += 1
-            if state.roots[here] >= 0:
-                _add_tree(state, int(state.roots[here]), other, int(other.roots[slot]))
+    if matched.size:
+        _add_classes(state, other, matched, fixed)
     for name in ("asked", "probed", "rounds"):
         getattr(state, name)[:] += getattr(other, name)
     state.weights[:] = state.weights * other.weights
-    state.weights[:] = 0.5 * state.weights / state.weights.sum() + 0.5 / state.weights.size
+    even = rules.share / state.weights.size
+    state.weights[:] = (1.0 - rules.share) * state.weights / state.weights.sum() + even
     compute_all(rules, state, features)
 
 
@@ -54,20 +51,47 @@ def row_units(rules: LawRules, state: LawState) -> Floats:
     return units
 
 
-def _add_tree(state: LawState, row: int, other: LawState, theirs: int) -> None:
-    """Add a class's node of `other`, and those below it."""
+def _add_classes(state: LawState, other: LawState, matched: Integers, fixed: int) -> None:
+    """Add the trees of classes, node by node.
+
+    Every class has a row. If there are too few rows for all bands of classes, those of the nodes
+    with the most rounds are kept; their parents count these rounds in any case.
+    """
+    mine = copied(state)
+    for name in (*_COUNTS, "since"):
+        getattr(state, name)[fixed:] = 0.0
+    state.children[fixed:] = -1
+    state.roots[:] = -1
+    state.used[0] = fixed
+    sources: dict[int, list[tuple[LawState, int]]] = {}
+    for part, slots in ((mine, range(mine.roots.size)), (other, matched.tolist())):
+        for root, slot in zip(part.roots.tolist(), slots, strict=False):
+            if root >= 0:
+                sources.setdefault(slot, []).append((part, root))
+    nodes: list[tuple[float, int, list[tuple[LawState, int]]]] = []
+    for slot, found in sources.items():
+        state.roots[slot] = _add_node(state, found, nodes)
+    while nodes and state.used[0] + 2 <= state.visits.size:
+        _, row, found = heappop(nodes)
+        for side in range(2):
+            below = [(part, int(part.children[at, side])) for part, at in found]
+            here = [(part, at) for part, at in below if at >= 0]
+            state.children[row, side] = _add_node(state, here, nodes)
+
+
+def _add_node(
+    state: LawState,
+    found: list[tuple[LawState, int]],
+    nodes: list[tuple[float, int, list[tuple[LawState, int]]]],
+) -> int:
+    """Give a node a row with the sum of its counts, and note it if there are nodes below it."""
+    row = int(state.used[0])
+    state.used[0] += 1
     for name in _COUNTS:
-        getattr(state, name)[row] += getattr(other, name)[theirs]
-    if other.children[theirs, 0] < 0:
-        return
-    if state.children[row, 0] < 0:
-        if state.used[0] + 2 > state.visits.size:
-            return
-        state.children[row] = state.used[0], state.used[0] + 1
-        state.used[0] += 2
-    for side in range(2):
-        child = int(other.children[theirs, side])
-        _add_tree(state, int(state.children[row, side]), other, child)
+        getattr(state, name)[row] = sum(getattr(part, name)[at] for part, at in found)
+    if any(part.children[at, 0] >= 0 for part, at in found):
+        heappush(nodes, (-float(state.visits[row]), row, found))
+    return row
 
 
 def compute_all(rules: LawRules, state: LawState, features: Integers) -> None:

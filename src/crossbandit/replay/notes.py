@@ -110,13 +110,18 @@ def find_dependence(
         return
     gain, earned = _gain(diagnosis, outcomes)
     matters = gain >= _WORTHWHILE
-    if not diagnosis.depends:
-        by_class = f" Bidding by class {earned}." if classes.names and matters else ""
-        yield f"Nothing shows that prices go with values here.{by_class}"
+    by_value, by_class = diagnosis.depends, diagnosis.depends_on_class
+    given = ", given the class" if classes.names else ""
+    nothing = f"Nothing shows that prices go with values here{given}."
+    if not by_value and not by_class:
+        yield nothing
         return
+    found = f"values here{given}" if by_value else "the class here"
+    found += " and with the class" if by_value and by_class else ""
     by = "by value and class" if classes.names else "by value"
     but = "" if matters else ", but it hardly matters"
-    yield f"Prices go with values here{but}: bidding {by} {earned}."
+    first = f"Prices go with {found}{but}: bidding {by} {earned}."
+    yield first if by_value else f"{first} {nothing}"
 
 
 def _gain(diagnosis: Diagnosis, outcomes: Sequence[StrategyResult]) -> tuple[float, str]:

@@ -91,8 +91,8 @@ class LawStrategy(Strategy):
     ) -> None:
         made = arms >= 0
         kinds, indices, _ = shown_to(self.law, chunk.cells[made], arms[made])
-        named = None if labels is None else list(map(tuple, labels[made].tolist()))
-        test.learn_all(chunk.values[made], kinds, indices, named)
+        columns = {} if labels is None else zip(self.law.classes, labels[made].T, strict=True)
+        test.learn_all(chunk.values[made], kinds, indices, classes=dict(columns))
 
     def diagnosis(self) -> Diagnosis | None:
         """Return whether prices go with values, if that was tested."""

@@ -73,22 +73,36 @@ def correct(
                 parent = row
                 row = state.children[row, (band >> (rules.depth - level - 1)) & 1]
                 level += 1
+    correct_test(rules, test, 0, kind, index, new_kind, new_index)
+    if test.rows.size > 0 and slots[slots.size - 1] >= 0:
+        row = test.rows[slots[slots.size - 1]]
+        if row >= 0:
+            correct_test(rules, test, row, kind, index, new_kind, new_index)
+
+
+@inlined
+def correct_test(
+    rules: LawRules,
+    test: TestState,
+    row: int,
+    kind: int,
+    index: int,
+    new_kind: int,
+    new_index: int,
+) -> None:
+    """Move one round of a stratum; what was compared before, and bands of contexts, stay."""
     old, new = column_of(rules, kind, index), column_of(rules, new_kind, new_index)
-    counts, others = test.told, test.hidden
     if is_told(rules, kind):
-        counts[old] -= 1.0
-    else:
-        others[old] -= 1.0
+        test.told[row, old] = max(test.told[row, old] - 1.0, 0.0)
     if is_told(rules, new_kind):
-        counts[new] += 1.0
-    else:
-        others[new] += 1.0
-    if rules.feedback != WON_LOST:
-        before, after = first_at_risk(kind, old), first_at_risk(new_kind, new)
-        for j in range(after, before):
-            test.counts[j] += 1.0
-        for j in range(before, after):
-            test.counts[j] -= 1.0
+        test.told[row, new] += 1.0
+    if rules.feedback == WON_LOST:
+        return
+    before, after = first_at_risk(kind, old), first_at_risk(new_kind, new)
+    for j in range(after, before):
+        test.counts[row, j] += 1.0
+    for j in range(before, after):
+        test.counts[row, j] = max(test.counts[row, j] - 1.0, 0.0)
 
 
 @inlined

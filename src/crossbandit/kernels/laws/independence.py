@@ -1,4 +1,10 @@
-"""A test, valid at any time, of whether the number goes with the context."""
+"""Tests, valid at any time, of whether the number goes with the context, and with the class.
+
+Both ask whether what happened at a column, less its chance, goes with a *score* of the round. One
+takes the rank of the context as the score, among rounds of the same class; the other takes what the
+class has shown before, among rounds with contexts of nearly the same rank. Scores are centred, and
+chances are counted, among rounds of the same *stratum*.
+"""
 
 from __future__ import annotations
 
@@ -13,24 +19,31 @@ if TYPE_CHECKING:
     from crossbandit.types import Floats, Integers
 
 RANKS = 256  # bins of contexts, of which ranks are counted
-_MEMORY = 200.0  # rounds over which the usual context of those at risk is averaged
+BANDS = 32  # strata of contexts, each with as many rounds
+STRATA = 512  # classes that are told apart, at most
+_MEMORY = 200.0  # rounds over which the usual score of those at risk is averaged
 _RATE = 1.0 / _MEMORY
 _PRIOR = 10.0
 _EVERY = 16  # rounds after which it is found anew on which side of the law each column is
 
 
 class TestState(NamedTuple):
-    """What the test has seen. Columns are in risk order (see `state.py`)."""
+    """What the tests have seen. Columns are in risk order (see `state.py`).
 
-    told: Floats  # (K + 1,)
-    hidden: Floats  # (K + 1,)
-    usual: Floats  # (2, K + 1): means of the two functions of the context's rank
-    counts: Floats  # (K + 1,): rounds at risk
+    Row 0 of the strata stands for all rounds. With classes, BANDS rows follow, then one per class.
+    """
+
+    told: Floats  # (strata, K + 1): rounds in which it happened at a column
+    counts: Floats  # (strata, K + 1): rounds at risk
+    usual: Floats  # (strata, 2, K + 1): means of the two scores of those at risk
+    shown: Floats  # (strata, 4): of a class, what happened less its chance, and the variance; twice
     ranks: Floats  # (RANKS,): contexts by bin
-    sums: Floats  # (4,): of deviations
-    variances: Floats  # (4,)
-    sides: Floats  # (K + 1,): from -1 for the lowest outcomes to 1 for the highest
-    risk: Floats  # (3, K + 1), scratch: hazards, one over the counts; and 1 / (column + 1)
+    sums: Floats  # (2, 4): of deviations times scores; by context, by class
+    variances: Floats  # (2, 4)
+    rows: Integers  # (slots,): the stratum of a class; -1 if it has none
+    used: Integers  # (1,): strata that are in use
+    sides: Floats  # (K + 1,): from -1 for the lowest outcomes of all rounds to 1 for the highest
+    risk: Floats  # (2, K + 1), scratch: the hazards of an outcome, in all rounds and in a stratum
 
 
 @compiled
@@ -39,12 +52,16 @@ def test_all(
     mirrored: bool,  # noqa: FBT001
     state: TestState,
     bins: Integers,
+    slots: Integers,
     kinds: Integers,
     indices: Integers,
 ) -> None:
-    """Take in n outcomes: bins of contexts, kinds of outcomes, cells or amounts; all (n,)."""
+    """Take in n outcomes: bins of contexts, kinds of outcomes, cells or amounts; all (n,).
+
+    slots: (n, width), the classes, as in `learn`.
+    """
     for i in range(bins.size):
-        test_one(feedback, mirrored, state, bins[i], kinds[i], indices[i])
+        test_one(feedback, mirrored, state, bins[i], slots[i], kinds[i], indices[i])
 
 
 @inlined
@@ -53,11 +70,12 @@ def test_one(
     mirrored: bool,  # noqa: FBT001
     state: TestState,
     place: int,
+    slots: Integers,
     kind: int,
     index: int,
 ) -> None:
-    """Take in one outcome; place: the bin of the context."""
-    size = state.told.size - 1
+    """Take in one outcome; place: the bin of the context. slots: (width,), the classes."""
+    size = state.risk.shape[1] - 1
     column = index
     if mirrored:
         column = size - column if kind == TOLD else size - 1 - column
@@ -70,31 +88,67 @@ def test_one(
     top, lowest = size, first_at_risk(kind, column)
     if feedback == WON_LOST:
         top = lowest = column
-        state.risk[0, column] = hazard = _share(state.told[column], state.hidden[column])
-        state.risk[1, column] = 1.0 / (state.counts[column] + 1.0)
-        state.sides[column] = 2.0 * hazard - 1.0
+    elif total < _EVERY * _EVERY or int(total) % _EVERY == 0:
+        _set_hazards(state.told[0], state.counts[0], 0, state.risk[0])
+        _set_sides(state.risk[0], state.sides)
+    at, end = (column - lowest if hit else -1), top + 1
+    all_rounds = state.risk[0, lowest:end]
+    told, counts = state.told[0, lowest:end], state.counts[0, lowest:end]
+    alone = feedback == WON_LOST  # one column is seen: before any round, its chance is 1 / 2
+    _set_hazards(told, counts, 1 if alone else lowest, all_rounds)
+    if feedback == WON_LOST:
+        state.sides[column] = 2.0 * all_rounds[0] - 1.0
+    if state.rows.size == 0:
+        _take_in(state, 0, 0, rank, bend, at, lowest, all_rounds)
     else:
-        if total < _EVERY * _EVERY or int(total) % _EVERY == 0:
-            _set_hazards(state.told, state.counts, state.risk[0], state.risk[1], state.risk[2])
-            _set_sides(state.risk[0], state.sides)
-        _set_hazards(
-            state.told[lowest:],
-            state.counts[lowest:],
-            state.risk[0, lowest:],
-            state.risk[1, lowest:],
-            state.risk[2, lowest:],
-        )
-    end = top + 1
-    ranks, bends = state.usual[0, lowest:end], state.usual[1, lowest:end]
-    counts, sides = state.counts[lowest:end], state.sides[lowest:end]
-    hazards, inverse = state.risk[0, lowest:end], state.risk[1, lowest:end]
-    at = column - lowest if hit else -1
-    _compare(rank, bend, at, hazards, counts, ranks, bends, sides, state.sums, state.variances)
-    _follow(rank, bend, inverse, counts, ranks, bends)
+        for i in range(counts.size):
+            counts[i] += 1.0
+        _compare_classes(state, slots, rank, bend, at, lowest, all_rounds)
     if hit:
-        state.told[column] += 1.0
-    else:
-        state.hidden[column] += 1.0
+        state.told[0, column] += 1.0
+
+
+@inlined
+def _compare_classes(
+    state: TestState,
+    slots: Integers,
+    rank: float,
+    bend: float,
+    at: int,
+    lowest: int,
+    all_rounds: Floats,
+) -> None:
+    """Compare contexts among rounds of the class, and classes among rounds near in rank."""
+    row = class_row(state, slots)
+    if row < 0:
+        return
+    band = 1 + min(int((rank + 0.5) * BANDS), BANDS - 1)
+    end = lowest + all_rounds.size
+    hazards = state.risk[1, lowest:end]
+    _shrink(state.told[row, lowest:end], state.counts[row, lowest:end], all_rounds, hazards)
+    _take_in(state, 0, row, rank, bend, at, lowest, hazards)
+    if at >= 0:
+        state.told[row, lowest + at] += 1.0
+    shown = state.shown[row]
+    _shrink(state.told[band, lowest:end], state.counts[band, lowest:end], all_rounds, hazards)
+    first, second = _score(shown[0], shown[1]), _score(shown[2], shown[3])
+    _take_in(state, 1, band, first, second, at, lowest, hazards)
+    _remember(shown, at, hazards, state.sides[lowest:end])
+    if at >= 0:
+        state.told[band, lowest + at] += 1.0
+
+
+@inlined
+def class_row(state: TestState, slots: Integers) -> int:
+    """Return the stratum of a round's classes together, a new one while there is room, or -1."""
+    slot = slots[slots.size - 1]
+    if slot < 0:
+        return -1
+    if state.rows[slot] < 0 and state.used[0] < state.told.shape[0]:
+        state.rows[slot] = state.used[0]
+        state.used[0] += 1
+    row: int = state.rows[slot]
+    return row
 
 
 @inlined
@@ -104,31 +158,25 @@ def first_at_risk(kind: int, column: int) -> int:
 
 
 @inlined
-def _share(told: float, hidden: float) -> float:
-    """Return the chance that an amount reaches the number, where nothing else is seen."""
-    return (told + 0.5) / (told + hidden + 1.0)
+def _set_hazards(told: Floats, counts: Floats, lowest: int, out: Floats) -> None:
+    """Set the chance that all rounds together give an outcome at each column, from `lowest` on."""
+    for i in range(out.size):
+        out[i] = (told[i] + 1.0 / (lowest + i + 1.0)) / (counts[i] + 1.0)
 
 
 @inlined
-def _set_hazards(
-    told: Floats, counts: Floats, hazards: Floats, inverse: Floats, prior: Floats
-) -> None:
-    """Set the chance that all rounds together give an outcome at each column that is at risk.
-
-    A round is at risk at a column if it is told there or below, or hidden below: `counts` counts
-    these. prior: 1 / (column + 1).
-    """
-    for i in range(hazards.size):
-        inverse[i] = 1.0 / (counts[i] + 1.0)
-        hazards[i] = (told[i] + prior[i]) * inverse[i]
+def _shrink(told: Floats, counts: Floats, all_rounds: Floats, out: Floats) -> None:
+    """Set the chance that a stratum gives an outcome at each column; all rounds count as one."""
+    for i in range(out.size):
+        out[i] = (told[i] + all_rounds[i]) / (counts[i] + 1.0)
 
 
 @inlined
 def _set_sides(hazards: Floats, sides: Floats) -> None:
     """Set on which side of the law each column is: twice its chance of being reached, less 1.
 
-    A product waits for the one before, so this takes long, and is done once in `_EVERY` rounds. The
-    sides are weights of the test: it is valid with any that do not know the outcome.
+    Each factor waits for the one before, so this takes long, and is done once in `_EVERY` rounds.
+    The sides are weights of the test: it is valid with any that do not know the outcome.
     """
     chance = 1.0
     for j in range(sides.size - 1, -1, -1):
@@ -136,11 +184,54 @@ def _set_sides(hazards: Floats, sides: Floats) -> None:
         chance *= 1.0 - hazards[j]
 
 
+@inlined
+def _score(difference: float, variance: float) -> float:
+    """Return a score of a class from -1/2 to 1/2, by what it has shown before."""
+    return 0.5 * difference / math.sqrt(1.0 + variance + difference * difference)
+
+
+@reordered
+def _remember(shown: Floats, at: int, hazards: Floats, sides: Floats) -> None:
+    """Add what a class has shown: above its chance, and further from the middle of the law."""
+    a, b, c, d = 0.0, 0.0, 0.0, 0.0
+    for j in range(hazards.size):
+        hazard, side = hazards[j], sides[j]
+        spread = hazard * (1.0 - hazard)
+        a -= hazard
+        b += spread
+        c -= hazard * side
+        d += spread * side * side
+    if at >= 0:
+        a += 1.0
+        c += sides[at]
+    _add(shown, a, b, c, d)
+
+
+@inlined
+def _take_in(
+    state: TestState,
+    test: int,
+    row: int,
+    rank: float,
+    bend: float,
+    at: int,
+    lowest: int,
+    hazards: Floats,
+) -> None:
+    """Compare a round with its stratum, then count it there. rank, bend: its scores."""
+    end = lowest + hazards.size
+    counts, sides = state.counts[row, lowest:end], state.sides[lowest:end]
+    ranks, bends = state.usual[row, 0, lowest:end], state.usual[row, 1, lowest:end]
+    sums, variances = state.sums[test], state.variances[test]
+    _compare(rank, bend, at, hazards, counts, ranks, bends, sides, sums, variances)
+    _follow(rank, bend, counts, ranks, bends)
+
+
 @reordered
 def _compare(
     rank: float,
     bend: float,
-    hit: int,
+    at: int,
     hazards: Floats,
     counts: Floats,
     ranks: Floats,
@@ -149,9 +240,16 @@ def _compare(
     sums: Floats,
     variances: Floats,
 ) -> None:
-    """Compare what happened at each column with its hazard, and see if the context goes with it.
+    """Compare what happened at each column with its hazard, and see if the scores go with it.
 
-    hit: the column at which it happened, or -1. ranks, bends: what is usual of those at risk.
+    at: the column at which it happened, or -1. ranks, bends: the usual scores of those at risk. The
+    sides are those by the hazards of all rounds: those of a stratum go with the deviations from
+    them.
+
+    The variance is a third of the square and two thirds of what is expected of it. With these, the
+    exponential of a martingale has a mean of at most 1, whatever the steps: exp(x - x^2 / 6) is at
+    most 1 + x + x^2 / 3 for every x. With hazard h that is h (2 - h) / 3 where nothing happened,
+    and (1 - 2 h) / 3 more where it did.
     """
     # Sums are kept in registers: in arrays that might overlap they would be written each time.
     a, b, c, d = 0.0, 0.0, 0.0, 0.0
@@ -160,40 +258,44 @@ def _compare(
         hazard = hazards[j] if counts[j] > 0.0 else 0.0  # nothing is usual yet
         first, second = rank - ranks[j], bend - bends[j]
         turned, bent = first * sides[j], second * sides[j]
-        spread = hazard * (1.0 - hazard)
-        a += hazard * first
-        b += hazard * turned
-        c += hazard * second
-        d += hazard * bent
+        spread = hazard * (2.0 - hazard) / 3.0
+        a -= hazard * first
+        b -= hazard * turned
+        c -= hazard * second
+        d -= hazard * bent
         e += spread * first * first
         f += spread * turned * turned
         g += spread * second * second
         h += spread * bent * bent
-    if hit >= 0 and counts[hit] > 0.0:
-        first, second = rank - ranks[hit], bend - bends[hit]
-        a -= first
-        b -= first * sides[hit]
-        c -= second
-        d -= second * sides[hit]
-    _add(sums, -a, -b, -c, -d)
+    if at >= 0 and counts[at] > 0.0:
+        first, second = rank - ranks[at], bend - bends[at]
+        turned, bent = first * sides[at], second * sides[at]
+        spread = (1.0 - 2.0 * hazards[at]) / 3.0
+        a += first
+        b += turned
+        c += second
+        d += bent
+        e += spread * first * first
+        f += spread * turned * turned
+        g += spread * second * second
+        h += spread * bent * bent
+    _add(sums, a, b, c, d)
     _add(variances, e, f, g, h)
 
 
 @inlined
-def _follow(
-    rank: float, bend: float, inverse: Floats, counts: Floats, ranks: Floats, bends: Floats
-) -> None:
-    """Let what is usual of those at risk follow: a mean of all rounds, then of recent ones."""
+def _follow(rank: float, bend: float, counts: Floats, ranks: Floats, bends: Floats) -> None:
+    """Count a round at risk, and let the usual scores follow: means of all, then of recent ones."""
     for j in range(counts.size):
-        rate = max(inverse[j], _RATE)
         counts[j] += 1.0
+        rate = max(1.0 / counts[j], _RATE)
         ranks[j] += rate * (rank - ranks[j])
         bends[j] += rate * (bend - bends[j])
 
 
 @inlined
 def _add(sums: Floats, a: float, b: float, c: float, d: float) -> None:
-    """Add to four sums: of two functions of the rank, each alone and times the law's side."""
+    """Add to four sums: of two scores, each alone and times the side."""
     sums[0] += a
     sums[1] += b
     sums[2] += c
@@ -201,19 +303,20 @@ def _add(sums: Floats, a: float, b: float, c: float, d: float) -> None:
 
 
 @compiled
-def log_evidence(state: TestState) -> float:
-    """Return the logarithm of the evidence against independence."""
+def log_evidence(state: TestState, test: int) -> float:
+    """Return the logarithm of the evidence that the number goes with the context (0), class (1)."""
     highest = -math.inf
     for i in range(4):
-        highest = max(highest, _log_part(state, i))
+        highest = max(highest, _log_part(state, test, i))
     total = 0.0
     for i in range(4):
-        total += math.exp(_log_part(state, i) - highest)
+        total += math.exp(_log_part(state, test, i) - highest)
     return highest + math.log(total / 4.0)
 
 
 @inlined
-def _log_part(state: TestState, i: int) -> float:
-    scale = state.variances[i] + _PRIOR
-    part: float = 0.5 * math.log(_PRIOR / scale) + state.sums[i] * state.sums[i] / (2.0 * scale)
+def _log_part(state: TestState, test: int, i: int) -> float:
+    total = state.sums[test, i]
+    scale = state.variances[test, i] + _PRIOR
+    part: float = 0.5 * math.log(_PRIOR / scale) + total * total / (2.0 * scale)
     return part
