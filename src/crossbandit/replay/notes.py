@@ -100,7 +100,7 @@ def find_limit_notes(limits: ReplayLimits, outcomes: Sequence[StrategyResult]) -
 def find_dependence(
     diagnosis: Diagnosis | None, classes: ClassTable, outcomes: Sequence[StrategyResult]
 ) -> Iterator[str]:
-    """Yield whether prices go with values, and which class columns have too many levels."""
+    """Yield whether prices depend on values, and which class columns have too many levels."""
     for name in classes.full():
         yield (
             f"Column {name!r} has more than {LIMIT:,} levels. Those after the first {LIMIT:,} are "
