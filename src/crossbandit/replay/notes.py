@@ -61,7 +61,7 @@ def find_notes(
     hindsight: Hindsight,
     outcomes: Sequence[StrategyResult],
 ) -> Iterator[str]:
-    """Yield what is odd about the log, the grid of bids, and who earned most."""
+    """Yield what is unusual about the log, the grid of bids, and who earned most."""
     yield from _out_of_order(log)
     yield from _left_out(survey)
     yield from _no_rivals(survey)
