@@ -171,14 +171,14 @@ class Learner(DecisionRecords, Generic[AlgorithmT]):
         plain, readout = self._read(context, available)
         known = self._graph_of_round("act", graph)
         with self._lock:
-            pending = self._begun(plain, readout)
+            pending = self._new_decision(plain, readout)
             pending.graph = known
             probability = self.play(pending)
             if known is not None:
                 pending.revealed = neighbors(known, pending.arm)
             self._record(pending)
             if self._watch is not None:
-                self._watch.made(pending.round, pending.arm)
+                self._watch.count_decision(pending.round, pending.arm)
         return self._decision(pending, probability)
 
     def learn(self, decision: Decision | bytes | str, losses: Any, graph: Any = None) -> None:
@@ -212,7 +212,7 @@ class Learner(DecisionRecords, Generic[AlgorithmT]):
             elif self.graph_kind == "unknown":
                 revealed = listed_arms(losses, self.problem.arms)
             rows = checked_rows(self.problem.form, pending, revealed, losses)
-            pending = self._taken(pending)
+            pending = self._mark_and_count(pending)
             if self.graph_kind in {"uninformed", "unknown"}:
                 pending.graph, pending.revealed = known, revealed
             self.update(pending, rows)

@@ -164,16 +164,16 @@ class Application(ABC):
         """
         learner = self.learner
         if isinstance(learner, LawLearner):
-            twin = self._twin("law")
-            vars(twin)["learner"] = learner.decider(twin.learner.law, seed)
+            other = self._with_same_settings("law")
+            vars(other)["learner"] = learner.decider(other.learner.law, seed)
         elif isinstance(learner, Learner):
-            twin = self._twin(learner.algorithm)
-            vars(twin)["learner"] = learner.snapshot(seed)
+            other = self._with_same_settings(learner.algorithm)
+            vars(other)["learner"] = learner.snapshot(seed)
         else:
             raise only_decides("snapshot")
-        return twin
+        return other
 
-    def _twin(self, algorithm: Any) -> Self:
+    def _with_same_settings(self, algorithm: Any) -> Self:
         construct: Callable[..., Self] = type(self)
         return construct(**self.settings(), algorithm=algorithm, seed=0)
 
@@ -188,7 +188,7 @@ class Application(ABC):
                 f"to_bytes is for snapshots. This {type(self).__name__} learns: use "
                 "snapshot().to_bytes(), or save."
             )
-        return snapshot_files.written(self.kind, self.settings(), self.learner)
+        return snapshot_files.to_bytes(self.kind, self.settings(), self.learner)
 
     @classmethod
     def from_bytes(
@@ -204,7 +204,7 @@ class Application(ABC):
         Raises:
             CheckpointError: They are something else, or damaged.
         """
-        file = snapshot_files.opened(content, cls.kind)
+        file = snapshot_files.read(content, cls.kind)
         construct: Callable[..., Self] = cls
         try:
             algorithm = snapshot_files.algorithm_of(file)
