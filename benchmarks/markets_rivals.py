@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from benchmarks.markets_worlds import BIDS, World
-from crossbandit.applications.first_price import usual_algorithm
+from crossbandit.applications.starting import usual_algorithm
 from crossbandit.environments.auctions import AuctionRules
 from crossbandit.kernels.compilation import compiled
 from crossbandit.logs.auctions import Auctions

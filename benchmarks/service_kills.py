@@ -46,7 +46,7 @@ from crossbandit.service import (
     open_store,
 )
 from crossbandit.service.contents import Row, rows_of
-from crossbandit.service.live import LiveBidder, restored, started
+from crossbandit.service.live import LiveBidder, new_bidder, restored
 from crossbandit.service.recovery import restore
 from crossbandit.service.store.rows import OUTCOMES, Checkpoint, Session
 
@@ -256,7 +256,7 @@ class Run:
         self.copies = 0
         session = open_store(address).session()
         for name, settings in settings_of(budget).items():
-            live = started(settings)
+            live = new_bidder(settings)
             self.first[name] = live.checkpoint()
             text = msgspec.json.encode(settings).decode()
             owner = live.bidder.learner.learner
@@ -314,7 +314,7 @@ class Run:
 def warm_up() -> None:
     """Load all compiled code, so that processes made by `fork` have it."""
     for settings in settings_of(100.0).values():
-        live = restored(started(settings).checkpoint(), None)
+        live = restored(new_bidder(settings).checkpoint(), None)
         bidder = live.bidder if settings.limited else live.bidder.snapshot()
         bids = bidder.bid_many([5.0, 6.0, 7.0])
         prices = [9.0] * 3

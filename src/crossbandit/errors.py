@@ -82,7 +82,7 @@ class InvalidInputError(CrossbanditError, ValueError):
 
 
 class InvalidParameterError(InvalidInputError):
-    """A number, name or choice lies outside its domain."""
+    """A number, name or choice is outside its domain."""
 
 
 class InvalidGraphError(InvalidInputError):
@@ -94,7 +94,7 @@ class InvalidContextError(InvalidInputError):
 
 
 class InvalidLossesError(InvalidInputError):
-    """Losses have the wrong shape, are not finite, or leave [0, 1]."""
+    """Losses have the wrong shape, are not finite, or are outside [0, 1]."""
 
 
 class DecisionError(CrossbanditError):
@@ -114,7 +114,7 @@ class ForeignDecisionError(DecisionError):
 
 
 class DamagedTokenError(DecisionError):
-    """A token is damaged or forged, or is no token."""
+    """A token is damaged, forged, or not a token at all."""
 
 
 class MissingOutcomesError(CrossbanditError):
@@ -122,11 +122,11 @@ class MissingOutcomesError(CrossbanditError):
 
 
 class GraphNumberError(CrossbanditError):
-    """An exact number of a graph cannot be computed in time; bounds can."""
+    """An exact number of a graph cannot be computed in time. Its bounds can."""
 
 
 class IndependenceNumberError(GraphNumberError):
-    """The exact independence number cannot be computed in time; bounds can."""
+    """The exact independence number cannot be computed in time. Its bounds can."""
 
 
 class MissingPackageError(CrossbanditError, ModuleNotFoundError):
@@ -162,11 +162,11 @@ class BackendError(StudyError):
 
 
 class ClientError(CrossbanditError):
-    """A client of the service cannot do what it is asked for."""
+    """A client of the service cannot do what it was asked to do."""
 
 
 class ServiceAwayError(ClientError):
-    """The service does not answer, or has not yet said what to decide by."""
+    """The service does not answer, or has not sent a first snapshot yet."""
 
 
 class RefusedError(ClientError):
@@ -174,7 +174,7 @@ class RefusedError(ClientError):
 
     Args:
         message: What the service says.
-        code: Why, in a word that does not change between versions, such as "paused".
+        code: The reason, as a word that does not change between versions, such as "paused".
         status: The HTTP status.
     """
 
@@ -184,14 +184,14 @@ class RefusedError(ClientError):
 
 
 class OutboxFullError(ClientError):
-    """As many outcomes wait to be acknowledged as there is room for. None was added."""
+    """Too many outcomes wait to be acknowledged. None was added."""
 
 
 class UnsentOutcomesError(ClientError):
     """The service has not acknowledged outcomes.
 
     Args:
-        message: Why.
+        message: The reason.
         outcomes: The outcomes, in the form that the service takes as JSON.
     """
 
@@ -225,4 +225,4 @@ class MissingFeedbackWarning(CrossbanditWarning):
 
 
 class LogWarning(CrossbanditWarning):
-    """A log looks as if what is made of it will be wrong."""
+    """A log looks as if results computed from it will be wrong."""

@@ -21,7 +21,7 @@ class Forked(Protocol):
     def fork_locks(self) -> Sequence[Any]:
         """Return its locks, each at its place; None where it has none of that place.
 
-        Who holds a lock takes no lock of an earlier place, of whatever object.
+        A thread that holds a lock takes no lock of an earlier place, of any object.
         """
 
     def after_fork(self) -> None:

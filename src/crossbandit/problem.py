@@ -38,7 +38,7 @@ class Problem:
 
     Args:
         graph: The feedback graph, of at least 2 arms. If `graph_kind` is not "fixed": the edges
-            that every round has, as far as they are known beforehand. A graph without edges
+            that every round has, as far as they are known in advance. A graph without edges
             promises nothing.
         contexts: The number of contexts. A context is then a number from 0.
         features: The number of features; a context is then a feature vector. Or a table of shape
@@ -52,7 +52,7 @@ class Problem:
             of continuous contexts, for algorithms that need it.
         graph_kind: What is known of the graph, and when: "fixed" (the graph is the same in all
             rounds), "informed" (each round has a graph, which `act` is given), "uninformed" (which
-            `learn` is given) or "unknown" (which nobody is given).
+            `learn` is given) or "unknown" (which is never given).
         graph_by_context: Whether the graph of a round is a function of its context: each context
             always has the same graph. If not, it may depend on the round, but not on the context.
         grants_own_loss: Whether an algorithm that ignores the graph and says so

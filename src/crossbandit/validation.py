@@ -2,7 +2,7 @@
 
 The 'eta' parameter of CrossGraph must be a positive number. Got -0.1.
 
-A function for each kind of argument, in one file so that nobody writes a second one; most lines are
+A function for each kind of argument, in one file so that none is written twice; most lines are
 docstrings.
 """
 
@@ -232,7 +232,7 @@ def as_array(
     *,
     error: type[InvalidInputError] = InvalidParameterError,
 ) -> npt.NDArray[Any]:
-    """Return `values` as an array of whatever type they have.
+    """Return `values` as an array of the type that they have.
 
     Args:
         owner: The class or function that has the parameter.
@@ -243,7 +243,7 @@ def as_array(
 
     Raises:
         InvalidInputError: The rows have different lengths, or entries are masked: NumPy would
-            silently use whatever is behind the mask. Of the class `error`.
+            silently use the values behind the mask. Of the class `error`.
     """
     if is_masked(values):
         reject(owner, name, expected, verbatim("masked entries"), error=error)

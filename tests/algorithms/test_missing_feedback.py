@@ -137,11 +137,11 @@ def test_cohorts_double_and_the_two_latest_are_left_out(count: int) -> None:
     rng = np.random.default_rng(count)
     decisions = [(int(rng.integers(3)), bool(rng.random() < 0.5)) for _ in range(count)]
     counts = AnsweredCounts(groups=3, first=8)
-    new = [n for n, (group, _) in enumerate(decisions) if counts.made(n, group)]
+    new = [n for n, (group, _) in enumerate(decisions) if counts.count_decision(n, group)]
     assert new == [0, *(8 * 2**k for k in range(20) if 8 * 2**k < count)]
     for n, (group, answered) in reversed(list(enumerate(decisions))):
         if answered:
-            counts.answered(n, group)
+            counts.count_answer(n, group)
     np.testing.assert_array_equal(counts.state()[:-2].sum(axis=0), reference(decisions, 3))
     again = AnsweredCounts(groups=3, first=8)
     again.restore(counts.state())
@@ -157,9 +157,9 @@ def test_equal_shares_are_chance_and_different_ones_are_not() -> None:
     for answered, low, high in cases:
         counts = AnsweredCounts(groups=2, first=2_000)
         for number in range(4_001):
-            counts.made(number, number % 2)
+            counts.count_decision(number, number % 2)
             if number // 2 < answered[number % 2]:
-                counts.answered(number, number % 2)
+                counts.count_answer(number, number % 2)
         p_value, shares = counts.missing()
         assert low < p_value < high
         assert shares.tolist() == [1 - answered[0] / 1_000, 1 - answered[1] / 1_000]

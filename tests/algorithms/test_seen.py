@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crossbandit.algorithms.seen import PAGE, SeenDecisions
+from crossbandit.algorithms.seen import SeenDecisions
+from crossbandit.algorithms.seen_pages import PAGE
 from crossbandit.errors import ExpiredDecisionError, InvalidParameterError
 
 A, B = "0" * 16, "ffffffffffffffff"

@@ -20,7 +20,7 @@ from crossbandit.service.contents import (
     rows_of,
 )
 from crossbandit.service.figures import learned_figures
-from crossbandit.service.live import LiveBidder, restored, started
+from crossbandit.service.live import LiveBidder, new_bidder, restored
 from crossbandit.service.store.rows import CHANGE, OUTCOMES, DecisionRow, Entries
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class Script:
 
     def __init__(self, settings: BidderSettings, renew: float = 0.02) -> None:
         self.settings, self.rng, self.renew = settings, np.random.default_rng(0), renew
-        self.live = started(settings)
+        self.live = new_bidder(settings)
         self.first = self.live.checkpoint()
         self.time, self.entry = 1_800_000_000.0, 0
         self.entries: list[Entries] = []
@@ -255,7 +255,7 @@ def test_a_made_up_token_is_counted_and_harms_nothing() -> None:
 
 @pytest.mark.parametrize("name", ["plain", "classes", "guarded"])
 def test_what_was_made_up_never_gets_into_a_checkpoint(name: str) -> None:
-    live = started(CASES[name])
+    live = new_bidder(CASES[name])
     maker = live.bidder.snapshot()
     classes = dict.fromkeys(CASES[name].classes, "x")
     wrong = [float("nan"), -1.0, 1e308, 1, True, None, "x", (1,), (1.5,), (None,), 2**60, b""]
@@ -280,7 +280,7 @@ def _token(maker: FirstPriceBidder, classes: dict[str, Any]) -> Token:
 
 
 def test_decisions_that_a_backup_does_not_have_are_refused_and_checkpoints_can_be_read() -> None:
-    live = started(LIMITED)
+    live = new_bidder(LIMITED)
     backup = live.checkpoint()
     made = [live.decide(Request(8.0, None, 1e9 + i, {}, 1e9 + i))[0] for i in range(5)]
     rows = [Row(one.token, won=True) for one in made if one.amount is not None]

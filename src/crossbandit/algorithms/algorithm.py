@@ -31,15 +31,15 @@ class Algorithm(ABC):
         needs_context_distribution: Whether the problem must have a context distribution.
         takes_availability: Whether `act` takes `available`, the arms that may be played.
         needs_observability: The least observability of a graph on which it can play: "strong",
-            "weak" or "none". If graphs change, this is asked of the graph of each round.
-        graph_kinds: What it can be told of the graph: some of the kinds of `Problem.graph_kind`.
+            "weak" or "none". If graphs change, the graph of each round must have it.
+        graph_kinds: What it can be told about the graph: some of the kinds of `Problem.graph_kind`.
         stochastic_only: Whether its guarantee is for losses that are drawn independently in each
-            round from one distribution. It is refused by an adaptive environment.
+            round from one distribution. Adaptive environments refuse it.
         needs_own_loss: Whether it ignores the graph and learns the loss of the arm played. On a
             graph without all self-loops, the problem must grant that (`Problem.grants_own_loss`).
-        needs_memory: Whether a learner must remember a decision until its feedback comes. If not,
-            the decision carries all that learning needs, and `Learner.snapshot` can be used. An
-            algorithm of one's own needs memory unless it says otherwise.
+        needs_memory: Whether a learner must remember a decision until its feedback arrives. If not,
+            the decision carries all that learning needs, and `Learner.snapshot` can be used. A
+            new algorithm needs memory unless it sets this to False.
     """
 
     id: ClassVar[str]
@@ -82,7 +82,7 @@ class Algorithm(ABC):
         return None
 
     def require_availability(self) -> None:
-        """Check that this algorithm takes the arms that are available.
+        """Check that this algorithm can be told which arms are available.
 
         Raises:
             InvalidParameterError: It does not.

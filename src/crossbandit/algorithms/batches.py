@@ -142,7 +142,7 @@ def act_many(learner: Learner, contexts: Any, available: Any = None) -> Sequence
         compiled = _compiled(learner)
         if not read or compiled is None:
             return [learner.act(plain, mask) for (plain, _), mask in zip(read, masks, strict=True)]
-        begun = learner._begun(*read[0])
+        begun = learner._new_decision(*read[0])
         count = len(read)
         plays = Plays(
             arms=np.empty(count, dtype=np.int64),
@@ -169,7 +169,7 @@ def learn_many(learner: Learner, decisions: Any, losses: Any) -> None:
         compiled = _compiled(learner)
         if not pending or not carried or compiled is None:
             for one, own in zip(pending, rows, strict=True):
-                learner.update(learner._taken(one), own)
+                learner.update(learner._mark_and_count(one), own)
             return
         last = learner.round - 1
         read = [(one.context, one.readout) for one in pending]

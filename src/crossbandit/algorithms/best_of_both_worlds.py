@@ -67,7 +67,7 @@ class BestOfBothWorlds(ExponentialAlgorithm):
     Solving for the regret gives O~(alpha / D) and O~(delta / D^2), with powers of log(n).
 
     With cross-learning all contexts share B and S, which counts the entropy in the context of each
-    round. The same sums then bound the regret averaged over contexts, whatever their number. We
+    round. The same sums then bound the regret averaged over any number of contexts. We
     argue this for the mean of S over contexts drawn independently; the step from the mean to S
     itself is not written out. Strongly observable graphs get no better rate than weakly observable
     ones with it.

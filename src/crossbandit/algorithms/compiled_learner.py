@@ -174,7 +174,7 @@ class CompiledLearner(Learner[AlgorithmT]):
 
 
 def scratch(arms: int) -> dict[str, Any]:
-    """Return the arrays of a state that every round sets anew, by the names that most states have.
+    """Return the arrays of a state that every round sets again, by the names that most states have.
 
     Args:
         arms: How many arms there are.

@@ -47,7 +47,7 @@ class CrossGraphKnown(TunedAlgorithm[KnownParameters]):
     A round costs K times the number of contexts that have positive probability.
 
     Bound (Proposition 2): expected regret O~(sqrt(alpha T)) for eta, gamma, rho, beta of the order
-    1 / sqrt(alpha T); that value is taken for whatever is None.
+    1 / sqrt(alpha T); that value replaces parameters that are None.
 
     The problem must have the distribution: Problem(..., context_distribution=...), or a sample of
     feature vectors, context_sample=.... A simulation passes on that of the environment.

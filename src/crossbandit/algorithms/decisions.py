@@ -236,7 +236,7 @@ def learned_before(round_: object) -> LearnedBeforeError:
 
 
 def no_longer_pending(decision: Decision, remembered: int) -> ExpiredDecisionError:
-    """Return the error for a decision of one's own that is not remembered."""
+    """Return the error for a decision of this learner that is not remembered."""
     return expired_round(decision.round, remembered)
 
 

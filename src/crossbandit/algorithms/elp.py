@@ -41,7 +41,7 @@ class Elp(ExponentialAlgorithm):
     constant are ours.) On directed graphs alpha is to be replaced as for Exp3Set.
 
     With cross-learning it is the same as Exp3G, with the same bound, on strongly observable graphs:
-    3 (delta log(K) / 2)^(1/3) T^(2/3), whatever the number of contexts.
+    3 (delta log(K) / 2)^(1/3) T^(2/3), for any number of contexts.
 
     Args:
         eta: The learning rate; set by the rule if None.

@@ -134,7 +134,7 @@ class Estimator:
         graph: What plays reveal to the learner.
         share: Takes the policies of all contexts (contexts, arms) and the number of the round's
             context. Returns the share of each arm (arms,).
-        correction: Takes the same. Returns what is added to each arm, whatever is revealed (arms,).
+        correction: Takes the same. Returns what is added to each arm in any case (arms,).
         cross_learning: Whether a round is added in every context; if not, in its own only.
         estimates: Takes a learner. Returns what it has added up in each context for each arm, a new
             array (contexts, arms).

@@ -49,7 +49,7 @@ class Exp3G(ExponentialAlgorithm):
         rho T + log(K) / eta + eta T delta / (2 rho)  <=  3 (delta log(K) / 2)^(1/3) T^(2/3)
 
     for rho = (delta log(K) / (2 T))^(1/3) and eta = sqrt(2 rho log(K) / (delta T)), for contexts
-    drawn independently and oblivious losses, strongly or weakly observable, whatever the number of
+    drawn independently and oblivious losses, strongly or weakly observable, for any number of
     contexts. (The right side holds where rho is at most 1/2, its largest value.) On weakly
     observable graphs, T^(2/3) is the best possible. On strongly observable graphs CrossGraph is
     better.
@@ -89,7 +89,7 @@ class Exp3G(ExponentialAlgorithm):
         return dominating.distribution
 
     def dominating(self, graph: FeedbackGraph) -> Covering | None:
-        """Return what is explored on a graph; None for all arms alike.
+        """Return what is explored on a graph; None for all arms equally.
 
         Args:
             graph: An observable graph.

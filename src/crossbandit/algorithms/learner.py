@@ -51,9 +51,9 @@ _SAMPLES = 1000  # from which the policy of a learner that only samples is estim
 class Learner(DecisionRecords, Generic[AlgorithmT]):
     """A running algorithm: `act` on a context, then `learn` from what was revealed.
 
-    Feedback may come late and out of order. The weight of a round's feedback is fixed when the
-    round is played, so lateness changes when a loss counts, never how much. A decision, or its
-    token, carries all that learning from it needs: `learn` works in another process and after a
+    Feedback may arrive late and out of order. The weight of a round's feedback is fixed when the
+    round is played, so a delay changes when a loss counts, never how much. A decision, or its
+    token, carries everything that `learn` needs, so `learn` works in another process and after a
     restart. `learned_from` remembers which decisions were learned from, so that each counts once.
     If the algorithm has `needs_memory`, the latest `max_pending` decisions are remembered as well,
     and older ones expire.
@@ -62,9 +62,9 @@ class Learner(DecisionRecords, Generic[AlgorithmT]):
     `expects`, `snapshot`, `merge`, `act_many` and `learn_many` one step; `save` holds it only while
     it copies the state. `snapshot` returns an object that decides elsewhere.
 
-    Feedback may also never come. Whether it comes must then depend neither on the losses nor on the
-    arm that was played: most learners count a missing loss as 0, so they come to prefer arms whose
-    feedback is missing. A learner that notices such arms warns with `MissingFeedbackWarning`.
+    Feedback may also be missing. Whether it is missing must then depend neither on the losses nor
+    on the arm that was played: most learners count a missing loss as 0, so they would prefer arms
+    whose feedback is missing. A learner that notices such arms warns with `MissingFeedbackWarning`.
     `CrossGraphAdaptive` measures losses against their mean, so a missing loss counts as average: it
     is not misled by feedback that is missing more often after some arms.
 
@@ -171,14 +171,14 @@ class Learner(DecisionRecords, Generic[AlgorithmT]):
         plain, readout = self._read(context, available)
         known = self._graph_of_round("act", graph)
         with self._lock:
-            pending = self._begun(plain, readout)
+            pending = self._new_decision(plain, readout)
             pending.graph = known
             probability = self.play(pending)
             if known is not None:
                 pending.revealed = neighbors(known, pending.arm)
             self._record(pending)
             if self._watch is not None:
-                self._watch.made(pending.round, pending.arm)
+                self._watch.count_decision(pending.round, pending.arm)
         return self._decision(pending, probability)
 
     def learn(self, decision: Decision | bytes | str, losses: Any, graph: Any = None) -> None:
@@ -198,10 +198,10 @@ class Learner(DecisionRecords, Generic[AlgorithmT]):
             ExpiredDecisionError: The decision is older than what is remembered.
             ForeignDecisionError: Another learner made the decision.
             DamagedTokenError: The token is damaged or forged.
-            DecisionError: It is no decision, or was changed.
+            DecisionError: It is not a decision, or was changed.
             InvalidGraphError: The graph of the round is missing, or the algorithm cannot play it.
             InvalidLossesError: Losses have another shape, are masked, not finite, or not in [0, 1].
-                Then nothing has changed.
+                The learner is then unchanged.
         """
         with self._lock:
             pending = self._expected(decision)
@@ -212,7 +212,7 @@ class Learner(DecisionRecords, Generic[AlgorithmT]):
             elif self.graph_kind == "unknown":
                 revealed = listed_arms(losses, self.problem.arms)
             rows = checked_rows(self.problem.form, pending, revealed, losses)
-            pending = self._taken(pending)
+            pending = self._mark_and_count(pending)
             if self.graph_kind in {"uninformed", "unknown"}:
                 pending.graph, pending.revealed = known, revealed
             self.update(pending, rows)
@@ -232,7 +232,7 @@ class Learner(DecisionRecords, Generic[AlgorithmT]):
     def act_many(self, contexts: Any, available: Any = None) -> Sequence[Decision]:
         """Choose an arm in each of many contexts, as `act` would one after the other.
 
-        Where the algorithm has compiled code for it, that is one call of it.
+        If the algorithm has compiled code for it, this is one call of that code.
 
         Args:
             contexts: The contexts: numbers (n,), or feature vectors (n, features).
@@ -242,8 +242,8 @@ class Learner(DecisionRecords, Generic[AlgorithmT]):
             The decisions. `learn_many` takes them, and `learn` takes each.
 
         Raises:
-            InvalidContextError: The problem has no such context, or no arm is available. Then
-                nothing has changed.
+            InvalidContextError: The problem has no such context, or no arm is available. The
+                learner is then unchanged.
             InvalidParameterError: The algorithm cannot be told which arms are available.
         """
         from crossbandit.algorithms.batches import act_many
@@ -253,7 +253,7 @@ class Learner(DecisionRecords, Generic[AlgorithmT]):
     def learn_many(self, decisions: Sequence[Decision | bytes | str], losses: Any) -> None:
         """Learn from the losses that many decisions revealed, as `learn` would one by one.
 
-        Where the algorithm has compiled code for it, that is one call of it.
+        If the algorithm has compiled code for it, this is one call of that code.
 
         Args:
             decisions: What `act_many` returned; or a list of decisions and tokens.
@@ -261,8 +261,8 @@ class Learner(DecisionRecords, Generic[AlgorithmT]):
                 all decisions, one after the other.
 
         Raises:
-            DecisionError: As `learn` would raise it for one of them. Then nothing has changed.
-            InvalidLossesError: Losses are not valid. Then nothing has changed.
+            DecisionError: As `learn` would raise it for one of them. The learner is then unchanged.
+            InvalidLossesError: Losses are not valid. The learner is then unchanged.
         """
         from crossbandit.algorithms.batches import learn_many
 
@@ -317,18 +317,19 @@ class Learner(DecisionRecords, Generic[AlgorithmT]):
             The snapshot.
 
         Raises:
-            InvalidParameterError: The algorithm needs memory, so nobody else can decide.
+            InvalidParameterError: The algorithm needs memory, so only the learner itself can
+                decide.
         """
         from crossbandit.algorithms.snapshots import Snapshot
 
         return Snapshot.of(self, seed)
 
     def merge(self, other: Learner) -> None:
-        """Add what another learner has learned. Possible if all that is learned is sums.
+        """Add what another learner has learned. This needs an algorithm that keeps only sums.
 
         Both must have started with nothing, on the same problem with the same parameters. Then the
         result is that of one learner which learned from all decisions of both. This learner then
-        takes the decisions of the other as well. Each learner can be merged once.
+        also accepts the decisions of the other. Each learner can be merged once.
 
         Args:
             other: The other learner. It is not changed.
@@ -443,7 +444,7 @@ class Learner(DecisionRecords, Generic[AlgorithmT]):
         return {"pending": list(self._pending.values())}
 
     def restore(self, roles: Mapping[str, list[PendingDecision]]) -> None:
-        """Take back what `remembered` returned.
+        """Restore what `remembered` returned.
 
         Args:
             roles: The decisions by their role.

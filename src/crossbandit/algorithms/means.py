@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class MeansAlgorithm(Algorithm):
     """Means of observed losses, for losses that are drawn independently from one distribution.
 
-    They learn from what is revealed, whatever the graph of the round was. Where an arm has no
+    They learn from what is revealed; the graph of the round does not matter. Where an arm has no
     self-loop, they look for an arm that reveals it in the graph of the problem.
 
     If graphs change, the graph of the problem holds only the edges that every round has. An arm

@@ -57,9 +57,9 @@ class AnsweredCounts:
 
     >>> counts = AnsweredCounts(groups=2, first=1000)
     >>> for number in range(2001):
-    ...     _ = counts.made(number, number % 2)
+    ...     _ = counts.count_decision(number, number % 2)
     ...     if number % 2 == 0 or number % 3 == 0:
-    ...         counts.answered(number, number % 2)
+    ...         counts.count_answer(number, number % 2)
     >>> counts.missing().shares.round(2)
     array([0.  , 0.67])
     """
@@ -70,7 +70,7 @@ class AnsweredCounts:
         self._cohorts: list[tuple[list[int], list[int]]] = []
         self._begin, self._end = 0, 0  # the numbers of the latest cohort
 
-    def made(self, number: int, group: int) -> bool:
+    def count_decision(self, number: int, group: int) -> bool:
         """Count a decision.
 
         Args:
@@ -91,12 +91,12 @@ class AnsweredCounts:
         self._set_latest()
         return new
 
-    def answered(self, number: int, group: int) -> None:
+    def count_answer(self, number: int, group: int) -> None:
         """Count a decision whose feedback has come.
 
         Args:
-            number: Its number, as it was given to `made`.
-            group: Its group, as it was given to `made`.
+            number: Its number, as it was given to `count_decision`.
+            group: Its group, as it was given to `count_decision`.
         """
         if self._begin <= number < self._end:  # as most are
             self._cohorts[-1][_ANSWERED][group] += 1
@@ -167,20 +167,20 @@ class FeedbackWatch:
         self._start = start
         self._active = True
 
-    def made(self, round_: int, arm: int) -> None:
+    def count_decision(self, round_: int, arm: int) -> None:
         """Count a decision, and test if it is time to."""
         if self._start < 0:
             self._start = round_
-        if self.counts.made(round_ - self._start, arm) and self._active:
+        if self.counts.count_decision(round_ - self._start, arm) and self._active:
             p_value, shares = self.counts.missing()
             if p_value < _LEVEL:
                 self._active = False
                 _warn(shares)
 
-    def answered(self, round_: int, arm: int) -> None:
+    def count_answer(self, round_: int, arm: int) -> None:
         """Count a decision whose feedback has come."""
         if round_ >= self._start >= 0:
-            self.counts.answered(round_ - self._start, arm)
+            self.counts.count_answer(round_ - self._start, arm)
 
     def state(self) -> dict[str, Any]:
         """Return what `restore` takes, in a form that `json` can write."""

@@ -146,7 +146,7 @@ class DecisionRecords(ABC):
 
     # --- private steps -------------------------------------------------------------------------
 
-    def _begun(self, context: Context, readout: Readout) -> PendingDecision:
+    def _new_decision(self, context: Context, readout: Readout) -> PendingDecision:
         number, now = self.round, float(self.learned_from.clock())
         return PendingDecision(
             number, context, readout, -1, self.id, decider=self.id, counter=number, time=now
@@ -167,7 +167,7 @@ class DecisionRecords(ABC):
         """Record that decisions were made that need no memory."""
         if self._watch is not None:
             for round_, arm in enumerate(arms.tolist(), self.round):
-                self._watch.made(round_, arm)
+                self._watch.count_decision(round_, arm)
         self.round += arms.size
         self._waiting += arms.size
 
@@ -252,7 +252,7 @@ class DecisionRecords(ABC):
         rounds = self.round if pending.decider == self.id else self._former_ids.get(pending.decider)
         return rounds is not None and pending.counter < rounds
 
-    def _taken(self, pending: PendingDecision) -> PendingDecision:
+    def _mark_and_count(self, pending: PendingDecision) -> PendingDecision:
         """Mark a decision as learned from, count its round, and return it as `update` takes it."""
         marked = self._marked(pending)
         if marked is not pending:
@@ -273,7 +273,7 @@ class DecisionRecords(ABC):
         if self._is_counted(pending):
             self._waiting -= 1
             if self._watch is not None:
-                self._watch.answered(pending.round, pending.arm)
+                self._watch.count_answer(pending.round, pending.arm)
             return pending
         pending = replace(pending, round=min(pending.round, self.round))
         self.round += 1

@@ -3,44 +3,35 @@
 from __future__ import annotations
 
 import heapq
-import itertools
 import time as system_time
-from array import array
-from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from crossbandit.algorithms.seen_pages import (
+    PAGE,
+    SHIFT,
+    Page,
+    by_page,
+    codes_of,
+    empty_codes,
+    from_arrays,
+    pages_of,
+    to_arrays,
+)
 from crossbandit.errors import ExpiredDecisionError
 from crossbandit.validation import integer, number
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
 
     import numpy.typing as npt
 
     from crossbandit.types import Booleans, Floats, Integers
 
-_SHIFT = 10
-PAGE = 1 << _SHIFT  # decisions on a page
-_EMPTY = bytes(2 * PAGE)
-
 WINDOW = 7 * 86_400.0
 LIMIT = 1 << 25
-
-_NAMES = ("deciders", "numbers", "newest", "codes", "dropped")
-
-
-@dataclass(slots=True)
-class _Page:
-    """The outcomes of `PAGE` consecutive decisions of one decider."""
-
-    codes: array[int]  # 0 where a decision was not learned from
-    newest: float  # the latest time of its decisions
-    generation: int  # in which it was made: a page of an earlier generation is never changed
-
-    def copied(self, generation: int) -> _Page:
-        return _Page(self.codes[:], self.newest, generation)
 
 
 class SeenDecisions:
@@ -50,14 +41,14 @@ class SeenDecisions:
     are kept on pages of 1,024 consecutive decisions of a decider, 2 bytes for each decision.
 
     Memory is bounded in two ways. A page whose decisions are all older than `window` is dropped. If
-    the pages have room for more than `limit` decisions, the oldest page is dropped. What was
-    dropped is never taken for new: a decision that is older than the window, or not later than one
-    on a dropped page, has expired.
+    the pages have room for more than `limit` decisions, the oldest page is dropped. A
+    dropped decision never counts as new: a decision that is older than the window, or not later
+    than one on a dropped page, has expired.
 
-    A clock that goes back makes nothing expire, and nothing count twice. A decision that is dated
-    more than a window in the future is refused: its page could not be dropped for as long.
+    If the clock is set back, nothing expires early and nothing counts twice. A decision dated more
+    than a window in the future is refused: its page would stay in memory until then.
 
-    It has no lock: its owner must have one.
+    The class has no lock: its owner must hold one.
 
     Args:
         window: For how long decisions are remembered, in seconds.
@@ -85,8 +76,8 @@ class SeenDecisions:
         self.window = window
         self.limit = limit
         self.clock = clock
-        self._pages: dict[tuple[str, int], _Page] = {}
-        self._oldest: list[tuple[float, str, int]] = []  # a heap; its times may be out of date
+        self._pages: dict[tuple[str, int], Page] = {}
+        self._oldest: list[tuple[float, str, int]] = []  # a heap; its times may be outdated
         self._dropped = -np.inf  # the latest time of a decision on a dropped page
         self._generation = 0
 
@@ -133,17 +124,17 @@ class SeenDecisions:
         now = self.clock()
         if time <= self._dropped or not now - self._window <= time <= now + self._window:
             raise self.expiry(time)
-        page = self._pages.get((decider, counter >> _SHIFT))
+        page = self._pages.get((decider, counter >> SHIFT))
         return 0 if page is None else page.codes[counter & (PAGE - 1)]
 
     def code(self, decider: str, counter: int) -> int:
-        """Return the code of a decision, whatever its age; 0 if it is not remembered.
+        """Return the code of a decision of any age; 0 if it is not remembered.
 
         Args:
             decider: The id of what made the decision.
             counter: The number of the decision.
         """
-        page = self._pages.get((decider, counter >> _SHIFT))
+        page = self._pages.get((decider, counter >> SHIFT))
         return 0 if page is None else page.codes[counter & (PAGE - 1)]
 
     def put(self, decider: str, counter: int, time: float, code: int = 1) -> None:
@@ -155,9 +146,9 @@ class SeenDecisions:
             time: When it was made.
             code: The new code, from 0 to 65535; 0 makes the decision a new one again.
         """
-        page = self._pages.get((decider, counter >> _SHIFT))
+        page = self._pages.get((decider, counter >> SHIFT))
         if page is None or page.generation != self._generation:
-            page = self._page(decider, counter >> _SHIFT, time)
+            page = self._page(decider, counter >> SHIFT, time)
         elif page.newest < time:
             page.newest = time
         page.codes[counter & (PAGE - 1)] = code
@@ -201,10 +192,10 @@ class SeenDecisions:
             counters: Their numbers.
         """
         out = np.zeros(counters.size, dtype=np.uint16)
-        for number_, places in _by_page(counters):
+        for number_, places in by_page(counters):
             page = self._pages.get((decider, number_))
             if page is not None:
-                out[places] = _codes_of(page)[counters[places] & (PAGE - 1)]
+                out[places] = codes_of(page)[counters[places] & (PAGE - 1)]
         return out
 
     def put_many(self, decider: str, counters: Integers, times: Floats, codes: Any = 1) -> None:
@@ -217,9 +208,9 @@ class SeenDecisions:
             codes: Their codes, or one for all.
         """
         new = np.broadcast_to(np.asarray(codes, dtype=np.uint16), counters.shape)
-        for number_, places in _by_page(counters):
+        for number_, places in by_page(counters):
             page = self._page(decider, number_, float(times[places].max()))
-            _codes_of(page)[counters[places] & (PAGE - 1)] = new[places]
+            codes_of(page)[counters[places] & (PAGE - 1)] = new[places]
 
     def is_new(self, decider: str, first: int, count: int, time: float) -> bool:
         """Return whether consecutive decisions made at one time are all new, and not expired.
@@ -233,9 +224,9 @@ class SeenDecisions:
         now = self.clock()
         if time <= self._dropped or not now - self._window <= time <= now + self._window:
             return False
-        for page, start, stop in _pages_of(first, count):
+        for page, start, stop in pages_of(first, count):
             found = self._pages.get((decider, page))
-            if found is not None and _codes_of(found)[start:stop].any():
+            if found is not None and codes_of(found)[start:stop].any():
                 return False
         return True
 
@@ -249,8 +240,8 @@ class SeenDecisions:
             codes: Their codes.
         """
         done = 0
-        for page, start, stop in _pages_of(first, codes.size):
-            found = _codes_of(self._page(decider, page, time))
+        for page, start, stop in pages_of(first, codes.size):
+            found = codes_of(self._page(decider, page, time))
             found[start:stop] = codes[done : done + stop - start]
             done += stop - start
 
@@ -267,23 +258,10 @@ class SeenDecisions:
         """
         pages, dropped = self._pages.copy(), self._dropped
         self._generation += 1
-
-        def arrays() -> dict[str, npt.NDArray[Any]]:
-            codes = np.zeros((len(pages), PAGE), dtype=np.uint16)
-            for i, page in enumerate(pages.values()):
-                codes[i] = _codes_of(page)
-            return {
-                "deciders": np.array([int(key[0], 16) for key in pages], dtype=np.uint64),
-                "numbers": np.array([key[1] for key in pages], dtype=np.int64),
-                "newest": np.array([page.newest for page in pages.values()], dtype=np.float64),
-                "codes": codes,
-                "dropped": np.array([dropped] if np.isfinite(dropped) else [], dtype=np.float64),
-            }
-
-        return arrays
+        return partial(to_arrays, pages, dropped)
 
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Take back what a function of `freeze` returned, instead of what is remembered now.
+        """Replace what is remembered by what a function of `freeze` returned.
 
         Args:
             arrays: The arrays by name.
@@ -291,22 +269,13 @@ class SeenDecisions:
         Raises:
             ValueError: They are not such arrays. Then nothing has changed.
         """
-        deciders, numbers, newest, codes, dropped = _checked(arrays)
-        pages: dict[tuple[str, int], _Page] = {}
-        for i, (decider, number_) in enumerate(zip(deciders, numbers, strict=True)):
-            content = array("H")
-            content.frombytes(codes[i].tobytes())
-            page = _Page(content, float(newest[i]), self._generation)
-            pages[f"{int(decider):016x}", int(number_)] = page
-        if len(pages) != len(deciders):
-            raise ValueError("its memory of decisions has a page twice")
+        pages, self._dropped = from_arrays(arrays, self._generation)
         self._pages = pages
-        self._dropped = float(dropped[0]) if dropped.size else -np.inf
         self._oldest = [(page.newest, *key) for key, page in pages.items()]
         heapq.heapify(self._oldest)
 
     def merge(self, other: SeenDecisions) -> None:
-        """Remember what another memory remembers as well.
+        """Add what another memory remembers.
 
         Args:
             other: The other memory. It is not changed, and has no page of the same decisions.
@@ -318,12 +287,12 @@ class SeenDecisions:
 
     # --- pages ---------------------------------------------------------------------------------
 
-    def _page(self, decider: str, number_: int, time: float) -> _Page:
+    def _page(self, decider: str, number_: int, time: float) -> Page:
         """Return a page that may be changed, with a decision of this time on it."""
         key = (decider, number_)
         page = self._pages.get(key)
         if page is None:
-            page = self._pages[key] = _Page(array("H", _EMPTY), time, self._generation)
+            page = self._pages[key] = Page(empty_codes(), time, self._generation)
             heapq.heappush(self._oldest, (time, decider, number_))
             self._drop(keep=key)
         elif page.generation != self._generation:
@@ -349,64 +318,3 @@ class SeenDecisions:
                 self._dropped = max(self._dropped, newest)
         if kept is not None:
             heapq.heappush(self._oldest, kept)
-
-
-def _codes_of(page: _Page) -> npt.NDArray[np.uint16]:
-    """Return the codes of a page as an array that shares its memory."""
-    return np.frombuffer(page.codes, dtype=np.uint16)
-
-
-def _pages_of(first: int, count: int) -> Iterator[tuple[int, int, int]]:
-    """Yield each page on which some of consecutive decisions are, and from where to where."""
-    end = first + count
-    for page in range(first >> _SHIFT, (end - 1 >> _SHIFT) + 1):
-        begin = page << _SHIFT
-        yield page, max(first - begin, 0), min(end - begin, PAGE)
-
-
-def ascending(counters: Integers) -> bool:
-    """Return whether each number is higher than the one before.
-
-    Args:
-        counters: Numbers of decisions.
-    """
-    return bool((counters[1:] > counters[:-1]).all())
-
-
-def _by_page(counters: Integers) -> list[tuple[int, slice | npt.NDArray[np.intp]]]:
-    """Return the number of each page, and where its decisions stand among the counters."""
-    if counters.size == 0:
-        return []
-    numbers = counters >> _SHIFT
-    if ascending(counters):  # those of a page stand together
-        edges = [0, *(np.flatnonzero(numbers[1:] != numbers[:-1]) + 1).tolist(), counters.size]
-        return [
-            (int(numbers[start]), slice(start, stop)) for start, stop in itertools.pairwise(edges)
-        ]
-    order = np.argsort(numbers, kind="stable")
-    starts = np.flatnonzero(np.diff(numbers[order], prepend=-1))
-    parts = np.split(order, starts[1:])
-    return [(int(numbers[part[0]]), part) for part in parts]
-
-
-def _checked(arrays: Mapping[str, npt.NDArray[Any]]) -> list[npt.NDArray[Any]]:
-    """Return the arrays in the order of `_NAMES`; raise ValueError unless they are possible."""
-    if set(arrays) != set(_NAMES):
-        raise ValueError(f"its memory of decisions has the arrays {sorted(arrays)[:20]}")
-    pages = len(arrays["codes"]) if arrays["codes"].ndim == 2 else -1
-    expected: dict[str, tuple[Any, tuple[int, ...]]] = {
-        "deciders": (np.uint64, (pages,)),
-        "numbers": (np.int64, (pages,)),
-        "newest": (np.float64, (pages,)),
-        "codes": (np.uint16, (pages, PAGE)),
-        "dropped": (np.float64, (min(arrays["dropped"].size, 1),)),
-    }
-    for name, (dtype, shape) in expected.items():
-        if arrays[name].dtype != dtype or arrays[name].shape != shape:
-            found = f"{arrays[name].dtype} of shape {arrays[name].shape}"
-            raise ValueError(f"the array {name!r} of its memory of decisions is {found}")
-    if not (np.isfinite(arrays["newest"]).all() and np.isfinite(arrays["dropped"]).all()):
-        raise ValueError("its memory of decisions has times that are not finite")
-    if (arrays["numbers"] < 0).any():
-        raise ValueError("its memory of decisions has a page with a negative number")
-    return [arrays[name] for name in _NAMES]

@@ -45,7 +45,7 @@ class Snapshot:
     decisions and their tokens. Any number of threads may use a snapshot.
 
     Args:
-        decider: A learner that nobody else uses: what it has learned decides.
+        decider: A learner that only this snapshot uses. It decides by what it has learned.
         learner: The id of the learner that takes the decisions.
         seed: The seed of the random numbers; None for new ones.
         key: The key of the tokens, or None.

@@ -40,7 +40,7 @@ class Token(NamedTuple):
 
     The decider and the counter together name one decision. The decider is the learner itself or one
     of its snapshots. Each counts its own decisions, so no two decisions have the same name although
-    nobody coordinates them.
+    they are not coordinated.
 
     Attributes:
         kind: What the payload is: `GRAPH` or `LAW`.

@@ -33,7 +33,7 @@ class TsN(MeansAlgorithm):
     The default of 1/2 is the largest standard deviation that a loss in [0, 1] can have.
 
     Bound, if every arm has a self-loop and losses are drawn independently: O~(sqrt(alpha T)) for
-    the prior that it assumes, and whatever the prior with Beta distributions (Lykouris, Tardos and
+    the prior that it assumes, and, with Beta distributions, for any prior (Lykouris, Tardos and
     Wali 2020). Normal distributions (Agrawal and Goyal 2017, for bandits without graphs, with
     deviation 1) need no losses of 0 and 1 and can be sampled quickly; for them on graphs, and with
     cross-learning, we know of no proof.

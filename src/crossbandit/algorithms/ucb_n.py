@@ -37,7 +37,7 @@ class UcbN(MeansAlgorithm):
 
     Bound: if every arm has a self-loop, the expected regret is at most of order
     sum over a clique cover of max Delta / min Delta^2 * log T (Caron et al. 2012), and
-    O~(sqrt(alpha T)) whatever the gaps are (Lykouris, Tardos and Wali 2020). With cross-learning a
+    O~(sqrt(alpha T)) for any gaps (Lykouris, Tardos and Wali 2020). With cross-learning a
     revealed row counts in every context, as each has the means of its own column; the bound on the
     width of the means then holds in all M contexts with M times the probability of failure, and
     the number of contexts enters the regret only through that logarithm. Losses must be

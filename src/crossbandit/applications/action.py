@@ -161,7 +161,7 @@ def action_of(token: bytes | str, kind: type[_Action], learner: Any) -> _Action:
 
 
 def required_action(action: Any, kind: type[_Action], learner: Any) -> _Action:
-    """Return an action or that of a token; raise DecisionError if it cannot be learned from."""
+    """Return an action, given it or its token; raise DecisionError if it cannot be learned from."""
     found: _Action = action if type(action) is kind else _read(action, kind, learner)
     if found.decision is not None:
         try:

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-import numpy as np
-
-from crossbandit.algorithms import Algorithm, CrossGraphAdaptive, Learner, archive
-from crossbandit.algorithms.checkpoints import restored, save
-from crossbandit.applications import law_files, snapshot_files
+from crossbandit.algorithms import Learner, archive
+from crossbandit.applications import application_files, law_files, snapshot_files
 from crossbandit.applications.action import only_decides
 from crossbandit.applications.law_decider import LawDecider
 from crossbandit.applications.law_learner import LawLearner
@@ -23,12 +19,9 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Mapping
 
-    from crossbandit.problem import Problem
     from crossbandit.streams import Seed
 
-_DEFAULT = CrossGraphAdaptive()
-
-# What settings and state that no application has written may raise.
+# The errors that settings and state raise if no application wrote them.
 _IMPOSSIBLE = (
     ArithmeticError,
     AttributeError,
@@ -52,8 +45,8 @@ class Application(ABC):
 
     A subclass sets `kind`, a name for its files, and `learner`, last in its constructor. From then
     on its public attributes cannot be set. `settings` returns the arguments of the constructor. A
-    subclass that changes while it runs, beyond what its learner learns, keeps that in private
-    attributes, returns it from `state` and takes it back in `restore`.
+    subclass with state of its own, besides what its learner learns, keeps it in private attributes,
+    returns it from `state` and restores it in `restore`.
 
     Attributes:
         kind: The name of the application in its files.
@@ -85,7 +78,7 @@ class Application(ABC):
         return {}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Take back what `state` returned before it was saved.
+        """Restore what `state` returned when it was saved.
 
         Args:
             state: The same names as `state` returns now, arrays where it returns arrays.
@@ -149,7 +142,7 @@ class Application(ABC):
     def token_key(self) -> bytes | None:
         """A secret of 1 to 64 bytes with which tokens are signed, or None; may be set.
 
-        With a key nobody else can forge a token. It is not saved.
+        With a key, nobody else can forge a token. The key is not saved.
         """
         return getattr(self.learner, "token_key", None)
 
@@ -171,16 +164,16 @@ class Application(ABC):
         """
         learner = self.learner
         if isinstance(learner, LawLearner):
-            twin = self._twin("law")
-            vars(twin)["learner"] = learner.decider(twin.learner.law, seed)
+            other = self._with_same_settings("law")
+            vars(other)["learner"] = learner.decider(other.learner.law, seed)
         elif isinstance(learner, Learner):
-            twin = self._twin(learner.algorithm)
-            vars(twin)["learner"] = learner.snapshot(seed)
+            other = self._with_same_settings(learner.algorithm)
+            vars(other)["learner"] = learner.snapshot(seed)
         else:
             raise only_decides("snapshot")
-        return twin
+        return other
 
-    def _twin(self, algorithm: Any) -> Self:
+    def _with_same_settings(self, algorithm: Any) -> Self:
         construct: Callable[..., Self] = type(self)
         return construct(**self.settings(), algorithm=algorithm, seed=0)
 
@@ -195,7 +188,7 @@ class Application(ABC):
                 f"to_bytes is for snapshots. This {type(self).__name__} learns: use "
                 "snapshot().to_bytes(), or save."
             )
-        return snapshot_files.written(self.kind, self.settings(), self.learner)
+        return snapshot_files.to_bytes(self.kind, self.settings(), self.learner)
 
     @classmethod
     def from_bytes(
@@ -211,7 +204,7 @@ class Application(ABC):
         Raises:
             CheckpointError: They are something else, or damaged.
         """
-        file = snapshot_files.opened(content, cls.kind)
+        file = snapshot_files.read(content, cls.kind)
         construct: Callable[..., Self] = cls
         try:
             algorithm = snapshot_files.algorithm_of(file)
@@ -224,30 +217,20 @@ class Application(ABC):
     def save(self, path: str | os.PathLike[str] | io.BytesIO) -> None:
         """Write everything to one file, atomically. `load` resumes from it.
 
-        A file that is there keeps its permissions; a symbolic link is followed.
+        An existing file keeps its permissions; a symbolic link is followed.
 
         Args:
             path: The file, whose folder must exist; or a buffer.
 
         Raises:
-            CheckpointError: The file cannot be written, or the state holds NaN. What was there
-                before is unchanged.
+            CheckpointError: The file cannot be written, or the state holds NaN. An existing file
+                is then unchanged.
         """
         if not isinstance(self.learner, LawLearner | Learner):
             raise only_decides("save")
-        state = self.state()
-        arrays = {name: value for name, value in state.items() if isinstance(value, np.ndarray)}
-        values = {
-            name: value.item() if isinstance(value, np.generic) else value
-            for name, value in state.items()
-            if name not in arrays
-        }
-        notes = {"application": self.kind, "settings": self.settings(), "state": values}
-        write: Callable[..., None] = law_files.save if self._is_law() else save
-        write(self.learner, path, notes, arrays, owner=type(self).__name__)
-
-    def _is_law(self) -> bool:
-        return isinstance(self.learner, LawDecider)
+        application_files.write(
+            path, self.learner, self.kind, self.settings(), self.state(), type(self).__name__
+        )
 
     @classmethod
     def load(cls, path: str | os.PathLike[str] | io.BytesIO, **changes: Any) -> Self:
@@ -257,32 +240,18 @@ class Application(ABC):
             path: The file, or a buffer that holds what `save` wrote.
             **changes: Settings to change, by the names of the constructor. What a law has learned
                 is moved to the new settings, as `take_counts` does; the guard and the test of
-                independence then begin anew. A feedback graph cannot change.
+                independence then start again. A feedback graph cannot change.
 
         Raises:
             FileNotFoundError: There is no such file.
             CheckpointError: The file is damaged, or was not written by this class.
             InvalidParameterError: There is no such setting, or what was learned does not fit it.
         """
-        file = archive.read(path)
-        source: Learner | law_files.LawFile
-        algorithm: Any = "law"
-        if file.header.get("format") == law_files.FORMAT:
-            source = law_files.read(path, file)
-            notes, arrays = source.notes, source.application
-        else:
-            source, notes, arrays = restored(path, file)
-            algorithm = source.algorithm
-        if notes.get("application") != cls.kind:
-            found = notes.get("application") or "learner without an application"
-            raise CheckpointError(
-                f"{cls.__name__}.load needs a file that {cls.__name__}.save wrote. "
-                f"Got one of a {found}."
-            )
+        file = application_files.read(path, cls.kind, cls.__name__)
         construct: Callable[..., Self] = cls
         try:
-            application = construct(**notes["settings"], algorithm=algorithm, seed=0)
-            application._resume(source, notes, arrays)  # noqa: SLF001 - its own
+            application = construct(**file.notes["settings"], algorithm=file.algorithm, seed=0)
+            application._resume(file)  # noqa: SLF001 - its own
         except _IMPOSSIBLE as error:
             raise CheckpointError(
                 f"The checkpoint {archive.name_of(path)} is inconsistent: {error}"
@@ -312,13 +281,9 @@ class Application(ABC):
         vars(self)["learner"] = other.learner
         self.restore(other.state())
 
-    def _resume(
-        self,
-        source: Learner | law_files.LawFile,
-        notes: Mapping[str, Any],
-        arrays: Mapping[str, Any],
-    ) -> None:
+    def _resume(self, file: application_files.ApplicationFile) -> None:
         """Take over a learner and a state, or raise ValueError if they do not fit the settings."""
+        source = file.source
         if not isinstance(source, Learner):
             if not isinstance(self.learner, LawLearner):
                 raise ValueError("its settings describe an application without a law")  # noqa: TRY004 - of a file
@@ -327,50 +292,6 @@ class Application(ABC):
             raise ValueError("its settings describe another problem than its learner's")
         else:
             vars(self)["learner"] = source
-        now, values = self.state(), notes.get("state", {})
-        if "state" not in notes and not arrays:  # an earlier version, which kept no state
-            return
-        kept = {name for name, value in now.items() if isinstance(value, np.ndarray)}
-        if set(arrays) != kept or set(values) != set(now) - kept:
-            names = sorted([*arrays, *values])[:20]
-            raise ValueError(f"it keeps the values {names} where {sorted(now)} belong")
-        self.restore({**values, **arrays})
-
-
-def anchored_as(default: Algorithm, algorithm: Algorithm) -> Algorithm:
-    """Return `algorithm`; if it leaves open whether to use anchors, with the default's choice."""
-    if (
-        isinstance(algorithm, CrossGraphAdaptive)
-        and isinstance(default, CrossGraphAdaptive)
-        and algorithm.anchored is None
-    ):
-        return replace(algorithm, anchored=default.anchored)
-    return algorithm
-
-
-def start_learner(
-    owner: str,
-    algorithm: Algorithm | None,
-    problem: Problem,
-    seed: Seed,
-    default: Algorithm = _DEFAULT,
-    *,
-    expected: str = "None, or an Algorithm such as CrossGraph()",
-) -> Learner:
-    """Start the learner of an application.
-
-    Args:
-        owner: The class of the application, for messages.
-        algorithm: The algorithm that the user asked for, or None.
-        problem: What the application has to decide.
-        seed: The seed of the learner.
-        default: The algorithm where none was asked for.
-        expected: What may be asked for, for messages.
-
-    Raises:
-        InvalidParameterError: `algorithm` is not an Algorithm, or does not fit the problem.
-    """
-    algorithm = default if algorithm is None else anchored_as(default, algorithm)
-    if not isinstance(algorithm, Algorithm):
-        reject(owner, "algorithm", expected, algorithm)
-    return algorithm.start(problem, seed=seed)
+        state = file.state(self.state())
+        if state is not None:
+            self.restore(state)

@@ -10,16 +10,15 @@ import numpy as np
 from crossbandit.algorithms import Learner
 from crossbandit.applications.batches import (
     as_bids,
-    column_of,
-    label_columns,
     outcomes_of,
     settle_batch,
     settle_rows,
 )
 from crossbandit.applications.bids import Bid, Bids
-from crossbandit.applications.hidden_number import HiddenNumberApplication
+from crossbandit.applications.columns import column_of, label_columns
 from crossbandit.applications.law_decider import LawDecider
 from crossbandit.applications.law_learner import LawLearner
+from crossbandit.applications.limited import LimitedApplication
 from crossbandit.errors import InvalidContextError
 
 if TYPE_CHECKING:
@@ -27,18 +26,17 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from crossbandit.applications.spending import Spending, Time
+    from crossbandit.applications.spending import Time
     from crossbandit.environments.auctions import AuctionRules
     from crossbandit.types import Booleans, Floats, Integers
 
 
-class AuctionBatches(HiddenNumberApplication):
+class AuctionBatches(LimitedApplication):
     """The part of a bidder that bids and settles in many auctions at once."""
 
     rules: AuctionRules
     value_range: tuple[float, float]
     feedback: str
-    _spending: Spending | None
 
     @abstractmethod
     def bid(self, value: Any, *, reserve: Any = None, at: Time = None, **classes: Any) -> Bid:

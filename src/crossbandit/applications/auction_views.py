@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crossbandit.applications.bid_logs import log_outcomes
-from crossbandit.applications.hidden_number import HiddenNumberApplication
 from crossbandit.applications.law_decider import LawDecider, Round
+from crossbandit.applications.limited import LimitedApplication
 from crossbandit.applications.shading import ShadingCurve
 from crossbandit.errors import InvalidContextError
 from crossbandit.validation import as_array, reject
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from crossbandit.applications.money import Money
-    from crossbandit.applications.spending import Spending, Time
+    from crossbandit.applications.spending import Time
     from crossbandit.environments.auctions import AuctionRules
     from crossbandit.laws import LawView
     from crossbandit.laws.levels import Label
@@ -28,13 +28,12 @@ _CURVE_POINTS = 101
 _PICTURE_POINTS = 41
 
 
-class AuctionViews(HiddenNumberApplication):
+class AuctionViews(LimitedApplication):
     """The part of a bidder that looks at what was learned, and at logs."""
 
     rules: AuctionRules
     value_range: tuple[float, float]
     guarded: bool
-    _spending: Spending | None
 
     @abstractmethod
     def _auction(

@@ -1,4 +1,4 @@
-"""Many auctions at once: columns, checked, and what their outcomes show."""
+"""The outcomes of many auctions: checked, and learned from."""
 
 from __future__ import annotations
 
@@ -11,20 +11,13 @@ from crossbandit.applications.action import required_action, rows_of
 from crossbandit.applications.auction_outcomes import price_of, rules_of, told_after
 from crossbandit.applications.bid_logs import numbers_to_reach
 from crossbandit.applications.bids import Bid, Bids, Made
+from crossbandit.applications.columns import column_of, flags_of, is_column
 from crossbandit.applications.law_decisions import LawDecision
-from crossbandit.applications.money import amount_of, flag_of
-from crossbandit.errors import (
-    DecisionError,
-    ForeignDecisionError,
-    InvalidContextError,
-    InvalidInputError,
-    InvalidLossesError,
-)
+from crossbandit.errors import DecisionError, ForeignDecisionError, InvalidLossesError
 from crossbandit.kernels.auctions import plain_numbers
-from crossbandit.validation import as_array, reject, verbatim
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     import numpy.typing as npt
 
@@ -36,104 +29,6 @@ if TYPE_CHECKING:
 _SHOWN = 5  # bad rows, each with its reason
 
 
-def column_of(
-    owner: str,
-    name: str,
-    values: Any,
-    count: int | None,
-    error: type[InvalidInputError],
-    *,
-    low: float = 0.0,
-    high: float = np.inf,
-) -> Floats:
-    """Return a column of amounts; one amount for all rows is repeated, None becomes NaN.
-
-    Args:
-        owner: The method that has the parameter.
-        name: The parameter.
-        values: Its value.
-        count: The number of rows, or None if this column says it.
-        error: The class of the error.
-        low: The lowest possible amount.
-        high: The highest one.
-
-    Raises:
-        InvalidInputError: Rows are no amounts, or not as many; the message names them.
-    """
-    optional = count is not None
-    if optional and (values is None or np.ndim(values) == 0):
-        one = np.nan if values is None else amount_of(owner, name, values, error=error)
-        column = np.full(count or 0, one)
-    else:
-        expected = "a column of amounts"
-        given = as_array(owner, name, expected, values, error=error)
-        if given.dtype == object:  # decimals, or None
-            listed = [np.nan if one is None else _float(one) for one in given.ravel().tolist()]
-            given = np.array(listed, dtype=float).reshape(given.shape)
-        if given.dtype.kind not in "iuf" or given.ndim != 1:
-            reject(owner, name, expected, values, error=error)
-        column = given.astype(np.float64)
-    if optional and column.size != count:
-        reject(owner, name, f"{count} amounts", verbatim(f"{column.size}"), error=error)
-    wrong = ~((column >= low) & (column <= high) & np.isfinite(column))
-    if optional:
-        wrong &= ~np.isnan(column)
-    if wrong.any():
-        i = int(np.flatnonzero(wrong)[0])
-        expected = f"amounts from {low:.15g}" + (f" to {high:.15g}" if np.isfinite(high) else "")
-        got = verbatim(f"{column[i]} in row {i}; {int(wrong.sum())} rows are wrong")
-        reject(owner, name, expected, got, error=error)
-    return column
-
-
-def flags_of(owner: str, name: str, values: Any, count: int) -> Booleans:
-    """Return a column of True and False, or of 1 and 0.
-
-    Args:
-        owner: The method that has the parameter.
-        name: The parameter.
-        values: Its value.
-        count: The number of rows.
-
-    Raises:
-        InvalidLossesError: It is something else.
-    """
-    expected = f"True or False for each of {count} bids"
-    given = as_array(owner, name, expected, values, error=InvalidLossesError)
-    if given.shape != (count,):
-        reject(owner, name, expected, verbatim(f"shape {given.shape}"), error=InvalidLossesError)
-    if given.dtype != np.bool_:
-        given = np.array([flag_of(owner, name, one) for one in given.tolist()], dtype=bool)
-    return given
-
-
-def label_columns(
-    names: Sequence[str], classes: Mapping[str, Any], count: int
-) -> tuple[dict[str, npt.NDArray[Any]], list[tuple[Any, ...]]]:
-    """Return a column of labels for every class, and the labels of every row.
-
-    Args:
-        names: The classes.
-        classes: A label for all rows, or a column of labels, by class.
-        count: The number of rows.
-
-    Raises:
-        InvalidContextError: A class is missing or unknown, or a column has another length.
-    """
-    if set(classes) != set(names):
-        expected = f"given for each of {', '.join(names)}" if names else "left out: there are none"
-        reject("bid_many", "classes", expected, sorted(classes), error=InvalidContextError)
-    columns = {}
-    for name in names:
-        one = classes[name]
-        column = np.asarray([one] * count if isinstance(one, str | int) else one)
-        if column.shape != (count,) or column.dtype.kind not in "iubU":
-            reject("bid_many", name, f"{count} labels", one, error=InvalidContextError)
-        columns[name] = column
-    rows = list(zip(*(column.tolist() for column in columns.values()), strict=True))
-    return columns, rows
-
-
 def as_bids(bids: Any, learner: Any) -> Bids:
     """Return what `settle_many` is given as one batch; raise if it is something else.
 
@@ -142,7 +37,7 @@ def as_bids(bids: Any, learner: Any) -> Bids:
         learner: The learner that is to learn from them.
 
     Raises:
-        DecisionError: A row is no bid, or another learner's.
+        DecisionError: A row is not a bid, or is the bid of another learner.
     """
     if isinstance(bids, Bids):
         if isinstance(bids.made, Made):
@@ -165,7 +60,7 @@ def _check_learner(learner: Any, maker: str) -> None:
 
 
 class Outcomes(NamedTuple):
-    """What became of the bids of a batch; all (n,).
+    """The outcomes of the bids of a batch; all (n,).
 
     Attributes:
         won: Whether each won.
@@ -186,8 +81,8 @@ def outcomes_of(
 ) -> Outcomes:
     """Return the outcomes of a batch, as `settle_many` is given them.
 
-    Columns of floats and booleans in which nothing is odd are checked by one call of compiled code.
-    Everything else is looked at closely: it may be another form, a tie to rounding, or wrong.
+    One call of compiled code checks columns of floats and booleans. If it finds anything unusual,
+    each row is checked separately: it may have another form, be a tie up to rounding, or be wrong.
 
     Args:
         rules: The bidder's rules.
@@ -195,14 +90,14 @@ def outcomes_of(
         bids: The bids.
         won: Whether each won.
         told: The highest competing bids.
-        reserve: The reserve prices that are given only now.
+        reserve: The reserve prices that are given with the outcomes.
 
     Raises:
         InvalidLossesError: Rows are incomplete or contradict themselves; the message names them.
     """
     count = len(bids)
     shape, after = (count,), told_after(feedback)
-    if reserve is None and _is_column(won, np.bool_, shape) and _is_column(told, float, shape):
+    if reserve is None and is_column(won, np.bool_, shape) and is_column(told, float, shape):
         numbers = np.empty(count)
         settings = (False in after, True in after, rules.ties == "lose")
         amounts = (float(rules.reserve), float(rules.least), bids.amounts)
@@ -216,12 +111,6 @@ def outcomes_of(
     return Outcomes(has_won, prices, None if reserve is None else floors, numbers)
 
 
-def _is_column(values: Any, kind: Any, shape: tuple[int]) -> bool:
-    """Return whether these are values that compiled code takes as they are."""
-    is_array = type(values) is np.ndarray and values.dtype == kind
-    return is_array and values.shape == shape and values.flags.c_contiguous
-
-
 def prices_of(
     rules: AuctionRules, feedback: str, bids: Bids, won: Booleans, told: Floats, reserves: Floats
 ) -> Floats:
@@ -233,7 +122,7 @@ def prices_of(
         bids: The bids.
         won: Whether each won.
         told: The highest competing bids; NaN where they are not known.
-        reserves: The reserve prices that are given only now; NaN where they are not.
+        reserves: The reserve prices that are given with the outcomes; NaN where they are not.
 
     Raises:
         InvalidLossesError: Rows are incomplete or contradict themselves; the message names them.
@@ -278,7 +167,7 @@ def _each(task: Callable[[Any], Any], rows: Sequence[Any], error: type[Exception
 
 
 def by_decider(bids: Bids) -> tuple[list[Made], npt.NDArray[np.int64]]:
-    """Return the decisions of bids by their deciders, and the rows that they stand in.
+    """Return the decisions of bids, grouped by decider, and the rows of these decisions.
 
     Args:
         bids: The bids, all of a law without a guard.
@@ -347,20 +236,13 @@ def settle_rows(
     prices = [
         price_of(
             rules,
-            "won-lost",  # whatever is told was checked before
+            "won-lost",  # what is told was checked before
             float(bids.amounts[i]),
             None if np.isnan(told[i]) else float(told[i]),
             won=bool(won[i]),
         )
         for i in rows
     ]
-    losses = rules.block(prices).base
+    losses = rules.rows(prices)
     shown = [rows_of(losses[k], one.revealed) for k, one in enumerate(decisions)]
     learner.learn_many(decisions, shown)
-
-
-def _float(value: Any) -> float:
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        return np.inf  # refused as out of range

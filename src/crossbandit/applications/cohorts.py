@@ -64,7 +64,7 @@ class Cohort(NamedTuple):
 
     @property
     def variance(self) -> float:
-        """The variance of the excess if outcomes are missing whatever they are."""
+        """The variance of the excess if whether an outcome is missing does not depend on it."""
         each = self.squares / self.outcomes - (self.scores / self.outcomes) ** 2
         return self.outcomes * (1 - self.outcomes / self.made) * max(each, 0.0)
 

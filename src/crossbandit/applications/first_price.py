@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from crossbandit.algorithms import CrossGraphAdaptive, Learner
-from crossbandit.applications.action import cannot_correct, required_action, rows_of
+from crossbandit.applications.action import required_action, rows_of
 from crossbandit.applications.auction_batches import AuctionBatches
 from crossbandit.applications.auction_outcomes import price_of, rules_of, told_after
 from crossbandit.applications.auction_views import AuctionViews
@@ -16,19 +15,19 @@ from crossbandit.applications.bids import Bid
 from crossbandit.applications.fitting import LogFitting
 from crossbandit.applications.law_decider import LawDecider, Round
 from crossbandit.applications.law_learner import LawLearner
-from crossbandit.applications.money import amount_of, as_floats, flag_of, in_ticks, tick_of
+from crossbandit.applications.money import amount_of, as_floats, flag_of, possible_bids, tick_of
 from crossbandit.applications.outcome_watch import MISSING
-from crossbandit.applications.spending import NO_LIMITS, Spending, belongs
+from crossbandit.applications.spending import NO_LIMITS, Spending
+from crossbandit.applications.starting import usual_algorithm
 from crossbandit.environments.amounts import span
-from crossbandit.environments.auctions import FEEDBACK, AuctionRules, bid_grid
-from crossbandit.errors import InvalidContextError, InvalidLossesError, InvalidParameterError
+from crossbandit.environments.auctions import FEEDBACK, AuctionRules
+from crossbandit.errors import InvalidContextError, InvalidLossesError
 from crossbandit.problem import Problem
 from crossbandit.validation import boolean, choice, number, reject
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from datetime import timedelta
-    from decimal import Decimal
 
     import numpy.typing as npt
 
@@ -36,63 +35,27 @@ if TYPE_CHECKING:
     from crossbandit.applications.money import Flag, Money
     from crossbandit.applications.spending import Time
     from crossbandit.laws.levels import Label
-    from crossbandit.limits import Lease, LimitStatus
     from crossbandit.streams import Seed
     from crossbandit.types import Booleans, Floats
 
 
-def usual_algorithm(feedback: str) -> CrossGraphAdaptive:
-    """Return the usual algorithm with a feedback graph: with anchors where they help.
-
-    With feedback after a loss, a bid reveals the next higher bid, and the two mostly win and lose
-    together.
-
-    Args:
-        feedback: One of the kinds of `crossbandit.environments.auctions.FEEDBACK`.
-    """
-    return CrossGraphAdaptive(anchored=feedback == "after-loss")
-
-
-def possible_bids(
-    owner: str, bids: int | npt.ArrayLike, highest: float, tick: Decimal | None, most: Money | None
-) -> Floats:
-    """Return the bids that may be made, in whole ticks, none above the most.
-
-    Args:
-        owner: Whom an error names.
-        bids: The amounts, or their number.
-        highest: The highest value.
-        tick: The smallest unit of money, or None.
-        most: The highest bid, or None.
-    """
-    amounts = bid_grid(owner, as_floats(bids), highest)
-    if tick is not None:
-        amounts = in_ticks(owner, amounts, tick)
-    if most is not None:
-        limit = amount_of(owner, "max_bid", most)
-        amounts = amounts[amounts <= limit]
-        if amounts.size < 2:
-            reject(owner, "max_bid", "such that at least 2 bids are left", most)
-    return amounts
-
-
 class FirstPriceBidder(AuctionBatches, AuctionViews, LogFitting):
-    """Learns what to bid for something of known value, where the highest bid wins and pays.
+    """Learns what to bid where the value of winning is known, and the highest bid wins and pays.
 
-    `feedback` says who is told the highest competing bid once an auction is over:
+    `feedback` says who is told the highest competing bid when an auction is over:
 
-    - "after-loss": the losers. A win shows that higher bids would have won as well, a loss shows
-      everything. So each bid reveals itself and all higher bids.
+    - "after-loss": the losers. A win shows that higher bids would have won as well. A loss shows
+      the outcome of all bids. So each bid reveals itself and all higher bids.
     - "after-win": the winner. Each bid reveals itself and all lower bids.
     - "always": everyone. Each bid reveals all bids.
     - "won-lost": nobody. A win then shows the higher bids and a loss the lower ones.
 
     By default the bidder learns the law of the highest competing bid, given the value and the
-    classes (`crossbandit.laws.OutcomeLaw`): where prices go with values it bids by value, and where
-    they do not, every auction counts at all values. The law assumes that others do not react to the
-    bidder. With an `Algorithm`, such as `CrossGraphAdaptive()`, the bidder assumes nothing but the
-    feedback graph, and that prices do not go with values; told only won or lost, it then learns
-    from the bid itself alone, which is slow.
+    classes (`crossbandit.laws.OutcomeLaw`). Where prices depend on values, it bids by value. Where
+    they do not, it uses every auction at all values. The law assumes that others do not react to
+    the bidder. With an `Algorithm`, such as `CrossGraphAdaptive()`, the bidder assumes only the
+    feedback graph, and that prices do not depend on values. With the feedback "won-lost" it then
+    learns from the bid itself only, which is slow.
 
     An auction may have a reserve price of its own. Give it to `bid` if it is known before bidding,
     and to `settle` otherwise.
@@ -104,19 +67,19 @@ class FirstPriceBidder(AuctionBatches, AuctionViews, LogFitting):
         feedback: Who is told the highest competing bid, as above.
         reserve: The reserve price. A lower bid never wins.
         ties: "win" if a bid beats an equal competing bid, otherwise "lose".
-        at_most_value: Whether to refrain from bids above the value.
+        at_most_value: Whether bids above the value are never made.
         classes: Names of categorical features, such as ("site", "device"), for the law; `bid` then
-            takes a level of each. Levels need not be known beforehand.
-        guarded: Whether to hold the law against a learner that assumes nothing, and to follow
-            whichever seems to earn more; see `GuardedLaw`. No bound is proved for it.
+            takes a level of each. Levels need not be known in advance.
+        guarded: Whether to compare the law with a learner that assumes nothing, and to follow the
+            one that seems to earn more; see `GuardedLaw`. No bound is proved for it.
         tick_size: The smallest unit of money, such as `Decimal("0.01")`. Bids are rounded to it.
         max_bid: The highest amount to bid. Bids above it are left out.
         missing: What to do if wins or losses are missing with a bias: "refuse" to learn, with a
             `MissingOutcomesError`; "warn"; or "accept".
         budget: A `Budget`, or a `Lease` of a slice of one, that is never exceeded; or several.
         target: A `ReturnOnSpend` or `CostPer` to be kept; or several.
-        expires: After which time a bid without an outcome counts as lost and its money is free
-            again, a timedelta or seconds; None for never. A later win is paid all the same.
+        expires: The time after which a bid without an outcome counts as lost and its money is free
+            again: a timedelta, or seconds; None for never. If the bid wins later, it is still paid.
         horizon: The number of auctions to come. The law and the usual algorithm do not need it.
         algorithm: None or "law" for the law; or an `Algorithm` that uses the feedback graph.
         seed: The seed of the bidder's random choices.
@@ -224,53 +187,6 @@ class FirstPriceBidder(AuctionBatches, AuctionViews, LogFitting):
             "horizon": self._horizon,
         }
 
-    def state(self) -> dict[str, Any]:
-        return {} if self._spending is None else dict(self._spending.state())
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        if not all(belongs(name) for name in state):
-            super().restore(state)
-        if self._spending is not None and state:  # else limits were added, or given up
-            self._spending.restore(state)
-
-    def snapshot(self, seed: Seed | None = None) -> Self:
-        """Return a copy that only decides; see `Application.snapshot`.
-
-        Args:
-            seed: The seed of its random choices. If None, they differ from those of all others.
-
-        Raises:
-            InvalidParameterError: The bidder has limits, which a copy could not keep.
-        """
-        if self._spending is not None:
-            raise InvalidParameterError(
-                "A bidder with limits has no snapshots: they could not know what it has spent. "
-                "Give each process a bidder of its own with a Lease of a SharedBudget."
-            )
-        return super().snapshot(seed)
-
-    @property
-    def limits(self) -> tuple[LimitStatus, ...]:
-        """How the budgets and targets stand: spent, reserved, left, planned, slack, multiplier."""
-        return () if self._spending is None else self._spending.status()
-
-    def renew(self, lease: Lease | None = None) -> tuple[str, Decimal]:
-        """End the lease that the bidder has as its budget, and go on with another one.
-
-        Args:
-            lease: The new lease; None to bid no more.
-
-        Returns:
-            The id of the old lease and what was spent of it, with bids that may still win, for
-            `SharedBudget.take_back`.
-
-        Raises:
-            InvalidParameterError: The bidder has no lease.
-        """
-        if self._spending is None:
-            reject("renew", "lease", "for a bidder with a Lease as its budget", lease)
-        return self._spending.renew(lease)
-
     def bid(
         self, value: Money, *, reserve: Money | None = None, at: Time = None, **classes: Label
     ) -> Bid:
@@ -282,7 +198,8 @@ class FirstPriceBidder(AuctionBatches, AuctionViews, LogFitting):
                 bid is below it. It is a part of the context: what this auction shows is used for
                 auctions with other reserve prices, assuming that others would have bid the same.
             at: The time of the auction, for budgets: a datetime with a time zone, or seconds since
-                1970; by default now. A time before that of the last auction counts as that.
+                1970; by default now. An earlier time than that of the last auction is replaced by
+                the latter.
             **classes: A level, a text or an integer, of each of the bidder's classes.
 
         Returns:
@@ -339,8 +256,8 @@ class FirstPriceBidder(AuctionBatches, AuctionViews, LogFitting):
             InvalidLossesError: The outcome is incomplete or contradicts itself. Nothing is learned,
                 and the bid can still be settled.
         """
-        if correction and isinstance(self.learner, Learner):
-            raise cannot_correct(self.learner)
+        if correction:
+            self._check_correctable()
         made = required_action(bid, Bid, self.learner)
         has_won = won if won is True or won is False else flag_of("settle", "won", won)
         if made.decision is None or made.amount is None:
@@ -352,7 +269,7 @@ class FirstPriceBidder(AuctionBatches, AuctionViews, LogFitting):
         learner, told, spending = self.learner, highest_competing_bid, self._spending
         if isinstance(learner, LawLearner):
             amount, least = made.amount, rules.least
-            # Most outcomes agree with themselves at sight; `price_of` looks at all others.
+            # Most outcomes are clearly consistent. `price_of` checks all others.
             if has_won and told is None and self._quiet and 0.0 < amount >= rules.reserve:
                 pass
             elif not has_won and type(told) is float and amount < told < math.inf:
@@ -374,7 +291,7 @@ class FirstPriceBidder(AuctionBatches, AuctionViews, LogFitting):
                 spending.account(made, least, won=has_won, before=before)
             return
         price = price_of(rules, self.feedback, self._grid[decision.arm], told, won=has_won)
-        rows = rules.block([price]).base[0]
+        rows = rules.rows([price])[0]
         learner.learn(decision, rows_of(rows, decision.revealed))
         if spending is not None:
             spending.account(made, number_to_reach(rules, price), won=has_won)

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
+from crossbandit.algorithms import Learner
 from crossbandit.applications import law_files
-from crossbandit.applications.action import only_decides
-from crossbandit.applications.application import Application, start_learner
+from crossbandit.applications.action import cannot_correct, only_decides, rows_of
+from crossbandit.applications.application import Application
 from crossbandit.applications.law_decider import LawDecider, Round
 from crossbandit.applications.law_learner import LawLearner
+from crossbandit.applications.starting import start_learner
 from crossbandit.errors import InvalidContextError, InvalidParameterError
 from crossbandit.laws import OutcomeLaw
 from crossbandit.validation import reject, verbatim
@@ -56,10 +58,10 @@ class HiddenNumberApplication(Application):
     answers: ClassVar[tuple[str, str]] = ("reached", "missed")
 
     def diagnosis(self) -> Diagnosis:
-        """Return whether the hidden number goes with the context, and what knowing it is worth.
+        """Return whether the hidden number depends on the context, and what knowing it is worth.
 
-        With classes there are two answers: whether the number goes with the context, given the
-        class, and whether it goes with the class, given the context.
+        With classes there are two answers: whether the number depends on the context, given the
+        class, and whether it depends on the class, given the context.
 
         Returns:
             The diagnosis; `print` shows it in words.
@@ -82,7 +84,7 @@ class HiddenNumberApplication(Application):
             return learner.watch.found()
 
     def merge(self, other: Self) -> None:
-        """Add what another one has learned from other rounds. Counts add up.
+        """Add what another one has learned from other rounds: the counts of both are added.
 
         The decisions of the other that are pending can still be settled there, and only there.
 
@@ -101,7 +103,7 @@ class HiddenNumberApplication(Application):
         """Begin with what another one has learned on other amounts, or on another range.
 
         Outcomes are kept as far as they hold on the new amounts. The test of independence and the
-        guard begin anew. Pending decisions of the other can still be settled there.
+        guard start again. Pending decisions of the other can still be settled there.
 
         Args:
             other: One with the same feedback, ties and classes. It is not changed.
@@ -127,7 +129,7 @@ class HiddenNumberApplication(Application):
                 f"take_counts is for a new {type(self).__name__}. This one has learned from "
                 f"{mine.law.rounds} rounds, which would be lost. Make a new one."
             )
-        first, second = sorted((mine, theirs), key=id)  # as merging does, so that no two wait
+        first, second = sorted((mine, theirs), key=id)  # the order of `merge`: no deadlock
         with first.learning, second.learning, mine.deciding:
             mine.law.take_counts(theirs.law)
 
@@ -190,7 +192,7 @@ class HiddenNumberApplication(Application):
             reject(owner, "algorithm", expected, verbatim(f"{amounts.size} amounts"))
         law = OutcomeLaw(
             amounts.copy(),
-            (low, high if high > low else low + max(low, 1.0)),  # one context: any range does
+            (low, high if high > low else low + max(low, 1.0)),  # with one context, any range works
             classes=self.classes,
             feedback=feedback,
             payoff=payoff,
@@ -240,6 +242,40 @@ class HiddenNumberApplication(Application):
         else:
             policy = learner.policy(features, self._available(first, last))
         return policy
+
+    def _check_correctable(self) -> None:
+        """Raise DecisionError unless an outcome that was learned can be replaced."""
+        if isinstance(self.learner, Learner):
+            raise cannot_correct(self.learner)
+
+    def _learn(
+        self,
+        decision: Any,
+        context: float,
+        classes: tuple[Label, ...],
+        amount: float,
+        *,
+        reached: bool,
+        number: float,
+        correction: bool,
+    ) -> None:
+        """Learn from the number of a round, or from a number that shows the same.
+
+        reached: whether the amount reached the number. correction: only for the law.
+        """
+        if isinstance(self.learner, LawLearner):
+            self.learner.learn(
+                decision,
+                context,
+                classes,
+                amount,
+                reached=reached,
+                number=number,
+                correction=correction,
+            )
+            return
+        rows = self.rules.rows([number])[0]
+        self.learner.learn(decision, rows_of(rows, decision.revealed))
 
     def _available(self, first: int, last: int) -> Booleans | None:
         """Return which amounts may be chosen, as a learner with a feedback graph takes it."""

@@ -30,7 +30,7 @@ _LOCKS = ("deciding", "learning")
 
 
 class Round(NamedTuple):
-    """What a law is told of a round before it decides.
+    """What a law knows about a round before it decides.
 
     Attributes:
         context: What the hidden number may depend on.

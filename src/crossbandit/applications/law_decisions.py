@@ -26,7 +26,7 @@ class GuardPart:
         law_amount: What the law would have played.
         weight: The probability with which the law was followed.
         chances: Those of the learner that assumes nothing, by amount.
-        seen: How likely the outcome of each amount was to be shown, if that is not computed anew.
+        seen: How likely the outcome of each amount was to be shown, if that is not computed again.
     """
 
     worth: float

@@ -64,7 +64,7 @@ class LawLearner(LawDecider):
         clock: Returns the time in seconds.
 
     Attributes:
-        test: The test of whether the hidden number goes with the context.
+        test: The test of whether the hidden number depends on the context.
         seen: Which decisions were learned from.
         watch: Notices outcomes that are missing with a bias.
         former: The ids of learners whose decisions may be learned from, besides its own.
@@ -93,7 +93,7 @@ class LawLearner(LawDecider):
         self._no_slots = law.slots((), new=True)
         self._parts: Any = None  # those of the law that `_step` works on
         self._step: Callable[..., Any] = settle
-        self.learning = Lock()  # of the state; whoever takes both locks takes this one first
+        self.learning = Lock()  # of the state; take this one first if both are needed
 
     def __getstate__(self) -> dict[str, Any]:
         return {**super().__getstate__(), "_parts": None, "_step": settle}
@@ -397,7 +397,7 @@ class LawLearner(LawDecider):
         return made
 
     def diagnosis(self) -> Diagnosis:
-        """Return whether the hidden number goes with the context, as far as is known."""
+        """Return whether the hidden number depends on the context, as far as is known."""
         with self.learning, self.deciding:
             return self.test.diagnosis()
 

@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from crossbandit.environments.auctions import bid_grid
 from crossbandit.errors import InvalidInputError, InvalidLossesError, InvalidParameterError
 from crossbandit.validation import number, reject, verbatim
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from crossbandit.types import Floats
 
 Money = float | Decimal
@@ -126,3 +129,29 @@ def in_ticks(owner: str, amounts: Floats, tick: Decimal) -> Floats:
         got = verbatim(f"{counts.size} different amounts on it")
         reject(owner, "tick_size", "fine enough for at least 2 bids", got)
     return np.array([float(int(count) * tick) for count in counts.tolist()])
+
+
+def possible_bids(
+    owner: str, bids: int | npt.ArrayLike, highest: float, tick: Decimal | None, most: Money | None
+) -> Floats:
+    """Return the bids that may be made: multiples of the tick size, up to the highest bid.
+
+    Args:
+        owner: The class that has the parameters.
+        bids: The amounts, or their number.
+        highest: The highest value.
+        tick: The smallest unit of money, or None.
+        most: The highest bid that may be made, or None.
+
+    Raises:
+        InvalidParameterError: Fewer than two bids are left.
+    """
+    amounts = bid_grid(owner, as_floats(bids), highest)
+    if tick is not None:
+        amounts = in_ticks(owner, amounts, tick)
+    if most is not None:
+        limit = amount_of(owner, "max_bid", most)
+        amounts = amounts[amounts <= limit]
+        if amounts.size < 2:
+            reject(owner, "max_bid", "such that at least 2 bids are left", most)
+    return amounts

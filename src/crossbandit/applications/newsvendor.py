@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from crossbandit.algorithms import CrossGraphAdaptive, Learner
-from crossbandit.applications.action import Action, cannot_correct, pending_decision, rows_of
+from crossbandit.algorithms import CrossGraphAdaptive
+from crossbandit.applications.action import Action, pending_decision
 from crossbandit.applications.hidden_number import HiddenNumberApplication
 from crossbandit.applications.law_decider import Round
-from crossbandit.applications.law_learner import LawLearner
 from crossbandit.applications.money import amount_of
 from crossbandit.environments.newsvendor import SALES_FEEDBACK, NewsvendorRules
 from crossbandit.errors import InvalidContextError, InvalidLossesError
@@ -105,7 +104,7 @@ class Newsvendor(HiddenNumberApplication):
         )
         self.feedback = choice(owner, "feedback", feedback, SALES_FEEDBACK)
         problem = Problem(self.rules.graph(feedback), features=3, horizon=horizon)
-        # Neighbouring amounts earn alike: see docs/explanation/the-adaptive-learner.md.
+        # Neighbouring amounts earn nearly the same: see docs/explanation/the-adaptive-learner.md.
         usual = CrossGraphAdaptive(anchored=feedback == "sales")
         # A sold-out order shows that the demand is at least the order: it has not exceeded it.
         self._start(
@@ -169,7 +168,7 @@ class Newsvendor(HiddenNumberApplication):
 
         Orders may be settled late and in any order. An outcome may be missing by chance: whether it
         is missing must depend neither on the demand nor on the quantity. If the demand of sold-out
-        days is often missing, use the feedback "sales". To leave out those days would mislead the
+        days is often missing, use the feedback "sales". Leaving out those days would mislead the
         newsvendor.
 
         Args:
@@ -187,25 +186,21 @@ class Newsvendor(HiddenNumberApplication):
             InvalidLossesError: The outcome is incomplete or contradicts itself. Nothing is learned,
                 and the order can still be settled.
         """
-        if correction and isinstance(self.learner, Learner):
-            raise cannot_correct(self.learner)
+        if correction:
+            self._check_correctable()
         made, decision = pending_decision(order, Order, self.learner)
         quantity = made.quantity
         sales = amount_of("settle", "sold", sold, at_most=quantity, error=InvalidLossesError)
         wanted = self._demand(quantity, sales, demand)
-        if isinstance(self.learner, LawLearner):
-            self.learner.learn(
-                decision,
-                made.price,
-                made.classes,
-                quantity,
-                reached=wanted < quantity,
-                number=wanted,
-                correction=correction,
-            )
-            return
-        rows = self.rules.rows([wanted])[0]
-        self.learner.learn(decision, rows_of(rows, decision.revealed))
+        self._learn(
+            decision,
+            made.price,
+            made.classes,
+            quantity,
+            reached=wanted < quantity,
+            number=wanted,
+            correction=correction,
+        )
 
     def policy(self, price: float, cost: float, **classes: Label) -> Floats:
         """Return the probability with which each quantity would be ordered now.

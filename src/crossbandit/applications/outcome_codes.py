@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crossbandit.algorithms.seen import ascending
+from crossbandit.algorithms.seen_pages import ascending
 from crossbandit.errors import ExpiredDecisionError, LearnedBeforeError
 from crossbandit.kernels.laws.state import AT_MOST, TOLD
 

@@ -67,16 +67,16 @@ def watched(numbers: Integers) -> Booleans:
 class MissingOutcomes:
     """What is known of decisions whose outcomes never came; `print` shows it in words.
 
-    Wins and losses without an outcome cannot be counted: nobody knows which is which. But the
-    higher an amount, the more often it wins. So if losses are missing, outcomes come more often for
-    high amounts, and if wins are missing, for low ones.
+    Wins and losses without an outcome cannot be counted separately: which is which is unknown. But
+    the higher an amount, the more often it wins. So if losses are missing, outcomes come more often
+    for high amounts, and if wins are missing, for low ones.
 
     Attributes:
         decisions: How many decisions were looked at: a sample, all of them old enough.
         outcomes: How many of these have an outcome.
         low_share: The share of outcomes that have come for low amounts, about.
         high_share: The same for high amounts. Both are 1 as long as no decision was looked at.
-        verdict: "unknown" if too few were looked at; "no sign" if the shares are alike, or differ
+        verdict: "unknown" if too few were looked at; "no sign" if the shares are equal, or differ
             by no more than chance; "doubtful" if that is unlikely; "biased" if it is beyond chance.
         missing: Which of them are missing, if the verdict is "doubtful" or "biased", such as "won"
             or "lost"; otherwise None.

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from crossbandit.algorithms import CrossGraphAdaptive, Learner
-from crossbandit.applications.action import Action, cannot_correct, required_action, rows_of
+from crossbandit.algorithms import CrossGraphAdaptive
+from crossbandit.applications.action import Action, required_action
 from crossbandit.applications.hidden_number import HiddenNumberApplication
 from crossbandit.applications.law_decider import Round
-from crossbandit.applications.law_learner import LawLearner
 from crossbandit.applications.money import amount_of, flag_of
 from crossbandit.environments.posted_price import REPORTS, SellerRules
 from crossbandit.errors import InvalidContextError, InvalidLossesError
@@ -47,7 +46,7 @@ class Offer(Action):
     classes: tuple[Label, ...] = ()
 
 
-# Of a law whose number, the willingness, is reached by prices above it.
+# The feedback of the law. Its number is the willingness to pay: prices above it reach it.
 _LAW_FEEDBACK = {
     "never": "won-lost",
     "after-sale": "after-loss",
@@ -72,7 +71,7 @@ class PostedPriceSeller(HiddenNumberApplication):
         prices: The prices that may be asked, in any unit of money.
         cost_range: The lowest and the highest cost to come.
         reports: When buyers tell what they would have paid, as above.
-        at_least_cost: Whether to refrain from prices below the cost. Then no offer is made if all
+        at_least_cost: Whether prices below the cost are never asked. Then no offer is made if all
             prices are below it.
         classes: Names of categorical features, such as ("country",), for the law; `price` then
             takes a level of each.
@@ -121,7 +120,7 @@ class PostedPriceSeller(HiddenNumberApplication):
         )
         self.reports = choice(owner, "reports", reports, REPORTS)
         problem = Problem(self.rules.graph(reports), features=2, horizon=horizon)
-        # Neighbouring amounts earn alike: see docs/explanation/the-adaptive-learner.md.
+        # Neighbouring amounts earn nearly the same: see docs/explanation/the-adaptive-learner.md.
         usual = CrossGraphAdaptive(anchored=reports == "after-refusal")
         self._start(
             algorithm,
@@ -184,7 +183,7 @@ class PostedPriceSeller(HiddenNumberApplication):
 
         Offers may be settled late and in any order. An answer may be missing by chance: whether it
         is missing must depend neither on the buyer nor on the price. If some buyers do not tell
-        although they should, use the reports "never". To leave out their offers would mislead the
+        although they should, use the reports "never". Leaving out their offers would mislead the
         seller.
 
         Args:
@@ -202,29 +201,24 @@ class PostedPriceSeller(HiddenNumberApplication):
             InvalidLossesError: The outcome is incomplete or contradicts itself. Nothing is learned,
                 and the offer can still be settled.
         """
-        if correction and isinstance(self.learner, Learner):
-            raise cannot_correct(self.learner)
+        if correction:
+            self._check_correctable()
         made = required_action(offer, Offer, self.learner)
         has_sold = flag_of("settle", "sold", sold)
         if made.decision is None or made.price is None:
             if has_sold:
                 raise InvalidLossesError("No offer was made, so it cannot have been sold.")
             return
-        decision: Any = made.decision
         willing = self._willingness(made.price, willingness, sold=has_sold)
-        if isinstance(self.learner, LawLearner):
-            self.learner.learn(
-                decision,
-                made.cost,
-                made.classes,
-                made.price,
-                reached=not has_sold,
-                number=willing,
-                correction=correction,
-            )
-            return
-        rows = self.rules.rows([willing])[0]
-        self.learner.learn(decision, rows_of(rows, decision.revealed))
+        self._learn(
+            made.decision,
+            made.cost,
+            made.classes,
+            made.price,
+            reached=not has_sold,
+            number=willing,
+            correction=correction,
+        )
 
     def policy(self, cost: float, **classes: Label) -> Floats:
         """Return the probability with which each price would be asked now.

@@ -25,7 +25,7 @@ _LARGE = ("law", "spread")  # of these, only rows that are in use are written
 _LEFT_OUT = ("told", "hidden")
 
 
-def written(kind: str, settings: Mapping[str, Any], learner: Any) -> bytes:
+def to_bytes(kind: str, settings: Mapping[str, Any], learner: Any) -> bytes:
     """Return a snapshot as bytes.
 
     Args:
@@ -66,7 +66,7 @@ def written(kind: str, settings: Mapping[str, Any], learner: Any) -> bytes:
     return archive.to_bytes(header, members, owner=kind)
 
 
-def opened(content: bytes, kind: str) -> archive.Archive:
+def read(content: bytes, kind: str) -> archive.Archive:
     """Return the parts of a snapshot; what they hold is checked when it is taken over.
 
     Args:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from crossbandit.applications.action import Action, pending_decision
-from crossbandit.applications.application import Application, start_learner
+from crossbandit.applications.application import Application
 from crossbandit.applications.labels import Labels, require_mapping
+from crossbandit.applications.starting import start_learner
 from crossbandit.environments.amounts import pair
 from crossbandit.environments.spam import DELIVER, mail_rows
 from crossbandit.errors import InvalidContextError, InvalidLossesError
@@ -46,8 +47,8 @@ class SpamFilter(Application):
     blocked shows nothing: blocking is an arm without self-loop, and the filter delivers a message
     now and then to learn about the others.
 
-    All messages are taken to be alike except for their mailbox. If senders differ in how much spam
-    they send, make a filter for each kind of sender.
+    The filter assumes that messages differ only in their mailbox. If senders differ in how much
+    spam they send, make a filter for each kind of sender.
 
     Args:
         mailboxes: For each mailbox, by name, the harm of delivering spam and the harm of blocking a

@@ -66,7 +66,7 @@ class Route:
         compiled: Whether the compiled loop plays it.
         late: Whether other rounds are played and learned from before its feedback comes.
         available: Which arms may be played; None for all.
-        kind: What the learner is told of the graph, as in `Problem.graph_kind`.
+        kind: What the learner is told about the graph, as in `Problem.graph_kind`.
         graph: The graph of the round.
     """
 

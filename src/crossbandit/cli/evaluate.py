@@ -49,7 +49,7 @@ def evaluate(
         typer.Option(min=1, help="Number of bands of values. \\[default: as many as useful]"),
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("results/evaluation"),
-    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print only errors.")] = False,
 ) -> None:
     """Evaluate strategies on a log of your own bids, in which prices may be missing.
 

@@ -47,13 +47,13 @@ PacingOption = Annotated[
 ]
 RoiOption = Annotated[
     float | None,
-    typer.Option(metavar="RATIO", help="The values won must be this times the spend."),
+    typer.Option(metavar="RATIO", help="The least ratio of the values won to the spend."),
 ]
 CostOption = Annotated[
-    float | None, typer.Option(metavar="AMOUNT", help="What a win may cost on average.")
+    float | None, typer.Option(metavar="AMOUNT", help="The highest average cost of a win.")
 ]
 AimOption = Annotated[
-    Aim | None, typer.Option(help="What is to be high under a target. \\[default: value]")
+    Aim | None, typer.Option(help="What to maximize under a target. \\[default: value]")
 ]
 
 

@@ -1,4 +1,4 @@
-"""`crossbandit list`: what there is to choose from."""
+"""`crossbandit list`: the names that a study file can use."""
 
 from __future__ import annotations
 
@@ -57,6 +57,6 @@ def _parameters(builder: Callable[..., Any]) -> str:
 
 
 def _first_sentence(builder: Callable[..., Any]) -> str:
-    """Return the first sentence of a docstring; the point of an abbreviation does not end it."""
+    """Return the first sentence of a docstring; a period after an abbreviation does not end it."""
     paragraph = " ".join(inspect.cleandoc(builder.__doc__ or "").partition("\n\n")[0].split())
     return _SENTENCE_END.split(paragraph, maxsplit=1)[0].rstrip(".") + "."

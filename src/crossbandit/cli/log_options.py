@@ -69,7 +69,7 @@ Reserve = Annotated[float, typer.Option(min=0, help="The lowest bid that can win
 TiesRule = Annotated[
     Ties | None,
     typer.Option(
-        help="What a bid does that equals the highest competing bid. "
+        help="Whether a bid that equals the highest competing bid wins. "
         "\\[default: as the format says; otherwise win]"
     ),
 ]
@@ -96,7 +96,7 @@ PriceUnit = Annotated[
     typer.Option(help="Unit of prices, bids and reserves. All amounts become units of money."),
 ]
 Currency = Annotated[
-    str | None, typer.Option(metavar="CODE", help="Of notices in several currencies, keep this.")
+    str | None, typer.Option(metavar="CODE", help="Currency to keep, if notices have several.")
 ]
 PriceLoss = Annotated[
     list[str] | None,
@@ -108,15 +108,17 @@ PriceLoss = Annotated[
 ]
 SortBy = Annotated[
     str | None,
-    typer.Option(metavar="COLUMN", help="Column of times or numbers by which lines are sorted."),
+    typer.Option(metavar="COLUMN", help="Column of times or numbers to sort the lines by."),
 ]
-Timezone = Annotated[str, typer.Option(metavar="ZONE", help="Zone of times without an offset.")]
+Timezone = Annotated[
+    str, typer.Option(metavar="ZONE", help="Time zone of times without an offset.")
+]
 Partitions = Annotated[
-    bool, typer.Option("--partitions", help="Names of folders such as day=5 are columns.")
+    bool, typer.Option("--partitions", help="Read folder names such as day=5 as columns.")
 ]
 HighestValue = Annotated[
     float | None,
-    typer.Option(help="A bound of the values. \\[default: the highest value of the log]"),
+    typer.Option(help="An upper bound on the values. \\[default: the highest value of the log]"),
 ]
 Limit = Annotated[
     int | None,
@@ -129,7 +131,7 @@ MaxBad = Annotated[
 
 @dataclass(frozen=True)
 class LogOptions:
-    """The options about logs that every command has which reads one."""
+    """The options that all commands that read logs have."""
 
     logs: Logs
     format_: Format = LogFormat.auto

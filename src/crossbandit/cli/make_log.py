@@ -23,7 +23,7 @@ def make_log(
         Path, typer.Argument(metavar="LOG", help="The file to write, .csv or .parquet.")
     ],
     auctions: Annotated[int, typer.Option(min=1, help="Number of auctions.")] = 100_000,
-    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same bytes.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed. The same seed gives the same file.")] = 0,
     laws: Annotated[
         Laws,
         typer.Option(
@@ -33,14 +33,14 @@ def make_log(
     correlation: Annotated[
         float | None,
         typer.Option(
-            min=0, max=1, help="How much competing bids go with values. \\[default: 0.26]"
+            min=0, max=1, help="How strongly competing bids depend on values. \\[default: 0.26]"
         ),
     ] = None,
     sites: Annotated[
         int, typer.Option(min=0, help="Number of sites, each with its own competition.")
     ] = 0,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print only errors.")] = False,
 ) -> None:
     """Write a synthetic log of first-price auctions: timestamp, value, highest_competing_bid."""
     with stopping("Stopped. Nothing was written."):

@@ -101,7 +101,7 @@ def replay(
         str | None, typer.Option(help="With --by, the address of a Ray or Dask cluster.")
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("results/replay"),
-    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print only errors.")] = False,
 ) -> None:
     """Replay a log of first-price auctions: what would each strategy have earned?
 

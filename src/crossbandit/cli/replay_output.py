@@ -118,7 +118,7 @@ def _table(result: Replay) -> Table:
 
 
 def _comparison(result: Replay) -> Table:
-    """Return the differences between the first strategy and the others, oracles aside."""
+    """Return the differences between the first strategy and the others, without oracles."""
     table = _new_table(
         f"Difference to {result.outcomes[0].strategy}, in the same auctions",
         "95 % intervals over the time of the log and the seeds.",

@@ -36,9 +36,7 @@ def run(
     jobs: Jobs = None,
     backend: Annotated[Backend, typer.Option(help="Where cells are run.")] = Backend.local,
     address: Annotated[str | None, typer.Option(help="Address of a Ray or Dask cluster.")] = None,
-    quiet: Annotated[
-        bool, typer.Option("--quiet", help="Print nothing but errors and warnings.")
-    ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print only errors and warnings.")] = False,
 ) -> None:
     """Run a study. Cells that are already in the results are not computed again."""
     with stopping(STOPPED):

@@ -25,13 +25,13 @@ _STORE = "crossbandit.db"
 def serve(
     bidders: Annotated[
         Path | None,
-        typer.Argument(metavar="[BIDDERS.toml]", help="The bidders. Without it, an example."),
+        typer.Argument(metavar="[BIDDERS.toml]", help="File of bidders. By default an example."),
     ] = None,
     store: Annotated[
         str | None,
         typer.Option(
             metavar="FILE|postgresql://...",
-            help=f"Where to keep them. \\[default: {_STORE}; with --demo, nowhere]",
+            help=f"Where to store the bidders. \\[default: {_STORE}; with --demo, nowhere]",
         ),
     ] = None,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
@@ -45,7 +45,7 @@ def serve(
         ),
     ] = None,
     demo: Annotated[
-        bool, typer.Option("--demo", help="Play simulated auctions, to see it live.")
+        bool, typer.Option("--demo", help="Play simulated auctions, to see the service at work.")
     ] = False,
     key_file: Annotated[
         Path | None,
@@ -57,7 +57,7 @@ def serve(
     ] = None,
     without_tokens: Annotated[
         bool,
-        typer.Option("--without-tokens", help="Let everybody who reaches --host do everything."),
+        typer.Option("--without-tokens", help="Let all who reach --host do everything."),
     ] = False,
     limits_from_file: Annotated[
         bool,

@@ -107,7 +107,7 @@ def compilation_said(*, quiet: bool) -> Iterator[None]:
 
 
 def allow_any_encoding() -> None:
-    """Let text be printed that the encoding of the output does not have, by plain characters."""
+    """Replace characters that the encoding of the output lacks, so that any text can be printed."""
     codecs.register_error("crossbandit-plain", _plain_characters)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):

@@ -54,7 +54,7 @@ def verify(
     jobs: Jobs = None,
     out: Annotated[Path, typer.Option(help="Folder of the page.")] = Path("results/verify"),
     quiet: Annotated[
-        bool, typer.Option("--quiet", help="Print nothing but errors and failed checks.")
+        bool, typer.Option("--quiet", help="Print only errors and failed checks.")
     ] = False,
 ) -> None:
     """Check the statements of the paper on this package's own algorithm, and write a page.

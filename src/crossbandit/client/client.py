@@ -33,8 +33,9 @@ class Client(ClientStatus):
     """Bids by what a bidder of the service has learned, and reports outcomes to it.
 
     It decides by itself, from a snapshot that it renews in the background: in microseconds, and
-    also while the service is away. A bidder with limits is decided by the service, as is one whose
-    tokens are signed with a key that the client does not have; then each decision is a request.
+    also while the service does not answer. A bidder with limits is decided by the service, as is
+    one whose tokens are signed with a key that the client does not have; then each decision is a
+    request.
 
     Outcomes are sent in batches in the background, and again until they are acknowledged; the
     service counts each once. If more wait than there is room for, `outcome` raises, and nothing is

@@ -68,8 +68,8 @@ class Refused(NamedTuple):
 
     Attributes:
         outcome: The outcome, as it was sent.
-        code: Why, in a word.
-        message: Why.
+        code: The reason, as a word.
+        message: The reason, as a sentence.
     """
 
     outcome: dict[str, Any]
@@ -112,7 +112,7 @@ class Outbox:
         return (self._changed,)
 
     def after_fork(self) -> None:
-        """Begin anew in a forked process: its parent sends what waits."""
+        """Start empty in a forked process: its parent sends what waits."""
         self._begin()
 
     def __len__(self) -> int:

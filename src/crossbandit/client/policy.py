@@ -1,4 +1,4 @@
-"""What a client decides by: a snapshot that is renewed in the background."""
+"""The snapshot by which a client decides; it is renewed in the background."""
 
 from __future__ import annotations
 
@@ -51,11 +51,11 @@ class PolicyPoller:
         self._thread.start()
 
     def fork_locks(self) -> tuple[Any, ...]:
-        """Return its locks, for `crossbandit.forks`: none that could be waited for."""
+        """Return its locks, for `crossbandit.forks`: none that a thread could wait for."""
         return ()
 
     def after_fork(self) -> None:
-        """Go on to ask for snapshots in a forked process."""
+        """Continue to ask for snapshots in a forked process."""
         known, stop = self._known.is_set(), self._stop.is_set()
         self._known, self._stop = threading.Event(), threading.Event()
         if known:
@@ -70,7 +70,7 @@ class PolicyPoller:
         return None if self._confirmed is None else time.monotonic() - self._confirmed
 
     def ready(self, timeout: float) -> FirstPriceBidder | None:
-        """Wait until it is known who decides.
+        """Wait until it is known whether the client or the service decides.
 
         Args:
             timeout: How many seconds to wait at most.

@@ -1,4 +1,4 @@
-"""What a client says about itself, for threads and for asyncio alike."""
+"""The status of a client, for threads and for asyncio."""
 
 from __future__ import annotations
 

@@ -32,8 +32,8 @@ class Response(NamedTuple):
         """Return the body.
 
         Raises:
-            RefusedError: The status is one of an error.
-            ServiceAwayError: The body is no JSON: something else answers at this address.
+            RefusedError: The status is that of an error.
+            ServiceAwayError: The body is not JSON: something else answers at this address.
         """
         self.check()
         try:
@@ -42,11 +42,12 @@ class Response(NamedTuple):
             raise self._stranger() from None
 
     def check(self) -> None:
-        """Raise if the status is one of an error.
+        """Raise if the status is that of an error.
 
         Raises:
             RefusedError: It is.
-            ServiceAwayError: It is, and the body is not one of the service: a proxy, perhaps.
+            ServiceAwayError: It is, and the body does not come from the service, but perhaps from a
+                proxy.
         """
         if self.status < 400:
             return
@@ -104,7 +105,7 @@ class Transport:
     def request(
         self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None
     ) -> Response:
-        """Send a request and return the answer, whatever its status.
+        """Send a request and return the answer, with any status.
 
         If a connection that was open since an earlier request has ended in the meantime, the
         request is sent once more on a new one.
@@ -169,7 +170,7 @@ class Transport:
         return Response(answer.status, names, found)
 
     def close(self) -> None:
-        """End the connections. Later requests each use one of their own."""
+        """Close the connections. Each later request opens a new one."""
         self._closed = True
         while (connection := self._taken()) is not None:
             connection.close()

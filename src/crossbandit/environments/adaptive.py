@@ -55,15 +55,15 @@ class AdaptiveEnvironment(ABC):
 @register("congestion", random_losses=True)
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Congestion(AdaptiveEnvironment):
-    """Arms that wear out: an arm costs more, the more often it was played lately.
+    """Congestion: an arm costs more, the more often it was played recently.
 
         l_{t,c}(a) = (1 - weight) base_c(a) + weight share_t(a),
 
     where share_t(a) is the share of the last `memory` plays that were a.
 
     The base losses are uniform in [0, 1]. Plays before the first round count as none.
-    A policy that always plays the arm of least base wears it out. Regret does not notice: it takes
-    the wear that the learner's own plays caused. Policy regret does.
+    A policy that always plays the arm of least base loss raises the loss of that arm. Regret does
+    not include this: it takes the losses that the learner's own plays caused. Policy regret does.
 
     Args:
         graph: The feedback graph.

@@ -44,6 +44,14 @@ class AmountRules(ABC):
         """The number of amounts."""
         return int(self.amounts.size)
 
+    @abstractmethod
+    def rows(self, numbers: npt.ArrayLike, /) -> Floats:
+        """Return the losses of all amounts in n rounds, (n, K, features), given the hidden numbers.
+
+        Args:
+            numbers: The hidden number of each round: a price, a demand or a valuation.
+        """
+
     def earned(self, losses: npt.ArrayLike) -> Floats:
         """Return losses as money."""
         money: Floats = self.most - self.scale * np.asarray(losses, dtype=np.float64)

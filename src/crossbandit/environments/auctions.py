@@ -107,6 +107,10 @@ class AuctionRules(AmountRules):
 
     def block(self, prices: npt.ArrayLike) -> LossBlock:
         """Return the losses of all bids in consecutive auctions."""
+        return row_block(self.rows(prices))
+
+    def rows(self, prices: npt.ArrayLike) -> Floats:
+        """Return the losses of all bids, (n, K, 2), in n auctions."""
         prices = np.ascontiguousarray(prices, dtype=np.float64)
         rows = np.empty((prices.size, self.arms, 2))
         write_auctions(
@@ -118,7 +122,7 @@ class AuctionRules(AmountRules):
             rows,
             ties_win=self.ties == "win",
         )
-        return row_block(rows)
+        return rows
 
     def contexts(self, values: npt.ArrayLike) -> Floats:
         """Return the feature vectors (1, value / highest_value) of values."""

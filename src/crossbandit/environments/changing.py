@@ -68,7 +68,7 @@ class _Listed(_GraphRule):
 
 @dataclass(frozen=True)
 class _RandomEdges(_GraphRule):
-    """Each edge (a, b) is there with probability `probabilities[a, b]`, anew in each round."""
+    """Each round has each edge (a, b) with probability `probabilities[a, b]`, independently."""
 
     probabilities: Floats
     table_seed: int
@@ -205,7 +205,7 @@ def random_edges(
     kind: str = "informed",
     table_seed: int = 0,
 ) -> ChangingGraph:
-    """Return an environment with stochastic graphs: edges are drawn anew in each round.
+    """Return an environment with stochastic graphs: edges are drawn again in each round.
 
     Args:
         environment: The environment with the losses and the contexts; its graph is not used.

@@ -64,7 +64,7 @@ def checked_block(environment: BlockEnvironment, start: int, stop: int) -> LossB
 
 
 def _check_arrays(call: str, block: object) -> None:
-    """Raise unless `block` is a LossBlock of arrays of numbers, whatever their shapes."""
+    """Raise unless `block` is a LossBlock of arrays of numbers, of any shapes."""
     if not isinstance(block, LossBlock):
         raise InvalidLossesError(
             f"{call} must return a LossBlock. Got a {type(block).__name__}. To make one of losses "
@@ -111,7 +111,7 @@ def listed_availability(environment: BlockEnvironment) -> Booleans | None:
 def check_range(
     environment: BlockEnvironment, block: LossBlock, start: int, available: Booleans | None
 ) -> None:
-    """Raise unless all losses of the block lie in [0, 1], as far as contexts can be listed.
+    """Raise unless all losses of the block are in [0, 1], as far as contexts can be listed.
 
     Linear losses may leave it in contexts in which their arm is not `available` (contexts, K).
     """

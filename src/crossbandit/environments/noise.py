@@ -1,4 +1,4 @@
-"""Random numbers that belong to a round, whatever batch they are asked for in."""
+"""Random numbers of a round, which do not depend on how rounds are divided into batches."""
 
 from __future__ import annotations
 

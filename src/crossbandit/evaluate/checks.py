@@ -1,4 +1,4 @@
-"""Tests of what the estimates by band assume: within a group, prices go with nothing else."""
+"""Tests of what the estimates by band assume: within a group, prices depend on nothing else."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ WORDS = {"bid": "your own bids", "value": "values", "time": "time"}
 
 @dataclass(frozen=True)
 class Check:
-    """A test whether prices go with something within groups.
+    """A test whether prices depend on something within groups.
 
     Attributes:
         name: "bid", "value" or "time".
@@ -53,7 +53,7 @@ class Check:
 
 
 def independence(groups: Groups) -> tuple[Check, ...]:
-    """Test whether prices go with own bids, with values and with time within groups.
+    """Test whether prices depend on own bids, with values and with time within groups.
 
     Where prices are hidden on one side, it is a log-rank test for a trend in ranks: for each price
     that was told, is the auction a usual one among those that could have had it? Where prices are
@@ -105,7 +105,7 @@ def score_of(sums: Floats) -> float:
 
 
 def trends(groups: Groups, columns: Mapping[str, Floats]) -> dict[str, Floats]:
-    """Return how far scaled prices go with each column within groups.
+    """Return how far scaled prices depend on each column within groups.
 
     Args:
         groups: The groups of a log, or of a piece of it; not all prices are known.
@@ -163,7 +163,7 @@ def by_expected_ranks(prices: PriceDistribution, ranks: Floats) -> tuple[float, 
     """Return whether expected ranks of prices rise with ranks, and the variance.
 
     The rank of a price that is in an interval is expected to be in the middle of the interval's
-    ranks. If prices go with nothing, its mean is 1/2, whatever the intervals are.
+    ranks. If prices depend on nothing, its mean is 1/2, whatever the intervals are.
 
     Args:
         prices: The prices of a group.

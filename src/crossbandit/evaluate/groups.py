@@ -40,7 +40,7 @@ class Groups:
     Args:
         log: The auctions.
         labels: The number of the group of each auction.
-        power: The power of the value; 0 if prices do not go with values.
+        power: The power of the value; 0 if prices do not depend on values.
         power_error: Its standard error.
         facts: What is known of the whole log; None if `log` is all of it.
         positions: The number of each auction in the whole log, ascending; None likewise.

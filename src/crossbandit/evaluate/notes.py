@@ -41,7 +41,7 @@ def find_notes(
         facts: What is known of the log.
         results: What the strategies would have earned.
         checks: The tests of the assumption.
-        power: The power of the value that prices clearly go with, or 0.
+        power: The power of the value that prices clearly depend on, or 0.
     """
     yield from _units(facts.sample)
     yield KNOWN[facts.feedback]

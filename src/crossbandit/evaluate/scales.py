@@ -19,7 +19,7 @@ _CLEAR = 3.0  # standard errors from 0 from which on a reader is told
 
 
 def scaled(groups: Groups) -> Groups:
-    """Return the same groups with the power of the value that prices go with.
+    """Return the same groups with the power of the value that prices depend on.
 
     Args:
         groups: The groups of the log.
@@ -28,7 +28,7 @@ def scaled(groups: Groups) -> Groups:
 
 
 def find_power(facts: Facts) -> tuple[float, float]:
-    """Return the power of the value that prices go with, and its standard error.
+    """Return the power of the value that prices depend on, and its standard error.
 
     A band of values is not narrow everywhere: the highest tenth of the values may spread over a
     factor of five. If bids are fractions of values, and prices rise with values, then prices go
@@ -66,7 +66,7 @@ def find_power(facts: Facts) -> tuple[float, float]:
 
 
 def is_clear(power: float, error: float) -> bool:
-    """Return whether prices clearly go with values.
+    """Return whether prices clearly depend on values.
 
     Args:
         power: The power of the value.

@@ -196,7 +196,7 @@ def _searched(part: Edges, kept: list[int], upper: int, deadline: float) -> tupl
 
 
 def _meeting(part: Edges, cycles: list[set[int]], deadline: float) -> tuple[set[int], int]:
-    """Return the most arms that leave out one of each listed cycle, and an upper bound."""
+    """Return a largest set of arms that lacks one of each listed cycle, and an upper bound."""
     arms = sorted(part)
     if not cycles:
         return set(arms), len(arms)

@@ -156,7 +156,7 @@ def apple_tasting() -> FeedbackGraph:
 def revealing_action(arms: int, revealing: int = 1) -> FeedbackGraph:
     """Return the graph in which few arms reveal everything, and the others reveal nothing.
 
-    The arms from 0 to `revealing` - 1 reveal; the arms are dealt out to them in consecutive parts,
+    The arms from 0 to `revealing` - 1 reveal; all arms are divided among them in consecutive parts,
     and each also reveals itself. The other arms are weakly observable: they can be learned about
     only by playing a revealing arm. The weak domination number is `revealing`.
 

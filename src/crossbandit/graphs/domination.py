@@ -8,7 +8,7 @@ weak domination number, and at least that divided by 1 + log K.
 
 A greedy set bounds from above. From below bounds the linear program, rounded up; and, where that is
 too large, a set of weakly observable arms of which no two are revealed by one arm. Where these do
-not meet, a short search of our own is tried, and then HiGHS, for at most TIME_LIMIT seconds. On one
+not meet, a short search is tried, and then HiGHS, for at most TIME_LIMIT seconds. On one
 core that is enough for random graphs of 100 arms at every density, and for 1,000 arms that are
 revealed by at most 5 arms each.
 """
@@ -120,7 +120,7 @@ def _relaxed(revealers: list[Integers], arms: int) -> FractionalDomination:
 def _greedy_set(graph: FeedbackGraph, weak: list[int]) -> tuple[int, ...]:
     """Take the arm that reveals most of the arms not yet revealed, until there are none.
 
-    Ties go to the smallest arm. An arm of the set that the others make needless is left out again.
+    Ties go to the smallest arm. An arm that the rest of the set makes redundant is removed.
     """
     missing = np.zeros(graph.arms, dtype=np.bool_)
     missing[weak] = True

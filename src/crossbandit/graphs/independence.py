@@ -1,4 +1,4 @@
-"""The independence number: exact where possible, and bounds that hold for certain elsewhere.
+"""The independence number: exact where possible, and proved bounds elsewhere.
 
 Two arms are adjacent if either reveals the other. The graph is first split: an arm adjacent to all
 others is in no larger set, and components are independent of each other. Cliques are then solved,

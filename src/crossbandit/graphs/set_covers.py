@@ -136,7 +136,7 @@ def smallest_cover(
 
 
 class _Search:
-    """A search in depth. Sets of sets are integers: bit j stands for set j."""
+    """A depth-first search. Sets of sets are integers: bit j stands for set j."""
 
     def __init__(self, sets: Sequence[Integers], arms: int) -> None:
         self.everything = (1 << len(sets)) - 1

@@ -3,7 +3,7 @@
 An auction has a highest competing bid, a day has a demand, a buyer has a valuation. An amount is
 played, and shows the number, or only on which side of the amount it lies. `OutcomeLaw` learns the
 law of the number given a context and classes, and chooses amounts. `IndependenceTest` tells
-whether the number goes with the context, and whether it goes with the class. `GuardedLaw` holds a
+whether the number depends on the context, and whether it depends on the class. `GuardedLaw` holds a
 law against a learner that assumes nothing.
 """
 

@@ -14,7 +14,7 @@ class Diagnosis:
     """What a test has found.
 
     Attributes:
-        log_evidence: The logarithm of the evidence that the number goes with the context: among
+        log_evidence: The logarithm of the evidence that the number depends on the context: among
             rounds of the same class, if there are classes. The probability that it ever exceeds
             log(100) without reason is about 1 %.
         gain: An estimate of how much more is earned by the law at each context and its classes
@@ -33,7 +33,7 @@ class Diagnosis:
 
     @property
     def depends(self) -> bool:
-        """Whether the evidence is enough to say that the number goes with the context.
+        """Whether the evidence is enough to say that the number depends on the context.
 
         With classes: given the class. For the class itself, see `depends_on_class`.
         """
@@ -41,7 +41,7 @@ class Diagnosis:
 
     @property
     def depends_on_class(self) -> bool:
-        """Whether the evidence is enough to say that the number goes with the class.
+        """Whether the evidence is enough to say that the number depends on the class.
 
         That is, given the context. It is False if there are no classes.
         """

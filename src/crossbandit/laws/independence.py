@@ -1,4 +1,4 @@
-"""Tests of whether the hidden number goes with the context and with the class."""
+"""Tests of whether the hidden number depends on the context and with the class."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ class IndependenceTest:
     """Tests online whether the hidden number of a law depends on the context, and on the class.
 
     For every cell that could have been told, it compares what happened with what other rounds make
-    likely, and asks whether the difference goes with a score of the round: the rank of the context,
-    among rounds of the same class; and, separately, what the class has shown before, among rounds
-    whose contexts have nearly the same rank. So numbers that go with the class alone are not taken
-    for numbers that go with the context, nor the other way round.
+    likely, and asks whether the difference depends on a score of the round: the rank of the
+    context, among rounds of the same class; and, separately, what the class has shown before, among
+    rounds whose contexts have nearly the same rank. So numbers that depend on the class alone are
+    not taken for numbers that depend on the context, nor the other way round.
 
     The evidence may be looked at after every round. Were the law within a class (or near a context)
     known, it would be a supermartingale, and the chance of a false alarm, ever, at most 1 %; the

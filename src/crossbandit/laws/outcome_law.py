@@ -88,7 +88,7 @@ class OutcomeLaw(LawBase):
     >>> law = OutcomeLaw(np.linspace(0, 10, 101), (0, 10), seed=1)
     >>> rng = np.random.default_rng(0)
     >>> for value in rng.uniform(2, 10, 3_000):
-    ...     price = 0.5 * value + rng.uniform(-1, 1)  # prices go with values
+    ...     price = 0.5 * value + rng.uniform(-1, 1)  # prices depend on values
     ...     bid = law.decide(value)
     ...     won = bid.amount >= price
     ...     law.learn(bid, reached=won, number=None if won else price)

@@ -6,8 +6,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from crossbandit.algorithms import Algorithm, CrossGraph, from_json, registered
-from crossbandit.applications.application import anchored_as
-from crossbandit.applications.first_price import usual_algorithm
+from crossbandit.applications.starting import anchored_as, usual_algorithm
 from crossbandit.errors import InvalidInputError, InvalidParameterError
 from crossbandit.replay.price_law import GUARDED, LAW, LawStrategy
 from crossbandit.replay.strategies import KINDS, BestResponse, LearnerStrategy, Shading, Strategy
@@ -110,7 +109,7 @@ def _learners(
 
 
 def _laws(name: str, setting: Setting, seeds: Sequence[int]) -> list[Strategy]:
-    """Return a law per seed; the first one tests whether prices go with values."""
+    """Return a law per seed; the first one tests whether prices depend on values."""
     return [
         LawStrategy(setting, seed, guarded=name == GUARDED, tested=seed == seeds[0])
         for seed in seeds

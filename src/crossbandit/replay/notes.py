@@ -61,7 +61,7 @@ def find_notes(
     hindsight: Hindsight,
     outcomes: Sequence[StrategyResult],
 ) -> Iterator[str]:
-    """Yield what is odd about the log, the grid of bids, and who earned most."""
+    """Yield what is unusual about the log, the grid of bids, and who earned most."""
     yield from _out_of_order(log)
     yield from _left_out(survey)
     yield from _no_rivals(survey)
@@ -100,7 +100,7 @@ def find_limit_notes(limits: ReplayLimits, outcomes: Sequence[StrategyResult]) -
 def find_dependence(
     diagnosis: Diagnosis | None, classes: ClassTable, outcomes: Sequence[StrategyResult]
 ) -> Iterator[str]:
-    """Yield whether prices go with values, and which class columns have too many levels."""
+    """Yield whether prices depend on values, and which class columns have too many levels."""
     for name in classes.full():
         yield (
             f"Column {name!r} has more than {LIMIT:,} levels. Those after the first {LIMIT:,} are "

@@ -1,4 +1,4 @@
-"""Strategies that know the whole log beforehand: they show how much could be earned."""
+"""Strategies that know the whole log in advance: they show how much could be earned."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def _add_classes(
 
 
 def bands_of(values: Floats, rules: AuctionRules) -> Integers:
-    """Return the number of the band that each value lies in."""
+    """Return the number of the band of each value."""
     bands: Integers = (values * (BANDS / rules.highest_value)).astype(np.int64)
     return np.minimum(bands, BANDS - 1)
 

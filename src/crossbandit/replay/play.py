@@ -75,7 +75,7 @@ def replay(
 ) -> Replay:
     """Return what learners and other strategies would have earned on a log.
 
-    A learner is told of each auction only what its own bid would have revealed. The memory used
+    A learner is told only what its own bid in each auction would have revealed. The memory used
     does not grow with the log.
 
     Args:

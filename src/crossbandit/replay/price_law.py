@@ -31,7 +31,7 @@ class LawStrategy(Strategy):
         setting: What is known before the first auction.
         seed: The seed of the law's random numbers.
         guarded: Whether a `GuardedLaw` bids.
-        tested: Whether to test if prices go with values.
+        tested: Whether to test if prices depend on values.
     """
 
     kind = "learner"
@@ -95,7 +95,7 @@ class LawStrategy(Strategy):
         test.learn_all(chunk.values[made], kinds, indices, classes=dict(columns))
 
     def diagnosis(self) -> Diagnosis | None:
-        """Return whether prices go with values, if that was tested."""
+        """Return whether prices depend on values, if that was tested."""
         return None if self._test is None else self._test.diagnosis()
 
     def curve(self, values: Floats) -> Floats:

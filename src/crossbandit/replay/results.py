@@ -88,7 +88,7 @@ class Replay:
         outcomes: The results of the strategies, in the order of the table.
         reserve_column: The column that holds the reserve of each auction, or None.
         classes: The class columns, each with its most frequent levels.
-        diagnosis: Whether prices go with values, as the first run of the price law found; None if
+        diagnosis: Whether prices depend on values, as the first run of the price law found; None if
             the price law did not take part.
         comparator: The strategy that regret is counted from.
         limits: The limits, and the periods of the log; None without limits.

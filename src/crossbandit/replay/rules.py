@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class ReplayRules:
-    """What is told of each auction, which bids may be made, and who wins.
+    """What is told about each auction, which bids may be made, and who wins.
 
     Args:
         feedback: Who is told the highest competing bid: the loser ("after-loss"), the winner
@@ -59,7 +59,7 @@ class ReplayRules:
         """Return the rules of auctions whose values are at most `highest_value`.
 
         Args:
-            highest_value: A bound of the values.
+            highest_value: An upper bound on the values.
 
         Returns:
             The rules that environments and applications use too.

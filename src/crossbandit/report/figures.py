@@ -41,7 +41,7 @@ _DATES: dict[str, dict[str, None]] = {"pdf": {"CreationDate": None}, "svg": {"Da
 
 
 def load_matplotlib() -> ModuleType:
-    """Import Matplotlib, whatever `MPLBACKEND` says: files need no backend for a screen.
+    """Import Matplotlib with any value of `MPLBACKEND`: files need no backend for a screen.
 
     Returns:
         The module `matplotlib`. It has the backend that the environment names, if there is one.

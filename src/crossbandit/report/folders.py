@@ -45,9 +45,9 @@ def check_folder(folder: Path, written: Collection[str], what: str) -> None:
 
 
 def write_files(folder: Path, contents: Mapping[str, str | bytes]) -> list[Path]:
-    """Write files into a folder, each at once and whole.
+    """Write files into a folder, each atomically.
 
-    A symbolic link of the same name is replaced. What it points to stays as it is.
+    A symbolic link of the same name is replaced. Its target is not changed.
 
     Args:
         folder: The folder. It is made if it does not exist.

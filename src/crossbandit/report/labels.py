@@ -49,7 +49,7 @@ def round_numbers(low: float, high: float) -> list[float]:
 
 
 def spread_out(places: Sequence[float], apart: float) -> list[float]:
-    """Move increasing places as little as needed for neighbours to be `apart`, within [0, 1].
+    """Move increasing places as little as needed, so that neighbours are `apart`, within [0, 1].
 
     >>> [round(place, 3) for place in spread_out([0.5, 0.52, 0.9], 0.1)]
     [0.46, 0.56, 0.9]

@@ -112,7 +112,7 @@ def _environment(package: str) -> Environment:
 
 
 def _words(sentence: str) -> str:
-    """Return text for people: with the apostrophe of a book. Jinja escapes it afterwards."""
+    """Return text with typographic apostrophes. Jinja escapes it afterwards."""
     return re.sub(r"(?<=\w)'(?=\w)", "\N{RIGHT SINGLE QUOTATION MARK}", sentence)
 
 

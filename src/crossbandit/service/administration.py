@@ -10,7 +10,7 @@ import msgspec
 from crossbandit.errors import InvalidParameterError
 from crossbandit.service.causes import BidderExistsError, UnknownBidderError
 from crossbandit.service.contents import Change, change_content
-from crossbandit.service.live import started
+from crossbandit.service.live import new_bidder
 from crossbandit.service.settings import checked_name, settings_from
 from crossbandit.service.store.rows import CHANGE, Append
 
@@ -68,7 +68,7 @@ class Administration:
             InvalidParameterError: The settings or the name are not possible.
         """
         checked_name("create", name)
-        live = started(settings)
+        live = new_bidder(settings)
         now = self.clock()
         text = msgspec.json.encode(settings).decode()
         owner = live.bidder.learner.learner

@@ -56,7 +56,7 @@ class Deciding:
 
         Returns:
             The decision. For a bidder with limits, a future: it is done once the decision is in the
-            log, so that a budget holds whatever happens.
+            log, so that a budget holds in any case.
 
         Raises:
             InvalidContextError: What is asked is not valid.
@@ -154,7 +154,7 @@ class Deciding:
 
 
 def answer_with(done: Future[None], waiting: Future[Any], answer: Any) -> None:
-    """Answer whoever waits, once something is durable.
+    """Answer those who wait, once something is durable.
 
     Args:
         done: What is durable once it is done.

@@ -49,7 +49,7 @@ class Market:
 
 
 def _by_value(rng: np.random.Generator) -> Auction:
-    """Prices go with values: what is worth more to us is worth more to others."""
+    """Prices depend on values: what is worth more to us is worth more to others."""
     value = rng.uniform(*_RANGE)
     return value, value * rng.beta(4.0, 5.0) + rng.exponential(0.2), {}
 

@@ -50,7 +50,7 @@ class LimitFigures(msgspec.Struct, frozen=True):
 
 
 class DiagnosisFigures(msgspec.Struct, frozen=True):
-    """Whether prices go with values; see `crossbandit.laws.Diagnosis`.
+    """Whether prices depend on values; see `crossbandit.laws.Diagnosis`.
 
     Attributes:
         words: The diagnosis in words.
@@ -75,7 +75,7 @@ class LearnedFigures(msgspec.Struct, frozen=True):
         at: When it was published.
         tally: What was counted.
         limits: How the limits stand.
-        diagnosis: Whether prices go with values.
+        diagnosis: Whether prices depend on values.
         exploration: What random choices cost per auction now, by the bidder's own law, as money;
             None where it is not known.
         alerts: What somebody should look at, in words.
@@ -112,7 +112,7 @@ class BidderFigures(msgspec.Struct, frozen=True):
         lag: How many entries have not been learned.
         lag_seconds: For how long the oldest of them has waited, up to a second.
         policy_age: Seconds since the policy was published.
-        diagnosis: Whether prices go with values; None until it is known.
+        diagnosis: Whether prices depend on values; None until it is known.
         exploration: What random choices cost per auction now, by the bidder's own law, as money;
             None where it is not known.
         alerts: What somebody should look at, in words.

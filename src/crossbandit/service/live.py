@@ -276,7 +276,7 @@ class LiveBidder:
         return Policy(entry, at, snapshot.to_bytes(), figures)
 
 
-def started(settings: BidderSettings) -> LiveBidder:
+def new_bidder(settings: BidderSettings) -> LiveBidder:
     """Return a bidder that has learned nothing.
 
     Args:

@@ -1,4 +1,4 @@
-"""One thread that writes: whatever waits is committed together."""
+"""One thread that writes: all that waits is committed together."""
 
 from __future__ import annotations
 
@@ -246,7 +246,7 @@ def _count(item: _Item) -> int:
 
 
 def _finish(item: _Item, error: ServiceError | None, *, done: bool) -> None:
-    """Tell whoever waits for an item."""
+    """Tell those who wait for an item."""
     # A state with a decision that is not in the log is wrong, and so is one under an old lease.
     if not done and item.held is not None and (error is None or item.decision is not None):
         item.held.lost = True

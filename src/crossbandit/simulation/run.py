@@ -71,7 +71,7 @@ class Run:
 
     @property
     def granted(self) -> str:
-        """What the algorithm was shown beyond the graph: "own loss" or nothing, "".
+        """What the algorithm was shown beyond the graph: "own loss", or "" for nothing.
 
         "own loss" is the loss of the arm played, also if that arm has no self-loop. The problem
         grants it to algorithms that ignore the graph (`Problem.grants_own_loss`).
@@ -107,8 +107,8 @@ class Run:
     def pseudo_regret(self) -> Floats:
         """The pseudo-regret after each round, if the distribution of the losses is known.
 
-        That is the expected loss of the arms played, less that of the policy which is best in
-        expectation over the horizon. Unlike `regret`, it does not contain the noise of the losses.
+        This is the expected loss of the arms played, less that of the policy which is best in
+        expectation over the horizon. Unlike `regret`, it does not include the noise of the losses.
         The environment must have a method `expected_block(start, stop)`, which returns the expected
         losses as `block` returns the losses; `stochastic` has it.
         """
@@ -143,7 +143,7 @@ class Run:
     def policy_regret(self) -> Floats:
         """The policy regret after each round.
 
-        That is the loss less what the best fixed policy would have lost if it had been played from
+        This is the loss less what the best fixed policy would have lost if it had been played from
         the first round on. If the environment is adaptive, that policy would have met other losses
         than the learner did, and they are computed for it. All policies are tried, so there must be
         few contexts and arms. If losses do not depend on the arms played, this is the regret.

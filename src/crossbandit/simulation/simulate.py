@@ -207,7 +207,7 @@ def _contexts(
 
 
 def _check(batch: BatchRecord, start: int) -> None:
-    """Raise unless every loss of the rounds played lies in [0, 1]."""
+    """Raise unless every loss of the rounds played is in [0, 1]."""
     met = np.stack([batch.losses, batch.comparator_losses])
     bad = first_outside(met, -ROUNDING, 1.0 + ROUNDING)
     if bad < 0:

@@ -240,7 +240,7 @@ def _compare(
     sums: Floats,
     variances: Floats,
 ) -> None:
-    """Compare what happened at each column with its hazard, and see if the scores go with it.
+    """Compare what happened at each column with its hazard, and whether that depends on scores.
 
     at: the column at which it happened, or -1. ranks, bends: the usual scores of those at risk. The
     sides are those by the hazards of all rounds: those of a stratum go with the deviations from

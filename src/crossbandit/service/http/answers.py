@@ -80,7 +80,7 @@ class Refusal(Exception):  # noqa: N818 - it becomes an answer
 
 
 def refusal_of(error: Exception) -> Refusal:
-    """Return what an error becomes. One that nobody expected is logged, and not shown.
+    """Return the answer to an error. An unexpected error is logged, and not shown.
 
     Args:
         error: The error.

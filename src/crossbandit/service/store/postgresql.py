@@ -12,13 +12,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _SETTINGS = (
-    "SET synchronous_commit TO on",  # whatever is usual for the server
+    "SET synchronous_commit TO on",  # independent of the server's default
     "SET lock_timeout TO '10s'",
     "SET statement_timeout TO '60s'",
     "SET idle_in_transaction_session_timeout TO '60s'",
     "SET default_transaction_isolation TO 'read committed'",
 )
-_SETTING_UP = 7_210_944  # whoever makes the tables holds this lock
+_SETTING_UP = 7_210_944  # held while the tables are made
 
 
 class PostgresqlSession(SqlSession):

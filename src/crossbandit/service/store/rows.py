@@ -19,7 +19,7 @@ class BidderRow(NamedTuple):
         last: The number of the last entry of its log.
         version: The number of the last entry that its policy has learned.
         published: When its policy was published.
-        holder: Who holds the lease; "" if nobody does.
+        holder: Who holds the lease; "" if it is free.
         url: The address of the holder, or None.
         created: When it was created.
     """

@@ -1,6 +1,6 @@
 """The statements of a store, which SQLite and PostgreSQL share.
 
-There is one method for each of `Session`: whoever changes a table finds all that uses it here.
+There is one method for each of `Session`. All statements that use a table are in this file.
 """
 
 from __future__ import annotations
