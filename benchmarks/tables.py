@@ -107,7 +107,8 @@ def anchors() -> str:
 def choose(losses: str) -> str:
     """Return regrets on all kinds of graphs, divided by the lowest of the column.
 
-    Where the lowest regret is not positive, the column has the regrets themselves.
+    Where the lowest regret is not positive, the column has the regrets themselves. For misleading
+    losses, all columns have regrets in percent of the rounds: some grow as the rounds do.
 
     Args:
         losses: "stochastic"; "late", if the best arm is the worst one at first; or "misleading".
@@ -122,20 +123,17 @@ def choose(losses: str) -> str:
     means = frame.groupby([frame["algorithm_name"], graph])["final_regret"].mean().unstack()
     means = means[[name for name in GRAPHS if name in means]]
     lowest = means.min()
-    shown = means / lowest.where(lowest > 0, 1.0)
+    ratio = (lowest > 0) & (losses != "misleading")
+    shown = means / lowest.where(ratio, HORIZON / 100 if losses == "misleading" else 1.0)
     order = (means / lowest.abs()).rank().mean(axis=1).sort_values().index
     rows = []
     for name in order:
         cells = [f"`{name}`"]
         for column in means:
-            value, ratio = shown.loc[name, column], lowest[column] > 0
-            text = (
-                ""
-                if np.isnan(value)
-                else f"{value:.2g}"
-                if ratio and value < 10
-                else f"{value:.0f}"
-            )
+            value = shown.loc[name, column]
+            form = ".1f" if losses == "misleading" else ".0f"
+            form = ".2g" if ratio[column] and value < 10 else form
+            text = "" if np.isnan(value) else f"{value:{form}}"
             cells.append(f"**{text}**" if means.loc[name, column] == lowest[column] else text)
         rows.append(cells)
     return markdown(["id", *(GRAPHS[column] for column in means)], rows)
