@@ -2,7 +2,7 @@
 
 Each is a file in benchmarks/measured/tables, from which `benchmarks.numbers` fills the pages. All
 seeds are fixed, so a table changes only with the code. All together take about half an hour on one
-core; `choose-stochastic` and `choose-late` come from the study `graphs`, which is run once in
+core; those whose names begin with `choose` come from the study `graphs`, which is run once in
 results/graphs and kept.
 """
 
@@ -104,41 +104,39 @@ def anchors() -> str:
 # ------------------------------------------------------------------------- algorithms and graphs
 
 
-def choose(*, late: bool) -> str:
-    """Return regrets on eight kinds of graphs, divided by the lowest of the column.
+def choose(losses: str) -> str:
+    """Return regrets on all kinds of graphs, divided by the lowest of the column.
 
-    Where the lowest regret is not positive, the column has the regrets themselves.
+    Where the lowest regret is not positive, the column has the regrets themselves. For misleading
+    losses, all columns have regrets in percent of the rounds: some grow as the rounds do.
 
     Args:
-        late: Whether the best arm is the worst one at first.
+        losses: "stochastic"; "late", if the best arm is the worst one at first; or "misleading".
     """
     folder = "results/graphs"
     studies.run(studies.shipped("graphs"), folder)
     frame = studies.load(folder, curves=False)
-    frame = frame[
-        (frame["horizon"] == HORIZON) & ((frame["environment.late"].fillna(0) > 0) == late)
-    ]
+    kind = frame["environment.late"].fillna(0).gt(0).map({True: "late", False: "stochastic"})
+    kind = kind.where(frame["environment_name"] != "misleading", "misleading")
+    frame = frame[(frame["horizon"] == HORIZON) & (kind == losses)]
     graph = frame["environment.graph"].fillna("changing")
     means = frame.groupby([frame["algorithm_name"], graph])["final_regret"].mean().unstack()
-    means = means[list(GRAPHS)]
+    means = means[[name for name in GRAPHS if name in means]]
     lowest = means.min()
-    shown = means / lowest.where(lowest > 0, 1.0)
+    ratio = (lowest > 0) & (losses != "misleading")
+    shown = means / lowest.where(ratio, HORIZON / 100 if losses == "misleading" else 1.0)
     order = (means / lowest.abs()).rank().mean(axis=1).sort_values().index
     rows = []
     for name in order:
         cells = [f"`{name}`"]
-        for kind in GRAPHS:
-            value, ratio = shown.loc[name, kind], lowest[kind] > 0
-            text = (
-                ""
-                if np.isnan(value)
-                else f"{value:.2g}"
-                if ratio and value < 10
-                else f"{value:.0f}"
-            )
-            cells.append(f"**{text}**" if means.loc[name, kind] == lowest[kind] else text)
+        for column in means:
+            value = shown.loc[name, column]
+            form = ".1f" if losses == "misleading" else ".0f"
+            form = ".2g" if ratio[column] and value < 10 else form
+            text = "" if np.isnan(value) else f"{value:{form}}"
+            cells.append(f"**{text}**" if means.loc[name, column] == lowest[column] else text)
         rows.append(cells)
-    return markdown(["id", *GRAPHS.values()], rows)
+    return markdown(["id", *(GRAPHS[column] for column in means)], rows)
 
 
 # --------------------------------------------------------------------------------------- auctions
@@ -204,8 +202,9 @@ TABLES: dict[str, Callable[[], str | dict[str, str]]] = {
     "adaptive-constants": lambda: constants(adaptive.bars()),
     "adaptive-trials": lambda: constants(adaptive.trials()),
     "anchors": anchors,
-    "choose-stochastic": lambda: choose(late=False),
-    "choose-late": lambda: choose(late=True),
+    "choose-stochastic": lambda: choose("stochastic"),
+    "choose-late": lambda: choose("late"),
+    "choose-misleading": lambda: choose("misleading"),
     "coverage": coverages,
     "replay": replayed,
 }

@@ -16,6 +16,7 @@ from crossbandit.environments import (
     BlockEnvironment,
     first_price,
     first_price_budget,
+    misleading,
     newsvendor,
     posted_price,
     recommendation,
@@ -48,6 +49,7 @@ ENVIRONMENTS: dict[str, Callable[..., BlockEnvironment]] = {
 BUILDERS: dict[str, Callable[..., Any]] = {
     "first_price": first_price,
     "first_price_budget": first_price_budget,
+    "misleading": misleading,
     "newsvendor": newsvendor,
     "posted_price": posted_price,
     "recommendation": recommendation,

@@ -19,6 +19,7 @@ from crossbandit.environments.contexts import (
 )
 from crossbandit.environments.environment import BlockEnvironment, Environment, row_block
 from crossbandit.environments.linear import from_coefficients
+from crossbandit.environments.misleading import misleading
 from crossbandit.environments.newsvendor import newsvendor
 from crossbandit.environments.posted_price import posted_price
 from crossbandit.environments.recommendation import recommendation
@@ -50,6 +51,7 @@ __all__ = [
     "from_coefficients",
     "from_table",
     "graph_block",
+    "misleading",
     "newsvendor",
     "paper_benchmark",
     "posted_price",
