@@ -33,8 +33,7 @@ LIMITS: dict[str, list[Limit]] = {
     "cost per win": [CostPer(1.0, aim="surplus")],
     "all": [Budget(12, per="day"), Budget(100, per=None), ReturnOnSpend(4.0), CostPer(1.2)],
 }
-STRATEGIES = ["law", "guarded law", "cross-graph-adaptive", "cross-graph"]
-STRATEGIES += ["best response", "shading 0.3"]
+STRATEGIES = [
     "law",
     "guarded law",
     "cross-graph-adaptive",
