@@ -65,9 +65,9 @@ def test_bids_that_wait_are_counted_until_they_are_settled() -> None:
     assert own.state.duals[0, WAITING] == 0
 
 
-def late(delay: int, *, charged: bool = True) -> tuple[float, float]:
+def late(delay: int, seed: int = 5, *, charged: bool = True) -> tuple[float, float]:
     """Return the surplus and what was spent, with outcomes so many auctions late."""
-    generator = np.random.default_rng(5)
+    generator = np.random.default_rng(seed)
     values = generator.uniform(0.2, 1.0, 4_000)
     cells = np.searchsorted(AMOUNTS, 0.3 * generator.lognormal(0.0, 0.8, values.size))
     law = OutcomeLaw(AMOUNTS, (0, 1), seed=1)
@@ -97,9 +97,16 @@ def late(delay: int, *, charged: bool = True) -> tuple[float, float]:
 
 
 def test_a_bidder_that_is_charged_earns_more_if_outcomes_are_late() -> None:
-    charged, free = late(400), late(400, charged=False)
-    assert charged[1] <= 20.0
-    assert charged[0] > free[0]
+    """In each of six worlds more, and 1.05 times as much in all: 1.04 to 1.14 times were measured.
+
+    Without the cost, bids without an outcome hold money that is then missing: less is spent.
+    """
+    charged, free = (
+        np.array([late(400, seed, charged=one) for seed in range(6)]) for one in (True, False)
+    )
+    assert (charged[:, 1] <= 20.0).all()
+    assert (charged > free).all()
+    assert charged[:, 0].sum() > 1.05 * free[:, 0].sum()
 
 
 def test_without_delay_nothing_changes() -> None:

@@ -107,8 +107,9 @@ def test_the_compiled_log_is_the_steps_one_by_one(feedback: str) -> None:
         assert amount == log.bids[i]
         stepwise.reserve(i, value, amount, wanted)
         won = bool(cells[i] <= amount)
-        stepwise.settle(i, value, GRID[amount], won=won, least=prices[i])
         told = feedback == "after-loss" and not won
+        least = prices[i] if told or won else math.inf
+        stepwise.settle(i, value, GRID[amount], won=won, least=least)
         kind = "told" if told else "at-most" if won else "above"
         single.observe(value, kind, int(cells[i]) if told else amount, amount=amount)
     for one, other in zip(pacer.state, stepwise.state, strict=True):

@@ -13,7 +13,7 @@ import pytest
 from scipy.optimize import linprog
 
 from crossbandit.environments.auctions import AuctionRules
-from crossbandit.errors import CrossbanditError, InvalidParameterError, LogError
+from crossbandit.errors import CrossbanditError, LogError
 from crossbandit.limits import Budget, CostPer, Limit, ReturnOnSpend
 from crossbandit.logs.auctions import Auctions
 from crossbandit.problem import Problem
@@ -33,7 +33,14 @@ LIMITS: dict[str, list[Limit]] = {
     "cost per win": [CostPer(1.0, aim="surplus")],
     "all": [Budget(12, per="day"), Budget(100, per=None), ReturnOnSpend(4.0), CostPer(1.2)],
 }
-STRATEGIES = ["law", "cross-graph-adaptive", "cross-graph", "best response", "shading 0.3"]
+STRATEGIES = [
+    "law",
+    "guarded law",
+    "cross-graph-adaptive",
+    "cross-graph",
+    "best response",
+    "shading 0.3",
+]
 every_limit = pytest.mark.parametrize("case", LIMITS)
 
 
@@ -249,8 +256,6 @@ def test_times_that_go_back_are_refused() -> None:
     log = AuctionLog(frame, columns={"time": "time"})
     with pytest.raises(LogError, match="The time goes back at auction 8"):
         replay(log, limits=[Budget(5, per="day")], strategies=["law"])
-    with pytest.raises(InvalidParameterError, match="guarded law cannot keep limits"):
-        replay(frame, limits=[Budget(5, per=None)], strategies=["guarded law"])
 
 
 def test_too_many_periods_are_refused() -> None:

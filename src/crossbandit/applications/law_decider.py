@@ -137,7 +137,9 @@ class LawDecider:
                 arm = self.law.choose(context, labels, worth, cost, first, last)
             else:
                 classes = dict(zip(self.law.classes, given.labels, strict=True))
-                made = self.guard.decide(given.context, worth=given.worth, first=first, **classes)
+                made = self.guard.decide(
+                    given.context, worth=given.worth, first=first, last=last, **classes
+                )
                 arm = made.index
                 law_amount = float(self.law.amounts[made.law_index])
                 part = GuardPart(made.worth, law_amount, made.weight, made.chances)
@@ -236,7 +238,9 @@ class LawDecider:
         classes = dict(zip(self.law.classes, given.labels, strict=True))
         with self.deciding:
             if self.guard is not None:
-                return self.guard.policy(given.context, worth=given.worth, first=first, **classes)
+                return self.guard.policy(
+                    given.context, worth=given.worth, first=first, last=last, **classes
+                )
 
             def law(*, probing: bool) -> Floats:
                 return self.law.policy(

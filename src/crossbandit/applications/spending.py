@@ -12,6 +12,7 @@ from crossbandit import forks
 from crossbandit.applications.law_decider import LawDecider, Round
 from crossbandit.applications.outcome_codes import KNOWN, reaches
 from crossbandit.errors import InvalidParameterError
+from crossbandit.kernels.paced_guard import lower_chances
 from crossbandit.limits import Budget, CostPer, Lease, Pacer, ReturnOnSpend
 from crossbandit.limits.periods import seconds
 from crossbandit.limits.settings import limit_from_json
@@ -163,7 +164,7 @@ class Spending:
             if isinstance(learner, LawDecider):
                 decision = learner.act(Round(value, worth, 0.0, labels), first, usable)
                 wanted = decision.arm
-                if wanted > cap:
+                if cap < usable:
                     cut(decision, cap, pacer.rules.amounts)
             else:
                 decision = learner.act(*features(worth, first, cap))
@@ -264,11 +265,10 @@ def cut(decision: LawDecision, cap: int, amounts: Floats) -> None:
         cap: The highest amount, by number.
         amounts: The amounts.
     """
-    decision.arm = cap
+    decision.arm = min(decision.arm, cap)
     part = decision.guard
-    if part is not None:  # whatever was drawn above it means this amount
-        part.chances[cap] += part.chances[cap + 1 :].sum()
-        part.chances[cap + 1 :] = 0.0
+    if part is not None:  # whatever might have been drawn above it means this amount
+        lower_chances(part.chances, cap)
         object.__setattr__(part, "law_amount", min(part.law_amount, float(amounts[cap])))
 
 

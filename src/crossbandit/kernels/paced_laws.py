@@ -130,10 +130,12 @@ def paced_play(
         amount = min(wanted, cap)
         out[i] = amount
         price = rules.prices[amount]
-        paid = rules.prices[wanted] if cells[i] <= wanted else -1
         won = cells[i] <= amount
-        settle(rules, state, ticket, value, price, paid, won, True)  # noqa: FBT003
         kind = outcome_kind(law_rules.feedback, amount, cells[i])
+        # Whether what was wanted would have won is known after a win, or if the price is told.
+        would = cells[i] <= wanted and (won or kind == TOLD)
+        paid = rules.prices[wanted] if would else -1
+        settle(rules, state, ticket, value, price, paid, won, True)  # noqa: FBT003
         index = cells[i] if kind == TOLD else amount
         band = band_of(law_rules, contexts[i])
         absorb(law_rules, law, scratch, band, slots[i], kind, index, amount)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -107,6 +107,11 @@ class GuardedLaw:
         return card("GuardedLaw", [*facts, (repr(self.law), "the law")], self.law.picture())
 
     @property
+    def parts(self) -> tuple[Any, ...]:
+        """The arguments of compiled steps: the law's, what the guard keeps, the highest value."""
+        return (*self.law.parts, self._guard, self.law.context_range[1])
+
+    @property
     def gains(self) -> Floats:
         """Estimates of what the law and the learner would have earned, in highest values."""
         return self._guard.gains.copy()
@@ -117,7 +122,13 @@ class GuardedLaw:
         return float(law_weight(self._guard))
 
     def decide(
-        self, context: float, *, worth: float | None = None, first: int = 0, **classes: Label
+        self,
+        context: float,
+        *,
+        worth: float | None = None,
+        first: int = 0,
+        last: int | None = None,
+        **classes: Label,
     ) -> GuardedChoice:
         """Choose an amount; see `OutcomeLaw.decide`.
 
@@ -125,12 +136,13 @@ class GuardedLaw:
             context: As in `OutcomeLaw.decide`.
             worth: As in `OutcomeLaw.decide`.
             first: As in `OutcomeLaw.decide`.
+            last: As in `OutcomeLaw.decide`.
             **classes: A label for every feature of the law.
 
         Returns:
             The choice, with what `learn` needs of it.
         """
-        index, bid, weight = self._choose(context, worth, first, classes)
+        index, bid, weight = self._choose(context, worth, first, last, classes)
         return GuardedChoice(
             index=index,
             amount=float(self.law.amounts[index]),
@@ -148,6 +160,7 @@ class GuardedLaw:
         context: float,
         worth: float | None,
         first: int,
+        last: int | None,
         classes: Mapping[str, Label],
         uniforms: Floats | None = None,
     ) -> tuple[int, int, float]:
@@ -160,13 +173,11 @@ class GuardedLaw:
         low, high = law.context_range
         labels = law.labels("decide", classes)
         value = number("decide", "worth", at if worth is None else worth, error=InvalidContextError)
-        last = law.highest(value)
-        if not 0 <= first <= last:
+        last = law.highest(value) if last is None else last
+        if not 0 <= first <= last < law.amounts.size:
             reject("decide", "first", "an amount up to the worth", first, error=InvalidContextError)
         found: tuple[int, int, float] = law.code[guarded_decide](
-            *law.parts,
-            self._guard,
-            high,
+            *self.parts,
             min(max(at, low), high),
             law.slots(labels),
             value,
@@ -215,7 +226,13 @@ class GuardedLaw:
         )
 
     def policy(
-        self, context: float, *, worth: float | None = None, first: int = 0, **classes: Label
+        self,
+        context: float,
+        *,
+        worth: float | None = None,
+        first: int = 0,
+        last: int | None = None,
+        **classes: Label,
     ) -> Floats:
         """Return the probability with which `decide` would choose each amount. Changes nothing.
 
@@ -223,13 +240,15 @@ class GuardedLaw:
             context: As in `OutcomeLaw.decide`.
             worth: As in `OutcomeLaw.decide`.
             first: As in `OutcomeLaw.decide`.
+            last: As in `OutcomeLaw.decide`.
             **classes: A label for every feature of the law.
         """
-        last = self.law.highest(context if worth is None else worth)
+        if last is None:
+            last = self.law.highest(context if worth is None else worth)
         law = self.law.policy(
             context, worth=worth, cost=0.0, first=first, last=last, probing=True, **classes
         )
-        self._choose(context, worth, first, classes, np.zeros(5))
+        self._choose(context, worth, first, last, classes, np.zeros(5))
         chances = self._guard.chances.copy()
         chances[first] += chances[:first].sum()
         chances[:first] = 0.0
@@ -295,9 +314,7 @@ class GuardedLaw:
         log = prepared(law, contexts, numbers, worths, firsts=firsts, classes=classes, cells=cells)
         out = np.empty(log.contexts.size, dtype=np.int64)
         guarded_play(
-            *law.parts,
-            self._guard,
-            law.context_range[1],
+            *self.parts,
             log.contexts,
             log.slots,
             log.worths,

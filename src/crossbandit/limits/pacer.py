@@ -13,8 +13,10 @@ from crossbandit.errors import InvalidContextError
 from crossbandit.kernels.compilation import resolved
 from crossbandit.kernels.pace_plan import open_auction
 from crossbandit.kernels.pace_steps import adapt, pay, reserve, settle
+from crossbandit.kernels.paced_guard import paced_guarded_play
 from crossbandit.kernels.paced_laws import paced_decide, paced_play
 from crossbandit.kernels.pacing import SPENT, look
+from crossbandit.laws import GuardedLaw
 from crossbandit.laws.logs import prepared
 from crossbandit.limits.base import PacerBase, Reservation
 from crossbandit.limits.rules import in_units
@@ -257,7 +259,7 @@ class Pacer(PacerBase):
 
     def play(
         self,
-        law: OutcomeLaw,
+        law: OutcomeLaw | GuardedLaw,
         values: npt.ArrayLike,
         prices: npt.ArrayLike,
         *,
@@ -272,8 +274,8 @@ class Pacer(PacerBase):
         The law learns as in `OutcomeLaw.play`. A log may come in parts: call it for each of them.
 
         Args:
-            law: The law of prices, with the same amounts. It chooses its law by the value, and its
-                payoff by the pseudo-value.
+            law: The law of prices, with the same amounts; or one under a guard. It chooses its law
+                by the value, and its payoff by the pseudo-value.
             values: The value of each auction.
             prices: The highest competing bid of each.
             times: Seconds since 1970, ascending; needed if a limit has periods of the clock.
@@ -296,12 +298,15 @@ class Pacer(PacerBase):
             times = np.full(count, max(self._now, 0.0))
         nows = np.maximum.accumulate(array("play", "times", "numbers, one per auction", times))
         bids, pseudo = np.empty(count, dtype=np.int64), np.empty(count)
+        guarded = isinstance(law, GuardedLaw)
+        bare = law.law if isinstance(law, GuardedLaw) else law
+        steps, drawn = (paced_guarded_play, 5) if guarded else (paced_play, 3)
         log = prepared(
-            law, values, prices, firsts=firsts, lasts=lasts, classes=classes, cells=cells
+            bare, values, prices, firsts=firsts, lasts=lasts, classes=classes, cells=cells
         )
         for start, stop in self.pieces(nows):
             part = log.part(start, stop)
-            paced_play(
+            steps(
                 *law.parts,
                 self.rules,
                 self.state,
@@ -311,7 +316,7 @@ class Pacer(PacerBase):
                 part.firsts,
                 part.lasts,
                 part.cells,
-                part.uniforms(law.uniforms, 3),
+                part.uniforms(bare.uniforms, drawn),
                 nows[start:stop],
                 self._ticket,
                 bids[start:stop],

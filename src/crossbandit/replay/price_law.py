@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crossbandit.errors import InvalidParameterError
 from crossbandit.laws import GuardedLaw, IndependenceTest, OutcomeLaw
 from crossbandit.laws.logs import shown_to
 from crossbandit.replay.chunks import pseudo_values
@@ -52,10 +51,6 @@ class LawStrategy(Strategy):
         )
         self._player = GuardedLaw(self.law) if guarded else self.law
         self._pacer = setting.pacer()
-        if guarded and self._pacer is not None:
-            raise InvalidParameterError(
-                "The guarded law cannot keep limits in a replay. Use the price law, 'law'."
-            )
         self._test = IndependenceTest(self.law) if tested else None
         self._first = rules.first_winner
         self._recent: list[tuple[int, ...]] = [()]
@@ -70,7 +65,7 @@ class LawStrategy(Strategy):
             )
         else:
             arms, self.pseudo = self._pacer.play(
-                self.law,
+                self._player,
                 chunk.values,
                 chunk.prices,
                 times=chunk.times,
