@@ -126,9 +126,7 @@ def folder_names(levels: list[str]) -> dict[str, str]:
     >>> folder_names(["shoes", "../x y", ""])
     {'shoes': 'part-1-shoes', '../x y': 'part-2-x-y', '': 'part-3'}
     """
-    return {
-        level: f"part-{i}-{plain_name(level)}".rstrip("-") for i, level in enumerate(levels, 1)
-    }
+    return {level: f"part-{i}-{plain_name(level)}".rstrip("-") for i, level in enumerate(levels, 1)}
 
 
 def plain_name(text: str) -> str:
