@@ -473,5 +473,5 @@ def test_bid_responses_and_notice_urls_are_recognised(
     stream = io.TextIOWrapper(io.BytesIO(both.encode()))
     monkeypatch.setattr("sys.stdin", stream)
     assert table(AuctionLog("-")) == expected  # it is read once, and recognised twice
-    plain = lines(tmp_path / "plain.csv", "value,price,page", "5,2,/a?id=1", "6,3,/b?id=2")
+    plain = lines(tmp_path / "plain.csv", "value,min_bid_to_win,page", "5,2,/a?id=1", "6,3,/b?id=2")
     assert AuctionLog(plain).remarks == ()

@@ -135,7 +135,7 @@ IPINYOU = Format(
 )
 EXCHANGES = {one.name: one for one in (OPENRTB, GOOGLE, IPINYOU)}
 
-_MACROS = re.compile(r"[?&;]auction[_-]?(id|imp[_-]?id|price|loss|min[_-]?to[_-]?win)=", re.I)
+_MACROS = re.compile(r"(?i)[?&;]auction[_-]?(id|imp[_-]?id|price|loss|min[_-]?to[_-]?win)=")
 _IPINYOU_BIDS = (
     *("bidid", "timestamp", "ipinyouid", "useragent", "ip", "region", "city", "adexchange"),
     *("domain", "url", "urlid", "slotid", "slotwidth", "slotheight", "slotvisibility"),
