@@ -1,7 +1,8 @@
 """Where work is done: in this process, in worker processes, or on a Ray or Dask cluster.
 
 All but the first use joblib. A `Pool` maps tasks to results in the order in which they are done,
-and raises one of its `died` errors when a worker was lost.
+and raises one of its `died` errors when a worker was lost. The three backends are in one file,
+because each is little more than the way in which its pool is opened and closed.
 """
 
 from __future__ import annotations

@@ -116,6 +116,23 @@ def test_what_is_missing_is_asked_for(tmp_path: Path) -> None:
         run(log, *COLUMNS, "--out", str(tmp_path / "full"))
 
 
+def test_what_would_help_is_said() -> None:
+    """Prices are missing and nobody says who won; other units; ties that go both ways."""
+    data = frame(400)
+    with pytest.raises(LogError, match="name that column with --won-column") as found:
+        read_censored(AuctionLog(data, columns={"bid": "bid"}))
+    assert "replay" not in str(found.value)
+    data["value"] /= 1_000
+    with pytest.raises(LogError, match="The own bids are about 1,000 times the values"):
+        read_censored(AuctionLog(data, columns=ROLES))
+    ties = pd.DataFrame({"value": 5.0, "bid": 2.0, "won": [True, False] * 5})
+    ties["min_bid_to_win"] = 2.0
+    with pytest.raises(LogError, match="won in some auctions and lost in others"):
+        read_censored(AuctionLog(ties, columns=ROLES))
+    with pytest.raises(LogError, match="try --ties lose"):
+        read_censored(AuctionLog(ties[~ties["won"]], columns=ROLES))
+
+
 def test_lines_out_of_order_are_said() -> None:
     data = frame(200).sort_index(ascending=False).rename(columns={"when": "timestamp"})
     read = read_censored(AuctionLog(data, columns={"bid": "bid", "won": "won"}))

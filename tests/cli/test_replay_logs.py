@@ -89,6 +89,21 @@ def test_each_campaign_has_its_page(tmp_path: Path) -> None:
     assert table.groupby("level")["auctions"].first().sum() == 300
 
 
+def test_replays_of_the_whole_and_of_parts_have_folders_of_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No replay stands in the way of another one, and none replaces it."""
+    path = make_log(tmp_path / "log.csv", 200, sites=2)
+    monkeypatch.chdir(tmp_path)
+    for options in ((), ("--by", "site", "--jobs", 1), ()):
+        result = run(path, *options)
+        assert result.exit_code == 0, result.output
+    assert sorted(one.name for one in Path("results").iterdir()) == ["replay", "replay-by-site"]
+    assert Path("results/replay-by-site/part-1-site-1/index.html").exists()
+    refused = run(path, "--by", "site", "--out", "results/replay")
+    assert "holds something else than replays with --by" in str(refused.exception)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -1,6 +1,7 @@
 """Bids joined with the notices of exchanges."""
 
 import gzip
+import io
 import json
 from pathlib import Path
 from typing import Any
@@ -447,3 +448,30 @@ def test_bid_responses_with_several_bids_are_rows(tmp_path: Path) -> None:
         (7, "the own bid is not a number: 'x'"),
         (9, "neither a bid nor a win nor a loss"),
     ]
+
+
+def test_bid_responses_and_notice_urls_are_recognised(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without a format: from the field `seatbid`, and from parameters with names of macros."""
+    responses = lines(
+        tmp_path / "responses.jsonl",
+        *({"id": f"r{i}", "seatbid": [{"bid": [{"price": 2, "ext": {"value": 5}}]}]} for i in "12"),
+    )
+    bids = lines(tmp_path / "bids.csv", "auction_id,value,bid", "r1,5,2", "r2,5,2")
+    notices = lines(
+        tmp_path / "access.log",
+        '10.0.0.1 - - [01/Mar/2026] "GET /win?auction_id=r1&auction_min_to_win=1.5 HTTP/1.1" 204',
+        '10.0.0.1 - - [01/Mar/2026] "GET /loss?auction_id=r2&auction_min_to_win=3 HTTP/1.1" 204',
+    )
+    expected = [(5.0, 1.5, 2.0, 1.0), (5.0, 3.0, 2.0, 0.0)]
+    assert table(AuctionLog([responses, notices])) == expected
+    assert table(AuctionLog([notices, bids])) == expected
+    both = responses.read_text() + "".join(
+        json.dumps({"url": line.split()[5]}) + "\n" for line in notices.read_text().splitlines()
+    )
+    stream = io.TextIOWrapper(io.BytesIO(both.encode()))
+    monkeypatch.setattr("sys.stdin", stream)
+    assert table(AuctionLog("-")) == expected  # it is read once, and recognised twice
+    plain = lines(tmp_path / "plain.csv", "value,min_bid_to_win,page", "5,2,/a?id=1", "6,3,/b?id=2")
+    assert AuctionLog(plain).remarks == ()

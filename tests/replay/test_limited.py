@@ -221,6 +221,22 @@ def test_a_multiplier_rises_where_money_is_short(path: Path) -> None:
     assert np.nanmin(long.multipliers) >= 1.0
 
 
+@pytest.mark.parametrize(
+    ("budget", "matters"),
+    [
+        (Budget(100_000, per="day"), False),
+        (Budget(12, per="day"), True),
+        (Budget(40, per=1_900), True),  # the second period has 100 auctions
+        (Budget(200, per=20_000), True),  # the log has a tenth of the period
+        (Budget(40, per=1_900, pacing="asap"), True),  # it is spent early, and not held back
+    ],
+)
+def test_whether_a_budget_matters_is_told(path: Path, budget: Budget, *, matters: bool) -> None:
+    """Money that is left in a period which the log cuts off is no sign of a large budget."""
+    notes = played(path, [budget], strategies=["law"], seeds=1).notes
+    assert any("The budget hardly matters" in note for note in notes) is not matters
+
+
 def test_the_plan_follows_the_auctions(path: Path) -> None:
     result = played(path, [Budget(30, per=700)], strategies=["truthful"])
     assert result.limits is not None

@@ -100,7 +100,13 @@ def replay(
     address: Annotated[
         str | None, typer.Option(help="With --by, the address of a Ray or Dask cluster.")
     ] = None,
-    out: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("results/replay"),
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder of the results. \\[default: results/replay; with --by, "
+            "results/replay-by-COLUMN]"
+        ),
+    ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print only errors.")] = False,
 ) -> None:
     """Replay a log of first-price auctions: what would each strategy have earned?
@@ -119,7 +125,11 @@ def replay(
                 "--backend and --address are for the parts of a log. Give --by, or leave them out."
             )
         modules = load_modules(module or [])
-        check_folder(out, WRITTEN if by is None else WRITTEN_BY, "a replay")
+        out = out or default_folder(by)
+        if by is None:
+            check_folder(out, WRITTEN, "a replay")
+        else:
+            check_folder(out, WRITTEN_BY, "replays with --by")
         if not quiet:
             notify(f"Reading {' '.join(log.logs)} ...")
         auctions = log.open(highest_value=highest_value, by=by)
@@ -193,6 +203,17 @@ def _replay_by(log: AuctionLog, settings: dict[str, Any], page: _Page) -> None:
         paths = write_by(results, page.out, log=page.log, command=page.command)
         if not page.quiet:
             print_parts(results, paths)
+
+
+def default_folder(by: str | None) -> Path:
+    """Return the folder of the results if none is given: each column of `--by` has its own.
+
+    >>> default_folder("Campaign id").as_posix()
+    'results/replay-by-Campaign-id'
+    """
+    from crossbandit.replay.page_by import plain_name
+
+    return Path("results") / ("replay" if by is None else f"replay-by-{plain_name(by)}")
 
 
 def parse_bids(text: str) -> int | list[float] | Floats:

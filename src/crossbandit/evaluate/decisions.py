@@ -1,4 +1,7 @@
-"""What another policy would have lost or earned, by logged decisions and their probabilities."""
+"""What another policy would have lost or earned, by logged decisions and their probabilities.
+
+One function, with its arguments, their checks and its result.
+"""
 
 from __future__ import annotations
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from crossbandit.errors import InvalidParameterError, LogError
 from crossbandit.logs.outcomes import OutcomeCounts
+from crossbandit.logs.units import doubt_about_units
 from crossbandit.validation import array, as_array, choice, number, reject
 
 if TYPE_CHECKING:
@@ -169,10 +170,13 @@ class CensoredLog:
         values, bids = self.values, self.bids
         dear = np.flatnonzero(bids > values)
         if dear.size:
+            middle = (float(np.median(column[column > 0])) for column in (values, bids[bids > 0]))
+            doubts = list(doubt_about_units(*middle, "own bids")) if values.any() else []
             raise LogError(
                 f"{dear.size:,} of {self._all(first, 'bids')} are above their values. The first is "
                 f"in auction {first + dear[0] + 1:,}: a bid of {bids[dear[0]]:.15g} at a value of "
-                f"{values[dear[0]]:.15g}. Are the columns swapped, or in different units? "
+                f"{values[dear[0]]:.15g}. "
+                f"{(doubts or ['Are the columns swapped, or in different units?'])[0]} "
                 "Such bids earn nothing if they win. Correct the values, or drop these auctions."
             )
         self._check_outcomes(first)
@@ -195,11 +199,15 @@ class CensoredLog:
         ) + (f" and a reserve price of {self.reserves[i]:.15g}" if self.reserves[i] else "")
         equal = (self.bids[wrong] == self._prices[wrong]).all()
         other = "lose" if self.ties == "win" else "win"
-        hint = (
-            f"Equal bids are taken to {self.ties} here: try --ties {other} (ties={other!r})."
-            if equal
-            else "The price is the highest bid of the others, not what you paid."
-        )
+        ties = self.bids == self._prices
+        hint = "The price is the highest bid of the others, not what you paid."
+        if equal and (self.won[ties].any() and not self.won[ties].all()):
+            hint = (
+                "Bids that equal the price won in some auctions and lost in others. Were amounts "
+                "rounded? Give them with more digits, or drop the auctions with equal amounts."
+            )
+        elif equal:
+            hint = f"Equal bids are taken to {self.ties} here: try --ties {other} (ties={other!r})."
         raise LogError(
             f"{wrong.size:,} of {self._all(first, 'auctions')} contradict themselves. The first is "
             f"auction {first + i + 1:,}: a bid of {self.bids[i]:.15g}{against} cannot have "

@@ -47,7 +47,8 @@ def find_notes(
     yield KNOWN[facts.feedback]
     if facts.feedback == "always":
         return
-    yield from _alike(facts)
+    if any(one.known.share < 1 for one in results):
+        yield from _alike(facts)
     if power:
         yield (
             f"Prices {'rise' if power > 0 else 'fall'} with values, like values to the power of "

@@ -152,7 +152,7 @@ def check_survey(log: AuctionLog, survey: Survey, *, all_prices: bool = True) ->
     path = log.source.name
     if survey.without_price and all_prices:
         raise LogError(f"{_censored(log, survey)}\n{log.description}")
-    check_bad_lines(log, survey)
+    check_bad_lines(log, survey, all_prices=all_prices)
     if survey.auctions < 2:
         raise LogError(_too_few_good(log, survey))
     if survey.highest_value == 0:
@@ -164,8 +164,14 @@ def check_survey(log: AuctionLog, survey: Survey, *, all_prices: bool = True) ->
         )
 
 
-def check_bad_lines(log: AuctionLog, survey: Survey) -> None:
+def check_bad_lines(log: AuctionLog, survey: Survey, *, all_prices: bool = True) -> None:
     """Raise LogError if a log has more bad lines than are allowed."""
+    if survey.bad > log.max_bad and survey.main_reason == NO_PRICE and not all_prices:
+        raise LogError(
+            f"{survey.reasons[NO_PRICE]:,} of the {survey.lines:,} lines of {log.source.name} have "
+            "no highest competing bid. It may be missing if the log says who won: name that column "
+            f"with --won-column (columns={{'won': ...}} in Python).\n{log.description}"
+        )
     if survey.bad > log.max_bad:
         raise LogError(f"{_too_many_bad(log, survey)}\n{log.description}")
 

@@ -102,7 +102,7 @@ OPENRTB = Format(
     won_codes=("0",),
     price_codes=("100", "101", "102"),
     reasons=_OPENRTB_REASONS,
-    marks=(frozenset({"auctionloss"}),),
+    marks=(frozenset({"auctionloss"}), frozenset({SEATS})),
 )
 GOOGLE = Format(
     "google",
@@ -135,6 +135,7 @@ IPINYOU = Format(
 )
 EXCHANGES = {one.name: one for one in (OPENRTB, GOOGLE, IPINYOU)}
 
+_MACROS = re.compile(r"(?i)[?&;]auction[_-]?(id|imp[_-]?id|price|loss|min[_-]?to[_-]?win)=")
 _IPINYOU_BIDS = (
     *("bidid", "timestamp", "ipinyouid", "useragent", "ip", "region", "city", "adexchange"),
     *("domain", "url", "urlid", "slotid", "slotwidth", "slotheight", "slotvisibility"),
@@ -162,6 +163,8 @@ def find_format(name: str, source: Source) -> Format | None:
     found = (one for one in EXCHANGES.values() if any(mark <= names for mark in one.marks))
     if all(map(_is_ipinyou, source.files)):
         return IPINYOU
+    if any(map(_has_notice_urls, source.files)):
+        return OPENRTB
     return next(found, None)
 
 
@@ -169,10 +172,18 @@ def _is_ipinyou(file: LogFile) -> bool:
     """Return whether a file has no header, the columns of iPinYou, and a time in the second."""
     if with_names(file) is file:
         return False
+    return re.fullmatch(r"20\d{15}", _first_line(file).split("\t")[1]) is not None
+
+
+def _has_notice_urls(file: LogFile) -> bool:
+    """Return whether the first line of a text has a URL with parameters named after macros."""
+    return file.layout.kind == "csv" and _MACROS.search(_first_line(file)) is not None
+
+
+def _first_line(file: LogFile) -> str:
     open_text = gzip.open if file.layout.compressed else open
     with open_text(file.path, "rt", encoding="latin-1") as lines:
-        first = next((line for line in lines if line.strip()), "")
-    return re.fullmatch(r"20\d{15}", first.split("\t")[1]) is not None
+        return next((line for line in lines if line.strip()), "")
 
 
 def with_names(file: LogFile) -> LogFile:

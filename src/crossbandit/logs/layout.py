@@ -74,13 +74,14 @@ class LogFile(NamedTuple):
     layout: Layout
 
 
-def recognize_file(path: Path, kind: str | None = None, *, raw: bool = False) -> LogFile:
+def recognize_file(path: Path, kind: str | None = None, *, notices: bool = False) -> LogFile:
     """Return how a file is written.
 
     Args:
         path: The file.
         kind: What it must be: one of `KINDS`, or None for any.
-        raw: Whether lines with the URLs of notices are not split.
+        notices: Whether the file is of an exchange: lines with URLs are not split, and each bid of
+            a bid response is a row.
 
     Returns:
         The file and its layout.
@@ -95,7 +96,7 @@ def recognize_file(path: Path, kind: str | None = None, *, raw: bool = False) ->
     if head == _PARQUET:
         layout = _parquet(path)
     else:
-        layout = _text(path, compressed=head.startswith(_GZIP), raw=raw)
+        layout = _text(path, compressed=head.startswith(_GZIP), notices=notices)
     if kind not in {None, layout.kind}:
         raise LogError(
             f"{path} is not of the format {kind!r}, but of {layout.kind!r}. Leave --format out "
@@ -123,7 +124,7 @@ def _parquet(path: Path) -> Layout:
     return Layout("parquet", tuple(row[0] for row in rows), len(rows))
 
 
-def _text(path: Path, *, compressed: bool, raw: bool) -> Layout:
+def _text(path: Path, *, compressed: bool, notices: bool) -> Layout:
     sample, *later = _intact_samples(path) if compressed else _samples(path)
     if b"\0" in sample:
         raise LogError(f"{path} is neither text nor Parquet. {_EXPECTED}.")
@@ -135,8 +136,8 @@ def _text(path: Path, *, compressed: bool, raw: bool) -> Layout:
     if beginning.startswith("{"):
         whole = lines[first:] if len(sample) < _SAMPLE_BYTES else lines[first:-1] or lines[first:]
         whole += [line for block in later for line in block.decode(errors="replace").splitlines()]
-        names = tuple(dict.fromkeys(_fields(path, whole, seats=raw)))
-        seats = raw and any(name.startswith(f"{SEATS}.") for name in names)
+        names = tuple(dict.fromkeys(_fields(path, whole, seats=notices)))
+        seats = notices and any(name.startswith(f"{SEATS}.") for name in names)
         return Layout("jsonl", names, len(names), WHITE_SPACE, 0, compressed, seats)
     if beginning.startswith("[") and beginning[1:].lstrip()[:1] in {"", "{"}:
         raise LogError(
@@ -145,7 +146,7 @@ def _text(path: Path, *, compressed: bool, raw: bool) -> Layout:
         )
     separator, fields = _split(lines[first].strip(" "))
     header = is_header(fields)
-    if raw and _PARAMETERS.search(lines[first]):
+    if notices and _PARAMETERS.search(lines[first]):
         return Layout("lines", ("line",), 1, WHITE_SPACE, 0, compressed)
     names = tuple(fields) if header else ()
     return Layout("csv", names, len(fields), separator, first + header, compressed)

@@ -1,4 +1,8 @@
-"""A log of first-price auctions, read in chunks."""
+"""A log of first-price auctions, read in chunks.
+
+The file is long because `AuctionLog` documents, checks and describes all of its options; how files
+are found and joined is in `opening.py`.
+"""
 
 from __future__ import annotations
 

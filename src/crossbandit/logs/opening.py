@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from crossbandit.errors import LogError
 from crossbandit.logs.columns import ROLES
 from crossbandit.logs.formats import EXCHANGES, find_format, with_names
-from crossbandit.logs.layout import KINDS
+from crossbandit.logs.layout import KINDS, recognize_file
 from crossbandit.logs.notices import JOINED, join_notices
 from crossbandit.logs.recognize import recognize
 from crossbandit.logs.staging import sorted_copy
@@ -66,9 +66,7 @@ def open_log(log: AuctionLog) -> Opened:
         InvalidParameterError: The data or the classes are invalid.
     """
     kind = log.format if log.format in KINDS else None
-    source = recognize(
-        log.data, kind, partitions=log.partitions, raw=log.format in {"openrtb", "google"}
-    )
+    source = recognize(log.data, kind, partitions=log.partitions)
     form = find_format(log.format, source)
     if form is None:
         _refuse_options_of_exchanges(log, source)
@@ -96,6 +94,9 @@ def _refuse_options_of_exchanges(log: AuctionLog, source: Source) -> None:
 
 def _join(log: AuctionLog, form: Format, source: Source) -> Opened:
     """Read the lines of an exchange, and go on with a copy that has one row per auction."""
+    if source.frame is None and "url" in form.fields:
+        files = (recognize_file(file.path, notices=True) for file in source.files)
+        source = replace(source, files=tuple(files))
     source = replace(source, files=tuple(map(with_names, source.files)), lenient=True)
     columns = source.columns
     asked = {role: columns.find(one, role) for role, one in log.columns.items()}

@@ -42,9 +42,7 @@ class _Stream:
         return self._frame.__arrow_c_stream__(requested_schema)
 
 
-def recognize(
-    data: object, kind: str | None = None, *, partitions: bool = False, raw: bool = False
-) -> Source:
+def recognize(data: object, kind: str | None = None, *, partitions: bool = False) -> Source:
     """Return what files or a data frame hold.
 
     Args:
@@ -52,7 +50,6 @@ def recognize(
             standard input, or a data frame: of pandas, or any that exports Arrow data.
         kind: What files must be: "csv", "jsonl" or "parquet"; None for any.
         partitions: Whether names of folders such as `day=5` are columns.
-        raw: Whether lines with the URLs of notices are not split.
 
     Returns:
         The source.
@@ -76,7 +73,7 @@ def recognize(
     name = str(paths[0]) if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} more"
     return Source(
         "the standard input" if name == STANDARD_INPUT else name,
-        tuple(recognize_file(path, kind, raw=raw) for path in found),
+        tuple(recognize_file(path, kind) for path in found),
         keys=_partition_keys(found) if partitions else (),
         scratch=scratch,
     )

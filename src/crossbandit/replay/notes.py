@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from crossbandit.logs.log import AuctionLog
     from crossbandit.logs.survey import Survey
     from crossbandit.replay.limited import ReplayLimits
+    from crossbandit.replay.limited_results import LimitedResult
     from crossbandit.replay.oracles import Hindsight
     from crossbandit.replay.results import StrategyResult
 
@@ -35,7 +36,8 @@ _MANY_ALIKE = 0.05  # of the auctions
 _ENOUGH = 20  # auctions, before anything is concluded from them
 _NEARLY_NONE = 0.001  # of the own bids
 _WORTHWHILE = 0.01  # of the surplus
-_SPARE = 0.9  # of a budget: who spends less is not limited by it
+_FREE = 1.01  # a multiplier up to here hardly changes a bid
+_SPARE = 0.9  # of a budget: who spends less has money left
 _MUCH = 0.03  # more than this is shown in whole percent
 _WHY_MORE = (
     "That policy judges each value by all competing bids of the log. More is possible where "
@@ -87,14 +89,24 @@ def find_limit_notes(limits: ReplayLimits, outcomes: Sequence[StrategyResult]) -
             "The target cannot be met: in no auction is the value high enough for its price. "
             "Nothing is bid. Choose a lower return on spend, or a higher cost."
         )
-    free = [one for one in outcomes if one.kind == "learner" and one.limited is not None]
+    free = [one.limited for one in outcomes if one.kind == "learner" and one.limited is not None]
     if budget is None or limits.targets or not free:
         return
-    if max(float(one.spend.mean()) for one in free) < _SPARE * limits.total:
+    if not any(_is_held_back(one, budget.amount, limits.total) for one in free):
         yield (
             "The budget hardly matters: the learners spend less than it allows. Without it they "
             "would bid the same."
         )
+
+
+def _is_held_back(one: LimitedResult, amount: float, total: float) -> bool:
+    """Return whether a budget changes what a learner bids.
+
+    What is left at the end does not show it: a log that ends in the morning leaves most of the
+    budget of that day, however short money was until then.
+    """
+    lowers = bool(np.median(one.multipliers) > _FREE)  # never with pacing "asap"
+    return lowers or one.spend.max() >= _SPARE * amount or one.spend.sum() >= _SPARE * total
 
 
 def find_dependence(

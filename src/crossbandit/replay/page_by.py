@@ -55,7 +55,7 @@ def write_by(results: ReplaySet, folder: Path, *, log: str, command: str) -> lis
     Raises:
         ResultsError: If the folder holds other files, or cannot be written.
     """
-    check_folder(folder, WRITTEN_BY, "replays of parts")
+    check_folder(folder, WRITTEN_BY, "replays with --by")
     names = folder_names(list(results.replays))
     for level, result in results.replays.items():
         check_folder(folder / names[level], WRITTEN, "a replay")
@@ -126,8 +126,9 @@ def folder_names(levels: list[str]) -> dict[str, str]:
     >>> folder_names(["shoes", "../x y", ""])
     {'shoes': 'part-1-shoes', '../x y': 'part-2-x-y', '': 'part-3'}
     """
-    plain = [re.sub(r"[^A-Za-z0-9]+", "-", level).strip("-")[:40] for level in levels]
-    return {
-        level: f"part-{i}" + (f"-{name}" if name else "")
-        for i, (level, name) in enumerate(zip(levels, plain, strict=True), 1)
-    }
+    return {level: f"part-{i}-{plain_name(level)}".rstrip("-") for i, level in enumerate(levels, 1)}
+
+
+def plain_name(text: str) -> str:
+    """Return a text as a part of the name of a folder: letters, digits and hyphens."""
+    return re.sub(r"[^A-Za-z0-9]+", "-", text).strip("-")[:40]

@@ -1,4 +1,7 @@
-"""The result of a replay: what every strategy earned, over time and over seeds."""
+"""The result of a replay: what every strategy earned, over time and over seeds.
+
+The file is long because `Replay` has one method, with its columns documented, for each table.
+"""
 
 from __future__ import annotations
 
