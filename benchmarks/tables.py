@@ -8,13 +8,13 @@ results/graphs and kept.
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import sys
 import tempfile
 from dataclasses import replace
 from importlib import metadata
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -250,9 +250,8 @@ def needed(package: str, extra: str, found: dict[tuple[str, str], int]) -> dict[
         name = canonicalize_name(required.name)
         for one in ("", *required.extras):
             if (name, one) not in found:
-                paths = [file.locate() for file in metadata.files(name) or ()]
-                sizes = [os.stat(path).st_size for path in paths if os.path.exists(path)]
-                found[name, one] = sum(sizes)
+                paths = [Path(str(file.locate())) for file in metadata.files(name) or ()]
+                found[name, one] = sum(path.stat().st_size for path in paths if path.exists())
                 needed(name, one, found)
     return {name: size for (name, _), size in found.items() if name != PACKAGE}
 

@@ -255,7 +255,7 @@ def test_the_first_example_runs_where_the_wheel_is_installed(
 def test_the_first_commands_run_where_the_wheel_is_installed(
     complete: Path, tmp_path: Path
 ) -> None:
-    """Those of the tutorial, on fewer auctions; the code is the wheel's, not that of this folder."""
+    """Those of the tutorial, on fewer auctions; the code is that of the wheel."""
     tutorial = "docs/tutorials/bid-from-a-log.md"
     lines = [words for block in SHELL if block.page == tutorial for words in block.commands]
     assert [words[:2] for words in lines] == [
