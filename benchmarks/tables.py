@@ -13,9 +13,13 @@ import subprocess
 import sys
 import tempfile
 from dataclasses import replace
+from importlib import metadata
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from benchmarks import adaptive, coverage, numbers
 from crossbandit import CrossGraph, CrossGraphAdaptive, environments, graphs, simulate_many, studies
@@ -38,6 +42,8 @@ GRAPHS = {
     "changing": "changing",
 }
 HORIZON = 100_000
+PACKAGE = "crossbandit"
+STATEMENT = "Equation 5"
 
 
 def markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -183,10 +189,14 @@ def cut_out(printed: str) -> dict[str, str]:
     """
     lines = [line.rstrip().removeprefix(" ") for line in printed.splitlines()]
     tables: list[list[str]] = []
+    within = False
     for line in lines:
         if line.startswith("strategy "):
-            tables.append([line])
-        elif tables and tables[-1] and not re.match(r"±|95 %|Difference|Wrote|Open", line):
+            tables.append([])
+            within = True
+        elif re.match(r"±|95 %|Difference|Wrote|Open", line):  # an explanation, of several lines
+            within = False
+        if within:
             tables[-1].append(line)
     seldom = r"shading 0\.(1|2|3|4|6|8|95)"
     strategies = [line for line in tables[0] if not re.match(seldom, line)]
@@ -198,6 +208,65 @@ def cut_out(printed: str) -> dict[str, str]:
     }
 
 
+# ---------------------------------------------------------------------------- commands, packages
+
+
+def verified() -> str:
+    """Return what `crossbandit verify` prints of one statement, as a block of text."""
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-m", "crossbandit", "verify", "--only", STATEMENT]
+        done = subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True)
+    return statement(done.stdout)
+
+
+def statement(printed: str) -> str:
+    """Return the first statement of an output of `crossbandit verify`, as a block of text.
+
+    Args:
+        printed: What the command has printed.
+    """
+    lines = [line.rstrip() for line in printed.splitlines()]
+    first = next(i for i, line in enumerate(lines) if line.startswith(STATEMENT))
+    last = next(
+        (i for i in range(first + 1, len(lines)) if not lines[i].startswith(" ")), len(lines)
+    )
+    return "```text\n" + "\n".join(lines[first:last]) + "\n```\n"
+
+
+def needed(package: str, extra: str, found: dict[tuple[str, str], int]) -> dict[str, int]:
+    """Return the bytes of all packages that a package needs, itself not among them.
+
+    Args:
+        package: Its name.
+        extra: One of its extras, or "".
+        found: The bytes by package and extra so far, which is extended.
+    """
+    for line in metadata.requires(package) or ():
+        required = Requirement(line)
+        if required.marker is not None and not required.marker.evaluate({"extra": extra}):
+            continue
+        name = canonicalize_name(required.name)
+        for one in ("", *required.extras):
+            if (name, one) not in found:
+                paths = [Path(str(file.locate())) for file in metadata.files(name) or ()]
+                found[name, one] = sum(path.stat().st_size for path in paths if path.exists())
+                needed(name, one, found)
+    return {name: size for (name, _), size in found.items() if name != PACKAGE}
+
+
+def sizes() -> str:
+    """Return how much disk space the packages take that each extra installs here."""
+    rows = []
+    for extra in ("", "cli", "all"):
+        found = needed(PACKAGE, extra, {})
+        largest = max(found, key=lambda name: found[name])
+        told = f"`{PACKAGE}[{extra}]`" if extra else f"`{PACKAGE}`"
+        megabytes = (sum(found.values()), found[largest])
+        total, most = (f"{round(size / 1e6, -1):.0f} MB" for size in megabytes)
+        rows.append([told, str(len(found)), total, f"{largest}, {most}"])
+    return markdown(["install", "packages", "disk space", "the largest"], rows)
+
+
 TABLES: dict[str, Callable[[], str | dict[str, str]]] = {
     "adaptive-constants": lambda: constants(adaptive.bars()),
     "adaptive-trials": lambda: constants(adaptive.trials()),
@@ -206,7 +275,9 @@ TABLES: dict[str, Callable[[], str | dict[str, str]]] = {
     "choose-late": lambda: choose("late"),
     "choose-misleading": lambda: choose("misleading"),
     "coverage": coverages,
+    "install": sizes,
     "replay": replayed,
+    "verify-line": verified,
 }
 
 

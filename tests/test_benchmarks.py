@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import numbers, records
+from benchmarks import numbers, records, tables
 from benchmarks.measure import Result
 
 SPEED = Result("a run", 3.14159, 2.5, "times", note="2 of 3 seconds are reading")
@@ -76,3 +76,36 @@ def test_at_least_includes_the_aim(*, value: float, reached: bool) -> None:
 @pytest.mark.parametrize(("value", "reached"), [(2.6, False), (2.5, True), (2.4, True)])
 def test_at_most_includes_the_aim(*, value: float, reached: bool) -> None:
     assert Result("time", value, 2.5, "").reached is reached
+
+
+def test_the_parts_of_outputs_that_pages_show_are_cut_out() -> None:
+    printed = """What each strategy would have earned
+ strategy      surplus
+ ─────────────────────
+ price law      12 ± 3
+
+ shading 0.10    1 ± 1
+± is an interval; paid is the
+average price of a win.
+ strategy   difference
+ best           −3
+95 % intervals over time.
+Prices go with values here: much.
+"""
+    found = tables.cut_out(printed)
+    shown = "strategy      surplus\n─────────────────────\nprice law      12 ± 3"
+    assert found["replay-strategies"] == f"```text\n{shown}\n```\n"
+    assert found["replay-differences"] == "```text\nstrategy   difference\nbest           −3\n```\n"
+    assert found["replay-note"] == "```text\nPrices go with values here: much.\n```\n"
+
+    line = f"{tables.STATEMENT} (x): passed\n    3 instances"
+    cut = tables.statement(f"Checking ...\n{line}\nAnother: passed\n    2 instances\n")
+    assert cut == f"```text\n{line}\n```\n"
+
+
+def test_the_sizes_are_those_of_what_an_install_needs() -> None:
+    base, command = (tables.needed(tables.PACKAGE, extra, {}) for extra in ("", "cli"))
+    assert set(base) == {"numpy", "numba", "llvmlite"}
+    assert set(base) < set(command)
+    assert {"typer", "duckdb", "scipy"} <= set(command)
+    assert min(base.values()) > 1_000_000

@@ -75,7 +75,7 @@ def test_a_command_of_another_kind_is_noticed() -> None:
 
 
 def test_lines_for_pip_name_extras_that_exist() -> None:
-    """What pip does with them is tested with the wheel, in tests/test_installation.py."""
+    """tests/test_installation.py asks pip, with the wheel."""
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"][
         "optional-dependencies"
     ]

@@ -1,20 +1,25 @@
-"""The wheel and the sdist, and what can be done where only NumPy and Numba are installed."""
+"""The wheel and the sdist: what an index accepts, and what pages do with them in new environments.
+
+One environment has the wheel, NumPy and Numba; the other has the wheel and all other packages.
+"""
 
 import importlib.util
 import os
 import re
 import subprocess
 import sys
+import sysconfig
 import tarfile
 import venv
+import zipfile
+from email import message_from_bytes
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import crossbandit
-
-ROOT = Path(__file__).parents[1]
+from tests.pages import ROOT, SHELL, blocks
 
 # Kernels run as Python: compiling them for a new place would take a minute and show nothing more.
 ENVIRONMENT = {name: text for name, text in os.environ.items() if name != "PYTHONPATH"}
@@ -120,14 +125,27 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def environment(folder: Path, built: Path) -> tuple[Path, Path]:
+    """Return the Python and the packages of a new environment that has the wheel and nothing else.
+
+    Args:
+        folder: Where to make it.
+        built: The folder of the wheel.
+    """
+    venv.create(folder, with_pip=False)
+    python = folder / "bin" / "python"
+    [wheel] = built.glob("*.whl")
+    install = ("install", "--quiet", "--no-deps", "--no-index", "--no-compile", wheel)
+    result = run(sys.executable, "-m", "pip", "--python", python, *install)
+    assert result.returncode == 0, result.stderr
+    found = run(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))")
+    return python, Path(found.stdout.strip())
+
+
 @pytest.fixture(scope="module")
 def bare(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a Python that has the wheel, NumPy and Numba, linked from here, and nothing else."""
-    folder = tmp_path_factory.mktemp("bare")
-    venv.create(folder, with_pip=False)
-    python = folder / "bin" / "python"
-    found = run(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))")
-    packages = Path(found.stdout.strip())
+    python, packages = environment(tmp_path_factory.mktemp("bare"), built)
     for name in ("numpy", "numba", "llvmlite"):
         found_here = importlib.util.find_spec(name)
         assert found_here is not None
@@ -136,10 +154,15 @@ def bare(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         for part in (home, home.with_name(f"{name}.libs")):
             if part.exists():
                 (packages / part.name).symlink_to(part)
-    [wheel] = built.glob("*.whl")
-    install = ("install", "--quiet", "--no-deps", "--no-index", "--no-compile", wheel)
-    result = run(sys.executable, "-m", "pip", "--python", python, *install)
-    assert result.returncode == 0, result.stderr
+    return python
+
+
+@pytest.fixture(scope="module")
+def complete(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a Python that has the wheel, and all other packages from here."""
+    python, packages = environment(tmp_path_factory.mktemp("complete"), built)
+    here = sysconfig.get_path("purelib")
+    (packages / "here.pth").write_text(f"{here}\n")  # searched after the wheel
     return python
 
 
@@ -162,7 +185,8 @@ def test_a_learner_needs_numpy_and_numba_only(bare: Path, tmp_path: Path) -> Non
     result = run(bare, "-W", "error", "-c", SCRIPT, cwd=tmp_path, env=ENVIRONMENT)
     assert result.returncode == 0, result.stderr
     said = re.findall(
-        r'^(.+) needs .+, which (?:is|are) not installed\. .*: pip install "crossbandit\[(\w+)\]"$',
+        r"^(.+) needs .+, which (?:is|are) not installed\. .*: "
+        r'pip install "crossbandit\[(\w+)\]", or in a checkout: pip install "\.\[\2\]"$',
         result.stdout,
         re.MULTILINE,
     )
@@ -200,8 +224,53 @@ def test_the_command_names_its_extra(bare: Path, command: str, extra: str) -> No
     assert result.returncode == 2
     assert result.stderr == (
         "Error: The command crossbandit needs typer, rich, which are not installed. "
-        f'Install them with: pip install "crossbandit[{extra}]"\n'
+        f'Install them with: pip install "crossbandit[{extra}]", '
+        f'or in a checkout: pip install ".[{extra}]"\n'
     )
+
+
+def test_the_extras_of_the_pages_are_in_the_wheel(built: Path) -> None:
+    lines = "\n".join(block.text for block in SHELL)
+    named = {one for found in re.findall(r"\[([\w,]+)\]['\"]", lines) for one in found.split(",")}
+    assert {"all", "cli", "serve"} <= named
+    [wheel] = built.glob("*.whl")
+    with zipfile.ZipFile(wheel) as opened:
+        [path] = [name for name in opened.namelist() if name.endswith(".dist-info/METADATA")]
+        written = message_from_bytes(opened.read(path))
+    assert named <= set(written.get_all("Provides-Extra", []))
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/index.md"])
+def test_the_first_example_runs_where_the_wheel_is_installed(
+    bare: Path, page: str, tmp_path: Path
+) -> None:
+    example = next(block.text for block in blocks(ROOT / page) if block.kind == "python")
+    shorter = example.replace("range(5_000)", "range(60)")
+    assert shorter != example
+    result = run(bare, "-W", "error", "-c", shorter, cwd=tmp_path, env=ENVIRONMENT)
+    assert result.returncode == 0, result.stderr
+    assert re.fullmatch(r"\[[\d. ]+\]\n", result.stdout)
+
+
+def test_the_first_commands_run_where_the_wheel_is_installed(
+    complete: Path, tmp_path: Path
+) -> None:
+    """Those of the tutorial, on fewer auctions; the code is that of the wheel."""
+    tutorial = "docs/tutorials/bid-from-a-log.md"
+    lines = [words for block in SHELL if block.page == tutorial for words in block.commands]
+    assert [words[:2] for words in lines] == [
+        ["crossbandit", "make-log"],
+        ["crossbandit", "replay"],
+    ]
+    asked = "import crossbandit; print(crossbandit.__file__)"
+    where = run(complete, "-c", asked, cwd=tmp_path, env=ENVIRONMENT).stdout
+    assert Path(where).is_relative_to(complete.parents[1])
+    for program, *words in lines:
+        fewer = ["20" if word == "100000" else word for word in words]
+        result = run(complete.with_name(program), *fewer, cwd=tmp_path, env=ENVIRONMENT)
+        assert result.returncode == 0, result.stderr
+    assert "price law" in result.stdout
+    assert (tmp_path / "results/replay/index.html").exists()
 
 
 def test_the_version_is_the_same_everywhere() -> None:
