@@ -20,6 +20,7 @@ from benchmarks.markets_worlds import (
     OWN,
     World,
     alternating,
+    heavy_tails,
     irrelevant_classes,
     log_normal,
     narrow,
@@ -28,10 +29,13 @@ from benchmarks.markets_worlds import (
     trap,
 )
 from benchmarks.measure import Result
+from crossbandit.applications import bids_for_values
 from crossbandit.laws import GuardedLaw, OutcomeLaw
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from crossbandit.types import Floats
 
 SEEDS = range(3)
 NAMES = ("site", "device")
@@ -92,6 +96,7 @@ def results() -> Iterator[Result]:
     yield from _adversaries()
     yield from _cost()
     yield from _own()
+    yield from _spacing()
 
 
 def _independent() -> Iterator[Result]:
@@ -208,6 +213,41 @@ def _own() -> Iterator[Result]:
 
             value = ratio(made, _law, rival)
             yield _bar(f"own: {name}, {auctions:,} auctions: against adaptive", value, 0.99)
+
+
+def _spacing() -> Iterator[Result]:
+    """Compare bids that suit the values with as many evenly spaced bids, both by a law."""
+    worlds: dict[str, Callable[[int], World]] = {
+        "correlation 0": lambda seed: log_normal(0.0, seed),
+        **DEPENDENT,
+        "narrow": narrow,
+        "trap": trap,
+        "12 phases": switching,
+        **{name: lambda seed, made=made: made(seed, AUCTIONS) for name, made in OWN.items()},
+    }
+    tails = {f"heavy tails, spread {spread:g}": spread for spread in (1.0, 1.5, 2.0)}
+    for name, spread in tails.items():
+        worlds[name] = lambda seed, spread=spread: heavy_tails(seed, spread=spread)
+    for name, world in worlds.items():
+        value = ratio(world, _spaced, _evenly)
+        bar = 1.05 if name in tails else 0.997
+        yield _bar(f"own: bids by values, {name}: against even bids", value, bar)
+
+
+def _spaced(world: World, seed: int) -> float:
+    return _earned_on(bids_for_values(world.values, highest=1.0), world, seed)
+
+
+def _evenly(world: World, seed: int) -> float:
+    return _earned_on(BIDS, world, seed)
+
+
+def _earned_on(grid: Floats, world: World, seed: int) -> float:
+    law = OutcomeLaw(grid, (0, 1), seed=seed)
+    chosen = law.play(world.values, world.prices)
+    bids = np.where(chosen >= 0, grid[np.maximum(chosen, 0)], 0.0)
+    won = (bids >= world.prices) & (bids > 0)
+    return float(np.where(won, world.values - bids, 0.0).sum())
 
 
 def _bar(name: str, value: float, bar: float, note: str = "") -> Result:

@@ -130,6 +130,15 @@ def levels(seed: int = 0, auctions: int = AUCTIONS) -> World:
     return World(values, prices * 0.6)
 
 
+def heavy_tails(seed: int = 0, auctions: int = AUCTIONS, spread: float = 1.5) -> World:
+    """Log-normal values and prices in a range that the highest value has set."""
+    generator = np.random.default_rng(seed)
+    first, second = generator.standard_normal((2, auctions))
+    values = np.exp(spread * first)
+    prices = 0.6 * np.exp(0.9 * spread * (0.3 * first + np.sqrt(1 - 0.3**2) * second))
+    return World(values / values.max(), prices / values.max())
+
+
 OWN: dict[str, Callable[[int, int], World]] = {
     "exchange": exchange,
     "exchange, independent": lambda seed, auctions: exchange(seed, auctions, 0.0),

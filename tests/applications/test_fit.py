@@ -107,3 +107,26 @@ def test_values_in_another_unit_are_noticed(roles: dict[str, str]) -> None:
 def test_what_is_no_log_is_named_in_a_few_words(log: Any) -> None:
     with pytest.raises(InvalidParameterError, match=r"must be an AuctionLog.* Got '?\w+'?\.$"):
         FirstPriceBidder.fit(log, seed=1)
+
+
+def test_a_merged_bidder_with_classes_is_saved_and_loaded(tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+
+    def served(sites: list[str], seed: int) -> FirstPriceBidder:
+        bidder = FirstPriceBidder(bids=11, value_range=(0, 10), classes=("site",), seed=seed)
+        chosen = rng.choice(sites, 700)
+        prices = rng.uniform(0, np.where(chosen == sites[0], 6, 3))
+        bidder.warm_up(rng.uniform(1, 10, 700), prices, site=chosen)
+        return bidder
+
+    east, west = served(["a", "b"], 1), served(["b", "c"], 2)
+    east.merge(west)
+    east.save(tmp_path / "merged.bidder")
+    again = FirstPriceBidder.load(tmp_path / "merged.bidder")
+    for site in ("a", "b", "c", "never seen"):
+        np.testing.assert_array_equal(again.policy(8.0, site=site), east.policy(8.0, site=site))
+    assert again.price_law(8.0, site="c").own_rounds == east.price_law(8.0, site="c").own_rounds > 0
+    for bidder in (east, again):  # both go on alike
+        bid = bidder.bid(8.0, site="c")
+        bidder.settle(bid, won=False, highest_competing_bid=9.0)
+    np.testing.assert_array_equal(again.policy(8.0, site="c"), east.policy(8.0, site="c"))

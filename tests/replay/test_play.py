@@ -390,7 +390,12 @@ def test_one_very_high_value_is_told(tmp_path: Path) -> None:
     path = tmp_path / "log.csv"
     lines = "".join(f"{value},1\n" for value in (6, 8, 10) * 50)
     assert "highest value" not in noted(path, lines)
-    notes = noted(path, lines + "100000,1\n")
+    assert "closer together" not in noted(path, lines)
+    chosen = noted(path, lines + "100000,1\n")
+    assert "The 100 bids are closer together where most values are" in chosen
+    assert "50 % with evenly spaced bids" in chosen
+    assert "highest value" not in chosen
+    notes = noted(path, lines + "100000,1\n", ReplayRules(bids=100))
     assert "The highest value is 100,000; half of the values are below 8" in notes
     assert "and only 1 of 100 bids is. For a finer grid where most values are: " in notes
     assert "--highest-value" not in notes
@@ -586,7 +591,14 @@ def test_bad_options_of_a_log_are_refused_by_name(log: Path, options: dict[str, 
 
 @pytest.mark.parametrize(
     "options",
-    [{"feedback": "never"}, {"bids": 1}, {"bids": [1, -1]}, {"reserve": -1}, {"ties": "draw"}],
+    [
+        {"feedback": "never"},
+        {"bids": "many"},
+        {"bids": 1},
+        {"bids": [1, -1]},
+        {"reserve": -1},
+        {"ties": "draw"},
+    ],
 )
 def test_bad_rules_are_refused_by_name(options: dict[str, Any]) -> None:
     with pytest.raises(InvalidParameterError, match=f"'{next(iter(options))}' parameter of Replay"):

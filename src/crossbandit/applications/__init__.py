@@ -11,6 +11,7 @@ from crossbandit.applications.shading import ShadingCurve
 from crossbandit.applications.sleeping import Choice, SleepingArms
 from crossbandit.applications.spam_filter import MailDecision, SpamFilter
 from crossbandit.environments.auctions import geometric_bids
+from crossbandit.environments.bid_spacing import bids_for_values
 
 __all__ = [
     "Action",
@@ -29,5 +30,6 @@ __all__ = [
     "Shown",
     "SleepingArms",
     "SpamFilter",
+    "bids_for_values",
     "geometric_bids",
 ]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from crossbandit.environments.auctions import AuctionRules, geometric_bids
+from crossbandit.environments.auctions import AuctionRules
+from crossbandit.environments.bid_spacing import bids_for_values
 from crossbandit.errors import LogError, LogWarning
 from crossbandit.logs import AuctionLog, Auctions
 from crossbandit.logs.classes import ClassTable
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from crossbandit.types import Booleans, Floats
 
 _HEADROOM = 1.25  # by which the highest value of the log may be exceeded later
-_BIDS = 100
-_FEW = 10  # bids below the median value: too coarse
 
 
 class FittingLog(NamedTuple):
@@ -90,7 +88,9 @@ def fitting_log(log: AuctionLog, given: Mapping[str, Any]) -> FittingLog:
     }
     settings = {**chosen, **given}
     if "bids" not in settings:
-        settings["bids"] = _grid(values, float(settings["value_range"][1]))
+        top = float(settings["value_range"][1])
+        inside = values[(values > 0) & (values <= top)]
+        settings["bids"] = bids_for_values(inside if inside.size else [top], highest=top)
     return FittingLog(settings, columns)
 
 
@@ -128,11 +128,3 @@ def _won(told: Booleans | None, bids: Floats, prices: Floats, given: Mapping[str
         owner="FirstPriceBidder",
     )
     return rules.wins(bids, prices)
-
-
-def _grid(values: Floats, highest: float) -> int | Floats:
-    """Return a number of bids, or a finer grid for small amounts where most values are small."""
-    median = float(np.median(values))
-    if median <= 0 or math.ceil(median / highest * (_BIDS - 1)) >= _FEW:
-        return _BIDS
-    return geometric_bids(_BIDS, median / 100, highest)

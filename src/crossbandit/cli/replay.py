@@ -63,9 +63,10 @@ def replay(
         str,
         typer.Option(
             metavar="BIDS",
-            help="The grid of bids: a number, a list 0,0.5,1, or geometric:COUNT:LOW:HIGH.",
+            help="The grid of bids: auto (100 bids that suit the values of the log), a number of "
+            "evenly spread ones, a list 0,0.5,1, or geometric:COUNT:LOW:HIGH.",
         ),
-    ] = "100",
+    ] = "auto",
     highest_value: options.HighestValue = None,
     by: Annotated[
         str | None,
@@ -216,15 +217,17 @@ def default_folder(by: str | None) -> Path:
     return Path("results") / ("replay" if by is None else f"replay-by-{plain_name(by)}")
 
 
-def parse_bids(text: str) -> int | list[float] | Floats:
-    """Return the number of bids, or the bids, that `--bids` gives.
+def parse_bids(text: str) -> int | str | list[float] | Floats:
+    """Return "auto", the number of bids, or the bids, that `--bids` gives.
 
     >>> parse_bids("0,0.5,2")
     [0.0, 0.5, 2.0]
     """
     from crossbandit.environments.auctions import geometric_bids
 
-    expected = "a number of bids, a list such as 0,0.5,1, or geometric:COUNT:LOW:HIGH"
+    expected = "auto, a number of bids, a list such as 0,0.5,1, or geometric:COUNT:LOW:HIGH"
+    if text == "auto":
+        return text
     try:
         if text.startswith(_GEOMETRIC):
             count, low, high = text.removeprefix(_GEOMETRIC).split(":")

@@ -35,7 +35,7 @@ FEEDBACK = {
     "won-lost": "nothing but won or lost is told: a bid reveals itself",
 }
 
-_MOST_BIDS = 10**6
+MOST_BIDS = 10**6
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -173,7 +173,7 @@ def bid_grid(owner: str, bids: Any, highest: float) -> Floats:
     """
     if isinstance(bids, bool) or not isinstance(bids, numbers.Integral):
         return grid(owner, "bids", bids)
-    count = integer(owner, "bids", bids, at_least=2, at_most=_MOST_BIDS)
+    count = integer(owner, "bids", bids, at_least=2, at_most=MOST_BIDS)
     amounts: Floats = np.arange(count) * highest / (count - 1)
     amounts[-1] = highest
     amounts.flags.writeable = False
@@ -191,7 +191,7 @@ def geometric_bids(count: int, lowest: float, highest: float) -> Floats:
     >>> geometric_bids(5, 1, 8)
     array([0., 1., 2., 4., 8.])
     """
-    integer("geometric_bids", "count", count, at_least=3, at_most=_MOST_BIDS)
+    integer("geometric_bids", "count", count, at_least=3, at_most=MOST_BIDS)
     number("geometric_bids", "lowest", lowest, above=0)
     number("geometric_bids", "highest", highest, above=lowest)
     return np.concatenate([[0.0], np.geomspace(lowest, highest, count - 1)])

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from crossbandit.logs.log import AuctionLog
 
 _NEARLY_ALL = 0.99
+VALUE_BINS = 32  # of values, in each range from an amount to twice the amount
 _RATIOS = 1000  # number of different ratios of price to value, from 0 to 1
 
 
@@ -63,6 +64,7 @@ class Survey(NamedTuple):
     faults: tuple[Fault, ...]  # the first ten
     reasons: dict[str, int]  # number of bad rows for each reason, the most frequent first
     signs: PriceSigns
+    value_counts: dict[int, int]  # of those above 0, by floor(VALUE_BINS * log2(value))
     results: Results | None = None  # if the log says who won
 
     @property
@@ -104,12 +106,14 @@ def survey_log(log: AuctionLog) -> Survey:
             count(*) FILTER ({good} AND price_ > 0 AND {"bid_ = price_" if has_bids else "false"}),
             histogram(TRY_CAST(round({_RATIOS} * price_ / value_) AS INTEGER))
                 FILTER ({good} AND price_ > 0 AND price_ <= value_),
+            histogram(CAST(floor({VALUE_BINS} * log2(value_)) AS INTEGER))
+                FILTER ({good} AND value_ > 0),
             {", ".join(counts) if has_results else "NULL, NULL, NULL, NULL"}
         FROM ({log.checked_sql()})
     """
     with log.source.connect(log.timezone) as connection:
         row = connection.execute(query).fetchall()[0]
-        auctions, bad, *amounts, own_bids, reasons, zero, own_bid, ratios = row[:-4]
+        auctions, bad, *amounts, own_bids, reasons, zero, own_bid, ratios, bins = row[:-4]
         rejected = rejected_records(log.source, connection)
         faults = first_faults(log, connection, rejected) if bad or rejected else ()
     bad += len(rejected) + sum(fault.lines - 1 for fault in faults)
@@ -129,6 +133,7 @@ def survey_log(log: AuctionLog) -> Survey:
         faults=faults,
         reasons=dict(sorted((reasons or {}).items(), key=itemgetter(1), reverse=True)),
         signs=PriceSigns(zero, own_bid, shared, ratio / _RATIOS),
+        value_counts=dict(bins or {}),
         results=Results(*row[-4:]) if has_results else None,
     )
 

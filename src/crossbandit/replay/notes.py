@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from crossbandit.environments.auctions import AuctionRules
+    from crossbandit.environments.bid_spacing import BidSpacing
     from crossbandit.laws import Diagnosis
     from crossbandit.logs.classes import ClassTable
     from crossbandit.logs.log import AuctionLog
@@ -73,6 +74,18 @@ def find_notes(
     yield from _low_grid(rules, hindsight, outcomes)
     if any(one.strategy == BestPolicy.name for one in outcomes):
         yield from _surprise(outcomes)
+
+
+def find_bids_note(spacing: BidSpacing | None) -> Iterator[str]:
+    """Say that bids were chosen by the values of the log, and why, if they are not even."""
+    if spacing is None or spacing.even:
+        return
+    yield (
+        f"The {spacing.bids.size} bids are closer together where most values are: to round a bid "
+        f"up costs about {100 * spacing.cost:.1f} % of most values with them, and "
+        f"{100 * spacing.even_cost:.0f} % with evenly spaced bids. They were chosen by the values "
+        f"alone. For evenly spaced bids: --bids {spacing.bids.size}."
+    )
 
 
 def find_limit_notes(limits: ReplayLimits, outcomes: Sequence[StrategyResult]) -> Iterator[str]:

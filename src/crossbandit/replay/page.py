@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 import crossbandit
 from crossbandit.environments.auctions import FEEDBACK
 from crossbandit.replay.page_charts import bids_chart, charted, regret_chart, surplus_chart
@@ -315,13 +317,15 @@ def _facts(result: Replay, command: str) -> list[tuple[str, str]]:
     """Return how a replay was made: pairs of a name and a value."""
     rules, seeds = result.rules, result.seeds
     bids = rules.amounts
+    steps = np.diff(bids)
+    spacing = "evenly spaced" if np.allclose(steps, steps[0]) else "not evenly spaced"
     bad = f", {result.bad:,} bad lines left out" if result.bad else ""
     return [
         ("Command", command),
         ("Version", f"Crossbandit {crossbandit.__version__}"),
         ("Log", f"{result.auctions:,} auctions{bad}"),
         ("Feedback", f"{result.feedback}: {FEEDBACK[result.feedback]}"),
-        ("Bids", f"{bids.size} from {bids[0]:g} to {bids[-1]:g}"),
+        ("Bids", f"{bids.size} from {bids[0]:g} to {bids[-1]:g}, {spacing}"),
         ("Rules", f"reserve {_reserve(result)}, equal bids {rules.ties}, no bid above value"),
         *(("Limit", describe(one)) for one in (result.limits.limits if result.limits else ())),
         ("Seeds", str(seeds[0]) if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]}"),

@@ -23,6 +23,7 @@ from crossbandit.replay.limited_oracles import comparator_of, limited_oracles
 from crossbandit.replay.limited_results import LimitedResult
 from crossbandit.replay.lineup import USUAL, build_strategies
 from crossbandit.replay.notes import (
+    find_bids_note,
     find_dependence,
     find_limit_notes,
     find_notes,
@@ -38,7 +39,7 @@ from crossbandit.replay.oracles import (
 )
 from crossbandit.replay.price_law import LawStrategy
 from crossbandit.replay.results import Replay, StrategyResult
-from crossbandit.replay.rules import ReplayRules
+from crossbandit.replay.rules import AUTO, ReplayRules, suitable_bids
 from crossbandit.replay.runs import StrategyRun, play_log
 from crossbandit.replay.strategies import KINDS, OwnBids, Shading
 from crossbandit.replay.throttle import Throttled, unthrottled
@@ -122,6 +123,7 @@ def replay(
         reject("replay", "rules", "a ReplayRules", rules)
     log, survey = survey_with_prices(log)
     check_survey(log, survey)
+    spacing = suitable_bids(log, survey) if rules.bids == AUTO else None
     rules = rules.completed(log, survey)
     feedback = str(rules.feedback)
     top = survey.highest_value if log.highest_value is None else log.highest_value
@@ -157,6 +159,7 @@ def replay(
     doubts = tuple(find_warnings(log, survey, auction_rules, outcomes))
     for doubt in doubts:
         warnings.warn(doubt, LogWarning, stacklevel=2)
+    notes += find_bids_note(spacing)
     notes += find_notes(log, survey, auction_rules, hindsight, outcomes)
     if limited is not None:
         notes += find_limit_notes(limited, outcomes)

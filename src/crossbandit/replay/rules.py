@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crossbandit.environments.auctions import FEEDBACK, AuctionRules, bid_grid
+from crossbandit.environments.bid_spacing import USUAL_COUNT, BidSpacing, bid_spacing
+from crossbandit.logs.survey import VALUE_BINS
 from crossbandit.validation import choice, number
 
 if TYPE_CHECKING:
@@ -16,6 +18,9 @@ if TYPE_CHECKING:
     from crossbandit.logs import AuctionLog
     from crossbandit.logs.survey import Survey
     from crossbandit.types import Floats
+
+
+AUTO = "auto"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,7 +32,9 @@ class ReplayRules:
             ("after-win"), everyone ("always") or nobody ("won-lost"). None takes what the notices
             in the log show, and "after-loss" for other logs.
         bids: A number of bids, spread evenly from 0 to the highest value, or the bids themselves.
-            A bid of 0 means not to bid; it is added if it is missing.
+            A bid of 0 means not to bid; it is added if it is missing. "auto" chooses 100 bids by
+            the values of the log, as `bids_for_values` does: evenly spread, or closer together
+            where most values are.
         reserve: The lowest bid that can win.
         ties: Whether a bid that equals the highest competing bid wins ("win") or loses ("lose").
             None takes what the format of the log says, and "win" for other logs.
@@ -40,7 +47,7 @@ class ReplayRules:
     """
 
     feedback: str | None = None
-    bids: int | Sequence[float] | Floats = 100
+    bids: int | str | Sequence[float] | Floats = AUTO
     reserve: float = 0.0
     ties: str | None = None
 
@@ -52,11 +59,16 @@ class ReplayRules:
         if self.ties is not None:
             choice(owner, "ties", self.ties, ("win", "lose"))
         bids: Any = self.bids
+        if isinstance(bids, str):
+            choice(owner, "bids", bids, (AUTO,))
+            return
         grid = bid_grid(owner, bids, 1.0)
         object.__setattr__(self, "bids", bids if np.isscalar(bids) else tuple(grid.tolist()))
 
     def auction_rules(self, highest_value: float) -> AuctionRules:
         """Return the rules of auctions whose values are at most `highest_value`.
+
+        Bids that are to be chosen by the values of a log are evenly spread until `completed`.
 
         Args:
             highest_value: An upper bound on the values.
@@ -64,7 +76,8 @@ class ReplayRules:
         Returns:
             The rules that environments and applications use too.
         """
-        grid = bid_grid(type(self).__name__, self.bids, highest_value)
+        bids = USUAL_COUNT if isinstance(self.bids, str) else self.bids
+        grid = bid_grid(type(self).__name__, bids, highest_value)
         return AuctionRules(
             bids=np.union1d([0.0], grid),
             highest_value=highest_value,
@@ -73,18 +86,37 @@ class ReplayRules:
         )
 
     def completed(self, log: AuctionLog, survey: Survey) -> ReplayRules:
-        """Return these rules with what a log says about feedback and ties.
+        """Return these rules with what a log says about feedback and ties, and suitable bids.
 
         Args:
             log: The log.
             survey: Its survey.
 
         Returns:
-            The rules; neither `feedback` nor `ties` is None.
+            The rules; neither `feedback` nor `ties` is None, and bids are not "auto".
         """
         told = survey.feedback if log.ties is not None else None  # notices of an exchange
+        bids: Any = self.bids
+        if isinstance(bids, str):
+            spacing = suitable_bids(log, survey)
+            bids = USUAL_COUNT if spacing.even else spacing.bids
         return replace(
             self,
+            bids=bids,
             feedback=self.feedback or told or "after-loss",
             ties=self.ties or log.ties or "win",
         )
+
+
+def suitable_bids(log: AuctionLog, survey: Survey) -> BidSpacing:
+    """Return bids for the values of a log. Prices are not looked at.
+
+    Args:
+        log: The log.
+        survey: Its survey.
+    """
+    top = survey.highest_value if log.highest_value is None else log.highest_value
+    bins = sorted(survey.value_counts)
+    middles = np.exp2((np.array(bins, dtype=float) + 0.5) / VALUE_BINS)
+    counts = np.array([survey.value_counts[one] for one in bins], dtype=float)
+    return bid_spacing(np.minimum(middles, top), counts, top)
