@@ -66,7 +66,10 @@ def test_a_decision_counts_once_whatever_the_clock_does(
                 assert found == "expired"
             if found != "expired":
                 code = 1 + len(learned)
-                seen.put(decider, counter, time, code)
+                if code % 2:
+                    seen.put(decider, counter, time, code)
+                else:
+                    seen.page_of(decider, counter, time)[counter % PAGE] = code
                 learned[name] = (time, code)
         if save:
             arrays = seen.freeze()()
@@ -101,6 +104,20 @@ def test_a_clock_that_was_ahead_for_a_while_costs_only_what_was_dropped() -> Non
     assert outcome(seen, A, 0, 1_000.0) == "expired"  # not a new decision
     assert outcome(seen, A, 1, 1_000.5) == 0  # made after what was dropped
     assert seen.code(B, 0) == 1
+
+
+def test_a_page_to_be_set_is_not_the_one_that_is_being_saved() -> None:
+    clock = Clock()
+    seen = SeenDecisions(window=50.0, clock=clock)
+    seen.put(A, 3, 1_000.0, 7)
+    arrays = seen.freeze()
+    clock.now = 1_010.0
+    seen.page_of(A, 4, 1_010.0)[4] = 8
+    assert arrays()["codes"][0, :6].tolist() == [0, 0, 0, 7, 0, 0]
+    assert (seen.code(A, 3), seen.code(A, 4)) == (7, 8)
+    assert seen.freeze()()["newest"].tolist() == [1_010.0]
+    with pytest.raises(ExpiredDecisionError):
+        seen.page_of(A, 4, 900.0)
 
 
 def test_dates_in_the_future_are_taken_within_a_window_only() -> None:

@@ -127,6 +127,33 @@ class SeenDecisions:
         page = self._pages.get((decider, counter >> SHIFT))
         return 0 if page is None else page.codes[counter & (PAGE - 1)]
 
+    def page_of(self, decider: str, counter: int, time: float) -> array[int]:
+        """Return the codes of a decision's page, to be read and set; raise if it has expired.
+
+        What holds the owner's lock may read and set the decision's code, at `counter % PAGE`. This
+        is `check` and `put` with one look for the page.
+
+        Args:
+            decider: The id of what made the decision.
+            counter: The number of the decision.
+            time: When it was made.
+
+        Returns:
+            The codes. They may be set until the lock is released.
+
+        Raises:
+            ExpiredDecisionError: As `check` says.
+        """
+        now = self.clock()
+        if time <= self._dropped or not now - self._window <= time <= now + self._window:
+            raise self.expiry(time)
+        page = self._pages.get((decider, counter >> _SHIFT))
+        if page is None or page.generation != self._generation:
+            page = self._page(decider, counter >> _SHIFT, time)
+        elif page.newest < time:
+            page.newest = time
+        return page.codes
+
     def code(self, decider: str, counter: int) -> int:
         """Return the code of a decision of any age; 0 if it is not remembered.
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crossbandit.algorithms import Decision
-from crossbandit.algorithms.seen import SeenDecisions
+from crossbandit.algorithms.seen import PAGE, SeenDecisions
 from crossbandit.algorithms.tokens import new_id
 from crossbandit.applications.law_decider import LawDecider
 from crossbandit.applications.law_decisions import LawDecision
@@ -189,9 +189,10 @@ class LawLearner(LawDecider):
         if type(decision) is not LawDecision:
             kept = self._old(decision)
             decision = kept.decision(self.learner, context, self.law.amounts)
-        seen, decider, round_, made_at = self.seen, decision.decider, decision.round, decision.time
+        decider, round_, made_at = decision.decider, decision.round, decision.time
         with self.learning:
-            before = seen.check(decider, round_, made_at)
+            codes, at = self.seen.page_of(decider, round_, made_at), round_ % PAGE
+            before = codes[at]
             if correction:
                 code = self._correct(decision, context, labels, before, amount, reached, number)
             elif before > HELD:
@@ -200,10 +201,10 @@ class LawLearner(LawDecider):
                 if before != HELD and is_watched(round_):
                     self.watch.add(decider, round_, made_at, decision.score, decision.total)
                 if self.watch.misled:
-                    seen.put(decider, round_, made_at, HELD)
+                    codes[at] = HELD
                     raise self.watch.error()
                 code = FIRST + self._learn(decision, context, labels, amount, reached, number)
-            seen.put(decider, round_, made_at, code)
+            codes[at] = code
             if self.old and self.old.pop((decider, round_), None) is not None:
                 self.answered -= decider in self.own
 

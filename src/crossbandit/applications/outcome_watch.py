@@ -45,8 +45,10 @@ def is_watched(number: int) -> bool:
     Args:
         number: The number of the decision, as its decider counts.
     """
+    if number >= _SPARSE:  # most of the time
+        return number % _SPARSE < COHORT
     cohort = number // COHORT
-    return cohort < _DENSE or cohort & (cohort - 1 if number < _SPARSE else _RARE) == 0
+    return cohort < _DENSE or cohort & (cohort - 1) == 0
 
 
 def watched(numbers: Integers) -> Booleans:
