@@ -9,6 +9,7 @@ bids are told after a loss where nothing else is said.
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -215,6 +216,10 @@ def _own() -> Iterator[Result]:
             yield _bar(f"own: {name}, {auctions:,} auctions: against adaptive", value, 0.99)
 
 
+def _whole(made: Callable[[int, int], World]) -> Callable[[int], World]:
+    return lambda seed: made(seed, AUCTIONS)
+
+
 def _spacing() -> Iterator[Result]:
     """Compare bids that suit the values with as many evenly spaced bids, both by a law."""
     worlds: dict[str, Callable[[int], World]] = {
@@ -223,11 +228,11 @@ def _spacing() -> Iterator[Result]:
         "narrow": narrow,
         "trap": trap,
         "12 phases": switching,
-        **{name: lambda seed, made=made: made(seed, AUCTIONS) for name, made in OWN.items()},
+        **{name: _whole(made) for name, made in OWN.items()},
     }
     tails = {f"heavy tails, spread {spread:g}": spread for spread in (1.0, 1.5, 2.0)}
     for name, spread in tails.items():
-        worlds[name] = lambda seed, spread=spread: heavy_tails(seed, spread=spread)
+        worlds[name] = partial(heavy_tails, spread=spread)
     for name, world in worlds.items():
         value = ratio(world, _spaced, _evenly)
         bar = 1.05 if name in tails else 0.997

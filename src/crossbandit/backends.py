@@ -223,7 +223,7 @@ def _dask(jobs: int | None, address: str | None) -> Iterator[Pool]:
             cluster = distributed.LocalCluster(
                 n_workers=max(jobs or cpu_count(), 2),
                 threads_per_worker=1,
-                dashboard_address=None,
+                dashboard_address=":0",  # any free port
                 silence_logs=logging.CRITICAL,
             )
             with cluster, distributed.Client(cluster, set_as_default=False) as client:

@@ -225,7 +225,7 @@ def test_fractions_that_mean_nothing_are_refused(text: str) -> None:
 def test_bids_are_numbers_lists_or_ratios() -> None:
     assert parse_bids("30") == 30
     assert parse_bids("0,0.5, 1") == [0, 0.5, 1]
-    np.testing.assert_allclose(parse_bids("geometric:4:1:4"), [0, 1, 2, 4])
+    np.testing.assert_allclose(np.array(parse_bids("geometric:4:1:4")), [0, 1, 2, 4])
     with pytest.raises(InvalidParameterError, match="'highest' parameter"):
         parse_bids("geometric:4:5:4")
 

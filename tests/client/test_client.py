@@ -405,7 +405,15 @@ def test_a_bidder_that_was_created_again_gets_the_outcomes_of_its_own_decisions(
         owner = Token.decode(client.decide(5.0).token).learner
         node.delete("again")
         node.create("again", SETTINGS["plain"])  # at the same version, and with the same settings
-        eventually(lambda: Token.decode(client.decide(5.0).token).learner != owner)
+
+
+        def renewed() -> bool:
+            try:
+                return Token.decode(client.decide(5.0).token).learner != owner
+            except RefusedError:  # it asked while there was no such bidder
+                return False
+
+        eventually(renewed)
         client.outcome(client.decide(5.0), won=True)
         client.flush()
         assert (client.accepted, client.refused) == (1, 0)

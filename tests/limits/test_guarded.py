@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crossbandit.applications import FirstPriceBidder
+from crossbandit.applications import Bid, FirstPriceBidder
+from crossbandit.applications.law_decisions import GuardPart, LawDecision
 from crossbandit.kernels.paced_guard import lower_chances
 from crossbandit.laws import GuardedLaw, OutcomeLaw
 from crossbandit.limits import Budget, Limit, Pacer, ReturnOnSpend
@@ -28,6 +29,12 @@ def guard_of(bidder: FirstPriceBidder) -> GuardedLaw:
     return guard
 
 
+def part_of(bid: Bid) -> GuardPart:
+    assert isinstance(bid.decision, LawDecision)
+    assert bid.decision.guard is not None
+    return bid.decision.guard
+
+
 @pytest.mark.parametrize("feedback", ["after-loss", "won-lost"])
 @pytest.mark.parametrize("reserve", [0.0, 0.2])
 def test_a_log_of_a_guarded_law_is_its_bids_one_by_one(feedback: str, reserve: float) -> None:
@@ -46,7 +53,7 @@ def test_a_log_of_a_guarded_law_is_its_bids_one_by_one(feedback: str, reserve: f
             guard_of(bidder).law.uniforms.take(5)  # the log draws them, too
             continue
         assert bid.amount == GRID[log.bids[i]], i
-        lowered += bool(bid.decision.guard.chances[bidder.bids <= value][-1] == 0)
+        lowered += bool(part_of(bid).chances[bidder.bids <= value][-1] == 0)
         won = bid.amount >= price and bid.amount > 0
         told = feedback == "after-loss" and not won
         bidder.settle(bid, won=won, highest_competing_bid=price if told else None)
@@ -78,7 +85,7 @@ def test_how_likely_an_outcome_is_shown_does_not_depend_on_what_was_drawn() -> N
         assert bid.decision is not None
         assert bid.amount is not None
         assert bid.amount <= 0.3
-        parts.append(bid.decision.guard)
+        parts.append(part_of(bid))
     assert len({float(part.chances[6]) for part in parts}) == 1
     for part in parts:
         assert part.chances[7:].sum() == 0

@@ -4,8 +4,8 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-from crossbandit import CrossGraph, Problem, SchneiderZimmert, graphs, simulate
-from crossbandit.algorithms import PendingDecision
+from crossbandit import CrossGraph, Problem, graphs, simulate
+from crossbandit.algorithms import PendingDecision, UcbN
 from crossbandit.algorithms.epoch_learner import EpochLearner
 from crossbandit.environments import (
     BlockEnvironment,
@@ -328,7 +328,7 @@ def test_orders_by_hand() -> None:
 
 def test_bad_input_is_refused(parts: Decomposition) -> None:
     environment: Any = parts.environment
-    algorithm: Any = SchneiderZimmert()
+    algorithm: Any = UcbN()
     with pytest.raises(InvalidParameterError, match="that declares its estimator"):
         decompose(algorithm, environment, [0])
     with pytest.raises(InvalidParameterError, match="at least one seed"):

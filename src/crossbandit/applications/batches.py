@@ -209,7 +209,8 @@ def settle_batch(learner: LawLearner, bids: Bids, won: Booleans, numbers: Floats
         return
     if rows.size == len(bids) and len(made) == 1:  # every row has a decision, in their order
         outcomes = (bids.amounts.copy(), won, numbers)  # compiled code takes one kind of array
-        learner.learn_many(made, rows, len(bids), bids.values.copy(), bids.classes, outcomes)
+        labels = bids.classes if learner.law.classes else []
+        learner.learn_many(made, rows, len(bids), bids.values.copy(), labels, outcomes)
         return
     order = np.sort(rows)
     labels = [bids.classes[i] for i in order.tolist()] if learner.law.classes else []

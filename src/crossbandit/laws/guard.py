@@ -107,7 +107,7 @@ class GuardedLaw:
         return card("GuardedLaw", [*facts, (repr(self.law), "the law")], self.law.picture())
 
     @property
-    def parts(self) -> tuple[Any, ...]:
+    def parts(self) -> tuple[Any, Any, Any, GuardState, float]:
         """The arguments of compiled steps: the law's, what the guard keeps, the highest value."""
         return (*self.law.parts, self._guard, self.law.context_range[1])
 
