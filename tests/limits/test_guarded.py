@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
 from crossbandit.applications import FirstPriceBidder
+from crossbandit.applications.law_decisions import GuardPart, LawDecision
 from crossbandit.kernels.paced_guard import lower_chances
 from crossbandit.laws import GuardedLaw, OutcomeLaw
 from crossbandit.limits import Budget, Limit, Pacer, ReturnOnSpend
+
+if TYPE_CHECKING:
+    from crossbandit.applications.bids import Bid
 
 GRID = np.round(np.linspace(0.0, 1.0, 21), 2)
 BUDGET, TARGET = Budget(6, per=200, pacing="asap"), ReturnOnSpend(2.5)
@@ -22,8 +26,15 @@ def made(**settings: Any) -> FirstPriceBidder:
     return FirstPriceBidder(bids=GRID, value_range=(0, 1), **given)
 
 
+def part_of(bid: Bid) -> GuardPart:
+    assert isinstance(bid.decision, LawDecision)
+    assert bid.decision.guard is not None
+    return bid.decision.guard
+
+
 def guard_of(bidder: FirstPriceBidder) -> GuardedLaw:
-    guard = bidder.learner.guard
+    learner: Any = bidder.learner
+    guard = learner.guard
     assert isinstance(guard, GuardedLaw)
     return guard
 
@@ -46,7 +57,7 @@ def test_a_log_of_a_guarded_law_is_its_bids_one_by_one(feedback: str, reserve: f
             guard_of(bidder).law.uniforms.take(5)  # the log draws them, too
             continue
         assert bid.amount == GRID[log.bids[i]], i
-        lowered += bool(bid.decision.guard.chances[bidder.bids <= value][-1] == 0)
+        lowered += bool(part_of(bid).chances[bidder.bids <= value][-1] == 0)
         won = bid.amount >= price and bid.amount > 0
         told = feedback == "after-loss" and not won
         bidder.settle(bid, won=won, highest_competing_bid=price if told else None)
@@ -75,10 +86,9 @@ def test_how_likely_an_outcome_is_shown_does_not_depend_on_what_was_drawn() -> N
     for seed in range(6):
         bidder = made(budget=cheap, target=None, seed=seed)
         bid = bidder.bid(0.9)
-        assert bid.decision is not None
         assert bid.amount is not None
         assert bid.amount <= 0.3
-        parts.append(bid.decision.guard)
+        parts.append(part_of(bid))
     assert len({float(part.chances[6]) for part in parts}) == 1
     for part in parts:
         assert part.chances[7:].sum() == 0

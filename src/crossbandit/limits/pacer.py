@@ -300,7 +300,8 @@ class Pacer(PacerBase):
         bids, pseudo = np.empty(count, dtype=np.int64), np.empty(count)
         guarded = isinstance(law, GuardedLaw)
         bare = law.law if isinstance(law, GuardedLaw) else law
-        steps, drawn = (paced_guarded_play, 5) if guarded else (paced_play, 3)
+        steps: Callable[..., None] = paced_guarded_play if guarded else paced_play
+        drawn = 5 if guarded else 3
         log = prepared(
             bare, values, prices, firsts=firsts, lasts=lasts, classes=classes, cells=cells
         )
