@@ -406,7 +406,6 @@ def test_a_bidder_that_was_created_again_gets_the_outcomes_of_its_own_decisions(
         node.delete("again")
         node.create("again", SETTINGS["plain"])  # at the same version, and with the same settings
 
-
         def renewed() -> bool:
             try:
                 return Token.decode(client.decide(5.0).token).learner != owner

@@ -93,6 +93,8 @@ def test_learners_that_keep_means_are_misled() -> None:
         (graphs.complete(3), {"horizon": 0}, "'horizon' .* at least 1. Got 0"),
     ],
 )
-def test_bad_arguments_are_refused(graph: FeedbackGraph, options: dict[str, int], message: str) -> None:
+def test_bad_arguments_are_refused(
+    graph: FeedbackGraph, options: dict[str, int], message: str
+) -> None:
     with pytest.raises(InvalidParameterError, match=message):
         misleading(graph, **{"horizon": 100, **options})

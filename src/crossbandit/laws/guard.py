@@ -314,7 +314,9 @@ class GuardedLaw:
         log = prepared(law, contexts, numbers, worths, firsts=firsts, classes=classes, cells=cells)
         out = np.empty(log.contexts.size, dtype=np.int64)
         guarded_play(
-            *self.parts,
+            *law.parts,
+            self._guard,
+            law.context_range[1],
             log.contexts,
             log.slots,
             log.worths,
