@@ -1,5 +1,7 @@
 """Losses that mislead: the roles that the docstring promises, and learners that are misled."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -93,6 +95,8 @@ def test_learners_that_keep_means_are_misled() -> None:
         (graphs.complete(3), {"horizon": 0}, "'horizon' .* at least 1. Got 0"),
     ],
 )
-def test_bad_arguments_are_refused(graph: FeedbackGraph, options: dict, message: str) -> None:
+def test_bad_arguments_are_refused(
+    graph: FeedbackGraph, options: dict[str, Any], message: str
+) -> None:
     with pytest.raises(InvalidParameterError, match=message):
         misleading(graph, **{"horizon": 100, **options})
