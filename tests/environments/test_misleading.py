@@ -1,5 +1,7 @@
 """Losses that mislead: the roles that the docstring promises, and learners that are misled."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -94,7 +96,7 @@ def test_learners_that_keep_means_are_misled() -> None:
     ],
 )
 def test_bad_arguments_are_refused(
-    graph: FeedbackGraph, options: dict[str, int], message: str
+    graph: FeedbackGraph, options: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(InvalidParameterError, match=message):
         misleading(graph, **{"horizon": 100, **options})

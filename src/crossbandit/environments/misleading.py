@@ -95,7 +95,7 @@ def misleading(
 def _roles(graph: FeedbackGraph, table_seed: int) -> tuple[int, int, int | None]:
     """Return the best arm, one that hides it, and one that shows it, if there is one."""
     edges = graph.adjacency
-    pairs = [(best, hiding) for best, hiding in permutations(range(graph.arms), 2)]
+    pairs = list(permutations(range(graph.arms), 2))
     hidden = [(best, hiding) for best, hiding in pairs if not edges[hiding, best]]
     found: list[tuple[int, int, int | None]] = [
         (best, hiding, int(showing))
