@@ -170,8 +170,10 @@ class CensoredLog:
         values, bids = self.values, self.bids
         dear = np.flatnonzero(bids > values)
         if dear.size:
-            value, bid = (float(np.median(column[column > 0])) for column in (values, bids))
-            doubts = list(doubt_about_units(value, bid, "own bids")) if values.any() else []
+            value, bid = (
+                float(np.median(one[one > 0])) if one.any() else 0.0 for one in (values, bids)
+            )
+            doubts = list(doubt_about_units(value, bid, "own bids"))
             raise LogError(
                 f"{dear.size:,} of {self._all(first, 'bids')} are above their values. The first is "
                 f"in auction {first + dear[0] + 1:,}: a bid of {bids[dear[0]]:.15g} at a value of "
