@@ -75,8 +75,8 @@ def bids_for_values(
     >>> bids_for_values(range(1, 11), count=101)[:4]
     array([0. , 0.1, 0.2, 0.3])
     >>> heavy = [1, 2, 3] * 1_000 + [1_000]
-    >>> int((bids_for_values(heavy) < 3).sum())
-    41
+    >>> int((bids_for_values(heavy) < 3).sum()) > 75
+    True
     """
     owner, expected = "bids_for_values", "finite numbers, at least one of them above 0"
     sample = array(owner, "values", expected, values).reshape(-1)
