@@ -264,7 +264,7 @@ def test_the_rate_follows_the_entropy_by_hand() -> None:
 
 
 def declares_at_once(algorithm: Algorithm) -> bool:
-    """Return whether shares do not depend on a learner; tests/test_check_estimator.py has others."""
+    """Return whether shares do not depend on a learner; `check_estimator` is for all."""
     declared = algorithm.estimator(Problem(asymmetric(), contexts=3, horizon=60))
     return declared is not None and declared.at is None
 

@@ -24,6 +24,7 @@ from crossbandit.errors import ExpiredDecisionError
 from crossbandit.validation import integer, number
 
 if TYPE_CHECKING:
+    from array import array
     from collections.abc import Callable, Mapping
 
     import numpy.typing as npt
@@ -147,9 +148,9 @@ class SeenDecisions:
         now = self.clock()
         if time <= self._dropped or not now - self._window <= time <= now + self._window:
             raise self.expiry(time)
-        page = self._pages.get((decider, counter >> _SHIFT))
+        page = self._pages.get((decider, counter >> SHIFT))
         if page is None or page.generation != self._generation:
-            page = self._page(decider, counter >> _SHIFT, time)
+            page = self._page(decider, counter >> SHIFT, time)
         elif page.newest < time:
             page.newest = time
         return page.codes

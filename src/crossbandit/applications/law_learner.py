@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crossbandit.algorithms import Decision
-from crossbandit.algorithms.seen import PAGE, SeenDecisions
+from crossbandit.algorithms.seen import SeenDecisions
+from crossbandit.algorithms.seen_pages import PAGE
 from crossbandit.algorithms.tokens import new_id
 from crossbandit.applications.law_decider import LawDecider
 from crossbandit.applications.law_decisions import LawDecision
