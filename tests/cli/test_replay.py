@@ -172,7 +172,7 @@ def test_own_bids_and_reserves_are_in_all_files(tmp_path: Path) -> None:
 def test_notes_are_printed_letter_by_letter(tmp_path: Path) -> None:
     path = tmp_path / "log.csv"
     path.write_text("value,market_price\n" + "6,1\n8,2\n" * 50 + "100000,1\n")
-    result = run(path, "--seeds", 1, "--out", tmp_path / "o", columns=300)
+    result = run(path, "--seeds", 1, "--bids", 100, "--out", tmp_path / "o", columns=300)
     assert "--bids geometric:100:0.0" in result.output
 
 
@@ -212,7 +212,7 @@ def test_a_foreign_folder_is_left_alone(log: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["", "x", "1.5", "0,x", "geometric:3", "geometric:a:1:2"])
 def test_bids_that_mean_nothing_are_refused(text: str) -> None:
-    with pytest.raises(InvalidParameterError, match="--bids must be a number of bids"):
+    with pytest.raises(InvalidParameterError, match="--bids must be auto, a number of bids"):
         parse_bids(text)
 
 

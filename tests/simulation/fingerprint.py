@@ -27,6 +27,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "paper-benchmark-zipf": {"alpha": 2, "contexts": 40},
     "congestion": {"graph": graphs.ring(4, 1)},
     "first-price": {"bids": 20},
+    "misleading": {"graph": graphs.loopy_star(4)},
     "sleeping": {"graph": graphs.ring(6, 2)},
     "stochastic": {"graph": graphs.paper_ring(6, 1), "contexts": 300},
     "switching": {"graph": graphs.loopless_clique(4), "contexts": 300},

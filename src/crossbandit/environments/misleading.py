@@ -63,7 +63,8 @@ def misleading(
     Raises:
         InvalidParameterError: A number is outside its range, or there is one arm only.
 
-    >>> from crossbandit import SuccessiveElimination, graphs, simulate
+    >>> from crossbandit import graphs, simulate
+    >>> from crossbandit.algorithms import SuccessiveElimination
     >>> environment = misleading(graphs.loopy_star(4), 20_000, contexts=1)
     >>> run = simulate(SuccessiveElimination(), environment, seed=1)
     >>> bool(run.final_regret > 0.1 * 20_000)

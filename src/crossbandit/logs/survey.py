@@ -106,7 +106,7 @@ def survey_log(log: AuctionLog) -> Survey:
             count(*) FILTER ({good} AND price_ > 0 AND {"bid_ = price_" if has_bids else "false"}),
             histogram(TRY_CAST(round({_RATIOS} * price_ / value_) AS INTEGER))
                 FILTER ({good} AND price_ > 0 AND price_ <= value_),
-            histogram(CAST(floor({VALUE_BINS} * log2(value_)) AS INTEGER))
+            histogram(TRY_CAST(floor({VALUE_BINS} * log2(value_)) AS INTEGER))
                 FILTER ({good} AND value_ > 0),
             {", ".join(counts) if has_results else "NULL, NULL, NULL, NULL"}
         FROM ({log.checked_sql()})
