@@ -5,7 +5,7 @@ the same for another size, and for the same log sorted by time first, for bids t
 notices, and for an evaluation of the same log with prices told after a loss. Each runs in a process
 of its own. `python -m benchmarks.log_sizes 100_000_000 "as it is"` takes half an hour with the
 making of the log. A replay of a hundred million auctions (Parquet) took 447 s of processor time and
-342 MB.
+342 MB; an evaluation of ten million took 139 s and 667 MB.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from crossbandit.types import Floats, Integers
 
 MOST = 100  # bands of a class, unless they would be larger than this:
-LARGEST = 200_000  # auctions of a band; they are in memory at the same time
+LARGEST = 50_000  # auctions of a band; they are in memory at the same time
 # The auctions that a group has at least. More bands make the assumption weaker. But where prices
 # are hidden on both sides, a distribution of prices needs more auctions.
 _LEAST, _LEAST_BOTH = 250, 1_000
