@@ -10,7 +10,7 @@ import numpy as np
 from crossbandit.environments.auctions import FEEDBACK, AuctionRules, bid_grid
 from crossbandit.environments.bid_spacing import USUAL_COUNT, BidSpacing, bid_spacing
 from crossbandit.logs.survey import VALUE_BINS
-from crossbandit.validation import choice, number
+from crossbandit.validation import choice, number, reject
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,7 +60,8 @@ class ReplayRules:
             choice(owner, "ties", self.ties, ("win", "lose"))
         bids: Any = self.bids
         if isinstance(bids, str):
-            choice(owner, "bids", bids, (AUTO,))
+            if bids != AUTO:
+                reject(owner, "bids", f"a number of bids, the bids, or {AUTO!r}", bids)
             return
         grid = bid_grid(owner, bids, 1.0)
         object.__setattr__(self, "bids", bids if np.isscalar(bids) else tuple(grid.tolist()))
