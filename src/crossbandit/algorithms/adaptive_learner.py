@@ -9,7 +9,7 @@ import numpy as np
 
 from crossbandit.algorithms.anchors import NO_ANCHORS, anchors_of
 from crossbandit.algorithms.learner import Learner
-from crossbandit.kernels import adaptive, adaptive_loops, adaptive_varying
+from crossbandit.kernels import adaptive, adaptive_learning, adaptive_loops, adaptive_varying
 from crossbandit.kernels.adaptive import AdaptiveGraph, AdaptiveParameters, AdaptiveState
 from crossbandit.losses.memory import zeros
 
@@ -84,7 +84,7 @@ class AdaptiveLearner(Learner["CrossGraphAdaptive"]):
         if pending.weights is None:
             return
         self.call(
-            adaptive.learn_late,
+            adaptive_learning.learn_late,
             self._adaptive,
             self.parameters,
             self._adaptive_graph,

@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from crossbandit.algorithms.archive import check_finite
 from crossbandit.problem import Problem
+from crossbandit.validation import integer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     import numpy.typing as npt
 
+    from crossbandit.algorithms.algorithm import Algorithm
+    from crossbandit.algorithms.learner import Learner
+
 
 # Parts of a problem that may be large: they are stored as arrays, not in the header.
 PROBLEM_ARRAYS = ("features", "context_distribution", "context_sample")
+
+
+# A file that claims more arms, contexts or features than this has at least a byte for each.
+SMALL = 10_000
+_LAST_ROUND = 2**62
 
 
 def write_problem(problem: Problem, members: dict[str, npt.NDArray[Any]]) -> dict[str, Any]:
@@ -82,3 +92,30 @@ def fill(
             )
         check_finite(f"state.{name}", stored, array)
         array[...] = stored
+
+
+def restarted(algorithm: Algorithm, parameters: dict[str, Any], problem: Problem) -> Learner:
+    """Start a learner with given parameters: the rule that set them may have changed since.
+
+    Args:
+        algorithm: The algorithm as its user gave it.
+        parameters: What `Learner.tuned` returned.
+        problem: The problem.
+
+    Returns:
+        The learner, at round 0.
+    """
+    own = {field.name for field in fields(algorithm)}
+    settled = replace(algorithm, **{k: v for k, v in parameters.items() if k in own})
+    learner = settled.start(problem, seed=0)
+    learner.algorithm = algorithm
+    return learner
+
+
+def last_round(number: object) -> int:
+    """Return a number of rounds that was read from a file.
+
+    Raises:
+        InvalidParameterError: It cannot be one.
+    """
+    return integer("checkpoint", "round", number, at_least=0, at_most=_LAST_ROUND)

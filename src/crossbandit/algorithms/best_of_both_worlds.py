@@ -10,7 +10,7 @@ from crossbandit.algorithms.algorithm import register
 from crossbandit.algorithms.covering import covering
 from crossbandit.algorithms.exponential import ExponentialAlgorithm
 from crossbandit.algorithms.exponential_learner import ExponentialLearner
-from crossbandit.algorithms.tuning import required_alpha
+from crossbandit.algorithms.problem_facts import required_alpha
 from crossbandit.kernels.exponential import ExponentialParameters
 
 if TYPE_CHECKING:

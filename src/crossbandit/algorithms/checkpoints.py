@@ -8,14 +8,21 @@ Writing and reading are in one file because each entry has its place in both.
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from crossbandit.algorithms import archive, version_2, version_3
 from crossbandit.algorithms.algorithm import from_json
 from crossbandit.algorithms.archive import check_finite
 from crossbandit.algorithms.archived_decisions import NAMES, read_pending, write_pending
-from crossbandit.algorithms.archived_state import PROBLEM_ARRAYS, fill, read_problem, write_problem
+from crossbandit.algorithms.archived_state import (
+    PROBLEM_ARRAYS,
+    SMALL,
+    fill,
+    last_round,
+    read_problem,
+    restarted,
+    write_problem,
+)
 from crossbandit.errors import IMPOSSIBLE_CONTENT, CheckpointError, OutOfMemoryError
 from crossbandit.validation import integer
 
@@ -25,9 +32,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from crossbandit.algorithms.algorithm import Algorithm
     from crossbandit.algorithms.learner import Learner
-    from crossbandit.problem import Problem
 
 FORMAT = "crossbandit-learner"
 VERSION = 4
@@ -54,10 +59,6 @@ _APPLICATION = "application."
 _SEEN = "seen."
 _WATCH = "watch"
 _MOST_IDS = 1000  # those of earlier restarts are forgotten
-
-# A file that claims more arms, contexts or features than this has at least a byte for each.
-SMALL = 10_000
-_LAST_ROUND = 2**62
 
 
 class Checkpoint(NamedTuple):
@@ -227,15 +228,6 @@ def _restore(header: dict[str, Any], arrays: dict[str, npt.NDArray[Any]], size: 
     return Checkpoint(learner, dict(header["notes"]), _application_arrays(learner, arrays))
 
 
-def last_round(number: object) -> int:
-    """Return a number of rounds that was read from a file.
-
-    Raises:
-        InvalidParameterError: It cannot be one.
-    """
-    return integer("checkpoint", "round", number, at_least=0, at_most=_LAST_ROUND)
-
-
 def _restore_decisions(
     learner: Learner, header: dict[str, Any], arrays: Mapping[str, npt.NDArray[Any]]
 ) -> None:
@@ -253,24 +245,6 @@ def _restore_decisions(
         )
     if header["watch"] is not None and learner._watch is not None:
         learner._watch.restore(header["watch"], arrays[_WATCH])
-
-
-def restarted(algorithm: Algorithm, parameters: dict[str, Any], problem: Problem) -> Learner:
-    """Start a learner with given parameters: the rule that set them may have changed since.
-
-    Args:
-        algorithm: The algorithm as its user gave it.
-        parameters: What `Learner.tuned` returned.
-        problem: The problem.
-
-    Returns:
-        The learner, at round 0.
-    """
-    own = {field.name for field in fields(algorithm)}
-    settled = replace(algorithm, **{k: v for k, v in parameters.items() if k in own})
-    learner = settled.start(problem, seed=0)
-    learner.algorithm = algorithm
-    return learner
 
 
 def _application_arrays(

@@ -10,7 +10,8 @@ import numpy as np
 
 from crossbandit.algorithms.adaptive_learner import AdaptiveLearner, graph_of
 from crossbandit.algorithms.algorithm import Algorithm, register
-from crossbandit.algorithms.estimator import Estimator, no_share
+from crossbandit.algorithms.estimator import Estimator
+from crossbandit.algorithms.estimator_parts import no_share
 from crossbandit.kernels.adaptive import AdaptiveParameters
 from crossbandit.validation import number, positive, reject
 

@@ -9,7 +9,8 @@ import numpy as np
 
 from crossbandit.algorithms.algorithm import register
 from crossbandit.algorithms.compiled_learner import CompiledLearner, scratch
-from crossbandit.algorithms.estimator import Estimator, acyclic_bound
+from crossbandit.algorithms.estimator import Estimator
+from crossbandit.algorithms.estimator_parts import acyclic_bound
 from crossbandit.algorithms.tuned import TunedAlgorithm
 from crossbandit.algorithms.tuning import experiment_rate
 from crossbandit.errors import InvalidParameterError

@@ -11,8 +11,9 @@ import numpy as np
 from crossbandit.algorithms.algorithm import register
 from crossbandit.algorithms.epoch_estimator import epoch_estimator
 from crossbandit.algorithms.epoch_learner import EpochLearner
+from crossbandit.algorithms.problem_facts import required_horizon
 from crossbandit.algorithms.tuned import TunedAlgorithm
-from crossbandit.algorithms.tuning import epoch_length, required_horizon
+from crossbandit.algorithms.tuning import with_rate
 from crossbandit.kernels import varying
 from crossbandit.kernels.epochs import EpochParameters
 from crossbandit.kernels.round_graphs import stacked
@@ -124,9 +125,7 @@ class CrossGraphVarying(TunedAlgorithm[EpochParameters]):
     def tuning_rule(self, problem: Problem) -> Mapping[str, float]:
         horizon = required_horizon("experiment", problem)
         alpha = self.alpha if self.alpha is not None else problem.graph.independence_number
-        rate = 1.0 / math.sqrt(alpha * horizon)
-        length = epoch_length(horizon, 1.0 / (rate * math.sqrt(math.log(problem.arms))))
-        return EpochParameters(rate, rate, rate, rate, length)._asdict()
+        return with_rate(problem, 1.0 / math.sqrt(alpha * horizon))._asdict()
 
 
 class VaryingLearner(EpochLearner[CrossGraphVarying]):

@@ -11,8 +11,8 @@ import numpy as np
 from crossbandit.algorithms.algorithm import register
 from crossbandit.algorithms.epoch_estimator import epoch_estimator
 from crossbandit.algorithms.epoch_learner import EpochLearner
+from crossbandit.algorithms.problem_facts import epoch_length, required_horizon
 from crossbandit.algorithms.tuned import TunedAlgorithm
-from crossbandit.algorithms.tuning import epoch_length, required_horizon
 from crossbandit.kernels.epochs import EpochParameters
 from crossbandit.validation import even, positive, share
 

@@ -12,13 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from crossbandit.algorithms.estimator import (
-    Estimator,
-    Pairs,
-    estimates_of,
-    exponential_weights,
-    no_share,
-)
+from crossbandit.algorithms.estimator import Estimator, Pairs
+from crossbandit.algorithms.estimator_parts import estimates_of, exponential_weights, no_share
 
 if TYPE_CHECKING:
     from crossbandit.algorithms.learner import Learner

@@ -10,8 +10,9 @@ import numpy as np
 
 from crossbandit.algorithms.algorithm import Algorithm, register
 from crossbandit.algorithms.compiled_learner import CompiledLearner, estimate_shape
-from crossbandit.algorithms.estimator import Estimator, no_share
-from crossbandit.algorithms.tuning import required_contexts, required_horizon
+from crossbandit.algorithms.estimator import Estimator
+from crossbandit.algorithms.estimator_parts import no_share
+from crossbandit.algorithms.problem_facts import required_contexts, required_horizon
 from crossbandit.kernels import edges
 from crossbandit.kernels.edges import EdgeSetting, EdgeState
 from crossbandit.kernels.loops import Steps

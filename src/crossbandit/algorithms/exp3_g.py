@@ -11,7 +11,7 @@ import numpy as np
 from crossbandit.algorithms.algorithm import register
 from crossbandit.algorithms.covering import Covering, covering
 from crossbandit.algorithms.exponential import ExponentialAlgorithm, rounds_to_learn_from
-from crossbandit.algorithms.tuning import required_alpha
+from crossbandit.algorithms.problem_facts import required_alpha
 from crossbandit.validation import boolean
 
 if TYPE_CHECKING:

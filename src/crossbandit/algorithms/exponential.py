@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from crossbandit.algorithms.estimator import Estimator, acyclic_bound, observed_share
+from crossbandit.algorithms.estimator import Estimator
+from crossbandit.algorithms.estimator_parts import acyclic_bound, observed_share
 from crossbandit.algorithms.exponential_learner import ExponentialLearner
+from crossbandit.algorithms.problem_facts import required_contexts, required_horizon
 from crossbandit.algorithms.tuned import TunedAlgorithm
-from crossbandit.algorithms.tuning import required_contexts, required_horizon
 from crossbandit.kernels.exponential import ExponentialParameters
 from crossbandit.validation import boolean, positive, share
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from crossbandit.algorithms.algorithm import Algorithm, register
 from crossbandit.algorithms.compiled_learner import CompiledLearner
-from crossbandit.algorithms.tuning import required_horizon
+from crossbandit.algorithms.problem_facts import required_horizon
 from crossbandit.kernels import linear
 from crossbandit.kernels.linear import LinearState
 from crossbandit.kernels.loops import Steps

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from crossbandit.algorithms.algorithm import Algorithm
 from crossbandit.algorithms.compiled_learner import CompiledLearner, scratch
-from crossbandit.algorithms.estimator import Estimator, acyclic_bound, observed_share
+from crossbandit.algorithms.estimator import Estimator
+from crossbandit.algorithms.estimator_parts import acyclic_bound, observed_share
 from crossbandit.algorithms.learner import AlgorithmT
 from crossbandit.kernels import per_context
 from crossbandit.kernels.loops import Steps

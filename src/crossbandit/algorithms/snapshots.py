@@ -11,9 +11,15 @@ from crossbandit import forks
 from crossbandit.algorithms import archive
 from crossbandit.algorithms.algorithm import from_json
 from crossbandit.algorithms.archive import check_finite
-from crossbandit.algorithms.archived_state import fill, read_problem, write_problem
+from crossbandit.algorithms.archived_state import (
+    SMALL,
+    fill,
+    last_round,
+    read_problem,
+    restarted,
+    write_problem,
+)
 from crossbandit.algorithms.batches import read_many
-from crossbandit.algorithms.checkpoints import SMALL, last_round, restarted
 from crossbandit.algorithms.decisions import PendingDecision
 from crossbandit.algorithms.tokens import checked_key, new_id
 from crossbandit.errors import CheckpointError, CrossbanditError, InvalidParameterError

@@ -3,8 +3,6 @@
 `experiment` is the rule of the paper's evaluation: short epochs, no constants, good in practice.
 `theorem` is the rule of the paper's theorem: much longer epochs, small rates. `proved` minimises
 the bound that is machine-checked in `proofs/`, and `proved_bound` returns that bound.
-
-All rules are in one file, to be compared; most of its lines are docstrings.
 """
 
 from __future__ import annotations
@@ -14,7 +12,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from crossbandit.algorithms import regret_bound
-from crossbandit.errors import IndependenceNumberError, InvalidParameterError
+from crossbandit.algorithms.problem_facts import (
+    epoch_length,
+    required_alpha,
+    required_contexts,
+    required_horizon,
+)
+from crossbandit.errors import InvalidParameterError
 from crossbandit.kernels.epochs import EpochParameters
 from crossbandit.validation import number
 
@@ -22,12 +26,6 @@ if TYPE_CHECKING:
     from crossbandit.problem import Problem
 
 RULES = ("experiment", "theorem", "proved")
-
-# An epoch length that divides the horizon is taken if it is this close to the rule's value.
-_NEAR = 2.0
-
-# Past this horizon no divisor is looked for: the search would take seconds, then hours.
-_FACTORABLE = 10**12
 
 
 def tuned(rule: str, problem: Problem) -> EpochParameters:
@@ -69,7 +67,19 @@ def experiment(problem: Problem) -> EpochParameters:
     >>> experiment(Problem(graphs.paper_ring(9, radius=1), contexts=1000, horizon=10_000))
     EpochParameters(eta=0.005, gamma=0.005, rho=0.005, beta=0.005, epoch_length=100)
     """
-    rate = experiment_rate(problem)
+    return with_rate(problem, experiment_rate(problem))
+
+
+def with_rate(problem: Problem, rate: float) -> EpochParameters:
+    """Return eta = gamma = rho = beta = rate, and L near 1 / (rate sqrt(log K)).
+
+    Args:
+        problem: A problem with a horizon.
+        rate: The rate.
+
+    Returns:
+        The parameters of Algorithm 2.
+    """
     target = 1.0 / (rate * math.sqrt(math.log(problem.arms)))
     length = epoch_length(required_horizon("experiment", problem), target)
     return EpochParameters(rate, rate, rate, rate, length)
@@ -271,69 +281,3 @@ def proved_bound(problem: Problem, parameters: EpochParameters | None = None) ->
         required_horizon("proved", problem),
         parameters,
     )
-
-
-def epoch_length(horizon: int, target: float) -> int:
-    """Return the even divisor of `horizon` nearest to `target`, or else the nearest even number.
-
-    It is at most half of the horizon, because nothing is learned in the first epoch.
-
-    Args:
-        horizon: The number of rounds.
-        target: The length that the rule asks for.
-
-    Returns:
-        An even number.
-
-    >>> epoch_length(10_000, 134.9), epoch_length(9_973, 134.9), epoch_length(6, 5.1)
-    (100, 134, 2)
-    """
-    longest = horizon // 2
-    near = [
-        even
-        for even in _even_divisors(horizon)
-        if target / _NEAR <= even <= target * _NEAR and even <= longest
-    ]
-    if near:
-        return min(near, key=lambda even: (abs(even - target), even))
-    return max(2, 2 * round(min(target, longest - longest % 2) / 2))
-
-
-def required_alpha(rule: str, problem: Problem) -> int:
-    """Return the independence number that `rule` needs, or raise an error with advice."""
-    try:
-        return problem.graph.independence_number
-    except IndependenceNumberError as error:
-        raise IndependenceNumberError(
-            f"The {rule!r} tuning rule needs the independence number of the graph, which cannot be "
-            f"computed here: it lies within {tuple(problem.graph.independence_bounds)}. Give every "
-            "parameter of the algorithm by hand."
-        ) from error
-
-
-def required_horizon(rule: str, problem: Problem) -> int:
-    """Return the horizon that `rule` needs, or raise an error with advice."""
-    if problem.horizon is None:
-        raise InvalidParameterError(
-            f"The {rule!r} tuning rule needs a horizon. Give Problem(..., horizon=T), or give "
-            "every parameter of the algorithm by hand."
-        )
-    return problem.horizon
-
-
-def required_contexts(rule: str, problem: Problem) -> int:
-    """Return the number of contexts that `rule` needs, or raise an error with advice."""
-    if problem.contexts is None:
-        raise InvalidParameterError(
-            f"The {rule!r} tuning rule needs the number of contexts here, and this problem has "
-            "continuous contexts. Give it a table, Problem(graph, features=table), or give "
-            "every parameter of the algorithm by hand."
-        )
-    return problem.contexts
-
-
-def _even_divisors(horizon: int) -> list[int]:
-    if horizon > _FACTORABLE:
-        return []
-    small = [d for d in range(1, math.isqrt(horizon) + 1) if horizon % d == 0]
-    return [d for d in {*small, *(horizon // s for s in small)} if d % 2 == 0]

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from crossbandit.algorithms import Estimator
-    from crossbandit.checks.enumeration import Enumerated, Route
+    from crossbandit.checks.enumeration import Enumerated
+    from crossbandit.checks.routes import Route
     from crossbandit.types import Floats
 
 _OUT = (

@@ -18,10 +18,11 @@ from crossbandit.kernels.rounds import Rounds
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from crossbandit.algorithms import Algorithm, Decision, Estimator, Learner
+    from crossbandit.algorithms import Algorithm, Estimator, Learner
+    from crossbandit.checks.routes import Route
     from crossbandit.graphs import FeedbackGraph
     from crossbandit.problem import Problem
-    from crossbandit.types import Booleans, Floats, Integers
+    from crossbandit.types import Floats, Integers
 
 _ATTEMPTS = 2000  # a learner that draws otherwise than by one uniform number is tried this often
 _NEAR = 1e-9  # how far from an edge a uniform number is
@@ -55,51 +56,6 @@ class Scripted(np.random.Generator):
         numbers.flat[:count] = self._first[:count]
         del self._first[:count]
         return numbers
-
-
-@dataclass(frozen=True)
-class Route:
-    """One way to play a round and to learn from it.
-
-    Attributes:
-        name: What a message calls it.
-        compiled: Whether the compiled loop plays it.
-        late: Whether other rounds are played and learned from before its feedback comes.
-        available: Which arms may be played; None for all.
-        kind: What the learner is told about the graph, as in `Problem.graph_kind`.
-        graph: The graph of the round.
-    """
-
-    name: str
-    graph: FeedbackGraph
-    compiled: bool = False
-    late: bool = False
-    available: Booleans | None = None
-    kind: str = "fixed"
-
-    def act(self, learner: Learner, context: int) -> Decision:
-        """Return the decision of a learner in a context.
-
-        Args:
-            learner: The learner.
-            context: The context.
-        """
-        graph = self.graph if self.kind == "informed" else None
-        return learner.act(context, self.available, graph)
-
-    def learn(self, learner: Learner, decision: Decision, rows: Floats) -> None:
-        """Let a learner learn from what a decision revealed.
-
-        Args:
-            learner: The learner.
-            decision: The decision.
-            rows: The losses of all arms in all contexts (arms, contexts).
-        """
-        if self.kind == "uninformed":
-            revealed = self.graph.out_neighbors(decision.arm)
-            learner.learn(decision, rows[revealed], self.graph)
-        else:
-            learner.learn(decision, rows[list(decision.revealed)])
 
 
 @dataclass(frozen=True)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from crossbandit.checks.comparison import Comparison
-from crossbandit.checks.enumeration import Route, declared_on, enumerated
+from crossbandit.checks.enumeration import declared_on, enumerated
+from crossbandit.checks.routes import Route, routes
 from crossbandit.errors import CheckFailedError
 from crossbandit.graphs import FeedbackGraph, apple_tasting, revealing_action, singletons, threshold
 from crossbandit.problem import Problem
-from crossbandit.simulation.players import BatchPlayer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -180,30 +180,3 @@ def _learns(declared: Estimator, learner: Learner) -> bool:
         return False
     policies = np.array([learner.policy(c) for c in range(CONTEXTS)])
     return bool(any(now.share(policies, c).any() for c in range(CONTEXTS)))
-
-
-def routes(
-    algorithm: Algorithm, learner: Learner, graph: FeedbackGraph, kind: str = "fixed"
-) -> Iterator[Route]:
-    """Yield the ways in which a round is played: prompt, compiled, late, with some arms.
-
-    Args:
-        algorithm: The algorithm.
-        learner: A learner of it.
-        graph: The graph of the round.
-        kind: The kind of the problem's graph.
-    """
-    what = "" if kind == "fixed" else f", with {kind} graphs"
-    seen: Any = {"graph": learner.graph if kind == "fixed" else graph, "kind": kind}
-    yield Route(f"with prompt feedback{what}", **seen)
-    compiled = isinstance(learner, BatchPlayer)
-    if compiled:
-        yield Route(f"in the compiled loop{what}", compiled=True, **seen)
-    yield Route(f"with late feedback{what}", late=True, **seen)
-    if algorithm.takes_availability and graph.arms > 2:
-        for missing in (0, graph.arms - 1):
-            mask = np.arange(graph.arms) != missing
-            name = f"where arm {missing} is not available{what}"
-            yield Route(name, available=mask, **seen)
-            if compiled:
-                yield Route(f"{name}, in the compiled loop", available=mask, compiled=True, **seen)

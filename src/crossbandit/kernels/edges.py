@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from crossbandit.kernels.compilation import inlined
 from crossbandit.kernels.rounds import Feedback, Readout
-from crossbandit.kernels.rows import add_revealed, loss_at
-from crossbandit.kernels.simplex import context_weights, draw
+from crossbandit.kernels.rows import add_losses, add_revealed
+from crossbandit.kernels.simplex import context_weights, draw, may_play
 from crossbandit.types import Floats, Integers
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def policy(state: EdgeState, setting: EdgeSetting, now: Round, out: Floats) -> N
         for a in range(arms):
             out[a] = 0.0
         arm = now.number % arms
-        while available.size > 0 and not available[arm]:
+        while not may_play(available, arm):
             arm = (arm + 1) % arms
         out[arm] = 1.0
         return
@@ -115,11 +115,9 @@ def learn(
 ) -> None:
     """Count what `arm` revealed, and add its weighted losses. weights: (K,)."""
     state.played[arm] += 1.0
-    for j in range(feedback.arms.size):
-        b = feedback.arms[j]
+    for b in feedback.arms:
         state.seen[arm, b] += 1.0
-        if not setting.cross:
-            loss = loss_at(feedback.losses, feedback.round, feedback.places[j], b, now.readout)
-            state.estimates[now.context, b, 0] += weights[b] * loss
     if setting.cross:
         add_revealed(state.estimates, 0, weights, feedback)
+    else:
+        add_losses(weights, feedback, now.readout, state.estimates[now.context, :, 0])

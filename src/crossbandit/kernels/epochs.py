@@ -17,7 +17,7 @@ from crossbandit.kernels.copying import copy_matrix, copy_vector
 from crossbandit.kernels.ranges import ArmRanges, range_masses
 from crossbandit.kernels.rounds import Readout, Rounds, feedback_of, readout_at, record
 from crossbandit.kernels.rows import add_revealed
-from crossbandit.kernels.simplex import context_weights, draw
+from crossbandit.kernels.simplex import context_weights, draw, heaviest, may_play
 from crossbandit.types import Booleans, Floats, Integers
 
 LIVE = 0
@@ -99,10 +99,10 @@ def _mix(explore: Floats, readout: Readout, out: Floats) -> None:
     available = readout.available
     taken = 0.0
     for a in range(out.size):
-        if available.size == 0 or available[a]:
+        if may_play(available, a):
             taken += explore[a]
     for a in range(out.size):
-        if available.size == 0 or available[a]:
+        if may_play(available, a):
             out[a] = (1.0 - taken) * out[a] + explore[a]
 
 
@@ -187,11 +187,7 @@ def _enter_epoch(state: EpochState, parameters: EpochParameters, graph: EpochGra
     keep_snapshot(state)
     weigh(state, parameters, graph.in_ranges, state.frequency)
     if graph.loopless.size > 0:
-        special = graph.loopless[0]
-        for a in graph.loopless[1:]:
-            if state.mass[a] > state.mass[special]:
-                special = a
-        state.special[0] = special
+        state.special[0] = heaviest(graph.loopless, state.mass)
     for a in range(state.mass.size):
         state.frequency[a] = 0.0
         state.mass[a] = 0.0
@@ -236,22 +232,24 @@ def _count(
     total: Floats,
 ) -> None:
     """Add r_{e+1,c} of one round of the pair to `total` (K,). `readout` is the second round's."""
-    upcoming = state.snapshot  # its content is not needed once the arm is drawn
-    upcoming_policy(state, parameters, explore, round_of_pair, readout, upcoming)
+    set_upcoming(state, parameters, explore, round_of_pair, readout)
     for a in range(total.size):
-        total[a] += upcoming[a]
+        total[a] += state.snapshot[a]
 
 
 @inlined
-def upcoming_policy(
+def set_upcoming(
     state: EpochState,
     parameters: EpochParameters,
     explore: Floats,
     round_of_pair: int,
     readout: Readout,
-    out: Floats,
 ) -> None:
-    """Set `out` (K,) to r_{e+1,c} of one round of the pair. `readout` is the second round's."""
+    """Set `state.snapshot` to r_{e+1,c} of one round of the pair. `readout` is the second round's.
+
+    What it held is not needed once the arm is drawn.
+    """
+    out = state.snapshot
     if round_of_pair == 0:
         available = state.pair_available[: state.pair_restricted[0]]
         readout = Readout(state.pair_offset[0], state.pair_coefficients, available)

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from crossbandit.kernels.compilation import inlined
 from crossbandit.kernels.ranges import ArmRanges, range_masses
 from crossbandit.kernels.rounds import Feedback, Readout
-from crossbandit.kernels.rows import add_revealed, loss_at
-from crossbandit.kernels.simplex import context_weights, draw
+from crossbandit.kernels.rows import add_losses, add_revealed
+from crossbandit.kernels.simplex import context_weights, draw, heaviest, may_play
 from crossbandit.types import Booleans, Floats, Integers
 
 if TYPE_CHECKING:
@@ -83,11 +83,11 @@ def _explore(exploration: Floats, available: Booleans, rho: float, out: Floats) 
         return
     total, arms = 0.0, 0
     for a in range(out.size):
-        if available.size == 0 or available[a]:
+        if may_play(available, a):
             total += exploration[a]
             arms += 1
     for a in range(out.size):
-        if available.size == 0 or available[a]:
+        if may_play(available, a):
             explored = exploration[a] / total if total > 0.0 else 1.0 / arms
             out[a] = (1.0 - rho) * out[a] + rho * explored
 
@@ -138,10 +138,7 @@ def weigh(
 def _correct(state: ExponentialState, setting: ExponentialSetting, copy: int) -> None:
     """Add the pessimistic correction to the arm without self-loop that is played most."""
     chosen, loopless = state.chosen, setting.loopless
-    special = loopless[0]
-    for a in loopless[1:]:
-        if chosen[a] > chosen[special]:
-            special = a
+    special = heaviest(loopless, chosen)
     range_masses(setting.in_ranges, chosen, state.sums, state.weights)
     observed = state.weights[special] + setting.implicit[special]
     if observed > 0.0:  # 0 if no other arm is available: then there is nothing to correct
@@ -187,8 +184,5 @@ def learn(
     """Add the weighted losses of a round, to all contexts or to its own. weights: (K,)."""
     if setting.cross:
         add_revealed(state.estimates, 0, weights, feedback)
-        return
-    for j in range(feedback.arms.size):
-        b = feedback.arms[j]
-        loss = loss_at(feedback.losses, feedback.round, feedback.places[j], b, now.readout)
-        state.estimates[now.context, b, 0] += weights[b] * loss
+    else:
+        add_losses(weights, feedback, now.readout, state.estimates[now.context, :, 0])

@@ -10,8 +10,8 @@ import math
 from typing import TYPE_CHECKING, NamedTuple
 
 from crossbandit.kernels.compilation import inlined
-from crossbandit.kernels.rows import add_revealed, loss_at
-from crossbandit.kernels.simplex import draw
+from crossbandit.kernels.rows import add_losses, add_revealed
+from crossbandit.kernels.simplex import draw, may_play
 from crossbandit.types import Booleans, Floats, Integers
 
 if TYPE_CHECKING:
@@ -42,12 +42,6 @@ class MeansState(NamedTuple):
     weights: Floats  # (K,): 1, every loss counts once
     chosen: Floats  # (K,), scratch: the policy of the round's context
     revealed: Integers  # (K,), scratch
-
-
-@inlined
-def may_play(available: Booleans, a: int) -> bool:
-    """Return whether arm `a` is available."""
-    return available.size == 0 or bool(available[a])
 
 
 @inlined
@@ -188,11 +182,9 @@ def learn(
 ) -> None:
     """Count and sum up the losses of a round, in all contexts or in its own."""
     copy = 0 if setting.cross else now.context
-    for j in range(feedback.arms.size):
-        b = feedback.arms[j]
+    for b in feedback.arms:
         state.counts[copy, b] += 1.0
-        if not setting.cross:
-            loss = loss_at(feedback.losses, feedback.round, feedback.places[j], b, now.readout)
-            state.sums[copy, b, 0] += loss
     if setting.cross:
         add_revealed(state.sums, 0, weights, feedback)
+    else:
+        add_losses(weights, feedback, now.readout, state.sums[copy, :, 0])

@@ -33,6 +33,18 @@ def add_revealed(estimates: Floats, copy: int, weights: Floats, feedback: Feedba
 
 
 @inlined
+def add_losses(weights: Floats, feedback: Feedback, readout: Readout, out: Floats) -> None:
+    """Add `weights[b]` times the loss of each revealed arm b in one context to `out[b]`, in place.
+
+    weights, out: (K,). readout: how the context reads rows.
+    """
+    arms, places, losses, i = feedback
+    for j in range(arms.size):
+        b = arms[j]
+        out[b] += weights[b] * loss_at(losses, i, places[j], b, readout)
+
+
+@inlined
 def add_row(block: LossBlock, i: int, a: int, weight: float, out: Floats) -> None:
     """Add `weight` times row `a` of round `i` to `out` (columns,), in place.
 

@@ -9,6 +9,7 @@ import numpy as np
 from crossbandit.kernels.compilation import compiled
 from crossbandit.kernels.rounds import readout_at
 from crossbandit.kernels.rows import add_row
+from crossbandit.kernels.simplex import may_play
 
 if TYPE_CHECKING:
     from crossbandit.kernels.rounds import ContextBlock, LossBlock
@@ -66,7 +67,7 @@ def best_arms(totals: Floats, contexts: ContextBlock, out: Integers) -> None:
         offset, coefficients, available = readout_at(contexts, i)
         least = np.inf
         for a in range(totals.shape[0]):
-            if available.size > 0 and not available[a]:
+            if not may_play(available, a):
                 continue
             own = min(a, coefficients.shape[0] - 1)
             score = 0.0

@@ -20,8 +20,8 @@ from crossbandit.kernels.epochs import (
     EpochState,
     keep_snapshot,
     play_round,
+    set_upcoming,
     set_weights,
-    upcoming_policy,
     weigh,
 )
 from crossbandit.kernels.ranges import ArmRanges, has_self_loop, range_masses
@@ -119,8 +119,8 @@ def _count_frequency(
 ) -> None:
     """Count the policy of the frequency round; by context, what it observes with its graph."""
     inner = state.epochs
-    upcoming = inner.snapshot  # its content is not needed once the arm is drawn
-    upcoming_policy(inner, parameters, graphs.explore, round_of_pair, readout, upcoming)
+    set_upcoming(inner, parameters, graphs.explore, round_of_pair, readout)
+    upcoming = inner.snapshot
     if graphs.by_context:
         range_masses(in_ranges, upcoming, inner.sums, inner.chosen)
         upcoming = inner.chosen
@@ -139,8 +139,8 @@ def _count_mass(
 ) -> None:
     """Count the policy of the loss round; by context, that of its arms without self-loop."""
     inner = state.epochs
-    upcoming = inner.snapshot  # its content is not needed once the arm is drawn
-    upcoming_policy(inner, parameters, graphs.explore, round_of_pair, readout, upcoming)
+    set_upcoming(inner, parameters, graphs.explore, round_of_pair, readout)
+    upcoming = inner.snapshot
     for a in range(upcoming.size):
         if not graphs.by_context or not has_self_loop(in_ranges, a):
             inner.mass[a] += upcoming[a]

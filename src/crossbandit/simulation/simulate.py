@@ -83,12 +83,7 @@ def simulate(
     >>> run.regret.shape, 150 < run.final_regret < 250
     ((2000,), True)
     """
-    if not isinstance(algorithm, Algorithm):
-        reject("simulate", "algorithm", "an Algorithm, such as CrossGraph()", algorithm)
-    if not isinstance(environment, Environment):
-        expected = "an Environment: something with problem, context_distribution and losses"
-        reject("simulate", "environment", expected, environment)
-    choice("simulate", "record", record, ("full", "thin"))
+    require_simulation("simulate", algorithm, environment, record)
     return play_through(
         algorithm,
         environment,
@@ -99,6 +94,26 @@ def simulate(
         show_progress=show_progress,
         stopped=lambda: False,
     )
+
+
+def require_simulation(owner: str, algorithm: object, environment: object, record: str) -> None:
+    """Check what all simulations are given.
+
+    Args:
+        owner: The function that was called, for messages.
+        algorithm: The algorithm.
+        environment: The environment.
+        record: What to record.
+
+    Raises:
+        InvalidParameterError: One of them is something else.
+    """
+    if not isinstance(algorithm, Algorithm):
+        reject(owner, "algorithm", "an Algorithm, such as CrossGraph()", algorithm)
+    if not isinstance(environment, Environment):
+        expected = "an Environment: something with problem, context_distribution and losses"
+        reject(owner, "environment", expected, environment)
+    choice(owner, "record", record, ("full", "thin"))
 
 
 def play_through(

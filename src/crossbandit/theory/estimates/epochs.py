@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossbandit.checks.enumeration import Route, Scripted, declared_on
+from crossbandit.checks.enumeration import Scripted, declared_on
 from crossbandit.checks.estimator import CONTEXTS, HORIZON, tiny_losses, tiny_problem
+from crossbandit.checks.routes import Route
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from crossbandit.checks.comparison import Comparison
-from crossbandit.checks.enumeration import Route, enumerated
+from crossbandit.checks.enumeration import enumerated
 from crossbandit.checks.estimator import LAW, prepare, tiny_losses, tiny_problem
+from crossbandit.checks.routes import Route
 from crossbandit.theory.runs.declared import Before, expected_input
 
 if TYPE_CHECKING:
