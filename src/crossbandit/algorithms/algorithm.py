@@ -117,7 +117,7 @@ class Algorithm(ABC):
             )
         if kind == "fixed":
             self.require_graph(problem.graph)
-        self.granted(problem)
+        self.uses_grant(problem)
 
     def least_observability(self, kind: str) -> str:
         """Return how observable graphs must be: "strong", "weak" or "none".
@@ -144,7 +144,7 @@ class Algorithm(ABC):
         if least != "none":
             graph.require_observable(type(self).__name__, least)
 
-    def granted(self, problem: Problem) -> bool:
+    def uses_grant(self, problem: Problem) -> bool:
         """Return whether a problem grants this algorithm losses that its graph may not reveal.
 
         Args:
@@ -191,7 +191,7 @@ class Algorithm(ABC):
             )
         return problem.contexts
 
-    def given(self, *names: str) -> dict[str, Any]:
+    def given_parameters(self, *names: str) -> dict[str, Any]:
         """Return those of the named parameters that are not None.
 
         Args:
@@ -203,7 +203,7 @@ class Algorithm(ABC):
         values = {name: getattr(self, name) for name in names}
         return {name: value for name, value in values.items() if value is not None}
 
-    def settle(self, check: Callable[[str, str, object], Any], *names: str) -> None:
+    def check_parameters(self, check: Callable[[str, str, object], Any], *names: str) -> None:
         """Check those of the named parameters that are not None, and store them as plain numbers.
 
         Call it in `__post_init__`, with a check of `crossbandit.validation` such as `positive`.
@@ -215,7 +215,7 @@ class Algorithm(ABC):
         Raises:
             InvalidParameterError: A value is not valid.
         """
-        for name, value in self.given(*names).items():
+        for name, value in self.given_parameters(*names).items():
             object.__setattr__(self, name, check(type(self).__name__, name, value))
 
     def to_json(self) -> dict[str, Any]:

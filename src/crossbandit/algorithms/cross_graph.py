@@ -86,9 +86,9 @@ class CrossGraph(TunedAlgorithm[EpochParameters]):
     tuning: str = "experiment"
 
     def __post_init__(self) -> None:
-        self.settle(positive, "eta", "gamma", "beta")
-        self.settle(share, "rho")
-        self.settle(even, "epoch_length")
+        self.check_parameters(positive, "eta", "gamma", "beta")
+        self.check_parameters(share, "rho")
+        self.check_parameters(even, "epoch_length")
         choice("CrossGraph", "tuning", self.tuning, tuning.RULES)
 
     def start(self, problem: Problem, *, seed: Seed) -> EpochLearner:

@@ -112,8 +112,8 @@ class CrossGraphAdaptive(Algorithm):
         for name in ("rate", "exploration", "recency"):
             if getattr(self, name) is None:
                 reject("CrossGraphAdaptive", name, "a positive number", None)
-        self.settle(positive, "rate", "exploration", "recency", "eta")
-        self.settle(_at_least_one_round, "half_life")
+        self.check_parameters(positive, "rate", "exploration", "recency", "eta")
+        self.check_parameters(_at_least_one_round, "half_life")
         if self.anchored is not None and not isinstance(self.anchored, bool):
             reject("CrossGraphAdaptive", "anchored", "True, False or None", self.anchored)
 

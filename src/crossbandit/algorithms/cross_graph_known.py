@@ -80,8 +80,8 @@ class CrossGraphKnown(TunedAlgorithm[KnownParameters]):
     beta: float | None = None
 
     def __post_init__(self) -> None:
-        self.settle(positive, "eta", "gamma", "beta")
-        self.settle(share, "rho")
+        self.check_parameters(positive, "eta", "gamma", "beta")
+        self.check_parameters(share, "rho")
 
     def start(self, problem: Problem, *, seed: Seed) -> KnownLearner:
         self.require_playable(problem)

@@ -108,10 +108,10 @@ class CrossGraphVarying(TunedAlgorithm[EpochParameters]):
     alpha: float | None = None
 
     def __post_init__(self) -> None:
-        self.settle(positive, "eta", "gamma", "beta")
-        self.settle(share, "rho")
-        self.settle(even, "epoch_length")
-        self.settle(lambda *it: number(*it, at_least=1), "alpha")
+        self.check_parameters(positive, "eta", "gamma", "beta")
+        self.check_parameters(share, "rho")
+        self.check_parameters(even, "epoch_length")
+        self.check_parameters(lambda *it: number(*it, at_least=1), "alpha")
 
     def start(self, problem: Problem, *, seed: Seed) -> VaryingLearner:
         self.require_playable(problem)

@@ -104,9 +104,9 @@ class CrossGraphWeak(TunedAlgorithm[WeakParameters]):
     epoch_length: int | None = None
 
     def __post_init__(self) -> None:
-        self.settle(positive, "eta", "gamma")
-        self.settle(share, "rho", "exploration")
-        self.settle(even, "epoch_length")
+        self.check_parameters(positive, "eta", "gamma")
+        self.check_parameters(share, "rho", "exploration")
+        self.check_parameters(even, "epoch_length")
 
     def start(self, problem: Problem, *, seed: Seed) -> WeakLearner:
         self.require_playable(problem)

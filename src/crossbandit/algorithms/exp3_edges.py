@@ -87,9 +87,9 @@ class Exp3Edges(Algorithm):
         if self.warm_up is not None:
             whole = integer("Exp3Edges", "warm_up", self.warm_up, at_least=0)
             object.__setattr__(self, "warm_up", whole)
-        self.settle(positive, "eta")
-        self.settle(share, "rho")
-        self.settle(boolean, "cross_learning")
+        self.check_parameters(positive, "eta")
+        self.check_parameters(share, "rho")
+        self.check_parameters(boolean, "cross_learning")
 
     def least_observability(self, kind: str) -> str:
         return self.needs_observability if kind == "fixed" else "none"

@@ -80,7 +80,7 @@ class Exp3G(ExponentialAlgorithm):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.settle(boolean, "fractional")
+        self.check_parameters(boolean, "fractional")
 
     def explored_arms(self, problem: Problem) -> Floats:
         dominating = self.dominating(problem.graph)

@@ -52,9 +52,9 @@ class ExponentialAlgorithm(TunedAlgorithm[ExponentialParameters]):
         names = {field.name for field in fields(self)}
         for name, check in _CHECKS.items():
             if name in names:
-                self.settle(check, name)
+                self.check_parameters(check, name)
         if "cross_learning" in names:
-            self.settle(boolean, "cross_learning")
+            self.check_parameters(boolean, "cross_learning")
 
     @property
     def crosses(self) -> bool:

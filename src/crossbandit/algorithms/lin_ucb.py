@@ -71,7 +71,7 @@ class LinUcb(Algorithm):
     width: float | None = None
 
     def __post_init__(self) -> None:
-        self.settle(positive, "width")
+        self.check_parameters(positive, "width")
 
     def start(self, problem: Problem, *, seed: Seed) -> LinUcbLearner:
         self.require_playable(problem)

@@ -46,7 +46,7 @@ class MeansAlgorithm(Algorithm):
     cross_learning: bool = True
 
     def __post_init__(self) -> None:
-        self.settle(boolean, "cross_learning")
+        self.check_parameters(boolean, "cross_learning")
 
     def least_observability(self, kind: str) -> str:
         # A round whose graph hides an arm teaches nothing of it, and does no harm.

@@ -34,7 +34,7 @@ class PerContextAlgorithm(Algorithm):
     eta: float | None = None
 
     def __post_init__(self) -> None:
-        self.settle(positive, "eta")
+        self.check_parameters(positive, "eta")
 
     @abstractmethod
     def seen_graph(self, problem: Problem) -> FeedbackGraph:

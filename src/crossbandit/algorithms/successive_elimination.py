@@ -70,7 +70,7 @@ class SuccessiveElimination(MeansAlgorithm):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.settle(share, "delta")
+        self.check_parameters(share, "delta")
 
     def start(self, problem: Problem, *, seed: Seed) -> EliminationLearner:
         self.require_playable(problem)

@@ -73,7 +73,7 @@ def check_algorithm(algorithm: Algorithm, graph: FeedbackGraph | None = None) ->
     _check_simulation(algorithm, environment)
     check_secrecy(algorithm, graph, losses, [0.4, 0.3, 0.2, 0.1])
     if algorithm.takes_availability:
-        _check_simulation(algorithm, _Masked(environment))
+        _check_simulation(algorithm, _MaskedEnvironment(environment))
     if algorithm.estimator(problem) is not None:
         check_estimator(algorithm, graph)
     check_beats_uniform(algorithm, graph)
@@ -128,7 +128,7 @@ def _check_linear_form(algorithm: Algorithm, problem: Problem, rows: Any) -> Non
     )
 
 
-class _Masked(BlockEnvironment):
+class _MaskedEnvironment(BlockEnvironment):
     """An environment in which one arm is not available in each context but the last."""
 
     def __init__(self, whole: BlockEnvironment) -> None:

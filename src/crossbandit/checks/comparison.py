@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from crossbandit.algorithms import Estimator
-    from crossbandit.checks.enumeration import Enumerated
+    from crossbandit.checks.enumeration import Enumeration
     from crossbandit.checks.routes import Route
     from crossbandit.types import Floats
 
@@ -58,7 +58,7 @@ class Comparison:
     """
 
     declared: Estimator
-    found: Enumerated
+    found: Enumeration
     route: Route
     contexts: tuple[int, ...]
     losses: Floats

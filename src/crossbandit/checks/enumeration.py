@@ -29,7 +29,7 @@ _NEAR = 1e-9  # how far from an edge a uniform number is
 _LATER = 6  # rounds that are played before late feedback comes
 
 
-class Scripted(np.random.Generator):
+class ScriptedGenerator(np.random.Generator):
     """A generator whose `random` begins with chosen numbers.
 
     Args:
@@ -59,7 +59,7 @@ class Scripted(np.random.Generator):
 
 
 @dataclass(frozen=True)
-class Enumerated:
+class Enumeration:
     """What a round, or a pair of rounds, adds, with everything that may be drawn.
 
     Attributes:
@@ -130,9 +130,9 @@ def declared_on(algorithm: Algorithm, learner: Learner, graph: FeedbackGraph) ->
     return algorithm.estimator(problem)
 
 
-def enumerated(
+def enumerate_outcomes(
     learner: Learner, declared: Estimator, route: Route, contexts: Sequence[int], rows: Floats
-) -> Enumerated:
+) -> Enumeration:
     """Play a round, or a pair of rounds, with everything that may be drawn.
 
     Args:
@@ -161,7 +161,7 @@ def enumerated(
             played = (learner, declared, route, contexts, rows)
             outcomes.append(_outcome(*played, arms, [*drawn, *coins]))
             chances.append(part * chance)
-    return Enumerated(
+    return Enumeration(
         policies,
         outcomes[-1].later,
         np.array(chances) / sum(chances),
@@ -209,7 +209,7 @@ def _outcome(
     played: tuple[int, ...] = ()
     for attempt in range(attempts):
         copied = clone(learner)
-        cast("Any", copied).generator = Scripted([] if attempt else numbers, attempt)
+        cast("Any", copied).generator = ScriptedGenerator([] if attempt else numbers, attempt)
         before = declared.estimates(copied)
         if route.compiled:
             played, later = _play_compiled(copied, route, contexts, rows), before[0]

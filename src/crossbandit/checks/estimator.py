@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crossbandit.checks.comparison import Comparison
-from crossbandit.checks.enumeration import declared_on, enumerated
+from crossbandit.checks.enumeration import declared_on, enumerate_outcomes
 from crossbandit.checks.routes import Route, routes
 from crossbandit.errors import CheckFailedError
 from crossbandit.graphs import FeedbackGraph, apple_tasting, revealing_action, singletons, threshold
@@ -80,7 +80,7 @@ def kinds_of(algorithm: Algorithm) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparedLearner:
     """A learner that has played some rounds, and what is declared for the next one.
 
     Attributes:
@@ -108,11 +108,11 @@ class Prepared:
         every = product(range(CONTEXTS), repeat=now.rounds)
         short = now.pairs is not None and (route.late or route.available is not None)
         for contexts in [(0, 1)] if short else every:
-            found = enumerated(self.learner, now, route, contexts, rows)
+            found = enumerate_outcomes(self.learner, now, route, contexts, rows)
             yield Comparison(now, found, route, contexts, rows.transpose(0, 2, 1))
 
 
-def prepare(algorithm: Algorithm, graph: FeedbackGraph, kind: str = "fixed") -> Prepared:
+def prepare(algorithm: Algorithm, graph: FeedbackGraph, kind: str = "fixed") -> PreparedLearner:
     """Play some rounds of an algorithm, until it learns from what is revealed.
 
     Args:
@@ -143,7 +143,7 @@ def prepare(algorithm: Algorithm, graph: FeedbackGraph, kind: str = "fixed") -> 
     ):
         context = (learner.round // 3) % CONTEXTS
         route.learn(learner, route.act(learner, context), losses[learner.round - 1])
-    return Prepared(learner, declared, graph, losses[learner.round : learner.round + 2])
+    return PreparedLearner(learner, declared, graph, losses[learner.round : learner.round + 2])
 
 
 def tiny_losses(arms: int) -> Floats:

@@ -11,7 +11,7 @@ from crossbandit.environments.checking import availability, checked_rows
 from crossbandit.errors import CrossbanditError, InvalidParameterError
 from crossbandit.kernels.totals import best_arms
 from crossbandit.simulation.players import BatchRecord
-from crossbandit.simulation.revealing import Revealing
+from crossbandit.simulation.revealing import FeedbackSource
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -47,7 +47,7 @@ def adaptive_player(
     The comparator is known when all losses are, so all rounds are one batch.
     """
     problem = environment.problem
-    revealing = Revealing(environment, learner)
+    revealing = FeedbackSource(environment, learner)
 
     def play(start: int, contexts: npt.NDArray[Any]) -> BatchRecord:
         available = availability(environment, contexts)

@@ -14,7 +14,7 @@ from crossbandit.kernels.paced_rounds import limit_round, settle_round
 from crossbandit.kernels.rounds import Rounds, read_only
 from crossbandit.kernels.rows import losses_of
 from crossbandit.kernels.totals import best_arms
-from crossbandit.simulation.revealing import Revealing
+from crossbandit.simulation.revealing import FeedbackSource
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -62,7 +62,7 @@ def compiled_player(
     # The last batch is kept until the next is made. Otherwise its memory would be returned to the
     # system and have to be fetched again, which takes as long as a third of the rounds.
     held: list[object] = []
-    revealing = Revealing(environment, learner)
+    revealing = FeedbackSource(environment, learner)
     limits = environment.limits()
 
     def play(start: int, contexts: npt.NDArray[Any]) -> BatchRecord:
@@ -102,7 +102,7 @@ def plain_player(
     """Return a function that plays the rounds from `start` on, in the given contexts."""
     form = environment.problem.form
     totals = _totals(environment, tell)
-    revealing = Revealing(environment, learner)
+    revealing = FeedbackSource(environment, learner)
     limits = environment.limits() if isinstance(environment, BlockEnvironment) else None
 
     def play(start: int, contexts: npt.NDArray[Any]) -> BatchRecord:

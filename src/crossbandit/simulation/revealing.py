@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from crossbandit.types import Booleans, Floats
 
 
-class Revealing:
+class FeedbackSource:
     """What the plays of one learner reveal in one environment.
 
     Args:
@@ -44,7 +44,7 @@ class Revealing:
         problem = environment.problem
         self._ignores_graph = learner.algorithm.needs_own_loss
         self._kind = "fixed" if self._ignores_graph else problem.graph_kind
-        granted = learner.algorithm.granted(problem)
+        granted = learner.algorithm.uses_grant(problem)
         self._all_rounds = singletons(problem.arms) if granted else problem.graph
         claimed = getattr(learner, "graph", None)
         if self._kind == "fixed" and isinstance(claimed, FeedbackGraph):

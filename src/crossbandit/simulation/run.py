@@ -76,7 +76,7 @@ class Run:
         "own loss" is the loss of the arm played, also if that arm has no self-loop. The problem
         grants it to algorithms that ignore the graph (`Problem.grants_own_loss`).
         """
-        return "own loss" if self.algorithm.granted(self.environment.problem) else ""
+        return "own loss" if self.algorithm.uses_grant(self.environment.problem) else ""
 
     @property
     def contexts(self) -> npt.NDArray[Any]:

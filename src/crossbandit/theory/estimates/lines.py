@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossbandit.checks.enumeration import Scripted, clone
+from crossbandit.checks.enumeration import ScriptedGenerator, clone
 from crossbandit.checks.estimator import CONTEXTS, LAW, kinds_of, prepare, tiny_graphs, tiny_problem
 from crossbandit.checks.routes import routes
 from crossbandit.errors import CheckFailedError
@@ -61,7 +61,7 @@ def policy_lines(algorithm: Algorithm, nodes: list[Node]) -> Iterator[CheckResul
 
 def _drawn(node: Node, context: int, number: float) -> int:
     learner: Any = clone(node.learner)
-    learner.generator = Scripted([number])
+    learner.generator = ScriptedGenerator([number])
     arm: int = learner.act(context).arm
     return arm
 
