@@ -85,13 +85,13 @@ class Algorithm(ABC):
         """Check that this algorithm can be told which arms are available.
 
         Raises:
-            InvalidParameterError: It does not.
+            InvalidParameterError: It cannot.
         """
         if not self.takes_availability:
             raise InvalidParameterError(
-                f"{type(self).__name__} cannot be told which arms are available: it computes with "
-                "the context distribution, which does not say. Use CrossGraph or "
-                "CrossGraphAdaptive."
+                f"{type(self).__name__} cannot be told which arms are available. It uses the "
+                "context distribution, which does not say in which contexts an arm is available. "
+                "Use CrossGraph or CrossGraphAdaptive."
             )
 
     def require_playable(self, problem: Problem) -> None:
@@ -145,16 +145,18 @@ class Algorithm(ABC):
             graph.require_observable(type(self).__name__, least)
 
     def uses_grant(self, problem: Problem) -> bool:
-        """Return whether a problem grants this algorithm losses that its graph may not reveal.
+        """Return whether this algorithm is shown losses that the graph does not reveal.
 
         Args:
             problem: The problem.
 
         Returns:
-            True if it learns the loss of the arm that it plays, and some arm has no self-loop.
+            True if the algorithm learns the loss of the arm that it plays, and some arm has no
+            self-loop.
 
         Raises:
-            InvalidGraphError: It needs the grant, and the problem does not give it.
+            InvalidGraphError: The algorithm needs these losses, and the problem does not grant
+                them.
         """
         missing = problem.graph.arms_without_self_loop
         if not self.needs_own_loss or not missing:
@@ -192,19 +194,19 @@ class Algorithm(ABC):
         return problem.contexts
 
     def given_parameters(self, *names: str) -> dict[str, Any]:
-        """Return those of the named parameters that are not None.
+        """Return the named parameters that are not None.
 
         Args:
             *names: Names of parameters.
 
         Returns:
-            Their values, by name.
+            The values by name.
         """
         values = {name: getattr(self, name) for name in names}
         return {name: value for name, value in values.items() if value is not None}
 
     def check_parameters(self, check: Callable[[str, str, object], Any], *names: str) -> None:
-        """Check those of the named parameters that are not None, and store them as plain numbers.
+        """Check the named parameters that are not None, and store them as plain numbers.
 
         Call it in `__post_init__`, with a check of `crossbandit.validation` such as `positive`.
 

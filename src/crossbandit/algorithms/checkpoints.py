@@ -3,7 +3,7 @@
 A file may come from an untrusted source. Loading checks every size before memory is allocated
 for it, every index before it is used, and that every number is finite.
 
-Writing and reading are in one file because each entry has its place in both.
+Writing and reading are in one file because each entry occurs in both.
 """
 
 from __future__ import annotations
@@ -104,7 +104,10 @@ def save(
 
 
 def _copied(learner: Learner, owner: str) -> tuple[dict[str, Any], dict[str, Any], Any]:
-    """Return a header, copies of all arrays, and a function that returns those of the memory."""
+    """Return a header, copies of all arrays, and a function that returns those of the memory.
+
+    The memory is `learned_from`; its arrays are large, so they are copied later.
+    """
     members = {f"state.{name}": array.copy() for name, array in learner.state().items()}
     watch, seen = learner._watch, learner.learned_from
     if watch is not None:
@@ -140,10 +143,10 @@ def _broken(owner: str, error: Exception) -> CheckpointError:
 def load(path: str | os.PathLike[str]) -> Learner:
     """Return the learner that `Learner.save` wrote; it resumes exactly.
 
-    Decisions that were pending when it was saved may be learned from. So may those that the first
-    learner and its snapshots made later: what it learned from them is not in the file. Only if the
-    algorithm has `needs_memory`, these belong to the first learner. An algorithm that is not part
-    of the package must be registered before its learners are loaded.
+    It can learn from decisions that were pending when it was saved. It can also learn from
+    decisions that the first learner and its snapshots made later, because what was learned from
+    them is not in the file. If the algorithm has `needs_memory`, it refuses these later decisions.
+    An algorithm that is not part of the package must be registered before its learners are loaded.
 
     Args:
         path: The file.
@@ -183,7 +186,7 @@ def load_checkpoint(path: str | os.PathLike[str]) -> Checkpoint:
 
 
 def restored(path: archive.Place, file: archive.Archive) -> Checkpoint:
-    """Return what a file that was read already holds.
+    """Return the content of a file that was already read.
 
     Args:
         path: The file, for messages.
@@ -231,7 +234,7 @@ def _restore(header: dict[str, Any], arrays: dict[str, npt.NDArray[Any]], size: 
 def _restore_decisions(
     learner: Learner, header: dict[str, Any], arrays: Mapping[str, npt.NDArray[Any]]
 ) -> None:
-    """Take back which decisions were made, and which of them were learned from."""
+    """Restore which decisions were made, and which of them were learned from."""
     learner._former_ids = {str(former): last_round(rounds) for former, rounds in header["ids"]}
     learner._waiting = integer("checkpoint", "waiting", header["waiting"], at_least=0)
     learner.learned_from.window, learner.learned_from.limit = (
@@ -297,7 +300,7 @@ def _check_saved(learner: Learner, members: Mapping[str, npt.NDArray[Any]]) -> N
         for name, array in members.items():
             check_finite(name, array)
     except ValueError:
-        # Infinities that a learner starts with, such as the least loss of none, may be kept.
+        # A learner may start with infinities, such as the least loss before any loss was seen.
         start = restarted(learner.algorithm, dict(learner.tuned()), learner.problem)
         initial = {f"state.{name}": array for name, array in start.state().items()}
         for name, array in members.items():

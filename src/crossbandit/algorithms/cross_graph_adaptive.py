@@ -37,7 +37,7 @@ class CrossGraphAdaptive(Algorithm):
     mean, -log(sum_a r(a) exp(-eta lhat_s(a))) / eta. Unlike a sum of squares, it is not dominated
     by rare large estimates.
 
-    An arm is played in order to be observed only where contexts do not reveal it anyway. With
+    An arm is explored only if the policies of the contexts do not reveal it often enough. With
     w_t(a) a running mean of r_{s,c_s}(N_in(a)) over about the last t / recency rounds,
 
         f_t = min(1/2, exploration / sqrt(t)),  f_t(a) = f_t / K, or f_t for an arm without
@@ -56,8 +56,8 @@ class CrossGraphAdaptive(Algorithm):
 
     If an arm is weakly observable, let D be a smallest set of arms that reveals all such arms. Each
     of them is to be observed with probability x_t / |D|, x_t = min(1/2, exploration (|D| /
-    t)^(1/3)); x_t / |D| also takes the place of f_t(a) in the estimate. If one lacks the most,
-    |D| max_a (x_t / |D| - w_t(a)) of the probability is played uniformly on D.
+    t)^(1/3)); x_t / |D| also takes the place of f_t(a) in the estimate. The probability
+    |D| max_a (x_t / |D| - w_t(a)), if it is positive, is played uniformly on D.
 
     If graphs change and are known before each round, w_t(a) is the mass of N_in_t(a) in the running
     mean of what was played. If they are a function of the context (`Problem.graph_by_context`), it

@@ -36,8 +36,8 @@ class CrossGraphKnown(TunedAlgorithm[KnownParameters]):
     """FTRL with exact observation probabilities (Algorithm 1).
 
     Every context keeps exponential weights p_{t,c} and plays r_{t,c} = (1 - rho) p_{t,c} + rho / K.
-    As the context distribution is known, so is the probability of observing an arm, and all rounds
-    are learned from:
+    The context distribution is known, so the probability of observing an arm is known too, and
+    every round is used for learning:
 
         w_t(a) = E_c[ r_{t,c}(N_in(a)) ],    u_t = w_t + gamma,        (observation probability)
         lhat_{t,c}(a) = l_{t,c}(a) 1{a revealed} / u_t(a).
@@ -72,7 +72,7 @@ class CrossGraphKnown(TunedAlgorithm[KnownParameters]):
     needs_observability: ClassVar[str] = "strong"
     needs_memory: ClassVar[bool] = False
     needs_context_distribution: ClassVar[bool] = True
-    takes_availability: ClassVar[bool] = False  # the distribution does not tell
+    takes_availability: ClassVar[bool] = False  # the distribution does not include it
 
     eta: float | None = None
     gamma: float | None = None
@@ -88,8 +88,8 @@ class CrossGraphKnown(TunedAlgorithm[KnownParameters]):
         if problem.context_distribution is None and problem.context_sample is None:
             raise InvalidParameterError(
                 "CrossGraphKnown needs the context distribution. Give Problem(..., "
-                "context_distribution=...), or context_sample=... where contexts are feature "
-                "vectors; or use CrossGraph, which does without."
+                "context_distribution=...), or context_sample=... if contexts are feature "
+                "vectors. Or use CrossGraph, which does not need it."
             )
         return KnownLearner(self, problem, seed)
 

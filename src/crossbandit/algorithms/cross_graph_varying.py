@@ -62,13 +62,13 @@ class CrossGraphVarying(TunedAlgorithm[EpochParameters]):
     frequency rounds takes the place of mhat_e(N_in_t(a)) / 2, and the special arm is the one that
     snapshots play most in contexts in which it has no self-loop. The argument for the bound then
     gives O~(sqrt(alpha T)) with alpha of the edges that all contexts share, if each arm has a
-    self-loop in every context; otherwise nothing is known.
+    self-loop in every context. Otherwise no bound is known.
 
     Bound: expected regret O~(sqrt(sum_t alpha_t)), alpha_t the independence number of G_t, with no
     polynomial factor of the number of contexts. It follows from the paper's proof if each arm has a
     self-loop in every round (see docs/explanation/every-graph.md for the steps; they are not
-    machine-checked). It is a conjecture if self-loops come and go: the paper's cancellation on the
-    special arm is shown for one arm per epoch.
+    machine-checked). If the self-loops of an arm change, it is a conjecture: the paper shows the
+    cancellation on the special arm for one arm per epoch.
 
     Each round's graph must be strongly observable; `act` is given it. Tuning: eta = gamma = rho =
     beta = 1 / sqrt(alpha T) and L near sqrt(alpha T / log K), the paper's experiment rule, where

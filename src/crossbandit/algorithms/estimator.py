@@ -20,15 +20,15 @@ if TYPE_CHECKING:
     from crossbandit.algorithms.learner import Learner
     from crossbandit.graphs import FeedbackGraph
 
-OfPolicies = Callable[[Floats, int], Floats]
+PolicyFunction = Callable[[Floats, int], Floats]
 
 
 @dataclass(frozen=True)
 class Pairs:
     """How an algorithm learns from pairs of rounds that are played from the same policies.
 
-    A fair coin says which of the two rounds is learned from. If arm a was played there, its
-    feedback is kept with a probability; else nothing is added.
+    A fair coin decides from which of the two rounds the algorithm learns. The feedback of the arm
+    played in it is kept with some probability. If it is not kept, nothing is added.
 
     Attributes:
         kept: Takes the policies of all contexts (contexts, arms) and the context of the round that
@@ -37,7 +37,7 @@ class Pairs:
         shift: What is added to estimated observation probabilities.
     """
 
-    kept: OfPolicies
+    kept: PolicyFunction
     epoch_length: int
     shift: float
 
@@ -53,8 +53,8 @@ class Estimator:
         share(b) = P(b) * weight(b),
 
     which is 1 if the estimate is unbiased, and P(b) / (P(b) + gamma) with implicit exploration.
-    Mean and variance of what is added follow from it: all other arithmetic of an algorithm can be
-    compared with them by playing every arm once.
+    The mean and the variance of what is added follow from it. All other arithmetic of an algorithm
+    can be compared with them by playing every arm once.
 
     The estimates are the input of FTRL with the negative entropy as regulariser: in each context,
     p(a) is proportional to exp(-rate * estimate(a)). The policy is p, mixed with exploration.
@@ -65,8 +65,8 @@ class Estimator:
         graph: What plays reveal to the learner.
         share: Takes the policies of all contexts (contexts, arms) and the number of the round's
             context. Returns the share of each arm (arms,).
-        correction: Takes the same. Returns what is added to each arm in any case (arms,).
-        cross_learning: Whether a round is added in every context; if not, in its own only.
+        correction: Takes the same. Returns what is added to each arm, revealed or not (arms,).
+        cross_learning: Whether a round is added in every context. If not, only in its own.
         estimates: Takes a learner. Returns what it has added up in each context for each arm, a new
             array (contexts, arms).
         rate: Takes a learner. Returns the learning rate of its next round: one, or one for each
@@ -76,10 +76,10 @@ class Estimator:
             same in all contexts is right.
         baseline: What is subtracted from a revealed loss before it is weighted. None means the mean
             of the losses that the round reveals in its context.
-        pairs: How one of two rounds is learned from; None if every round is.
+        pairs: How it learns from one of two rounds; None if it learns from every round.
         second_moment: A bound on the mean of sum_a p(a) lhat(a)^2, where lhat is what a round adds
-            and losses are at most 1: averaged over contexts with cross-learning, and else in the
-            context of the round. None if nothing is claimed.
+            and losses are at most 1. With cross-learning it is averaged over contexts; without,
+            it is that of the round's context. None if nothing is claimed.
         at: If the shares depend on what a learner has seen: takes a learner and which arms are
             available (arms,), or None for all. Returns the declaration for its next round.
 
@@ -92,8 +92,8 @@ class Estimator:
     """
 
     graph: FeedbackGraph
-    share: OfPolicies
-    correction: OfPolicies = no_correction
+    share: PolicyFunction
+    correction: PolicyFunction = no_correction
     cross_learning: bool = True
     estimates: Callable[[Learner], Floats] = estimates_of
     rate: Callable[[Learner], Floats | float] = rate_of
@@ -105,7 +105,7 @@ class Estimator:
 
     @property
     def rounds(self) -> int:
-        """How many rounds are learned from together: 2 for pairs, and else 1."""
+        """How many rounds are played for one step of learning: 2 for pairs, otherwise 1."""
         return 1 if self.pairs is None else 2
 
     def of_round(self, learner: Learner, available: Booleans | None = None) -> Estimator:
@@ -131,7 +131,7 @@ class Estimator:
         return exponential_weights(estimates, rates)
 
     def observed(self, policies: Floats, context: int) -> Floats:
-        """Return the probability that a round reveals each arm, and that this is learned from.
+        """Return the probability that a round reveals each arm and that its feedback is kept.
 
         Args:
             policies: The policy of each context (contexts, arms).
@@ -172,7 +172,7 @@ class Estimator:
         return np.asarray(np.mean(variances, axis=0) + np.var(means, axis=0))
 
     def _moments(self, policies: Floats, context: int, losses: Floats) -> tuple[Floats, Floats]:
-        """Return mean and variance of what is added, given the round that is learned from."""
+        """Return the mean and the variance of what is added, if this round is learned from."""
         share, correction = self.share(policies, context), self.correction(policies, context)
         if self.baseline is None:
             mean, variance = self._with_own_mean(policies[context], losses, context, share)
@@ -185,7 +185,7 @@ class Estimator:
     def _with_own_mean(
         self, policy: Floats, losses: Floats, context: int, share: Floats
     ) -> tuple[Floats, Floats]:
-        """Return mean and variance where the revealed losses are measured against their mean."""
+        """Return the mean and the variance if revealed losses are measured against their mean."""
         observed = self.graph.observation_mass(policy)
         weights = np.divide(share, observed, out=np.zeros_like(share), where=observed > 0)
         added = []

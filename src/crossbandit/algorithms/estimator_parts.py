@@ -1,4 +1,4 @@
-"""Functions of which an algorithm makes its `Estimator`: shares, estimates, rates and bounds."""
+"""Functions for the `Estimator` of an algorithm: shares, estimates, rates and bounds."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def estimates_of(learner: Learner, copy: int = 0) -> Floats:
     """Return the sums of estimates and corrections of a learner of the package.
 
     Args:
-        learner: A learner whose state has `estimates`: a row for each context, or as the kernels
-            of the package keep them, beside `bias`.
+        learner: A learner whose state has `estimates`: a row for each context; or with `bias`, as
+            the kernels of the package keep them.
         copy: Which copy, if the state has several: 0 for that of the next round.
 
     Returns:

@@ -36,7 +36,7 @@ class Exp3Edges(Algorithm):
 
     The setting is that of Esposito, Fusco, van der Hoeven and Cesa-Bianchi (2022): in each round,
     playing arm a reveals arm b with an unknown probability F(a, b), independently of the losses,
-    which may be any. Of the graph, only the arms that a play reveals are ever seen.
+    which are arbitrary. The learner sees which arms its play reveals, and nothing else of a graph.
 
     As in the paper, arms are first played in turn to learn the edges. Then exponential weights p
     are played with uniform exploration, q = (1 - rho) p + rho / K, and

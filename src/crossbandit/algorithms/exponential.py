@@ -1,4 +1,4 @@
-"""What the algorithms share that play exponential weights and explore."""
+"""What algorithms with exponential weights and exploration share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a user of a learner calls: `act`, `learn`, `policy`, `save`, and the same for batches."""
+"""The methods of a learner that its user calls: `act`, `learn`, `policy`, `save` and others."""
 
 from __future__ import annotations
 
@@ -89,8 +89,8 @@ class Learner(LearnerBase[AlgorithmT]):
 
         Args:
             context: The number of a context, or a feature vector.
-            available: Which arms may be chosen, a boolean for each; no other arm is ever played.
-                It is a part of the context. None means all arms.
+            available: Which arms may be chosen, a boolean for each. No other arm is played. It is a
+                part of the context. None means all arms.
             graph: The graph of the round, if the problem's `graph_kind` is "informed".
 
         Returns:

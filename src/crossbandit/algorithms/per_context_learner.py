@@ -1,4 +1,4 @@
-"""What the two baselines share that learn in each context separately."""
+"""What the two baselines without cross-learning share: they learn in each context separately."""
 
 from __future__ import annotations
 

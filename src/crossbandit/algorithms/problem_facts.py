@@ -1,4 +1,4 @@
-"""What tuning rules need of a problem: its horizon, its contexts, alpha, and an epoch length."""
+"""What tuning rules need to know of a problem: horizon, contexts, alpha and epoch length."""
 
 from __future__ import annotations
 

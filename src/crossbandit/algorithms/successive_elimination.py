@@ -37,8 +37,8 @@ class SuccessiveElimination(MeansAlgorithm):
 
     This is the algorithm of Cohen, Hazan and Koren (2016) for graphs that are never revealed, with
     counts in the place of their passes over the active arms (ours): drawing uniformly among
-    those not yet observed reveals all of them with O(alpha log K) plays in expectation, although
-    the graph is not known. Bound for stochastic losses, if every arm has a self-loop in every
+    arms not yet observed reveals all of them with O(alpha log K) plays in expectation, although the
+    graph is not known. Bound for stochastic losses, if every arm has a self-loop in every
     round: O~(sqrt(alpha T)). Against an adversary this is impossible: Cohen et al. show that
     without the graph no algorithm can do better than sqrt(K T), as if there were no side
     observations; use an algorithm for bandits, such as PerContextExp3, there.

@@ -49,9 +49,9 @@ def tuned(rule: str, problem: Problem) -> EpochParameters:
 def experiment(problem: Problem) -> EpochParameters:
     """Return eta = gamma = rho = beta = 1 / sqrt(alpha T), and L near sqrt(alpha T / log K).
 
-    L is the even divisor of the horizon T nearest to that value, as in the paper. Where no even
-    divisor lies within a factor of two of it (an odd horizon has none at all), L is the nearest
-    even number instead, and the last epoch is cut short by the end of the horizon.
+    L is the even divisor of the horizon T nearest to that value, as in the paper. If no even
+    divisor lies within a factor of two of it (an odd horizon has none), L is the nearest even
+    number instead, and the last epoch is shorter.
 
     Args:
         problem: A problem with a horizon.
@@ -117,12 +117,12 @@ class Constants:
     """The constants that the theorem leaves open, with values that satisfy its proof.
 
     `concentration` and `stability` are the C of the snapshot lemma's conditions. Their defaults
-    follow from its proof: gamma of at least 4 iota / L keeps empirical denominators within a
-    factor of two of the true ones; inputs between a snapshot and a round would allow 4 in the last
-    condition, and 8 also keeps eta times an epoch's inputs below 1/4, as the lemma on joint
-    products needs. A correction cancels what the special arm's estimates drift only
-    if beta is above 3 gamma. The others are C, C_L, C_gamma, C_rho and c_eta of the theorem; an eta
-    of None is as large as the conditions allow.
+    follow from its proof. If gamma is at least 4 iota / L, empirical denominators are within a
+    factor of two of the true ones. For the inputs between a snapshot and a round, a C of 4 in the
+    last condition would be enough; 8 also keeps eta times the inputs of an epoch below 1/4, which
+    the lemma on joint products needs. The correction cancels the drift of the special arm's
+    estimates only if beta is above 3 gamma. The other constants are C, C_L, C_gamma, C_rho and
+    c_eta of the theorem. If eta is None, it is as large as the conditions allow.
     """
 
     iota: float = 2.0
@@ -199,10 +199,10 @@ def theorem(problem: Problem, constants: Constants | None = None) -> TheoremTuni
     rho, beta = constants.rho * gamma, constants.beta * gamma
     if rho >= 1 or 2 * length > horizon:
         raise InvalidParameterError(
-            f"The theorem's rule says nothing about a horizon of {horizon} rounds here: it asks "
-            f"for epochs of {length} rounds, of which two must fit, and mixes in a share of "
-            f"{rho:.3g} of uniform play, which must be below 1. Use a longer horizon, smaller "
-            "constants, or tuning='experiment'."
+            f"The theorem's rule cannot be used for a horizon of {horizon} rounds here. It needs "
+            f"two epochs of {length} rounds, and explores uniformly with probability {rho:.3g}, "
+            "which must be below 1. Use a longer horizon, smaller constants, or "
+            "tuning='experiment'."
         )
     inputs = constants.stability * (length + iota / gamma + length * beta / gamma)
     eta = math.log(2) / inputs if constants.eta is None else constants.eta / length

@@ -1,4 +1,4 @@
-"""Play all that one round can be, through a learner's own code, weighted with probabilities."""
+"""Play all outcomes of one round with a learner's own code, each with its probability."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from crossbandit.problem import Problem
     from crossbandit.types import Floats, Integers
 
-_ATTEMPTS = 2000  # a learner that draws otherwise than by one uniform number is tried this often
-_NEAR = 1e-9  # how far from an edge a uniform number is
+_ATTEMPTS = 2000  # for a learner that does not draw its arm by one uniform number
+_NEAR = 1e-9  # the distance of a uniform number from a threshold
 _LATER = 6  # rounds that are played before late feedback comes
 
 
@@ -46,8 +46,8 @@ class ScriptedGenerator(np.random.Generator):
 
         Args:
             size: How many; None for one float.
-            *options: As NumPy has them.
-            **more: As NumPy has them.
+            *options: As in NumPy.
+            **more: As in NumPy.
         """
         if size is None:
             return self._first.pop(0) if self._first else super().random()
@@ -60,7 +60,7 @@ class ScriptedGenerator(np.random.Generator):
 
 @dataclass(frozen=True)
 class Enumeration:
-    """What a round, or a pair of rounds, adds, with everything that may be drawn.
+    """What a round, or a pair of rounds, adds in each of its outcomes.
 
     Attributes:
         policies: The policy of each context before the round (contexts, arms).
@@ -106,7 +106,7 @@ def clone(learner: Learner) -> Learner:
         learner: The learner.
     """
     graphs = (learner.graph, learner.problem.graph)
-    # A copy of a read-only array can be written to, and kernels are not compiled for that.
+    # A copy of a read-only array is writable, and kernels are not compiled for writable ranges.
     ranges = (ranges for graph in graphs for ranges in (graph.in_ranges, graph.out_ranges))
     arrays = (array for one in ranges for array in one)
     shared = (learner.problem, learner.algorithm, learner.call, *graphs, *arrays)
@@ -133,7 +133,7 @@ def declared_on(algorithm: Algorithm, learner: Learner, graph: FeedbackGraph) ->
 def enumerate_outcomes(
     learner: Learner, declared: Estimator, route: Route, contexts: Sequence[int], rows: Floats
 ) -> Enumeration:
-    """Play a round, or a pair of rounds, with everything that may be drawn.
+    """Play a round, or a pair of rounds, once for each of its outcomes.
 
     Args:
         learner: The learner; it is not changed.
@@ -181,8 +181,9 @@ def _coins(
 ) -> Iterator[tuple[float, list[float]]]:
     """Yield the probability of what else a pair draws, and uniform numbers for it.
 
-    The numbers are next to the edges that are declared, so a learner with other edges adds
-    something else. First which round is learned from, then whether its feedback is kept.
+    The numbers are next to the declared thresholds, so a learner with other thresholds adds
+    something else. The first number decides which round is learned from, the second whether its
+    feedback is kept.
     """
     if declared.pairs is None:
         yield 1.0, []

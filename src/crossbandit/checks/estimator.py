@@ -1,4 +1,4 @@
-"""Check that what an algorithm adds to its estimates is what it declares, exactly."""
+"""Check that an algorithm adds to its estimates exactly what it declares."""
 
 from __future__ import annotations
 
@@ -24,18 +24,17 @@ if TYPE_CHECKING:
 CONTEXTS = 2
 HORIZON = 60
 LAW = (0.7, 0.3)
-_HISTORY = 10  # rounds before those that are enumerated, at least
-_LONGEST = 40  # and at most
+_HISTORY = 10  # the least number of rounds before those that are enumerated
 
 
 def check_estimator(algorithm: Algorithm, graph: FeedbackGraph | None = None) -> None:
-    """Check the mean and the variance of what one round adds, against `Algorithm.estimator`.
+    """Compare the mean and the variance of what one round adds with `Algorithm.estimator`.
 
-    After a few rounds, every arm is drawn in every context, through the learner's own `act` and
-    `learn` and by its compiled loop. The results are weighted with the exact probabilities, so
-    nothing here is random, and no tolerance is wider than rounding. This is repeated with late
-    feedback, where weights must be those of the time of the decision; with some arms available;
-    and with changing graphs, where the algorithm plays them.
+    After a few rounds, every arm is drawn in every context, by the learner's own `act` and `learn`
+    and by its compiled loop. The results are weighted with the exact probabilities, so nothing is
+    random, and no tolerance is wider than rounding. This is repeated with late feedback, which must
+    have the weights of the time of the decision; with some arms available; and with changing
+    graphs, if the algorithm can play them.
 
     Args:
         algorithm: An algorithm that overrides `Algorithm.estimator`.

@@ -39,11 +39,12 @@ class AdaptiveParameters(NamedTuple):
 
 
 class AdaptiveGraph(NamedTuple):
-    """What the adaptive learner needs of its graph."""
+    """The graph as the adaptive learner uses it."""
 
     in_ranges: ArmRanges
-    shares: Floats  # (K,): the part of the floor that each arm is given: 1 / K; 1 without loop; 0
-    # if it is weakly observable, because these have a floor of their own
+    # (K,): the part of the floor that each arm is given: 1 / K with a self-loop, 1 without. It is 0
+    # for a weakly observable arm, which has a floor of its own.
+    shares: Floats
     anchors: Anchors
     weak: Integers  # the weakly observable arms, ascending
     dominating: Integers  # arms that reveal them all
@@ -209,7 +210,7 @@ def weigh(
     revealed: Integers,
     out: Floats,
 ) -> None:
-    """Set `out[b]` to the factor of each revealed arm b in the round played last. out: (K,)."""
+    """Set `out[b]` to the weight of each revealed arm b in the round played last. out: (K,)."""
     floor = floor_at(parameters.exploration, state.counted[0])
     for b in revealed:
         out[b] = 1.0 / (state.masses[b] + floor * graph.shares[b])
@@ -232,7 +233,7 @@ def decide(
     uniform: float,
     weights: Floats,
 ) -> tuple[int, float, float]:
-    """Play one round and set the factors of what it reveals, in `weights` (K,). Changes `state`.
+    """Play one round and set the weights of what it reveals, in `weights` (K,). Changes `state`.
 
     Returns what `play` returns.
     """

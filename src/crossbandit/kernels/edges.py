@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class EdgeSetting(NamedTuple):
-    """What does not change."""
+    """What does not change during a run."""
 
     warm_up: int  # the number of rounds in which arms are played in turn
     rounds: float  # how many rounds a copy of the estimates learns from
@@ -30,7 +30,7 @@ class EdgeState(NamedTuple):
     estimates: Floats  # (1, K, columns), or (M, K, 1) without cross-learning
     bias: Floats  # (copies, K): 0
     rates: Floats  # (2,): eta and rho; 0 until the warm-up is over, or as they were given
-    played: Floats  # (K,): how often each arm was played, if its feedback has come
+    played: Floats  # (K,): how often each arm was played, in rounds whose feedback arrived
     seen: Floats  # (K, K): how often playing an arm (row) revealed an arm (column)
     weights: Floats  # (K,): the weight of each arm's loss in the round played last
     chosen: Floats  # (K,), scratch: the policy of the round's context

@@ -35,7 +35,7 @@ class EpochParameters(NamedTuple):
 
 
 class EpochGraph(NamedTuple):
-    """What Algorithm 2 needs of its graph."""
+    """The graph as Algorithm 2 uses it."""
 
     in_ranges: ArmRanges
     loopless: Integers  # the arms without self-loop, ascending
@@ -93,7 +93,7 @@ def policy(
 
 @inlined
 def _mix(explore: Floats, readout: Readout, out: Floats) -> None:
-    """Give each available arm its extra probability, and take it from all arms alike, in place."""
+    """Add its extra probability to each available arm, and scale the others down, in place."""
     if explore.size == 0:
         return
     available = readout.available
@@ -131,7 +131,7 @@ def play(
     if loss_side < 0:
         return arm, probability, loss_side, False
     explore = graph.explore
-    selecting = graph.loopless.size > 1  # with one arm without self-loop, the heaviest is known
+    selecting = graph.loopless.size > 1  # a single arm without self-loop is the heaviest
     for round_of_pair in range(2):
         if round_of_pair != loss_side:
             _count(state, parameters, explore, round_of_pair, readout, state.frequency)

@@ -77,7 +77,7 @@ def _lacking(masses: Floats, shares: Floats, available: Booleans, floor: float) 
 
 @inlined
 def _any_lacks(masses: Floats, shares: Floats, floor: float) -> bool:
-    # Usually no arm is below its floor, and this test is faster than a sum.
+    # Usually no arm is below its floor, and this check is faster than a sum.
     for a in range(masses.size):  # noqa: SIM110  # a generator does not compile
         if floor * shares[a] > masses[a]:
             return True
@@ -96,7 +96,8 @@ def _count(available: Booleans) -> int:
 def _showing(shares: Floats, available: Booleans, count: int, a: int) -> int:
     """Return how many available arms may be played in order to observe arm `a`.
 
-    An arm with a self-loop is played. An arm without is observed by playing any other arm.
+    An arm with a self-loop is played itself. An arm without one is observed by playing any other
+    arm.
     `count` is the number of available arms.
     """
     own = int(may_play(available, a))

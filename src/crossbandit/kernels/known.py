@@ -24,7 +24,7 @@ class KnownParameters(NamedTuple):
 
 
 class KnownSetting(NamedTuple):
-    """What Algorithm 1 knows: parameters, and the contexts that can occur with their probabilities.
+    """The parameters of Algorithm 1, and the contexts that can occur with their probabilities.
 
     Observation masses are linear in the distribution, so the mean over contexts is taken once,
     before the masses are computed.

@@ -23,7 +23,7 @@ OPTIMISM, ELIMINATION = 0, 1  # the rules by which `play` chooses an arm
 
 
 class MeansSetting(NamedTuple):
-    """What does not change."""
+    """What does not change during a run."""
 
     rule: int  # OPTIMISM or ELIMINATION; not used by `play_sampled`
     scale: float  # the parameter of the rule
@@ -65,7 +65,7 @@ def optimistic_arm(in_ranges: ArmRanges, lower: Floats, upper: Floats, available
     """Return the arm to play by optimism: that with the least lower bound, or one that reveals it.
 
     An arm that does not reveal itself is played only if its upper bound is at most all other lower
-    bounds. Until then the best arm that reveals it is played: playing it would teach nothing of it.
+    bounds. Until then the best arm that reveals it is played instead.
     """
     best = -1
     for a in range(lower.size):

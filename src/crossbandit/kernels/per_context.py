@@ -35,8 +35,8 @@ def policy(state: PerContextState, eta: float, now: Round, out: Floats) -> None:
 def play(state: PerContextState, eta: float, now: Round, uniform: float) -> tuple[int, float]:
     """Play one round; return the arm and its probability. Changes `state`.
 
-    Sets `state.weights`. Where the arm played reveals b, the mass of b's in-neighbourhood is at
-    least the arm's own probability; enforcing that keeps rounding from causing a division by 0.
+    Sets `state.weights`. If the arm played reveals b, the mass of b's in-neighbourhood is at least
+    the probability of that arm. The maximum ensures it despite rounding: nothing is divided by 0.
     """
     chosen, weights = state.chosen, state.weights
     policy(state, eta, now, chosen)

@@ -34,8 +34,8 @@ def exponential_weights(
 ) -> None:
     """Set `out` to (1 - rho) * softmax(-eta * scores) + rho / K.
 
-    Where `available` is not empty, only the arms that it marks share the distribution; all others
-    get 0, and K is the number of available arms.
+    If `available` is not empty, only available arms share the distribution. All others get 0, and K
+    is the number of available arms.
 
     Args:
         scores: (K,), the scores; lower is better.
@@ -66,8 +66,8 @@ def context_weights(
     """Set `out` (K,) to the exponential weights of one context, as `exponential_weights` does.
 
     The context reads copy number `copy` of `estimates` (copies, K, columns); `bias` (copies, K) is
-    added in every context. Reading and looking for the least score are one loop, and nothing is
-    sliced: this is most of what a round costs.
+    added in every context. One loop reads the scores and finds the least, and nothing is sliced,
+    because this is most of the cost of a round.
 
     Args:
         estimates: (copies, K, columns), the estimates.

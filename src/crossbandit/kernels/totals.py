@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 def add_totals(block: LossBlock, rounds: int, totals: Floats, largest: Floats) -> None:
     """Add the rows of the block's `rounds` rounds to `totals` (K, columns), in place.
 
-    An arm whose losses cannot reach a limit in this block is summed in closed form, at a cost that
-    does not grow with rounds times contexts. largest: (k,), scratch.
+    If the losses of an arm cannot reach a limit in this block, they are summed in closed form: the
+    cost is not proportional to rounds times contexts. largest: (k,), scratch.
     """
     for a in range(totals.shape[0]):
         if block.base.shape[0] == 1 and not may_clip(block, rounds, a, largest):

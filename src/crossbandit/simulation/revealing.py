@@ -1,7 +1,7 @@
 """What a simulation reveals: what the environment's graph reveals, and nothing else.
 
-One exception is granted openly. An algorithm that ignores the graph (`Algorithm.needs_own_loss`) is
-shown the loss of the arm that it played, if the problem says so (`Problem.grants_own_loss`).
+There is one exception. An algorithm that ignores the graph (`Algorithm.needs_own_loss`) is shown
+the loss of the arm that it played, if the problem allows it (`Problem.grants_own_loss`).
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 
 
 class FeedbackSource:
-    """What the plays of one learner reveal in one environment.
+    """Gives one learner the feedback of its plays in one environment.
 
     Args:
         environment: The environment.
         learner: The learner.
 
     Raises:
-        CheckFailedError: The learner claims to be shown what the environment does not reveal.
+        CheckFailedError: The learner expects losses that the environment does not reveal.
     """
 
     def __init__(self, environment: Environment, learner: Any) -> None:
@@ -115,7 +115,7 @@ class FeedbackSource:
     def _check_claim(self, decision: Decision) -> None:
         """Raise if a decision expects losses that the graph of all rounds does not reveal."""
         arm, revealed = decision.arm, decision.revealed
-        # Learners list the neighbours of an arm once, and these types do not change once checked.
+        # Learners list the neighbours of an arm once, and these types cannot change afterwards.
         if isinstance(revealed, range | tuple) and self._allowed.get(arm) is revealed:
             return
         for b in np.setdiff1d(revealed, self._all_rounds.out_neighbors(arm)):
@@ -126,6 +126,6 @@ class FeedbackSource:
         return CheckFailedError(
             f"The learner of {self._owner} expects that playing arm {arm} reveals the loss of arm "
             f"{other}. The graph of {type(self._environment).__name__} does not reveal it. A "
-            "learner must learn by problem.graph; one that ignores the graph and learns the loss "
-            "of the arm played says so with needs_own_loss = True."
+            "learner must learn by problem.graph. If it ignores the graph and learns the loss of "
+            "the arm played, set needs_own_loss = True."
         )

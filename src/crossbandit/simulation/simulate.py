@@ -1,4 +1,4 @@
-"""One algorithm on one environment: the compiled loop, or else the plain one."""
+"""Simulate one algorithm on one environment, by the compiled loop or by the plain one."""
 
 from __future__ import annotations
 
@@ -181,8 +181,8 @@ def form_to_play(
         or contexts is None
         or contexts < _LEAST_CONTEXTS
     ):
-        # The plain loop shows a learner what `act` and `learn` would. An algorithm that looks at
-        # every context in every round reads a table faster than features; and a small table costs
+        # The plain loop gives a learner what `act` and `learn` would give it. An algorithm that
+        # reads every context in every round reads a table faster than features. A small table costs
         # less than its features.
         return environment
     if factored is False or isinstance(environment.problem.form, LinearForm):
@@ -190,8 +190,8 @@ def form_to_play(
     linear = environment.factored() if isinstance(environment, BlockEnvironment) else None
     if linear is None and factored:
         raise InvalidParameterError(
-            f"{type(environment).__name__} cannot be factored: its losses are clipped, or differ "
-            "from context to context without a rule. Leave out factored=True."
+            f"{type(environment).__name__} cannot be factored: its losses are clipped, or are not "
+            "linear in features of the contexts. Leave out factored=True."
         )
     return environment if linear is None else linear
 
@@ -265,8 +265,8 @@ def _player(
     if compiled:
         raise InvalidParameterError(
             f"There is no compiled loop for {type(learner.algorithm).__name__} on "
-            f"{type(environment).__name__}: both must come in compiled form. Leave out "
-            "compiled=True for the plain loop."
+            f"{type(environment).__name__}: both must have a compiled form. Leave out "
+            "compiled=True to use the plain loop."
         )
     player = adaptive_player if is_adaptive(environment) else plain_player
     return player(environment, learner, tell)
