@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from crossbandit.algorithms.learner import AlgorithmT, Learner
+from crossbandit.algorithms.learner import Learner
+from crossbandit.algorithms.learner_base import AlgorithmT
 from crossbandit.kernels.loops import EstimateState, KnownGraph, Round, Steps, count_nothing
 from crossbandit.losses.memory import zeros
 

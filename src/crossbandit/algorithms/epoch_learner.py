@@ -8,7 +8,8 @@ import numpy as np
 
 from crossbandit.algorithms.changing import neighbors
 from crossbandit.algorithms.decisions import PendingDecision
-from crossbandit.algorithms.learner import AlgorithmT, Learner
+from crossbandit.algorithms.learner import Learner
+from crossbandit.algorithms.learner_base import AlgorithmT
 from crossbandit.graphs import FeedbackGraph
 from crossbandit.kernels import epochs
 from crossbandit.kernels.epochs import LIVE, EpochGraph, EpochParameters, EpochState

@@ -10,7 +10,7 @@ from crossbandit.algorithms.algorithm import Algorithm
 from crossbandit.algorithms.compiled_learner import CompiledLearner, scratch
 from crossbandit.algorithms.estimator import Estimator
 from crossbandit.algorithms.estimator_parts import acyclic_bound, observed_share
-from crossbandit.algorithms.learner import AlgorithmT
+from crossbandit.algorithms.learner_base import AlgorithmT
 from crossbandit.kernels import per_context
 from crossbandit.kernels.loops import Steps
 from crossbandit.kernels.per_context import PerContextState

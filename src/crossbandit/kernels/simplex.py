@@ -21,7 +21,7 @@ def may_play(available: Booleans, a: int) -> bool:
 @inlined
 def heaviest(arms: Integers, mass: Floats) -> int:
     """Return which of `arms` (at least one) has the most mass (K,); ties go to the first."""
-    best = arms[0]
+    best: int = arms[0]
     for a in arms[1:]:
         if mass[a] > mass[best]:
             best = a
