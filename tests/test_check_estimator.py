@@ -92,5 +92,5 @@ def test_a_wrong_declaration_is_found_as_well(monkeypatch: pytest.MonkeyPatch) -
         return replace(declared, share=lambda *of: declared.share(*of) / 2)
 
     monkeypatch.setattr(Weighted, "estimator", half)
-    with pytest.raises(CheckFailedError, match=r"its expectation is .*, and declared is"):
+    with pytest.raises(CheckFailedError, match=r"its expectation is .*, but .* is declared"):
         check_estimator(Weighted(), graphs.complete(2))

@@ -332,7 +332,7 @@ BROKEN = {
     Hasty: "Rejected feedback changed which arms were played later",
     Impatient: "After late, unordered and missing feedback the policy is",
     Amnesiac: "A learner that was saved and loaded played other arms",
-    Shortsighted: "gave other arms in linear form than in dense form. Read estimates through",
+    Shortsighted: "led to different arms in linear form and in dense form. Read estimates through",
     Standing: "After 1 rounds were played, round is 0. It is the number of rounds played",
     Deficient: "In round 0, policy is not a distribution over the arms",
     Short: r"policy does not take .* Its signature is policy\(self, context, available=None\)",
@@ -342,7 +342,7 @@ BROKEN = {
     Cramped: r"a row for each of the 4 arms. Got an array of shape \(3, 4\)",
     Narrow: r"The rows that Narrow adds must be an array of shape \(1, 4\).*shape \(1, 3\)",
     TwoFaced: "The compiled and the plain simulation played different arms",
-    Deaf: "Broken played arm . in round .*, where only .* were available",
+    Deaf: "Broken played arm . in round .*, but only .* were available",
     Stubborn: "The compiled and the plain simulation played different arms",
 }
 
@@ -363,7 +363,7 @@ def test_an_algorithm_that_is_not_registered_is_caught() -> None:
         id: ClassVar[str] = "unregistered"
 
     with pytest.raises(
-        CheckFailedError, match=r"does not come back from its JSON form.*registered"
+        CheckFailedError, match=r"cannot be made again from its JSON form.*registered"
     ):
         check_algorithm(Unregistered())
 
@@ -433,9 +433,9 @@ class Miscounted(Law):
 
 LAWS = {
     Stingy: r"context_distribution.draw\(generator, 30\) returned 29 contexts",
-    Foreign: "The context distribution drew what is not a context.* from 0 to 1. Got",
-    Fractional: "The context distribution drew what is not a context.* from 0 to 1. Got",
-    Sorted: "Drawing contexts in two pieces gave others than drawing them at once",
+    Foreign: "The context distribution drew something that is not a context.* from 0 to 1. Got",
+    Fractional: "The context distribution drew something that is not a context.* from 0 to 1. Got",
+    Sorted: "Contexts drawn in two pieces differ from contexts drawn at once",
     Miscounted: "The context distribution has 3 probabilities. The problem has 2 contexts",
 }
 

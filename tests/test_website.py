@@ -132,7 +132,7 @@ def test_what_is_returned_has_a_section() -> None:
 def test_names_in_docstrings_are_links() -> None:
     assert linked("See `Budget`.", "x") == "See [`Budget`][crossbandit.limits.Budget]."
     assert linked("See `Budget`.", "Budget") == "See `Budget`."
-    assert linked("`Choice` and `eta`", "x") == "`Choice` and `eta`"  # two classes; no name
+    assert linked("`load` and `eta`", "x") == "`load` and `eta`"  # two functions; no name
 
 
 HEADING = re.compile(r"^#{1,6} +(.+?) *$", re.MULTILINE)

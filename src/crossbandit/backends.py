@@ -1,8 +1,8 @@
 """Where work is done: in this process, in worker processes, or on a Ray or Dask cluster.
 
-All but the first use joblib. A `Pool` maps tasks to results in the order in which they are done,
-and raises one of its `died` errors when a worker was lost. The three backends are in one file,
-because each is little more than the way in which its pool is opened and closed.
+All but the first use joblib. A `Pool` yields results in the order in which tasks finish, and raises
+one of its `died` errors if a worker was lost. The three backends are in one file, because each only
+opens and closes its pool.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def open_pool(
     Args:
         backend: "local", "ray" or "dask".
         jobs: The number of workers; None for one per core.
-        address: Of a Ray or Dask cluster; None to start one here.
+        address: The address of a Ray or Dask cluster; None to start one here.
         owner: The function that messages name.
         warning: The kind of warnings.
 
@@ -164,7 +164,7 @@ def _ray(jobs: int | None, address: str | None) -> Iterator[Pool]:
     from ray.util.joblib.ray_backend import RayBackend
 
     class StreamingRay(RayBackend):  # type: ignore[misc]
-        """The backend of Ray, which can return results as they arrive; joblib does not know."""
+        """The backend of Ray, which can return results as they arrive; joblib assumes it cannot."""
 
         supports_return_generator = True
 
@@ -199,7 +199,7 @@ def _ray(jobs: int | None, address: str | None) -> Iterator[Pool]:
 
 
 def _check_address(address: str | None) -> None:
-    """Find out quickly whether something answers: Ray itself would try for many minutes."""
+    """Check quickly whether something answers: Ray itself would try for many minutes."""
     host, _, port = (address or "").removeprefix("ray://").rpartition(":")
     if not port.isdecimal():  # none, or "auto": Ray finds it
         return
@@ -244,9 +244,9 @@ def _dask_pool(client: Any, jobs: int | None) -> Pool:
     from joblib._dask import DaskDistributedBackend
 
     class ReportingDask(DaskDistributedBackend):  # type: ignore[misc]
-        """The backend of Dask, made to report a batch whose workers died.
+        """The backend of Dask, which also reports a batch whose workers died.
 
-        That of joblib would wait for such a batch forever.
+        The backend of joblib would wait for such a batch forever.
         """
 
         def submit(self, func: Any, callback: Any = None) -> Any:
@@ -284,7 +284,7 @@ class _Lost:
 
 @contextmanager
 def _quiet(name: str) -> Iterator[None]:
-    """Keep messages of a library on its workers out of the progress display."""
+    """Keep the log messages of a library out of the progress display."""
     logger = logging.getLogger(name)
     before = logger.level
     logger.setLevel(logging.CRITICAL)

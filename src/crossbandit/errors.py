@@ -18,21 +18,21 @@
     │   └── IndependenceNumberError the independence number does
     ├── MissingPackageError         a package that an extra of the installation has is missing
     ├── OutOfMemoryError            estimates that would not fit into memory
-    ├── CheckpointError             a file that is damaged, no checkpoint, or of another version
+    ├── CheckpointError             a file is damaged, not a checkpoint, or of another version
     ├── LogError (a ValueError)     a log that is missing, unreadable or too faulty to replay
     ├── StudyError
     │   ├── StudyFileError          a mistake in a study file, with its line and key
     │   ├── ResultsError            results that are missing, in use, damaged or not writable
     │   └── BackendError            an engine that does not answer
-    ├── ClientError                 a client of the service cannot do what it is asked for
+    ├── ClientError                 a client of the service cannot do what it was asked to do
     │   ├── ServiceAwayError        the service does not answer
     │   ├── RefusedError            the service has refused a request; its code says why
     │   ├── OutboxFullError         there is no room for more outcomes
     │   └── UnsentOutcomesError     outcomes were not acknowledged by the service; it has them
-    └── CheckFailedError            a rule that `crossbandit.checks` tests is broken
+    └── CheckFailedError            an algorithm or environment breaks a rule of `checks`
 
     CrossbanditWarning (a UserWarning)
-    ├── LogWarning                  a log looks as if what is made of it will be wrong
+    ├── LogWarning                  a log looks as if results computed from it will be wrong
     └── MissingFeedbackWarning      feedback is missing more often after some arms than after others
 
 A bad argument raises before anything has changed.
@@ -204,7 +204,7 @@ class CheckFailedError(CrossbanditError, AssertionError):
     """An algorithm or an environment broke a rule that `crossbandit.checks` tests."""
 
 
-# What content may raise that somebody else has written: a file, a token, settings.
+# The errors that content of unknown origin may cause: a file, a token, settings.
 IMPOSSIBLE_CONTENT: tuple[type[Exception], ...] = (
     ArithmeticError,
     AttributeError,

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-class Forked(Protocol):
+class ForkAware(Protocol):
     """An object with locks that is used in forked processes, too."""
 
     def fork_locks(self) -> Sequence[Any]:
@@ -31,10 +31,10 @@ class Forked(Protocol):
 _known: WeakSet[Any] = WeakSet()
 _changing = Lock()  # of the set
 _held: list[Any] = []  # locks, while a process forks
-_objects: list[Forked] = []
+_objects: list[ForkAware] = []
 
 
-def know(one: Forked) -> None:
+def know(one: ForkAware) -> None:
     """Let forks wait until no thread holds a lock of an object, and call its `after_fork`.
 
     Args:

@@ -153,7 +153,7 @@ class BanditEnv(gymnasium.Env[Any, np.int64]):
             revealed[problem.graph.out_neighbors(arm)] = 1
         if self._paced is not None:
             settle_round(self._paced, 0, arm if self._available[arm] else 0)
-        rows[revealed == 0] = np.inf  # Gymnasium's checker finds that NaN differs from itself
+        rows[revealed == 0] = np.inf  # not NaN, which Gymnasium's checker finds unequal to itself
         feedback = {"revealed": revealed, "losses": rows}
         self._round += 1
         self._draw()

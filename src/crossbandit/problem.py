@@ -104,7 +104,7 @@ class Problem:
         if self.context_distribution is not None:
             if form.contexts is None:
                 got = verbatim("one for continuous contexts; give context_sample instead")
-                reject("Problem", "context_distribution", "left out, or features be a table", got)
+                reject("Problem", "context_distribution", "None unless features is a table", got)
             distribution = probabilities(
                 "Problem", "context_distribution", self.context_distribution, form.contexts
             )
@@ -117,7 +117,7 @@ class Problem:
         expected = f"an array of finite feature vectors of shape (any, {self.form.columns})"
         if self.contexts is not None:
             got = verbatim("one for a problem whose contexts are numbered")
-            reject("Problem", "context_sample", "left out, or features be a number", got)
+            reject("Problem", "context_sample", "None unless features is a number", got)
         sample = array("Problem", "context_sample", expected, vectors)
         if sample.ndim != 2 or sample.shape[1] != self.form.columns or sample.size == 0:
             got = verbatim(f"an array of shape {sample.shape}")
@@ -133,13 +133,13 @@ class Problem:
             return DenseForm(self.contexts, self.precision)
         if self.features is not None and self.contexts is None:
             if self.precision != "float64":
-                expected = "'float64' where losses are linear: there is no table to make smaller"
+                expected = "'float64' if losses are linear: there is no table to make smaller"
                 reject("Problem", "precision", expected, self.precision)
             return LinearForm(self.features, self.graph.arms)
         got = "neither" if self.features is None else "both"
         raise InvalidParameterError(
-            "Problem must be given either 'contexts', their number, for a loss of its own in each; "
-            f"or 'features', for losses that are linear in them. Got {got}."
+            "Problem needs either 'contexts', the number of contexts, for a separate loss in each; "
+            f"or 'features', for losses that are linear in features. Got {got}."
         )
 
     @property
@@ -216,7 +216,7 @@ class Problem:
             "precision": self.precision,
             "context_distribution": self.context_distribution,
             "context_sample": self.context_sample,
-            # Only where they are not the default, so that what was stored before stays the same.
+            # Only values that are not the default, so that older files stay the same.
             **{name: value for name, (value, usual) in further.items() if value != usual},
         }
 

@@ -23,7 +23,7 @@ class Registry:
         self._builders: dict[str, Callable[..., Any]] = {}
 
     def register(self, name: str) -> Callable[[_Builder], _Builder]:
-        """Return a decorator that makes a builder known by `name`.
+        """Return a decorator that registers a builder under `name`.
 
         Args:
             name: The name under which `build` finds it.

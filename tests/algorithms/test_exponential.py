@@ -21,7 +21,7 @@ from crossbandit.algorithms import (
     Exp3Set,
 )
 from crossbandit.algorithms.covering import covering
-from crossbandit.algorithms.estimator import estimates_of
+from crossbandit.algorithms.estimator_parts import estimates_of
 from crossbandit.environments import BlockEnvironment, cycling_graphs, stochastic
 from crossbandit.errors import InvalidGraphError, InvalidParameterError
 from crossbandit.streams import stream

@@ -90,16 +90,16 @@ def test_a_learner_of_ones_own_is_refused_without_a_check_in_start() -> None:
 def test_the_standard_bandits_need_self_loops_or_the_grant(algorithm: Algorithm) -> None:
     loopless = graphs.loopless_clique(3)
     granting = problem("fixed", loopless)
-    assert algorithm.granted(granting)
+    assert algorithm.uses_grant(granting)
     algorithm.start(granting, seed=1)
-    assert not algorithm.granted(problem("fixed", STAR))
+    assert not algorithm.uses_grant(problem("fixed", STAR))
     algorithm.start(problem("fixed", STAR, grants_own_loss=False), seed=1)
     with pytest.raises(InvalidGraphError, match=r"Arm 0 has no self-loop.*grants_own_loss=False"):
         algorithm.start(problem("fixed", loopless, grants_own_loss=False), seed=1)
 
 
 def test_no_other_algorithm_is_granted_anything() -> None:
-    assert not CrossGraph().granted(problem("fixed", graphs.loopless_clique(3)))
+    assert not CrossGraph().uses_grant(problem("fixed", graphs.loopless_clique(3)))
 
 
 def test_informed_graphs_are_given_to_act() -> None:

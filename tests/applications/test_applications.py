@@ -17,16 +17,16 @@ from crossbandit.algorithms.checkpoints import load_checkpoint, save
 from crossbandit.applications import (
     Action,
     Application,
+    ArmChoice,
     Bid,
-    Choice,
     FirstPriceBidder,
     MailDecision,
     Newsvendor,
     Offer,
     Order,
     PostedPriceSeller,
+    Recommendation,
     Recommender,
-    Shown,
     SleepingArms,
     SpamFilter,
 )
@@ -255,10 +255,10 @@ def settle_truly(application: Any, play: Any, rng: np.random.Generator) -> None:
         application.settle(play, sold=min(play.quantity, int(rng.integers(9))))
     elif isinstance(play, Offer):
         application.settle(play, sold=bool(rng.random() < 0.5))
-    elif isinstance(play, Choice):
+    elif isinstance(play, ArmChoice):
         losses = {arm: float(rng.uniform(-1, 3)) for arm in play.revealed}
         application.settle(play, losses=losses)
-    elif isinstance(play, Shown):
+    elif isinstance(play, Recommendation):
         items = (play.item, *play.beside)
         application.settle(play, ratings={item: rng.uniform(1, 5, size=2) for item in items})
     else:
@@ -340,8 +340,8 @@ SHAPES: dict[type[Application], tuple[str, type[Action], str | None]] = {
     FirstPriceBidder: ("bid", Bid, "bids"),
     Newsvendor: ("order", Order, "orders"),
     PostedPriceSeller: ("price", Offer, "prices"),
-    SleepingArms: ("choose", Choice, "arms"),
-    Recommender: ("show", Shown, "items"),
+    SleepingArms: ("choose", ArmChoice, "arms"),
+    Recommender: ("show", Recommendation, "items"),
     SpamFilter: ("decide", MailDecision, None),
 }
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from crossbandit import Decision, FeedbackGraph, graphs
 from crossbandit.errors import InvalidParameterError
-from crossbandit.evaluate import evaluate_policy, logged
+from crossbandit.evaluate import decision_arrays, evaluate_policy
 from crossbandit.types import Floats
 
 GRAPHS = {
@@ -134,7 +134,7 @@ def test_wrong_probabilities_and_uncovered_arms_are_noticed() -> None:
 def test_decisions_become_arrays() -> None:
     decisions = [Decision(i, 0, i % 3, 0.5, range(i % 3, 3), "a") for i in range(20)]
     outcomes = [0.1 * np.array(one.revealed) for one in decisions]
-    found = logged(decisions, outcomes, arms=3)
+    found = decision_arrays(decisions, outcomes, arms=3)
     assert found.arms.tolist() == [one.arm for one in decisions]
     np.testing.assert_allclose(found.outcomes[np.arange(20), found.arms], 0.1 * found.arms)
     assert np.isnan(found.outcomes[2]).tolist() == [True, True, False]
@@ -146,11 +146,11 @@ def test_decisions_become_arrays() -> None:
     )
     assert result.rounds == 20
     with pytest.raises(InvalidParameterError, match="'outcomes'"):
-        logged(decisions, outcomes[1:], arms=3)
+        decision_arrays(decisions, outcomes[1:], arms=3)
     with pytest.raises(InvalidParameterError, match="'decisions'"):
-        logged([decisions[0]._replace(probability=float("nan"))], outcomes[:1], arms=3)
+        decision_arrays([decisions[0]._replace(probability=float("nan"))], outcomes[:1], arms=3)
     with pytest.raises(InvalidParameterError, match="'outcomes'"):
-        logged(decisions[:1], [[1.0] * 4], arms=3)
+        decision_arrays(decisions[:1], [[1.0] * 4], arms=3)
 
 
 ARGUMENTS: dict[str, Any] = {

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crossbandit.evaluate import CensoredLog, Estimate
+from crossbandit.evaluate import CensoredLog, ValueEstimate
 from crossbandit.evaluate.by_band import band_sums
 from crossbandit.evaluate.estimates import what_is_known
 from crossbandit.evaluate.weights import weight_sums
@@ -43,9 +43,9 @@ def earned(values: Floats, prices: Floats, bids: Floats) -> float:
     return float(np.where((bids >= prices) & (bids > 0), values - bids, 0.0).sum())
 
 
-def by_band(plan: Plan, groups: Groups) -> Estimate:
+def by_band(plan: Plan, groups: Groups) -> ValueEstimate:
     return band_sums(plan, groups).estimate(what_is_known(groups.log, plan))
 
 
-def weighted(plan: Plan, groups: Groups, *, robust: bool) -> Estimate | None:
+def weighted(plan: Plan, groups: Groups, *, robust: bool) -> ValueEstimate | None:
     return weight_sums(plan, groups, robust=robust).estimate(robust=robust)

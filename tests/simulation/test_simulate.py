@@ -365,7 +365,7 @@ def test_pseudo_regret_is_the_sum_of_the_gaps_of_the_arms_played() -> None:
 
 def test_pseudo_regret_needs_expected_losses() -> None:
     run = simulate(CrossGraph(), ENVIRONMENT, seed=1)
-    with pytest.raises(CrossbanditError, match="does not tell its expected losses"):
+    with pytest.raises(CrossbanditError, match="are not known, so there"):
         _ = run.pseudo_regret
 
 

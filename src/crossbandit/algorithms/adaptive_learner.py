@@ -9,7 +9,7 @@ import numpy as np
 
 from crossbandit.algorithms.anchors import NO_ANCHORS, anchors_of
 from crossbandit.algorithms.learner import Learner
-from crossbandit.kernels import adaptive, adaptive_loops, adaptive_varying
+from crossbandit.kernels import adaptive, adaptive_learning, adaptive_loops, adaptive_varying
 from crossbandit.kernels.adaptive import AdaptiveGraph, AdaptiveParameters, AdaptiveState
 from crossbandit.losses.memory import zeros
 
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 class AdaptiveLearner(Learner["CrossGraphAdaptive"]):
     """A running adaptive learner.
 
-    What a round teaches counts when its feedback is in. A round whose feedback never comes changes
-    nothing but the running means of what is played.
+    The estimates change when the feedback of a round arrives. A round without feedback changes only
+    the running means of what is played.
     """
 
     needs_all_feedback = False  # losses are measured against their mean: a missing one is average
@@ -84,7 +84,7 @@ class AdaptiveLearner(Learner["CrossGraphAdaptive"]):
         if pending.weights is None:
             return
         self.call(
-            adaptive.learn_late,
+            adaptive_learning.learn_late,
             self._adaptive,
             self.parameters,
             self._adaptive_graph,
@@ -114,7 +114,7 @@ class AdaptiveLearner(Learner["CrossGraphAdaptive"]):
 
     def state(self) -> Mapping[str, npt.NDArray[Any]]:
         state = self._adaptive._asdict()
-        if self.graph_kind != "fixed":  # then they are those of the round played last
+        if self.graph_kind != "fixed":  # the shares of the round played last
             state["shares"] = self._adaptive_graph.shares
         return state
 
@@ -147,14 +147,14 @@ class AdaptiveLearner(Learner["CrossGraphAdaptive"]):
 
 
 def graph_of(problem: Problem, *, anchored: bool) -> AdaptiveGraph:
-    """Return what the kernels need of the graph of a problem."""
+    """Return the graph of a problem as the kernels take it."""
     graph, fixed = problem.graph, problem.graph_kind == "fixed"
     shares = np.full(problem.arms, 1.0 / problem.arms)
     shares[list(graph.arms_without_self_loop)] = 1.0
     weak = [a for a, grade in enumerate(graph.arm_observability) if fixed and grade == "weak"]
     shares[weak] = 0.0
     dominating = graph.weakly_dominating_set if weak else ()
-    # Where features differ from arm to arm, rows of two arms have no difference.
+    # If features differ between arms, rows of two arms cannot be subtracted.
     comparable = anchored and fixed and problem.form.shape[0] == 1
     return AdaptiveGraph(
         graph.in_ranges,

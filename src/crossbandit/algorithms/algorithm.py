@@ -85,13 +85,13 @@ class Algorithm(ABC):
         """Check that this algorithm can be told which arms are available.
 
         Raises:
-            InvalidParameterError: It does not.
+            InvalidParameterError: It cannot.
         """
         if not self.takes_availability:
             raise InvalidParameterError(
-                f"{type(self).__name__} cannot be told which arms are available: it computes with "
-                "the context distribution, which does not say. Use CrossGraph or "
-                "CrossGraphAdaptive."
+                f"{type(self).__name__} cannot be told which arms are available. It uses the "
+                "context distribution, which does not say in which contexts an arm is available. "
+                "Use CrossGraph or CrossGraphAdaptive."
             )
 
     def require_playable(self, problem: Problem) -> None:
@@ -117,7 +117,7 @@ class Algorithm(ABC):
             )
         if kind == "fixed":
             self.require_graph(problem.graph)
-        self.granted(problem)
+        self.uses_grant(problem)
 
     def least_observability(self, kind: str) -> str:
         """Return how observable graphs must be: "strong", "weak" or "none".
@@ -144,17 +144,19 @@ class Algorithm(ABC):
         if least != "none":
             graph.require_observable(type(self).__name__, least)
 
-    def granted(self, problem: Problem) -> bool:
-        """Return whether a problem grants this algorithm losses that its graph may not reveal.
+    def uses_grant(self, problem: Problem) -> bool:
+        """Return whether this algorithm is shown losses that the graph does not reveal.
 
         Args:
             problem: The problem.
 
         Returns:
-            True if it learns the loss of the arm that it plays, and some arm has no self-loop.
+            True if the algorithm learns the loss of the arm that it plays, and some arm has no
+            self-loop.
 
         Raises:
-            InvalidGraphError: It needs the grant, and the problem does not give it.
+            InvalidGraphError: The algorithm needs these losses, and the problem does not grant
+                them.
         """
         missing = problem.graph.arms_without_self_loop
         if not self.needs_own_loss or not missing:
@@ -191,20 +193,20 @@ class Algorithm(ABC):
             )
         return problem.contexts
 
-    def given(self, *names: str) -> dict[str, Any]:
-        """Return those of the named parameters that are not None.
+    def given_parameters(self, *names: str) -> dict[str, Any]:
+        """Return the named parameters that are not None.
 
         Args:
             *names: Names of parameters.
 
         Returns:
-            Their values, by name.
+            The values by name.
         """
         values = {name: getattr(self, name) for name in names}
         return {name: value for name, value in values.items() if value is not None}
 
-    def settle(self, check: Callable[[str, str, object], Any], *names: str) -> None:
-        """Check those of the named parameters that are not None, and store them as plain numbers.
+    def check_parameters(self, check: Callable[[str, str, object], Any], *names: str) -> None:
+        """Check the named parameters that are not None, and store them as plain numbers.
 
         Call it in `__post_init__`, with a check of `crossbandit.validation` such as `positive`.
 
@@ -215,7 +217,7 @@ class Algorithm(ABC):
         Raises:
             InvalidParameterError: A value is not valid.
         """
-        for name, value in self.given(*names).items():
+        for name, value in self.given_parameters(*names).items():
             object.__setattr__(self, name, check(type(self).__name__, name, value))
 
     def to_json(self) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """Named arrays and a JSON header in one file: a NumPy archive, without pickle.
 
-The archive carries a checksum for each member, so damage is noticed. A file may
-come from an untrusted source: its members must be stored uncompressed and must not claim more than
-the file holds, so a small file never takes much memory.
+The archive has a checksum for each member, so damage is noticed. A file may come from an untrusted
+source. Its members must not be compressed and must not claim more than the file holds, so a small
+file never takes much memory.
 """
 
 from __future__ import annotations
@@ -249,7 +249,7 @@ def _check_members(members: list[zipfile.ZipInfo], size: int) -> None:
 
 
 def _portable(name: str, array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return an array as it is written: of a type that `_array` reads, with low bytes first."""
+    """Return an array as it is written: little-endian, of a type that `_array` reads."""
     portable = array.astype(array.dtype.newbyteorder("<"), copy=False)
     if not _NAME.fullmatch(name):
         raise ValueError(f"{name!r} is not a name of letters, digits, '_', '.' and '-'")

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 NAMES = ("pending.available", "pending.rows", "pending.weights")
 
 _Object = TypeVar("_Object")
-_Known = tuple[FeedbackGraph | None, Sequence[int] | None]  # a graph, and what it reveals
-_NO_GRAPH: _Known = (None, None)
+_GraphOfRound = tuple[FeedbackGraph | None, Sequence[int] | None]  # and what it reveals
+_NO_GRAPH: _GraphOfRound = (None, None)
 
 
 def write_pending(
@@ -31,7 +31,7 @@ def write_pending(
     roles: Mapping[str, list[PendingDecision]],
     members: dict[str, npt.NDArray[Any]],
 ) -> dict[str, Any]:
-    """Write each pending decision once, and each vector of weights once, however many share it.
+    """Write each pending decision once, and each vector of weights once, even if several share it.
 
     Args:
         learner: The learner that made them.
@@ -78,7 +78,7 @@ def write_pending(
 
 
 def _write_graphs(pending: list[PendingDecision]) -> dict[str, Any]:
-    """Return what is known of the graphs of decisions; nothing if graphs do not change."""
+    """Return the graphs of decisions, as far as they are known; empty if graphs do not change."""
     known = [
         [i, list(one.revealed or ()), None if one.graph is None else one.graph.to_json()]
         for i, one in enumerate(pending)
@@ -87,9 +87,9 @@ def _write_graphs(pending: list[PendingDecision]) -> dict[str, Any]:
     return {"graphs": known} if known else {}
 
 
-def _read_graphs(data: dict[str, Any], arms: int) -> dict[int, _Known]:
+def _read_graphs(data: dict[str, Any], arms: int) -> dict[int, _GraphOfRound]:
     """Return what `_write_graphs` wrote, by the position of the decision."""
-    known: dict[int, _Known] = {}
+    known: dict[int, _GraphOfRound] = {}
     for i, revealed, written in data.get("graphs", []):
         _check_index("decision", i, len(data["decisions"]))
         for arm in revealed:

@@ -1,22 +1,31 @@
-"""The problem and the state of a learner, as parts of a file."""
+"""The problem and the state of a learner in a file: written, read, and given to a new learner."""
 
 from __future__ import annotations
 
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from crossbandit.algorithms.archive import check_finite
 from crossbandit.problem import Problem
+from crossbandit.validation import integer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     import numpy.typing as npt
 
+    from crossbandit.algorithms.algorithm import Algorithm
+    from crossbandit.algorithms.learner import Learner
+
 
 # Parts of a problem that may be large: they are stored as arrays, not in the header.
 PROBLEM_ARRAYS = ("features", "context_distribution", "context_sample")
+
+# A file that claims more arms, contexts or features than this has at least a byte for each.
+SMALL = 10_000
+_LAST_ROUND = 2**62
 
 
 def write_problem(problem: Problem, members: dict[str, npt.NDArray[Any]]) -> dict[str, Any]:
@@ -77,8 +86,35 @@ def fill(
         stored = arrays[f"state.{name}"]
         if stored.shape != array.shape or stored.dtype != array.dtype:
             raise ValueError(
-                f"{name} has shape {stored.shape} and type {stored.dtype} where "
-                f"{array.shape} and {array.dtype} belong"
+                f"{name} has shape {stored.shape} and type {stored.dtype} instead of "
+                f"{array.shape} and {array.dtype}"
             )
         check_finite(f"state.{name}", stored, array)
         array[...] = stored
+
+
+def restarted(algorithm: Algorithm, parameters: dict[str, Any], problem: Problem) -> Learner:
+    """Start a learner with the parameters of a file: the rule that set them may have changed.
+
+    Args:
+        algorithm: The algorithm as its user gave it.
+        parameters: What `Learner.tuned` returned.
+        problem: The problem.
+
+    Returns:
+        The learner, at round 0.
+    """
+    own = {field.name for field in fields(algorithm)}
+    tuned = replace(algorithm, **{k: v for k, v in parameters.items() if k in own})
+    learner = tuned.start(problem, seed=0)
+    learner.algorithm = algorithm
+    return learner
+
+
+def last_round(number: object) -> int:
+    """Return a number of rounds that was read from a file, as an int.
+
+    Raises:
+        InvalidParameterError: It is not a possible number of rounds.
+    """
+    return integer("checkpoint", "round", number, at_least=0, at_most=_LAST_ROUND)

@@ -66,13 +66,13 @@ class DecisionBatch(Sequence[Decision]):
         self,
         learner: Learner,
         read: Sequence[tuple[Context, Readout]],
-        begun: PendingDecision,
+        first: PendingDecision,
         plays: Plays,
     ) -> None:
         self.arms, self.probabilities = plays.arms, plays.probabilities
         self._learner = learner
         self._read = read
-        self._begun = begun
+        self._first = first
         self._plays = plays
 
     def __len__(self) -> int:
@@ -97,31 +97,31 @@ class DecisionBatch(Sequence[Decision]):
         """
         context, readout = self._read[i]
         baseline = float(self._plays.baselines[i])
-        begun = self._begun
+        first = self._first
         return PendingDecision(
-            begun.round + i,
+            first.round + i,
             context,
             readout,
             int(self.arms[i]),
-            begun.learner,
+            first.learner,
             weights=self._plays.weights[i],
             baseline=None if math.isnan(baseline) else baseline,
-            decider=begun.decider,
-            counter=begun.counter + i,
-            time=begun.time,
+            decider=first.decider,
+            counter=first.counter + i,
+            time=first.time,
         )
 
 
 def read_many(contexts: Any, available: Any) -> tuple[list[Any], list[Any]]:
-    """Return the contexts and the masks that `act_many` is given, as many of each.
+    """Return the contexts and the masks of `act_many`, as lists of the same length.
 
     Args:
         contexts: The contexts.
         available: The masks, or None.
 
     Raises:
-        InvalidContextError: They are no sequences.
-        InvalidParameterError: There are not as many masks as contexts.
+        InvalidContextError: One of them is not a sequence.
+        InvalidParameterError: The numbers of masks and contexts differ.
     """
     given = _listed("contexts", contexts)
     masks = [None] * len(given) if available is None else _listed("available", available)
@@ -142,7 +142,7 @@ def act_many(learner: Learner, contexts: Any, available: Any = None) -> Sequence
         compiled = _compiled(learner)
         if not read or compiled is None:
             return [learner.act(plain, mask) for (plain, _), mask in zip(read, masks, strict=True)]
-        begun = learner._new_decision(*read[0])
+        first = learner._new_decision(*read[0])
         count = len(read)
         plays = Plays(
             arms=np.empty(count, dtype=np.int64),
@@ -152,7 +152,7 @@ def act_many(learner: Learner, contexts: Any, available: Any = None) -> Sequence
         )
         compiled.play_many(*_block(learner, read), plays)
         learner._record_many(plays.arms)
-    return DecisionBatch(learner, read, begun, plays)
+    return DecisionBatch(learner, read, first, plays)
 
 
 def learn_many(learner: Learner, decisions: Any, losses: Any) -> None:
@@ -195,7 +195,7 @@ def learn_many(learner: Learner, decisions: Any, losses: Any) -> None:
 
 
 def _compiled(learner: Learner) -> BatchLearner | None:
-    """Return a learner that plays batches compiled; None if it does not, or not on this problem."""
+    """Return the learner if it has compiled code for batches on this problem; else None."""
     if learner.graph_kind != "fixed" or learner.algorithm.needs_memory:
         return None
     return learner if isinstance(learner, BatchLearner) and learner.weighted else None
@@ -209,7 +209,7 @@ def _listed(name: str, values: Any) -> list[Any]:
 
 
 def _expected(learner: Learner, decisions: Any) -> list[PendingDecision]:
-    """Return what learning needs of each decision; raise if one cannot be learned from."""
+    """Return what learning from each decision needs; raise if `learn` would refuse one."""
     if isinstance(decisions, str | bytes) or not hasattr(decisions, "__len__"):
         raise DecisionError(
             f"learn_many takes what act_many returned, or a list of decisions and tokens. Got "

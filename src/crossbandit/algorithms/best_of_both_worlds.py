@@ -10,7 +10,7 @@ from crossbandit.algorithms.algorithm import register
 from crossbandit.algorithms.covering import covering
 from crossbandit.algorithms.exponential import ExponentialAlgorithm
 from crossbandit.algorithms.exponential_learner import ExponentialLearner
-from crossbandit.algorithms.tuning import required_alpha
+from crossbandit.algorithms.problem_facts import required_alpha
 from crossbandit.kernels.exponential import ExponentialParameters
 
 if TYPE_CHECKING:
@@ -61,8 +61,8 @@ class BestOfBothWorlds(ExponentialAlgorithm):
 
         sqrt(alpha S),    and    delta^(1/3) S^(2/3).
 
-    S is at most n log K, so the regret is O~(sqrt(alpha n)), and O~(delta^(1/3) n^(2/3)), against
-    all losses. If losses are stochastic with a single best arm and a smallest gap D, S is at most
+    S is at most n log K, so the regret is O~(sqrt(alpha n)), and O~(delta^(1/3) n^(2/3)), for all
+    losses. If losses are stochastic with a single best arm and a smallest gap D, S is at most
     O(log(K n)) times the mean number of plays of other arms, which is at most the regret / D.
     Solving for the regret gives O~(alpha / D) and O~(delta / D^2), with powers of log(n).
 
@@ -136,4 +136,4 @@ class BestOfBothWorlds(ExponentialAlgorithm):
 class BestOfBothWorldsLearner(ExponentialLearner):
     """A running learner whose rates adapt."""
 
-    additive_state: ClassVar[tuple[str, ...]] = ()  # rates are no sums
+    additive_state: ClassVar[tuple[str, ...]] = ()  # rates are not sums

@@ -1,4 +1,4 @@
-"""What a decision reveals where graphs change: checks of what `act` and `learn` are given."""
+"""What a decision reveals if graphs change: checks of the arguments of `act` and `learn`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _GIVEN_TO = {"informed": "act", "uninformed": "learn"}
 
 
 def checked_graph(call: str, kind: str, algorithm: Algorithm, arms: int, graph: object) -> Any:
-    """Return the graph that `act` or `learn` was given, or None if this kind gives it none.
+    """Return the graph that `act` or `learn` was given; None if this kind gives it no graph.
 
     Args:
         call: "act" or "learn".
@@ -29,8 +29,8 @@ def checked_graph(call: str, kind: str, algorithm: Algorithm, arms: int, graph: 
         graph: What was given.
 
     Raises:
-        InvalidGraphError: A graph is missing, is one too many, has another number of arms, or is
-            less observable than the algorithm needs.
+        InvalidGraphError: A graph is missing, is given where none is expected, has another number
+            of arms, or is less observable than the algorithm needs.
     """
     if _GIVEN_TO.get(kind) != call:
         if graph is not None:

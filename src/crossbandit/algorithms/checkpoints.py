@@ -3,19 +3,26 @@
 A file may come from an untrusted source. Loading checks every size before memory is allocated
 for it, every index before it is used, and that every number is finite.
 
-Writing and reading are in one file because each entry has its place in both.
+Writing and reading are in one file because each entry occurs in both.
 """
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from crossbandit.algorithms import archive, version_2, version_3
 from crossbandit.algorithms.algorithm import from_json
 from crossbandit.algorithms.archive import check_finite
 from crossbandit.algorithms.archived_decisions import NAMES, read_pending, write_pending
-from crossbandit.algorithms.archived_state import PROBLEM_ARRAYS, fill, read_problem, write_problem
+from crossbandit.algorithms.archived_state import (
+    PROBLEM_ARRAYS,
+    SMALL,
+    fill,
+    last_round,
+    read_problem,
+    restarted,
+    write_problem,
+)
 from crossbandit.errors import IMPOSSIBLE_CONTENT, CheckpointError, OutOfMemoryError
 from crossbandit.validation import integer
 
@@ -25,9 +32,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from crossbandit.algorithms.algorithm import Algorithm
     from crossbandit.algorithms.learner import Learner
-    from crossbandit.problem import Problem
 
 FORMAT = "crossbandit-learner"
 VERSION = 4
@@ -54,10 +59,6 @@ _APPLICATION = "application."
 _SEEN = "seen."
 _WATCH = "watch"
 _MOST_IDS = 1000  # those of earlier restarts are forgotten
-
-# A file that claims more arms, contexts or features than this has at least a byte for each.
-SMALL = 10_000
-_LAST_ROUND = 2**62
 
 
 class Checkpoint(NamedTuple):
@@ -103,7 +104,10 @@ def save(
 
 
 def _copied(learner: Learner, owner: str) -> tuple[dict[str, Any], dict[str, Any], Any]:
-    """Return a header, copies of all arrays, and a function that returns those of the memory."""
+    """Return a header, copies of all arrays, and a function that returns those of the memory.
+
+    The memory is `learned_from`; its arrays are large, so they are copied later.
+    """
     members = {f"state.{name}": array.copy() for name, array in learner.state().items()}
     watch, seen = learner._watch, learner.learned_from
     if watch is not None:
@@ -139,10 +143,10 @@ def _broken(owner: str, error: Exception) -> CheckpointError:
 def load(path: str | os.PathLike[str]) -> Learner:
     """Return the learner that `Learner.save` wrote; it resumes exactly.
 
-    Decisions that were pending when it was saved may be learned from. So may those that the first
-    learner and its snapshots made later: what it learned from them is not in the file. Only if the
-    algorithm has `needs_memory`, these belong to the first learner. An algorithm that is not part
-    of the package must be registered before its learners are loaded.
+    It can learn from decisions that were pending when it was saved. It can also learn from
+    decisions that the first learner and its snapshots made later, because what was learned from
+    them is not in the file. If the algorithm has `needs_memory`, it refuses these later decisions.
+    An algorithm that is not part of the package must be registered before its learners are loaded.
 
     Args:
         path: The file.
@@ -182,7 +186,7 @@ def load_checkpoint(path: str | os.PathLike[str]) -> Checkpoint:
 
 
 def restored(path: archive.Place, file: archive.Archive) -> Checkpoint:
-    """Return what a file that was read already holds.
+    """Return the content of a file that was already read.
 
     Args:
         path: The file, for messages.
@@ -227,19 +231,10 @@ def _restore(header: dict[str, Any], arrays: dict[str, npt.NDArray[Any]], size: 
     return Checkpoint(learner, dict(header["notes"]), _application_arrays(learner, arrays))
 
 
-def last_round(number: object) -> int:
-    """Return a number of rounds that was read from a file.
-
-    Raises:
-        InvalidParameterError: It cannot be one.
-    """
-    return integer("checkpoint", "round", number, at_least=0, at_most=_LAST_ROUND)
-
-
 def _restore_decisions(
     learner: Learner, header: dict[str, Any], arrays: Mapping[str, npt.NDArray[Any]]
 ) -> None:
-    """Take back which decisions were made, and which of them were learned from."""
+    """Restore which decisions were made, and which of them were learned from."""
     learner._former_ids = {str(former): last_round(rounds) for former, rounds in header["ids"]}
     learner._waiting = integer("checkpoint", "waiting", header["waiting"], at_least=0)
     learner.learned_from.window, learner.learned_from.limit = (
@@ -253,24 +248,6 @@ def _restore_decisions(
         )
     if header["watch"] is not None and learner._watch is not None:
         learner._watch.restore(header["watch"], arrays[_WATCH])
-
-
-def restarted(algorithm: Algorithm, parameters: dict[str, Any], problem: Problem) -> Learner:
-    """Start a learner with given parameters: the rule that set them may have changed since.
-
-    Args:
-        algorithm: The algorithm as its user gave it.
-        parameters: What `Learner.tuned` returned.
-        problem: The problem.
-
-    Returns:
-        The learner, at round 0.
-    """
-    own = {field.name for field in fields(algorithm)}
-    settled = replace(algorithm, **{k: v for k, v in parameters.items() if k in own})
-    learner = settled.start(problem, seed=0)
-    learner.algorithm = algorithm
-    return learner
 
 
 def _application_arrays(
@@ -323,7 +300,7 @@ def _check_saved(learner: Learner, members: Mapping[str, npt.NDArray[Any]]) -> N
         for name, array in members.items():
             check_finite(name, array)
     except ValueError:
-        # Infinities that a learner starts with, such as the least loss of none, may be kept.
+        # A learner may start with infinities, such as the least loss before any loss was seen.
         start = restarted(learner.algorithm, dict(learner.tuned()), learner.problem)
         initial = {f"state.{name}": array for name, array in start.state().items()}
         for name, array in members.items():

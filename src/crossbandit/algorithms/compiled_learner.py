@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from crossbandit.algorithms.learner import AlgorithmT, Learner
+from crossbandit.algorithms.learner import Learner
+from crossbandit.algorithms.learner_base import AlgorithmT
 from crossbandit.kernels.loops import EstimateState, KnownGraph, Round, Steps, count_nothing
 from crossbandit.losses.memory import zeros
 
@@ -27,10 +28,10 @@ if TYPE_CHECKING:
 
 
 class CompiledLearner(Learner[AlgorithmT]):
-    """A learner whose steps are kernels: `act`, `learn` and the compiled loops call the same.
+    """A learner whose steps are kernels. `act`, `learn` and the compiled loops call the same ones.
 
-    Derive from it, set `steps`, and start it with arrays and a setting. Saving, simulating, and
-    deciding in batches follow. docs/how-to/add-an-algorithm.md has an example.
+    Derive from it, set `steps`, and start it with arrays and a setting. Then it can also be saved,
+    simulated, and used in batches. docs/how-to/add-an-algorithm.md has an example.
 
     Args:
         algorithm: The parameters of the algorithm.
@@ -45,8 +46,8 @@ class CompiledLearner(Learner[AlgorithmT]):
     Attributes:
         steps: The kernels.
         stored: The arrays that `state` returns; all if empty.
-        weighted: Whether a decision carries the weights of the round. False if every loss counts
-            alike.
+        weighted: Whether a decision carries the weights of the round. False if all losses have
+            the same weight.
         arrays: The state.
         setting: What does not change.
     """
@@ -174,7 +175,7 @@ class CompiledLearner(Learner[AlgorithmT]):
 
 
 def scratch(arms: int) -> dict[str, Any]:
-    """Return the arrays of a state that every round sets again, by the names that most states have.
+    """Return scratch arrays, which every round sets again, by the names that most states use.
 
     Args:
         arms: How many arms there are.
@@ -188,7 +189,7 @@ def scratch(arms: int) -> dict[str, Any]:
 
 
 def estimate_shape(algorithm: Algorithm, problem: Problem, *, cross: bool) -> tuple[int, int, int]:
-    """Return the shape of estimates: a copy for all contexts, or a copy for each.
+    """Return the shape of estimates: one copy for all contexts, or a copy for each context.
 
     Args:
         algorithm: The algorithm.

@@ -30,11 +30,10 @@ class CrossGraph(TunedAlgorithm[EpochParameters]):
 
         p_{t,c}(a)  ~  exp(-eta * sum_{s<t} (lhat_{s,c}(a) + b_s(a))),        (FTRL update)
 
-    and plays r^p = (1 - rho) p + rho / K. A frozen snapshot r_e of two epochs ago makes the
-    probability of observing an arm a constant of the epoch, although the policy moves on: feedback
-    is kept with probability r_e(A) / (2 q(A)), as if A had been drawn from r_e / 2. (Where
-    2 r^p >= r_e fails for some arm, q falls back from r^p to r_e.) Of each pair of rounds, a fair
-    coin gives one to estimating
+    and plays q = r^p = (1 - rho) p + rho / K. If 2 r^p >= r_e fails for some arm, q is r_e instead,
+    a snapshot of two epochs ago. Feedback is kept with probability r_e(A) / (2 q(A)), as if the arm
+    A had been drawn from r_e / 2. So the probability of observing an arm is constant in an epoch,
+    although the policy changes. A fair coin gives one round of each pair to estimating
 
         w_e(a) = E_c[ r_{e,c}(N_in(a)) ] / 2                         (observation probability)
 
@@ -49,8 +48,8 @@ class CrossGraph(TunedAlgorithm[EpochParameters]):
     oblivious losses, with alpha the independence number of the graph and no polynomial factor of
     the number of contexts; proved for the `theorem` tuning.
 
-    Where the epoch length does not divide the horizon, the last epoch is shorter; where the
-    horizon is odd, nothing is learned from its last round. Playing past the horizon is allowed.
+    If the epoch length does not divide the horizon, the last epoch is shorter. If the horizon is
+    odd, nothing is learned from its last round. Playing past the horizon is allowed.
 
     Parameters have the names of the paper. Those that are None are set by the rule `tuning`.
 
@@ -86,9 +85,9 @@ class CrossGraph(TunedAlgorithm[EpochParameters]):
     tuning: str = "experiment"
 
     def __post_init__(self) -> None:
-        self.settle(positive, "eta", "gamma", "beta")
-        self.settle(share, "rho")
-        self.settle(even, "epoch_length")
+        self.check_parameters(positive, "eta", "gamma", "beta")
+        self.check_parameters(share, "rho")
+        self.check_parameters(even, "epoch_length")
         choice("CrossGraph", "tuning", self.tuning, tuning.RULES)
 
     def start(self, problem: Problem, *, seed: Seed) -> EpochLearner:

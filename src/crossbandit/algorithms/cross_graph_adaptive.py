@@ -10,7 +10,8 @@ import numpy as np
 
 from crossbandit.algorithms.adaptive_learner import AdaptiveLearner, graph_of
 from crossbandit.algorithms.algorithm import Algorithm, register
-from crossbandit.algorithms.estimator import Estimator, no_share
+from crossbandit.algorithms.estimator import Estimator
+from crossbandit.algorithms.estimator_parts import no_share
 from crossbandit.kernels.adaptive import AdaptiveParameters
 from crossbandit.validation import number, positive, reject
 
@@ -36,7 +37,7 @@ class CrossGraphAdaptive(Algorithm):
     mean, -log(sum_a r(a) exp(-eta lhat_s(a))) / eta. Unlike a sum of squares, it is not dominated
     by rare large estimates.
 
-    An arm is played in order to be observed only where contexts do not reveal it anyway. With
+    An arm is explored only if the policies of the contexts do not reveal it often enough. With
     w_t(a) a running mean of r_{s,c_s}(N_in(a)) over about the last t / recency rounds,
 
         f_t = min(1/2, exploration / sqrt(t)),  f_t(a) = f_t / K, or f_t for an arm without
@@ -55,8 +56,8 @@ class CrossGraphAdaptive(Algorithm):
 
     If an arm is weakly observable, let D be a smallest set of arms that reveals all such arms. Each
     of them is to be observed with probability x_t / |D|, x_t = min(1/2, exploration (|D| /
-    t)^(1/3)); x_t / |D| also takes the place of f_t(a) in the estimate. If one lacks the most,
-    |D| max_a (x_t / |D| - w_t(a)) of the probability is played uniformly on D.
+    t)^(1/3)); x_t / |D| also takes the place of f_t(a) in the estimate. The probability
+    |D| max_a (x_t / |D| - w_t(a)), if it is positive, is played uniformly on D.
 
     If graphs change and are known before each round, w_t(a) is the mass of N_in_t(a) in the running
     mean of what was played. If they are a function of the context (`Problem.graph_by_context`), it
@@ -111,8 +112,8 @@ class CrossGraphAdaptive(Algorithm):
         for name in ("rate", "exploration", "recency"):
             if getattr(self, name) is None:
                 reject("CrossGraphAdaptive", name, "a positive number", None)
-        self.settle(positive, "rate", "exploration", "recency", "eta")
-        self.settle(_at_least_one_round, "half_life")
+        self.check_parameters(positive, "rate", "exploration", "recency", "eta")
+        self.check_parameters(_at_least_one_round, "half_life")
         if self.anchored is not None and not isinstance(self.anchored, bool):
             reject("CrossGraphAdaptive", "anchored", "True, False or None", self.anchored)
 

@@ -9,7 +9,8 @@ import numpy as np
 
 from crossbandit.algorithms.algorithm import register
 from crossbandit.algorithms.compiled_learner import CompiledLearner, scratch
-from crossbandit.algorithms.estimator import Estimator, acyclic_bound
+from crossbandit.algorithms.estimator import Estimator
+from crossbandit.algorithms.estimator_parts import acyclic_bound
 from crossbandit.algorithms.tuned import TunedAlgorithm
 from crossbandit.algorithms.tuning import experiment_rate
 from crossbandit.errors import InvalidParameterError
@@ -35,8 +36,8 @@ class CrossGraphKnown(TunedAlgorithm[KnownParameters]):
     """FTRL with exact observation probabilities (Algorithm 1).
 
     Every context keeps exponential weights p_{t,c} and plays r_{t,c} = (1 - rho) p_{t,c} + rho / K.
-    As the context distribution is known, so is the probability of observing an arm, and all rounds
-    are learned from:
+    The context distribution is known, so the probability of observing an arm is known too, and
+    every round is used for learning:
 
         w_t(a) = E_c[ r_{t,c}(N_in(a)) ],    u_t = w_t + gamma,        (observation probability)
         lhat_{t,c}(a) = l_{t,c}(a) 1{a revealed} / u_t(a).
@@ -71,7 +72,7 @@ class CrossGraphKnown(TunedAlgorithm[KnownParameters]):
     needs_observability: ClassVar[str] = "strong"
     needs_memory: ClassVar[bool] = False
     needs_context_distribution: ClassVar[bool] = True
-    takes_availability: ClassVar[bool] = False  # the distribution does not tell
+    takes_availability: ClassVar[bool] = False  # the distribution does not include it
 
     eta: float | None = None
     gamma: float | None = None
@@ -79,16 +80,16 @@ class CrossGraphKnown(TunedAlgorithm[KnownParameters]):
     beta: float | None = None
 
     def __post_init__(self) -> None:
-        self.settle(positive, "eta", "gamma", "beta")
-        self.settle(share, "rho")
+        self.check_parameters(positive, "eta", "gamma", "beta")
+        self.check_parameters(share, "rho")
 
     def start(self, problem: Problem, *, seed: Seed) -> KnownLearner:
         self.require_playable(problem)
         if problem.context_distribution is None and problem.context_sample is None:
             raise InvalidParameterError(
                 "CrossGraphKnown needs the context distribution. Give Problem(..., "
-                "context_distribution=...), or context_sample=... where contexts are feature "
-                "vectors; or use CrossGraph, which does without."
+                "context_distribution=...), or context_sample=... if contexts are feature "
+                "vectors. Or use CrossGraph, which does not need it."
             )
         return KnownLearner(self, problem, seed)
 

@@ -11,8 +11,9 @@ import numpy as np
 from crossbandit.algorithms.algorithm import register
 from crossbandit.algorithms.epoch_estimator import epoch_estimator
 from crossbandit.algorithms.epoch_learner import EpochLearner
+from crossbandit.algorithms.problem_facts import required_horizon
 from crossbandit.algorithms.tuned import TunedAlgorithm
-from crossbandit.algorithms.tuning import epoch_length, required_horizon
+from crossbandit.algorithms.tuning import with_rate
 from crossbandit.kernels import varying
 from crossbandit.kernels.epochs import EpochParameters
 from crossbandit.kernels.round_graphs import stacked
@@ -61,13 +62,13 @@ class CrossGraphVarying(TunedAlgorithm[EpochParameters]):
     frequency rounds takes the place of mhat_e(N_in_t(a)) / 2, and the special arm is the one that
     snapshots play most in contexts in which it has no self-loop. The argument for the bound then
     gives O~(sqrt(alpha T)) with alpha of the edges that all contexts share, if each arm has a
-    self-loop in every context; otherwise nothing is known.
+    self-loop in every context. Otherwise no bound is known.
 
     Bound: expected regret O~(sqrt(sum_t alpha_t)), alpha_t the independence number of G_t, with no
     polynomial factor of the number of contexts. It follows from the paper's proof if each arm has a
     self-loop in every round (see docs/explanation/every-graph.md for the steps; they are not
-    machine-checked). It is a conjecture if self-loops come and go: the paper's cancellation on the
-    special arm is shown for one arm per epoch.
+    machine-checked). If the self-loops of an arm change, it is a conjecture: the paper shows the
+    cancellation on the special arm for one arm per epoch.
 
     Each round's graph must be strongly observable; `act` is given it. Tuning: eta = gamma = rho =
     beta = 1 / sqrt(alpha T) and L near sqrt(alpha T / log K), the paper's experiment rule, where
@@ -107,10 +108,10 @@ class CrossGraphVarying(TunedAlgorithm[EpochParameters]):
     alpha: float | None = None
 
     def __post_init__(self) -> None:
-        self.settle(positive, "eta", "gamma", "beta")
-        self.settle(share, "rho")
-        self.settle(even, "epoch_length")
-        self.settle(lambda *it: number(*it, at_least=1), "alpha")
+        self.check_parameters(positive, "eta", "gamma", "beta")
+        self.check_parameters(share, "rho")
+        self.check_parameters(even, "epoch_length")
+        self.check_parameters(lambda *it: number(*it, at_least=1), "alpha")
 
     def start(self, problem: Problem, *, seed: Seed) -> VaryingLearner:
         self.require_playable(problem)
@@ -124,9 +125,7 @@ class CrossGraphVarying(TunedAlgorithm[EpochParameters]):
     def tuning_rule(self, problem: Problem) -> Mapping[str, float]:
         horizon = required_horizon("experiment", problem)
         alpha = self.alpha if self.alpha is not None else problem.graph.independence_number
-        rate = 1.0 / math.sqrt(alpha * horizon)
-        length = epoch_length(horizon, 1.0 / (rate * math.sqrt(math.log(problem.arms))))
-        return EpochParameters(rate, rate, rate, rate, length)._asdict()
+        return with_rate(problem, 1.0 / math.sqrt(alpha * horizon))._asdict()
 
 
 class VaryingLearner(EpochLearner[CrossGraphVarying]):

@@ -11,8 +11,8 @@ import numpy as np
 from crossbandit.algorithms.algorithm import register
 from crossbandit.algorithms.epoch_estimator import epoch_estimator
 from crossbandit.algorithms.epoch_learner import EpochLearner
+from crossbandit.algorithms.problem_facts import epoch_length, required_horizon
 from crossbandit.algorithms.tuned import TunedAlgorithm
-from crossbandit.algorithms.tuning import epoch_length, required_horizon
 from crossbandit.kernels.epochs import EpochParameters
 from crossbandit.validation import even, positive, share
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from crossbandit.streams import Seed
     from crossbandit.types import Floats
 
-_MOST = 0.5  # of the probability is given to exploration
+_MOST = 0.5  # the largest probability of exploration
 
 
 class WeakParameters(NamedTuple):
@@ -37,7 +37,7 @@ class WeakParameters(NamedTuple):
     epoch_length: int
 
     def of_epochs(self) -> EpochParameters:
-        """Return those that Algorithm 2 has too. No arm is corrected: beta is 0."""
+        """Return the parameters that Algorithm 2 has too. No arm is corrected: beta is 0."""
         return EpochParameters(self.eta, self.gamma, self.rho, 0.0, self.epoch_length)
 
 
@@ -104,9 +104,9 @@ class CrossGraphWeak(TunedAlgorithm[WeakParameters]):
     epoch_length: int | None = None
 
     def __post_init__(self) -> None:
-        self.settle(positive, "eta", "gamma")
-        self.settle(share, "rho", "exploration")
-        self.settle(even, "epoch_length")
+        self.check_parameters(positive, "eta", "gamma")
+        self.check_parameters(share, "rho", "exploration")
+        self.check_parameters(even, "epoch_length")
 
     def start(self, problem: Problem, *, seed: Seed) -> WeakLearner:
         self.require_playable(problem)
@@ -142,7 +142,7 @@ class WeakLearner(EpochLearner[CrossGraphWeak]):
 
 
 def _explored(problem: Problem, exploration: float) -> Floats:
-    """Return how much of the probability of exploration each arm gets."""
+    """Return the probability with which exploration plays each arm."""
     chosen = list(problem.graph.weakly_dominating_set) or list(range(problem.arms))
     if len(chosen) == 1 and chosen[0] in problem.graph.arms_without_self_loop:
         chosen.append(0 if chosen[0] > 0 else 1)

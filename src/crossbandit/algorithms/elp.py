@@ -10,7 +10,7 @@ from crossbandit.algorithms.algorithm import register
 from crossbandit.algorithms.covering import covering
 from crossbandit.algorithms.exp3_g import covering_rule
 from crossbandit.algorithms.exponential import ExponentialAlgorithm, rounds_to_learn_from
-from crossbandit.algorithms.tuning import required_alpha
+from crossbandit.algorithms.problem_facts import required_alpha
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -1,8 +1,8 @@
 """What the algorithms with epochs declare about their estimates.
 
-Policies, snapshots and weights are computed here from the formulas of `CrossGraph`, with NumPy, and
-not by the kernels. Of a learner, only sums are read: those of estimates, for FTRL and for the
-snapshot; and those of snapshot policies over the rounds that are counted.
+Policies, snapshots and weights are computed here from the formulas of `CrossGraph`, with NumPy and
+not by the kernels. Only sums are read from a learner: the sums of estimates, for FTRL and for the
+snapshot, and the sums of snapshot policies over the counted rounds.
 """
 
 from __future__ import annotations
@@ -12,13 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from crossbandit.algorithms.estimator import (
-    Estimator,
-    Pairs,
-    estimates_of,
-    exponential_weights,
-    no_share,
-)
+from crossbandit.algorithms.estimator import Estimator, Pairs
+from crossbandit.algorithms.estimator_parts import estimates_of, exponential_weights, no_share
 
 if TYPE_CHECKING:
     from crossbandit.algorithms.learner import Learner
@@ -87,7 +82,7 @@ class _Epochs:
         return self.mixed(exponential_weights(estimates, rates, available), available)
 
     def policy(self, learner: Learner, p: Floats) -> Floats:
-        """Return the policies that are played: p with exploration, or else the snapshot."""
+        """Return the policies that are played: p with exploration, or the snapshot."""
         own, snapshot = self.mixed(p, None), self.snapshot(learner, None)
         falls_back = np.any(2.0 * own < snapshot, axis=1, keepdims=True)
         return np.where(falls_back, snapshot, own)

@@ -8,7 +8,8 @@ import numpy as np
 
 from crossbandit.algorithms.changing import neighbors
 from crossbandit.algorithms.decisions import PendingDecision
-from crossbandit.algorithms.learner import AlgorithmT, Learner
+from crossbandit.algorithms.learner import Learner
+from crossbandit.algorithms.learner_base import AlgorithmT
 from crossbandit.graphs import FeedbackGraph
 from crossbandit.kernels import epochs
 from crossbandit.kernels.epochs import LIVE, EpochGraph, EpochParameters, EpochState
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 class EpochLearner(Learner[AlgorithmT]):
     """Epochs of pairs: both rounds of a pair are played from one policy.
 
-    So feedback that comes between the two rounds of a pair is stored until the second is played.
+    So feedback that arrives between the two rounds is kept until the second is played.
     """
 
     def __init__(
@@ -171,7 +172,7 @@ class EpochLearner(Learner[AlgorithmT]):
             self._play_pairs(rounds)
 
     def _play_pairs(self, rounds: Rounds) -> None:
-        """Play rounds that begin with the first of a pair; leave a last round alone open."""
+        """Play rounds that begin with the first of a pair; a last round without partner is open."""
         pairs, alone = divmod(rounds.arms.size, 2)
         self._loop(rounds, self.generator.random(4 * pairs + alone))
         self.round += rounds.arms.size
@@ -188,7 +189,7 @@ class EpochLearner(Learner[AlgorithmT]):
         epochs.simulate(*step, self.graph.out_ranges, rounds, self.round, uniforms)
 
     def _graph_in(self, rounds: Rounds, i: int) -> FeedbackGraph | None:
-        """Return the graph of a round, where graphs change."""
+        """Return the graph of a round; None if graphs do not change."""
         if self.graph_kind == "fixed":
             return None
         number = int(rounds.graphs.entry[i])

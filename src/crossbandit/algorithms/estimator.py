@@ -4,100 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crossbandit.errors import CheckFailedError
+from crossbandit.algorithms.estimator_parts import (
+    estimates_of,
+    exponential_weights,
+    no_correction,
+    rate_of,
+)
 from crossbandit.types import Booleans, Floats
 
 if TYPE_CHECKING:
     from crossbandit.algorithms.learner import Learner
     from crossbandit.graphs import FeedbackGraph
 
-OfPolicies = Callable[[Floats, int], Floats]
-
-
-def no_correction(policies: Floats, context: int) -> Floats:
-    """Return 0 for each arm.
-
-    Args:
-        policies: The policy of each context (contexts, arms).
-        context: The number of the round's context.
-    """
-    del context
-    return np.zeros(policies.shape[1])
-
-
-def no_share(policies: Floats, context: int) -> Floats:
-    """Raise an error: the shares depend on what a learner has seen.
-
-    Args:
-        policies: The policy of each context (contexts, arms).
-        context: The number of the round's context.
-
-    Raises:
-        CheckFailedError: Always.
-    """
-    del policies, context
-    raise CheckFailedError(
-        "The shares of this declaration depend on the learner. Ask for them with "
-        "declared.of_round(learner)."
-    )
-
-
-def estimates_of(learner: Learner, copy: int = 0) -> Floats:
-    """Return the sums of estimates and corrections of a learner of the package.
-
-    Args:
-        learner: A learner whose state has `estimates`: a row for each context, or as the kernels
-            of the package keep them, beside `bias`.
-        copy: Which copy, if the state has several: 0 for that of the next round.
-
-    Returns:
-        A new array of contexts by arms.
-    """
-    state: Any = learner.state()
-    estimates = np.array(state["estimates"], dtype=np.float64)
-    if estimates.ndim == 2:  # a row for each context
-        return estimates
-    algorithm: Any = learner.algorithm
-    if getattr(algorithm, "crosses", getattr(algorithm, "cross_learning", True)) is False:
-        return np.asarray(estimates[:, :, 0] + state["bias"])
-    offsets, entries, table, _ = learner.problem.form.support()
-    width, own = table.shape[2], estimates[copy]
-    return np.array(
-        [
-            state["bias"][copy] + (own[:, offset : offset + width] * table[entry]).sum(axis=1)
-            for offset, entry in zip(offsets, entries, strict=True)
-        ]
-    )
-
-
-def rate_of(learner: Learner) -> float:
-    """Return the learning rate `eta` that the learner was given or has set.
-
-    Args:
-        learner: The learner.
-
-    Raises:
-        CheckFailedError: It has none.
-    """
-    rate = learner.tuned().get("eta", getattr(learner.algorithm, "eta", None))
-    if rate is None:
-        raise CheckFailedError(
-            f"{type(learner.algorithm).__name__} has no parameter eta, and its Estimator declares "
-            "no rate. Give Estimator(..., rate=...), a function of the learner."
-        )
-    return float(rate)
+PolicyFunction = Callable[[Floats, int], Floats]
 
 
 @dataclass(frozen=True)
 class Pairs:
     """How an algorithm learns from pairs of rounds that are played from the same policies.
 
-    A fair coin says which of the two rounds is learned from. If arm a was played there, its
-    feedback is kept with a probability; else nothing is added.
+    A fair coin decides from which of the two rounds the algorithm learns. The feedback of the arm
+    played in it is kept with some probability. If it is not kept, nothing is added.
 
     Attributes:
         kept: Takes the policies of all contexts (contexts, arms) and the context of the round that
@@ -106,7 +37,7 @@ class Pairs:
         shift: What is added to estimated observation probabilities.
     """
 
-    kept: OfPolicies
+    kept: PolicyFunction
     epoch_length: int
     shift: float
 
@@ -122,8 +53,8 @@ class Estimator:
         share(b) = P(b) * weight(b),
 
     which is 1 if the estimate is unbiased, and P(b) / (P(b) + gamma) with implicit exploration.
-    Mean and variance of what is added follow from it: all other arithmetic of an algorithm can be
-    compared with them by playing every arm once.
+    The mean and the variance of what is added follow from it. All other arithmetic of an algorithm
+    can be compared with them by playing every arm once.
 
     The estimates are the input of FTRL with the negative entropy as regulariser: in each context,
     p(a) is proportional to exp(-rate * estimate(a)). The policy is p, mixed with exploration.
@@ -134,8 +65,8 @@ class Estimator:
         graph: What plays reveal to the learner.
         share: Takes the policies of all contexts (contexts, arms) and the number of the round's
             context. Returns the share of each arm (arms,).
-        correction: Takes the same. Returns what is added to each arm in any case (arms,).
-        cross_learning: Whether a round is added in every context; if not, in its own only.
+        correction: Takes the same. Returns what is added to each arm, revealed or not (arms,).
+        cross_learning: Whether a round is added in every context. If not, only in its own.
         estimates: Takes a learner. Returns what it has added up in each context for each arm, a new
             array (contexts, arms).
         rate: Takes a learner. Returns the learning rate of its next round: one, or one for each
@@ -145,10 +76,10 @@ class Estimator:
             same in all contexts is right.
         baseline: What is subtracted from a revealed loss before it is weighted. None means the mean
             of the losses that the round reveals in its context.
-        pairs: How one of two rounds is learned from; None if every round is.
+        pairs: How it learns from one of two rounds; None if it learns from every round.
         second_moment: A bound on the mean of sum_a p(a) lhat(a)^2, where lhat is what a round adds
-            and losses are at most 1: averaged over contexts with cross-learning, and else in the
-            context of the round. None if nothing is claimed.
+            and losses are at most 1. With cross-learning it is averaged over contexts; without,
+            it is that of the round's context. None if nothing is claimed.
         at: If the shares depend on what a learner has seen: takes a learner and which arms are
             available (arms,), or None for all. Returns the declaration for its next round.
 
@@ -161,8 +92,8 @@ class Estimator:
     """
 
     graph: FeedbackGraph
-    share: OfPolicies
-    correction: OfPolicies = no_correction
+    share: PolicyFunction
+    correction: PolicyFunction = no_correction
     cross_learning: bool = True
     estimates: Callable[[Learner], Floats] = estimates_of
     rate: Callable[[Learner], Floats | float] = rate_of
@@ -174,7 +105,7 @@ class Estimator:
 
     @property
     def rounds(self) -> int:
-        """How many rounds are learned from together: 2 for pairs, and else 1."""
+        """How many rounds are played for one step of learning: 2 for pairs, otherwise 1."""
         return 1 if self.pairs is None else 2
 
     def of_round(self, learner: Learner, available: Booleans | None = None) -> Estimator:
@@ -200,7 +131,7 @@ class Estimator:
         return exponential_weights(estimates, rates)
 
     def observed(self, policies: Floats, context: int) -> Floats:
-        """Return the probability that a round reveals each arm, and that this is learned from.
+        """Return the probability that a round reveals each arm and that its feedback is kept.
 
         Args:
             policies: The policy of each context (contexts, arms).
@@ -241,7 +172,7 @@ class Estimator:
         return np.asarray(np.mean(variances, axis=0) + np.var(means, axis=0))
 
     def _moments(self, policies: Floats, context: int, losses: Floats) -> tuple[Floats, Floats]:
-        """Return mean and variance of what is added, given the round that is learned from."""
+        """Return the mean and the variance of what is added, if this round is learned from."""
         share, correction = self.share(policies, context), self.correction(policies, context)
         if self.baseline is None:
             mean, variance = self._with_own_mean(policies[context], losses, context, share)
@@ -254,7 +185,7 @@ class Estimator:
     def _with_own_mean(
         self, policy: Floats, losses: Floats, context: int, share: Floats
     ) -> tuple[Floats, Floats]:
-        """Return mean and variance where the revealed losses are measured against their mean."""
+        """Return the mean and the variance if revealed losses are measured against their mean."""
         observed = self.graph.observation_mass(policy)
         weights = np.divide(share, observed, out=np.zeros_like(share), where=observed > 0)
         added = []
@@ -284,59 +215,3 @@ def _odds(observed: Floats) -> Floats:
         1.0 - observed, observed, out=np.zeros_like(observed), where=observed > 0
     )
     return odds
-
-
-def exponential_weights(
-    estimates: Floats, rates: Floats, available: Booleans | None = None
-) -> Floats:
-    """Return exp(-rate * estimates), normalised in each context.
-
-    Args:
-        estimates: The estimates (contexts, arms).
-        rates: The learning rate of each context (contexts,).
-        available: Which arms may be played (arms,); None for all.
-
-    Returns:
-        A distribution for each context (contexts, arms).
-    """
-    scores = -np.asarray(rates)[:, None] * estimates
-    if available is not None:
-        scores = np.where(available, scores, -np.inf)
-    weights = np.exp(scores - scores.max(axis=1, keepdims=True))
-    return np.asarray(weights / weights.sum(axis=1, keepdims=True))
-
-
-def observed_share(graph: FeedbackGraph, policy: Floats, implicit: Floats | float) -> Floats:
-    """Return P / (P + implicit) for the observation probabilities P of a policy; 0 where P is 0.
-
-    Args:
-        graph: What plays reveal.
-        policy: A probability for each arm (arms,).
-        implicit: The implicit exploration, of all arms or of each (arms,).
-
-    Returns:
-        The share of each arm (arms,).
-    """
-    observed = graph.observation_mass(policy)
-    share: Floats = np.divide(
-        observed, observed + implicit, out=np.zeros_like(observed), where=observed > 0
-    )
-    return share
-
-
-def acyclic_bound(graph: FeedbackGraph, rho: float = 0.0) -> float | None:
-    """Return a bound on sum_a p(a) / q(N_in(a)) for all q that are at least (1 - rho) p.
-
-    If every arm has a self-loop, sum_a q(a) / q(N_in(a)) is at most the maximum acyclic subgraph
-    number (Alon et al. 2013).
-
-    Args:
-        graph: The graph.
-        rho: The probability of exploration.
-
-    Returns:
-        The bound; None if some arm has no self-loop.
-    """
-    if graph.arms_without_self_loop:
-        return None
-    return graph.maximum_acyclic_bounds.upper / (1.0 - rho)

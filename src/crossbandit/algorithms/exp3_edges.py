@@ -10,8 +10,9 @@ import numpy as np
 
 from crossbandit.algorithms.algorithm import Algorithm, register
 from crossbandit.algorithms.compiled_learner import CompiledLearner, estimate_shape
-from crossbandit.algorithms.estimator import Estimator, no_share
-from crossbandit.algorithms.tuning import required_contexts, required_horizon
+from crossbandit.algorithms.estimator import Estimator
+from crossbandit.algorithms.estimator_parts import no_share
+from crossbandit.algorithms.problem_facts import required_contexts, required_horizon
 from crossbandit.kernels import edges
 from crossbandit.kernels.edges import EdgeSetting, EdgeState
 from crossbandit.kernels.loops import Steps
@@ -35,7 +36,7 @@ class Exp3Edges(Algorithm):
 
     The setting is that of Esposito, Fusco, van der Hoeven and Cesa-Bianchi (2022): in each round,
     playing arm a reveals arm b with an unknown probability F(a, b), independently of the losses,
-    which may be any. Of the graph, only the arms that a play reveals are ever seen.
+    which are arbitrary. The learner sees which arms its play reveals, and nothing else of a graph.
 
     As in the paper, arms are first played in turn to learn the edges. Then exponential weights p
     are played with uniform exploration, q = (1 - rho) p + rho / K, and
@@ -86,9 +87,9 @@ class Exp3Edges(Algorithm):
         if self.warm_up is not None:
             whole = integer("Exp3Edges", "warm_up", self.warm_up, at_least=0)
             object.__setattr__(self, "warm_up", whole)
-        self.settle(positive, "eta")
-        self.settle(share, "rho")
-        self.settle(boolean, "cross_learning")
+        self.check_parameters(positive, "eta")
+        self.check_parameters(share, "rho")
+        self.check_parameters(boolean, "cross_learning")
 
     def least_observability(self, kind: str) -> str:
         return self.needs_observability if kind == "fixed" else "none"

@@ -11,7 +11,7 @@ import numpy as np
 from crossbandit.algorithms.algorithm import register
 from crossbandit.algorithms.covering import Covering, covering
 from crossbandit.algorithms.exponential import ExponentialAlgorithm, rounds_to_learn_from
-from crossbandit.algorithms.tuning import required_alpha
+from crossbandit.algorithms.problem_facts import required_alpha
 from crossbandit.validation import boolean
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class Exp3G(ExponentialAlgorithm):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.settle(boolean, "fractional")
+        self.check_parameters(boolean, "fractional")
 
     def explored_arms(self, problem: Problem) -> Floats:
         dominating = self.dominating(problem.graph)

@@ -10,7 +10,7 @@ import numpy as np
 
 from crossbandit.algorithms.algorithm import register
 from crossbandit.algorithms.exponential import ExponentialAlgorithm, rounds_to_learn_from
-from crossbandit.algorithms.tuning import required_alpha
+from crossbandit.algorithms.problem_facts import required_alpha
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,7 +38,7 @@ class Exp3HighProbability(ExponentialAlgorithm):
     observable graph. Rates: eta = gamma = beta = 1 / sqrt(alpha n) and rho = min(eta, 1/2), the
     order that the theorem asks for; the constants are ours.
 
-    This is the correction from which CrossGraph has its own. For cross-learning use that.
+    The correction of CrossGraph comes from this one. For cross-learning use CrossGraph.
 
     Args:
         eta: The learning rate; set by the rule if None.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from crossbandit.algorithms.algorithm import register
 from crossbandit.algorithms.exponential import ExponentialAlgorithm, rounds_to_learn_from
-from crossbandit.algorithms.tuning import required_alpha
+from crossbandit.algorithms.problem_facts import required_alpha
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""What the algorithms share that play exponential weights and explore."""
+"""What algorithms with exponential weights and exploration share."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from crossbandit.algorithms.estimator import Estimator, acyclic_bound, observed_share
+from crossbandit.algorithms.estimator import Estimator
+from crossbandit.algorithms.estimator_parts import acyclic_bound, observed_share
 from crossbandit.algorithms.exponential_learner import ExponentialLearner
+from crossbandit.algorithms.problem_facts import required_contexts, required_horizon
 from crossbandit.algorithms.tuned import TunedAlgorithm
-from crossbandit.algorithms.tuning import required_contexts, required_horizon
 from crossbandit.kernels.exponential import ExponentialParameters
 from crossbandit.validation import boolean, positive, share
 
@@ -51,9 +52,9 @@ class ExponentialAlgorithm(TunedAlgorithm[ExponentialParameters]):
         names = {field.name for field in fields(self)}
         for name, check in _CHECKS.items():
             if name in names:
-                self.settle(check, name)
+                self.check_parameters(check, name)
         if "cross_learning" in names:
-            self.settle(boolean, "cross_learning")
+            self.check_parameters(boolean, "cross_learning")
 
     @property
     def crosses(self) -> bool:

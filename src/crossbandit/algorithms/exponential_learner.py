@@ -1,4 +1,4 @@
-"""The learner of all algorithms that play exponential weights and explore."""
+"""The learner of all algorithms with exponential weights and exploration."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class ExponentialLearner(CompiledLearner["ExponentialAlgorithm"]):
     def play(self, pending: PendingDecision) -> float:
         probability = super().play(pending)
         if self.graph_kind == "uninformed":
-            # Until the graph of the round is known, its policy is in the place of its weights.
+            # Until the graph of the round is known, its policy is stored instead of its weights.
             pending.weights = self.arrays.chosen.copy()
         return probability
 

@@ -34,7 +34,7 @@ def checked_rows(
             f"Got {losses!r}."
         )
     if not revealed and rows.size == 0:
-        return np.empty(expected)  # nothing was revealed, so [] and {} say it all
+        return np.empty(expected)  # nothing was revealed: [] and {} are right
     if rows.shape != expected:
         raise InvalidLossesError(
             f"The 'losses' parameter of learn must have shape {expected}: a row for each arm "
@@ -48,10 +48,10 @@ def checked_rows(
 def joined_rows(
     form: LossForm, pending: Sequence[PendingDecision], revealed: Sequence[Sequence[int]], rows: Any
 ) -> list[Floats]:
-    """Return copies of the rows of each decision, of one array that has all of them in order.
+    """Split one array with the rows of all decisions, in their order, into copies for each.
 
     Raises:
-        InvalidLossesError: They are no numbers, or a row cannot be the losses of its arm.
+        InvalidLossesError: They are not numbers, or a row cannot be the losses of its arm.
     """
     numbers = _numbers(rows)
     if numbers is None:

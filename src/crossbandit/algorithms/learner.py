@@ -1,54 +1,30 @@
-"""What all learners share: decisions, late feedback, validation, saving.
-
-The file is long because `help(Learner)` is the reference of those who write an algorithm: most of
-its lines are docstrings, and the methods are in the order in which one needs them.
-"""
+"""The methods of a learner that its user calls: `act`, `learn`, `policy`, `save` and others."""
 
 from __future__ import annotations
 
-import math
-from abc import abstractmethod
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from crossbandit.algorithms.changing import checked_graph, listed_arms, neighbors
-from crossbandit.algorithms.decisions import Decision, PendingDecision, compact
-from crossbandit.algorithms.feedback import check_sizes, checked_rows
-from crossbandit.algorithms.records import DecisionRecords
-from crossbandit.errors import CheckpointError
-from crossbandit.kernels.compilation import MachineCode
-from crossbandit.kernels.rounds import Feedback, feedback_without_rows, with_rows
-from crossbandit.kernels.rows import add_revealed
-from crossbandit.kernels.simplex import draw
-from crossbandit.losses.forms import restricted
+from crossbandit.algorithms.feedback import checked_rows
+from crossbandit.algorithms.learner_base import AlgorithmT, LearnerBase
 from crossbandit.notebook import card, counted
-from crossbandit.streams import Seed, stream
-from crossbandit.types import Floats, Integers
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
-    import numpy.typing as npt
-    from typing_extensions import TypeVar
-
-    from crossbandit.algorithms.algorithm import Algorithm
+    from crossbandit.algorithms.decisions import Decision
     from crossbandit.algorithms.snapshots import Snapshot
     from crossbandit.graphs import FeedbackGraph
-    from crossbandit.losses import Context, Readout
-    from crossbandit.problem import Problem
-
-    AlgorithmT = TypeVar("AlgorithmT", bound=Algorithm, default=Any)
-else:
-    from typing import TypeVar
-
-    AlgorithmT = TypeVar("AlgorithmT")
+    from crossbandit.streams import Seed
+    from crossbandit.types import Floats
 
 _SAMPLES = 1000  # from which the policy of a learner that only samples is estimated
 
 
-class Learner(DecisionRecords, Generic[AlgorithmT]):
+class Learner(LearnerBase[AlgorithmT]):
     """A running algorithm: `act` on a context, then `learn` from what was revealed.
 
     Feedback may arrive late and out of order. The weight of a round's feedback is fixed when the
@@ -108,56 +84,13 @@ class Learner(DecisionRecords, Generic[AlgorithmT]):
             arrays, `merge` can add them.
     """
 
-    algorithm: AlgorithmT
-    parameters: Any = None
-
-    samples_only: ClassVar[bool] = False
-    needs_all_feedback: ClassVar[bool] = True
-    changed_by_play: ClassVar[tuple[str, ...]] = ()
-    additive_state: ClassVar[tuple[str, ...]] = ()
-
-    def __init__(
-        self,
-        algorithm: AlgorithmT,
-        problem: Problem,
-        *,
-        seed: Seed,
-        graph: FeedbackGraph | None = None,
-    ) -> None:
-        algorithm.require_playable(problem)
-        self.algorithm = algorithm
-        self.problem = problem
-        self.graph_kind = "fixed" if algorithm.needs_own_loss else problem.graph_kind
-        self.graph = problem.graph if graph is None else graph
-        self.generator = stream(seed, "learner")
-        self._start_records(problem.arms if self.needs_all_feedback else None)
-        self._revealed: dict[int, Sequence[int]] = {}
-        self._feedback: dict[int, Feedback] = {}
-        self.call = MachineCode()
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.algorithm.id}, {self.round} rounds played)"
-
-    def _repr_html_(self) -> str:
-        problem = self.problem
-        facts = [
-            (self.algorithm.id, repr(self.algorithm)),
-            (counted(self.round, "round"), "how many were played"),
-            (f"{self.pending:,} pending", "decisions without feedback so far"),
-            (counted(problem.arms, "arm"), repr(problem)),
-            (f"observability: {self.graph.observability}", self.graph.observability_reason),
-        ]
-        return card(type(self).__name__, facts)
-
-    # --- using a learner -----------------------------------------------------------------------
-
     def act(self, context: Any, available: Any = None, graph: Any = None) -> Decision:
         """Choose an arm.
 
         Args:
             context: The number of a context, or a feature vector.
-            available: Which arms may be chosen, a boolean for each; no other arm is ever played.
-                It is a part of the context. None means all arms.
+            available: Which arms may be chosen, a boolean for each. No other arm is played. It is a
+                part of the context. None means all arms.
             graph: The graph of the round, if the problem's `graph_kind` is "informed".
 
         Returns:
@@ -342,223 +275,6 @@ class Learner(DecisionRecords, Generic[AlgorithmT]):
 
         merge(self, other)
 
-    # --- what an algorithm overrides -----------------------------------------------------------
-
-    def distribution(self, context: Context, readout: Readout) -> Floats:
-        """Return the policy of a context. Override it unless arms can only be sampled.
-
-        Args:
-            context: The context: a number, or a tuple of features.
-            readout: How the context reads rows, and which arms are available.
-
-        Returns:
-            A probability for each arm; 0 for those that are not available.
-
-        Raises:
-            NotImplementedError: The learner overrides neither this method nor `sample`.
-        """
-        raise NotImplementedError(
-            f"{type(self).__name__} must override distribution, or set samples_only = True and "
-            "override sample."
-        )
-
-    def sample(self, context: Context, readout: Readout, generator: np.random.Generator) -> int:
-        """Draw an arm. Override it if `samples_only` is True.
-
-        Args:
-            context: The context: a number, or a tuple of features.
-            readout: How the context reads rows, and which arms are available.
-            generator: The random numbers to use. The learner itself must not change.
-
-        Returns:
-            An available arm.
-        """
-        return draw(self.distribution(context, readout), generator.random())
-
-    def play(self, pending: PendingDecision) -> float:
-        """Play a round: set `pending.arm` and, if it is needed, `pending.weights`.
-
-        By default, an arm is drawn from `distribution`, or by `sample`, and losses have weight 1.
-
-        Args:
-            pending: The decision to be made, with its context.
-
-        Returns:
-            The probability with which the arm was drawn; NaN if it is not known.
-        """
-        pending.weights = np.ones(self.problem.arms)
-        if self.samples_only:
-            pending.arm = self.sample(pending.context, pending.readout, self.generator)
-            return math.nan
-        policy = self.distribution(pending.context, pending.readout)
-        pending.arm = draw(policy, self.generator.random())
-        return float(policy[pending.arm])
-
-    @abstractmethod
-    def update(self, pending: PendingDecision, rows: Floats) -> None:
-        """Learn from the losses that a decision revealed. They are valid: `learn` has checked them.
-
-        Args:
-            pending: The decision, as `play` left it.
-            rows: A row for each arm of `self.revealed(pending)`: (revealed, columns).
-        """
-
-    @abstractmethod
-    def state(self) -> Mapping[str, npt.NDArray[Any]]:
-        """Return the arrays that hold everything learned, by name.
-
-        Returns:
-            The arrays themselves, not copies: `crossbandit.load` fills them in place.
-        """
-
-    def check_state(self) -> None:
-        """Check a state that was read from a file, before it is used.
-
-        Override it, and call `super().check_state()`, if a kernel uses a number of the state as an
-        index: compiled code does not check its indices, so an index outside its array corrupts
-        memory. Also override it if a state may hold infinity.
-
-        Raises:
-            CheckpointError: A number is out of its range or not finite.
-        """
-        for name, array in self.state().items():
-            if array.dtype.kind == "f" and not np.isfinite(array).all():
-                raise CheckpointError(f"The array {name!r} holds numbers that are not finite.")
-        self.require_state("round", self.round >= 0, "an integer of at least 0", self.round)
-        for one in (one for role in self.remembered().values() for one in role):
-            self._check_remembered(one)
-
-    def tuned(self) -> Mapping[str, Any]:
-        """Return the parameters that a tuning rule has set, by name. A checkpoint stores them.
-
-        By default, these are the fields of `self.parameters`, a NamedTuple, if there is one.
-        """
-        rates = {} if self.parameters is None else self.parameters._asdict()
-        return {name: rate for name, rate in rates.items() if hasattr(self.algorithm, name)}
-
-    def remembered(self) -> dict[str, list[PendingDecision]]:
-        """Return the decisions that are remembered, by their role. A checkpoint stores them.
-
-        Override it, and `restore`, if a learner keeps decisions in other places.
-        """
-        return {"pending": list(self._pending.values())}
-
-    def restore(self, roles: Mapping[str, list[PendingDecision]]) -> None:
-        """Restore what `remembered` returned.
-
-        Args:
-            roles: The decisions by their role.
-        """
-        self._pending = {pending.round: pending for pending in roles["pending"]}
-
-    # --- what an algorithm may use -------------------------------------------------------------
-
-    def readout(self, context: Any, available: Any = None) -> Readout:
-        """Return how a context reads rows of losses and estimates.
-
-        Args:
-            context: The number of a context, or a feature vector.
-            available: Which arms may be played, a boolean for each; None means all arms.
-
-        Returns:
-            The readout: `readout.losses(rows, arms)` reads rows.
-        """
-        return self._read(context, available)[1]
-
-    def reveals(self, arm: int) -> Sequence[int]:
-        """Return the arms whose losses playing `arm` reveals to this learner, in ascending order.
-
-        Args:
-            arm: An arm.
-        """
-        revealed = self._revealed.get(arm)
-        if revealed is None:
-            revealed = self._revealed[arm] = compact(self.graph.out_neighbors(arm).tolist())
-        return revealed
-
-    def revealed(self, pending: PendingDecision) -> Sequence[int]:
-        """Return the arms whose losses a decision reveals, in ascending order.
-
-        Args:
-            pending: The decision, with its arm.
-
-        Returns:
-            The arms; none if the graph of the round is not known yet.
-        """
-        if pending.revealed is not None:
-            return pending.revealed
-        return self.reveals(pending.arm) if self.graph_kind == "fixed" else ()
-
-    def add(self, estimates: Floats, pending: PendingDecision, rows: Floats) -> None:
-        """Add the weighted rows of a decision to estimates, in place.
-
-        Args:
-            estimates: An array with a row for each arm (arms, columns).
-            pending: The decision, with its weights. If they are None, nothing is added.
-            rows: A row for each arm that was revealed (revealed, columns).
-
-        Raises:
-            CheckFailedError: An array has another shape, or weights are not floats.
-        """
-        if pending.weights is None:
-            return
-        owner, revealed = type(self).__name__, self.revealed(pending)
-        check_sizes(owner, self.graph.arms, estimates, pending, rows, len(revealed))
-        feedback = feedback_without_rows(np.array(revealed, dtype=np.int64), rows.shape[1])
-        add_revealed(estimates[None], 0, pending.weights, with_rows(feedback, rows))
-
-    def feedback(self, pending: PendingDecision, rows: Floats) -> Feedback:
-        """Return the rows of a decision as kernels take them.
-
-        Args:
-            pending: The decision.
-            rows: A row for each arm that was revealed (revealed, columns); it becomes read-only.
-        """
-        if self.graph_kind == "fixed":
-            return with_rows(self._template(pending.arm), rows)
-        arms = np.array(self.revealed(pending), dtype=np.int64)
-        return with_rows(feedback_without_rows(arms, self.problem.form.columns), rows)
-
-    def revealed_arms(self, arm: int) -> Integers:
-        """Return `reveals(arm)` as an array, as kernels take it.
-
-        Args:
-            arm: An arm.
-        """
-        return self._template(arm).arms
-
-    def require_state(self, name: str, condition: object, expected: str, got: object) -> None:
-        """Raise CheckpointError unless a number of the state is in its range.
-
-        Args:
-            name: The name of the number, for the message.
-            condition: Whether the number is valid.
-            expected: What the number must be.
-            got: What the number is.
-
-        Raises:
-            CheckpointError: The condition does not hold.
-        """
-        if not condition:
-            raise CheckpointError(f"{name!r} must be {expected}. Got {got}.")
-
-    # --- private steps -------------------------------------------------------------------------
-
-    def _template(self, arm: int) -> Feedback:
-        feedback = self._feedback.get(arm)
-        if feedback is None:
-            revealed = self.graph.out_neighbors(arm)
-            feedback = feedback_without_rows(revealed, self.problem.form.columns)
-            self._feedback[arm] = feedback
-        return feedback
-
-    def _read(self, context: Any, available: Any) -> tuple[Context, Readout]:
-        plain, readout = self.problem.form.read(context)
-        if available is not None:
-            self.algorithm.require_availability()
-            readout = restricted(readout, available, self.problem.arms)
-        return plain, readout
-
     def _graph_of_round(self, call: str, graph: Any) -> FeedbackGraph | None:
         if self.graph_kind == "fixed" and (graph is None or self.algorithm.needs_own_loss):
             return None
@@ -567,11 +283,16 @@ class Learner(DecisionRecords, Generic[AlgorithmT]):
             "FeedbackGraph | None", checked_graph(call, self.graph_kind, algorithm, arms, graph)
         )
 
-    def _check_remembered(self, one: PendingDecision) -> None:
-        arms, where = self.graph.arms, f"round {one.round}"
-        right = 0 <= one.arm < arms
-        self.require_state(f"arm of {where}", right, f"from 0 to {arms - 1}", one.arm)
-        right = one.rows is None or bool(np.isfinite(one.rows).all())
-        self.require_state(f"rows of {where}", right, "finite", one.rows)
-        right = one.baseline is None or math.isfinite(one.baseline)
-        self.require_state(f"baseline of {where}", right, "finite", one.baseline)
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.algorithm.id}, {self.round} rounds played)"
+
+    def _repr_html_(self) -> str:
+        problem = self.problem
+        facts = [
+            (self.algorithm.id, repr(self.algorithm)),
+            (counted(self.round, "round"), "how many were played"),
+            (f"{self.pending:,} pending", "decisions without feedback so far"),
+            (counted(problem.arms, "arm"), repr(problem)),
+            (f"observability: {self.graph.observability}", self.graph.observability_reason),
+        ]
+        return card(type(self).__name__, facts)

@@ -10,7 +10,7 @@ import numpy as np
 
 from crossbandit.algorithms.algorithm import Algorithm, register
 from crossbandit.algorithms.compiled_learner import CompiledLearner
-from crossbandit.algorithms.tuning import required_horizon
+from crossbandit.algorithms.problem_facts import required_horizon
 from crossbandit.kernels import linear
 from crossbandit.kernels.linear import LinearState
 from crossbandit.kernels.loops import Steps
@@ -30,7 +30,7 @@ class LinUcb(Algorithm):
     """LinUCB (Li, Chu, Langford and Schapire 2010, Algorithm 1), with graph feedback.
 
     The loss of arm b at the features x of a context is assumed to be theta_b . x plus noise. From
-    the losses z that were revealed of the arm, at the contexts x of their own rounds,
+    the revealed losses z of the arm, at the features x of their rounds,
 
         A_b = I + sum x x^T,    theta_b = A_b^(-1) sum z x,
 
@@ -38,10 +38,11 @@ class LinUcb(Algorithm):
     smallest arm. The inverse is kept, and updated by the formula of Sherman and Morrison. An arm
     without self-loop is treated as in UcbN.
 
-    It is the contextual baseline without cross-learning: of a revealed row, only the loss at the
-    context of the round is used. If losses are linear in the features *in every round* (linear
-    losses of this package), cross-learning has the whole row, and needs no regression. Where
-    losses are dense, a context is its own indicator feature: LinUCB then is UCB in each context.
+    It is the contextual baseline without cross-learning: it uses only the loss at the context of
+    the round, and not the rest of a revealed row. If losses are linear in the features *in every
+    round* (linear losses of this package), cross-learning has the whole row, and needs no
+    regression. If losses are dense, each context is an indicator feature, and LinUCB is UCB in each
+    context.
 
     Bound: none is known for this rule itself. SupLinUCB, a variant of it (Chu, Li, Reyzin and
     Schapire 2011), has O~(sqrt(n T)) for a single parameter vector of n entries. Vectors of d
@@ -71,7 +72,7 @@ class LinUcb(Algorithm):
     width: float | None = None
 
     def __post_init__(self) -> None:
-        self.settle(positive, "width")
+        self.check_parameters(positive, "width")
 
     def start(self, problem: Problem, *, seed: Seed) -> LinUcbLearner:
         self.require_playable(problem)

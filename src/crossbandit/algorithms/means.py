@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 class MeansAlgorithm(Algorithm):
     """Means of observed losses, for losses that are drawn independently from one distribution.
 
-    They learn from what is revealed; the graph of the round does not matter. Where an arm has no
-    self-loop, they look for an arm that reveals it in the graph of the problem.
+    These algorithms learn from what is revealed; the graph of the round does not matter. If an arm
+    has no self-loop, they look for an arm that reveals it in the graph of the problem.
 
     If graphs change, the graph of the problem holds only the edges that every round has. An arm
     that no arm reveals in every round is played itself in order to be observed. `UcbN` and
-    `SuccessiveElimination` then need that its own play reveals it now and then. If it never does,
-    they play it in vain, and their regret is linear; use `TsN` or `Exp3Edges` there.
+    `SuccessiveElimination` then need that playing it reveals it in some rounds. If it never does,
+    they learn nothing from playing it, and their regret is linear. Use `TsN` or `Exp3Edges` then.
 
     Args:
         cross_learning: Whether a revealed row counts in every context. If not, its loss counts in
@@ -46,10 +46,10 @@ class MeansAlgorithm(Algorithm):
     cross_learning: bool = True
 
     def __post_init__(self) -> None:
-        self.settle(boolean, "cross_learning")
+        self.check_parameters(boolean, "cross_learning")
 
     def least_observability(self, kind: str) -> str:
-        # A round whose graph hides an arm teaches nothing of it, and does no harm.
+        # A round whose graph does not reveal an arm changes nothing about that arm.
         return self.needs_observability if kind == "fixed" else "none"
 
     def start(self, problem: Problem, *, seed: Seed) -> MeansLearner:
@@ -57,7 +57,7 @@ class MeansAlgorithm(Algorithm):
         return MeansLearner(self, problem, seed)
 
     def scale(self, problem: Problem) -> float:
-        """Return the number that the rule is scaled by: as it was given, or as a rule sets it.
+        """Return the parameter of the rule: as it was given, or as the tuning rule sets it.
 
         Args:
             problem: The problem on which a learner is to be started.

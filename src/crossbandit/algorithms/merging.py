@@ -24,7 +24,7 @@ def merge(learner: Learner, other: Learner) -> None:
     """
     _check_kind(learner, other)
     first, second = sorted((learner, other), key=id)
-    with first._lock, second._lock:  # always in this order, so that no two merges wait
+    with first._lock, second._lock:  # in one order, so that two merges never wait for each other
         ours = {learner.id, *learner._former_ids}
         theirs = {**other._former_ids, other.id: other.round}
         if ours & set(theirs):
@@ -37,7 +37,7 @@ def merge(learner: Learner, other: Learner) -> None:
         learner._waiting += other._waiting
         learner._former_ids |= theirs
         learner.learned_from.merge(other.learned_from)
-        if learner._watch is not None:  # the rounds before have no numbers of their own any more
+        if learner._watch is not None:  # earlier rounds of the two have the same numbers
             learner._watch = FeedbackWatch(learner.problem.arms, start=learner.round)
 
 

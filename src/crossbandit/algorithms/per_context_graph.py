@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 from crossbandit.algorithms.algorithm import register
 from crossbandit.algorithms.per_context_learner import PerContextAlgorithm
-from crossbandit.algorithms.tuning import per_context_rate, required_alpha
+from crossbandit.algorithms.problem_facts import required_alpha
+from crossbandit.algorithms.tuning import per_context_rate
 
 if TYPE_CHECKING:
     from crossbandit.graphs import FeedbackGraph

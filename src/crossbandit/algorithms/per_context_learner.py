@@ -1,4 +1,4 @@
-"""What the two baselines share that learn in each context separately."""
+"""What the two baselines without cross-learning share: they learn in each context separately."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from crossbandit.algorithms.algorithm import Algorithm
 from crossbandit.algorithms.compiled_learner import CompiledLearner, scratch
-from crossbandit.algorithms.estimator import Estimator, acyclic_bound, observed_share
-from crossbandit.algorithms.learner import AlgorithmT
+from crossbandit.algorithms.estimator import Estimator
+from crossbandit.algorithms.estimator_parts import acyclic_bound, observed_share
+from crossbandit.algorithms.learner_base import AlgorithmT
 from crossbandit.kernels import per_context
 from crossbandit.kernels.loops import Steps
 from crossbandit.kernels.per_context import PerContextState
@@ -33,7 +34,7 @@ class PerContextAlgorithm(Algorithm):
     eta: float | None = None
 
     def __post_init__(self) -> None:
-        self.settle(positive, "eta")
+        self.check_parameters(positive, "eta")
 
     @abstractmethod
     def seen_graph(self, problem: Problem) -> FeedbackGraph:

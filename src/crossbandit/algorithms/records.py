@@ -51,7 +51,7 @@ class DecisionRecords(ABC):
     generator: np.random.Generator
 
     def _start_records(self, watched_arms: int | None) -> None:
-        """Begin with no decision; watch for missing feedback if the number of arms is given."""
+        """Start without decisions; watch for missing feedback if a number of arms is given."""
         self.round = 0
         self.id = new_id()
         self.learned_from = SeenDecisions()
@@ -66,7 +66,7 @@ class DecisionRecords(ABC):
         forks.know(self)
 
     def fork_locks(self) -> tuple[Any, ...]:
-        """Return its lock. What decides by a learner takes its own lock before."""
+        """Return its lock, in second place: an object that decides with a learner locks first."""
         return None, self._lock
 
     def after_fork(self) -> None:
@@ -108,7 +108,7 @@ class DecisionRecords(ABC):
     def pending(self) -> int:
         """How many of its own decisions have no feedback so far.
 
-        Those of its snapshots are not among them: it hears of these when it learns from them.
+        Decisions of its snapshots are not counted: it does not know them until it learns from them.
         """
         return len(self._pending) if self.algorithm.needs_memory else self._waiting
 
@@ -186,7 +186,7 @@ class DecisionRecords(ABC):
         return decision
 
     def _expected(self, decision: Decision | bytes | str) -> PendingDecision:
-        """Return what learning from a decision needs; raise DecisionError unless it is expected."""
+        """Return what learning from a decision needs; raise DecisionError if `learn` refuses it."""
         if isinstance(decision, Decision):
             if decision.learner != self.id:
                 check_maker(decision, self._former_ids)
@@ -210,7 +210,7 @@ class DecisionRecords(ABC):
         return pending if pending is not None and pending.learner == learner else None
 
     def _new(self, decision: Decision) -> PendingDecision:
-        """Return what a decision carries that is not remembered."""
+        """Return what a decision carries, if the decision is not remembered."""
         carried = decision.carried
         if carried is None:
             raise no_longer_pending(decision, self.max_pending)
@@ -263,8 +263,8 @@ class DecisionRecords(ABC):
         """Mark a decision as learned from.
 
         Returns:
-            The decision itself if its round was counted; otherwise a copy with a round of its own,
-            which is to be counted.
+            The decision itself if its round was counted. Otherwise a copy with a round of its own,
+            which must be counted.
         """
         if self._pending and self._pending.get(pending.round) is pending:
             del self._pending[pending.round]

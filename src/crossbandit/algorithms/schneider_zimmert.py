@@ -58,8 +58,8 @@ class SchneiderZimmert(TunedAlgorithm[EpochParameters]):
     epoch_length: int | None = None
 
     def __post_init__(self) -> None:
-        self.settle(positive, "eta", "gamma")
-        self.settle(even, "epoch_length")
+        self.check_parameters(positive, "eta", "gamma")
+        self.check_parameters(even, "epoch_length")
 
     def start(self, problem: Problem, *, seed: Seed) -> EpochLearner:
         self.require_playable(problem)

@@ -1,4 +1,4 @@
-"""Snapshots: objects that decide as a learner would have, in other threads and processes."""
+"""Snapshots: objects that decide as their learner would, in other threads and processes."""
 
 from __future__ import annotations
 
@@ -11,9 +11,15 @@ from crossbandit import forks
 from crossbandit.algorithms import archive
 from crossbandit.algorithms.algorithm import from_json
 from crossbandit.algorithms.archive import check_finite
-from crossbandit.algorithms.archived_state import fill, read_problem, write_problem
+from crossbandit.algorithms.archived_state import (
+    SMALL,
+    fill,
+    last_round,
+    read_problem,
+    restarted,
+    write_problem,
+)
 from crossbandit.algorithms.batches import read_many
-from crossbandit.algorithms.checkpoints import SMALL, last_round, restarted
 from crossbandit.algorithms.decisions import PendingDecision
 from crossbandit.algorithms.tokens import checked_key, new_id
 from crossbandit.errors import CheckpointError, CrossbanditError, InvalidParameterError
@@ -41,7 +47,7 @@ class Snapshot:
     """What a learner had learned at one time: it decides, and never learns.
 
     `Learner.snapshot` makes one. Its policy does not change. Each decision is the one that the
-    learner would have made next, with random numbers of the snapshot's own. The learner takes its
+    learner would have made next, with the snapshot's own random numbers. The learner accepts its
     decisions and their tokens. Any number of threads may use a snapshot.
 
     Args:
@@ -161,7 +167,7 @@ class Snapshot:
 
         Raises:
             InvalidContextError: As for `act`. No decision is made.
-            InvalidParameterError: As for `act`, or there are not as many masks as contexts.
+            InvalidParameterError: As for `act`; or the numbers of masks and contexts differ.
         """
         given, masks = read_many(contexts, available)
         read = [self._decider._read(one, mask) for one, mask in zip(given, masks, strict=True)]
@@ -233,7 +239,7 @@ class Snapshot:
 
         Raises:
             CheckpointError: The bytes are something else, are damaged, or of another version.
-            InvalidParameterError: The key cannot be one.
+            InvalidParameterError: The key is not a possible key.
         """
         key = checked_key("Snapshot", "key", key)
         header, arrays, size = archive.from_bytes(content)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from crossbandit.algorithms.algorithm import register
 from crossbandit.algorithms.means import MeansAlgorithm, MeansLearner
-from crossbandit.algorithms.tuning import required_horizon
+from crossbandit.algorithms.problem_facts import required_horizon
 from crossbandit.kernels.means import ELIMINATION
 from crossbandit.validation import share
 
@@ -37,8 +37,8 @@ class SuccessiveElimination(MeansAlgorithm):
 
     This is the algorithm of Cohen, Hazan and Koren (2016) for graphs that are never revealed, with
     counts in the place of their passes over the active arms (ours): drawing uniformly among
-    those not yet observed reveals all of them with O(alpha log K) plays in expectation, although
-    the graph is not known. Bound for stochastic losses, if every arm has a self-loop in every
+    arms not yet observed reveals all of them with O(alpha log K) plays in expectation, although the
+    graph is not known. Bound for stochastic losses, if every arm has a self-loop in every
     round: O~(sqrt(alpha T)). Against an adversary this is impossible: Cohen et al. show that
     without the graph no algorithm can do better than sqrt(K T), as if there were no side
     observations; use an algorithm for bandits, such as PerContextExp3, there.
@@ -70,7 +70,7 @@ class SuccessiveElimination(MeansAlgorithm):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.settle(share, "delta")
+        self.check_parameters(share, "delta")
 
     def start(self, problem: Problem, *, seed: Seed) -> EliminationLearner:
         self.require_playable(problem)

@@ -61,7 +61,7 @@ class TsN(MeansAlgorithm):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.settle(positive, "deviation")
+        self.check_parameters(positive, "deviation")
 
     def start(self, problem: Problem, *, seed: Seed) -> ThompsonLearner:
         self.require_playable(problem)

@@ -53,7 +53,7 @@ class TunedAlgorithm(Algorithm, Generic[ParametersT]):
                 cannot be computed.
         """
         names = [name for name in self.parameters_type._fields if hasattr(self, name)]
-        given = self.given(*names)
+        given = self.given_parameters(*names)
         if len(given) < len(names):
             given = {**self.tuning_rule(problem), **given}
         values = (given[name] if name in names else 0.0 for name in self.parameters_type._fields)

@@ -3,8 +3,6 @@
 `experiment` is the rule of the paper's evaluation: short epochs, no constants, good in practice.
 `theorem` is the rule of the paper's theorem: much longer epochs, small rates. `proved` minimises
 the bound that is machine-checked in `proofs/`, and `proved_bound` returns that bound.
-
-All rules are in one file, to be compared; most of its lines are docstrings.
 """
 
 from __future__ import annotations
@@ -14,7 +12,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from crossbandit.algorithms import regret_bound
-from crossbandit.errors import IndependenceNumberError, InvalidParameterError
+from crossbandit.algorithms.problem_facts import (
+    epoch_length,
+    required_alpha,
+    required_contexts,
+    required_horizon,
+)
+from crossbandit.errors import InvalidParameterError
 from crossbandit.kernels.epochs import EpochParameters
 from crossbandit.validation import number
 
@@ -22,12 +26,6 @@ if TYPE_CHECKING:
     from crossbandit.problem import Problem
 
 RULES = ("experiment", "theorem", "proved")
-
-# An epoch length that divides the horizon is taken if it is this close to the rule's value.
-_NEAR = 2.0
-
-# Past this horizon no divisor is looked for: the search would take seconds, then hours.
-_FACTORABLE = 10**12
 
 
 def tuned(rule: str, problem: Problem) -> EpochParameters:
@@ -51,9 +49,9 @@ def tuned(rule: str, problem: Problem) -> EpochParameters:
 def experiment(problem: Problem) -> EpochParameters:
     """Return eta = gamma = rho = beta = 1 / sqrt(alpha T), and L near sqrt(alpha T / log K).
 
-    L is the even divisor of the horizon T nearest to that value, as in the paper. Where no even
-    divisor lies within a factor of two of it (an odd horizon has none at all), L is the nearest
-    even number instead, and the last epoch is cut short by the end of the horizon.
+    L is the even divisor of the horizon T nearest to that value, as in the paper. If no even
+    divisor lies within a factor of two of it (an odd horizon has none), L is the nearest even
+    number instead, and the last epoch is shorter.
 
     Args:
         problem: A problem with a horizon.
@@ -69,7 +67,19 @@ def experiment(problem: Problem) -> EpochParameters:
     >>> experiment(Problem(graphs.paper_ring(9, radius=1), contexts=1000, horizon=10_000))
     EpochParameters(eta=0.005, gamma=0.005, rho=0.005, beta=0.005, epoch_length=100)
     """
-    rate = experiment_rate(problem)
+    return with_rate(problem, experiment_rate(problem))
+
+
+def with_rate(problem: Problem, rate: float) -> EpochParameters:
+    """Return eta = gamma = rho = beta = rate, and L near 1 / (rate sqrt(log K)).
+
+    Args:
+        problem: A problem with a horizon.
+        rate: The rate.
+
+    Returns:
+        The parameters of Algorithm 2.
+    """
     target = 1.0 / (rate * math.sqrt(math.log(problem.arms)))
     length = epoch_length(required_horizon("experiment", problem), target)
     return EpochParameters(rate, rate, rate, rate, length)
@@ -107,12 +117,12 @@ class Constants:
     """The constants that the theorem leaves open, with values that satisfy its proof.
 
     `concentration` and `stability` are the C of the snapshot lemma's conditions. Their defaults
-    follow from its proof: gamma of at least 4 iota / L keeps empirical denominators within a
-    factor of two of the true ones; inputs between a snapshot and a round would allow 4 in the last
-    condition, and 8 also keeps eta times an epoch's inputs below 1/4, as the lemma on joint
-    products needs. A correction cancels what the special arm's estimates drift only
-    if beta is above 3 gamma. The others are C, C_L, C_gamma, C_rho and c_eta of the theorem; an eta
-    of None is as large as the conditions allow.
+    follow from its proof. If gamma is at least 4 iota / L, empirical denominators are within a
+    factor of two of the true ones. For the inputs between a snapshot and a round, a C of 4 in the
+    last condition would be enough; 8 also keeps eta times the inputs of an epoch below 1/4, which
+    the lemma on joint products needs. The correction cancels the drift of the special arm's
+    estimates only if beta is above 3 gamma. The other constants are C, C_L, C_gamma, C_rho and
+    c_eta of the theorem. If eta is None, it is as large as the conditions allow.
     """
 
     iota: float = 2.0
@@ -189,10 +199,10 @@ def theorem(problem: Problem, constants: Constants | None = None) -> TheoremTuni
     rho, beta = constants.rho * gamma, constants.beta * gamma
     if rho >= 1 or 2 * length > horizon:
         raise InvalidParameterError(
-            f"The theorem's rule says nothing about a horizon of {horizon} rounds here: it asks "
-            f"for epochs of {length} rounds, of which two must fit, and mixes in a share of "
-            f"{rho:.3g} of uniform play, which must be below 1. Use a longer horizon, smaller "
-            "constants, or tuning='experiment'."
+            f"The theorem's rule cannot be used for a horizon of {horizon} rounds here. It needs "
+            f"two epochs of {length} rounds, and explores uniformly with probability {rho:.3g}, "
+            "which must be below 1. Use a longer horizon, smaller constants, or "
+            "tuning='experiment'."
         )
     inputs = constants.stability * (length + iota / gamma + length * beta / gamma)
     eta = math.log(2) / inputs if constants.eta is None else constants.eta / length
@@ -271,69 +281,3 @@ def proved_bound(problem: Problem, parameters: EpochParameters | None = None) ->
         required_horizon("proved", problem),
         parameters,
     )
-
-
-def epoch_length(horizon: int, target: float) -> int:
-    """Return the even divisor of `horizon` nearest to `target`, or else the nearest even number.
-
-    It is at most half of the horizon, because nothing is learned in the first epoch.
-
-    Args:
-        horizon: The number of rounds.
-        target: The length that the rule asks for.
-
-    Returns:
-        An even number.
-
-    >>> epoch_length(10_000, 134.9), epoch_length(9_973, 134.9), epoch_length(6, 5.1)
-    (100, 134, 2)
-    """
-    longest = horizon // 2
-    near = [
-        even
-        for even in _even_divisors(horizon)
-        if target / _NEAR <= even <= target * _NEAR and even <= longest
-    ]
-    if near:
-        return min(near, key=lambda even: (abs(even - target), even))
-    return max(2, 2 * round(min(target, longest - longest % 2) / 2))
-
-
-def required_alpha(rule: str, problem: Problem) -> int:
-    """Return the independence number that `rule` needs, or raise an error with advice."""
-    try:
-        return problem.graph.independence_number
-    except IndependenceNumberError as error:
-        raise IndependenceNumberError(
-            f"The {rule!r} tuning rule needs the independence number of the graph, which cannot be "
-            f"computed here: it lies within {tuple(problem.graph.independence_bounds)}. Give every "
-            "parameter of the algorithm by hand."
-        ) from error
-
-
-def required_horizon(rule: str, problem: Problem) -> int:
-    """Return the horizon that `rule` needs, or raise an error with advice."""
-    if problem.horizon is None:
-        raise InvalidParameterError(
-            f"The {rule!r} tuning rule needs a horizon. Give Problem(..., horizon=T), or give "
-            "every parameter of the algorithm by hand."
-        )
-    return problem.horizon
-
-
-def required_contexts(rule: str, problem: Problem) -> int:
-    """Return the number of contexts that `rule` needs, or raise an error with advice."""
-    if problem.contexts is None:
-        raise InvalidParameterError(
-            f"The {rule!r} tuning rule needs the number of contexts here, and this problem has "
-            "continuous contexts. Give it a table, Problem(graph, features=table), or give "
-            "every parameter of the algorithm by hand."
-        )
-    return problem.contexts
-
-
-def _even_divisors(horizon: int) -> list[int]:
-    if horizon > _FACTORABLE:
-        return []
-    small = [d for d in range(1, math.isqrt(horizon) + 1) if horizon % d == 0]
-    return [d for d in {*small, *(horizon // s for s in small)} if d % 2 == 0]

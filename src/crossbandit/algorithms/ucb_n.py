@@ -65,7 +65,7 @@ class UcbN(MeansAlgorithm):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.settle(positive, "exploration")
+        self.check_parameters(positive, "exploration")
 
     def scale(self, problem: Problem) -> float:
         del problem

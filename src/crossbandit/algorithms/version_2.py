@@ -35,7 +35,7 @@ def upgraded(
 ) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
     """Return the header and the arrays of a file as the present version would write them.
 
-    Scratch arrays that format 2 did not have are missing.
+    Scratch arrays are missing if format 2 did not have them.
     """
     pending = header.pop("tickets")
     header["pending"] = {"decisions": pending["tickets"], "roles": pending["roles"]}

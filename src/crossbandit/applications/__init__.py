@@ -5,10 +5,10 @@ from crossbandit.applications.application import Application
 from crossbandit.applications.bids import Bid, Bids
 from crossbandit.applications.first_price import FirstPriceBidder
 from crossbandit.applications.newsvendor import Newsvendor, Order
-from crossbandit.applications.recommender import Recommender, Shown
+from crossbandit.applications.recommender import Recommendation, Recommender
 from crossbandit.applications.seller import Offer, PostedPriceSeller
 from crossbandit.applications.shading import ShadingCurve
-from crossbandit.applications.sleeping import Choice, SleepingArms
+from crossbandit.applications.sleeping import ArmChoice, SleepingArms
 from crossbandit.applications.spam_filter import MailDecision, SpamFilter
 from crossbandit.environments.auctions import geometric_bids
 from crossbandit.environments.bid_spacing import bids_for_values
@@ -16,18 +16,18 @@ from crossbandit.environments.bid_spacing import bids_for_values
 __all__ = [
     "Action",
     "Application",
+    "ArmChoice",
     "Bid",
     "Bids",
-    "Choice",
     "FirstPriceBidder",
     "MailDecision",
     "Newsvendor",
     "Offer",
     "Order",
     "PostedPriceSeller",
+    "Recommendation",
     "Recommender",
     "ShadingCurve",
-    "Shown",
     "SleepingArms",
     "SpamFilter",
     "bids_for_values",

@@ -30,7 +30,7 @@ from crossbandit.errors import DecisionError, ForeignDecisionError, LearnedBefor
 from crossbandit.kernels.compilation import resolved
 from crossbandit.kernels.laws.correcting import correct
 from crossbandit.kernels.laws.loops import settle, settle_all
-from crossbandit.laws import GuardedChoice, GuardedLaw, IndependenceTest
+from crossbandit.laws import GuardedLaw, GuardedLawDecision, IndependenceTest
 from crossbandit.laws.independence import SAMPLE
 
 if TYPE_CHECKING:
@@ -261,7 +261,7 @@ class LawLearner(LawDecider):
         if part.chances.size != amounts.size or played == amounts.size or amounts[played] != amount:
             return
         law_index = int(np.searchsorted(amounts, part.law_amount))
-        made = GuardedChoice(
+        made = GuardedLawDecision(
             index=played,
             amount=float(amounts[played]),
             context=context,

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Shown(Action):
+class Recommendation(Action):
     """One recommendation. Show its items, and pass it to `settle` when they are rated.
 
     Attributes:
@@ -142,7 +142,7 @@ class Recommender(Application):
             "horizon": self.learner.problem.horizon,
         }
 
-    def show(self, segment: str) -> Shown:
+    def show(self, segment: str) -> Recommendation:
         """Choose an item.
 
         Args:
@@ -157,9 +157,11 @@ class Recommender(Application):
         decision = self.learner.act(self._segment("show", segment))
         items = self.items
         beside = tuple(items[b] for b in decision.revealed if b != decision.arm)
-        return Shown(decision, items[decision.arm], beside, segment)
+        return Recommendation(decision, items[decision.arm], beside, segment)
 
-    def settle(self, shown: Shown | bytes | str, *, ratings: Mapping[str, npt.ArrayLike]) -> None:
+    def settle(
+        self, shown: Recommendation | bytes | str, *, ratings: Mapping[str, npt.ArrayLike]
+    ) -> None:
         """Learn from the ratings of all items that were shown.
 
         Recommendations may be settled late and in any order. Ratings may be missing by chance:
@@ -174,7 +176,7 @@ class Recommender(Application):
             InvalidLossesError: A rating is missing, or is outside the range. Nothing is learned,
                 and the recommendation can still be settled.
         """
-        _, decision = pending_decision(shown, Shown, self.learner)
+        _, decision = pending_decision(shown, Recommendation, self.learner)
         items = [self.items[b] for b in decision.revealed]
         given = require_outcomes("ratings", ratings, items)
         self.learner.learn(decision, [self._row(item, given[item]) for item in items])

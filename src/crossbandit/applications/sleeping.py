@@ -30,7 +30,7 @@ _CONTEXT = (1.0,)  # an arm's loss is the same whatever else is available
 
 
 @dataclass(frozen=True)
-class Choice(Action):
+class ArmChoice(Action):
     """One choice. Use its arm, and pass it to `settle` when its losses are known.
 
     Attributes:
@@ -105,7 +105,7 @@ class SleepingArms(Application):
             "horizon": self.learner.problem.horizon,
         }
 
-    def choose(self, available: Iterable[str] | None = None) -> Choice:
+    def choose(self, available: Iterable[str] | None = None) -> ArmChoice:
         """Choose one of the available arms.
 
         Args:
@@ -119,9 +119,9 @@ class SleepingArms(Application):
         """
         decision = self.learner.act(_CONTEXT, self._mask("choose", available))
         arms = self.arms
-        return Choice(decision, arms[decision.arm], tuple(arms[b] for b in decision.revealed))
+        return ArmChoice(decision, arms[decision.arm], tuple(arms[b] for b in decision.revealed))
 
-    def settle(self, choice: Choice | bytes | str, *, losses: Mapping[str, float]) -> None:
+    def settle(self, choice: ArmChoice | bytes | str, *, losses: Mapping[str, float]) -> None:
         """Learn from the losses that a choice revealed.
 
         Choices may be settled late and in any order. Losses may be missing by chance: whether they
@@ -136,7 +136,7 @@ class SleepingArms(Application):
             InvalidLossesError: A loss is missing, or is outside the range. Nothing is learned, and
                 the choice can still be settled.
         """
-        _, decision = pending_decision(choice, Choice, self.learner)
+        _, decision = pending_decision(choice, ArmChoice, self.learner)
         arms = [self.arms[b] for b in decision.revealed]
         given = require_outcomes("losses", losses, arms)
         self.learner.learn(decision, [[self._share(arm, given[arm])] for arm in arms])

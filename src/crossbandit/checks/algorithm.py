@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 def check_algorithm(algorithm: Algorithm, graph: FeedbackGraph | None = None) -> None:
     """Check that an algorithm follows the rules of `Algorithm` and `Learner`.
 
-    It is played for a few rounds: with prompt, late and missing feedback, with bad losses, with
-    both forms of losses, saved and loaded, and in a simulation. Losses that no play revealed must
+    It plays a few rounds: with prompt, late and missing feedback, with bad losses, with both forms
+    of losses, after it was saved and loaded, and in a simulation. Losses that no play revealed must
     not make a difference. Its regret on an easy problem must be less than that of uniform play. If
     it declares what it adds to its estimates (`Algorithm.estimator`), `check_estimator` compares
     the two exactly.
@@ -73,7 +73,7 @@ def check_algorithm(algorithm: Algorithm, graph: FeedbackGraph | None = None) ->
     _check_simulation(algorithm, environment)
     check_secrecy(algorithm, graph, losses, [0.4, 0.3, 0.2, 0.1])
     if algorithm.takes_availability:
-        _check_simulation(algorithm, _Masked(environment))
+        _check_simulation(algorithm, _MaskedEnvironment(environment))
     if algorithm.estimator(problem) is not None:
         check_estimator(algorithm, graph)
     check_beats_uniform(algorithm, graph)
@@ -85,12 +85,12 @@ def _check_identity(algorithm: Algorithm) -> None:
         again = from_json(json.loads(json.dumps(data)))
     except Exception as error:
         raise CheckFailedError(
-            f"{algorithm!r} does not come back from its JSON form {data}: {error} "
+            f"{algorithm!r} cannot be made again from its JSON form {data}: {error} "
             "Is its class registered, and are its parameters plain numbers and strings?"
         ) from error
     require(
         again == algorithm and hash(again) == hash(algorithm),
-        f"{algorithm!r} is not equal to itself after a round trip through JSON, but {again!r}.",
+        f"{algorithm!r} was written as JSON, and read as {again!r}, which is not equal to it.",
         "Is its class a frozen dataclass?",
     )
 
@@ -106,9 +106,9 @@ def _check_seeding(algorithm: Algorithm, problem: Problem, rows: Any) -> None:
 
 
 def _check_linear_form(algorithm: Algorithm, problem: Problem, rows: Any) -> None:
-    """With an indicator feature for each context, linear losses are the same as dense losses.
+    """Check linear losses with an indicator feature for each context, which equal dense losses.
 
-    The features have another order than the contexts. An algorithm may refuse linear losses.
+    The features are not in the order of the contexts. An algorithm may refuse linear losses.
     """
     linear = Problem(
         problem.graph,
@@ -123,12 +123,12 @@ def _check_linear_form(algorithm: Algorithm, problem: Problem, rows: Any) -> Non
     require(
         episode(learner, np.ascontiguousarray(rows[:, :, ::-1]))
         == episode(algorithm.start(problem, seed=8), rows),
-        "The same losses gave other arms in linear form than in dense form.",
+        "The same losses led to different arms in linear form and in dense form.",
         "Read estimates through readout.losses, not by a context's number.",
     )
 
 
-class _Masked(BlockEnvironment):
+class _MaskedEnvironment(BlockEnvironment):
     """An environment in which one arm is not available in each context but the last."""
 
     def __init__(self, whole: BlockEnvironment) -> None:

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from crossbandit.algorithms import Estimator
-    from crossbandit.checks.enumeration import Enumerated, Route
+    from crossbandit.checks.enumeration import Enumeration
+    from crossbandit.checks.routes import Route
     from crossbandit.types import Floats
 
 _OUT = (
@@ -46,7 +47,7 @@ _VARIANCE = (
 
 @dataclass(frozen=True)
 class Comparison:
-    """What was found, beside what was declared; and what would explain the difference.
+    """What was found and what was declared; and which mistake explains a difference.
 
     Attributes:
         declared: What is declared for the round.
@@ -57,7 +58,7 @@ class Comparison:
     """
 
     declared: Estimator
-    found: Enumerated
+    found: Enumeration
     route: Route
     contexts: tuple[int, ...]
     losses: Floats
@@ -87,8 +88,8 @@ class Comparison:
     ) -> None:
         raise CheckFailedError(
             f"{self._round}, {self.route.name}, adds to arm {place[1]} in "
-            f"context {place[0]}: its {what} is {found[place]:.6g}, and declared is "
-            f"{expected[place]:.6g}. {hint}"
+            f"context {place[0]}: its {what} is {found[place]:.6g}, but "
+            f"{expected[place]:.6g} is declared. {hint}"
         )
 
     @property
@@ -157,7 +158,7 @@ class Comparison:
 
 
 def _first_difference(found: Floats, expected: Floats) -> tuple[int, ...] | None:
-    """Return where two arrays differ by more than rounding; None where they do not."""
+    """Return where two arrays differ by more than rounding; None if they do not."""
     allowed = 1e-8 * max(1.0, float(np.abs(expected).max(initial=0.0)))
     places = np.argwhere(~(np.abs(found - expected) <= allowed))
     return tuple(int(i) for i in places[0]) if len(places) else None

@@ -20,7 +20,7 @@ _LEAST = 0.8  # of the regret of uniform play
 
 
 def check_beats_uniform(algorithm: Algorithm, graph: FeedbackGraph) -> None:
-    """Check that an algorithm has clearly less regret than uniform play, where that is easy.
+    """Check that an algorithm has clearly less regret than uniform play on an easy problem.
 
     In all 2,000 rounds the best arm of a context loses 0.2 and the others 0.8. The two contexts
     have different best arms. Its regret must be below 0.8 times that of uniform play. Uniform play
@@ -29,12 +29,12 @@ def check_beats_uniform(algorithm: Algorithm, graph: FeedbackGraph) -> None:
 
     Args:
         algorithm: The algorithm.
-        graph: A graph on which it can play. Nothing is checked where nothing is promised: if some
-            arm is not observable, or if the algorithm is for stochastic losses and some arm has no
-            self-loop.
+        graph: A graph on which it can play. Nothing is checked if the algorithm promises nothing:
+            if some arm is not observable, or if the algorithm is for stochastic losses and some arm
+            has no self-loop.
 
     Raises:
-        CheckFailedError: It has as much regret as uniform play, or nearly.
+        CheckFailedError: Its regret is not clearly less.
     """
     hidden = graph.observability == "none" and not algorithm.needs_own_loss
     unproved = algorithm.stochastic_only and graph.arms_without_self_loop

@@ -1,4 +1,4 @@
-"""Play all that one round can be, through a learner's own code, weighted with probabilities."""
+"""Play all outcomes of one round with a learner's own code, each with its probability."""
 
 from __future__ import annotations
 
@@ -18,17 +18,18 @@ from crossbandit.kernels.rounds import Rounds
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from crossbandit.algorithms import Algorithm, Decision, Estimator, Learner
+    from crossbandit.algorithms import Algorithm, Estimator, Learner
+    from crossbandit.checks.routes import Route
     from crossbandit.graphs import FeedbackGraph
     from crossbandit.problem import Problem
-    from crossbandit.types import Booleans, Floats, Integers
+    from crossbandit.types import Floats, Integers
 
-_ATTEMPTS = 2000  # a learner that draws otherwise than by one uniform number is tried this often
-_NEAR = 1e-9  # how far from an edge a uniform number is
+_ATTEMPTS = 2000  # for a learner that does not draw its arm by one uniform number
+_NEAR = 1e-9  # the distance of a uniform number from a threshold
 _LATER = 6  # rounds that are played before late feedback comes
 
 
-class Scripted(np.random.Generator):
+class ScriptedGenerator(np.random.Generator):
     """A generator whose `random` begins with chosen numbers.
 
     Args:
@@ -45,8 +46,8 @@ class Scripted(np.random.Generator):
 
         Args:
             size: How many; None for one float.
-            *options: As NumPy has them.
-            **more: As NumPy has them.
+            *options: As in NumPy.
+            **more: As in NumPy.
         """
         if size is None:
             return self._first.pop(0) if self._first else super().random()
@@ -58,53 +59,8 @@ class Scripted(np.random.Generator):
 
 
 @dataclass(frozen=True)
-class Route:
-    """One way to play a round and to learn from it.
-
-    Attributes:
-        name: What a message calls it.
-        compiled: Whether the compiled loop plays it.
-        late: Whether other rounds are played and learned from before its feedback comes.
-        available: Which arms may be played; None for all.
-        kind: What the learner is told about the graph, as in `Problem.graph_kind`.
-        graph: The graph of the round.
-    """
-
-    name: str
-    graph: FeedbackGraph
-    compiled: bool = False
-    late: bool = False
-    available: Booleans | None = None
-    kind: str = "fixed"
-
-    def act(self, learner: Learner, context: int) -> Decision:
-        """Return the decision of a learner in a context.
-
-        Args:
-            learner: The learner.
-            context: The context.
-        """
-        graph = self.graph if self.kind == "informed" else None
-        return learner.act(context, self.available, graph)
-
-    def learn(self, learner: Learner, decision: Decision, rows: Floats) -> None:
-        """Let a learner learn from what a decision revealed.
-
-        Args:
-            learner: The learner.
-            decision: The decision.
-            rows: The losses of all arms in all contexts (arms, contexts).
-        """
-        if self.kind == "uninformed":
-            revealed = self.graph.out_neighbors(decision.arm)
-            learner.learn(decision, rows[revealed], self.graph)
-        else:
-            learner.learn(decision, rows[list(decision.revealed)])
-
-
-@dataclass(frozen=True)
-class Enumerated:
-    """What a round, or a pair of rounds, adds, with everything that may be drawn.
+class Enumeration:
+    """What a round, or a pair of rounds, adds in each of its outcomes.
 
     Attributes:
         policies: The policy of each context before the round (contexts, arms).
@@ -150,7 +106,7 @@ def clone(learner: Learner) -> Learner:
         learner: The learner.
     """
     graphs = (learner.graph, learner.problem.graph)
-    # A copy of a read-only array can be written to, and kernels are not compiled for that.
+    # A copy of a read-only array is writable, and kernels are not compiled for writable ranges.
     ranges = (ranges for graph in graphs for ranges in (graph.in_ranges, graph.out_ranges))
     arrays = (array for one in ranges for array in one)
     shared = (learner.problem, learner.algorithm, learner.call, *graphs, *arrays)
@@ -174,10 +130,10 @@ def declared_on(algorithm: Algorithm, learner: Learner, graph: FeedbackGraph) ->
     return algorithm.estimator(problem)
 
 
-def enumerated(
+def enumerate_outcomes(
     learner: Learner, declared: Estimator, route: Route, contexts: Sequence[int], rows: Floats
-) -> Enumerated:
-    """Play a round, or a pair of rounds, with everything that may be drawn.
+) -> Enumeration:
+    """Play a round, or a pair of rounds, once for each of its outcomes.
 
     Args:
         learner: The learner; it is not changed.
@@ -205,7 +161,7 @@ def enumerated(
             played = (learner, declared, route, contexts, rows)
             outcomes.append(_outcome(*played, arms, [*drawn, *coins]))
             chances.append(part * chance)
-    return Enumerated(
+    return Enumeration(
         policies,
         outcomes[-1].later,
         np.array(chances) / sum(chances),
@@ -225,8 +181,9 @@ def _coins(
 ) -> Iterator[tuple[float, list[float]]]:
     """Yield the probability of what else a pair draws, and uniform numbers for it.
 
-    The numbers are next to the edges that are declared, so a learner with other edges adds
-    something else. First which round is learned from, then whether its feedback is kept.
+    The numbers are next to the declared thresholds, so a learner with other thresholds adds
+    something else. The first number decides which round is learned from, the second whether its
+    feedback is kept.
     """
     if declared.pairs is None:
         yield 1.0, []
@@ -253,7 +210,7 @@ def _outcome(
     played: tuple[int, ...] = ()
     for attempt in range(attempts):
         copied = clone(learner)
-        cast("Any", copied).generator = Scripted([] if attempt else numbers, attempt)
+        cast("Any", copied).generator = ScriptedGenerator([] if attempt else numbers, attempt)
         before = declared.estimates(copied)
         if route.compiled:
             played, later = _play_compiled(copied, route, contexts, rows), before[0]

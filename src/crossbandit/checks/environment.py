@@ -64,14 +64,14 @@ def _check_contexts(environment: Environment, count: int) -> None:
             form.readout(context)
         except ValueError as error:
             raise CheckFailedError(
-                f"The context distribution drew what is not a context: {error}"
+                f"The context distribution drew something that is not a context: {error}"
             ) from None
     generator = stream(0, "contexts")
     halves = count // 2, -(-count // 2)
     pieces = np.concatenate([distribution.draw(generator, half) for half in halves])
     require(
         np.array_equal(contexts, pieces),
-        "Drawing contexts in two pieces gave others than drawing them at once.",
+        "Contexts drawn in two pieces differ from contexts drawn at once.",
         "Then a shorter run is not the beginning of a longer one. Draw a fixed number of uniform "
         "numbers per context.",
     )

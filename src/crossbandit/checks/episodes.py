@@ -1,4 +1,4 @@
-"""What the checks of an algorithm share: some rounds, and what must hold in all of them."""
+"""What the checks of an algorithm share: a few rounds, and what must hold in each of them."""
 
 from __future__ import annotations
 

@@ -1,19 +1,19 @@
-"""Check that what an algorithm adds to its estimates is what it declares, exactly."""
+"""Check that an algorithm adds to its estimates exactly what it declares."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from crossbandit.checks.comparison import Comparison
-from crossbandit.checks.enumeration import Route, declared_on, enumerated
+from crossbandit.checks.enumeration import declared_on, enumerate_outcomes
+from crossbandit.checks.routes import Route, routes
 from crossbandit.errors import CheckFailedError
 from crossbandit.graphs import FeedbackGraph, apple_tasting, revealing_action, singletons, threshold
 from crossbandit.problem import Problem
-from crossbandit.simulation.players import BatchPlayer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,18 +24,17 @@ if TYPE_CHECKING:
 CONTEXTS = 2
 HORIZON = 60
 LAW = (0.7, 0.3)
-_HISTORY = 10  # rounds before those that are enumerated, at least
-_LONGEST = 40  # and at most
+_HISTORY = 10  # the least number of rounds before those that are enumerated
 
 
 def check_estimator(algorithm: Algorithm, graph: FeedbackGraph | None = None) -> None:
-    """Check the mean and the variance of what one round adds, against `Algorithm.estimator`.
+    """Compare the mean and the variance of what one round adds with `Algorithm.estimator`.
 
-    After a few rounds, every arm is drawn in every context, through the learner's own `act` and
-    `learn` and by its compiled loop. The results are weighted with the exact probabilities, so
-    nothing here is random, and no tolerance is wider than rounding. This is repeated with late
-    feedback, where weights must be those of the time of the decision; with some arms available;
-    and with changing graphs, where the algorithm plays them.
+    After a few rounds, every arm is drawn in every context, by the learner's own `act` and `learn`
+    and by its compiled loop. The results are weighted with the exact probabilities, so nothing is
+    random, and no tolerance is wider than rounding. This is repeated with late feedback, which must
+    have the weights of the time of the decision; with some arms available; and with changing
+    graphs, if the algorithm can play them.
 
     Args:
         algorithm: An algorithm that overrides `Algorithm.estimator`.
@@ -80,7 +79,7 @@ def kinds_of(algorithm: Algorithm) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparedLearner:
     """A learner that has played some rounds, and what is declared for the next one.
 
     Attributes:
@@ -108,11 +107,11 @@ class Prepared:
         every = product(range(CONTEXTS), repeat=now.rounds)
         short = now.pairs is not None and (route.late or route.available is not None)
         for contexts in [(0, 1)] if short else every:
-            found = enumerated(self.learner, now, route, contexts, rows)
+            found = enumerate_outcomes(self.learner, now, route, contexts, rows)
             yield Comparison(now, found, route, contexts, rows.transpose(0, 2, 1))
 
 
-def prepare(algorithm: Algorithm, graph: FeedbackGraph, kind: str = "fixed") -> Prepared:
+def prepare(algorithm: Algorithm, graph: FeedbackGraph, kind: str = "fixed") -> PreparedLearner:
     """Play some rounds of an algorithm, until it learns from what is revealed.
 
     Args:
@@ -143,7 +142,7 @@ def prepare(algorithm: Algorithm, graph: FeedbackGraph, kind: str = "fixed") -> 
     ):
         context = (learner.round // 3) % CONTEXTS
         route.learn(learner, route.act(learner, context), losses[learner.round - 1])
-    return Prepared(learner, declared, graph, losses[learner.round : learner.round + 2])
+    return PreparedLearner(learner, declared, graph, losses[learner.round : learner.round + 2])
 
 
 def tiny_losses(arms: int) -> Floats:
@@ -180,30 +179,3 @@ def _learns(declared: Estimator, learner: Learner) -> bool:
         return False
     policies = np.array([learner.policy(c) for c in range(CONTEXTS)])
     return bool(any(now.share(policies, c).any() for c in range(CONTEXTS)))
-
-
-def routes(
-    algorithm: Algorithm, learner: Learner, graph: FeedbackGraph, kind: str = "fixed"
-) -> Iterator[Route]:
-    """Yield the ways in which a round is played: prompt, compiled, late, with some arms.
-
-    Args:
-        algorithm: The algorithm.
-        learner: A learner of it.
-        graph: The graph of the round.
-        kind: The kind of the problem's graph.
-    """
-    what = "" if kind == "fixed" else f", with {kind} graphs"
-    seen: Any = {"graph": learner.graph if kind == "fixed" else graph, "kind": kind}
-    yield Route(f"with prompt feedback{what}", **seen)
-    compiled = isinstance(learner, BatchPlayer)
-    if compiled:
-        yield Route(f"in the compiled loop{what}", compiled=True, **seen)
-    yield Route(f"with late feedback{what}", late=True, **seen)
-    if algorithm.takes_availability and graph.arms > 2:
-        for missing in (0, graph.arms - 1):
-            mask = np.arange(graph.arms) != missing
-            name = f"where arm {missing} is not available{what}"
-            yield Route(name, available=mask, **seen)
-            if compiled:
-                yield Route(f"{name}, in the compiled loop", available=mask, compiled=True, **seen)

@@ -1,4 +1,4 @@
-"""Check what an algorithm does with feedback: bad, late, after a restart, of a snapshot."""
+"""Check how an algorithm treats feedback: bad or late, after a restart, by token, of snapshots."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def check_checkpoint(algorithm: Algorithm, problem: Problem, rows: Any) -> None:
 
 
 def check_tokens(algorithm: Algorithm, problem: Problem, rows: Any) -> None:
-    """Late feedback, given with tokens to one learner and with decisions to another."""
+    """Check that late feedback with a token has the same effect as with the decision."""
     one, other = (algorithm.start(problem, seed=9) for _ in range(2))
     made = [(one.act(t % CONTEXTS).token, other.act(t % CONTEXTS)) for t in range(ROUNDS)]
     for t, (token, decision) in reversed(list(enumerate(made))):

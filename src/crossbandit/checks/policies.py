@@ -92,7 +92,7 @@ def check_availability(algorithm: Algorithm, problem: Problem, rows: Any) -> Non
     if not algorithm.takes_availability:
         require(
             raises(InvalidParameterError, lambda: learner.act(0, np.ones(problem.arms, bool))),
-            "act took an `available`, although takes_availability is False.",
+            "act accepted `available`, although takes_availability is False.",
             "Do not override act, but distribution, sample or play.",
         )
         return
@@ -104,12 +104,12 @@ def check_availability(algorithm: Algorithm, problem: Problem, rows: Any) -> Non
             (policy[~mask] == 0).all() and abs(policy.sum() - 1) < 1e-9,
             f"In round {t}, with the arms {np.flatnonzero(mask)} available, the policy is "
             f"{policy}.",
-            "An arm that is not available has probability 0: also where arms are explored.",
+            "An arm that is not available must have probability 0, also in exploration.",
         )
         decision = learner.act(t % CONTEXTS, mask)
         require(
             mask[decision.arm],
-            f"In round {t}, act played arm {decision.arm}, where only {np.flatnonzero(mask)} were "
+            f"In round {t}, act played arm {decision.arm}, but only {np.flatnonzero(mask)} were "
             "available.",
             "Read readout.available, or readout.may_play(arms), in distribution or sample.",
         )

@@ -21,9 +21,9 @@ def check_secrecy(
 ) -> None:
     """Check that losses which no play revealed make no difference.
 
-    A run is repeated with other losses wherever nothing was revealed. An algorithm that plays other
-    arms then has seen what it must not see. Compiled code could read it: it is given the losses of
-    all arms.
+    A run is repeated with other losses wherever nothing was revealed. If the algorithm then plays
+    other arms, it has read losses that were not revealed. Compiled code can do that by mistake: it
+    is given the losses of all arms.
 
     Args:
         algorithm: The algorithm.

@@ -4,9 +4,15 @@ from crossbandit import extras
 
 extras.require("duckdb", "jinja2", "pandas", "scipy", extra="replay", owner="crossbandit.evaluate")
 
-from crossbandit.evaluate.checks import Check
-from crossbandit.evaluate.decisions import Logged, Mean, PolicyValue, evaluate_policy, logged
-from crossbandit.evaluate.estimates import Estimate, Known
+from crossbandit.evaluate.checks import DependenceTest
+from crossbandit.evaluate.decisions import (
+    DecisionArrays,
+    MeanEstimate,
+    PolicyValue,
+    decision_arrays,
+    evaluate_policy,
+)
+from crossbandit.evaluate.estimates import KnownOutcomes, ValueEstimate
 from crossbandit.evaluate.evaluation import evaluate_log
 from crossbandit.evaluate.log import CensoredLog
 from crossbandit.evaluate.reading import ReadLog, open_censored, read_censored
@@ -15,19 +21,19 @@ from crossbandit.evaluate.stored import StoredLog
 
 __all__ = [
     "CensoredLog",
-    "Check",
-    "Estimate",
+    "DecisionArrays",
+    "DependenceTest",
     "Evaluation",
-    "Known",
-    "Logged",
-    "Mean",
+    "KnownOutcomes",
+    "MeanEstimate",
     "PolicyValue",
     "ReadLog",
     "StoredLog",
     "StrategyEvaluation",
+    "ValueEstimate",
+    "decision_arrays",
     "evaluate_log",
     "evaluate_policy",
-    "logged",
     "open_censored",
     "read_censored",
 ]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from crossbandit.evaluate.estimates import BY_BAND, Estimate
+from crossbandit.evaluate.estimates import BY_BAND, ValueEstimate
 from crossbandit.evaluate.intervals import long_run_variance, over_time, quantile_over_time
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class BandSums(NamedTuple):
     higher_power: float
     lower_power: float
 
-    def estimate(self, known: KnownSums) -> Estimate:
+    def estimate(self, known: KnownSums) -> ValueEstimate:
         """Return the estimate and its interval, if these are the sums of the whole log.
 
         Four errors are in the interval: that of the distribution of prices, by influences in
@@ -61,7 +61,7 @@ class BandSums(NamedTuple):
         """
         whole = known.whole
         if not known.unknown:
-            return Estimate(BY_BAND, whole.exact, whole.exact, whole.exact)
+            return ValueEstimate(BY_BAND, whole.exact, whole.exact, whole.exact)
         bias = self.by_turns - self.value
         variance = (
             long_run_variance(self.influences)
@@ -72,7 +72,7 @@ class BandSums(NamedTuple):
         quantile = quantile_over_time(self.influences.size)
         half = math.hypot(quantile * math.sqrt(variance), (_SLOWEST - 1) * bias)
         value = min(max(whole.exact + self.value - bias, whole.lower), whole.upper)
-        return Estimate(
+        return ValueEstimate(
             BY_BAND,
             value,
             max(value + self.least - self.value - half, whole.lower),

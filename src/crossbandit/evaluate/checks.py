@@ -23,7 +23,7 @@ WORDS = {"bid": "your own bids", "value": "values", "time": "time"}
 
 
 @dataclass(frozen=True)
-class Check:
+class DependenceTest:
     """A test whether prices depend on something within groups.
 
     Attributes:
@@ -52,7 +52,7 @@ class Check:
         return f"Prices {rise} with {what} within bands ({shown})."
 
 
-def independence(groups: Groups) -> tuple[Check, ...]:
+def independence(groups: Groups) -> tuple[DependenceTest, ...]:
     """Test whether prices depend on own bids, with values and with time within groups.
 
     Where prices are hidden on one side, it is a log-rank test for a trend in ranks: for each price
@@ -84,7 +84,7 @@ def tested_trends(groups: Groups) -> dict[str, Floats]:
     return trends(groups, columns)
 
 
-def conclude(sums: Mapping[str, Floats]) -> tuple[Check, ...]:
+def conclude(sums: Mapping[str, Floats]) -> tuple[DependenceTest, ...]:
     """Return the tests that sums of `trends` allow.
 
     Args:
@@ -92,7 +92,7 @@ def conclude(sums: Mapping[str, Floats]) -> tuple[Check, ...]:
     """
     scores = [score_of(one) for one in sums.values()]
     adjusted = holm([math.erfc(abs(score) / math.sqrt(2)) for score in scores])
-    return tuple(map(Check, sums, scores, adjusted))
+    return tuple(map(DependenceTest, sums, scores, adjusted))
 
 
 def score_of(sums: Floats) -> float:

@@ -27,7 +27,7 @@ _OWNER = "evaluate_policy"
 _ROUNDING = 1e-6  # by which probabilities may miss their sum of 1
 
 
-class Mean(NamedTuple):
+class MeanEstimate(NamedTuple):
     """A mean per round and its 95 % interval.
 
     Attributes:
@@ -60,9 +60,9 @@ class PolicyValue:
         rounds: The number of rounds.
     """
 
-    inverse: Mean
-    self_normalised: Mean
-    doubly_robust: Mean
+    inverse: MeanEstimate
+    self_normalised: MeanEstimate
+    doubly_robust: MeanEstimate
     weight: float
     weight_error: float
     size: float
@@ -164,7 +164,7 @@ def evaluate_policy(
     half = _half(normalised)
     return PolicyValue(
         inverse=inverse,
-        self_normalised=Mean(ratio, ratio - half, ratio + half),
+        self_normalised=MeanEstimate(ratio, ratio - half, ratio + half),
         doubly_robust=_mean(robust),
         weight=mean,
         weight_error=_half(sums),
@@ -175,7 +175,9 @@ def evaluate_policy(
     )
 
 
-def logged(decisions: Sequence[Decision], outcomes: Sequence[npt.ArrayLike], arms: int) -> Logged:
+def decision_arrays(
+    decisions: Sequence[Decision], outcomes: Sequence[npt.ArrayLike], arms: int
+) -> DecisionArrays:
     """Return the arrays that `evaluate_policy` takes, from decisions and their feedback.
 
     Args:
@@ -187,31 +189,33 @@ def logged(decisions: Sequence[Decision], outcomes: Sequence[npt.ArrayLike], arm
         InvalidParameterError: A decision has no probability, or outcomes of other arms.
 
     >>> decision = Decision(0, 0, 1, 0.5, range(1, 3), "a")
-    >>> found = logged([decision], [[0.25, 0.75]], arms=3)
+    >>> found = decision_arrays([decision], [[0.25, 0.75]], arms=3)
     >>> found.outcomes.tolist()
     [[nan, 0.25, 0.75]]
     """
     table = np.full((len(decisions), arms), np.nan)
     if len(outcomes) != len(decisions):
-        reject("logged", "outcomes", f"{len(decisions)} rows, one per decision", len(outcomes))
+        reject(
+            "decision_arrays", "outcomes", f"{len(decisions)} rows, one per decision", len(outcomes)
+        )
     for i, (decision, row) in enumerate(zip(decisions, outcomes, strict=True)):
         one: object = decision
         if not (isinstance(one, Decision) and 0 < one.probability <= 1):
             expected = "decisions with a probability above 0 and of at most 1"
-            reject("logged", "decisions", expected, decision)
+            reject("decision_arrays", "decisions", expected, decision)
         shown = list(decision.revealed)
         values = np.asarray(row, dtype=float)
         if values.shape != (len(shown),) or max(shown, default=0) >= arms:
-            reject("logged", "outcomes", f"{len(shown)} numbers for decision {i}", row)
+            reject("decision_arrays", "outcomes", f"{len(shown)} numbers for decision {i}", row)
         table[i, shown] = values
-    return Logged(
+    return DecisionArrays(
         np.array([one.arm for one in decisions], dtype=np.int64),
         np.array([one.probability for one in decisions]),
         table,
     )
 
 
-class Logged(NamedTuple):
+class DecisionArrays(NamedTuple):
     """Decisions as arrays.
 
     Attributes:
@@ -225,9 +229,9 @@ class Logged(NamedTuple):
     outcomes: Floats
 
 
-def _mean(terms: Floats) -> Mean:
+def _mean(terms: Floats) -> MeanEstimate:
     value, half = float(terms.mean()), _half(terms)
-    return Mean(value, value - half, value + half)
+    return MeanEstimate(value, value - half, value + half)
 
 
 def _half(terms: Floats) -> float:

@@ -22,7 +22,7 @@ ASSUMPTIONS = {
 
 
 @dataclass(frozen=True)
-class Estimate:
+class ValueEstimate:
     """An estimate of what a strategy would have earned on the log, with a 95 % interval.
 
     Attributes:
@@ -55,7 +55,7 @@ class Estimate:
         return ASSUMPTIONS[self.method]
 
 
-class Known(NamedTuple):
+class KnownOutcomes(NamedTuple):
     """What a log shows of a plan for certain.
 
     Attributes:
@@ -89,11 +89,11 @@ class KnownSums(NamedTuple):
     most: float
 
     @property
-    def whole(self) -> Known:
+    def whole(self) -> KnownOutcomes:
         """What is known, if these are the sums of the whole log."""
         bids = self.known + self.unknown
         share = self.known / bids if self.unknown else 1.0
-        return Known(self.exact, share, self.exact + self.least, self.exact + self.most)
+        return KnownOutcomes(self.exact, share, self.exact + self.least, self.exact + self.most)
 
 
 def what_is_known(log: CensoredLog, plan: Plan) -> KnownSums:

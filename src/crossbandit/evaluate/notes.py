@@ -12,7 +12,7 @@ from crossbandit.logs.units import doubt_about_units
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from crossbandit.evaluate.checks import Check
+    from crossbandit.evaluate.checks import DependenceTest
     from crossbandit.evaluate.facts import Facts
     from crossbandit.evaluate.log import CensoredLog
     from crossbandit.evaluate.results import StrategyEvaluation
@@ -32,7 +32,7 @@ KNOWN = {
 def find_notes(
     facts: Facts,
     results: Sequence[StrategyEvaluation],
-    checks: Sequence[Check],
+    checks: Sequence[DependenceTest],
     power: float = 0.0,
 ) -> Iterator[str]:
     """Yield what is known, what is doubtful, and which numbers rest on extrapolation.
@@ -83,7 +83,7 @@ def _alike(facts: Facts) -> Iterator[str]:
         )
 
 
-def _doubts(checks: Sequence[Check]) -> Iterator[str]:
+def _doubts(checks: Sequence[DependenceTest]) -> Iterator[str]:
     doubtful = [one for one in checks if one.doubtful]
     for one in doubtful:
         yield str(one)

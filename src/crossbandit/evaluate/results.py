@@ -11,8 +11,8 @@ from crossbandit.evaluate.estimates import BY_BAND, INVERSE, ROBUST
 if TYPE_CHECKING:
     import pandas as pd
 
-    from crossbandit.evaluate.checks import Check
-    from crossbandit.evaluate.estimates import Estimate, Known
+    from crossbandit.evaluate.checks import DependenceTest
+    from crossbandit.evaluate.estimates import KnownOutcomes, ValueEstimate
 
 _NAMES = {BY_BAND: "by_band", INVERSE: "inverse_propensity", ROBUST: "doubly_robust"}
 
@@ -32,15 +32,15 @@ class StrategyEvaluation:
     strategy: str
     kind: str
     note: str
-    known: Known
-    estimates: tuple[Estimate, ...]
+    known: KnownOutcomes
+    estimates: tuple[ValueEstimate, ...]
 
     @property
-    def best(self) -> Estimate:
+    def best(self) -> ValueEstimate:
         """The estimate that needs the weakest assumption."""
         return self.estimates[0]
 
-    def estimate(self, method: str) -> Estimate | None:
+    def estimate(self, method: str) -> ValueEstimate | None:
         """Return the estimate by a method, or None if there is none.
 
         Args:
@@ -77,7 +77,7 @@ class Evaluation:
     told: float
     groups: int
     results: tuple[StrategyEvaluation, ...]
-    checks: tuple[Check, ...]
+    checks: tuple[DependenceTest, ...]
     notes: tuple[str, ...]
 
     def __getitem__(self, strategy: str) -> StrategyEvaluation:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from crossbandit.evaluate.estimates import INVERSE, ROBUST, Estimate
+from crossbandit.evaluate.estimates import INVERSE, ROBUST, ValueEstimate
 from crossbandit.evaluate.plans import same_bids
 from crossbandit.report.statistics import student_quantile
 
@@ -36,7 +36,7 @@ class WeightSums(NamedTuple):
     squares: float
     auctions: int
 
-    def estimate(self, *, robust: bool) -> Estimate | None:
+    def estimate(self, *, robust: bool) -> ValueEstimate | None:
         """Return the estimate and its interval, if these are the sums of the whole log.
 
         Args:
@@ -48,7 +48,7 @@ class WeightSums(NamedTuple):
         if not self.made:
             return None
         half = student_quantile(max(self.made - 1, 1)) * math.sqrt(self.variance)
-        return Estimate(
+        return ValueEstimate(
             ROBUST if robust else INVERSE,
             self.value,
             self.value - half,

@@ -5,9 +5,10 @@ of numbers, arrays and NamedTuples of them that allocates nothing. `inlined` com
 round, `compiled` a loop over rounds. Everything runs as plain Python too, with
 `NUMBA_DISABLE_JIT=1`.
 
-An algorithm has a few kernels, its `Steps`. `crossbandit.algorithms.CompiledLearner` makes a
-learner of them, and compiles the loops over rounds: see `crossbandit.kernels.loops`. Machine code
-is kept on disk beside the file of the kernels, and compiled again when that file changes.
+An algorithm has a few kernels, its `Steps`. `crossbandit.algorithms.CompiledLearner` is a learner
+that calls them, and the loops over rounds are compiled from them: see `crossbandit.kernels.loops`.
+Machine code is kept on disk beside the file of the kernels. If that file changes, it is compiled
+again.
 docs/how-to/add-an-algorithm.md has a whole example.
 """
 

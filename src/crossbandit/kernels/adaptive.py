@@ -1,14 +1,9 @@
-"""One round of the adaptive learner; `adaptive_loops` has a batch of rounds.
+"""How the adaptive learner plays a round.
 
-A round is played by `play` and learned from by `learn`. `play` does not change
-what determines the policy of a context, so for prompt feedback the exponential weights of the round
-are still in `state.softmax`. For late feedback they are computed again.
+`adaptive_learning` learns from it, and `adaptive_loops` plays a batch of rounds.
 
 Forgetting: losses of round s count 2^((s - reference) / half_life) times, and the learning rate is
 divided by the same power of the next round. So old estimates need not be changed.
-
-The steps are in one file because all of them use the weights, the exploration and the forgetting
-that are defined here.
 """
 
 from __future__ import annotations
@@ -16,23 +11,15 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
-from crossbandit.kernels.anchors import (
-    Anchors,
-    add_differences,
-    anchored_estimates,
-    anchored_scores,
-    pool,
-)
+from crossbandit.kernels.anchors import Anchors, anchored_scores
 from crossbandit.kernels.compilation import compiled, inlined
 from crossbandit.kernels.exploration import explore, explore_weak, floor_at, weak_floor_at
-from crossbandit.kernels.mixability import mixability_gap
 from crossbandit.kernels.ranges import ArmRanges, list_neighbors, range_masses
-from crossbandit.kernels.rows import loss_at
 from crossbandit.kernels.simplex import context_weights, draw, exponential_weights
 from crossbandit.types import Booleans, Floats, Integers
 
 if TYPE_CHECKING:
-    from crossbandit.kernels.rounds import Feedback, Readout
+    from crossbandit.kernels.rounds import Readout
 
 # After this many half-lives the estimates are rescaled: 2^64 is far from overflow.
 _HALF_LIVES = 64.0
@@ -52,11 +39,12 @@ class AdaptiveParameters(NamedTuple):
 
 
 class AdaptiveGraph(NamedTuple):
-    """What the adaptive learner needs of its graph."""
+    """The graph as the adaptive learner uses it."""
 
     in_ranges: ArmRanges
-    shares: Floats  # (K,): the part of the floor that each arm is given: 1 / K; 1 without loop; 0
-    # if it is weakly observable, because these have a floor of their own
+    # (K,): the part of the floor that each arm is given: 1 / K with a self-loop, 1 without. It is 0
+    # for a weakly observable arm, which has a floor of its own.
+    shares: Floats
     anchors: Anchors
     weak: Integers  # the weakly observable arms, ascending
     dominating: Integers  # arms that reveal them all
@@ -100,12 +88,12 @@ def policy(
     """Set `out` (K,) to the distribution of the next round, `round_`, in one context."""
     keep = _power(-1.0 / parameters.half_life)
     gap, count = keep * state.gap[0], keep * state.counted[0] + 1.0
-    _softmax(state, parameters, graph, readout, gap, round_, out)
-    _explore(state, parameters, graph, readout.available, count, out, out)
+    softmax(state, parameters, graph, readout, gap, round_, out)
+    mix_exploration(state, parameters, graph, readout.available, count, out, out)
 
 
 @inlined
-def _explore(
+def mix_exploration(
     state: AdaptiveState,
     parameters: AdaptiveParameters,
     graph: AdaptiveGraph,
@@ -141,12 +129,13 @@ def _power(exponent: float) -> float:
 
 
 @inlined
-def _growth(state: AdaptiveState, parameters: AdaptiveParameters, round_: int) -> float:
+def growth(state: AdaptiveState, parameters: AdaptiveParameters, round_: int) -> float:
+    """Return how many times a loss of this round counts."""
     return _power((round_ - state.reference[0]) / parameters.half_life)
 
 
 @inlined
-def _softmax(
+def softmax(
     state: AdaptiveState,
     parameters: AdaptiveParameters,
     graph: AdaptiveGraph,
@@ -155,7 +144,8 @@ def _softmax(
     round_: int,
     out: Floats,
 ) -> None:
-    eta = learning_rate(state, parameters, gap) / _growth(state, parameters, round_)
+    """Set `out` (K,) to the exponential weights of one context, at a sum of mixability gaps."""
+    eta = learning_rate(state, parameters, gap) / growth(state, parameters, round_)
     if graph.anchors.order.size == 0:
         context_weights(state.estimates, state.bias, 0, readout, eta, 0.0, out)
     else:
@@ -181,9 +171,10 @@ def count(
     recent = keep * state.counted[0]
     state.counted[0] = recent + 1.0
     state.gap[0] *= keep
-    _softmax(state, parameters, graph, readout, state.gap[0], round_, state.softmax)
+    softmax(state, parameters, graph, readout, state.gap[0], round_, state.softmax)
     played, masses, chosen = state.played, state.masses, state.chosen
-    _explore(state, parameters, graph, readout.available, recent + 1.0, state.softmax, chosen)
+    available, weights = readout.available, state.softmax
+    mix_exploration(state, parameters, graph, available, recent + 1.0, weights, chosen)
     step = 1.0 / (1.0 + recent / parameters.recency)
     for a in range(played.size):
         played[a] += step * (chosen[a] - played[a])
@@ -219,7 +210,7 @@ def weigh(
     revealed: Integers,
     out: Floats,
 ) -> None:
-    """Set `out[b]` to the factor of each revealed arm b in the round played last. out: (K,)."""
+    """Set `out[b]` to the weight of each revealed arm b in the round played last. out: (K,)."""
     floor = floor_at(parameters.exploration, state.counted[0])
     for b in revealed:
         out[b] = 1.0 / (state.masses[b] + floor * graph.shares[b])
@@ -242,7 +233,7 @@ def decide(
     uniform: float,
     weights: Floats,
 ) -> tuple[int, float, float]:
-    """Play one round and set the factors of what it reveals, in `weights` (K,). Changes `state`.
+    """Play one round and set the weights of what it reveals, in `weights` (K,). Changes `state`.
 
     Returns what `play` returns.
     """
@@ -254,110 +245,10 @@ def decide(
 
 @compiled
 def _rescale(state: AdaptiveState, parameters: AdaptiveParameters, round_: int) -> None:
-    share = 1.0 / _growth(state, parameters, round_)
+    share = 1.0 / growth(state, parameters, round_)
     estimates, bias = state.estimates, state.bias
     for a in range(bias.shape[1]):
         bias[0, a] *= share
         for m in range(estimates.shape[2]):
             estimates[0, a, m] *= share
     state.reference[0] = round_
-
-
-@inlined
-def learn_late(
-    state: AdaptiveState,
-    parameters: AdaptiveParameters,
-    graph: AdaptiveGraph,
-    readout: Readout,
-    round_: int,
-    last: int,
-    weights: Floats,
-    baseline: float,
-    feedback: Feedback,
-) -> None:
-    """Do what `learn` does, for feedback that comes at any later time."""
-    _softmax(state, parameters, graph, readout, state.gap[0], last, state.softmax)
-    learn(state, parameters, graph, readout, round_, last, weights, baseline, feedback)
-
-
-@inlined
-def learn(
-    state: AdaptiveState,
-    parameters: AdaptiveParameters,
-    graph: AdaptiveGraph,
-    readout: Readout,
-    round_: int,
-    last: int,
-    weights: Floats,
-    baseline: float,
-    feedback: Feedback,
-) -> None:
-    """Learn from round `round_`, where `last` is the round played last. Changes `state`.
-
-    `state.softmax` holds the exponential weights of the round's context. `weights` (K,) and
-    `baseline` are what `weigh` and `play` gave when the round was played. An arm that was not
-    available in the round counts for other contexts only.
-    """
-    growth = _growth(state, parameters, round_)
-    arms, available, losses = feedback.arms, readout.available, state.losses
-    if arms.size > 0:
-        eta = learning_rate(state, parameters, state.gap[0])
-        now = state.counted[0]
-        _explore(state, parameters, graph, available, now, state.softmax, state.chosen)
-        least, largest = state.least[0], state.largest[0]
-        here, elsewhere, total, mass, count = 0.0, 0.0, 0.0, 0.0, 0
-        for j in range(arms.size):
-            b = arms[j]
-            loss = loss_at(feedback.losses, feedback.round, feedback.places[j], b, readout)
-            losses[b] = loss
-            state.place[b] = feedback.places[j]
-            if available.size == 0 or available[b]:
-                least, largest = min(least, loss), max(largest, loss)
-                here += loss
-                count += 1
-            else:
-                elsewhere += loss
-            weighted = state.chosen[b] * weights[b]
-            total += weighted * loss
-            mass += weighted
-        state.least[0], state.largest[0] = least, largest
-        if math.isnan(baseline):  # played before anything was learned: the round's own mean
-            baseline = here / count if count > 0 else elsewhere / (arms.size - count)
-        step = 1.0
-        if state.lost_weight[0] > 0.0:
-            step /= 1.0 + (state.counted[0] - 1.0) / parameters.recency
-        state.lost[0] += step * (total - state.lost[0])
-        state.lost_weight[0] += step * (mass - state.lost_weight[0])
-        age = growth / _growth(state, parameters, last)
-        state.gap[0] += age * _gap(state, graph, growth, weights, baseline, arms, eta * age)
-    add_differences(state.estimates, graph.anchors, weights, growth, feedback, state.place)
-
-
-@inlined
-def _gap(
-    state: AdaptiveState,
-    graph: AdaptiveGraph,
-    growth: float,
-    weights: Floats,
-    baseline: float,
-    revealed: Integers,
-    eta: float,
-) -> float:
-    """Subtract the baseline from the revealed arms' estimates; return the mixability gap."""
-    anchors, inferred, shown = graph.anchors, state.inferred, state.shown
-    if anchors.order.size == 0:
-        for b in revealed:
-            state.bias[0, b] -= growth * weights[b] * baseline
-            inferred[b] = weights[b] * (state.losses[b] - baseline)
-        return mixability_gap(state.chosen, inferred, revealed, eta)
-    for b in revealed:
-        shown[b] = True
-    for b in anchors.roots:
-        if shown[b]:
-            state.bias[0, b] -= growth * weights[b] * baseline
-            inferred[b] = weights[b] * (state.losses[b] - baseline)
-    anchored_estimates(anchors, shown, state.losses, weights, inferred)
-    pool(anchors, shown, state.chosen, state.pooled)
-    for b in revealed:
-        shown[b] = False
-    return mixability_gap(state.pooled, inferred, revealed, eta)

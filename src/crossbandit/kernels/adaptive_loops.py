@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from crossbandit.kernels.adaptive import count, decide, learn, learn_late, play, weigh
+from crossbandit.kernels.adaptive import count, decide, play, weigh
+from crossbandit.kernels.adaptive_learning import learn, learn_late
 from crossbandit.kernels.compilation import compiled
 from crossbandit.kernels.loops import Answers, Plays, answer
 from crossbandit.kernels.rounds import ContextBlock, Rounds, feedback_of, readout_at, record

@@ -11,10 +11,10 @@ from crossbandit.kernels.adaptive import (
     AdaptiveGraph,
     AdaptiveParameters,
     AdaptiveState,
-    learn,
     weigh,
 )
 from crossbandit.kernels.adaptive import play as play_on
+from crossbandit.kernels.adaptive_learning import learn
 from crossbandit.kernels.compilation import compiled, inlined
 from crossbandit.kernels.copying import copy_vector
 from crossbandit.kernels.ranges import ArmRanges, has_self_loop, range_masses

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Anchors(NamedTuple):
-    """The arm against which each arm is measured. All are empty if there is no such arm."""
+    """The arm against which each arm is measured. All arrays are empty if no arm has an anchor."""
 
     anchor: Integers  # (K,): an arm, or -1 for an arm that has no anchor
     order: Integers  # (K,): all arms, each after its anchor
@@ -60,7 +60,7 @@ def anchored_estimates(
 def pool(anchors: Anchors, shown: Booleans, masses: Floats, out: Floats) -> None:
     """Set `out` to `masses`, with the mass of each arm that was not revealed moved to its anchor.
 
-    The estimate of such an arm is its anchor's. shown, masses, out: (K,).
+    Such an arm has the estimate of its anchor. shown, masses, out: (K,).
     """
     for a in range(shown.size):
         out[a] = masses[a]

@@ -7,10 +7,11 @@ colours, and only those outside are branched on (Tomita and Seki 2003; as sets o
 et al. 2011).
 
 Most of these can be excluded too. Suppose that a clique has the vertex v and one vertex of each of
-these colours. A colour of which v leaves one vertex forces it, that one thins out further colours,
-and if a colour runs empty, the supposition was wrong: v and the colours that were used to show it
-contribute no more than these colours alone (Li and Quan 2010, after unit propagation in MaxSAT).
-A colour is used for one such proof, or for all vertices of one further colour.
+these colours. If only one vertex of a colour is adjacent to v, the clique must have that vertex,
+which excludes vertices of further colours, and so on. If no vertex of a colour is left, there is no
+such clique: v and the colours used in this proof contribute no more than these colours alone (Li
+and Quan 2010, after unit propagation in MaxSAT). A colour is used for one such proof, or for all
+vertices of one further colour.
 """
 
 from __future__ import annotations
@@ -38,17 +39,17 @@ class CliqueSearch(NamedTuple):
     """The state of a search, for n vertices in sets of w words."""
 
     near: Bits  # (n, w): the neighbours of each vertex
-    candidates: Bits  # (n + 1, w): at each depth, without those that are done with
+    candidates: Bits  # (n + 1, w): at each depth, without those already searched
     branches: Bits  # (n + 1, w): those of them on which to branch
     path: Integers  # (n + 1,): the vertex branched on last; n before the first
     clique: Integers  # (n,): the record, if the search set one
-    counters: Integers  # (2,): depth, _NONE when all is searched; size of the record
+    counters: Integers  # (2,): depth, or _NONE once all is searched; size of the record
     colours: Bits  # (n, w), scratch: the vertices of each colour
     colour_of: Integers  # (n,), scratch
     size: Integers  # (n,), scratch: of each colour
-    used: npt.NDArray[np.bool_]  # (n,), scratch: whether a proof has used up the colour
+    used: npt.NDArray[np.bool_]  # (n,), scratch: whether a proof has used the colour
     sets: Bits  # (4, w), scratch: uncoloured; free for a colour; open to proofs; not yet excluded
-    left: Integers  # (n,), scratch: how many of each colour are alive, _NONE once traced back
+    left: Integers  # (n,), scratch: how many of each colour are left; _NONE once traced back
     cause: Integers  # (n,), scratch: the colour whose last vertex excluded this one
     queue: Integers  # (n,), scratch
 
@@ -56,8 +57,8 @@ class CliqueSearch(NamedTuple):
 def begin(adjacency: npt.NDArray[np.bool_], record: int) -> CliqueSearch:
     """Return a search for a clique of more than `record` vertices.
 
-    adjacency: (n, n), symmetric, False on the diagonal. Colours are dealt out from the first vertex
-    on, branches taken from the last: put vertices of few neighbours last.
+    adjacency: (n, n), symmetric, False on the diagonal. Vertices are coloured from the first on
+    and branched on from the last: put vertices with few neighbours last.
     """
     n = len(adjacency)
     words = -(-n // _WORD)
@@ -164,14 +165,14 @@ def _colour(search: CliqueSearch, depth: int, allowed: int) -> None:
                     colours[colour, w] |= bit
                     search.colour_of[vertex] = colour
                     search.size[colour] += 1
-                elif not _excused(search, vertex, allowed):
+                elif not _excluded(search, vertex, allowed):
                     branches[depth, w] |= bit
         colour += 1
 
 
 @inlined
-def _excused(search: CliqueSearch, vertex: int, colours: int) -> bool:
-    """Say whether no clique has `vertex` and one of each provable colour; use up what shows it."""
+def _excluded(search: CliqueSearch, vertex: int, colours: int) -> bool:
+    """Return whether no clique has `vertex` and one of each provable colour; mark what shows it."""
     near, left, cause, queue = search.near, search.left, search.cause, search.queue
     _, _, provable, alive = search.sets
     for w in range(alive.size):
@@ -217,7 +218,7 @@ def _excused(search: CliqueSearch, vertex: int, colours: int) -> bool:
 
 @inlined
 def _trace(search: CliqueSearch, empty: int) -> None:
-    """Use up the colour that ran empty, the colours that emptied it, and so on back."""
+    """Mark as used the colour that is empty, the colours that emptied it, and so on back."""
     left, queue = search.left, search.queue
     queue[0] = empty
     left[empty] = _NONE

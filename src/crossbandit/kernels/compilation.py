@@ -12,8 +12,8 @@ import numba
 from numba.core.options import DefaultOptions
 
 _OPTIONS: dict[str, Any] = {"cache": True, "error_model": "numpy"}
-# Kernels allocate nothing, so references to arrays need no counting, which would double the time of
-# a round. A kernel that does allocate fails to compile.
+# Kernels allocate nothing, so references to arrays need not be counted. Counting them would double
+# the time of a round. A kernel that allocates does not compile.
 if hasattr(DefaultOptions, "_nrt"):
     _OPTIONS["_nrt"] = False
 _Kernel = TypeVar("_Kernel", bound=Callable[..., Any])
@@ -158,5 +158,5 @@ class MachineCode(dict[Callable[..., Any], Callable[..., Any]]):
         return first
 
     def __reduce__(self) -> tuple[type[MachineCode], tuple[()]]:
-        """Let copies find the machine code anew: it is of this process."""
+        """Let copies find the machine code again: it belongs to this process."""
         return MachineCode, ()

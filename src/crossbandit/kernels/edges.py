@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from crossbandit.kernels.compilation import inlined
 from crossbandit.kernels.rounds import Feedback, Readout
-from crossbandit.kernels.rows import add_revealed, loss_at
-from crossbandit.kernels.simplex import context_weights, draw
+from crossbandit.kernels.rows import add_losses, add_revealed
+from crossbandit.kernels.simplex import context_weights, draw, may_play
 from crossbandit.types import Floats, Integers
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class EdgeSetting(NamedTuple):
-    """What does not change."""
+    """What does not change during a run."""
 
     warm_up: int  # the number of rounds in which arms are played in turn
     rounds: float  # how many rounds a copy of the estimates learns from
@@ -30,7 +30,7 @@ class EdgeState(NamedTuple):
     estimates: Floats  # (1, K, columns), or (M, K, 1) without cross-learning
     bias: Floats  # (copies, K): 0
     rates: Floats  # (2,): eta and rho; 0 until the warm-up is over, or as they were given
-    played: Floats  # (K,): how often each arm was played, if its feedback has come
+    played: Floats  # (K,): how often each arm was played, in rounds whose feedback arrived
     seen: Floats  # (K, K): how often playing an arm (row) revealed an arm (column)
     weights: Floats  # (K,): the weight of each arm's loss in the round played last
     chosen: Floats  # (K,), scratch: the policy of the round's context
@@ -75,7 +75,7 @@ def policy(state: EdgeState, setting: EdgeSetting, now: Round, out: Floats) -> N
         for a in range(arms):
             out[a] = 0.0
         arm = now.number % arms
-        while available.size > 0 and not available[arm]:
+        while not may_play(available, arm):
             arm = (arm + 1) % arms
         out[arm] = 1.0
         return
@@ -115,11 +115,9 @@ def learn(
 ) -> None:
     """Count what `arm` revealed, and add its weighted losses. weights: (K,)."""
     state.played[arm] += 1.0
-    for j in range(feedback.arms.size):
-        b = feedback.arms[j]
+    for b in feedback.arms:
         state.seen[arm, b] += 1.0
-        if not setting.cross:
-            loss = loss_at(feedback.losses, feedback.round, feedback.places[j], b, now.readout)
-            state.estimates[now.context, b, 0] += weights[b] * loss
     if setting.cross:
         add_revealed(state.estimates, 0, weights, feedback)
+    else:
+        add_losses(weights, feedback, now.readout, state.estimates[now.context, :, 0])

@@ -17,7 +17,7 @@ from crossbandit.kernels.copying import copy_matrix, copy_vector
 from crossbandit.kernels.ranges import ArmRanges, range_masses
 from crossbandit.kernels.rounds import Readout, Rounds, feedback_of, readout_at, record
 from crossbandit.kernels.rows import add_revealed
-from crossbandit.kernels.simplex import context_weights, draw
+from crossbandit.kernels.simplex import context_weights, draw, heaviest, may_play
 from crossbandit.types import Booleans, Floats, Integers
 
 LIVE = 0
@@ -35,7 +35,7 @@ class EpochParameters(NamedTuple):
 
 
 class EpochGraph(NamedTuple):
-    """What Algorithm 2 needs of its graph."""
+    """The graph as Algorithm 2 uses it."""
 
     in_ranges: ArmRanges
     loopless: Integers  # the arms without self-loop, ascending
@@ -93,16 +93,16 @@ def policy(
 
 @inlined
 def _mix(explore: Floats, readout: Readout, out: Floats) -> None:
-    """Give each available arm its extra probability, and take it from all arms alike, in place."""
+    """Add its extra probability to each available arm, and scale the others down, in place."""
     if explore.size == 0:
         return
     available = readout.available
     taken = 0.0
     for a in range(out.size):
-        if available.size == 0 or available[a]:
+        if may_play(available, a):
             taken += explore[a]
     for a in range(out.size):
-        if available.size == 0 or available[a]:
+        if may_play(available, a):
             out[a] = (1.0 - taken) * out[a] + explore[a]
 
 
@@ -131,7 +131,7 @@ def play(
     if loss_side < 0:
         return arm, probability, loss_side, False
     explore = graph.explore
-    selecting = graph.loopless.size > 1  # with one arm without self-loop, the heaviest is known
+    selecting = graph.loopless.size > 1  # a single arm without self-loop is the heaviest
     for round_of_pair in range(2):
         if round_of_pair != loss_side:
             _count(state, parameters, explore, round_of_pair, readout, state.frequency)
@@ -187,11 +187,7 @@ def _enter_epoch(state: EpochState, parameters: EpochParameters, graph: EpochGra
     keep_snapshot(state)
     weigh(state, parameters, graph.in_ranges, state.frequency)
     if graph.loopless.size > 0:
-        special = graph.loopless[0]
-        for a in graph.loopless[1:]:
-            if state.mass[a] > state.mass[special]:
-                special = a
-        state.special[0] = special
+        state.special[0] = heaviest(graph.loopless, state.mass)
     for a in range(state.mass.size):
         state.frequency[a] = 0.0
         state.mass[a] = 0.0
@@ -236,22 +232,24 @@ def _count(
     total: Floats,
 ) -> None:
     """Add r_{e+1,c} of one round of the pair to `total` (K,). `readout` is the second round's."""
-    upcoming = state.snapshot  # its content is not needed once the arm is drawn
-    upcoming_policy(state, parameters, explore, round_of_pair, readout, upcoming)
+    set_upcoming(state, parameters, explore, round_of_pair, readout)
     for a in range(total.size):
-        total[a] += upcoming[a]
+        total[a] += state.snapshot[a]
 
 
 @inlined
-def upcoming_policy(
+def set_upcoming(
     state: EpochState,
     parameters: EpochParameters,
     explore: Floats,
     round_of_pair: int,
     readout: Readout,
-    out: Floats,
 ) -> None:
-    """Set `out` (K,) to r_{e+1,c} of one round of the pair. `readout` is the second round's."""
+    """Set `state.snapshot` to r_{e+1,c} of one round of the pair. `readout` is the second round's.
+
+    What it held is not needed once the arm is drawn.
+    """
+    out = state.snapshot
     if round_of_pair == 0:
         available = state.pair_available[: state.pair_restricted[0]]
         readout = Readout(state.pair_offset[0], state.pair_coefficients, available)

@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from crossbandit.kernels.compilation import inlined
+from crossbandit.kernels.simplex import may_play
 
 if TYPE_CHECKING:
     from crossbandit.types import Booleans, Floats, Integers
@@ -48,13 +49,13 @@ def explore_weak(
         lacking = max(lacking, floor - dominating.size * masses[a])
     count = 0
     for a in dominating:
-        count += int(available.size == 0 or available[a])
+        count += int(may_play(available, a))
     if lacking == 0.0 or count == 0:
         return
     for a in range(out.size):
         out[a] *= 1.0 - lacking
     for a in dominating:
-        if available.size == 0 or available[a]:
+        if may_play(available, a):
             out[a] += lacking / count
 
 
@@ -76,7 +77,7 @@ def _lacking(masses: Floats, shares: Floats, available: Booleans, floor: float) 
 
 @inlined
 def _any_lacks(masses: Floats, shares: Floats, floor: float) -> bool:
-    # Usually no arm is below its floor, and this test is faster than a sum.
+    # Usually no arm is below its floor, and this check is faster than a sum.
     for a in range(masses.size):  # noqa: SIM110  # a generator does not compile
         if floor * shares[a] > masses[a]:
             return True
@@ -95,10 +96,11 @@ def _count(available: Booleans) -> int:
 def _showing(shares: Floats, available: Booleans, count: int, a: int) -> int:
     """Return how many available arms may be played in order to observe arm `a`.
 
-    An arm with a self-loop is played. An arm without is observed by playing any other arm.
+    An arm with a self-loop is played itself. An arm without one is observed by playing any other
+    arm.
     `count` is the number of available arms.
     """
-    own = int(available.size == 0 or available[a])
+    own = int(may_play(available, a))
     return own if shares[a] < 1.0 else count - own
 
 
@@ -127,13 +129,13 @@ def explore(
     for a in range(arms):
         if shares[a] == 1.0 and _showing(shares, available, count, a) > 0:
             lack = max(0.0, floor - masses[a])
-            if available.size == 0 or available[a]:
+            if may_play(available, a):
                 inside += lack
             else:
                 outside += lack
     others = max(1, count - 1)
     for a in range(arms):
-        if available.size > 0 and not available[a]:
+        if not may_play(available, a):
             out[a] = 0.0
             continue
         lack = 0.0

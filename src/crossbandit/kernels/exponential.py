@@ -1,8 +1,8 @@
 """One round of exponential weights with graph feedback and exploration.
 
-All algorithms of this kind are the same step with other numbers: which arms are explored, how
-often, and what is added to observation probabilities. A round is learned from in every context
-(cross-learning), or in its own context only.
+All algorithms of this kind use the same step with other numbers: which arms are explored, how
+often, and what is added to observation probabilities. They learn from a round in every context
+(cross-learning), or only in its own.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from crossbandit.kernels.compilation import inlined
 from crossbandit.kernels.ranges import ArmRanges, range_masses
 from crossbandit.kernels.rounds import Feedback, Readout
-from crossbandit.kernels.rows import add_revealed, loss_at
-from crossbandit.kernels.simplex import context_weights, draw
+from crossbandit.kernels.rows import add_losses, add_revealed
+from crossbandit.kernels.simplex import context_weights, draw, heaviest, may_play
 from crossbandit.types import Booleans, Floats, Integers
 
 if TYPE_CHECKING:
@@ -32,13 +32,13 @@ class ExponentialParameters(NamedTuple):
 
 
 class ExponentialSetting(NamedTuple):
-    """What does not change: the parameters, the graph, and how it is explored."""
+    """What does not change during a run: the parameters, the graph, and how it is explored."""
 
     parameters: ExponentialParameters
     in_ranges: ArmRanges
     exploration: Floats  # (K,): the distribution of arms that are explored
     implicit: Floats  # (K,): what is added to the observation probability of each arm
-    loopless: Integers  # the arms without self-loop, ascending; (0,) where nothing is corrected
+    loopless: Integers  # the arms without self-loop, ascending; (0,) if nothing is corrected
     own_column: Floats  # (1, 1): a 1; how a context reads estimates of its own
     cross: bool  # whether every context learns from a round
     exponent: float  # how strongly the entropy counts, where rates adapt
@@ -76,18 +76,18 @@ def _exponential_weights(
 def _explore(exploration: Floats, available: Booleans, rho: float, out: Floats) -> None:
     """Set `out` (K,) to (1 - rho) * out + rho * exploration.
 
-    Only arms that are available are explored; if none of those to be explored is, all that are
-    available share the exploration equally.
+    Only available arms are explored. If no arm with exploration is available, all available arms
+    share it equally.
     """
     if rho == 0.0:
         return
     total, arms = 0.0, 0
     for a in range(out.size):
-        if available.size == 0 or available[a]:
+        if may_play(available, a):
             total += exploration[a]
             arms += 1
     for a in range(out.size):
-        if available.size == 0 or available[a]:
+        if may_play(available, a):
             explored = exploration[a] / total if total > 0.0 else 1.0 / arms
             out[a] = (1.0 - rho) * out[a] + rho * explored
 
@@ -124,9 +124,9 @@ def weigh(
 ) -> None:
     """Set `state.weights` to 1 / (probability of observing each arm + implicit exploration).
 
-    `state.chosen` is the policy of the round, and in_ranges its graph. Where the arm played reveals
-    b, the mass of b's in-neighbourhood is at least the arm's own probability; enforcing that keeps
-    rounding from causing a division by 0.
+    `state.chosen` is the policy of the round, and in_ranges its graph. If the arm played reveals b,
+    the mass of b's in-neighbourhood is at least the probability of that arm. The maximum ensures it
+    despite rounding, so nothing is divided by 0.
     """
     chosen, weights = state.chosen, state.weights
     range_masses(in_ranges, chosen, state.sums, weights)
@@ -138,10 +138,7 @@ def weigh(
 def _correct(state: ExponentialState, setting: ExponentialSetting, copy: int) -> None:
     """Add the pessimistic correction to the arm without self-loop that is played most."""
     chosen, loopless = state.chosen, setting.loopless
-    special = loopless[0]
-    for a in loopless[1:]:
-        if chosen[a] > chosen[special]:
-            special = a
+    special = heaviest(loopless, chosen)
     range_masses(setting.in_ranges, chosen, state.sums, state.weights)
     observed = state.weights[special] + setting.implicit[special]
     if observed > 0.0:  # 0 if no other arm is available: then there is nothing to correct
@@ -150,7 +147,7 @@ def _correct(state: ExponentialState, setting: ExponentialSetting, copy: int) ->
 
 @inlined
 def count(state: ExponentialState, setting: ExponentialSetting, now: Round) -> None:
-    """Set `state.chosen` to the policy of a round, and change what a round changes unseen."""
+    """Set `state.chosen` to the policy of a round, and make all changes that need no feedback."""
     chosen, copy = state.chosen, 0 if setting.cross else now.context
     rho = state.rates[copy, 1]
     _exponential_weights(state, setting, now, chosen)
@@ -187,8 +184,5 @@ def learn(
     """Add the weighted losses of a round, to all contexts or to its own. weights: (K,)."""
     if setting.cross:
         add_revealed(state.estimates, 0, weights, feedback)
-        return
-    for j in range(feedback.arms.size):
-        b = feedback.arms[j]
-        loss = loss_at(feedback.losses, feedback.round, feedback.places[j], b, now.readout)
-        state.estimates[now.context, b, 0] += weights[b] * loss
+    else:
+        add_losses(weights, feedback, now.readout, state.estimates[now.context, :, 0])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from crossbandit.kernels.compilation import inlined
 from crossbandit.kernels.ranges import range_masses
 from crossbandit.kernels.rounds import ContextBlock, Readout, readout_at
-from crossbandit.kernels.simplex import context_weights, draw
+from crossbandit.kernels.simplex import context_weights, draw, heaviest
 from crossbandit.types import Floats, Integers
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ class KnownParameters(NamedTuple):
 
 
 class KnownSetting(NamedTuple):
-    """What Algorithm 1 knows: parameters, and the contexts that can occur with their probabilities.
+    """The parameters of Algorithm 1, and the contexts that can occur with their probabilities.
 
     Observation masses are linear in the distribution, so the mean over contexts is taken once,
     before the masses are computed.
@@ -78,10 +78,7 @@ def count(state: KnownState, setting: KnownSetting, now: Round) -> None:
         state.denominators[a] += parameters.gamma
         state.weights[a] = 1.0 / state.denominators[a]
     if loopless.size > 0:
-        special = loopless[0]
-        for a in loopless[1:]:
-            if mean[a] > mean[special]:
-                special = a
+        special = heaviest(loopless, mean)
         state.bias[0, special] += parameters.beta / state.denominators[special]
 
 

@@ -1,8 +1,8 @@
 """One round of LinUCB: ridge regression for each arm.
 
-A context has a vector of features for each arm: the coefficients of its readout. Where losses are
-dense, contexts read one column each, and the vector of a context is the indicator of its column; so
-a *block* of one column is all that a context needs. Where losses are linear there is one block.
+A context has a vector of features for each arm: the coefficients of its readout. If losses are
+dense, each context reads one column, and its vector is the indicator of that column. So each
+context has a *block* of one column. If losses are linear, there is one block for all contexts.
 """
 
 from __future__ import annotations

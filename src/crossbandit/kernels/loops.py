@@ -49,7 +49,7 @@ class Round(NamedTuple):
 
     Attributes:
         number: The number of the round, from 0.
-        context: The number of its context; 0 where contexts have none.
+        context: The number of its context; 0 if contexts have none.
         readout: How its context reads.
         in_ranges: Which arms reveal each arm.
     """
@@ -128,7 +128,7 @@ def learn_everywhere(
 
 @inlined
 def count_nothing(state: Any, setting: Any, now: Round) -> None:
-    """Count a round of an algorithm whose `play` changes nothing that lasts."""
+    """Count a round of an algorithm whose `play` changes scratch arrays only."""
 
 
 def _step(*arguments: Any) -> Any:
@@ -204,8 +204,9 @@ class Steps:
     Args:
         policy: Sets the policy of a round; None if arms can only be sampled.
         play: Plays a round.
-        learn: Learns from a round; by default, every context does, from all that was revealed.
-        count: Counts a round that a snapshot played; needed if `play` changes what lasts.
+        learn: Learns from a round. By default, all revealed losses are added in every context.
+        count: Counts a round that a snapshot played. It is needed if `play` changes more than
+            scratch arrays.
     """
 
     def __init__(

@@ -10,8 +10,8 @@ import math
 from typing import TYPE_CHECKING, NamedTuple
 
 from crossbandit.kernels.compilation import inlined
-from crossbandit.kernels.rows import add_revealed, loss_at
-from crossbandit.kernels.simplex import draw
+from crossbandit.kernels.rows import add_losses, add_revealed
+from crossbandit.kernels.simplex import draw, may_play
 from crossbandit.types import Booleans, Floats, Integers
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ OPTIMISM, ELIMINATION = 0, 1  # the rules by which `play` chooses an arm
 
 
 class MeansSetting(NamedTuple):
-    """What does not change."""
+    """What does not change during a run."""
 
     rule: int  # OPTIMISM or ELIMINATION; not used by `play_sampled`
     scale: float  # the parameter of the rule
@@ -42,12 +42,6 @@ class MeansState(NamedTuple):
     weights: Floats  # (K,): 1, every loss counts once
     chosen: Floats  # (K,), scratch: the policy of the round's context
     revealed: Integers  # (K,), scratch
-
-
-@inlined
-def may_play(available: Booleans, a: int) -> bool:
-    """Return whether arm `a` is available."""
-    return available.size == 0 or bool(available[a])
 
 
 @inlined
@@ -71,7 +65,7 @@ def optimistic_arm(in_ranges: ArmRanges, lower: Floats, upper: Floats, available
     """Return the arm to play by optimism: that with the least lower bound, or one that reveals it.
 
     An arm that does not reveal itself is played only if its upper bound is at most all other lower
-    bounds. Until then the best arm that reveals it is played: playing it would teach nothing of it.
+    bounds. Until then the best arm that reveals it is played instead.
     """
     best = -1
     for a in range(lower.size):
@@ -188,11 +182,9 @@ def learn(
 ) -> None:
     """Count and sum up the losses of a round, in all contexts or in its own."""
     copy = 0 if setting.cross else now.context
-    for j in range(feedback.arms.size):
-        b = feedback.arms[j]
+    for b in feedback.arms:
         state.counts[copy, b] += 1.0
-        if not setting.cross:
-            loss = loss_at(feedback.losses, feedback.round, feedback.places[j], b, now.readout)
-            state.sums[copy, b, 0] += loss
     if setting.cross:
         add_revealed(state.sums, 0, weights, feedback)
+    else:
+        add_losses(weights, feedback, now.readout, state.sums[copy, :, 0])

@@ -35,7 +35,7 @@ def mixability_gap(chosen: Floats, estimates: Floats, revealed: Integers, eta: f
         least = min(least, 0.0)
         total = rest * math.exp(eta * least)
     for b in revealed:
-        if chosen[b] > _NOTHING * total:  # or else it would not change the sum
+        if chosen[b] > _NOTHING * total:  # otherwise it would not change the sum
             total += chosen[b] * math.exp(-eta * (estimates[b] - least))
-    # The sum of probabilities is 1 but for rounding. Dividing by it gives equal estimates no gap.
+    # The sum of probabilities is 1, up to rounding. With the division, equal estimates have no gap.
     return max(0.0, mean - least + math.log(total / (rest + mass)) / eta)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from crossbandit.kernels.compilation import inlined
 from crossbandit.kernels.ranges import range_masses
-from crossbandit.kernels.rows import loss_at
+from crossbandit.kernels.rows import add_losses
 from crossbandit.kernels.simplex import draw, exponential_weights
 from crossbandit.types import Floats, Integers
 
@@ -35,8 +35,8 @@ def policy(state: PerContextState, eta: float, now: Round, out: Floats) -> None:
 def play(state: PerContextState, eta: float, now: Round, uniform: float) -> tuple[int, float]:
     """Play one round; return the arm and its probability. Changes `state`.
 
-    Sets `state.weights`. Where the arm played reveals b, the mass of b's in-neighbourhood is at
-    least the arm's own probability; enforcing that keeps rounding from causing a division by 0.
+    Sets `state.weights`. If the arm played reveals b, the mass of b's in-neighbourhood is at least
+    the probability of that arm. The maximum ensures it despite rounding: nothing is divided by 0.
     """
     chosen, weights = state.chosen, state.weights
     policy(state, eta, now, chosen)
@@ -52,7 +52,4 @@ def learn(
     state: PerContextState, eta: float, now: Round, arm: int, weights: Floats, feedback: Feedback
 ) -> None:
     """Add the losses of a round to the estimates of its own context. weights: (K,)."""
-    for j in range(feedback.arms.size):
-        b = feedback.arms[j]
-        loss = loss_at(feedback.losses, feedback.round, feedback.places[j], b, now.readout)
-        state.estimates[now.context, b] += weights[b] * loss
+    add_losses(weights, feedback, now.readout, state.estimates[now.context])

@@ -20,17 +20,17 @@ class ArmRanges(NamedTuple):
         last: (ranges,), the last arm of each range, which is included.
     """
 
-    starts: Integers  # (K + 1,)
-    first: Integers  # (ranges,)
-    last: Integers  # (ranges,)
+    starts: Integers
+    first: Integers
+    last: Integers
 
 
 @inlined
 def list_neighbors(ranges: ArmRanges, arm: int, out: Integers) -> int:
     """List the neighbours of `arm` in ascending order at the beginning of `out` (K,).
 
-    All other kernels go through this list: filling it once a round
-    costs less than walking through the ranges wherever revealed arms are needed.
+    All other kernels iterate over this list: filling it once per round costs less than iterating
+    over the ranges wherever revealed arms are needed.
 
     Args:
         ranges: The neighbourhoods of all arms.

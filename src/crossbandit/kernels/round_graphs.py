@@ -41,8 +41,7 @@ def out_ranges_at(graphs: GraphBlock, i: int, arms: int) -> ArmRanges:
         i: The number of the round in the batch.
         arms: The number of arms.
     """
-    ranges, first = graphs.out_ranges, graphs.entry[i] * arms
-    return ArmRanges(ranges.starts[first : first + arms + 1], ranges.first, ranges.last)
+    return _ranges_at(graphs.out_ranges, graphs.entry[i] * arms, arms)
 
 
 @inlined
@@ -54,7 +53,11 @@ def in_ranges_at(graphs: GraphBlock, i: int, arms: int) -> ArmRanges:
         i: The number of the round in the batch.
         arms: The number of arms.
     """
-    ranges, first = graphs.in_ranges, graphs.entry[i] * arms
+    return _ranges_at(graphs.in_ranges, graphs.entry[i] * arms, arms)
+
+
+@inlined
+def _ranges_at(ranges: ArmRanges, first: int, arms: int) -> ArmRanges:
     return ArmRanges(ranges.starts[first : first + arms + 1], ranges.first, ranges.last)
 
 

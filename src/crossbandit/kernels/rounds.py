@@ -7,8 +7,8 @@ arm. A context reads the row of arm `a` through its `Readout`:
 
 Dense losses have a column per context, and context c reads with `offset = c, coefficients = [[1]]`.
 Linear losses have a column per feature, and a context reads with `offset = 0` and its features as
-coefficients, which may differ from arm to arm. If they do not, all arms have
-one row of coefficients. So both forms of losses, and both kinds of estimates, share all code.
+coefficients, which may differ between arms. If they do not, all arms share one row of coefficients.
+So both forms of losses, and both kinds of estimates, share all code.
 """
 
 from __future__ import annotations
@@ -99,17 +99,17 @@ class ContextBlock(NamedTuple):
         available: (n, K), which arms may be played; (n, 0) if all may.
     """
 
-    offset: Integers  # (n,)
-    entry: Integers  # (n,)
-    table: Floats  # (entries, K or 1, width)
-    available: Booleans  # (n, K); (n, 0) where all arms are
+    offset: Integers
+    entry: Integers
+    table: Floats
+    available: Booleans
 
 
 class Rounds(NamedTuple):
     """A batch of n rounds to be played: contexts, losses, and an array for the arms.
 
     Attributes:
-        numbers: (n,), the number of each round's context; (0,) where contexts have none.
+        numbers: (n,), the number of each round's context; (0,) if contexts have none.
         contexts: How the contexts read.
         losses: The losses of all arms.
         arms: (n,), to be filled: the arms played.
@@ -138,7 +138,7 @@ class Rounds(NamedTuple):
         Args:
             contexts: How the context of each round reads.
             losses: The losses of each round.
-            numbers: The number of each round's context, where contexts have numbers.
+            numbers: The number of each round's context, if contexts have numbers.
             graphs: The graph of each round: a play reveals nothing else. If None, it reveals what
                 the learner's own graph says.
             limits: The limits of first-price auctions. The contexts must be those of the values,
@@ -200,8 +200,8 @@ class Feedback(NamedTuple):
         round: The number of the round in the block.
     """
 
-    arms: Integers  # (revealed,), ascending
-    places: Integers  # (revealed,): which row of the block holds the losses of each
+    arms: Integers
+    places: Integers
     losses: LossBlock
     round: int
 
@@ -209,8 +209,8 @@ class Feedback(NamedTuple):
 def read_only(block: LossBlock) -> LossBlock:
     """Return read-only views of a block's arrays, as contiguous floats.
 
-    Kernels are compiled for these types alone. All arrays can become read-only; the other way round
-    they would have to be copied.
+    Kernels are compiled for these types alone. Any array can be made read-only without a copy; a
+    writable array from a read-only one needs a copy.
     """
     base, coefficients, features, clip = block
     return LossBlock(_fixed(base), _fixed(coefficients), _fixed(features), bool(clip))
@@ -269,8 +269,7 @@ def record(rounds: Rounds, i: int, arm: int) -> None:
 def feedback_of(rounds: Rounds, i: int, out_ranges: ArmRanges, revealed: Integers) -> Feedback:
     """Return what the arm played in round `i` revealed.
 
-    What the graph of the round does not reveal is
-    left out, whatever the learner's graph says.
+    What the graph of the round does not reveal is left out, even if the learner's graph reveals it.
 
     Args:
         rounds: The batch.

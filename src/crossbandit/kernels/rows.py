@@ -33,6 +33,18 @@ def add_revealed(estimates: Floats, copy: int, weights: Floats, feedback: Feedba
 
 
 @inlined
+def add_losses(weights: Floats, feedback: Feedback, readout: Readout, out: Floats) -> None:
+    """Add `weights[b]` times the loss of each revealed arm b in one context to `out[b]`, in place.
+
+    weights, out: (K,). readout: how the context reads rows.
+    """
+    arms, places, losses, i = feedback
+    for j in range(arms.size):
+        b = arms[j]
+        out[b] += weights[b] * loss_at(losses, i, places[j], b, readout)
+
+
+@inlined
 def add_row(block: LossBlock, i: int, a: int, weight: float, out: Floats) -> None:
     """Add `weight` times row `a` of round `i` to `out` (columns,), in place.
 
@@ -66,8 +78,8 @@ def add_row(block: LossBlock, i: int, a: int, weight: float, out: Floats) -> Non
 def _add_two_terms(
     base: Floats, coefficients: Floats, features: Floats, weight: float, out: Floats
 ) -> None:
-    # A phase needs two features, and the hot loop of a simulation is here: fused, it is one pass
-    # over memory, which takes half the time of the general way.
+    # Losses with a phase have two features, and most of the time of a simulation is spent here.
+    # One pass over memory takes half the time of the general loop.
     x, y = coefficients[0], coefficients[1]
     features_x, features_y = features[0], features[1]
     for m in range(out.size):

@@ -1,4 +1,4 @@
-"""Exponential weights, mixing with the uniform distribution, and drawing an arm."""
+"""Exponential weights, mixing with the uniform distribution, and which arm to take."""
 
 from __future__ import annotations
 
@@ -9,7 +9,23 @@ from crossbandit.kernels.compilation import inlined
 
 if TYPE_CHECKING:
     from crossbandit.kernels.rounds import Readout
-    from crossbandit.types import Booleans, Floats
+    from crossbandit.types import Booleans, Floats, Integers
+
+
+@inlined
+def may_play(available: Booleans, a: int) -> bool:
+    """Return whether arm `a` is available. available: (K,), or (0,) if all arms are."""
+    return available.size == 0 or bool(available[a])
+
+
+@inlined
+def heaviest(arms: Integers, mass: Floats) -> int:
+    """Return which of `arms` (at least one) has the most mass (K,); ties go to the first."""
+    best: int = arms[0]
+    for a in arms[1:]:
+        if mass[a] > mass[best]:
+            best = a
+    return best
 
 
 @inlined
@@ -18,8 +34,8 @@ def exponential_weights(
 ) -> None:
     """Set `out` to (1 - rho) * softmax(-eta * scores) + rho / K.
 
-    Where `available` is not empty, only the arms that it marks share the distribution; all others
-    get 0, and K is the number of available arms.
+    If `available` is not empty, only available arms share the distribution. All others get 0, and K
+    is the number of available arms.
 
     Args:
         scores: (K,), the scores; lower is better.
@@ -32,14 +48,9 @@ def exponential_weights(
     for a in range(out.size):
         score = scores[a]
         out[a] = score
-        if score < least and _may_play(available, a):
+        if score < least and may_play(available, a):
             least = score
     _normalise(out, least, available, eta, rho)
-
-
-@inlined
-def _may_play(available: Booleans, a: int) -> bool:
-    return available.size == 0 or bool(available[a])
 
 
 @inlined
@@ -55,8 +66,8 @@ def context_weights(
     """Set `out` (K,) to the exponential weights of one context, as `exponential_weights` does.
 
     The context reads copy number `copy` of `estimates` (copies, K, columns); `bias` (copies, K) is
-    added in every context. Reading and looking for the least score are one loop, and nothing is
-    sliced: this is most of what a round costs.
+    added in every context. One loop reads the scores and finds the least, and nothing is sliced,
+    because this is most of the cost of a round.
 
     Args:
         estimates: (copies, K, columns), the estimates.
@@ -76,7 +87,7 @@ def context_weights(
         for i in range(coefficients.shape[1]):
             score += estimates[copy, a, offset + i] * coefficients[own, i]
         out[a] = score
-        if score < least and _may_play(available, a):
+        if score < least and may_play(available, a):
             least = score
     _normalise(out, least, available, eta, rho)
 
@@ -86,7 +97,7 @@ def _normalise(scores: Floats, least: float, available: Booleans, eta: float, rh
     # The least score is subtracted, so the largest exponential is 1.
     total, arms = 0.0, 0
     for a in range(scores.size):
-        if _may_play(available, a):
+        if may_play(available, a):
             weight = math.exp(-eta * (scores[a] - least))
             arms += 1
         else:
@@ -96,7 +107,7 @@ def _normalise(scores: Floats, least: float, available: Booleans, eta: float, rh
     share = (1.0 - rho) / total
     floor = rho / arms
     for a in range(scores.size):
-        if _may_play(available, a):
+        if may_play(available, a):
             scores[a] = share * scores[a] + floor
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from crossbandit.kernels.compilation import compiled
 from crossbandit.kernels.rounds import readout_at
 from crossbandit.kernels.rows import add_row
+from crossbandit.kernels.simplex import may_play
 
 if TYPE_CHECKING:
     from crossbandit.kernels.rounds import ContextBlock, LossBlock
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
 def add_totals(block: LossBlock, rounds: int, totals: Floats, largest: Floats) -> None:
     """Add the rows of the block's `rounds` rounds to `totals` (K, columns), in place.
 
-    An arm whose losses cannot reach a limit in this block is summed in closed form, at a cost that
-    does not grow with rounds times contexts. largest: (k,), scratch.
+    If the losses of an arm cannot reach a limit in this block, they are summed in closed form: the
+    cost is not proportional to rounds times contexts. largest: (k,), scratch.
     """
     for a in range(totals.shape[0]):
         if block.base.shape[0] == 1 and not may_clip(block, rounds, a, largest):
@@ -66,7 +67,7 @@ def best_arms(totals: Floats, contexts: ContextBlock, out: Integers) -> None:
         offset, coefficients, available = readout_at(contexts, i)
         least = np.inf
         for a in range(totals.shape[0]):
-            if available.size > 0 and not available[a]:
+            if not may_play(available, a):
                 continue
             own = min(a, coefficients.shape[0] - 1)
             score = 0.0

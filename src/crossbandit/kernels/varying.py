@@ -2,10 +2,12 @@
 
 If the graph depends on the round: the probability of observing an arm is linear in the mean policy
 of the snapshots. So this mean is estimated in each epoch, and the graph of a round is applied to it
-when the round's losses are weighed. If all rounds have one graph, every number is that of `epochs`.
+when the round's losses are weighted. If all rounds have one graph, all numbers are those of
+`epochs`.
 
-If the graph depends on the context: an arm is observed by the graphs of all contexts together. So
-the graph of each counted round is applied to the policy of that round, and the masses are averaged.
+If the graph depends on the context: the probability of observing an arm is a mean over the graphs
+of all contexts. So the graph of each counted round is applied to the policy of that round, and the
+masses are averaged.
 """
 
 from __future__ import annotations
@@ -20,8 +22,8 @@ from crossbandit.kernels.epochs import (
     EpochState,
     keep_snapshot,
     play_round,
+    set_upcoming,
     set_weights,
-    upcoming_policy,
     weigh,
 )
 from crossbandit.kernels.ranges import ArmRanges, has_self_loop, range_masses
@@ -38,14 +40,16 @@ class VaryingState(NamedTuple):
     """
 
     epochs: EpochState
-    observing: Floats  # (K,): sum of r_{e,c} over the frequency rounds of the epoch before; or, by
-    # context, of r_{e,c}(N_in_c(a))
-    heaviest: Floats  # (K,): sum of r_{e,c} over its loss rounds; or, by context, over those in
-    # which the arm has no self-loop
+    # (K,): sum of r_{e,c} over the frequency rounds of the epoch before; or, by context, of
+    # r_{e,c}(N_in_c(a))
+    observing: Floats
+    # (K,): sum of r_{e,c} over its loss rounds; or, by context, over those in which the arm has no
+    # self-loop
+    heaviest: Floats
 
 
 class VaryingGraphs(NamedTuple):
-    """What is known of the graphs beforehand."""
+    """What is known of the graphs in advance."""
 
     explore: Floats  # as in EpochGraph
     always_loops: bool  # whether no graph lacks a self-loop, so that no arm is special
@@ -119,8 +123,8 @@ def _count_frequency(
 ) -> None:
     """Count the policy of the frequency round; by context, what it observes with its graph."""
     inner = state.epochs
-    upcoming = inner.snapshot  # its content is not needed once the arm is drawn
-    upcoming_policy(inner, parameters, graphs.explore, round_of_pair, readout, upcoming)
+    set_upcoming(inner, parameters, graphs.explore, round_of_pair, readout)
+    upcoming = inner.snapshot
     if graphs.by_context:
         range_masses(in_ranges, upcoming, inner.sums, inner.chosen)
         upcoming = inner.chosen
@@ -139,8 +143,8 @@ def _count_mass(
 ) -> None:
     """Count the policy of the loss round; by context, that of its arms without self-loop."""
     inner = state.epochs
-    upcoming = inner.snapshot  # its content is not needed once the arm is drawn
-    upcoming_policy(inner, parameters, graphs.explore, round_of_pair, readout, upcoming)
+    set_upcoming(inner, parameters, graphs.explore, round_of_pair, readout)
+    upcoming = inner.snapshot
     for a in range(upcoming.size):
         if not graphs.by_context or not has_self_loop(in_ranges, a):
             inner.mass[a] += upcoming[a]

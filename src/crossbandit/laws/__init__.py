@@ -8,17 +8,17 @@ law against a learner that assumes nothing.
 """
 
 from crossbandit.laws.diagnosis import Diagnosis
-from crossbandit.laws.guard import GuardedChoice, GuardedLaw
+from crossbandit.laws.guard import GuardedLaw, GuardedLawDecision
 from crossbandit.laws.independence import IndependenceTest
-from crossbandit.laws.outcome_law import Choice, OutcomeLaw
+from crossbandit.laws.outcome_law import LawDecision, OutcomeLaw
 from crossbandit.laws.view import LawView
 
 __all__ = [
-    "Choice",
     "Diagnosis",
-    "GuardedChoice",
     "GuardedLaw",
+    "GuardedLawDecision",
     "IndependenceTest",
+    "LawDecision",
     "LawView",
     "OutcomeLaw",
 ]

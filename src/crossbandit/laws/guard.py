@@ -18,7 +18,7 @@ from crossbandit.kernels.laws.guard import (
 )
 from crossbandit.kernels.laws.state import ABOVE, AT_MOST, TOLD
 from crossbandit.laws.logs import prepared
-from crossbandit.laws.outcome_law import Choice
+from crossbandit.laws.outcome_law import LawDecision
 from crossbandit.notebook import card
 from crossbandit.validation import number, reject
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class GuardedChoice(Choice):
+class GuardedLawDecision(LawDecision):
     """An amount to play under a guard, with all that learning needs.
 
     Attributes:
@@ -129,7 +129,7 @@ class GuardedLaw:
         first: int = 0,
         last: int | None = None,
         **classes: Label,
-    ) -> GuardedChoice:
+    ) -> GuardedLawDecision:
         """Choose an amount; see `OutcomeLaw.decide`.
 
         Args:
@@ -143,7 +143,7 @@ class GuardedLaw:
             The choice, with what `learn` needs of it.
         """
         index, bid, weight = self._choose(context, worth, first, last, classes)
-        return GuardedChoice(
+        return GuardedLawDecision(
             index=index,
             amount=float(self.law.amounts[index]),
             context=context,
@@ -187,7 +187,9 @@ class GuardedLaw:
         )
         return found
 
-    def learn(self, made: GuardedChoice, *, reached: bool, number: float | None = None) -> None:
+    def learn(
+        self, made: GuardedLawDecision, *, reached: bool, number: float | None = None
+    ) -> None:
         """Learn from the outcome of a choice; in any order, once each. See `OutcomeLaw.learn`.
 
         Args:
@@ -199,7 +201,7 @@ class GuardedLaw:
         kind, index, _ = self.law.shown(made.amount, reached=reached, number=number)
         self.weigh(made, kind, index)
 
-    def weigh(self, made: GuardedChoice, kind: int, index: int) -> None:
+    def weigh(self, made: GuardedLawDecision, kind: int, index: int) -> None:
         """Weigh the law and the learner by an outcome that the law has learned.
 
         Args:

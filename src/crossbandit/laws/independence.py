@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from crossbandit.laws.levels import Label
-    from crossbandit.laws.outcome_law import Choice, OutcomeLaw
+    from crossbandit.laws.outcome_law import LawDecision, OutcomeLaw
     from crossbandit.types import Integers
 
 SAMPLE = 256  # rounds of which the contexts are kept
@@ -70,7 +70,7 @@ class IndependenceTest:
         self._rounds = 0
         self._recent: deque[tuple[float, tuple[Label, ...]]] = deque(maxlen=SAMPLE)
 
-    def learn(self, made: Choice, *, reached: bool, number: float | None = None) -> None:
+    def learn(self, made: LawDecision, *, reached: bool, number: float | None = None) -> None:
         """Take in what `OutcomeLaw.learn` is told.
 
         Args:

@@ -32,7 +32,7 @@ OUTCOMES = {"told": TOLD, "at-most": AT_MOST, "above": ABOVE}
 
 
 @dataclass(frozen=True)
-class Choice:
+class LawDecision:
     """An amount to play. It holds all that learning needs, so outcomes may come late.
 
     Attributes:
@@ -106,7 +106,7 @@ class OutcomeLaw(LawBase):
         last: int | None = None,
         uniforms: npt.ArrayLike | None = None,
         **classes: Label,
-    ) -> Choice:
+    ) -> LawDecision:
         """Choose an amount. Nothing is changed but the law's random numbers.
 
         Args:
@@ -139,7 +139,7 @@ class OutcomeLaw(LawBase):
             reject("decide", "first, last", "a range of amounts", got, error=InvalidContextError)
         drawn = None if uniforms is None else np.array(uniforms, dtype=float)
         index = self.choose(at, labels, value, paid, first, last, drawn)
-        return Choice(index, float(self.amounts[index]), at, labels)
+        return LawDecision(index, float(self.amounts[index]), at, labels)
 
     def choose(
         self,
@@ -250,7 +250,7 @@ class OutcomeLaw(LawBase):
         return max(int(np.searchsorted(self.amounts, worth, "right")) - 1, 0)
 
     def learn(
-        self, made: Choice, *, reached: bool, number: float | None = None, tried: bool = True
+        self, made: LawDecision, *, reached: bool, number: float | None = None, tried: bool = True
     ) -> None:
         """Learn from the outcome of a choice; in any order, once each.
 

@@ -47,7 +47,7 @@ _UNCLEAR = "neither a bid nor a win nor a loss"
 _NO_ID = "no auction id"
 
 
-class Joined(NamedTuple):
+class JoinedLog(NamedTuple):
     """A log whose lines are auctions, and what is to be said about it."""
 
     source: Source
@@ -65,7 +65,7 @@ def join_notices(
     price_codes: Sequence[str] | None,
     currency: str | None,
     timezone: str,
-) -> Joined:
+) -> JoinedLog:
     """Return one row per auction, with columns value, price, bid, reserve and won.
 
     Args:
@@ -106,7 +106,7 @@ def join_notices(
         copied = stage.write(_copy_sql(price, list(extras)), names)
     has = {*fields, "price", "won", *(["bid"] if "seat" in fields else [])}
     found = tuple(role for role in JOINED if role in has)
-    return Joined(copied, found, remarks, form.ties if told else "lose")
+    return JoinedLog(copied, found, remarks, form.ties if told else "lose")
 
 
 def _events_sql(form: Format, fields: Mapping[str, list[int]], extras: list[str]) -> str:

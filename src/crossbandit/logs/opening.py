@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from crossbandit.logs.source import Source
 
 
-class Opened(NamedTuple):
+class OpenedSource(NamedTuple):
     """A source, and where its columns are.
 
     Attributes:
@@ -42,17 +42,17 @@ class Opened(NamedTuple):
     remarks: tuple[str, ...] = ()
     ties: str | None = None
 
-    def moved(self, source: Source, kept: Sequence[int], first: int = 0) -> Opened:
+    def moved(self, source: Source, kept: Sequence[int], first: int = 0) -> OpenedSource:
         """Return this for a copy that has the columns `kept`, from the index `first` on."""
         new = {place: first + i for i, place in enumerate(kept)}
         places, class_places, order = (
             {name: new[place] for name, place in some.items()}
             for some in (self.places, self.class_places, self.order)
         )
-        return Opened(source, places, class_places, order, self.remarks, self.ties)
+        return OpenedSource(source, places, class_places, order, self.remarks, self.ties)
 
 
-def open_log(log: AuctionLog) -> Opened:
+def open_log(log: AuctionLog) -> OpenedSource:
     """Return the source of a log and the places of its columns.
 
     Args:
@@ -71,7 +71,9 @@ def open_log(log: AuctionLog) -> Opened:
     if form is None:
         _refuse_options_of_exchanges(log, source)
         columns = source.columns
-        opened = Opened(source, _roles(log, columns), _classes(log, columns), _order(log, columns))
+        opened = OpenedSource(
+            source, _roles(log, columns), _classes(log, columns), _order(log, columns)
+        )
     else:
         opened = _join(log, form, source)
     if not opened.order:
@@ -92,7 +94,7 @@ def _refuse_options_of_exchanges(log: AuctionLog, source: Source) -> None:
         )
 
 
-def _join(log: AuctionLog, form: Format, source: Source) -> Opened:
+def _join(log: AuctionLog, form: Format, source: Source) -> OpenedSource:
     """Read the lines of an exchange, and go on with a copy that has one row per auction."""
     if source.frame is None and "url" in form.fields:
         files = (recognize_file(file.path, notices=True) for file in source.files)
@@ -101,7 +103,7 @@ def _join(log: AuctionLog, form: Format, source: Source) -> Opened:
     columns = source.columns
     asked = {role: columns.find(one, role) for role, one in log.columns.items()}
     further = {role: place for role, place in asked.items() if role not in JOINED}
-    opened = Opened(source, further, _classes(log, columns), _order(log, columns))
+    opened = OpenedSource(source, further, _classes(log, columns), _order(log, columns))
     kept = _unique(further, opened.class_places, opened.order)
     joined = join_notices(
         source,

@@ -1,4 +1,4 @@
-"""The two forms of losses: what a learner keeps of an arm, and how a context reads it."""
+"""The two forms of losses: what a learner stores for an arm, and how a context reads it."""
 
 from crossbandit.kernels.rounds import Readout
 from crossbandit.losses.forms import Context, DenseForm, LossForm

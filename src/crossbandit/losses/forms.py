@@ -1,11 +1,12 @@
-"""The two forms of losses, and the dense form.
+"""What both forms of losses share, and the dense form.
 
 Dense: a number per context. A learner keeps a table of arms times contexts.
-Linear: the loss of an arm is a linear function of the context's features. A learner keeps arms
-times features, however many contexts there are, and contexts need not be enumerable.
+Linear: the loss of an arm is a linear function of the context's features. A learner keeps a table
+of arms times features, for any number of contexts, and contexts may be continuous.
 
-In both, an arm's losses in a round are one *row* of numbers, a learner adds weighted rows, and a
-context reads a row by the rule in `crossbandit.kernels.rounds`. Algorithms rely on nothing else.
+In both forms, the losses of an arm in a round are one *row* of numbers. A learner adds weighted
+rows, and a context reads a row by the rule in `crossbandit.kernels.rounds`. Algorithms use nothing
+else.
 """
 
 from __future__ import annotations
@@ -34,8 +35,8 @@ Context = int | tuple[float, ...]
 # Sums and products that a user computes may leave [0, 1] by rounding.
 ROUNDING = 1e-9
 
-# All arrays of a readout are writable, although nothing writes to them: compiled code would be
-# compiled a second time for read-only ones.
+# All arrays of a readout are writable, although nothing writes to them: kernels would be compiled a
+# second time for read-only arrays.
 ALL_ARMS = np.empty(0, dtype=np.bool_)
 _AS_IT_IS = np.ones((1, 1))  # a dense context reads one column, as it is
 

@@ -39,6 +39,10 @@ _LARGEST = 1e100
 class LinearForm(LossForm):
     """Losses that are linear in the features of the context.
 
+    `check` usually checks the losses of all contexts of a table. If only some arms are available,
+    it checks only the context of the round: in other contexts an arm may not be available, and then
+    its loss has no meaning. Coefficients must always be finite.
+
     Args:
         features: The number of features, and a context is then a vector of that length; or a table,
             and a context is then the number of an entry. A table has a feature vector for each
@@ -88,21 +92,6 @@ class LinearForm(LossForm):
         return ContextBlock(offset, np.arange(len(contexts)), vectors[:, None], may_play)
 
     def check(self, rows: Floats, arms: Sequence[int], context: Context, readout: Readout) -> None:
-        """Check losses that were passed to `learn`.
-
-        If only some arms are available, only the context of the round is checked: the arms may not
-        be available in other contexts, and then their losses there have no meaning. Coefficients
-        must be finite in any case.
-
-        Args:
-            rows: The rows of `arms`.
-            arms: The arms that were revealed.
-            context: The context of the round.
-            readout: How it reads, and which arms it has available.
-
-        Raises:
-            InvalidLossesError: A row cannot be the losses of its arm.
-        """
         bad, where = self._first_bad_here(rows, arms, readout), context
         if bad < 0 and readout.available.size:
             bad = first_outside(rows, -_LARGEST, _LARGEST) // self.columns
@@ -121,8 +110,8 @@ class LinearForm(LossForm):
     def _first_bad_here(self, rows: Floats, arms: Sequence[int], readout: Readout) -> int:
         """Return the first row with a loss outside the limits in the context of `readout`, or -1.
 
-        The loss of an arm that is not available is not checked. Where all arms are available and
-        there is no table, coefficients are checked at once.
+        The loss of an arm that is not available is not checked. If all arms are available and there
+        is no table, the size of coefficients is checked, too.
         """
         low, high = -ROUNDING, 1.0 + ROUNDING
         own = readout.coefficients
@@ -141,8 +130,8 @@ class LinearForm(LossForm):
     ) -> tuple[int, int]:
         """Find a row that reads a loss outside [0, 1] in some context of the table.
 
-        Most rows are found valid in constant time: by the box that contains all features, or as
-        means of numbers in [0, 1]. All contexts are checked for the other rows only.
+        Most rows are checked in constant time: by the box that contains all features, or as means
+        of numbers in [0, 1]. Only the other rows are checked in all contexts.
 
         Args:
             rows: Rows of losses (n, features).

@@ -1,4 +1,4 @@
-"""Memory for the estimates of a learner: allocated if it is free, refused if not."""
+"""Memory for the estimates of a learner, with an error if too little is free."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SHARE = 0.9
 
 
 def zeros(owner: str, shape: tuple[int, ...], dtype: npt.DTypeLike = np.float64) -> Floats:
-    """Return an array of zeros, or say how much memory it would take and what to do instead."""
+    """Return an array of zeros; raise OutOfMemoryError, with advice, if it would not fit."""
     needed = int(np.prod(shape, dtype=object)) * np.dtype(dtype).itemsize
     free = available()
     if free is not None and needed > _SHARE * free:

@@ -10,7 +10,7 @@ from crossbandit.applications.starting import anchored_as, usual_algorithm
 from crossbandit.errors import InvalidInputError, InvalidParameterError
 from crossbandit.replay.price_law import GUARDED, LAW, LawStrategy
 from crossbandit.replay.strategies import KINDS, BestResponse, LearnerStrategy, Shading, Strategy
-from crossbandit.replay.throttle import Throttled
+from crossbandit.replay.throttle import ThrottledStrategy
 from crossbandit.validation import choice, reject
 
 if TYPE_CHECKING:
@@ -63,7 +63,9 @@ def build_strategies(
 def limited(strategy: Strategy, setting: Setting) -> Strategy:
     """Return a strategy that keeps the limits of a replay, if there are any."""
     paces_itself = isinstance(strategy, LearnerStrategy | LawStrategy | BestResponse)
-    return strategy if setting.limits is None or paces_itself else Throttled(strategy, setting)
+    return (
+        strategy if setting.limits is None or paces_itself else ThrottledStrategy(strategy, setting)
+    )
 
 
 def _expand(wanted: Sequence[object]) -> Iterator[object]:

@@ -42,7 +42,7 @@ from crossbandit.replay.results import Replay, StrategyResult
 from crossbandit.replay.rules import AUTO, ReplayRules, suitable_bids
 from crossbandit.replay.runs import StrategyRun, play_log
 from crossbandit.replay.strategies import KINDS, OwnBids, Shading
-from crossbandit.replay.throttle import Throttled, unthrottled
+from crossbandit.replay.throttle import ThrottledStrategy, unthrottled
 from crossbandit.validation import integer, reject
 
 if TYPE_CHECKING:
@@ -214,7 +214,7 @@ def _always_present(log: AuctionLog, setting: Setting, hindsight: Hindsight) -> 
     own: list[Strategy] = [OwnBids()] if "bid" in log.places else []
     if limits is not None:
         return [
-            *(Throttled(one, setting) for one in own),
+            *(ThrottledStrategy(one, setting) for one in own),
             *limited_oracles(rules, hindsight, limits),
         ]
     oracles: list[Strategy] = [BestPolicy(rules, hindsight), BandPolicy(rules, hindsight)]

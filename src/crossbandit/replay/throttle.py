@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from crossbandit.types import Floats
 
 
-class Throttled(Strategy):
+class ThrottledStrategy(Strategy):
     """A strategy that knows nothing of limits, and what an engineer would put around it.
 
     A bid is not made if it could break a limit, or if the strategy has spent more than the plan of
@@ -50,4 +50,4 @@ class Throttled(Strategy):
 
 def unthrottled(strategy: Strategy) -> Strategy:
     """Return the strategy inside a throttle."""
-    return strategy.strategy if isinstance(strategy, Throttled) else strategy
+    return strategy.strategy if isinstance(strategy, ThrottledStrategy) else strategy

@@ -11,7 +11,7 @@ from crossbandit.environments.checking import availability, checked_rows
 from crossbandit.errors import CrossbanditError, InvalidParameterError
 from crossbandit.kernels.totals import best_arms
 from crossbandit.simulation.players import BatchRecord
-from crossbandit.simulation.revealing import Revealing
+from crossbandit.simulation.revealing import FeedbackSource
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -44,10 +44,10 @@ def adaptive_player(
 ) -> Callable[[int, npt.NDArray[Any]], BatchRecord]:
     """Return a function that plays all rounds in the given contexts.
 
-    The comparator is known when all losses are, so all rounds are one batch.
+    All rounds are one batch: the comparator is not known before all losses are.
     """
     problem = environment.problem
-    revealing = Revealing(environment, learner)
+    revealing = FeedbackSource(environment, learner)
 
     def play(start: int, contexts: npt.NDArray[Any]) -> BatchRecord:
         available = availability(environment, contexts)
@@ -114,7 +114,7 @@ def _choices(arms: int, available: Booleans | None, i: int) -> Sequence[int]:
 def _losses_of_policy(
     environment: Any, contexts: npt.NDArray[Any], arms: npt.NDArray[np.int64]
 ) -> Floats:
-    """Return what playing these arms would have lost: the environment sees them, too."""
+    """Return the losses of playing these arms: the environment reacts to them."""
     form, history = environment.problem.form, arms.tolist()
     incurred = np.empty(len(arms))
     for t, context in enumerate(contexts):

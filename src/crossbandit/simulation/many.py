@@ -7,16 +7,18 @@ import threading
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING
 
-from crossbandit.algorithms import Algorithm
 from crossbandit.environments import BlockEnvironment, Environment
 from crossbandit.progress import progress
-from crossbandit.simulation.simulate import form_to_play, play_through
+from crossbandit.simulation.simulate import form_to_play, play_through, require_simulation
 from crossbandit.streams import fixed
-from crossbandit.validation import choice, integer, reject
+from crossbandit.validation import integer, reject
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
+    import numpy as np
+
+    from crossbandit.algorithms import Algorithm
     from crossbandit.simulation.run import Run
     from crossbandit.streams import Seed
 
@@ -56,12 +58,7 @@ def simulate_many(
     >>> [run.arms.size for run in simulate_many(CrossGraph(), environment, range(3))]
     [1000, 1000, 1000]
     """
-    if not isinstance(algorithm, Algorithm):
-        reject("simulate_many", "algorithm", "an Algorithm, such as CrossGraph()", algorithm)
-    if not isinstance(environment, Environment):
-        expected = "an Environment: something with problem, context_distribution and losses"
-        reject("simulate_many", "environment", expected, environment)
-    choice("simulate_many", "record", record, ("full", "thin"))
+    require_simulation("simulate_many", algorithm, environment, record)
     try:
         roots = [fixed(seed) for seed in seeds]
     except TypeError:
@@ -72,11 +69,21 @@ def simulate_many(
         jobs = os.cpu_count() or 1
     workers = integer("simulate_many", "jobs", jobs, at_least=1)
     _prepare(algorithm, environment)
+    with progress(algorithm.id, len(roots), show=show_progress) as tell:
+        return _run_all(algorithm, environment, roots, workers, record, tell)
+
+
+def _run_all(
+    algorithm: Algorithm,
+    environment: Environment,
+    roots: list[np.random.SeedSequence],
+    workers: int,
+    record: str,
+    tell: Callable[[int], None],
+) -> list[Run]:
+    """Simulate once for each seed in a pool of threads; end all of them if one raises."""
     stop = threading.Event()
-    with (
-        progress(algorithm.id, len(roots), show=show_progress) as tell,
-        ThreadPoolExecutor(workers) as pool,
-    ):
+    with ThreadPoolExecutor(workers) as pool:
         futures = [
             pool.submit(
                 play_through,

@@ -14,7 +14,7 @@ from crossbandit.kernels.paced_rounds import limit_round, settle_round
 from crossbandit.kernels.rounds import Rounds, read_only
 from crossbandit.kernels.rows import losses_of
 from crossbandit.kernels.totals import best_arms
-from crossbandit.simulation.revealing import Revealing
+from crossbandit.simulation.revealing import FeedbackSource
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -60,9 +60,9 @@ def compiled_player(
     listed = form.contexts is not None and horizon is not None and form.contexts <= horizon
 
     # The last batch is kept until the next is made. Otherwise its memory would be returned to the
-    # system and have to be fetched again, which takes as long as a third of the rounds.
+    # system and allocated again, which takes a third of the time of the rounds.
     held: list[object] = []
-    revealing = Revealing(environment, learner)
+    revealing = FeedbackSource(environment, learner)
     limits = environment.limits()
 
     def play(start: int, contexts: npt.NDArray[Any]) -> BatchRecord:
@@ -102,7 +102,7 @@ def plain_player(
     """Return a function that plays the rounds from `start` on, in the given contexts."""
     form = environment.problem.form
     totals = _totals(environment, tell)
-    revealing = Revealing(environment, learner)
+    revealing = FeedbackSource(environment, learner)
     limits = environment.limits() if isinstance(environment, BlockEnvironment) else None
 
     def play(start: int, contexts: npt.NDArray[Any]) -> BatchRecord:
@@ -161,7 +161,7 @@ def _blank(contexts: npt.NDArray[Any]) -> BatchRecord:
 
 
 def _check_arms(learner: BatchPlayer, arms: Integers, start: int, count: int) -> None:
-    """Raise unless compiled code, which is not checked elsewhere, played arms that exist."""
+    """Raise if compiled code, which does not check itself, played an arm that does not exist."""
     wrong = np.flatnonzero((arms < 0) | (arms >= count))
     if wrong.size:
         i = int(wrong[0])
@@ -172,12 +172,12 @@ def _check_arms(learner: BatchPlayer, arms: Integers, start: int, count: int) ->
 
 
 def _check_played(learner: BatchPlayer, available: Booleans, arms: Integers, start: int) -> None:
-    """Raise unless compiled code, which is not checked elsewhere, played available arms only."""
+    """Raise if compiled code, which does not check itself, played an arm that is not available."""
     wrong = np.flatnonzero(~available[np.arange(arms.size), arms])
     if wrong.size:
         i = int(wrong[0])
         raise CheckFailedError(
-            f"{type(learner.algorithm).__name__} played arm {arms[i]} in round {start + i}, where "
+            f"{type(learner.algorithm).__name__} played arm {arms[i]} in round {start + i}, but "
             f"only {np.flatnonzero(available[i]).tolist()} were available. Its compiled loop must "
             "read contexts.available."
         )

@@ -67,11 +67,13 @@ class ThinRecorder:
     def take(self, batch: BatchRecord) -> None:
         stop = self._played + batch.arms.size
         first, last = np.searchsorted(self._rounds, [self._played, stop], side="right")
-        curve = _going_on(self._last, batch.losses - batch.comparator_losses)
+        curve = _cumulative(self._last, batch.losses - batch.comparator_losses)
         self._regret.append(curve[self._rounds[first:last] - self._played])
         self._last = float(curve[-1])
-        self._loss = float(_going_on(self._loss, batch.losses)[-1])
-        self._comparator_loss = float(_going_on(self._comparator_loss, batch.comparator_losses)[-1])
+        self._loss = float(_cumulative(self._loss, batch.losses)[-1])
+        self._comparator_loss = float(
+            _cumulative(self._comparator_loss, batch.comparator_losses)[-1]
+        )
         self._played = stop
 
     def finish(
@@ -88,7 +90,7 @@ class ThinRecorder:
         )
 
 
-def _going_on(sum_: float, numbers: Floats) -> Floats:
-    """Return cumulative sums that start at `sum_`, in an order that does not depend on batches."""
+def _cumulative(sum_: float, numbers: Floats) -> Floats:
+    """Return cumulative sums that start at `sum_`; they do not depend on the length of batches."""
     sums: Floats = np.cumsum(np.append(sum_, numbers))
     return sums

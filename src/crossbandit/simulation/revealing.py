@@ -1,7 +1,7 @@
 """What a simulation reveals: what the environment's graph reveals, and nothing else.
 
-One exception is granted openly. An algorithm that ignores the graph (`Algorithm.needs_own_loss`) is
-shown the loss of the arm that it played, if the problem says so (`Problem.grants_own_loss`).
+There is one exception. An algorithm that ignores the graph (`Algorithm.needs_own_loss`) is shown
+the loss of the arm that it played, if the problem allows it (`Problem.grants_own_loss`).
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
     from crossbandit.types import Booleans, Floats
 
 
-class Revealing:
-    """What the plays of one learner reveal in one environment.
+class FeedbackSource:
+    """Gives one learner the feedback of its plays in one environment.
 
     Args:
         environment: The environment.
         learner: The learner.
 
     Raises:
-        CheckFailedError: The learner claims to be shown what the environment does not reveal.
+        CheckFailedError: The learner expects losses that the environment does not reveal.
     """
 
     def __init__(self, environment: Environment, learner: Any) -> None:
@@ -44,7 +44,7 @@ class Revealing:
         problem = environment.problem
         self._ignores_graph = learner.algorithm.needs_own_loss
         self._kind = "fixed" if self._ignores_graph else problem.graph_kind
-        granted = learner.algorithm.granted(problem)
+        granted = learner.algorithm.uses_grant(problem)
         self._all_rounds = singletons(problem.arms) if granted else problem.graph
         claimed = getattr(learner, "graph", None)
         if self._kind == "fixed" and isinstance(claimed, FeedbackGraph):
@@ -115,7 +115,7 @@ class Revealing:
     def _check_claim(self, decision: Decision) -> None:
         """Raise if a decision expects losses that the graph of all rounds does not reveal."""
         arm, revealed = decision.arm, decision.revealed
-        # Learners list the neighbours of an arm once, and these types do not change once checked.
+        # Learners list the neighbours of an arm once, and these types cannot change afterwards.
         if isinstance(revealed, range | tuple) and self._allowed.get(arm) is revealed:
             return
         for b in np.setdiff1d(revealed, self._all_rounds.out_neighbors(arm)):
@@ -126,6 +126,6 @@ class Revealing:
         return CheckFailedError(
             f"The learner of {self._owner} expects that playing arm {arm} reveals the loss of arm "
             f"{other}. The graph of {type(self._environment).__name__} does not reveal it. A "
-            "learner must learn by problem.graph; one that ignores the graph and learns the loss "
-            "of the arm played says so with needs_own_loss = True."
+            "learner must learn by problem.graph. If it ignores the graph and learns the loss of "
+            "the arm played, set needs_own_loss = True."
         )

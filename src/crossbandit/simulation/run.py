@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 class Run:
     """One algorithm on one environment with one seed.
 
-    The comparator plays, in each context, the one arm with the least total loss over the horizon;
-    its losses too are those of the contexts that occurred.
+    In each context, the comparator plays the arm with the least total loss over the horizon. Its
+    loss is also that in the contexts that occurred.
 
     Attributes:
         algorithm: The algorithm.
@@ -76,7 +76,7 @@ class Run:
         "own loss" is the loss of the arm played, also if that arm has no self-loop. The problem
         grants it to algorithms that ignore the graph (`Problem.grants_own_loss`).
         """
-        return "own loss" if self.algorithm.granted(self.environment.problem) else ""
+        return "own loss" if self.algorithm.uses_grant(self.environment.problem) else ""
 
     @property
     def contexts(self) -> npt.NDArray[Any]:
@@ -115,8 +115,8 @@ class Run:
         expected_block = getattr(self.environment, "expected_block", None)
         if expected_block is None:
             raise CrossbanditError(
-                f"{type(self.environment).__name__} does not tell its expected losses, so there is "
-                "no pseudo-regret. Give it a method expected_block(start, stop), or use regret."
+                f"The expected losses of {type(self.environment).__name__} are not known, so there "
+                "is no pseudo-regret. Give it a method expected_block(start, stop), or use regret."
             )
         log, form = self._log(), self.environment.problem.form
         pieces = [
@@ -208,8 +208,8 @@ class Run:
     def _log(self) -> BatchRecord:
         if self.log is None:
             raise CrossbanditError(
-                "This run kept a thinned regret curve and no single rounds. Simulate with "
-                "record='full' to have them."
+                "This run has a thinned regret curve, and not every round. Simulate with "
+                "record='full' to keep all rounds."
             )
         return self.log
 

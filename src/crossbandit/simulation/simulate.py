@@ -1,4 +1,4 @@
-"""One algorithm on one environment: the compiled loop, or else the plain one."""
+"""Simulate one algorithm on one environment, by the compiled loop or by the plain one."""
 
 from __future__ import annotations
 
@@ -83,12 +83,7 @@ def simulate(
     >>> run.regret.shape, 150 < run.final_regret < 250
     ((2000,), True)
     """
-    if not isinstance(algorithm, Algorithm):
-        reject("simulate", "algorithm", "an Algorithm, such as CrossGraph()", algorithm)
-    if not isinstance(environment, Environment):
-        expected = "an Environment: something with problem, context_distribution and losses"
-        reject("simulate", "environment", expected, environment)
-    choice("simulate", "record", record, ("full", "thin"))
+    require_simulation("simulate", algorithm, environment, record)
     return play_through(
         algorithm,
         environment,
@@ -99,6 +94,26 @@ def simulate(
         show_progress=show_progress,
         stopped=lambda: False,
     )
+
+
+def require_simulation(owner: str, algorithm: object, environment: object, record: str) -> None:
+    """Check what all simulations are given.
+
+    Args:
+        owner: The function that was called, for messages.
+        algorithm: The algorithm.
+        environment: The environment.
+        record: What to record.
+
+    Raises:
+        InvalidParameterError: One of them is something else.
+    """
+    if not isinstance(algorithm, Algorithm):
+        reject(owner, "algorithm", "an Algorithm, such as CrossGraph()", algorithm)
+    if not isinstance(environment, Environment):
+        expected = "an Environment: something with problem, context_distribution and losses"
+        reject(owner, "environment", expected, environment)
+    choice(owner, "record", record, ("full", "thin"))
 
 
 def play_through(
@@ -166,8 +181,8 @@ def form_to_play(
         or contexts is None
         or contexts < _LEAST_CONTEXTS
     ):
-        # The plain loop shows a learner what `act` and `learn` would. An algorithm that looks at
-        # every context in every round reads a table faster than features; and a small table costs
+        # The plain loop gives a learner what `act` and `learn` would give it. An algorithm that
+        # reads every context in every round reads a table faster than features. A small table costs
         # less than its features.
         return environment
     if factored is False or isinstance(environment.problem.form, LinearForm):
@@ -175,8 +190,8 @@ def form_to_play(
     linear = environment.factored() if isinstance(environment, BlockEnvironment) else None
     if linear is None and factored:
         raise InvalidParameterError(
-            f"{type(environment).__name__} cannot be factored: its losses are clipped, or differ "
-            "from context to context without a rule. Leave out factored=True."
+            f"{type(environment).__name__} cannot be factored: its losses are clipped, or are not "
+            "linear in features of the contexts. Leave out factored=True."
         )
     return environment if linear is None else linear
 
@@ -250,8 +265,8 @@ def _player(
     if compiled:
         raise InvalidParameterError(
             f"There is no compiled loop for {type(learner.algorithm).__name__} on "
-            f"{type(environment).__name__}: both must come in compiled form. Leave out "
-            "compiled=True for the plain loop."
+            f"{type(environment).__name__}: both must have a compiled form. Leave out "
+            "compiled=True to use the plain loop."
         )
     player = adaptive_player if is_adaptive(environment) else plain_player
     return player(environment, learner, tell)

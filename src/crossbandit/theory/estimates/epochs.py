@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossbandit.checks.enumeration import Route, Scripted, declared_on
+from crossbandit.checks.enumeration import ScriptedGenerator, declared_on
 from crossbandit.checks.estimator import CONTEXTS, HORIZON, tiny_losses, tiny_problem
+from crossbandit.checks.routes import Route
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,7 +42,7 @@ def counted_masses(algorithm: Algorithm, graph: FeedbackGraph) -> Iterator[tuple
             counted = []
         contexts = numbers.integers(CONTEXTS, size=2)
         drawn = numbers.random(4)
-        learner.generator = Scripted(drawn.tolist())
+        learner.generator = ScriptedGenerator(drawn.tolist())
         for context, rows in zip(contexts, losses[learner.round :], strict=False):
             route.learn(learner, route.act(learner, int(context)), rows)
         counted.append(int(contexts[1 if drawn[2] < 0.5 else 0]))

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from crossbandit.checks.comparison import Comparison
-from crossbandit.checks.enumeration import Route, enumerated
+from crossbandit.checks.enumeration import enumerate_outcomes
 from crossbandit.checks.estimator import LAW, prepare, tiny_losses, tiny_problem
+from crossbandit.checks.routes import Route
 from crossbandit.theory.runs.declared import Before, expected_input
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ class Node:
         route = Route("with prompt feedback", self.learner.graph)
         found = {}
         for contexts in product(range(_NU.size), repeat=self.declared.rounds):
-            outcomes = enumerated(self.learner, self.declared, route, contexts, self.losses)
+            outcomes = enumerate_outcomes(self.learner, self.declared, route, contexts, self.losses)
             found[contexts] = Comparison(self.declared, outcomes, route, contexts, self.tables)
         return found
 

@@ -31,7 +31,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossbandit.checks.enumeration import Route, declared_on
+from crossbandit.checks.enumeration import declared_on
+from crossbandit.checks.routes import Route
 from crossbandit.errors import CheckFailedError
 from crossbandit.streams import stream
 from crossbandit.theory.runs.intervals import mean_interval
