@@ -13,19 +13,19 @@ import msgspec
 from crossbandit.errors import CrossbanditError
 from crossbandit.service.causes import StoreError
 from crossbandit.service.figures import learned_figures
-from crossbandit.service.holders import is_gone, new_holder
+from crossbandit.service.holders import new_holder
+from crossbandit.service.leases import Leases
 from crossbandit.service.recovery import PIECE, restore
-from crossbandit.service.writer import Held
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from concurrent.futures import Future
 
     from crossbandit.service.figures import LearnedFigures
-    from crossbandit.service.known import Directory, Known
+    from crossbandit.service.known import Directory
     from crossbandit.service.live import LiveBidder
     from crossbandit.service.store.rows import Store
-    from crossbandit.service.writer import Writer
+    from crossbandit.service.writer import Held, Writer
 
 _log = logging.getLogger("crossbandit.service")
 _SHARE = 10.0  # publishing takes at most one part in so many of the time
@@ -52,8 +52,6 @@ class LearnerThread:
 
     Attributes:
         writer: What writes; to be set before the start.
-        holder: The name under which leases are held.
-        held: The bidders whose leases it has, by number.
         problem: What is wrong with the store; None if nothing is.
     """
 
@@ -74,13 +72,12 @@ class LearnerThread:
         checkpoint_seconds: float,
         retention: float | None,
     ) -> None:
-        self._keeping, self._learning = store.session(), store.session()
-        self._directory, self._url, self._learn = directory, url, learn
+        self._leases = Leases(store.session(), name or new_holder(), url, seconds=lease)
+        self._session = store.session()
+        self._directory, self._learn = directory, learn
         self._lease, self._poll, self._publish = lease, poll, publish
         self._checkpoint_entries = checkpoint_entries
         self._checkpoint_seconds, self._retention = checkpoint_seconds, retention
-        self.holder = name or new_holder()
-        self.held: dict[int, Held] = {}
         self.problem: str | None = None
         self._due: dict[int, _Due] = {}
         self._grown: set[int] = set()
@@ -107,17 +104,21 @@ class LearnerThread:
         for held in list(self.held.values()):
             if held.live is not None and not held.lost:
                 self._keep(held, checkpoint=True)
-        self._learning.close()
+        self._session.close()
 
     def end_leases(self) -> None:
-        """Let other nodes take over at once; after everything was written."""
-        try:
-            for bidder in list(self.held):
-                self._keeping.end_lease(bidder, self.holder)
-        except CrossbanditError as error:
-            _log.warning("Leases could not be ended: %s", error)
-        self.held = {}
-        self._keeping.close()
+        """End all leases, so that other nodes take over at once. Call it after the last write."""
+        self._leases.end()
+
+    @property
+    def holder(self) -> str:
+        """The name under which leases are held."""
+        return self._leases.holder
+
+    @property
+    def held(self) -> dict[int, Held]:
+        """The bidders whose leases this node has, by number."""
+        return self._leases.held
 
     def has_grown(self, bidders: Iterable[int]) -> None:
         """Learn soon, as logs have grown.
@@ -147,7 +148,7 @@ class LearnerThread:
             try:
                 known = self._directory.refresh()
                 if self._learn:
-                    self._take_leases(known)
+                    self._leases.take(known)
                 behind = {
                     one.row.id
                     for one in known
@@ -163,31 +164,9 @@ class LearnerThread:
             self._look.wait(min(self._poll, self._lease / 3))
 
     def _entry(self, bidder: int) -> int:
+        """Return the last entry that was learned; -1 for a bidder that has to be restored."""
         held = self.held.get(bidder)
         return held.live.entry if held is not None and held.live is not None else -1
-
-    def _take_leases(self, known: list[Known]) -> None:
-        mine = self.holder
-        wanted = []
-        for one in known:
-            holder = one.row.holder
-            if holder and holder != mine and is_gone(holder):
-                self._keeping.end_lease(one.row.id, holder)
-                holder = ""
-            if holder in ("", mine):
-                wanted.append(one.row.id)
-        fences = self._keeping.take_leases(wanted, mine, self._url, self._lease) if wanted else {}
-        held = {}
-        for bidder, fence in fences.items():
-            now = self.held.get(bidder)
-            if now is None or now.lost or now.fence != fence:
-                now = Held(bidder, fence)
-                self.has_grown([bidder])
-            held[bidder] = now
-        for bidder, before in self.held.items():
-            if held.get(bidder) is not before:
-                before.lost = True
-        self.held = held
 
     # --- learning ------------------------------------------------------------------------------
 
@@ -221,11 +200,11 @@ class LearnerThread:
 
     def _step(self, held: Held, *, grown: bool) -> None:
         if held.live is None:
-            held.live = restore(self._learning, held.bidder, self._directory.key)
+            held.live = restore(self._session, held.bidder, self._directory.key)
             self._due[held.bidder] = _Due(held.live)
         live, due = held.live, self._due[held.bidder]
         if grown:
-            entries = self._learning.entries(held.bidder, live.entry, PIECE)
+            entries = self._session.entries(held.bidder, live.entry, PIECE)
             for one in entries:
                 live.learn(one)
             if entries:
@@ -279,7 +258,7 @@ class LearnerThread:
     def _prune(self, retention: float) -> None:
         try:
             for bidder in list(self.held):
-                self._learning.prune(bidder, self._directory.clock() - retention)
+                self._session.prune(bidder, self._directory.clock() - retention)
         except CrossbanditError as error:
             self._trouble(error)
 

@@ -17,7 +17,7 @@ import numpy as np
 from crossbandit.checks.comparison import Comparison
 from crossbandit.checks.enumeration import Route, enumerated
 from crossbandit.checks.estimator import LAW, prepare, tiny_losses, tiny_problem
-from crossbandit.theory.runs.declared import Before, expected_input
+from crossbandit.theory.runs.ftrl_state import FtrlState, expected_input
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,9 +49,9 @@ class Node:
     past: Past
 
     @cached_property
-    def before(self) -> Before:
+    def before(self) -> FtrlState:
         """FTRL and the policies before the round."""
-        return Before.of(self.learner, self.declared)
+        return FtrlState.of(self.learner, self.declared)
 
     @property
     def tables(self) -> Floats:
