@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from crossbandit.environments.construction import check_rounds, set_fields
 from crossbandit.environments.contexts import UNIFORM, ContextDistribution, distribution_over
 from crossbandit.environments.registry import register
 from crossbandit.problem import Problem, required_graph
@@ -92,15 +93,13 @@ class Congestion(AdaptiveEnvironment):
 
     def __post_init__(self) -> None:
         required_graph("congestion", self.graph)
-        integer("congestion", "horizon", self.horizon, at_least=1)
+        check_rounds("congestion", self.horizon, self.table_seed)
         integer("congestion", "contexts", self.contexts, at_least=1, at_most=MAX_SIZE)
         integer("congestion", "memory", self.memory, at_least=1)
-        integer("congestion", "table_seed", self.table_seed, at_least=0, at_most=None)
         number("congestion", "weight", self.weight, at_least=0, at_most=1)
-        law = distribution_over("congestion", self.context_distribution, self.contexts)
+        distribution = distribution_over("congestion", self.context_distribution, self.contexts)
         problem = Problem(self.graph, contexts=self.contexts, horizon=self.horizon)
-        object.__setattr__(self, "problem", problem)
-        object.__setattr__(self, "context_distribution", law)
+        set_fields(self, problem=problem, context_distribution=distribution)
 
     @cached_property
     def base(self) -> Floats:

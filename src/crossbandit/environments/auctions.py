@@ -12,6 +12,7 @@ import numpy as np
 
 from crossbandit import graphs
 from crossbandit.environments.amounts import AmountRules, grid
+from crossbandit.environments.construction import check_rounds, set_fields
 from crossbandit.environments.contexts import UniformVectors
 from crossbandit.environments.environment import BlockEnvironment, row_block
 from crossbandit.environments.noise import uniforms
@@ -229,8 +230,7 @@ class FirstPrice(BlockEnvironment):
     price_kinds: ClassVar[tuple[str, ...]] = ("stationary", "drifting")
 
     def __post_init__(self) -> None:
-        integer(self.owner, "horizon", self.horizon, at_least=1)
-        integer(self.owner, "table_seed", self.table_seed, at_least=0, at_most=None)
+        check_rounds(self.owner, self.horizon, self.table_seed)
         choice(self.owner, "prices", self.prices, self.price_kinds)
         choice(self.owner, "feedback", self.feedback, FEEDBACK)
         rules = AuctionRules(
@@ -244,9 +244,9 @@ class FirstPrice(BlockEnvironment):
             got = verbatim(f"bids from {rules.amounts[0]:.15g}")
             reject(self.owner, "bids", expected, got)
         problem = Problem(rules.graph(self.feedback), features=2, horizon=self.horizon)
-        object.__setattr__(self, "rules", rules)
-        object.__setattr__(self, "problem", problem)
-        object.__setattr__(self, "context_distribution", UniformVectors([1, 0], [1, 1]))
+        set_fields(
+            self, rules=rules, problem=problem, context_distribution=UniformVectors([1, 0], [1, 1])
+        )
 
     def competing_bids(self, start: int, stop: int) -> Floats:
         """Return the highest competing bids of consecutive rounds.

@@ -85,8 +85,8 @@ def from_coefficients(
         return LinearTable(coefficients, graph, None, cast("ContextDistribution", contexts))
     arms = required_graph("from_coefficients", graph).arms
     count = len(feature_table("from_coefficients", "contexts", contexts, arms))
-    law = distribution_over("from_coefficients", context_distribution, count)
-    return LinearTable(coefficients, graph, contexts, law)
+    distribution = distribution_over("from_coefficients", context_distribution, count)
+    return LinearTable(coefficients, graph, contexts, distribution)
 
 
 def _rows(coefficients: Any, graph: FeedbackGraph) -> npt.NDArray[np.float64]:

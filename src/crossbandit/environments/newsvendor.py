@@ -9,6 +9,7 @@ import numpy as np
 
 from crossbandit import graphs
 from crossbandit.environments.amounts import AmountRules, check_margin, grid, span
+from crossbandit.environments.construction import check_rounds, set_fields
 from crossbandit.environments.contexts import UniformVectors
 from crossbandit.environments.environment import BlockEnvironment, row_block
 from crossbandit.environments.noise import uniforms
@@ -56,9 +57,12 @@ class NewsvendorRules(AmountRules):
     owner: InitVar[str] = "NewsvendorRules"  # whom an error names
 
     def __post_init__(self, owner: str) -> None:
-        object.__setattr__(self, "orders", grid(owner, "orders", self.orders))
-        object.__setattr__(self, "price_range", span(owner, "price_range", self.price_range))
-        object.__setattr__(self, "cost_range", span(owner, "cost_range", self.cost_range))
+        set_fields(
+            self,
+            orders=grid(owner, "orders", self.orders),
+            price_range=span(owner, "price_range", self.price_range),
+            cost_range=span(owner, "cost_range", self.cost_range),
+        )
         check_margin(owner, "price_range", self.price_range[1], self.cost_range[0])
 
     @property
@@ -143,9 +147,8 @@ class NewsvendorEnvironment(BlockEnvironment):
     context_distribution: UniformVectors = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        integer("newsvendor", "horizon", self.horizon, at_least=1)
+        check_rounds("newsvendor", self.horizon, self.table_seed)
         integer("newsvendor", "period", self.period, at_least=1)
-        integer("newsvendor", "table_seed", self.table_seed, at_least=0, at_most=None)
         number("newsvendor", "demand", self.demand, above=0)
         number("newsvendor", "season", self.season, at_least=0, at_most=1)
         orders: npt.ArrayLike = self.orders
@@ -162,9 +165,9 @@ class NewsvendorEnvironment(BlockEnvironment):
         choice("newsvendor", "feedback", self.feedback, SALES_FEEDBACK)
         problem = Problem(rules.graph(self.feedback), features=3, horizon=self.horizon)
         low, high = zip((1.0, 1.0), rules.price_range, rules.cost_range, strict=True)
-        object.__setattr__(self, "rules", rules)
-        object.__setattr__(self, "problem", problem)
-        object.__setattr__(self, "context_distribution", UniformVectors(low, high))
+        set_fields(
+            self, rules=rules, problem=problem, context_distribution=UniformVectors(low, high)
+        )
 
     def demands(self, start: int, stop: int) -> Floats:
         """Return the demand of consecutive rounds, in whole units.

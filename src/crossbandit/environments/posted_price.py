@@ -9,6 +9,7 @@ import numpy as np
 
 from crossbandit import graphs
 from crossbandit.environments.amounts import AmountRules, check_margin, grid, span
+from crossbandit.environments.construction import check_rounds, set_fields
 from crossbandit.environments.contexts import UniformVectors
 from crossbandit.environments.environment import BlockEnvironment, row_block
 from crossbandit.environments.noise import uniforms
@@ -59,8 +60,11 @@ class SellerRules(AmountRules):
     owner: InitVar[str] = "SellerRules"  # whom an error names
 
     def __post_init__(self, owner: str) -> None:
-        object.__setattr__(self, "prices", grid(owner, "prices", self.prices))
-        object.__setattr__(self, "cost_range", span(owner, "cost_range", self.cost_range))
+        set_fields(
+            self,
+            prices=grid(owner, "prices", self.prices),
+            cost_range=span(owner, "cost_range", self.cost_range),
+        )
         boolean(owner, "at_least_cost", self.at_least_cost)
         check_margin(owner, "prices", self.amounts[-1], self.cost_range[0])
 
@@ -163,9 +167,8 @@ class PostedPrice(BlockEnvironment):
     context_distribution: UniformVectors = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        integer("posted_price", "horizon", self.horizon, at_least=1)
+        check_rounds("posted_price", self.horizon, self.table_seed)
         integer("posted_price", "period", self.period, at_least=1)
-        integer("posted_price", "table_seed", self.table_seed, at_least=0, at_most=None)
         number("posted_price", "drift", self.drift, at_least=0, at_most=1)
         prices: npt.ArrayLike = self.prices
         if not np.ndim(prices):
@@ -183,10 +186,11 @@ class PostedPrice(BlockEnvironment):
             reject("posted_price", "cost_range", expected, self.cost_range)
         choice("posted_price", "reports", self.reports, REPORTS)
         problem = Problem(rules.graph(self.reports), features=2, horizon=self.horizon)
-        object.__setattr__(self, "rules", rules)
-        object.__setattr__(self, "problem", problem)
-        object.__setattr__(
-            self, "context_distribution", UniformVectors(*rules.contexts(rules.cost_range))
+        set_fields(
+            self,
+            rules=rules,
+            problem=problem,
+            context_distribution=UniformVectors(*rules.contexts(rules.cost_range)),
         )
 
     def willingness(self, start: int, stop: int) -> Floats:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from crossbandit.environments.construction import set_fields
 from crossbandit.environments.contexts import FiniteContexts
 from crossbandit.environments.environment import BlockEnvironment, row_block
 from crossbandit.environments.noise import uniforms
@@ -113,8 +114,7 @@ class Recommendation(BlockEnvironment):
             np.full(self.aspects, 0.5), size=self.segments
         )
         problem = Problem(graph, features=weights, horizon=self.horizon)
-        object.__setattr__(self, "problem", problem)
-        object.__setattr__(self, "context_distribution", FiniteContexts(self.segments))
+        set_fields(self, problem=problem, context_distribution=FiniteContexts(self.segments))
 
     @cached_property
     def qualities(self) -> Floats:

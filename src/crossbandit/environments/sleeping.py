@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from crossbandit.environments.construction import check_rounds, set_fields
 from crossbandit.environments.contexts import FiniteContexts
 from crossbandit.environments.environment import BlockEnvironment, row_block
 from crossbandit.environments.noise import uniforms
@@ -56,14 +57,12 @@ class Sleeping(BlockEnvironment):
 
     def __post_init__(self) -> None:
         required_graph("sleeping", self.graph)
-        integer("sleeping", "horizon", self.horizon, at_least=1)
+        check_rounds("sleeping", self.horizon, self.table_seed)
         integer("sleeping", "sets", self.sets, at_least=1, at_most=MAX_SIZE)
-        integer("sleeping", "table_seed", self.table_seed, at_least=0, at_most=None)
         number("sleeping", "awake", self.awake, above=0, at_most=1)
         constant = np.ones((self.sets, 1))
         problem = Problem(self.graph, features=constant, horizon=self.horizon)
-        object.__setattr__(self, "problem", problem)
-        object.__setattr__(self, "context_distribution", FiniteContexts(self.sets))
+        set_fields(self, problem=problem, context_distribution=FiniteContexts(self.sets))
 
     @cached_property
     def awake_sets(self) -> npt.NDArray[np.bool_]:

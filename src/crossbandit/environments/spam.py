@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from crossbandit.environments.construction import check_rounds, set_fields
 from crossbandit.environments.contexts import UniformVectors
 from crossbandit.environments.environment import BlockEnvironment, row_block
 from crossbandit.environments.noise import uniforms
@@ -70,14 +71,12 @@ class Spam(BlockEnvironment):
     context_distribution: UniformVectors = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        integer("spam", "horizon", self.horizon, at_least=1)
+        check_rounds("spam", self.horizon, self.table_seed)
         integer("spam", "period", self.period, at_least=1)
-        integer("spam", "table_seed", self.table_seed, at_least=0, at_most=None)
         number("spam", "share", self.share, at_least=0, at_most=1)
         number("spam", "campaigns", self.campaigns, at_least=0, at_most=1)
         problem = Problem(apple_tasting(), features=2, horizon=self.horizon)
-        object.__setattr__(self, "problem", problem)
-        object.__setattr__(self, "context_distribution", UniformVectors([0, 0], [1, 1]))
+        set_fields(self, problem=problem, context_distribution=UniformVectors([0, 0], [1, 1]))
 
     def junk(self, start: int, stop: int) -> npt.NDArray[np.bool_]:
         """Return which messages of consecutive rounds are spam.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from crossbandit.environments.construction import check_rounds, set_fields
 from crossbandit.environments.contexts import UNIFORM, ContextDistribution, distribution_over
 from crossbandit.environments.environment import BlockEnvironment, row_block
 from crossbandit.environments.noise import uniforms
@@ -53,8 +54,7 @@ class Stochastic(BlockEnvironment):
 
     def __post_init__(self) -> None:
         arms = required_graph("stochastic", self.graph).arms
-        integer("stochastic", "horizon", self.horizon, at_least=1)
-        integer("stochastic", "table_seed", self.table_seed, at_least=0, at_most=None)
+        check_rounds("stochastic", self.horizon, self.table_seed)
         boolean("stochastic", "noisy", self.noisy)
         pairs = _pairs(self.phases)
         shares = [number("stochastic", "phases", share) for share, _ in pairs]
@@ -62,12 +62,10 @@ class Stochastic(BlockEnvironment):
             expected = "pairs that begin at ascending shares of the horizon, from 0 to below 1"
             reject("stochastic", "phases", expected, verbatim(f"the shares {shares}"))
         means = _means([means for _, means in pairs], arms)
-        law = distribution_over("stochastic", self.context_distribution, means.shape[2])
-        object.__setattr__(self, "_means", means)
-        object.__setattr__(self, "_starts", (np.array(shares) * self.horizon).astype(np.int64))
+        distribution = distribution_over("stochastic", self.context_distribution, means.shape[2])
+        set_fields(self, _means=means, _starts=(np.array(shares) * self.horizon).astype(np.int64))
         problem = Problem(self.graph, features=self._features(), horizon=self.horizon)
-        object.__setattr__(self, "problem", problem)
-        object.__setattr__(self, "context_distribution", law)
+        set_fields(self, problem=problem, context_distribution=distribution)
 
     def _features(self) -> Floats:
         """1{mean >= v_j} for each context, arm and level of each phase."""
