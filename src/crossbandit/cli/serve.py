@@ -25,18 +25,23 @@ _STORE = "crossbandit.db"
 def serve(
     bidders: Annotated[
         Path | None,
-        typer.Argument(metavar="[BIDDERS.toml]", help="File of bidders. By default an example."),
+        typer.Argument(
+            metavar="[BIDDERS.toml]",
+            help="File that describes bidders. Without a file, those in the store are served; an "
+            "empty store gets an example.",
+        ),
     ] = None,
     store: Annotated[
         str | None,
         typer.Option(
             metavar="FILE|postgresql://...",
-            help=f"Where to store the bidders. \\[default: {_STORE}; with --demo, nowhere]",
+            help="Where to store the bidders and their logs. \\[default: "
+            f"{_STORE}; with --demo, a temporary file]",
         ),
     ] = None,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[
-        int, typer.Option(min=0, max=65_535, help="Port to listen on; 0 for any.")
+        int, typer.Option(min=0, max=65_535, help="Port to listen on; 0 for any free port.")
     ] = 8000,
     url: Annotated[
         str | None,
@@ -45,19 +50,25 @@ def serve(
         ),
     ] = None,
     demo: Annotated[
-        bool, typer.Option("--demo", help="Play simulated auctions, to see the service at work.")
+        bool, typer.Option("--demo", help="Add five bidders that take part in simulated auctions.")
     ] = False,
     key_file: Annotated[
         Path | None,
-        typer.Option(help="Key with which decisions are signed; or the variable CROSSBANDIT_KEY."),
+        typer.Option(
+            help="File with the key that signs decisions. \\[default: the variable CROSSBANDIT_KEY]"
+        ),
     ] = None,
     tokens_file: Annotated[
         Path | None,
-        typer.Option(help="Access tokens and roles; or the variable CROSSBANDIT_TOKENS."),
+        typer.Option(
+            help="File with access tokens and roles. \\[default: the variable CROSSBANDIT_TOKENS]"
+        ),
     ] = None,
     without_tokens: Annotated[
         bool,
-        typer.Option("--without-tokens", help="Let all who reach --host do everything."),
+        typer.Option(
+            "--without-tokens", help="Allow everything to everybody who can reach --host."
+        ),
     ] = False,
     limits_from_file: Annotated[
         bool,
@@ -67,7 +78,7 @@ def serve(
         ),
     ] = False,
     rate: Annotated[
-        float, typer.Option(min=1, help="Requests a second that each access token may send.")
+        float, typer.Option(min=1, help="Requests per second that each access token may send.")
     ] = 20_000.0,
 ) -> None:
     """Serve bidders over HTTP, with a page that shows them live."""
@@ -92,8 +103,8 @@ def serve(
     tokens = read_tokens(tokens_file, os.environ)
     if not tokens and not is_loopback(host) and not without_tokens:
         raise InvalidParameterError(
-            f"On {host} others could reach the service. Give it access tokens by --tokens-file, or "
-            "say --without-tokens to let everybody do everything."
+            f"Other machines can reach the service on {host}. Give access tokens with "
+            "--tokens-file, or use --without-tokens to allow everything to everybody."
         )
     key = read_key(key_file, os.environ)
     with ExitStack() as stack:
@@ -103,7 +114,7 @@ def serve(
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="crossbandit-demo-"))
             store = str(Path(folder) / _STORE)
         address = url or default_url(host, port)
-        notify("Starting. The first start on a machine compiles for about half a minute.")
+        notify("Starting. The first start on a machine takes about half a minute longer.")
         warm_up()
         node = Node(open_store(store or _STORE), key=key, url=address)
         stack.callback(node.close)
@@ -127,12 +138,12 @@ def serve(
 
 def _say_where(node: Node, address: str, store: str, *, demo: bool) -> None:
     if demo:
-        say(f"Simulated auctions are played. See them live: {address}/")
+        say(f"Simulated auctions are running. Open {address}/")
     else:
         names = node.names()
         shown = ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
         say(f"Bidders: {shown}. Store: {store_name(store)}")
-        say(f"Serving at {address}/ (what it answers: {address}/openapi.json)")
+        say(f"Open {address}/ (operations: {address}/openapi.json)")
     notify("Stop with Ctrl-C.")
 
 

@@ -1,4 +1,4 @@
-"""Environments that may look at the arms played before: adaptive adversaries, for research."""
+"""Environments whose losses depend on the arms played before: adaptive adversaries."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 class AdaptiveEnvironment(ABC):
     """An environment whose losses may depend on the arms played in earlier rounds.
 
-    A subclass sets `problem` and `context_distribution`, and overrides `losses`. It is simulated by
-    the plain loop. The guarantees of the shipped algorithms are for oblivious losses: regret then
-    compares with what a fixed policy would have lost *on the losses that occurred*. A fixed policy
-    would have met other losses, which `Run.policy_regret` takes into account.
+    A subclass sets `problem` and `context_distribution`, and overrides `losses`. The plain loop
+    simulates it. The guarantees of the shipped algorithms are for oblivious losses. Here, regret
+    compares with the loss of a fixed policy *on the losses that occurred*. Under the fixed policy,
+    other losses would have occurred; `Run.policy_regret` takes this into account.
 
     Attributes:
-        adaptive: Marks the environment.
+        adaptive: True. It marks the environment.
     """
 
     adaptive: ClassVar[bool] = True
@@ -60,18 +60,19 @@ class Congestion(AdaptiveEnvironment):
 
         l_{t,c}(a) = (1 - weight) base_c(a) + weight share_t(a),
 
-    where share_t(a) is the share of the last `memory` plays that were a.
+    where share_t(a) is the share of the last `memory` plays that were a. Before the first round, no
+    arm was played.
 
-    The base losses are uniform in [0, 1]. Plays before the first round count as none.
-    A policy that always plays the arm of least base loss raises the loss of that arm. Regret does
-    not include this: it takes the losses that the learner's own plays caused. Policy regret does.
+    The base losses are uniform in [0, 1]. A policy that always plays the arm with the least base
+    loss raises the loss of that arm. Policy regret includes this. Regret does not, because it uses
+    the losses that the learner's own plays caused.
 
     Args:
         graph: The feedback graph.
         horizon: The number of rounds.
         contexts: The number of contexts.
         memory: The number of past rounds that count.
-        weight: The weight of the wear, from 0 to 1.
+        weight: The weight of the congestion, from 0 to 1.
         table_seed: The seed of the base losses, at least 0.
         context_distribution: A distribution or a probability for each context; uniform if None.
 
@@ -103,7 +104,7 @@ class Congestion(AdaptiveEnvironment):
 
     @cached_property
     def base(self) -> Floats:
-        """The losses of arms that were not played lately, (K, contexts)."""
+        """The losses of arms that were not played recently, (K, contexts)."""
         base = stream(self.table_seed, "losses").random((self.graph.arms, self.contexts))
         base.flags.writeable = False
         return base

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 class ContextDistribution(Protocol):
     """Protocol of a distribution of contexts.
 
-    Drawing m and then n contexts from a generator must give the same contexts as drawing m + n.
-    Then a shorter run is the beginning of a longer one.
+    Drawing m and then n contexts from a generator must give the same contexts as drawing m + n. A
+    shorter run is then the beginning of a longer one.
     """
 
     def draw(self, generator: np.random.Generator, count: int) -> npt.NDArray[Any]:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 # What is seen of the demand, and what an order then reveals.
 SALES_FEEDBACK = {
     "sales": "only sales are seen: an order reveals itself and all smaller orders",
-    "demand": "customers who find nothing are counted, too: an order reveals all orders",
+    "demand": "all customers are counted: an order reveals all orders",
 }
 
 # Demand is a sum of this many exponential numbers: bell-shaped, never negative.
@@ -36,15 +36,15 @@ _STAGES = 4
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class NewsvendorRules(AmountRules):
-    """The orders that may be made, and what each of them earns; money in any unit.
+    """The orders that may be made, and what each of them earns. Money may have any unit.
 
     An order of q units at a demand of d sells min(q, d), and earns
 
         profit = price * min(q, d) - cost * q.
 
     The most that can be earned is (highest price - lowest cost) * largest order, the least is
-    -(highest cost) * largest order. The loss is what is missing to the most, in parts of the
-    difference; it is linear in the features (1, price, cost).
+    -(highest cost) * largest order. The loss is (most - profit) / (most - least). It is linear in
+    the features (1, price, cost).
 
     >>> rules = NewsvendorRules(orders=[0, 5, 10], price_range=(2, 3), cost_range=(1, 2))
     >>> rules.profit(price=3.0, cost=1.0, orders=[0, 5, 10], demand=6)
@@ -80,8 +80,9 @@ class NewsvendorRules(AmountRules):
     def graph(self, feedback: str) -> FeedbackGraph:
         """Return what an order reveals under one of the kinds of `SALES_FEEDBACK`.
 
-        Who orders q and sells s = min(q, d) knows what a smaller order q' would have sold:
-        min(q', d) = min(q', s), sold out or not. A larger order might have sold more.
+        After an order of q that sold s = min(q, d), it is known what a smaller order q' would have
+        sold: min(q', d) = min(q', s), whether q was sold out or not. A larger order might have sold
+        more.
         """
         choice("NewsvendorRules", "feedback", feedback, SALES_FEEDBACK)
         if feedback == "demand":
@@ -91,7 +92,7 @@ class NewsvendorRules(AmountRules):
     def rows(self, demand: npt.ArrayLike) -> Floats:
         """Return the losses of all orders, (n, K, 3), at each of n demands.
 
-        Where an order q has sold s, the demand may be taken to be s for all orders up to q.
+        If an order of q has sold s, s can replace the demand for all orders up to q.
         """
         sold = np.minimum(self.amounts, np.asarray(demand, dtype=np.float64)[:, None])
         orders = np.broadcast_to(self.amounts, sold.shape)
@@ -122,8 +123,8 @@ class NewsvendorEnvironment(BlockEnvironment):
         orders: The number of orders: 0, ..., orders - 1 units; or the orders themselves.
         feedback: What is seen: "sales" or "demand".
         demand: The mean demand over a season.
-        season: By which share the mean moves up and down, from 0 to 1.
-        period: The rounds of a season.
+        season: The share by which the mean moves up and down, from 0 to 1.
+        period: The number of rounds in a season.
         price_range: The lowest and the highest price.
         cost_range: The lowest and the highest cost.
         table_seed: The seed of everything random in the losses, at least 0.

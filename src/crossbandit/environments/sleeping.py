@@ -31,8 +31,9 @@ class Sleeping(BlockEnvironment):
     """Bernoulli losses of arms that are not always available (sleeping arms).
 
     The means are evenly spread from 0.2 to 0.8, in random order. A context is a set of available
-    arms. An arm's loss does not depend on the set: it is linear in one feature, which is 1. So what
-    is learned in one set counts in all. The comparator plays the best available arm of each set.
+    arms. The loss of an arm does not depend on the set: it is linear in one feature, which is 1. So
+    a learner uses what it learns in one set in all sets. The comparator plays the best available
+    arm of each set.
 
     Args:
         graph: The feedback graph.

@@ -28,9 +28,8 @@ BLOCK, DELIVER = 0, 1  # as in the graph of apple tasting
 def mail_rows(spam: npt.ArrayLike) -> Floats:
     """Return the losses of blocking and of delivering, (n, 2, 2), for n messages, spam or not.
 
-    A context is (harm of delivering it if it is spam, harm of blocking it if it is not), in parts
-    of the greatest harm. Spam that is delivered does the first, a blocked message that is none the
-    second; what is right does no harm.
+    A context is (harm of delivering spam, harm of blocking a good message), as shares of the
+    greatest harm. The right arm does no harm.
 
     >>> mail_rows([True])[0]
     array([[0., 0.],
@@ -53,8 +52,8 @@ class Spam(BlockEnvironment):
     Args:
         horizon: The number of rounds.
         share: The mean share of spam, from 0 to 1.
-        campaigns: By how much the share moves up and down, from 0 to 1.
-        period: The rounds in which the share moves up and down once.
+        campaigns: The amount by which the share moves up and down, from 0 to 1.
+        period: The number of rounds in which the share moves up and down once.
         table_seed: The seed of everything random in the losses, at least 0.
 
     >>> environment = spam(1_000)

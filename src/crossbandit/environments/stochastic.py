@@ -30,16 +30,16 @@ class Stochastic(BlockEnvironment):
     """Bernoulli losses whose means (arms, contexts) are constant in each phase.
 
     `phases` are pairs: the share of the horizon at which a phase begins, the first at 0, and its
-    means. Arm a has one uniform number u_{t,a} in each round, and loses 1 in the contexts where
-    its mean is above it: every context sees Bernoulli losses, and all share a round's noise. With
-    `noisy=False`, the means themselves are the losses.
+    means. Arm a has one uniform number u_{t,a} in each round, and loses 1 in the contexts in which
+    its mean is above this number. So the losses of every context are Bernoulli, and all contexts
+    share the noise of a round. With `noisy=False`, the means themselves are the losses.
 
     So losses are linear. With v_0 < v_1 < ... the different means of a phase and v_{-1} = 0,
 
         1{u < mean}  =  sum_j 1{v_{j-1} <= u < v_j} 1{mean >= v_j},
 
-    a coefficient per round and arm times a feature per context and arm. A round costs the same for
-    any number of contexts, as long as their means are few.
+    a coefficient per round and arm times a feature per context and arm. The time of a round depends
+    on the number of different means, not on the number of contexts.
     """
 
     graph: FeedbackGraph

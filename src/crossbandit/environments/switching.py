@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from crossbandit.graphs import FeedbackGraph
     from crossbandit.types import Floats
 
-# Contexts differ from their group by up to this share of the gap: too little to change its order.
+# Contexts differ from their group by up to this share of the gap. It does not change the best arm.
 _SPREAD = 0.25
 
 
@@ -44,7 +44,7 @@ class Switching(BlockEnvironment):
         contexts: The number of contexts.
         groups: The number of groups of contexts.
         switches: How often the best arm changes, less than the horizon.
-        gap: The difference of the best arm to the others, above 0 and at most 0.2.
+        gap: The difference between the best arm and the others, above 0 and at most 0.2.
         table_seed: The seed of everything random in the losses, at least 0.
         context_distribution: A distribution or a probability for each context; uniform if None.
 

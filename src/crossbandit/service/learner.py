@@ -1,4 +1,4 @@
-"""The threads of a node that hold leases and learn."""
+"""The two threads of a node that keep leases and learn."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ if TYPE_CHECKING:
     from crossbandit.service.known import Directory
     from crossbandit.service.live import LiveBidder
     from crossbandit.service.store.rows import Store
-    from crossbandit.service.writer import Held, Writer
+    from crossbandit.service.writer import HeldBidder, Writer
 
 _log = logging.getLogger("crossbandit.service")
-_SHARE = 10.0  # publishing takes at most one part in so many of the time
-_LATEST = 5.0  # ... unless it would be later than so many seconds
-_VIEWS = 5.0  # seconds for which a diagnosis is shown
-_PRUNE = 60.0  # seconds between two looks for old entries
+_SHARE = 10.0  # publishing may take one tenth of the time ...
+_LATEST = 5.0  # ... but happens at least every 5 seconds
+_VIEWS = 5.0  # seconds for which a diagnosis is reused
+_PRUNE = 60.0  # seconds between two searches for old entries
 
 
 class LearnerThread:
-    """Takes leases, learns for the bidders whose leases it has, and follows the others.
+    """Takes leases, learns for the bidders whose leases it has, and reads the policies of others.
 
     Args:
         store: The store.
@@ -43,16 +43,16 @@ class LearnerThread:
         name: The name of the node; None for a new one.
         url: The address of the node, or None.
         learn: Whether to take leases.
-        lease: For how many seconds a lease holds.
-        poll: Seconds between two looks at the store.
-        publish: Seconds between two policies of a bidder, at least.
-        checkpoint_entries: The entries after which a checkpoint is made.
-        checkpoint_seconds: The seconds after which a checkpoint is made.
-        retention: For how many seconds old entries are kept; None for ever.
+        lease: How many seconds a lease lasts.
+        poll: Seconds between two reads of the store.
+        publish: The least number of seconds between two policies of a bidder.
+        checkpoint_entries: A checkpoint is made after this many entries.
+        checkpoint_seconds: A checkpoint is made after this many seconds.
+        retention: How many seconds old entries are kept; None for ever.
 
     Attributes:
-        writer: What writes; to be set before the start.
-        problem: What is wrong with the store; None if nothing is.
+        writer: The thread that writes. Set it before the start.
+        problem: The present problem with the store; None if there is none.
     """
 
     writer: Writer
@@ -79,7 +79,7 @@ class LearnerThread:
         self._checkpoint_entries = checkpoint_entries
         self._checkpoint_seconds, self._retention = checkpoint_seconds, retention
         self.problem: str | None = None
-        self._due: dict[int, _Due] = {}
+        self._due: dict[int, _Schedule] = {}
         self._grown: set[int] = set()
         self._lock = Lock()
         self._wake, self._look, self._closing = Event(), Event(), Event()
@@ -89,12 +89,12 @@ class LearnerThread:
         ]
 
     def start(self) -> None:
-        """Begin to learn."""
+        """Start both threads."""
         for thread in self._threads:
             thread.start()
 
     def close(self) -> None:
-        """Stop learning, and keep what was learned."""
+        """Stop learning, and make checkpoints of what was learned."""
         self._closing.set()
         self._look.set()
         self._wake.set()
@@ -116,12 +116,12 @@ class LearnerThread:
         return self._leases.holder
 
     @property
-    def held(self) -> dict[int, Held]:
+    def held(self) -> dict[int, HeldBidder]:
         """The bidders whose leases this node has, by number."""
         return self._leases.held
 
     def has_grown(self, bidders: Iterable[int]) -> None:
-        """Learn soon, as logs have grown.
+        """Wake the thread that learns, because logs have grown.
 
         Args:
             bidders: The numbers of the bidders.
@@ -131,10 +131,10 @@ class LearnerThread:
         self._wake.set()
 
     def look(self, *, wait: bool = False) -> None:
-        """Look at the store soon.
+        """Wake the thread that reads the store.
 
         Args:
-            wait: Whether to wait until the bidders are known.
+            wait: Whether to read the list of bidders before this returns.
         """
         if wait:
             self._directory.refresh()
@@ -159,7 +159,7 @@ class LearnerThread:
                     self.has_grown(behind)
             except CrossbanditError as error:
                 self._trouble(error)
-            except Exception:  # noqa: BLE001 - a thread that ends would be missed by nobody
+            except Exception:  # noqa: BLE001 - nobody would notice that the thread has ended
                 _log.exception("The leases could not be kept")
             self._look.wait(min(self._poll, self._lease / 3))
 
@@ -185,8 +185,8 @@ class LearnerThread:
                 pruned = time.monotonic()
                 self._prune(self._retention)
 
-    def _guarded(self, held: Held, *, grown: bool) -> None:
-        """Learn; if that fails, begin again from the store after a while."""
+    def _guarded(self, held: HeldBidder, *, grown: bool) -> None:
+        """Learn. If that fails, the bidder is restored from the store later."""
         try:
             if not held.lost:
                 self._step(held, grown=grown)
@@ -198,10 +198,10 @@ class LearnerThread:
                 self.problem = repr(error)
                 _log.exception("A bidder could not learn")
 
-    def _step(self, held: Held, *, grown: bool) -> None:
+    def _step(self, held: HeldBidder, *, grown: bool) -> None:
         if held.live is None:
             held.live = restore(self._session, held.bidder, self._directory.key)
-            self._due[held.bidder] = _Due(held.live)
+            self._due[held.bidder] = _Schedule(held.live)
         live, due = held.live, self._due[held.bidder]
         if grown:
             entries = self._session.entries(held.bidder, live.entry, PIECE)
@@ -218,8 +218,8 @@ class LearnerThread:
             spent = time.monotonic() - now
             due.publish_at = now + max(self._publish, min(_SHARE * spent, _LATEST))
 
-    def _keep(self, held: Held, *, checkpoint: bool) -> None:
-        """Publish the policy, and keep a checkpoint if there is to be one."""
+    def _keep(self, held: HeldBidder, *, checkpoint: bool) -> None:
+        """Publish the policy, and make a checkpoint if `checkpoint` is True."""
         live = held.live
         if live is None:
             return
@@ -237,7 +237,7 @@ class LearnerThread:
             due.kept, due.kept_at = kept.entry + kept.decisions, time.monotonic()
         self.writer.keep(held, policy, kept).add_done_callback(lambda done: self._kept(due, done))
 
-    def _kept(self, due: _Due, done: Future[None]) -> None:
+    def _kept(self, due: _Schedule, done: Future[None]) -> None:
         error = done.exception()
         if error is not None:
             due.again()
@@ -263,14 +263,14 @@ class LearnerThread:
             self._trouble(error)
 
     def _trouble(self, error: CrossbanditError) -> None:
-        """Say what is wrong, once."""
+        """Keep a problem, and log it once."""
         if self.problem != str(error):
             _log.warning("%s", error)
         self.problem = str(error)
 
 
-class _Due:
-    """When the next policy and the next checkpoint of a bidder are to be made."""
+class _Schedule:
+    """When the next policy and the next checkpoint of a bidder are due."""
 
     def __init__(self, live: LiveBidder) -> None:
         self.published, self.decided = -1, live.decisions
@@ -280,6 +280,6 @@ class _Due:
         self.views_at = 0.0
 
     def again(self) -> None:
-        """Publish and make a checkpoint once more, as they could not be written."""
+        """Publish and make a checkpoint again, because the last ones could not be written."""
         self.published = -1
         self.kept_at = -math.inf

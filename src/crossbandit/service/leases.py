@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from crossbandit.errors import CrossbanditError
 from crossbandit.service.holders import is_gone
-from crossbandit.service.writer import Held
+from crossbandit.service.writer import HeldBidder
 
 if TYPE_CHECKING:
-    from crossbandit.service.known import Known
+    from crossbandit.service.known import KnownBidder
     from crossbandit.service.store.rows import Session
 
 _log = logging.getLogger("crossbandit.service")
@@ -33,9 +33,9 @@ class Leases:
     def __init__(self, session: Session, holder: str, url: str | None, *, seconds: float) -> None:
         self._session, self._url, self._seconds = session, url, seconds
         self.holder = holder
-        self.held: dict[int, Held] = {}
+        self.held: dict[int, HeldBidder] = {}
 
-    def take(self, known: list[Known]) -> None:
+    def take(self, known: list[KnownBidder]) -> None:
         """Renew the leases of this node, and take those that are free.
 
         Args:
@@ -60,7 +60,7 @@ class Leases:
         for bidder, fence in fences.items():
             now = self.held.get(bidder)
             if now is None or now.lost or now.fence != fence:
-                now = Held(bidder, fence)
+                now = HeldBidder(bidder, fence)
             held[bidder] = now
         for bidder, before in self.held.items():
             if held.get(bidder) is not before:

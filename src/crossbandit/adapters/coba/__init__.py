@@ -7,13 +7,14 @@
     learners = [CobaLearner(problem=auctions.problem), VowpalLearner()]
     result = Experiment([auctions], learners).run()
 
-A learner of coba is shown one number, the reward of its action. `CobaEnvironment` returns a reward
-that is this number, and also holds the losses that the action revealed in every context. A
-`CobaLearner` with the `problem` of the environment learns from them, by its feedback graph and
-across contexts, and plays the same arms as in `simulate`. Learners of coba see a plain number.
+A learner of coba gets one number, the reward of its action. The reward that `CobaEnvironment`
+returns is this number, and also has the losses that the action revealed in every context. A
+`CobaLearner` with the `problem` of the environment learns from these losses, with the feedback
+graph and across contexts. It plays the same arms as in `simulate`. Learners of coba use the reward
+as a plain number.
 
-In an environment of coba, nothing but the reward is revealed. There, leave out `problem`: each
-context then has a learner of its own, without feedback graph and without cross-learning.
+Environments of coba reveal only the reward. For them, leave out `problem`. Each context then has
+its own learner, without a feedback graph and without cross-learning.
 
 Install coba with `pip install "crossbandit[coba]"`.
 """

@@ -1,4 +1,4 @@
-"""Environments for coba, whose rewards hold what an action revealed."""
+"""Environments for coba. Their rewards have the losses that an action revealed."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 
 class RevealedReward(float):
-    """The reward of an action: a number that also holds what the action revealed.
+    """The reward of an action: a number that also has the losses that the action revealed.
 
     Arithmetic returns plain numbers. So a filter of coba that changes rewards drops the losses, and
-    a learner that needs them says so.
+    a learner that needs them raises an error.
 
     Args:
         reward: The reward.
@@ -47,7 +47,7 @@ class RevealedReward(float):
 
 
 class _Rewards(primitives.Rewards):  # type: ignore[misc]
-    """The rewards of a round, computed for the action that is asked for."""
+    """The rewards of a round. A reward is computed when it is used."""
 
     def __init__(self, environment: Environment, round_: int, context: Any) -> None:
         self._environment, self._round, self._context = environment, round_, context
@@ -64,16 +64,16 @@ class _Rewards(primitives.Rewards):  # type: ignore[misc]
 
 
 class CobaEnvironment(primitives.Environment):  # type: ignore[misc]
-    """An environment as an environment of coba.
+    """An environment of this package, for coba.
 
-    A reward is the money earned, or 1 minus the loss where there is no money. An action is an arm
-    as a one-hot tuple. A numbered context is a `Categorical`, which coba makes a one-hot tuple; a
-    feature vector is a tuple. Only the arms that are available are offered.
+    A reward is the money earned, or 1 minus the loss if there is no money. An action is an arm as a
+    one-hot tuple. A numbered context is a `Categorical`, which coba turns into a one-hot tuple. A
+    feature vector is a tuple. Only the available arms are offered.
 
     Args:
         environment: The environment. Its graph must be the same in all rounds, and its rounds must
-            not depend on what was played.
-        seed: The seed of the contexts. `simulate` with this seed meets the same contexts.
+            not depend on the arms that were played.
+        seed: The seed of the contexts. `simulate` with this seed has the same contexts.
 
     Attributes:
         environment: The environment.
@@ -92,7 +92,7 @@ class CobaEnvironment(primitives.Environment):  # type: ignore[misc]
         wrong = wrong or ("an adaptive one" if is_adaptive(environment) else "")
         if wrong or environment.problem.graph_kind != "fixed":
             got = verbatim(wrong or "one whose graph changes")
-            expected = "one with a fixed graph, whose rounds do not depend on what was played"
+            expected = "one with a fixed graph, whose rounds do not depend on the arms played"
             reject("CobaEnvironment", "environment", expected, got)
         horizon_of(environment)
         self.environment = environment
@@ -101,7 +101,7 @@ class CobaEnvironment(primitives.Environment):  # type: ignore[misc]
 
     @property
     def params(self) -> dict[str, Any]:
-        """What coba writes into the table of environments."""
+        """The columns in coba's table of environments."""
         return {
             "env_type": type(self.environment).__name__,
             "arms": self.problem.arms,
@@ -110,7 +110,7 @@ class CobaEnvironment(primitives.Environment):  # type: ignore[misc]
         }
 
     def read(self) -> Iterator[Any]:
-        """Yield the rounds, from the first to the horizon; again at each call.
+        """Yield the rounds, from the first to the horizon. Each call starts at the first round.
 
         Returns:
             An interaction of coba per round.

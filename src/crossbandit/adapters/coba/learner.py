@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 
 
 class CobaLearner(primitives.Learner):  # type: ignore[misc]
-    """An algorithm as a learner of coba.
+    """An algorithm of this package as a learner of coba.
 
     Args:
         algorithm: The algorithm; CrossGraphAdaptive() if None.
-        problem: The problem of a `CobaEnvironment`, to learn by its graph and across contexts. None
-            for environments of coba: each context then has a learner of its own.
+        problem: The problem of a `CobaEnvironment`, to learn with its graph and across contexts.
+            None for environments of coba: each context then has its own learner.
         reward_range: Without a problem: the least and the greatest reward.
         horizon: Without a problem: the number of rounds in each context, for algorithms that need
             it.
-        max_contexts: Without a problem: the greatest number of different contexts. One more is an
-            error: contexts that never repeat teach nothing.
+        max_contexts: Without a problem: the largest number of different contexts. More are an
+            error, because nothing is learned from contexts that never repeat.
         seed: The seed.
 
     Raises:
@@ -52,13 +52,13 @@ class CobaLearner(primitives.Learner):  # type: ignore[misc]
         if given is not None and not isinstance(given, Problem):
             reject(owner, "problem", "None, or the problem of a CobaEnvironment", problem)
         self._problem = problem
-        # It starts in the first round: coba copies learners before, and a running one cannot be
-        # copied.
+        # It starts in the first round, because coba copies learners before the first round, and a
+        # running learner cannot be copied.
         self._running: SeparateLearners | _GraphLearner | None = None
 
     @property
     def params(self) -> dict[str, Any]:
-        """What coba writes into the table of learners."""
+        """The columns in coba's table of learners."""
         algorithm = self._settings.algorithm
         parameters = {name: one for name, one in algorithm.to_json().items() if name != "id"}
         graph = self._problem is not None
@@ -76,8 +76,8 @@ class CobaLearner(primitives.Learner):  # type: ignore[misc]
             gives back to `learn`.
 
         Raises:
-            InvalidContextError: The context or the actions do not fit the problem, or what was met
-                before.
+            InvalidContextError: The context or the actions do not fit the problem, or the earlier
+                rounds.
         """
         action, decision = self._started().act(context, actions)
         chance = decision.probability
@@ -109,19 +109,19 @@ class CobaLearner(primitives.Learner):  # type: ignore[misc]
         Args:
             context: The context.
             action: The action.
-            reward: The reward: that of a `CobaEnvironment` if this learner has a problem.
-            probability: Not used; the decision knows it.
-            decision: The decision of `predict`.
+            reward: The reward. A learner with a problem needs a reward of a `CobaEnvironment`.
+            probability: Not used, because the decision has it.
+            decision: The decision that `predict` returned.
 
         Raises:
-            DecisionError: There is no decision, as with logged actions.
-            InvalidLossesError: The reward holds no losses, or is not in `reward_range`.
+            DecisionError: There is no decision, because the action was logged by another learner.
+            InvalidLossesError: The reward has no losses, or is not in `reward_range`.
         """
         del action, probability
         if decision is None:
             raise DecisionError(
-                "CobaLearner learns from its own actions. Got one that it has not chosen. Evaluate "
-                "with SequentialCB(learn='on')."
+                "CobaLearner learns only from actions that it has chosen. Got another action. "
+                "Evaluate with SequentialCB(learn='on')."
             )
         self._started().learn(context, decision, reward)
 
@@ -135,7 +135,7 @@ class CobaLearner(primitives.Learner):  # type: ignore[misc]
 
 
 class _GraphLearner:
-    """One learner for all contexts of a `CobaEnvironment`; used as `SeparateLearners` are."""
+    """One learner for all contexts of a `CobaEnvironment`. It has `act`, `policy` and `learn`."""
 
     def __init__(self, problem: Problem, settings: Settings) -> None:
         self._problem = problem
@@ -157,10 +157,9 @@ class _GraphLearner:
         losses = getattr(reward, "losses", {})
         if not set(decision.revealed) <= set(losses):
             raise InvalidLossesError(
-                "A CobaLearner that was given a problem learns from the losses of arms "
-                f"{list(decision.revealed)}, which the rewards of a CobaEnvironment hold. Got "
-                f"{reward!r}. Use no filters that change rewards; or leave out 'problem', to learn "
-                "in each context alone."
+                "A CobaLearner with a problem needs rewards of a CobaEnvironment, with the losses "
+                f"of arms {list(decision.revealed)}. Got {reward!r}. Use no filters that change "
+                "rewards, or leave out 'problem' to learn in each context separately."
             )
         self._learner.learn(decision, {b: losses[b] for b in decision.revealed})
 
@@ -186,7 +185,7 @@ class _GraphLearner:
 
 
 def _position(one_hot: Any, size: int) -> int:
-    """Return where the 1 of a one-hot tuple is; -1 if it is none."""
+    """Return the position of the 1 in a one-hot tuple; -1 if it is not one."""
     entries = list(one_hot) if isinstance(one_hot, tuple | list) else []
     if len(entries) != size or entries.count(1) != 1 or entries.count(0) != size - 1:
         return -1

@@ -86,7 +86,7 @@ class SqlSession(SqlConnection):
     def write(self, writes: list[Write], at: float) -> list[bool]:
         done = [False] * len(writes)
         fenced = sorted({one.bidder for one in writes if not isinstance(one, Append)})
-        # All transactions lock rows in the same order, so none waits for another in a circle.
+        # All transactions lock rows in the same order, so that no deadlock occurs.
         order = sorted(range(len(writes)), key=lambda i: writes[i].bidder)
         with self._transaction():
             fences = {bidder: self._fence(bidder) for bidder in fenced}
@@ -96,7 +96,7 @@ class SqlSession(SqlConnection):
                     done[i] = self._append(one, at)
                 elif fences[one.bidder] == one.fence:
                     done[i] = self._write_fenced(one, at)
-                    if not done[i]:  # a checkpoint that comes next may hold what was refused
+                    if not done[i]:  # a later checkpoint may contain the refused decisions
                         fences[one.bidder] = None
         return done
 
@@ -126,7 +126,7 @@ class SqlSession(SqlConnection):
                 "SELECT number FROM decisions WHERE bidder = ? AND number >= ? LIMIT 1",
                 [one.bidder, one.rows[0].number],
             ):
-                return False  # somebody else has made it, under the same lease
+                return False  # another process has made it, under the same lease
             for row in one.rows:
                 self._rows(
                     "INSERT INTO decisions (bidder, number, after, at, content) "
@@ -209,7 +209,7 @@ class SqlSession(SqlConnection):
     def take_leases(
         self, bidders: list[int], holder: str, url: str | None, seconds: float
     ) -> dict[int, int]:
-        # A lease that ends too late was made before the clock of the database was set back.
+        # A lease that ends too late was taken before the clock of the database was set back.
         statement = (
             "UPDATE leases SET fence = fence + CASE WHEN holder = ? THEN 0 ELSE 1 END, "
             f"holder = ?, url = ?, expires = {self.now} + ? WHERE bidder = ? AND "
