@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from crossbandit.service import BidderSettings, Node
+    from crossbandit.service.http.access import AccessToken
 
 _STORE = "crossbandit.db"
 
@@ -83,57 +84,80 @@ def serve(
 ) -> None:
     """Serve bidders over HTTP, with a page that shows them live."""
     from crossbandit.client.transport import address_parts
-    from crossbandit.service import Node, open_store
     from crossbandit.service.bidders_file import read_bidders
-    from crossbandit.service.http import Access, read_tokens
-    from crossbandit.service.serving import (
-        EXAMPLE,
-        add_bidders,
-        bound_socket,
-        default_url,
-        is_loopback,
-        read_key,
-        warm_up,
-    )
+    from crossbandit.service.http import Access
+    from crossbandit.service.serving import bound_socket, default_url, read_key
     from crossbandit.service.serving import serve as serve_node
 
     if url is not None:
         address_parts("serve", url)
-    wanted: Mapping[str, BidderSettings] = {} if bidders is None else read_bidders(bidders)
-    tokens = read_tokens(tokens_file, os.environ)
-    if not tokens and not is_loopback(host) and not without_tokens:
-        raise InvalidParameterError(
-            f"Other machines can reach the service on {host}. Give access tokens with "
-            "--tokens-file, or use --without-tokens to allow everything to everybody."
-        )
+    wanted = {} if bidders is None else read_bidders(bidders)
+    tokens = _tokens(tokens_file, host, without_tokens=without_tokens)
     key = read_key(key_file, os.environ)
     with ExitStack() as stack:
         listening = stack.enter_context(bound_socket(host, port))
-        port = listening.getsockname()[1]
         if demo and store is None:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="crossbandit-demo-"))
             store = str(Path(folder) / _STORE)
-        address = url or default_url(host, port)
-        notify("Starting. The first start on a machine takes about half a minute longer.")
-        warm_up()
-        node = Node(open_store(store or _STORE), key=key, url=address)
-        stack.callback(node.close)
-        node.start()
-        add_bidders(node, wanted, limits_from_file=limits_from_file)
-        if not demo and not node.names():
-            add_bidders(node, EXAMPLE)
-        if demo:
-            from crossbandit.service.demo import play
-
-            stack.callback(play(node))
+        place = store or _STORE
+        address = url or default_url(host, listening.getsockname()[1])
+        node = _started(stack, place, key, address)
+        _add_bidders(stack, node, wanted, demo=demo, limits_from_file=limits_from_file)
 
         def begun() -> None:
-            _say_where(node, address, store or _STORE, demo=demo)
+            _say_where(node, address, place, demo=demo)
 
         ended_by = serve_node(node, listening, access=Access(tokens, rate=rate), begun=begun)
     if ended_by == signal.SIGINT:
         raise KeyboardInterrupt
     notify("Stopped.")
+
+
+def _tokens(path: Path | None, host: str, *, without_tokens: bool) -> list[AccessToken]:
+    """Return the access tokens; raise if there are none and other machines can connect."""
+    from crossbandit.service.http import read_tokens
+    from crossbandit.service.serving import is_loopback
+
+    tokens = read_tokens(path, os.environ)
+    if not tokens and not is_loopback(host) and not without_tokens:
+        raise InvalidParameterError(
+            f"Other machines can reach the service on {host}. Give access tokens with "
+            "--tokens-file, or use --without-tokens to allow everything to everybody."
+        )
+    return tokens
+
+
+def _started(stack: ExitStack, store: str, key: bytes | None, address: str) -> Node:
+    """Return a node that has been started; the stack closes it."""
+    from crossbandit.service import Node, open_store
+    from crossbandit.service.serving import warm_up
+
+    notify("Starting. The first start on a machine takes about half a minute longer.")
+    warm_up()
+    node = Node(open_store(store), key=key, url=address)
+    stack.callback(node.close)
+    node.start()
+    return node
+
+
+def _add_bidders(
+    stack: ExitStack,
+    node: Node,
+    wanted: Mapping[str, BidderSettings],
+    *,
+    demo: bool,
+    limits_from_file: bool,
+) -> None:
+    """Add the bidders of the file, those of the demonstration, or an example."""
+    from crossbandit.service.serving import EXAMPLE, add_bidders
+
+    add_bidders(node, wanted, limits_from_file=limits_from_file)
+    if demo:
+        from crossbandit.service.demo import play
+
+        stack.callback(play(node))
+    elif not node.names():
+        add_bidders(node, EXAMPLE)
 
 
 def _say_where(node: Node, address: str, store: str, *, demo: bool) -> None:

@@ -42,7 +42,7 @@ class Entry:
     setting: Setting
     method: str
     summary: Summary
-    published: paper.Published | None = None
+    published: paper.PublishedEntry | None = None
 
     @property
     def low(self) -> float:

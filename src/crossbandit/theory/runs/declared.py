@@ -17,11 +17,11 @@ With the rate eta of the round and Z = sum_a p(a) exp(-eta lhat(a)), the last is
 The penalty telescopes: with F(L, eta) = -log(mean_a exp(-eta L(a))) / eta, -log(Z) / eta is
 F(L + lhat, eta) - F(L, eta); F falls in eta, F(0, eta) = 0 and F(L, eta) <= L(e) + log(K) / eta.
 
-If pairs of rounds are learned from, a pair takes the place of a round, and l is the sum of its
-losses.
+For an algorithm that learns from pairs of rounds, a pair takes the place of a round, and l is the
+sum of its losses.
 
-With cross-learning, each term is averaged over all contexts with their probabilities. Without, only
-the context of a round counts.
+With cross-learning, each term is averaged over all contexts with their probabilities. Without it,
+only the context of a round counts.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ if TYPE_CHECKING:
 TERMS = {
     "exploration": "playing q in place of the distribution p of FTRL",
     "bias": "estimates that are too small or too large in expectation",
-    "noise": "the difference of estimates to their expectation; zero in expectation",
-    "stability": "what one round can change; at most eta / 2 times their second moment",
+    "noise": "the difference between estimates and their expectation; zero in expectation",
+    "stability": "the effect of one round; at most eta / 2 times the second moment of estimates",
     "penalty": "the start from equal weights; at most log(K) / (last eta) if rates fall",
 }
 
@@ -110,7 +110,7 @@ def decompose_declared(
         The terms for every seed.
 
     Raises:
-        CheckFailedError: Its policies are not those of FTRL, as it declares them.
+        CheckFailedError: Its policies are not those of FTRL that it declares.
         InvalidParameterError: It declares no estimator, or none for graphs of this kind.
     """
     problem = view.environment.problem
@@ -152,7 +152,7 @@ def _run(algorithm: Algorithm, learner: Learner, view: EnvironmentView, seed: Se
         counts = view.nu if crosses else np.eye(len(view.nu))[int(contexts[first])]
         tables = np.array([own.table for own in losses])
         mean = np.zeros_like(tables[0])
-        if len(rounds) == declared[0].rounds:  # a last round without partner teaches nothing
+        if len(rounds) == declared[0].rounds:  # nothing is learned from a last round without a pair
             mean = expected_input(declared, before.policies, counts, tables)
         best = np.eye(tables.shape[2])[view.comparator]
         total += before.terms(best, tables, mean, declared[0].estimates(learner)) @ counts

@@ -24,10 +24,10 @@ _TOLERANCE = 1e-8
 def expected_input(
     declared: Sequence[Estimator], policies: Floats, counts: Floats, losses: Floats
 ) -> Floats:
-    """Return the declared expectation of what is added, over contexts as well.
+    """Return the declared expectation of what is added, also over contexts.
 
     Args:
-        declared: What is declared for each round of a pair, or for one round.
+        declared: The declared estimator of each round of a pair, or of one round.
         policies: The policy of each context (contexts, arms).
         counts: The probability of each context (contexts,).
         losses: The losses of each round (rounds, contexts, arms).
@@ -46,10 +46,10 @@ def expected_input(
 
 @dataclass(frozen=True, eq=False)
 class FtrlState:
-    """What holds before a round, or a pair: FTRL, the policies, and the sums of estimates.
+    """The state before a round, or a pair: FTRL, the policies, and the sums of estimates.
 
     Attributes:
-        declared: What is declared for the round.
+        declared: The declared estimator of the round.
         estimates: The sums of estimates (contexts, arms).
         rates: The learning rate of each context (contexts,).
         weights: The distributions p of FTRL (contexts, arms).
@@ -64,11 +64,11 @@ class FtrlState:
 
     @classmethod
     def of(cls, learner: Learner, declared: Estimator) -> FtrlState:
-        """Return what holds before the next round of a learner.
+        """Return the state before the next round of a learner.
 
         Args:
             learner: The learner.
-            declared: What is declared for the round.
+            declared: The declared estimator of the round.
         """
         estimates = declared.estimates(learner)
         contexts = range(len(estimates))
@@ -81,10 +81,10 @@ class FtrlState:
         )
 
     def expected_policies(self, learner: Learner) -> Floats:
-        """Return the policies that follow from FTRL, as they are declared (contexts, arms).
+        """Return the policies that follow from FTRL and the declaration (contexts, arms).
 
-        If only a mixture is declared, its weight and the distribution that is mixed in are those
-        that fit the first context best.
+        If the declaration has no policy, the policies must mix FTRL with one distribution. Its
+        weight and the distribution are those that fit the first context best.
 
         Args:
             learner: The learner.
@@ -95,7 +95,7 @@ class FtrlState:
         scale = float((differences**2).sum())
         if scale > _TOLERANCE**2:
             kept = float(((self.policies - self.policies[0]) * differences).sum()) / scale
-        else:  # FTRL is the same in all contexts: as much of it as possible
+        else:  # FTRL is the same in all contexts: take the largest possible weight
             kept = float((self.policies[0] / self.weights[0]).min())
         mixed = np.clip(self.policies[0] - kept * self.weights[0], 0.0, None)
         expected: Floats = kept * self.weights + mixed
@@ -111,8 +111,8 @@ class FtrlState:
         if not gap <= _TOLERANCE:
             raise CheckFailedError(
                 f"The policies of {type(learner.algorithm).__name__} in round {learner.round} are "
-                "not FTRL with the rate, the estimates and the exploration that it declares. Their "
-                "regret has no such terms."
+                "not FTRL with the rate, the estimates and the exploration that it declares. So "
+                "their regret cannot be split into these terms."
             )
 
     def terms(self, best: Floats, losses: Floats, mean: Floats, after: Floats) -> Floats:
