@@ -460,7 +460,7 @@ ENVIRONMENTS: dict[str, Refusal] = {
     "coefficients: a law and a distribution": (
         lambda: from_coefficients(COEFFICIENTS, G, UniformVectors([1, 0], [1, 1]), [1.0]),
         InvalidParameterError,
-        "'context_distribution' .* goes with a table",
+        "'context_distribution' .* must be None",
     ),
     "coefficients: losses above 1": (
         lambda: run(from_coefficients(10 * COEFFICIENTS, G, FEATURES)),

@@ -1,6 +1,6 @@
-"""Packages that come with an extra of the installation, and what is said if one is missing.
+"""Optional packages, and the error message if one is missing.
 
-An embedded learner needs NumPy and Numba only. What needs more calls `require` before it imports:
+An embedded learner needs NumPy and Numba only. Code that needs more calls `require` first:
 
 >>> require("numpy", extra="cli", owner="This example")
 >>> require("no_such_package", extra="replay", owner="This example")
@@ -22,9 +22,9 @@ def require(*packages: str, extra: str, owner: str) -> None:
     """Raise if a package is not installed, with the command that installs it.
 
     Args:
-        packages: The names by which the packages are imported.
-        extra: The extra that has them.
-        owner: What needs them, for the message.
+        packages: The import names of the packages.
+        extra: The extra that installs them.
+        owner: The name of the code that needs them, for the message.
 
     Raises:
         MissingPackageError: One of them is not installed.
@@ -43,7 +43,7 @@ def installed(package: str) -> bool:
     """Return whether a package can be imported.
 
     Args:
-        package: The name by which it is imported.
+        package: Its import name.
     """
     if package in sys.modules:
         return sys.modules[package] is not None

@@ -1,8 +1,9 @@
 """Loading a user's own Python files: the algorithms, environments and graphs that they register.
 
-A file is loaded under the name by which the files beside it would import it, and it stays loaded
-while others are added. Numba's cache on disk needs both: it stores the types of a compiled function
-as "this class in that module", and looks the class up by these names in the next process.
+A file is loaded under the name that other files in its folder would use to import it, and it stays
+loaded while others are added. Numba's cache on disk needs both: it stores the types of a compiled
+function by the names of a class and its module, and finds the class by these names in the next
+process.
 """
 
 from __future__ import annotations
@@ -21,11 +22,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from types import ModuleType
 
-# Each file that was loaded, with the times at which it, and the files that it imports, were
-# changed last.
+# The loaded files. For each, the times of the last change of it and of the files that it imports.
 _LOADED: dict[str, dict[str, int]] = {}
 
-# The modules that were loaded from a user's files or from the folders beside them, with their file.
+# The modules that were loaded from a user's files or their folders, with their files.
 _OWN: dict[str, str] = {}
 
 
@@ -35,11 +35,11 @@ def load_modules(
     """Load modules that register algorithms, environments or graphs.
 
     Loading a module runs its code. A file that has been loaded before is loaded again only if it,
-    or a file beside it that it imports, has changed.
+    or a file of its folder that it imports, has changed.
 
     Args:
         modules: Python files (names that end in ".py"), or names of modules that can be imported.
-            A file may import the files and packages beside it.
+            A file may import the files and packages in its folder.
         announce: Called with each file or name before its code is run.
 
     Returns:
@@ -90,7 +90,7 @@ def source_hashes(modules: Sequence[str]) -> dict[str, str]:
 
 
 def _check_names(files: Sequence[str]) -> None:
-    """Raise if two files would be loaded under one name."""
+    """Raise if two files would have the same module name."""
     names: dict[str, str] = {}
     for file in files:
         other = names.setdefault(Path(file).stem, file)
@@ -99,9 +99,10 @@ def _check_names(files: Sequence[str]) -> None:
 
 
 def _forget_changed(files: Iterable[str]) -> None:
-    """Unload the given files that have changed, and what they import, all at once.
+    """Unload the given files that have changed, and what they import, before any is loaded.
 
-    One by one, a file that two others import would be loaded twice, and its classes would be two.
+    Otherwise a file that two others import would be loaded twice, and each would have its own
+    classes.
     """
     for file in files:
         known = _LOADED.get(file)
@@ -123,7 +124,7 @@ def _load(module: str) -> None:
 
 
 def _execute(name: str, path: Path) -> None:
-    """Run a file as the module `name`; it may import what is in its folder."""
+    """Run a file as the module `name`. It may import files of its folder."""
     files = _imported_files(path)
     for other, file in list(_OWN.items()):  # of the same name, but from another folder
         if file not in files and _file_in(path.parent, other) in files:
@@ -158,7 +159,7 @@ def _unload(name: str) -> None:
 
 
 def _module_name(path: Path) -> str:
-    """Return the name by which files beside it would import a file, unless it is taken."""
+    """Return the name by which files of its folder would import a file, unless it is taken."""
     name, own = path.stem, f"crossbandit_user_{path.stem}"
     if not name.isidentifier():
         return own
@@ -173,7 +174,7 @@ def _module_name(path: Path) -> str:
 
 
 def _imported_files(path: Path) -> dict[str, None]:
-    """Return a file and those beside it that it imports, directly or through others."""
+    """Return a file, and the files of its folder that it imports, directly or through others."""
     files: dict[str, None] = {}
     waiting = [str(path)]
     while waiting:
@@ -218,7 +219,7 @@ def _file_of(module: ModuleType) -> str | None:
 
 
 def _times(files: Iterable[str]) -> dict[str, int]:
-    """Return when each file was changed last; -1 if it does not exist."""
+    """Return the time of the last change of each file; -1 if it does not exist."""
     return {file: Path(file).stat().st_mtime_ns if Path(file).is_file() else -1 for file in files}
 
 

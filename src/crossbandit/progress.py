@@ -1,6 +1,7 @@
-"""Progress in one line of text: rewritten on a terminal and in a notebook, now and then elsewhere.
+"""Progress in one line of text, without another package.
 
-It needs no other package. A carriage return takes the place of a live display.
+On a terminal and in a notebook, the line is rewritten. Elsewhere, a new line is printed now and
+then.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-PATIENCE_SECONDS = 1.0  # what takes less shows nothing
+PATIENCE_SECONDS = 1.0  # no progress is shown before
 _SECONDS_BETWEEN = 0.1
-_SECONDS_BETWEEN_LINES = 5.0  # where a line cannot be rewritten
+_SECONDS_BETWEEN_LINES = 5.0  # if the line cannot be rewritten
 _BAR = 20
 
 
@@ -37,11 +38,11 @@ class ProgressLine:
         self._last = -math.inf
 
     def show(self, text: str, *, last: bool = False) -> None:
-        """Show a text instead of the one before, unless that was shown a moment ago.
+        """Replace the text of the line, unless it was replaced a moment ago.
 
         Args:
             text: The text, without a line break.
-            last: Whether to show it in any case.
+            last: Whether to show the text in any case.
         """
         now = time.monotonic()
         if now - self._last < self._pause and not last:
@@ -63,12 +64,12 @@ class ProgressLine:
 
 @contextmanager
 def progress(label: str, rounds: int, *, show: bool | None) -> Iterator[Callable[[int], None]]:
-    """Show the progress of what takes longer than a second.
+    """Show the progress of work that takes longer than a second.
 
     Args:
-        label: What is done.
-        rounds: How many rounds there are.
-        show: Whether to show it; None for "on a terminal and in a notebook".
+        label: The name of the work.
+        rounds: The number of rounds.
+        show: Whether to show it; None to show it on a terminal and in a notebook.
 
     Yields:
         A function that takes the number of rounds done.
@@ -95,7 +96,7 @@ def progress(label: str, rounds: int, *, show: bool | None) -> Iterator[Callable
 
 
 def _left(now: float, done: int, rounds: int, first: tuple[float, int] | None) -> str:
-    """Return the time left by the speed since `first`: what came before may have been compiled."""
+    """Return the time left, by the speed since `first`. The time before may include compiling."""
     if done == rounds:
         return ", 0 s left"
     if first is None or done <= first[1]:
@@ -107,7 +108,7 @@ def bar(share: float) -> str:
     """Return a bar of plain characters.
 
     Args:
-        share: How much of it is filled, from 0 to 1.
+        share: The share that is filled, from 0 to 1.
 
     >>> bar(0.25)
     '[#####---------------]'
@@ -117,7 +118,7 @@ def bar(share: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Return a time in the unit that suits it.
+    """Return a time in a suitable unit.
 
     Args:
         seconds: The time.
@@ -133,6 +134,6 @@ def duration(seconds: float) -> str:
 
 
 def in_notebook() -> bool:
-    """Return whether this process serves a notebook, whose output is no terminal."""
+    """Return whether this process runs a notebook, whose output is not a terminal."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     return getattr(shell, "kernel", None) is not None

@@ -216,7 +216,7 @@ def test_a_copy_before_the_first_round_is_possible() -> None:
 def test_a_reward_without_losses_is_an_error() -> None:
     there = CobaEnvironment(WORLDS["numbered contexts"], seed=3)
     noisy = Environments(there).filter(Noise(reward=lambda x, _: x + 0.1))[0]
-    with pytest.raises(InvalidLossesError, match=r"which the rewards of a CobaEnvironment hold"):
+    with pytest.raises(InvalidLossesError, match=r"needs rewards of a CobaEnvironment"):
         played(noisy, CobaLearner(CrossGraph(), there.problem))
 
 

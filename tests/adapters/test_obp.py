@@ -101,7 +101,7 @@ def test_contexts_are_vectors() -> None:
         ({"action": [0.5] * 400}, "'action' parameter of evaluate_obp"),
         ({"reward": [1, 2]}, "400 numbers, one per action"),
         ({"position": np.ones(400, int)}, "at least 2 positions"),
-        ({"pscore": np.full(400, 0.4)}, "what 'pi_b' says of the action"),
+        ({"pscore": np.full(400, 0.4)}, "the probability of the action in 'pi_b'"),
         ({"pi_b": np.full((400, 3, 2), 1 / 3)}, "1 position, since the feedback has no 'position'"),
         ({"action": np.full(400, 3)}, "'action' parameter of evaluate_obp must be below 3"),
     ],

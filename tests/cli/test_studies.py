@@ -25,7 +25,7 @@ def test_new_study_round_trip(tmp_path: Path) -> None:
     path.write_text("precious")
     result = crossbandit("new-study", path)
     assert result.returncode == 2
-    assert "exists already" in result.stderr
+    assert "already exists" in result.stderr
     assert path.read_text() == "precious"
 
 
@@ -158,7 +158,7 @@ def test_a_mistake_is_a_sentence(tmp_path: Path) -> None:
     assert result.returncode == 2
     assert result.stderr == (
         "Error: bad.toml, line 3, key 'prat': no such key. Did you mean 'part'? "
-        "There is: study, part.\n"
+        "Known: study, part.\n"
     )
     result = crossbandit("export", tmp_path, "--to", "csv")
     assert result.returncode == 2

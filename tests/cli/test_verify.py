@@ -85,7 +85,7 @@ def test_a_failed_check_shows_and_ends_with_status_1(tmp_path: Path, columns: in
     assert result.exit_code == 1
     for word in ("Lemma 1", "1,000", "failed", "corrected", "measured"):
         assert word in result.output
-    last = "4 of 5 checks passed, 1 failed; 1 holds in a corrected form only."
+    last = "4 of 5 checks passed, 1 failed; 1 holds only in a corrected form."
     assert last in result.output.splitlines()
     assert "Machine-checked in proofs/: 3 of 6 lines." in result.output.splitlines()
     assert "ftrl_shift" in result.output

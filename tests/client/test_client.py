@@ -209,7 +209,7 @@ def test_without_a_service() -> None:
         client.decide(5.0)
     for _ in range(3):
         client.outcome("token", won=True, highest_competing_bid=1.5, reserve=1.0, correction=True)
-    with pytest.raises(OutboxFullError, match=r"3 outcomes wait .* there is room for 3"):
+    with pytest.raises(OutboxFullError, match=r"3 outcomes are waiting .* there is room for 3"):
         client.outcome("token", won=True)
     with pytest.raises(UnsentOutcomesError, match="has not acknowledged 3"):
         client.flush(0.05)

@@ -123,7 +123,7 @@ def test_guesses_are_limited_too() -> None:
         ('[[token]]\nname = "a"\nroles = ["admin"]\nsecret = "short"', "at least 16 ASCII"),
         ('[[token]]\nname = "a"\nroles = ["admin"]\nsha256 = "12"', "64 hexadecimal digits"),
         ('[[token]]\nname = "a"\nroles = ["admin"]\nkey = "12"', "unknown field `key`"),
-        (FILE + FILE, "two tokens of one name"),
+        (FILE + FILE, "two tokens with the same name"),
     ],
 )
 def test_a_wrong_file_is_explained(tmp_path: Path, text: str, message: str) -> None:

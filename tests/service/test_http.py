@@ -138,7 +138,10 @@ def test_if_a_row_is_wrong_nothing_is_decided(app: Starlette, node: Node) -> Non
         ({"values": [1.0, 10.5]}, "'values' must be from 0 to 10. Got 10.5 in row 1."),
         ({"values": [1.0, -0.5]}, "Got -0.5 in row 1. Nothing was decided."),
         ({"values": [1.0, 2.0], "reserve": [None, -1.0]}, "Expected `float` >= 0"),
-        ({"values": [1.0, 2.0], "reserve": [1.0]}, "'reserve' must be one for all, or a list of 2"),
+        (
+            {"values": [1.0, 2.0], "reserve": [1.0]},
+            "'reserve' must be one value for all auctions, or a list of 2",
+        ),
     ):
         answer = post(app, "limited/decide-many", body)
         assert answer.status == 400
@@ -155,7 +158,10 @@ def test_classes(app: Starlette) -> None:
         assert answer.status == 400
         assert "must hold 'site'" in answer.json["message"]
     answer = post(app, "sites/decide-many", {"values": [1.0, 2.0], "classes": {"site": ["a"]}})
-    assert "'site' must be one for all, or a list of 2. Got 1" in answer.json["message"]
+    assert (
+        "'site' must be one value for all auctions, or a list of 2. Got a list of 1"
+        in answer.json["message"]
+    )
     path = "/v1/bidders/sites/policy?value=5&classes=%7B%22site%22%3A%22a%22%7D"
     assert abs(sum(get(app, path).json["probabilities"]) - 1.0) < 1e-9
 
@@ -219,7 +225,7 @@ def test_policy_price_law_and_figures(app: Starlette) -> None:
         ("value=nan", "must be a finite number"),
         ("value=11", "at most 10"),
         ("value=1&value=2", "given twice"),
-        ("value=1&classes={", "The query is wrong"),
+        ("value=1&classes={", "The query is not valid"),
         ("value=1&classes=3", "Expected `object`"),
         ("value=1&nothing=3", "unknown field `nothing`"),
         ("value=%FF", "cannot be read"),
@@ -336,7 +342,7 @@ def test_a_body_that_does_not_come_at_all_is_refused(monkeypatch: pytest.MonkeyP
         gate = Gate(Access(), RequestMetrics())
         await gate.body({b"content-type": b"application/json"}, asyncio.Event().wait)
 
-    with pytest.raises(Refusal, match="did not come"):
+    with pytest.raises(Refusal, match="did not arrive"):
         asyncio.run(asyncio.wait_for(ask(), 5.0))
 
 

@@ -205,7 +205,7 @@ def test_missing_losses_are_shown_and_refused_if_wanted(missing: str) -> None:
         script.add(len(rows), OUTCOMES, rows_content(rows))
         decider.learner.follow(script.live.bidder.snapshot(1).learner)
     shown = learned_figures(script.live, script.time, None)
-    assert "auctions that were lost are missing" in shown.alerts[0]
+    assert "outcomes of lost auctions are missing" in shown.alerts[0]
     refused = script.live.tally.refused
     assert refused == {} if missing == "warn" else refused["missing-outcomes"] > 0
     assert read(script, 5).checkpoint() == script.live.checkpoint()
@@ -295,7 +295,7 @@ def test_missing_entries_and_damaged_checkpoints_are_noticed() -> None:
     script = Script(PLAIN)
     script.run(3)
     fresh = restored(script.first, None)
-    with pytest.raises(CheckpointError, match="entry 1 is needed"):
+    with pytest.raises(CheckpointError, match="Entry 1 is missing"):
         fresh.learn(script.entries[-1])
     good = script.live.checkpoint()
     for bad in (good.content[:-7], good.content.replace(b"header", b"hxader"), b""):

@@ -212,13 +212,13 @@ def test_the_amounts_of_limits_are_changed_while_running(node: Node) -> None:
     assert decide(node, "shop", 9.0).token is not None
     with pytest.raises(InvalidParameterError, match="same kinds and periods"):
         node.change("shop", budget=BudgetSettings(60.0, per="hour"))
-    with pytest.raises(InvalidParameterError, match="must keep its limits"):
+    with pytest.raises(InvalidParameterError, match="not removed"):
         node.change("shop", budget=None)
-    with pytest.raises(InvalidParameterError, match="must keep its limits"):
+    with pytest.raises(InvalidParameterError, match="not removed"):
         node.change("shop", budget=[])
     assert node.settings("shop").limited
     node.create("free", SETTINGS)
-    with pytest.raises(InvalidParameterError, match="has no limits"):
+    with pytest.raises(InvalidParameterError, match="created without limits"):
         node.change("free", budget=BudgetSettings(60.0))
     with pytest.raises(InvalidParameterError, match="has no snapshots"):
         node.policy_bytes("shop")
@@ -308,7 +308,7 @@ def test_too_much_that_waits_is_refused(tmp_path: Path) -> None:
     assert waiting.result(30).accepted == 4
     assert node.report("shop", outcomes[4:]).result(30).accepted == 2
     node.close()
-    with pytest.raises(StoreError, match="being closed"):
+    with pytest.raises(StoreError, match="is closing"):
         node.report("shop", outcomes[:1])
 
 

@@ -143,7 +143,9 @@ def test_an_address_or_file_that_is_none_is_refused(tmp_path: Path) -> None:
         open_store(file)
     with pytest.raises(StoreError, match="cannot be opened"):
         open_store(tmp_path / "missing" / "service.db")
-    with pytest.raises(StoreError, match=r"in PostgreSQL cannot be opened: .*\. Check its address"):
+    with pytest.raises(
+        StoreError, match=r"in PostgreSQL cannot be opened: .*\. Check that it runs"
+    ):
         open_store("postgresql://nobody@127.0.0.1:1/none")
 
 

@@ -415,7 +415,7 @@ def test_a_rule_for_graphs_and_its_kind_belong_together() -> None:
 
 
 def test_promised_edges_must_be_there() -> None:
-    with pytest.raises(InvalidGraphError, match=r"Round 0 lacks its edge \(0, 2\)"):
+    with pytest.raises(InvalidGraphError, match=r"Round 0 does not have its edge \(0, 2\)"):
         simulate(CrossGraphVarying(), Own(promised=graphs.complete(5)), seed=1)
 
 

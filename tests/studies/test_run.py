@@ -313,7 +313,7 @@ def test_results_of_another_kind_or_format_are_refused(tmp_path: Path) -> None:
     path = tmp_path / database.FILE_NAME
     with duckdb.connect(path) as connection:
         connection.execute("CREATE TABLE diary (entry VARCHAR)")
-    with pytest.raises(ResultsError, match="holds no results of Crossbandit"):
+    with pytest.raises(ResultsError, match="contains no results of Crossbandit"):
         studies.run(small(), tmp_path, jobs=1)
     with duckdb.connect(path) as connection:
         connection.execute("CREATE TABLE about (format INTEGER); INSERT INTO about VALUES (99)")

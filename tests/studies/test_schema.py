@@ -212,9 +212,9 @@ MISTAKES = [
     ('name = "s"', 'name = "s"\nmodules = ["no_such"]', 3, "study.modules", "no_such"),
     ("seeds =", "seed =", 6, "part.seed", "Did you mean 'seeds'?"),
     ("seeds = [1, 2]", "", 4, "part.seeds", "missing"),
-    ("[1, 2]", "[1, 1]", 6, "part.seeds", "the seed 1 is there already"),
+    ("[1, 2]", "[1, 1]", 6, "part.seeds", "the seed 1 is given twice"),
     ("[1, 2]", "[1, -2]", 6, "part.seeds", "integer of at least 0"),
-    ("[1, 2]", "[]", 6, "part.seeds", "no seeds"),
+    ("[1, 2]", "[]", 6, "part.seeds", "must have at least one seed"),
     ("[1, 2]", '"1-2"', 6, "part.seeds", '"200..209"'),
     ("[1, 2]", '"5..2"', 6, "part.seeds", '"200..209"'),
     ("[1, 2]", "[1, 99999999999999999999]", 6, "part.seeds", "2^63"),
@@ -232,7 +232,7 @@ MISTAKES = [
     ("alpha = 4", "alpha = nan", 11, "part.environments.alpha", "finite number"),
     ("alpha = 4", "alpha = 1979-05-27", 11, "part.environments.alpha", "finite number"),
     ("alpha = 4", "alpha = {name = 4}", 11, "part.environments.alpha", "Got a table"),
-    ("alpha = 4", "alpha = 4\nhorizon = 3", 12, "part.environments.horizon", "leave one out"),
+    ("alpha = 4", "alpha = 4\nhorizon = 3", 12, "part.environments.horizon", "Leave one out"),
     ("alpha = 4", 'alpha = 4\nlabel = "{alhpa}"', 12, "part.environments.label", "'alpha'?"),
     (
         "alpha = 4",
@@ -264,7 +264,7 @@ MISTAKES = [
         'name = "x"\nid = "cross-graph"',
         19,
         "part.algorithms.name",
-        "leave one out",
+        "Leave one out",
     ),
     ("eta =", "etta =", 20, "part.algorithms.etta", "Did you mean 'eta'?"),
     ("0.2]", "-0.2]", 20, "part.algorithms.eta", "above 0"),
@@ -438,7 +438,7 @@ def test_an_entry_that_runs_out_of_memory_without_a_word(monkeypatch: pytest.Mon
     with pytest.raises(StudyFileError) as raised:
         Study.from_toml(GOOD)
     assert str(raised.value) == (
-        "study, line 18, key 'part.algorithms': does not fit into memory. Make its numbers smaller."
+        "study, line 18, key 'part.algorithms': needs too much memory. Use smaller numbers."
     )
 
 

@@ -16,7 +16,7 @@ from crossbandit.theory.runs.event_checks import (
     good_events_hold,
     snapshots_are_stable,
 )
-from crossbandit.theory.runs.events import EVENTS, Events, Measured, measure_events
+from crossbandit.theory.runs.events import EVENTS, EpochMeasurement, Events, measure_events
 from crossbandit.theory.runs.following import PlayedPair, follow
 from crossbandit.theory.runs.instances import GraphBenchmark
 from crossbandit.theory.statements import Effort
@@ -105,7 +105,7 @@ def test_the_theorems_rule_is_as_strained_as_its_condition_allows() -> None:
 
 def fabricated(critical: float, share: float) -> Events:
     """Return events of which a share of epochs has a critical iota that is hardly possible."""
-    measured = np.zeros((1, 1_000, len(Measured._fields)))
+    measured = np.zeros((1, 1_000, len(EpochMeasurement._fields)))
     measured[0, : int(1_000 * share)] = critical
     parameters = SHORT.parameters(paper_benchmark(100, alpha=1).problem)
     return Events(parameters=parameters, arms=2, contexts=2, iota=20.0, measured=measured)
@@ -133,7 +133,9 @@ def test_a_bad_run_fails_the_probability_of_q(monkeypatch: pytest.MonkeyPatch) -
         assert result.passed is passed
 
 
-STABLE = Measured(0.0, 0.0, 0.0, least_ratio=0.5, largest_ratio=2.0, drift=2.0, fallback=0.0)
+STABLE = EpochMeasurement(
+    0.0, 0.0, 0.0, least_ratio=0.5, largest_ratio=2.0, drift=2.0, fallback=0.0
+)
 
 
 @pytest.mark.parametrize(

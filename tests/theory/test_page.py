@@ -51,7 +51,7 @@ def page() -> str:
 
 
 def test_the_lead_counts_what_was_judged(page: str) -> None:
-    assert "2 of 3 checks passed, 1 failed; 1 holds in a corrected form only." in page
+    assert "2 of 3 checks passed, 1 failed; 1 holds only in a corrected form." in page
 
 
 def test_every_line_has_its_verdict_and_is_escaped(page: str) -> None:

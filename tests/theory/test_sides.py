@@ -22,7 +22,7 @@ from crossbandit.theory.lemmas import (
     stability,
 )
 from crossbandit.theory.lemmas.one_round import Round
-from crossbandit.theory.lemmas.search import Case, Found
+from crossbandit.theory.lemmas.search import Case, SearchResult
 from crossbandit.theory.lemmas.stable_epoch import StableEpoch
 from crossbandit.theory.statements import CheckResult, Effort, Subject
 
@@ -319,9 +319,9 @@ def test_a_ratio_above_the_constant_fails(
     check: Check, constants: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def judged(ratio: float) -> list[bool]:
-        def found(case: Case, effort: Effort, *, seed: int = 0) -> Found:
+        def found(case: Case, effort: Effort, *, seed: int = 0) -> SearchResult:
             del effort, seed
-            return Found(ratio, np.zeros(case.dimension), 1)
+            return SearchResult(ratio, np.zeros(case.dimension), 1)
 
         monkeypatch.setattr(search, "maximise", found)
         return [result.passed for result in check(CrossGraph(), Effort.QUICK)]

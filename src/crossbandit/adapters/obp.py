@@ -4,10 +4,11 @@ Its bandit feedback is a dict of arrays: `action`, `reward` and `pscore` (n,), a
 `context` (n, d), `position` (n,), the behaviour policy `pi_b` (n, actions, positions) and
 `action_context`. An evaluation policy is `action_dist` (n, actions, positions).
 
-The format has one reward per round. What a feedback graph revealed in addition has no place in it.
+The format has one reward per round. It has no place for other losses that a feedback graph
+revealed.
 
-This module follows the format as its documentation describes it, and is tested on made-up data of
-that form: the package does not build with the versions that Crossbandit is tested with.
+This module follows the documentation of the format. It is tested on made-up data in this format,
+because the package does not build with the versions that Crossbandit is tested with.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["evaluate_obp", "to_obp"]
 
-_ROUNDING = 1e-6  # by which pscore may differ from pi_b
+_ROUNDING = 1e-6  # the allowed difference between pscore and pi_b
 
 
 def evaluate_obp(
@@ -40,14 +41,14 @@ def evaluate_obp(
 ) -> PolicyValue:
     """Estimate what a policy would have earned, from bandit feedback of Open Bandit Pipeline.
 
-    Where rounds have positions, the estimate is per position shown, as in the package.
+    If rounds have positions, the estimate is per position shown, as in the package.
 
     Args:
-        bandit_feedback: The feedback. `n_rounds` is not read: the arrays tell.
-        action_dist: (n, actions, positions). The policy to be evaluated; or (n, actions) where
+        bandit_feedback: The feedback. `n_rounds` is not read; the arrays have the number of rounds.
+        action_dist: The policy to evaluate, of shape (n, actions, positions); or (n, actions) if
             there is one position.
-        estimated_rewards: A guess of the rewards, of the same shape, for the doubly robust
-            estimate: what the package calls `estimated_rewards_by_reg_model`. By default the mean
+        estimated_rewards: Estimates of the rewards, of the same shape, for the doubly robust
+            estimate. The package calls them `estimated_rewards_by_reg_model`. By default the mean
             of each action in earlier rounds.
 
     Returns:
@@ -91,18 +92,19 @@ def to_obp(
     """Return logged decisions as bandit feedback of Open Bandit Pipeline.
 
     Args:
-        arms: (n,). The arm of each round.
-        probabilities: (n,). Its probability. Or (n, K), that of each arm, which gives `pi_b` too.
-        outcomes: (n,). What it earned. Or (n, K): then only the outcome of the arm played is kept,
-            since the format has no place for others.
-        contexts: (n, d) feature vectors, or (n,) numbers of contexts, which become one-hot vectors;
-            None for a constant.
-        n_actions: The number of arms, K; by default as wide as an array is, or the largest arm and
-            one.
+        arms: The arm of each round, (n,).
+        probabilities: The probability of the arm, (n,); or of every arm, (n, K), which also gives
+            `pi_b`.
+        outcomes: What the arm earned, (n,); or what every arm earned, (n, K), of which only that of
+            the arm played is kept.
+        contexts: Feature vectors, (n, d); or the numbers of contexts, (n,), which become one-hot
+            vectors; None for a constant.
+        n_actions: The number of arms, K; by default from the shape of the arrays, or the largest
+            arm plus 1.
 
     Returns:
         A dict with the keys `n_rounds`, `n_actions`, `context`, `action_context` (one-hot),
-        `action`, `position` (None), `reward`, `pscore`, and `pi_b` where it is known.
+        `action`, `position` (None), `reward`, `pscore`, and `pi_b` if it is known.
 
     Raises:
         InvalidParameterError: Arrays do not fit together.
@@ -213,4 +215,4 @@ def _check_pscore(chances: Floats, probabilities: Floats, actions: Integers) -> 
     if wrong.any():
         i = int(np.flatnonzero(wrong)[0])
         got = verbatim(f"{chances[i]:.15g} and {own[i]:.15g} in round {i}")
-        reject("evaluate_obp", "pscore", "what 'pi_b' says of the action", got)
+        reject("evaluate_obp", "pscore", "the probability of the action in 'pi_b'", got)

@@ -5,13 +5,13 @@
 
     trace = bandit.evaluate([RiverPolicy(seed=1), bandit.UCB(delta=1, seed=1)], env)
 
-River shows a policy the reward of the arm that was pulled, and nothing else. So these policies have
-no feedback graph and no cross-learning: with `RiverContextualPolicy`, each context has a learner of
-its own. Where a play reveals more, use a `Learner`.
+River gives a policy only the reward of the arm that was pulled. So these policies have no feedback
+graph and no cross-learning. With `RiverContextualPolicy`, each context has its own learner. If a
+play reveals more, use a `Learner`.
 
-River does not say to which pull an update belongs. So `update` must follow its pull directly; an
-update that comes later, or for another arm, is an error. A pull without an update is allowed. Where
-feedback comes late, use a `Learner`, which keeps a decision for each pull.
+River does not say to which pull an update belongs. So `update` must follow its pull directly. A
+later update, or one for another arm, is an error. A pull without an update is allowed. For late
+feedback, use a `Learner`, which has a decision for each pull.
 
 Install River with `pip install "crossbandit[river]"`.
 """
@@ -37,7 +37,7 @@ __all__ = ["RiverContextualPolicy", "RiverPolicy"]
 
 
 class _Pulls:
-    """A policy's learners, and the pull that an update may belong to."""
+    """The learners of a policy, and the last pull, to which an update must belong."""
 
     def __init__(self, learners: SeparateLearners) -> None:
         self._learners = learners
@@ -50,11 +50,12 @@ class _Pulls:
 
     def update(self, context: Any, arm_id: Any, rewards: tuple[Any, ...]) -> None:
         if self._last is None or self._last[:2] != (key(context), arm_id):
-            pulled = "there is none" if self._last is None else f"arm {self._last[1]!r} was pulled"
+            pulled = "nothing" if self._last is None else f"arm {self._last[1]!r}"
             raise DecisionError(
-                f"An update must follow its pull directly. Got one for arm {arm_id!r} where "
-                f"{pulled} last, or in another context, or twice. River does not say to which pull "
-                "an update belongs. Where feedback comes late, use a Learner: act and learn."
+                f"An update must follow its pull directly, once and in the same context. Got one "
+                f"for arm {arm_id!r}, but the last pull without an update is of {pulled}. River "
+                "does not say to which pull an update belongs. For late feedback, use a Learner: "
+                "act and learn."
             )
         if len(rewards) != 1:
             raise DecisionError(f"An update must have one reward. Got {len(rewards)}.")
@@ -69,7 +70,7 @@ class RiverPolicy(bandit.base.Policy):  # type: ignore[misc]
         algorithm: The algorithm; CrossGraphAdaptive() if None.
         reward_range: The least and the greatest reward. Other rewards are an error.
         horizon: The number of rounds, for algorithms that need it.
-        reward_obj: What River keeps of each arm's rewards; it does not change what is pulled.
+        reward_obj: River's statistic of each arm's rewards. It does not change which arm is pulled.
         seed: The seed.
 
     Raises:
@@ -121,15 +122,15 @@ class RiverPolicy(bandit.base.Policy):  # type: ignore[misc]
 class RiverContextualPolicy(bandit.base.ContextualPolicy):  # type: ignore[misc]
     """A learner for each context, as a contextual policy of River.
 
-    Contexts are told apart, not compared: what is learned in one says nothing about another.
+    Nothing is shared between contexts, however similar they are.
 
     Args:
         algorithm: The algorithm; CrossGraphAdaptive() if None.
         reward_range: The least and the greatest reward. Other rewards are an error.
         horizon: The number of rounds in each context, for algorithms that need it.
-        max_contexts: The greatest number of different contexts. One more is an error: contexts that
-            never repeat teach nothing.
-        reward_obj: What River keeps of each arm's rewards; it does not change what is pulled.
+        max_contexts: The largest number of different contexts. More are an error, because nothing
+            is learned from contexts that never repeat.
+        reward_obj: River's statistic of each arm's rewards. It does not change which arm is pulled.
         seed: The seed.
 
     Raises:

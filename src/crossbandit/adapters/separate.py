@@ -1,4 +1,4 @@
-"""A learner for each context, for interfaces that show the reward of the action played alone."""
+"""A learner for each context, for interfaces that reveal only the reward of the action played."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class Settings(NamedTuple):
     """How learners are started, and how rewards become losses.
 
     Attributes:
-        owner: The class that a message names.
+        owner: The class that messages name.
         algorithm: The algorithm.
         reward_range: The least and the greatest reward.
         horizon: The number of rounds in each context; None if it is not known.
-        max_contexts: The greatest number of different contexts.
+        max_contexts: The largest number of different contexts.
         seed: The seed of all learners.
     """
 
@@ -50,7 +50,7 @@ def checked(
     max_contexts: int,
     seed: int,
 ) -> Settings:
-    """Return valid settings; raise InvalidParameterError if they are not."""
+    """Return the settings; raise InvalidParameterError if they are not valid."""
     algorithm = CrossGraphAdaptive() if algorithm is None else algorithm
     if not isinstance(algorithm, Algorithm):
         reject(owner, "algorithm", "an Algorithm, such as CrossGraphAdaptive()", algorithm)

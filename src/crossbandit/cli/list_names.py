@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-# A point, unless an abbreviation or an initial comes before it, with a new sentence after it.
+# A period that ends a sentence: not one after an abbreviation or an initial.
 _SENTENCE_END = re.compile(r"(?<!\bal)(?<!\be\.g)(?<!\bi\.e)(?<!\bcf)(?<!\b[A-Z])\. (?=[^a-z(])")
 
 
@@ -49,7 +49,7 @@ def list_names(
 
 
 def _parameters(builder: Callable[..., Any]) -> str:
-    """Return the parameters as in a call; a rule or the other parameters set what is None."""
+    """Return the parameters as in a call. None means that a rule chooses the value."""
     return ", ".join(
         name if parameter.default is parameter.empty else f"{name}={parameter.default!r}"
         for name, parameter in inspect.signature(builder).parameters.items()

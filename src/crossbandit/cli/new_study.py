@@ -22,5 +22,5 @@ def new_study(
         with path.open("x", encoding="utf-8") as file:
             file.write(template())
     except FileExistsError as error:
-        raise StudyFileError(f"{path} exists already. Choose another name.") from error
+        raise StudyFileError(f"{path} already exists. Choose another name.") from error
     say(f"Wrote {path}. Edit it, then: crossbandit run {path}")

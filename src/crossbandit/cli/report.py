@@ -14,7 +14,7 @@ from crossbandit.cli.terminal import notify, say_paths
 
 def report(
     source: Annotated[
-        Path, typer.Argument(metavar="DIR", help="A study's folder, or a results file.")
+        Path, typer.Argument(metavar="DIR", help="The folder of a study, or a results file.")
     ],
     out: Annotated[
         Path | None, typer.Option(help="Folder of the report. \\[default: beside the results]")

@@ -30,7 +30,7 @@ def reproduce(
         bool,
         typer.Option(
             "--quick",
-            help="Run three seeds instead of ten; the results are in results/quick.",
+            help="Run three seeds instead of ten, and write to results/quick.",
         ),
     ] = False,
     jobs: Jobs = None,
@@ -104,7 +104,7 @@ def _print_failed(folder: Path, count: int) -> None:
     first = studies.failures(folder).iloc[0]
     notify(
         f"{count} runs failed and are missing from the report. The first: {first.algorithm_name}, "
-        f"seed {first.seed}: {first.error} The same command tries them again."
+        f"seed {first.seed}: {first.error} To try them again, use the same command."
     )
 
 

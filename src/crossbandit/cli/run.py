@@ -1,4 +1,4 @@
-"""`crossbandit run`: compute what is missing of a study."""
+"""`crossbandit run`: compute the cells of a study that are missing."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def run(
         typer.Argument(
             metavar="STUDY.toml",
             help="A study file, or the name of a shipped study: paper, quick, adaptive, "
-            "budgets, graphs. The code of the files under its 'modules' is run.",
+            "budgets, graphs. The code of the files in its list 'modules' is run.",
         ),
     ],
     out: Annotated[
@@ -114,6 +114,6 @@ def _print_failures(folder: Path, count: int) -> None:
     if count > len(rows):
         notify(f"... and {count - len(rows)} more")
     notify(
-        "Running the study again tries these cells again. All of them, with every parameter and "
-        f"traceback: crossbandit.studies.failures({str(folder)!r})"
+        "To try these cells again, run the study again. For all of them, with parameters and "
+        f"tracebacks: crossbandit.studies.failures({str(folder)!r})"
     )

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from crossbandit.service import BidderSettings, Node
+    from crossbandit.service.http.access import AccessToken
 
 _STORE = "crossbandit.db"
 
@@ -25,18 +26,23 @@ _STORE = "crossbandit.db"
 def serve(
     bidders: Annotated[
         Path | None,
-        typer.Argument(metavar="[BIDDERS.toml]", help="File of bidders. By default an example."),
+        typer.Argument(
+            metavar="[BIDDERS.toml]",
+            help="File that describes bidders. Without a file, those in the store are served; an "
+            "empty store gets an example.",
+        ),
     ] = None,
     store: Annotated[
         str | None,
         typer.Option(
             metavar="FILE|postgresql://...",
-            help=f"Where to store the bidders. \\[default: {_STORE}; with --demo, nowhere]",
+            help="Where to store the bidders and their logs. \\[default: "
+            f"{_STORE}; with --demo, a temporary file]",
         ),
     ] = None,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[
-        int, typer.Option(min=0, max=65_535, help="Port to listen on; 0 for any.")
+        int, typer.Option(min=0, max=65_535, help="Port to listen on; 0 for any free port.")
     ] = 8000,
     url: Annotated[
         str | None,
@@ -45,19 +51,25 @@ def serve(
         ),
     ] = None,
     demo: Annotated[
-        bool, typer.Option("--demo", help="Play simulated auctions, to see the service at work.")
+        bool, typer.Option("--demo", help="Add five bidders that take part in simulated auctions.")
     ] = False,
     key_file: Annotated[
         Path | None,
-        typer.Option(help="Key with which decisions are signed; or the variable CROSSBANDIT_KEY."),
+        typer.Option(
+            help="File with the key that signs decisions. \\[default: the variable CROSSBANDIT_KEY]"
+        ),
     ] = None,
     tokens_file: Annotated[
         Path | None,
-        typer.Option(help="Access tokens and roles; or the variable CROSSBANDIT_TOKENS."),
+        typer.Option(
+            help="File with access tokens and roles. \\[default: the variable CROSSBANDIT_TOKENS]"
+        ),
     ] = None,
     without_tokens: Annotated[
         bool,
-        typer.Option("--without-tokens", help="Let all who reach --host do everything."),
+        typer.Option(
+            "--without-tokens", help="Allow everything to everybody who can reach --host."
+        ),
     ] = False,
     limits_from_file: Annotated[
         bool,
@@ -67,57 +79,33 @@ def serve(
         ),
     ] = False,
     rate: Annotated[
-        float, typer.Option(min=1, help="Requests a second that each access token may send.")
+        float, typer.Option(min=1, help="Requests per second that each access token may send.")
     ] = 20_000.0,
 ) -> None:
     """Serve bidders over HTTP, with a page that shows them live."""
     from crossbandit.client.transport import address_parts
-    from crossbandit.service import Node, open_store
     from crossbandit.service.bidders_file import read_bidders
-    from crossbandit.service.http import Access, read_tokens
-    from crossbandit.service.serving import (
-        EXAMPLE,
-        add_bidders,
-        bound_socket,
-        default_url,
-        is_loopback,
-        read_key,
-        warm_up,
-    )
+    from crossbandit.service.http import Access
+    from crossbandit.service.serving import bound_socket, default_url, read_key
     from crossbandit.service.serving import serve as serve_node
 
     if url is not None:
         address_parts("serve", url)
-    wanted: Mapping[str, BidderSettings] = {} if bidders is None else read_bidders(bidders)
-    tokens = read_tokens(tokens_file, os.environ)
-    if not tokens and not is_loopback(host) and not without_tokens:
-        raise InvalidParameterError(
-            f"On {host} others could reach the service. Give it access tokens by --tokens-file, or "
-            "say --without-tokens to let everybody do everything."
-        )
+    wanted = {} if bidders is None else read_bidders(bidders)
+    tokens = _tokens(tokens_file, host, without_tokens=without_tokens)
     key = read_key(key_file, os.environ)
     with ExitStack() as stack:
         listening = stack.enter_context(bound_socket(host, port))
-        port = listening.getsockname()[1]
         if demo and store is None:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="crossbandit-demo-"))
             store = str(Path(folder) / _STORE)
-        address = url or default_url(host, port)
-        notify("Starting. The first start on a machine compiles for about half a minute.")
-        warm_up()
-        node = Node(open_store(store or _STORE), key=key, url=address)
-        stack.callback(node.close)
-        node.start()
-        add_bidders(node, wanted, limits_from_file=limits_from_file)
-        if not demo and not node.names():
-            add_bidders(node, EXAMPLE)
-        if demo:
-            from crossbandit.service.demo import play
-
-            stack.callback(play(node))
+        place = store or _STORE
+        address = url or default_url(host, listening.getsockname()[1])
+        node = _started(stack, place, key, address)
+        _add_bidders(stack, node, wanted, demo=demo, limits_from_file=limits_from_file)
 
         def begun() -> None:
-            _say_where(node, address, store or _STORE, demo=demo)
+            _say_where(node, address, place, demo=demo)
 
         ended_by = serve_node(node, listening, access=Access(tokens, rate=rate), begun=begun)
     if ended_by == signal.SIGINT:
@@ -125,14 +113,61 @@ def serve(
     notify("Stopped.")
 
 
+def _tokens(path: Path | None, host: str, *, without_tokens: bool) -> list[AccessToken]:
+    """Return the access tokens; raise if there are none and other machines can connect."""
+    from crossbandit.service.http import read_tokens
+    from crossbandit.service.serving import is_loopback
+
+    tokens = read_tokens(path, os.environ)
+    if not tokens and not is_loopback(host) and not without_tokens:
+        raise InvalidParameterError(
+            f"Other machines can reach the service on {host}. Give access tokens with "
+            "--tokens-file, or use --without-tokens to allow everything to everybody."
+        )
+    return tokens
+
+
+def _started(stack: ExitStack, store: str, key: bytes | None, address: str) -> Node:
+    """Return a node that has been started; the stack closes it."""
+    from crossbandit.service import Node, open_store
+    from crossbandit.service.serving import warm_up
+
+    notify("Starting. The first start on a machine takes about half a minute longer.")
+    warm_up()
+    node = Node(open_store(store), key=key, url=address)
+    stack.callback(node.close)
+    node.start()
+    return node
+
+
+def _add_bidders(
+    stack: ExitStack,
+    node: Node,
+    wanted: Mapping[str, BidderSettings],
+    *,
+    demo: bool,
+    limits_from_file: bool,
+) -> None:
+    """Add the bidders of the file, those of the demonstration, or an example."""
+    from crossbandit.service.serving import EXAMPLE, add_bidders
+
+    add_bidders(node, wanted, limits_from_file=limits_from_file)
+    if demo:
+        from crossbandit.service.demo import play
+
+        stack.callback(play(node))
+    elif not node.names():
+        add_bidders(node, EXAMPLE)
+
+
 def _say_where(node: Node, address: str, store: str, *, demo: bool) -> None:
     if demo:
-        say(f"Simulated auctions are played. See them live: {address}/")
+        say(f"Simulated auctions are running. Open {address}/")
     else:
         names = node.names()
         shown = ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
         say(f"Bidders: {shown}. Store: {store_name(store)}")
-        say(f"Serving at {address}/ (what it answers: {address}/openapi.json)")
+        say(f"Open {address}/ (operations: {address}/openapi.json)")
     notify("Stop with Ctrl-C.")
 
 

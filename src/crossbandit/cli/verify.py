@@ -31,17 +31,18 @@ _WIDE = 120  # columns from which a table is readable
 
 def verify(
     quick: Annotated[
-        bool, typer.Option("--quick", help="Fewer instances, shorter runs: under a minute.")
+        bool,
+        typer.Option("--quick", help="Check fewer instances and shorter runs: about a minute."),
     ] = False,
     only: Annotated[
-        str, typer.Option(metavar="TEXT", help='Check some statements only, such as "Lemma 9".')
+        str, typer.Option(metavar="TEXT", help='Check only some statements, such as "Lemma 9".')
     ] = "",
     algorithm: Annotated[
         str,
         typer.Option(
             metavar="ID",
-            help="Check another algorithm, by what it declares about its estimates: an id, or its "
-            "JSON form. \\[default: cross-graph, by the paper]",
+            help="Check another algorithm against the estimator that it declares: an id, or the "
+            "JSON form. \\[default: cross-graph, against the paper]",
         ),
     ] = "",
     module: Modules = None,
@@ -57,7 +58,7 @@ def verify(
         bool, typer.Option("--quiet", help="Print only errors and failed checks.")
     ] = False,
 ) -> None:
-    """Check the statements of the paper on this package's own algorithm, and write a page.
+    """Check the paper's statements on this package's implementation, and write a page.
 
     With --algorithm, check another algorithm of the FTRL kind instead: everything that it can do
     on tiny instances is compared with the estimator that it declares. Prints a line for each
@@ -69,12 +70,13 @@ def verify(
 
     if rate and only:
         raise InvalidParameterError(
-            f"--rate checks Theorem 1 only, and --only asks for {only!r}. Give one of the two."
+            f"--rate and --only exclude each other. Got --rate and --only {only!r}. Give one of "
+            "the two."
         )
     if rate and algorithm:
         raise InvalidParameterError(
-            f"--rate checks the rate of cross-graph, and --algorithm asks for {algorithm!r}. Give "
-            "one of the two."
+            "--rate checks the rate of cross-graph, so it excludes --algorithm. Got --algorithm "
+            f"{algorithm!r}. Give one of the two."
         )
     if module:
         load_modules(module)
@@ -106,7 +108,7 @@ def _telling(status: Status) -> Callable[[CheckProgress], None]:
 
 
 def _json_form(text: str) -> dict[str, Any]:
-    """Return an algorithm in its JSON form; an id stands for its defaults."""
+    """Return the JSON form of an algorithm. An id alone means the defaults."""
     if not text.lstrip().startswith("{"):
         return {"id": text}
     try:
@@ -149,11 +151,11 @@ def _print(
     if quiet:
         return
     corrected = [result for result in results if not result.as_written]
-    _print_notes(console, "Does not hold as written; the correction was checked:", corrected)
+    _print_notes(console, "False as written; a correction was checked:", corrected)
     measured = [result for result in results if not result.judged]
-    _print_notes(console, "Measured, and not judged:", measured)
+    _print_notes(console, "Measured, not judged:", measured)
     bounds = [result for result in results if result.statement == PROVED_BOUND]
-    _print_notes(console, "The bound that is machine-checked, as a number:", bounds)
+    _print_notes(console, "The machine-checked bound, as a number:", bounds)
     say(f"\n{tally(results)}")
     if not declared:
         checked = sum(bool(result.proofs) for result in results)
@@ -185,7 +187,7 @@ def _table(results: Sequence[CheckResult], declared: str) -> Table:
     table.add_column("worst case", ratio=4)
     if not declared:
         table.add_column("machine-checked", no_wrap=True)
-    table.add_column("verdict", no_wrap=True)
+    table.add_column("result", no_wrap=True)
     for result in results:
         proofs = "\n".join(f"{proof.file}\n{proof.theorem}" for proof in result.proofs)
         table.add_row(
@@ -200,7 +202,7 @@ def _table(results: Sequence[CheckResult], declared: str) -> Table:
 
 
 def _print_block(console: Console, result: CheckResult) -> None:
-    """Print the form for a narrow terminal: a heading, and what follows indented."""
+    """Print a result for a narrow terminal: a heading, and indented lines."""
     console.print(f"[bold]{escape(result.statement)}[/]: {_verdict(result)}", highlight=False)
     counted = f"{result.instances:,} instances; {escape(result.worst)}"
     lines = [f"[dim]{escape(result.checked)}[/]", counted]

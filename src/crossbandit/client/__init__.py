@@ -1,7 +1,7 @@
-"""A client of the service: decides by itself from a snapshot, and ships outcomes in the background.
+"""A client of the service: it decides from a snapshot, and sends outcomes in the background.
 
-It needs nothing but the package itself: HTTP is the standard library's. So a process that decides
-has no dependencies of a server.
+It uses the HTTP client of the standard library. So a process that decides does not need the
+packages of a server.
 """
 
 from crossbandit.client.asynchronous import AsyncClient

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 
 class AsyncClient(ClientStatus):
-    """The `Client` for asyncio: the same names, and nothing blocks the event loop.
+    """The `Client` for asyncio: the same methods, which do not block the event loop.
 
-    Decisions from a snapshot take microseconds and are made in place. What needs an answer of the
-    service waits in a thread.
+    Decisions from a snapshot take microseconds and are made at once. Calls that need an answer of
+    the service wait in a thread.
 
     Args:
         url: As for `Client`.
@@ -30,7 +30,7 @@ class AsyncClient(ClientStatus):
         **settings: The other arguments of `Client`.
 
     Raises:
-        InvalidParameterError: An argument is not possible.
+        InvalidParameterError: An argument is not valid.
     """
 
     def __init__(self, url: str, *, bidder: str, **settings: Any) -> None:
@@ -77,7 +77,7 @@ class AsyncClient(ClientStatus):
             values: What winning is worth, in each auction.
             reserve: The reserve price of all auctions, or of each; NaN where it is not known.
             at: The time of all auctions.
-            **classes: A level for all auctions, or a column of levels, of each class.
+            **classes: For each class, one level for all auctions, or a column of levels.
 
         Returns:
             The bids, in the order of the values.
@@ -141,7 +141,7 @@ class AsyncClient(ClientStatus):
         await asyncio.to_thread(self._client.flush, timeout)
 
     async def close(self, timeout: float = 30.0) -> None:
-        """Send what waits, and end; see `Client.close`.
+        """Send all waiting outcomes, and close the client; see `Client.close`.
 
         Args:
             timeout: How many seconds to wait at most.

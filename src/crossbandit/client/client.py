@@ -26,34 +26,34 @@ if TYPE_CHECKING:
     from crossbandit.applications.money import Flag, Money
     from crossbandit.laws.levels import Label
 
-_AT_EXIT = 5.0  # seconds in which outcomes are still sent when the process ends
+_AT_EXIT = 5.0  # seconds to send waiting outcomes when the process ends
 
 
 class Client(ClientStatus):
-    """Bids by what a bidder of the service has learned, and reports outcomes to it.
+    """Decides with what a bidder of the service has learned, and reports outcomes to the service.
 
-    It decides by itself, from a snapshot that it renews in the background: in microseconds, and
-    also while the service does not answer. A bidder with limits is decided by the service, as is
-    one whose tokens are signed with a key that the client does not have; then each decision is a
-    request.
+    The client decides by itself, from a snapshot that it renews in the background. A decision takes
+    microseconds, and works while the service does not answer. For a bidder with limits, the service
+    decides, and each decision is a request. The same holds if tokens are signed and the client does
+    not have the key.
 
-    Outcomes are sent in batches in the background, and again until they are acknowledged; the
-    service counts each once. If more wait than there is room for, `outcome` raises, and nothing is
-    dropped. Close the client, or use it in a `with` statement: what could not be sent is in the
-    error that `close` raises. Any number of threads may use a client.
+    Outcomes are sent in batches in the background. They are sent again until they are acknowledged;
+    the service counts each once. If too many are waiting, `outcome` raises, and nothing is dropped.
+    Close the client, or use it in a `with` statement. If outcomes could not be sent, `close` raises
+    an error that has them. Any number of threads may use a client.
 
     Args:
         url: The address of the service, such as "http://127.0.0.1:8000".
         bidder: The name of the bidder.
         token: The access token, with the roles "decide" and "report"; None if none is needed.
-        key: The key with which the service signs the tokens of decisions, or None.
+        key: The key that signs the tokens of decisions, or None.
         poll: How many seconds to wait before asking for a newer snapshot.
         room: How many outcomes may wait to be acknowledged.
         batch: How many outcomes are sent at once.
         timeout: How many seconds to wait for an answer of the service.
 
     Raises:
-        InvalidParameterError: An argument is not possible.
+        InvalidParameterError: An argument is not valid.
     """
 
     def __init__(
@@ -113,8 +113,9 @@ class Client(ClientStatus):
 
         Raises:
             InvalidContextError: As for `FirstPriceBidder.bid`.
-            ServiceAwayError: The service is away, and there is no snapshot yet, or it must decide.
-            RefusedError: The service has refused; the code "paused" means that it is paused.
+            ServiceAwayError: The service does not answer, and there is no snapshot yet, or only the
+                service can decide.
+            RefusedError: The service refused. The code "paused" means that the bidder is paused.
         """
         decider = self._policy.decider or self._policy.ready(self._timeout)
         if decider is not None:
@@ -135,7 +136,7 @@ class Client(ClientStatus):
             values: What winning is worth, in each auction.
             reserve: The reserve price of all auctions, or of each; NaN where it is not known.
             at: The time of all auctions, as for `decide`.
-            **classes: A level for all auctions, or a column of levels, of each class.
+            **classes: For each class, one level for all auctions, or a column of levels.
 
         Returns:
             The bids, in the order of the values.
@@ -170,8 +171,8 @@ class Client(ClientStatus):
 
         Raises:
             DecisionError: No bid was made, or it has no token.
-            InvalidLossesError: An argument is not possible.
-            OutboxFullError: Too many outcomes wait. This one was not taken.
+            InvalidLossesError: An argument is not valid.
+            OutboxFullError: Too many outcomes are waiting. This one was not added.
         """
         self._outbox.put([row_of(bid, won, highest_competing_bid, reserve, correction=correction)])
 
@@ -183,10 +184,10 @@ class Client(ClientStatus):
         highest_competing_bid: npt.ArrayLike | None = None,
         reserve: npt.ArrayLike | None = None,
     ) -> None:
-        """Report the outcomes of many auctions; all are taken, or none.
+        """Report the outcomes of many auctions. Either all are added, or none.
 
         Args:
-            bids: The bids, or their tokens. Rows in which no bid was made are left out.
+            bids: The bids, or their tokens. Auctions in which no bid was made are left out.
             won: Whether each bid won.
             highest_competing_bid: As for `outcome`, for all or for each; NaN where it is not known.
             reserve: As for `outcome`, for all or for each; NaN where it is not given.
@@ -194,7 +195,7 @@ class Client(ClientStatus):
         Raises:
             DecisionError: As for `outcome`.
             InvalidLossesError: As for `outcome`, or a column has another length.
-            OutboxFullError: Too many outcomes wait. None was taken.
+            OutboxFullError: Too many outcomes are waiting. None was added.
         """
         count = len(bids)
         flags = _column("won", won, count)
@@ -214,18 +215,19 @@ class Client(ClientStatus):
             timeout: How many seconds to wait at most.
 
         Raises:
-            UnsentOutcomesError: It has not. The outcomes are kept, and sent again.
+            UnsentOutcomesError: It has not acknowledged all. The others are kept and sent again.
         """
         self._outbox.flush(timeout)
 
     def close(self, timeout: float = 30.0) -> None:
-        """Send what waits, and end. A closed client takes no more outcomes.
+        """Send all waiting outcomes, and close the client. It then takes no more outcomes.
 
         Args:
             timeout: How many seconds to wait at most.
 
         Raises:
-            UnsentOutcomesError: The service has not acknowledged outcomes. The error has them.
+            UnsentOutcomesError: The service has not acknowledged all outcomes. The error has the
+                others.
         """
         atexit.unregister(self._end)
         self._policy.close()
@@ -247,6 +249,6 @@ def _column(name: str, given: Any, count: int) -> list[Any]:
         return [given] * count
     values = given.tolist() if isinstance(given, np.ndarray) else list(given)
     if len(values) != count:
-        expected = f"one for all, or for each of {count} bids"
+        expected = f"one value for all bids, or one for each of {count} bids"
         reject("outcomes", name, expected, len(values), error=InvalidLossesError)
     return [None if isinstance(one, float) and one != one else one for one in values]  # noqa: PLR0124

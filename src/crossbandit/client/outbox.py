@@ -1,4 +1,4 @@
-"""Outcomes that wait to be acknowledged by the service."""
+"""Outcomes that the service has not acknowledged yet."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
     from crossbandit.applications.money import Flag, Money
     from crossbandit.client.transport import Transport
 
-_KEPT = 1_000  # refusals that can be looked at
-_SHOWN = 200  # characters of an answer that does not fit
+_KEPT = 1_000  # refusals that are kept
+_SHOWN = 200  # characters of an unexpected answer
 _FIRST_WAIT, _LONGEST_WAIT = 0.05, 5.0  # seconds between two attempts
-_WRONG = {400, 413, 422}  # what is sent is wrong, or too much
-_HOPELESS = {"unauthorized", "forbidden", "unknown-bidder", "not-found"}  # until somebody acts
+_WRONG = {400, 413, 422}  # the request is not valid, or too large
+_HOPELESS = {"unauthorized", "forbidden", "unknown-bidder", "not-found"}  # trying again is no use
 
 
 class Row(NamedTuple):
@@ -55,7 +55,7 @@ class Row(NamedTuple):
     correction: bool = False
 
     def to_json(self) -> dict[str, Any]:
-        """Return what the service takes."""
+        """Return the outcome as the service takes it."""
         found: dict[str, Any] = {"token": self.token, "won": self.won}
         for name in ("highest_competing_bid", "reserve"):
             if getattr(self, name) is not None:
@@ -64,12 +64,12 @@ class Row(NamedTuple):
 
 
 class Refused(NamedTuple):
-    """An outcome that the service did not accept; it is not sent again.
+    """An outcome that the service did not accept. It is not sent again.
 
     Attributes:
         outcome: The outcome, as it was sent.
-        code: The reason, as a word.
-        message: The reason, as a sentence.
+        code: The code of the error.
+        message: The error in words.
     """
 
     outcome: dict[str, Any]
@@ -80,12 +80,12 @@ class Refused(NamedTuple):
 class Outbox:
     """Keeps outcomes until the service has acknowledged them, and sends them in the background.
 
-    Rows are sent in their order, one batch after the other. A batch that is not acknowledged is
-    sent again, the same rows; the service counts each once. Only what the service says is wrong by
-    itself is taken out without being stored, and kept in `refusals`.
+    Outcomes are sent in order, one batch after the other. A batch that is not acknowledged is sent
+    again; the service counts each outcome once. Only outcomes that the service refuses as not valid
+    are removed without being stored. They are kept in `refusals`.
 
     Args:
-        transport: What sends.
+        transport: Sends requests.
         bidder: The name of the bidder.
         room: How many outcomes may wait.
         batch: How many are sent at once.
@@ -112,7 +112,7 @@ class Outbox:
         return (self._changed,)
 
     def after_fork(self) -> None:
-        """Start empty in a forked process: its parent sends what waits."""
+        """Start empty in a forked process, because its parent sends the waiting outcomes."""
         self._begin()
 
     def __len__(self) -> int:
@@ -120,7 +120,7 @@ class Outbox:
 
     @property
     def error(self) -> ClientError | None:
-        """Why the last attempt failed; None if it did not."""
+        """The error of the last attempt; None if it succeeded."""
         return self._error
 
     def put(self, rows: Sequence[Row]) -> None:
@@ -135,12 +135,12 @@ class Outbox:
         """
         with self._changed:
             if self._stop:
-                raise UnsentOutcomesError("The client is closed: it takes no more outcomes.", [])
+                raise UnsentOutcomesError("The client is closed. It takes no more outcomes.", [])
             if len(self._rows) + len(rows) > self._room:
                 because = f" The last attempt failed: {self._error}" if self._error else ""
                 raise OutboxFullError(
-                    f"{len(self._rows):,} outcomes wait to be acknowledged by the service; there "
-                    f"is room for {self._room:,}. Keep the outcome and try again, or make a Client "
+                    f"{len(self._rows):,} outcomes are waiting to be acknowledged, and there is "
+                    f"room for {self._room:,}. Keep the outcome and try again, or create a Client "
                     f"with more room.{because}"
                 )
             self._rows.extend(rows)
@@ -153,8 +153,8 @@ class Outbox:
             timeout: How many seconds to wait at most.
 
         Raises:
-            UnsentOutcomesError: It has not in that time, or refuses them all. They are still kept,
-                and sent again.
+            UnsentOutcomesError: The service has not acknowledged all in time, or refuses every
+                request. The others are kept and sent again.
         """
         until = time.monotonic() + timeout
         with self._changed:
@@ -173,7 +173,7 @@ class Outbox:
             timeout: How many seconds to wait at most.
 
         Raises:
-            UnsentOutcomesError: Outcomes were not acknowledged; the error has them.
+            UnsentOutcomesError: Some outcomes were not acknowledged. The error has them.
         """
         with suppress(UnsentOutcomesError):
             self.flush(timeout)
@@ -212,7 +212,7 @@ class Outbox:
                 wait = min(2 * wait, _LONGEST_WAIT)
 
     def _send(self, rows: list[Row]) -> None:
-        """Send rows and take those out that the service has dealt with."""
+        """Send rows, and remove those that the service has accepted or refused."""
         sent = [row.to_json() for row in rows]
         response = self._transport.request("POST", self._path, {"outcomes": sent})
         if response.status in _WRONG and len(rows) > 1:
@@ -241,7 +241,7 @@ class Outbox:
 
 
 def _refused(sent: list[dict[str, Any]], answer: Any) -> list[Refused]:
-    """Return the outcomes that were refused; raise unless the service has accounted for all."""
+    """Return the refused outcomes; raise unless the answer accounts for all outcomes."""
     found: list[Refused] = []
     try:
         found = [
@@ -252,7 +252,7 @@ def _refused(sent: list[dict[str, Any]], answer: Any) -> list[Refused]:
         complete = False
     if not complete:
         shown = repr(answer)[:_SHOWN]
-        raise ServiceAwayError(f"The service gave an answer that does not fit: {shown}.")
+        raise ServiceAwayError(f"The service gave an unexpected answer: {shown}.")
     return found
 
 
@@ -275,11 +275,11 @@ def row_of(
 
     Raises:
         DecisionError: `bid` is neither a bid that was made nor a token.
-        InvalidLossesError: Another argument is not possible.
+        InvalidLossesError: Another argument is not valid.
     """
     if isinstance(bid, Bid):
         if bid.amount is None:
-            raise DecisionError("This bid has nothing to report: no bid was made.")
+            raise DecisionError("There is nothing to report: no bid was made.")
         bid = bid.text
     elif isinstance(bid, bytes):
         bid = to_text(bid)

@@ -1,4 +1,4 @@
-"""The snapshot by which a client decides; it is renewed in the background."""
+"""The snapshot from which a client decides. It is renewed in the background."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
     from crossbandit.applications import FirstPriceBidder
     from crossbandit.client.transport import Response, Transport
 
-LIMITED = "limited"  # the code of the service for a bidder that only it can decide for
-_FIRST_WAIT = 0.05  # seconds until the next attempt, as long as nothing is known
+LIMITED = "limited"  # the code of the service for a bidder with limits, which has no snapshots
+_FIRST_WAIT = 0.05  # seconds until the next attempt, before the first answer
 
 
 class PolicyPoller:
     """Asks the service for newer snapshots, in a thread.
 
     Args:
-        transport: What sends.
+        transport: Sends requests.
         bidder: The name of the bidder.
         key: The key of the tokens of decisions, or None.
         every: How many seconds to wait between two requests.
@@ -51,7 +51,7 @@ class PolicyPoller:
         self._thread.start()
 
     def fork_locks(self) -> tuple[Any, ...]:
-        """Return its locks, for `crossbandit.forks`: none that a thread could wait for."""
+        """Return its locks, for `crossbandit.forks`: it has none."""
         return ()
 
     def after_fork(self) -> None:
@@ -76,11 +76,11 @@ class PolicyPoller:
             timeout: How many seconds to wait at most.
 
         Returns:
-            What decides; None if the service does.
+            The snapshot that decides; None if the service decides.
 
         Raises:
             ServiceAwayError: It is not known in that time.
-            RefusedError: The bidder makes no decisions.
+            RefusedError: The service refuses, for instance because the bidder is paused.
         """
         if not self._known.wait(timeout):
             raise ServiceAwayError(
@@ -108,7 +108,7 @@ class PolicyPoller:
                 self._take_refusal(error)
             except CheckpointError as error:
                 self.error = ServiceAwayError(f"The snapshot cannot be read: {error}")
-            except ClientError as error:  # what is known stays
+            except ClientError as error:  # the present snapshot stays in use
                 self.error = error
             self._stop.wait(self._every if self._known.is_set() else min(self._every, _FIRST_WAIT))
 
@@ -124,7 +124,7 @@ class PolicyPoller:
         self._known.set()
 
     def _take(self, response: Response) -> None:
-        """Take a snapshot, unless its tokens have to be signed with a key that is not there."""
+        """Use a snapshot, unless its tokens must be signed and the client has no key."""
         from crossbandit.applications import FirstPriceBidder
 
         if response.headers.get("crossbandit-signed") == "1" and self._key is None:
@@ -147,7 +147,7 @@ class PolicyPoller:
             self._decide_there()
             self._refusal = self.decider = None
         elif error.status >= 500 or error.code == "too-many-requests":
-            return  # it will pass
+            return  # a temporary problem
         else:
             self._refusal, self.decider = error, None
         self._known.set()

@@ -1,4 +1,4 @@
-"""Bids that the service decided on."""
+"""Bids for which the service decided."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
     Ask = Callable[[str, dict[str, Any]], Any]
 
-_AT_ONCE = 1_000  # decisions of one request
+_AT_ONCE = 1_000  # decisions in one request
 
 
 @dataclass(frozen=True)
 class ServedBid(Bid):
-    """A bid that the service decided on: it has a token, and nothing else that could be learned by.
+    """A bid for which the service decided. It has a token, and no decision of its own.
 
     Attributes:
         decision: None.
@@ -43,7 +43,7 @@ class ServedBid(Bid):
             DecisionError: No bid was made.
         """
         if self.served is None:
-            raise DecisionError("This bid has nothing to report: no bid was made.")
+            raise DecisionError("There is nothing to report: no bid was made.")
         return self.served
 
     @property
@@ -57,10 +57,10 @@ class ServedBid(Bid):
 
 
 def remote_bid(ask: Ask, value: Any, reserve: Any, at: Any, classes: dict[str, Any]) -> ServedBid:
-    """Return a bid that the service decides on.
+    """Ask the service for a bid.
 
     Args:
-        ask: What sends a request.
+        ask: Sends a request.
         value: What winning is worth.
         reserve: The reserve price, or None.
         at: The time of the auction, or None.
@@ -74,14 +74,14 @@ def remote_bid(ask: Ask, value: Any, reserve: Any, at: Any, classes: dict[str, A
 def remote_bids(
     ask: Ask, values: Any, reserve: Any, at: Any, classes: dict[str, Any]
 ) -> list[ServedBid]:
-    """Return bids that the service decides on, some by each request.
+    """Ask the service for bids, with up to 1,000 in a request.
 
     Args:
-        ask: What sends a request.
+        ask: Sends a request.
         values: What winning is worth, in each auction.
         reserve: The reserve price of all auctions, or of each; NaN where it is not known.
         at: The time of all auctions, or None.
-        classes: A level for all auctions, or a column of levels, of each class.
+        classes: For each class, one level for all auctions, or a column of levels.
     """
     worths = np.asarray(values, dtype=float).ravel().tolist()
     floors = [np.nan] * len(worths)

@@ -11,12 +11,12 @@ if TYPE_CHECKING:
 
 
 class ClientStatus:
-    """What `Client` and `AsyncClient` know of their snapshot and of the outcomes that they send.
+    """What `Client` and `AsyncClient` report about their snapshot and their outcomes.
 
     Args:
         bidder: The name of the bidder.
-        outbox: What sends outcomes.
-        policy: What gets snapshots.
+        outbox: Sends outcomes.
+        policy: Gets snapshots.
 
     Attributes:
         bidder: The name of the bidder.
@@ -27,12 +27,12 @@ class ClientStatus:
 
     @property
     def local(self) -> bool | None:
-        """Whether the client decides by itself; None if the service has not said it yet."""
+        """Whether the client decides by itself; None before the first answer of the service."""
         return self._policy.local
 
     @property
     def version(self) -> int | None:
-        """How many outcomes the snapshot has learned from; None without a snapshot."""
+        """The number of outcomes that the snapshot has learned from; None without a snapshot."""
         return self._policy.version
 
     @property
@@ -42,17 +42,17 @@ class ClientStatus:
 
     @property
     def waiting(self) -> int:
-        """How many outcomes the service has not acknowledged yet."""
+        """The number of outcomes that the service has not acknowledged yet."""
         return len(self._outbox)
 
     @property
     def accepted(self) -> int:
-        """How many outcomes the service has stored."""
+        """The number of outcomes that the service has stored."""
         return self._outbox.accepted
 
     @property
     def refused(self) -> int:
-        """How many outcomes the service has refused as wrong by themselves."""
+        """The number of outcomes that the service has refused as not valid."""
         return self._outbox.refused
 
     @property
@@ -62,5 +62,5 @@ class ClientStatus:
 
     @property
     def error(self) -> ClientError | None:
-        """Why the last attempt to send outcomes, or to get a snapshot, failed; None if none did."""
+        """The error of the last attempt to send outcomes or to get a snapshot; None if none."""
         return self._outbox.error or self._policy.error

@@ -1,4 +1,4 @@
-"""Requests to the service over connections that stay open."""
+"""Requests to the service. Connections stay open and are used again."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from urllib.parse import SplitResult, quote, urlsplit
 from crossbandit.errors import InvalidParameterError, RefusedError, ServiceAwayError
 from crossbandit.validation import number, reject
 
-_SHOWN = 200  # characters of an answer that is no JSON
+_SHOWN = 200  # characters of an answer that is not JSON
 
 
 class Response(NamedTuple):
@@ -20,7 +20,7 @@ class Response(NamedTuple):
 
     Attributes:
         status: The HTTP status.
-        headers: The headers, by names in small letters.
+        headers: The headers, by names in lower case.
         content: The body.
     """
 
@@ -32,8 +32,8 @@ class Response(NamedTuple):
         """Return the body.
 
         Raises:
-            RefusedError: The status is that of an error.
-            ServiceAwayError: The body is not JSON: something else answers at this address.
+            RefusedError: The status is an error.
+            ServiceAwayError: The body is not JSON. Something else answers at this address.
         """
         self.check()
         try:
@@ -42,12 +42,11 @@ class Response(NamedTuple):
             raise self._stranger() from None
 
     def check(self) -> None:
-        """Raise if the status is that of an error.
+        """Raise if the status is an error.
 
         Raises:
-            RefusedError: It is.
-            ServiceAwayError: It is, and the body does not come from the service, but perhaps from a
-                proxy.
+            RefusedError: The service refused the request.
+            ServiceAwayError: The answer does not come from the service, but perhaps from a proxy.
         """
         if self.status < 400:
             return
@@ -74,7 +73,7 @@ class Transport:
         timeout: How many seconds to wait for an answer.
 
     Raises:
-        InvalidParameterError: An argument is not possible.
+        InvalidParameterError: An argument is not valid.
     """
 
     def __init__(self, url: str, token: str | None = None, *, timeout: float = 10.0) -> None:
@@ -107,13 +106,13 @@ class Transport:
     ) -> Response:
         """Send a request and return the answer, with any status.
 
-        If a connection that was open since an earlier request has ended in the meantime, the
-        request is sent once more on a new one.
+        If an open connection of an earlier request has been closed in the meantime, the request is
+        sent again on a new one.
 
         Args:
             method: The HTTP method.
             path: The path, quoted.
-            body: What to send as JSON; None for nothing; bytes are JSON already.
+            body: The body, sent as JSON; None for no body; bytes are sent as they are.
             headers: More headers.
 
         Raises:
@@ -139,7 +138,7 @@ class Transport:
             ) from None
 
     def _taken(self) -> HTTPConnection | None:
-        if self._process != os.getpid():  # a fork: with its parent's, answers would get mixed up
+        if self._process != os.getpid():  # a forked process must not use its parent's connections
             self._idle = deque()
             self._process = os.getpid()
         try:
@@ -170,7 +169,7 @@ class Transport:
         return Response(answer.status, names, found)
 
     def close(self) -> None:
-        """Close the connections. Each later request opens a new one."""
+        """Close the connections. Each later request opens a new connection."""
         self._closed = True
         while (connection := self._taken()) is not None:
             connection.close()
@@ -180,11 +179,11 @@ def address_parts(owner: str, url: str) -> SplitResult:
     """Return the parts of the address of a service.
 
     Args:
-        owner: What was given it, for messages.
+        owner: The class or function with the parameter 'url', for messages.
         url: The address.
 
     Raises:
-        InvalidParameterError: It is no such address.
+        InvalidParameterError: It is not the address of a service.
 
     >>> address_parts("Client", "http://127.0.0.1:8000").port
     8000
@@ -206,7 +205,7 @@ def bidder_path(bidder: str, rest: str = "") -> str:
 
     Args:
         bidder: Its name.
-        rest: What follows it, such as "/decide".
+        rest: The rest of the path, such as "/decide".
 
     >>> bidder_path("site a", "/decide")
     '/v1/bidders/site%20a/decide'

@@ -1,4 +1,4 @@
-"""Environments that may look at the arms played before: adaptive adversaries, for research."""
+"""Environments whose losses depend on the arms played before: adaptive adversaries."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from crossbandit.environments.construction import check_rounds, set_fields
 from crossbandit.environments.contexts import UNIFORM, ContextDistribution, distribution_over
 from crossbandit.environments.registry import register
 from crossbandit.problem import Problem, required_graph
@@ -25,13 +26,13 @@ if TYPE_CHECKING:
 class AdaptiveEnvironment(ABC):
     """An environment whose losses may depend on the arms played in earlier rounds.
 
-    A subclass sets `problem` and `context_distribution`, and overrides `losses`. It is simulated by
-    the plain loop. The guarantees of the shipped algorithms are for oblivious losses: regret then
-    compares with what a fixed policy would have lost *on the losses that occurred*. A fixed policy
-    would have met other losses, which `Run.policy_regret` takes into account.
+    A subclass sets `problem` and `context_distribution`, and overrides `losses`. The plain loop
+    simulates it. The guarantees of the shipped algorithms are for oblivious losses. Here, regret
+    compares with the loss of a fixed policy *on the losses that occurred*. Under the fixed policy,
+    other losses would have occurred; `Run.policy_regret` takes this into account.
 
     Attributes:
-        adaptive: Marks the environment.
+        adaptive: True. It marks the environment.
     """
 
     adaptive: ClassVar[bool] = True
@@ -59,18 +60,19 @@ class Congestion(AdaptiveEnvironment):
 
         l_{t,c}(a) = (1 - weight) base_c(a) + weight share_t(a),
 
-    where share_t(a) is the share of the last `memory` plays that were a.
+    where share_t(a) is the share of the last `memory` plays that were a. Before the first round, no
+    arm was played.
 
-    The base losses are uniform in [0, 1]. Plays before the first round count as none.
-    A policy that always plays the arm of least base loss raises the loss of that arm. Regret does
-    not include this: it takes the losses that the learner's own plays caused. Policy regret does.
+    The base losses are uniform in [0, 1]. A policy that always plays the arm with the least base
+    loss raises the loss of that arm. Policy regret includes this. Regret does not, because it uses
+    the losses that the learner's own plays caused.
 
     Args:
         graph: The feedback graph.
         horizon: The number of rounds.
         contexts: The number of contexts.
         memory: The number of past rounds that count.
-        weight: The weight of the wear, from 0 to 1.
+        weight: The weight of the congestion, from 0 to 1.
         table_seed: The seed of the base losses, at least 0.
         context_distribution: A distribution or a probability for each context; uniform if None.
 
@@ -92,19 +94,17 @@ class Congestion(AdaptiveEnvironment):
 
     def __post_init__(self) -> None:
         required_graph("congestion", self.graph)
-        integer("congestion", "horizon", self.horizon, at_least=1)
+        check_rounds("congestion", self.horizon, self.table_seed)
         integer("congestion", "contexts", self.contexts, at_least=1, at_most=MAX_SIZE)
         integer("congestion", "memory", self.memory, at_least=1)
-        integer("congestion", "table_seed", self.table_seed, at_least=0, at_most=None)
         number("congestion", "weight", self.weight, at_least=0, at_most=1)
-        law = distribution_over("congestion", self.context_distribution, self.contexts)
+        distribution = distribution_over("congestion", self.context_distribution, self.contexts)
         problem = Problem(self.graph, contexts=self.contexts, horizon=self.horizon)
-        object.__setattr__(self, "problem", problem)
-        object.__setattr__(self, "context_distribution", law)
+        set_fields(self, problem=problem, context_distribution=distribution)
 
     @cached_property
     def base(self) -> Floats:
-        """The losses of arms that were not played lately, (K, contexts)."""
+        """The losses of arms that were not played recently, (K, contexts)."""
         base = stream(self.table_seed, "losses").random((self.graph.arms, self.contexts))
         base.flags.writeable = False
         return base

@@ -93,7 +93,7 @@ def check_margin(owner: str, name: str, highest_price: float, lowest_cost: float
     """Raise if no price is above the lowest cost; the message uses `name` for the prices."""
     if lowest_cost >= highest_price:
         got = verbatim(f"prices up to {highest_price:.15g} and costs from {lowest_cost:.15g}")
-        expected = "above the lowest cost somewhere, or nothing can be earned"
+        expected = "such that one price is above the lowest cost, or nothing can be earned"
         reject(owner, name, expected, got)
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from crossbandit import graphs
 from crossbandit.environments.amounts import AmountRules, grid
+from crossbandit.environments.construction import check_rounds, set_fields
 from crossbandit.environments.contexts import UniformVectors
 from crossbandit.environments.environment import BlockEnvironment, row_block
 from crossbandit.environments.noise import uniforms
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from crossbandit.kernels.rounds import LossBlock
     from crossbandit.types import Booleans, Floats, Integers
 
-# Who is told the highest competing bid, and what a bid then reveals.
+# When the highest competing bid is told, and what a bid then reveals.
 FEEDBACK = {
     "after-loss": "the competing bid is told to losers: a bid reveals itself and all higher bids",
     "after-win": "the competing bid is told to the winner: a bid reveals itself and all lower bids",
@@ -40,7 +41,7 @@ MOST_BIDS = 10**6
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class AuctionRules(AmountRules):
-    """The bids that may be made, and what each of them earns; money in any unit.
+    """The bids that may be made, and what each of them earns. Money may have any unit.
 
     A bid wins if it is at least `reserve` and beats the highest competing bid, the *price*; an
     equal bid wins or loses as `ties` says. A price of 0 means that there was no other bid. A bid of
@@ -93,10 +94,11 @@ class AuctionRules(AmountRules):
     def graph(self, feedback: str) -> FeedbackGraph:
         """Return what a bid reveals under one of the kinds of `FEEDBACK`.
 
-        After a loss at bid b with the price told, the outcome of every bid is known; after a win
-        without it, only that all higher bids win too. Whatever the outcome, bids from b upwards
-        are known. The other kinds follow in the same way. Where only won or lost is told, a win
-        shows the higher bids and a loss the lower ones; the one bid that both show is b itself.
+        For example "after-loss": after a loss at bid b, the price is told, so the outcome of every
+        bid is known. After a win, it is known that all higher bids win too. In both cases, the
+        outcomes of the bids from b upwards are known. The other kinds follow in the same way. With
+        "won-lost", a win reveals the higher bids and a loss the lower ones. Only b itself is
+        revealed in both cases.
         """
         choice("AuctionRules", "feedback", feedback, FEEDBACK)
         if feedback == "always":
@@ -229,8 +231,7 @@ class FirstPrice(BlockEnvironment):
     price_kinds: ClassVar[tuple[str, ...]] = ("stationary", "drifting")
 
     def __post_init__(self) -> None:
-        integer(self.owner, "horizon", self.horizon, at_least=1)
-        integer(self.owner, "table_seed", self.table_seed, at_least=0, at_most=None)
+        check_rounds(self.owner, self.horizon, self.table_seed)
         choice(self.owner, "prices", self.prices, self.price_kinds)
         choice(self.owner, "feedback", self.feedback, FEEDBACK)
         rules = AuctionRules(
@@ -240,13 +241,15 @@ class FirstPrice(BlockEnvironment):
             owner=self.owner,
         )
         if self.at_most_value and rules.amounts[0] > 0:
-            expected = "such that one is 0, as values begin at 0; or at_most_value be False"
+            expected = (
+                "such that one is 0, because values begin at 0; or at_most_value must be False"
+            )
             got = verbatim(f"bids from {rules.amounts[0]:.15g}")
             reject(self.owner, "bids", expected, got)
         problem = Problem(rules.graph(self.feedback), features=2, horizon=self.horizon)
-        object.__setattr__(self, "rules", rules)
-        object.__setattr__(self, "problem", problem)
-        object.__setattr__(self, "context_distribution", UniformVectors([1, 0], [1, 1]))
+        set_fields(
+            self, rules=rules, problem=problem, context_distribution=UniformVectors([1, 0], [1, 1])
+        )
 
     def competing_bids(self, start: int, stop: int) -> Floats:
         """Return the highest competing bids of consecutive rounds.

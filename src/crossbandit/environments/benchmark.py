@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
+from crossbandit.environments.construction import check_rounds, set_fields
 from crossbandit.environments.contexts import UNIFORM, ContextDistribution, distribution_over, zipf
 from crossbandit.environments.environment import BlockEnvironment
 from crossbandit.environments.registry import register
@@ -50,14 +51,12 @@ class PaperBenchmark(BlockEnvironment):
     problem: Problem = field(init=False, repr=False, compare=False)
 
     def __post_init__(self, owner: str) -> None:
-        integer(owner, "horizon", self.horizon, at_least=1)
+        check_rounds(owner, self.horizon, self.table_seed)
         integer(owner, "contexts", self.contexts, at_least=1, at_most=MAX_SIZE)
-        integer(owner, "table_seed", self.table_seed, at_least=0, at_most=None)
         graph = paper_ring(self.arms, self.radius)
         problem = Problem(graph, contexts=self.contexts, horizon=self.horizon)
-        object.__setattr__(self, "problem", problem)
-        law = distribution_over(owner, self.context_distribution, self.contexts)
-        object.__setattr__(self, "context_distribution", law)
+        distribution = distribution_over(owner, self.context_distribution, self.contexts)
+        set_fields(self, problem=problem, context_distribution=distribution)
 
     @cached_property
     def _table(self) -> tuple[Floats, Floats, Floats]:

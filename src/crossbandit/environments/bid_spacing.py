@@ -1,16 +1,16 @@
-"""How close bids should be to each other, given the values that they are made for.
+"""How close bids should be to each other, given the values for which they are made.
 
-If the best bid at a value v may be any amount up to v, rounding it up to the next of the bids
-g_0 < g_1 < ... costs the sum over i of (min(g_i+1, v) - min(g_i, v))^2 / (2 v) on average: half the
-step, weighted by its length. The last step ends at v, because no bid above it is made and v - b is
+Suppose that the best bid at a value v may be any amount up to v. Rounding it up to the next of the
+bids g_0 < g_1 < ... costs sum_i (min(g_{i+1}, v) - min(g_i, v))^2 / (2 v) on average: half the
+step, weighted by its length. The last step ends at v, because no bid above v is made and v - b is
 lost. Over all values, a step of length s(b) at b costs s(b) m(b) / 2 per unit, where m(b) is the
-sum of 1/v over the values above b. With a given number of bids, which is the integral of 1/s, the
-cost is least if 1/s is proportional to the square root of m.
+sum of 1/v over the values above b. The number of bids is the integral of 1/s. For a given number,
+the cost is least if 1/s is proportional to the square root of m.
 
-Half of the bids are placed like this. The other half is placed to cost least *relative* to each
-value (1/v^2 in place of 1/v), so that a few very high values do not take nearly all bids. Each of
-the two costs is then at most twice the least one. For the same reason, the cost by which these bids
-are compared with evenly spaced ones is that of the auctions with the lowest 99 % of the values.
+Half of the bids are placed like this. The other half minimises the cost *relative* to each value
+(1/v^2 in place of 1/v), so that a few very high values do not take nearly all bids. Each of the two
+costs is then at most twice the least one. For the same reason, these bids are compared with evenly
+spaced ones on the auctions with the lowest 99 % of the values.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from crossbandit.types import Floats
 
 USUAL_COUNT = 100
-_JUDGED = 0.99  # of the auctions, those with the lowest values
-_WORTH_IT = 0.02  # of the value: what must be saved to give up evenly spaced bids
-_SMALLEST = 1e-9  # of the highest value: smaller values count as this
+_JUDGED = 0.99  # the share of the auctions, with the lowest values, on which costs are compared
+_WORTH_IT = 0.02  # the share of the value that must be saved to give up evenly spaced bids
+_SMALLEST = 1e-9  # the smallest value, as a share of the highest; smaller ones count as this
 
 
 class BidSpacing(NamedTuple):
@@ -57,9 +57,9 @@ def bids_for_values(
 ) -> Floats:
     """Return bids that suit a sample of values: evenly spaced, or closer where most values are.
 
-    Where a few values are much higher than most, evenly spaced bids leave only a few for most
-    auctions. They are returned unless others save 2 % of the value in rounding. The rule uses
-    the values only, no prices.
+    If a few values are much higher than most, only a few of evenly spaced bids are useful in most
+    auctions. Evenly spaced bids are returned unless others save 2 % of the value in rounding. The
+    rule uses values only, not prices.
 
     Args:
         values: A sample of the values to come. Those that are not above 0 are left out.

@@ -45,8 +45,8 @@ class _GraphRule(ABC):
         """Return the graphs of consecutive rounds."""
 
 
-class _Listed(_GraphRule):
-    """One of a few graphs, by the round or by the context."""
+class _GraphList(_GraphRule):
+    """A list of graphs; the round or the context decides which of them is used."""
 
     def __init__(self, graphs: list[FeedbackGraph], period: int | None) -> None:
         self._graphs, self._period = graphs, period
@@ -147,12 +147,12 @@ def cycling_graphs(
     period: int = 1,
     kind: str = "informed",
 ) -> ChangingGraph:
-    """Return an environment whose graph is one of a list, in turns.
+    """Return an environment that uses the graphs of a list in turn.
 
     Args:
         environment: The environment with the losses and the contexts; its graph is not used.
-        graphs: The graphs, of as many arms.
-        period: The number of rounds after which the next graph begins.
+        graphs: The graphs, with as many arms as the environment.
+        period: The number of rounds after which the next graph is used.
         kind: What a learner knows: "informed", "uninformed" or "unknown".
 
     >>> from crossbandit import graphs
@@ -165,21 +165,21 @@ def cycling_graphs(
     _check("cycling_graphs", environment, kind)
     integer("cycling_graphs", "period", period, at_least=1)
     listed = _checked_list("cycling_graphs", environment, graphs)
-    return ChangingGraph(environment, _Listed(listed, period), kind)
+    return ChangingGraph(environment, _GraphList(listed, period), kind)
 
 
 def context_graphs(
     environment: BlockEnvironment, graphs: Sequence[FeedbackGraph], *, kind: str = "informed"
 ) -> ChangingGraph:
-    """Return an environment in which each context has a graph of its own.
+    """Return an environment in which each context has its own graph.
 
     Args:
         environment: The environment with the losses and numbered contexts; its graph is not used.
-        graphs: A graph for each context, of as many arms.
+        graphs: A graph for each context, with as many arms as the environment.
         kind: What a learner knows: "informed", "uninformed" or "unknown".
 
     Raises:
-        InvalidParameterError: Contexts are not numbered, or do not have a graph each.
+        InvalidParameterError: Contexts are not numbered, or there is not one graph for each.
 
     >>> from crossbandit import graphs
     >>> from crossbandit.environments import stochastic
@@ -195,7 +195,7 @@ def context_graphs(
         expected = "a graph for each numbered context"
         got = verbatim(f"{len(listed)} graphs for {contexts or 'continuous'} contexts")
         reject("context_graphs", "graphs", expected, got)
-    return ChangingGraph(environment, _Listed(listed, None), kind)
+    return ChangingGraph(environment, _GraphList(listed, None), kind)
 
 
 def random_edges(
@@ -256,7 +256,8 @@ def random_graphs(
         density: The probability of an edge between two arms, from 0 to 1.
         self_loops: Whether every arm always reveals itself; otherwise with probability `density`.
         kind: What a learner knows: "informed", "uninformed" or "unknown".
-        gap: The difference of the best arm's mean to the others, above 0 and at most 0.5.
+        gap: The difference between the mean of the best arm and the others, above 0 and at most
+            0.5.
         late: The share of the rounds, at the beginning, in which the later best arm is the worst.
         table_seed: The seed of everything random in the losses and the graphs, at least 0.
 

@@ -98,9 +98,9 @@ def checked_rows(environment: Any, round_: int, *arms: Sequence[int]) -> Floats:
 
 
 def listed_availability(environment: BlockEnvironment) -> Booleans | None:
-    """Return which arms may be played in each listed context, where losses there are implied.
+    """Return which arms are available in each listed context of a linear form; otherwise None.
 
-    Dense losses are given for each context, and must be in range in all of them.
+    Dense losses are given for each context, and must be in [0, 1] in all of them.
     """
     form = environment.problem.form
     if not isinstance(form, LinearForm) or form.contexts is None:
@@ -113,12 +113,13 @@ def check_range(
 ) -> None:
     """Raise unless all losses of the block are in [0, 1], as far as contexts can be listed.
 
-    Linear losses may leave it in contexts in which their arm is not `available` (contexts, K).
+    Linear losses may be outside [0, 1] in contexts in which their arm is not `available`
+    (contexts, K).
     """
     form = environment.problem.form
     rounds, arms, columns = block.base.shape
     if block.clip or block.coefficients.shape[2] > 0:
-        return  # limited by definition, or checked when they occur
+        return  # clipped, or checked when they occur
     rows = np.ascontiguousarray(block.base).reshape(rounds * arms, columns)
     bad, context = -1, -1
     if isinstance(form, LinearForm):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 
+from crossbandit.environments.construction import set_fields
 from crossbandit.environments.registry import register_distribution
 from crossbandit.problem import probabilities
 from crossbandit.validation import MAX_SIZE, integer, number, reject, verbatim
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
 class ContextDistribution(Protocol):
     """Protocol of a distribution of contexts.
 
-    Drawing m and then n contexts from a generator must give the same contexts as drawing m + n.
-    Then a shorter run is the beginning of a longer one.
+    Drawing m and then n contexts from a generator must give the same contexts as drawing m + n. A
+    shorter run is then the beginning of a longer one.
     """
 
     def draw(self, generator: np.random.Generator, count: int) -> npt.NDArray[Any]:
@@ -165,8 +166,7 @@ class UniformVectors:
         finite = np.isfinite(low).all() and np.isfinite(high).all()
         if low.ndim != 1 or low.shape != high.shape or not finite or (low > high).any():
             reject("UniformVectors", "low", expected, got)
-        object.__setattr__(self, "low", low)
-        object.__setattr__(self, "high", high)
+        set_fields(self, low=low, high=high)
 
     @property
     def probabilities(self) -> None:

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from crossbandit.problem import Problem
     from crossbandit.types import Booleans, Floats, Integers
 
-# Rounds in one batch: many enough that the overhead is small, few enough to react to an interrupt.
-# Where the losses of a round take much memory, a batch has fewer rounds.
+# Rounds in one batch: enough to make the overhead small, and few enough to react to an interrupt.
+# If the losses of a round take much memory, a batch has fewer rounds.
 LONGEST_BATCH = 8192
 _BATCH_NUMBERS = 2**21
 
@@ -125,7 +125,7 @@ class BlockEnvironment(ABC):
         """Return the graphs of consecutive rounds, for the compiled simulation.
 
         By default, the graph of the problem; or, if graphs change, what the method `graph` returns
-        for each round. Override it where many graphs can be made faster at once.
+        for each round. Override it if many graphs can be made faster together.
 
         Args:
             start: The first round.
@@ -197,8 +197,8 @@ class BlockEnvironment(ABC):
         A simulation then costs the same for any number of contexts.
 
         Returns:
-            The environment in linear form; None if its losses are linear already, reach a limit, or
-            differ from context to context without a rule.
+            The environment in linear form; None if its losses are linear already, are clipped, or
+            have no such form.
         """
         return self._factored
 

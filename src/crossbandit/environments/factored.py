@@ -1,4 +1,4 @@
-"""Dense losses in linear form, if they have one: then time does not depend on the contexts."""
+"""Dense losses in linear form, if possible. The time then does not depend on the contexts."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class FactoredLosses(BlockEnvironment):
 
 
 def factored(environment: BlockEnvironment) -> FactoredLosses | None:
-    """Return dense losses in linear form, or None if they have none, or one of too many numbers."""
+    """Return dense losses in linear form; None if that is not possible or takes too much memory."""
     form = environment.problem.form
     if not isinstance(form, DenseForm) or form.dtype != np.float64:
         return None
@@ -99,5 +99,5 @@ def factored(environment: BlockEnvironment) -> FactoredLosses | None:
 
 
 def _is_same(one: Floats, other: Floats) -> bool:
-    """Return whether two arrays are the same memory; comparing their numbers would take longer."""
+    """Return whether two arrays share their memory. Comparing their numbers would take longer."""
     return one.shape == other.shape and one.ctypes.data == other.ctypes.data

@@ -79,14 +79,14 @@ def from_coefficients(
     if hasattr(contexts, "draw"):
         if context_distribution is not None:
             raise InvalidParameterError(
-                "The 'context_distribution' parameter of from_coefficients goes with a table of "
-                "feature vectors. Got it together with a distribution of feature vectors."
+                "The 'context_distribution' parameter of from_coefficients must be None if "
+                "'contexts' is a distribution of feature vectors. Got both."
             )
         return LinearTable(coefficients, graph, None, cast("ContextDistribution", contexts))
     arms = required_graph("from_coefficients", graph).arms
     count = len(feature_table("from_coefficients", "contexts", contexts, arms))
-    law = distribution_over("from_coefficients", context_distribution, count)
-    return LinearTable(coefficients, graph, contexts, law)
+    distribution = distribution_over("from_coefficients", context_distribution, count)
+    return LinearTable(coefficients, graph, contexts, distribution)
 
 
 def _rows(coefficients: Any, graph: FeedbackGraph) -> npt.NDArray[np.float64]:

@@ -1,4 +1,4 @@
-"""Losses that mislead learners which keep the means of all that they have observed."""
+"""Losses that mislead learners which keep the means of all observed losses."""
 
 from __future__ import annotations
 
@@ -45,12 +45,13 @@ def misleading(
     | others | 0.75 | 0.75 |
 
     A learner that plays what was good so far plays the showing arm first, and observes that the
-    best arm is bad. Then it plays the hiding arm, which does not reveal that the best arm is good
-    now. A mean of many losses is believed, so it never looks again: its regret grows like 0.16 T.
-    If it explores at a constant rate, or divides losses by the probabilities of observing them, it
-    notices: from 0.6 T on, the best arm has the least total loss.
+    best arm is bad. Then it plays the hiding arm, which does not reveal that the best arm is now
+    good. The learner trusts its mean of many losses and does not try the best arm again. Its regret
+    grows like 0.16 T. A learner that explores at a constant rate, or divides losses by the
+    probabilities of observing them, notices the change. From 0.6 T on, the best arm has the least
+    total loss.
 
-    If no three arms are like that, the best and the hiding arm alone have roles. If every arm
+    If there are no three such arms, only the best and the hiding arm have roles. If every arm
     reveals every other one, nothing can be hidden, and the losses are not hard.
 
     Args:

@@ -9,6 +9,7 @@ import numpy as np
 
 from crossbandit import graphs
 from crossbandit.environments.amounts import AmountRules, check_margin, grid, span
+from crossbandit.environments.construction import check_rounds, set_fields
 from crossbandit.environments.contexts import UniformVectors
 from crossbandit.environments.environment import BlockEnvironment, row_block
 from crossbandit.environments.noise import uniforms
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 # What is seen of the demand, and what an order then reveals.
 SALES_FEEDBACK = {
     "sales": "only sales are seen: an order reveals itself and all smaller orders",
-    "demand": "customers who find nothing are counted, too: an order reveals all orders",
+    "demand": "all customers are counted: an order reveals all orders",
 }
 
 # Demand is a sum of this many exponential numbers: bell-shaped, never negative.
@@ -35,15 +36,15 @@ _STAGES = 4
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class NewsvendorRules(AmountRules):
-    """The orders that may be made, and what each of them earns; money in any unit.
+    """The orders that may be made, and what each of them earns. Money may have any unit.
 
     An order of q units at a demand of d sells min(q, d), and earns
 
         profit = price * min(q, d) - cost * q.
 
     The most that can be earned is (highest price - lowest cost) * largest order, the least is
-    -(highest cost) * largest order. The loss is what is missing to the most, in parts of the
-    difference; it is linear in the features (1, price, cost).
+    -(highest cost) * largest order. The loss is (most - profit) / (most - least). It is linear in
+    the features (1, price, cost).
 
     >>> rules = NewsvendorRules(orders=[0, 5, 10], price_range=(2, 3), cost_range=(1, 2))
     >>> rules.profit(price=3.0, cost=1.0, orders=[0, 5, 10], demand=6)
@@ -56,9 +57,12 @@ class NewsvendorRules(AmountRules):
     owner: InitVar[str] = "NewsvendorRules"  # whom an error names
 
     def __post_init__(self, owner: str) -> None:
-        object.__setattr__(self, "orders", grid(owner, "orders", self.orders))
-        object.__setattr__(self, "price_range", span(owner, "price_range", self.price_range))
-        object.__setattr__(self, "cost_range", span(owner, "cost_range", self.cost_range))
+        set_fields(
+            self,
+            orders=grid(owner, "orders", self.orders),
+            price_range=span(owner, "price_range", self.price_range),
+            cost_range=span(owner, "cost_range", self.cost_range),
+        )
         check_margin(owner, "price_range", self.price_range[1], self.cost_range[0])
 
     @property
@@ -76,8 +80,9 @@ class NewsvendorRules(AmountRules):
     def graph(self, feedback: str) -> FeedbackGraph:
         """Return what an order reveals under one of the kinds of `SALES_FEEDBACK`.
 
-        Who orders q and sells s = min(q, d) knows what a smaller order q' would have sold:
-        min(q', d) = min(q', s), sold out or not. A larger order might have sold more.
+        After an order of q that sold s = min(q, d), it is known what a smaller order q' would have
+        sold: min(q', d) = min(q', s), whether q was sold out or not. A larger order might have sold
+        more.
         """
         choice("NewsvendorRules", "feedback", feedback, SALES_FEEDBACK)
         if feedback == "demand":
@@ -87,7 +92,7 @@ class NewsvendorRules(AmountRules):
     def rows(self, demand: npt.ArrayLike) -> Floats:
         """Return the losses of all orders, (n, K, 3), at each of n demands.
 
-        Where an order q has sold s, the demand may be taken to be s for all orders up to q.
+        If an order of q has sold s, s can replace the demand for all orders up to q.
         """
         sold = np.minimum(self.amounts, np.asarray(demand, dtype=np.float64)[:, None])
         orders = np.broadcast_to(self.amounts, sold.shape)
@@ -118,8 +123,8 @@ class NewsvendorEnvironment(BlockEnvironment):
         orders: The number of orders: 0, ..., orders - 1 units; or the orders themselves.
         feedback: What is seen: "sales" or "demand".
         demand: The mean demand over a season.
-        season: By which share the mean moves up and down, from 0 to 1.
-        period: The rounds of a season.
+        season: The share by which the mean moves up and down, from 0 to 1.
+        period: The number of rounds in a season.
         price_range: The lowest and the highest price.
         cost_range: The lowest and the highest cost.
         table_seed: The seed of everything random in the losses, at least 0.
@@ -143,9 +148,8 @@ class NewsvendorEnvironment(BlockEnvironment):
     context_distribution: UniformVectors = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        integer("newsvendor", "horizon", self.horizon, at_least=1)
+        check_rounds("newsvendor", self.horizon, self.table_seed)
         integer("newsvendor", "period", self.period, at_least=1)
-        integer("newsvendor", "table_seed", self.table_seed, at_least=0, at_most=None)
         number("newsvendor", "demand", self.demand, above=0)
         number("newsvendor", "season", self.season, at_least=0, at_most=1)
         orders: npt.ArrayLike = self.orders
@@ -162,9 +166,9 @@ class NewsvendorEnvironment(BlockEnvironment):
         choice("newsvendor", "feedback", self.feedback, SALES_FEEDBACK)
         problem = Problem(rules.graph(self.feedback), features=3, horizon=self.horizon)
         low, high = zip((1.0, 1.0), rules.price_range, rules.cost_range, strict=True)
-        object.__setattr__(self, "rules", rules)
-        object.__setattr__(self, "problem", problem)
-        object.__setattr__(self, "context_distribution", UniformVectors(low, high))
+        set_fields(
+            self, rules=rules, problem=problem, context_distribution=UniformVectors(low, high)
+        )
 
     def demands(self, start: int, stop: int) -> Floats:
         """Return the demand of consecutive rounds, in whole units.

@@ -1,4 +1,4 @@
-"""Random numbers of a round, which do not depend on how rounds are divided into batches."""
+"""Random numbers of rounds. They do not depend on how rounds are divided into batches."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 def uniforms(seed: int, name: str, start: int, stop: int, width: int) -> Floats:
     """Return `width` uniform numbers for each of the rounds start, ..., stop - 1.
 
-    The generator is moved to the place of the first round, so nothing has to be kept, and a longer
-    horizon begins with what a shorter one has.
+    The generator jumps to the first round, so nothing has to be kept, and a longer horizon begins
+    with the numbers of a shorter one.
 
     >>> bool((uniforms(7, "demand", 5, 9, 2) == uniforms(7, "demand", 0, 9, 2)[5:]).all())
     True

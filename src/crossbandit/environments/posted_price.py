@@ -9,6 +9,7 @@ import numpy as np
 
 from crossbandit import graphs
 from crossbandit.environments.amounts import AmountRules, check_margin, grid, span
+from crossbandit.environments.construction import check_rounds, set_fields
 from crossbandit.environments.contexts import UniformVectors
 from crossbandit.environments.environment import BlockEnvironment, row_block
 from crossbandit.environments.noise import uniforms
@@ -34,17 +35,17 @@ REPORTS = {
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SellerRules(AmountRules):
-    """The prices that may be posted, and what each of them earns; money in any unit.
+    """The prices that may be posted, and what each of them earns. Money may have any unit.
 
     A buyer buys if their willingness to pay w is at least the price p; a unit costs c. So
 
         profit = (p - c) * 1{w >= p}.
 
     With `at_least_cost`, prices below the cost are not available. The most that can be earned is
-    highest price - lowest cost; the least is 0, or what the lowest available price loses at the
-    highest cost. The loss is what is missing to the most, in parts of the difference, the *scale*;
-    it is linear in the features (1, (cost - lowest cost) / scale). So costs that are large and near
-    each other lose no digits.
+    highest price - lowest cost. The least is 0, or what the lowest available price loses at the
+    highest cost. The loss is (most - profit) / (most - least). The difference most - least is the
+    *scale*. The loss is linear in the features (1, (cost - lowest cost) / scale), which lose no
+    digits if costs are large and close to each other.
 
     >>> rules = SellerRules(prices=[1, 2, 3], cost_range=(0, 2))
     >>> rules.profit(cost=0.5, prices=[1, 2, 3], willingness=2.4)
@@ -59,8 +60,11 @@ class SellerRules(AmountRules):
     owner: InitVar[str] = "SellerRules"  # whom an error names
 
     def __post_init__(self, owner: str) -> None:
-        object.__setattr__(self, "prices", grid(owner, "prices", self.prices))
-        object.__setattr__(self, "cost_range", span(owner, "cost_range", self.cost_range))
+        set_fields(
+            self,
+            prices=grid(owner, "prices", self.prices),
+            cost_range=span(owner, "cost_range", self.cost_range),
+        )
         boolean(owner, "at_least_cost", self.at_least_cost)
         check_margin(owner, "prices", self.amounts[-1], self.cost_range[0])
 
@@ -82,9 +86,9 @@ class SellerRules(AmountRules):
         """Return what a price reveals under one of the kinds of `REPORTS`.
 
         Without a report, a sale at p shows that all lower prices sell, and a refusal that no higher
-        price does; the one price that both show is p itself. Who tells w shows all prices. So if
-        it is told after sales, higher prices are known either way: by w, or by the refusal. If
-        it is told after refusals, lower prices are: by w, or by the sale.
+        price does. Only p itself is revealed in both cases. A report of w reveals all prices. With
+        reports after sales, higher prices are always revealed: by w, or by the refusal. With
+        reports after refusals, lower prices are: by w, or by the sale.
         """
         choice("SellerRules", "reports", reports, REPORTS)
         if reports == "always":
@@ -139,7 +143,7 @@ class PostedPrice(BlockEnvironment):
         reports: When buyers tell what they would have paid: "never", "after-sale",
             "after-refusal" or "always".
         drift: The largest reduction of the willingness to pay, from 0 to 1.
-        period: The rounds in which the reduction moves up and down once.
+        period: The number of rounds in which the reduction moves up and down once.
         cost_range: The lowest and the highest cost.
         at_least_cost: Whether prices below the cost are unavailable. If so, no cost may be above
             the highest price.
@@ -163,9 +167,8 @@ class PostedPrice(BlockEnvironment):
     context_distribution: UniformVectors = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        integer("posted_price", "horizon", self.horizon, at_least=1)
+        check_rounds("posted_price", self.horizon, self.table_seed)
         integer("posted_price", "period", self.period, at_least=1)
-        integer("posted_price", "table_seed", self.table_seed, at_least=0, at_most=None)
         number("posted_price", "drift", self.drift, at_least=0, at_most=1)
         prices: npt.ArrayLike = self.prices
         if not np.ndim(prices):
@@ -179,14 +182,15 @@ class PostedPrice(BlockEnvironment):
         )
         highest = rules.amounts[-1]
         if self.at_least_cost and rules.cost_range[1] > highest:
-            expected = f"at most the highest price, {highest:.15g}; or at_least_cost be False"
+            expected = f"at most the highest price, {highest:.15g}; or at_least_cost must be False"
             reject("posted_price", "cost_range", expected, self.cost_range)
         choice("posted_price", "reports", self.reports, REPORTS)
         problem = Problem(rules.graph(self.reports), features=2, horizon=self.horizon)
-        object.__setattr__(self, "rules", rules)
-        object.__setattr__(self, "problem", problem)
-        object.__setattr__(
-            self, "context_distribution", UniformVectors(*rules.contexts(rules.cost_range))
+        set_fields(
+            self,
+            rules=rules,
+            problem=problem,
+            context_distribution=UniformVectors(*rules.contexts(rules.cost_range)),
         )
 
     def willingness(self, start: int, stop: int) -> Floats:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from crossbandit.environments.construction import set_fields
 from crossbandit.environments.contexts import FiniteContexts
 from crossbandit.environments.environment import BlockEnvironment, row_block
 from crossbandit.environments.noise import uniforms
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from crossbandit.types import Floats
 
 
-# Parallel vectors have a cosine of 1 but for rounding.
+# Rounding may give parallel vectors a cosine a little below 1.
 _COSINE_TOLERANCE = 1e-12
 
 
@@ -70,10 +71,10 @@ def segment_weights(owner: str, name: str, weights: Any) -> Floats:
 @register("recommendation", random_losses=True)
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Recommendation(BlockEnvironment):
-    """Random items, each liked or not in each aspect with a probability of its own.
+    """Random items. A user likes an item or not in each aspect, with a probability for each.
 
     Items whose vectors of probabilities have a cosine of at least `similarity` reveal each other.
-    The user of a round belongs to a segment, and each segment weighs the aspects in its own way:
+    The user of a round belongs to a segment, and each segment has its own weights of the aspects:
 
         loss of item a in segment c  =  sum_k weight[c, k] * (1 - rating[t, a, k]),
 
@@ -113,8 +114,7 @@ class Recommendation(BlockEnvironment):
             np.full(self.aspects, 0.5), size=self.segments
         )
         problem = Problem(graph, features=weights, horizon=self.horizon)
-        object.__setattr__(self, "problem", problem)
-        object.__setattr__(self, "context_distribution", FiniteContexts(self.segments))
+        set_fields(self, problem=problem, context_distribution=FiniteContexts(self.segments))
 
     @cached_property
     def qualities(self) -> Floats:

@@ -1,4 +1,4 @@
-"""The graph of each round of an environment: one for all rounds, or as `graph` says."""
+"""The graph of each round of an environment: a fixed graph, or what its method `graph` returns."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def graph_rule(environment: Environment) -> Callable[[int, Any], FeedbackGraph]:
     """Return a function of a round and its context: the checked graph of the round.
 
     Raises:
-        InvalidParameterError: The environment has a rule for changing graphs and a problem whose
-            graph is fixed, or the other way round.
+        InvalidParameterError: The environment has a method `graph` and its problem has a fixed
+            graph, or the other way round.
     """
     problem, owner = environment.problem, type(environment).__name__
     own = getattr(environment, "graph", None)
@@ -68,8 +68,8 @@ def _check(owner: str, promised: FeedbackGraph, graph: object, round_: int) -> N
     edge = promised.edge_not_in(graph)
     if edge is not None:
         raise InvalidGraphError(
-            f"The graph of the problem of {owner} holds the edges that every round has. Round "
-            f"{round_} lacks its edge {edge}."
+            f"The graph of the problem of {owner} must have only edges that every round has. Round "
+            f"{round_} does not have its edge {edge}."
         )
 
 
@@ -109,7 +109,7 @@ def graph_block(
 
 
 def checked_graphs(environment: Any, block: object, rounds: int) -> GraphBlock:
-    """Return what `graphs` of an environment returned; raise unless it has the right form.
+    """Return the result of an environment's `graphs`; raise unless it has the right form.
 
     Compiled code does not check its indices, so every range must hold arms.
     """

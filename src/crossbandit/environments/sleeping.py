@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from crossbandit.environments.construction import check_rounds, set_fields
 from crossbandit.environments.contexts import FiniteContexts
 from crossbandit.environments.environment import BlockEnvironment, row_block
 from crossbandit.environments.noise import uniforms
@@ -30,8 +31,9 @@ class Sleeping(BlockEnvironment):
     """Bernoulli losses of arms that are not always available (sleeping arms).
 
     The means are evenly spread from 0.2 to 0.8, in random order. A context is a set of available
-    arms. An arm's loss does not depend on the set: it is linear in one feature, which is 1. So what
-    is learned in one set counts in all. The comparator plays the best available arm of each set.
+    arms. The loss of an arm does not depend on the set: it is linear in one feature, which is 1. So
+    a learner uses what it learns in one set in all sets. The comparator plays the best available
+    arm of each set.
 
     Args:
         graph: The feedback graph.
@@ -56,14 +58,12 @@ class Sleeping(BlockEnvironment):
 
     def __post_init__(self) -> None:
         required_graph("sleeping", self.graph)
-        integer("sleeping", "horizon", self.horizon, at_least=1)
+        check_rounds("sleeping", self.horizon, self.table_seed)
         integer("sleeping", "sets", self.sets, at_least=1, at_most=MAX_SIZE)
-        integer("sleeping", "table_seed", self.table_seed, at_least=0, at_most=None)
         number("sleeping", "awake", self.awake, above=0, at_most=1)
         constant = np.ones((self.sets, 1))
         problem = Problem(self.graph, features=constant, horizon=self.horizon)
-        object.__setattr__(self, "problem", problem)
-        object.__setattr__(self, "context_distribution", FiniteContexts(self.sets))
+        set_fields(self, problem=problem, context_distribution=FiniteContexts(self.sets))
 
     @cached_property
     def awake_sets(self) -> npt.NDArray[np.bool_]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from crossbandit.environments.construction import check_rounds, set_fields
 from crossbandit.environments.contexts import UniformVectors
 from crossbandit.environments.environment import BlockEnvironment, row_block
 from crossbandit.environments.noise import uniforms
@@ -27,9 +28,8 @@ BLOCK, DELIVER = 0, 1  # as in the graph of apple tasting
 def mail_rows(spam: npt.ArrayLike) -> Floats:
     """Return the losses of blocking and of delivering, (n, 2, 2), for n messages, spam or not.
 
-    A context is (harm of delivering it if it is spam, harm of blocking it if it is not), in parts
-    of the greatest harm. Spam that is delivered does the first, a blocked message that is none the
-    second; what is right does no harm.
+    A context is (harm of delivering spam, harm of blocking a good message), as shares of the
+    greatest harm. The right arm does no harm.
 
     >>> mail_rows([True])[0]
     array([[0., 0.],
@@ -52,8 +52,8 @@ class Spam(BlockEnvironment):
     Args:
         horizon: The number of rounds.
         share: The mean share of spam, from 0 to 1.
-        campaigns: By how much the share moves up and down, from 0 to 1.
-        period: The rounds in which the share moves up and down once.
+        campaigns: The amount by which the share moves up and down, from 0 to 1.
+        period: The number of rounds in which the share moves up and down once.
         table_seed: The seed of everything random in the losses, at least 0.
 
     >>> environment = spam(1_000)
@@ -70,14 +70,12 @@ class Spam(BlockEnvironment):
     context_distribution: UniformVectors = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        integer("spam", "horizon", self.horizon, at_least=1)
+        check_rounds("spam", self.horizon, self.table_seed)
         integer("spam", "period", self.period, at_least=1)
-        integer("spam", "table_seed", self.table_seed, at_least=0, at_most=None)
         number("spam", "share", self.share, at_least=0, at_most=1)
         number("spam", "campaigns", self.campaigns, at_least=0, at_most=1)
         problem = Problem(apple_tasting(), features=2, horizon=self.horizon)
-        object.__setattr__(self, "problem", problem)
-        object.__setattr__(self, "context_distribution", UniformVectors([0, 0], [1, 1]))
+        set_fields(self, problem=problem, context_distribution=UniformVectors([0, 0], [1, 1]))
 
     def junk(self, start: int, stop: int) -> npt.NDArray[np.bool_]:
         """Return which messages of consecutive rounds are spam.

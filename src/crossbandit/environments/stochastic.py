@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from crossbandit.environments.construction import check_rounds, set_fields
 from crossbandit.environments.contexts import UNIFORM, ContextDistribution, distribution_over
 from crossbandit.environments.environment import BlockEnvironment, row_block
 from crossbandit.environments.noise import uniforms
@@ -29,16 +30,16 @@ class Stochastic(BlockEnvironment):
     """Bernoulli losses whose means (arms, contexts) are constant in each phase.
 
     `phases` are pairs: the share of the horizon at which a phase begins, the first at 0, and its
-    means. Arm a has one uniform number u_{t,a} in each round, and loses 1 in the contexts where
-    its mean is above it: every context sees Bernoulli losses, and all share a round's noise. With
-    `noisy=False`, the means themselves are the losses.
+    means. Arm a has one uniform number u_{t,a} in each round, and loses 1 in the contexts in which
+    its mean is above this number. So the losses of every context are Bernoulli, and all contexts
+    share the noise of a round. With `noisy=False`, the means themselves are the losses.
 
     So losses are linear. With v_0 < v_1 < ... the different means of a phase and v_{-1} = 0,
 
         1{u < mean}  =  sum_j 1{v_{j-1} <= u < v_j} 1{mean >= v_j},
 
-    a coefficient per round and arm times a feature per context and arm. A round costs the same for
-    any number of contexts, as long as their means are few.
+    a coefficient per round and arm times a feature per context and arm. The time of a round depends
+    on the number of different means, not on the number of contexts.
     """
 
     graph: FeedbackGraph
@@ -53,8 +54,7 @@ class Stochastic(BlockEnvironment):
 
     def __post_init__(self) -> None:
         arms = required_graph("stochastic", self.graph).arms
-        integer("stochastic", "horizon", self.horizon, at_least=1)
-        integer("stochastic", "table_seed", self.table_seed, at_least=0, at_most=None)
+        check_rounds("stochastic", self.horizon, self.table_seed)
         boolean("stochastic", "noisy", self.noisy)
         pairs = _pairs(self.phases)
         shares = [number("stochastic", "phases", share) for share, _ in pairs]
@@ -62,12 +62,10 @@ class Stochastic(BlockEnvironment):
             expected = "pairs that begin at ascending shares of the horizon, from 0 to below 1"
             reject("stochastic", "phases", expected, verbatim(f"the shares {shares}"))
         means = _means([means for _, means in pairs], arms)
-        law = distribution_over("stochastic", self.context_distribution, means.shape[2])
-        object.__setattr__(self, "_means", means)
-        object.__setattr__(self, "_starts", (np.array(shares) * self.horizon).astype(np.int64))
+        distribution = distribution_over("stochastic", self.context_distribution, means.shape[2])
+        set_fields(self, _means=means, _starts=(np.array(shares) * self.horizon).astype(np.int64))
         problem = Problem(self.graph, features=self._features(), horizon=self.horizon)
-        object.__setattr__(self, "problem", problem)
-        object.__setattr__(self, "context_distribution", law)
+        set_fields(self, problem=problem, context_distribution=distribution)
 
     def _features(self) -> Floats:
         """1{mean >= v_j} for each context, arm and level of each phase."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from crossbandit.environments.construction import check_rounds, set_fields
 from crossbandit.environments.contexts import UNIFORM, ContextDistribution, distribution_over
 from crossbandit.environments.environment import BlockEnvironment
 from crossbandit.environments.registry import register
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from crossbandit.graphs import FeedbackGraph
     from crossbandit.types import Floats
 
-# Contexts differ from their group by up to this share of the gap: too little to change its order.
+# Contexts differ from their group by up to this share of the gap. It does not change the best arm.
 _SPREAD = 0.25
 
 
@@ -43,7 +44,7 @@ class Switching(BlockEnvironment):
         contexts: The number of contexts.
         groups: The number of groups of contexts.
         switches: How often the best arm changes, less than the horizon.
-        gap: The difference of the best arm to the others, above 0 and at most 0.2.
+        gap: The difference between the best arm and the others, above 0 and at most 0.2.
         table_seed: The seed of everything random in the losses, at least 0.
         context_distribution: A distribution or a probability for each context; uniform if None.
 
@@ -67,8 +68,7 @@ class Switching(BlockEnvironment):
         required_graph("switching", self.graph)
         integer("switching", "contexts", self.contexts, at_least=1, at_most=MAX_SIZE)
         integer("switching", "groups", self.groups, at_least=1, at_most=MAX_SIZE)
-        integer("switching", "table_seed", self.table_seed, at_least=0, at_most=None)
-        integer("switching", "horizon", self.horizon, at_least=1)
+        check_rounds("switching", self.horizon, self.table_seed)
         integer("switching", "switches", self.switches, at_least=1)
         if self.switches >= self.horizon:
             expected = f"an integer below the horizon, {self.horizon}"
@@ -78,9 +78,8 @@ class Switching(BlockEnvironment):
             got = verbatim(f"{self.graph.arms} arms")
             reject("switching", "graph", "a FeedbackGraph of at least 3 arms", got)
         problem = Problem(self.graph, contexts=self.contexts, horizon=self.horizon)
-        law = distribution_over("switching", self.context_distribution, self.contexts)
-        object.__setattr__(self, "problem", problem)
-        object.__setattr__(self, "context_distribution", law)
+        distribution = distribution_over("switching", self.context_distribution, self.contexts)
+        set_fields(self, problem=problem, context_distribution=distribution)
 
     @cached_property
     def _schedule(self) -> tuple[npt.NDArray[np.int64], Floats]:

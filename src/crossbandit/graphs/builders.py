@@ -131,7 +131,7 @@ def similarity(points: npt.ArrayLike, distance: float) -> FeedbackGraph:
     tails, heads = [], []
     for arm, place in enumerate(places):
         # One arm at a time: all pairs at once would take K * K * d numbers.
-        with np.errstate(over="ignore"):  # farther than a float can say is far
+        with np.errstate(over="ignore"):  # a distance of infinity is above every limit
             gap = np.hypot.reduce(np.abs(places - place), axis=1)
         near = np.flatnonzero(gap <= limit)
         tails.append(np.full(near.size, arm))

@@ -1,8 +1,8 @@
 """Bounds on the independence number that need no search.
 
-All functions take the closed neighbourhoods of an undirected graph as ranges: of each arm, its
-neighbours and itself. An independent set bounds from below. Cliques bound from above, because an
-independent set has at most one arm in each.
+All functions take the closed neighbourhoods of an undirected graph as ranges: for each arm, its
+neighbours and itself. An independent set gives a lower bound. A cover by cliques gives an upper
+bound, because an independent set has at most one arm in each.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def bounds(closed: ArmRanges) -> tuple[Integers, int]:
 
 
 def components(closed: ArmRanges) -> Integers:
-    """Return for each arm the number of its connected component, counted by the first arm."""
+    """Return for each arm the number of its connected component, in the order of first arms."""
     arms = closed.starts.size - 1
     part = np.full(arms, -1, dtype=np.int64)
     count, left = 0, arms
@@ -98,8 +98,8 @@ def elimination_order(closed: ArmRanges) -> Integers:
 def _windows(closed: ArmRanges) -> int:
     """Bound by cliques of consecutive arms around the circle, one that starts at each arm.
 
-    If these K cliques contain every arm m times, m arms fit at most K times: K // m, a fractional
-    cover. On rings it gives the exact number.
+    If each arm is in at least m of these K cliques, an independent set has at most K // m arms, by
+    a fractional cover. On rings this is the exact number.
     """
     arms = closed.starts.size - 1
     reach = _reach(closed)

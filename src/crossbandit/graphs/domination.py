@@ -6,11 +6,11 @@ observable. The fractional number (Chen et al. 2021) is the least sum of weights
 the arms that reveal a weakly observable arm have a total weight of at least 1. It is at most the
 weak domination number, and at least that divided by 1 + log K.
 
-A greedy set bounds from above. From below bounds the linear program, rounded up; and, where that is
-too large, a set of weakly observable arms of which no two are revealed by one arm. Where these do
-not meet, a short search is tried, and then HiGHS, for at most TIME_LIMIT seconds. On one
-core that is enough for random graphs of 100 arms at every density, and for 1,000 arms that are
-revealed by at most 5 arms each.
+A greedy set is an upper bound. The linear program, rounded up, is a lower bound. If the program is
+too large, the lower bound is a set of weakly observable arms of which no arm reveals two. If the
+bounds differ, a short search is tried, and then HiGHS, for at most TIME_LIMIT seconds. On one core
+that is enough for random graphs of 100 arms at every density, and for 1,000 arms that are revealed
+by at most 5 arms each.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""The independence number: exact where possible, and proved bounds elsewhere.
+"""The independence number: exact if possible, and proved bounds otherwise.
 
-Two arms are adjacent if either reveals the other. The graph is first split: an arm adjacent to all
-others is in no larger set, and components are independent of each other. Cliques are then solved,
-and so is every part in which a greedy set is as large as a clique cover: rings, thresholds, trees
-and points on a line, at any size. The other parts are searched.
+Two arms are adjacent if either reveals the other. The graph is first split: an arm that is adjacent
+to all others is in no larger set, and components are solved one by one. Cliques are easy, and so is
+every part in which a greedy set is as large as a clique cover: rings, thresholds, trees and points
+on a line, of any size. The other parts are searched.
 
 Exact within TIME_LIMIT, as measured on one core: random graphs of 200 arms at every density, in
 at most six seconds; of 300 arms if at most 2 % or at least 25 % of the pairs are adjacent, of 600

@@ -1,6 +1,6 @@
 """The numbers of a graph on which regret depends: independence, weak domination, acyclicity.
 
-Each is computed when it is asked for, and kept with the graph.
+Each is computed when it is first used, and kept with the graph.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class GraphNumbers:
-    """What `FeedbackGraph` says about itself in numbers."""
+    """The properties of `FeedbackGraph` that are computed by a search."""
 
     __slots__ = ()
 

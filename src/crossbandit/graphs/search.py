@@ -1,9 +1,9 @@
-"""Exact search for a largest independent set: a clique search of our own, and SciPy's HiGHS.
+"""Exact search for a largest independent set, by a clique search or by SciPy's HiGHS.
 
-Which of the two is a matter of measurement (docs/decisions/0003-independence-number.md). The search
-looks for a clique of the complement: the best there is for a few hundred arms, and for more if the
-graph is dense. HiGHS takes one variable per arm and one constraint per clique: better for many arms
-whose neighbourhoods are few or overlap much, such as points in a plane.
+Measurements decide which of the two is used (docs/decisions/0003-independence-number.md). The
+clique search looks for a clique of the complement. It is better for a few hundred arms, and for
+more if the graph is dense. HiGHS has one variable per arm and one constraint per clique. It is
+better for many arms whose neighbourhoods are few or overlap much, such as points in a plane.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from crossbandit.kernels.ranges import ArmRanges
     from crossbandit.types import Booleans, Integers
 
-_SMALL = 300  # arms up to which the clique search wins at every density
-_DENSE = 0.2  # share of adjacent pairs from which it wins at every size; elsewhere both try
-_SEARCH_ARMS = 5_000  # beyond, its first steps alone take seconds
-_PROGRAM_EDGES = 500_000  # beyond, the constraints alone take minutes
-_PROGRAM_ARMS = 2_000  # beyond, HiGHS may overrun its time limit by far; its relaxation does not
+_SMALL = 300  # arms up to which the clique search is faster at every density
+_DENSE = 0.2  # share of adjacent pairs from which it is faster at every size; below, both are tried
+_SEARCH_ARMS = 5_000  # with more, its first steps alone take seconds
+_PROGRAM_EDGES = 500_000  # with more, the constraints alone take minutes
+_PROGRAM_ARMS = 2_000  # with more, HiGHS may exceed its time limit by far; its relaxation does not
 _ROUNDING = 1e-6  # HiGHS's own tolerance on a bound that would be an integer
-_SLICE = 0.05  # seconds of search between two looks at the clock
+_SLICE = 0.05  # seconds of search between two checks of the time
 
 
 def improved(
@@ -37,10 +37,10 @@ def improved(
     """Return an independent set and an upper bound: equal in size if found before the deadline.
 
     Args:
-        closed: the closed neighbourhoods of an undirected connected graph.
-        witness: an independent set.
-        upper: an upper bound on the size of every one.
-        deadline: when to stop, in terms of `time.monotonic`.
+        closed: The closed neighbourhoods of an undirected connected graph.
+        witness: An independent set.
+        upper: An upper bound on the size of every independent set.
+        deadline: When to stop, in terms of `time.monotonic`.
     """
     arms = closed.starts.size - 1
     edges = (int((closed.last - closed.first + 1).sum()) - arms) // 2
@@ -66,7 +66,7 @@ def _by_programs(
 def by_clique_search(
     closed: ArmRanges, witness: Integers, upper: int, deadline: float
 ) -> tuple[Integers, int]:
-    """Look for a larger clique of the complement than the witness is, until there is none."""
+    """Search for cliques of the complement that are larger than the witness, until none is left."""
     apart = ~matrix_of_ranges(closed)
     order = _most_neighbors_first(apart)
     search = cliques.begin(apart[np.ix_(order, order)], witness.size)
@@ -90,12 +90,12 @@ def _most_neighbors_first(adjacency: Booleans) -> Integers:
         vertex = int(degree.argmin())
         order[place] = vertex
         degree -= adjacency[vertex]
-        degree[vertex] = 2 * degree.size  # above every vertex that is still to come, for good
+        degree[vertex] = 2 * degree.size  # above every remaining vertex, permanently
     return order
 
 
 def relaxed_bound(rows: Any, deadline: float) -> int:
-    """Bound by a program that may take fractions of arms; it often meets the witness."""
+    """Return an upper bound by a program with fractions of arms. It is often exact."""
     from scipy.optimize import linprog
 
     count, arms = rows.shape

@@ -1,7 +1,7 @@
-"""Fewest arms, or least weights, that meet each of some sets of arms.
+"""The fewest arms, or the least weights, that have an arm in each of some sets of arms.
 
 Small programs are solved here, so that a learner needs no other package, and the arms that it
-explores do not depend on which packages are installed. Larger ones are left to HiGHS, in SciPy.
+explores do not depend on the installed packages. HiGHS, in SciPy, solves larger ones.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _SMALL = 100  # arms up to which programs are solved here
 _PIVOTS = 10_000  # of the linear program; random ones of 100 arms take a few hundred
-_NODES = 200_000  # of the search for fewest arms: about a second
+_NODES = 200_000  # of the search for the fewest arms: about a second
 _TINY = 1e-9
 
 
@@ -45,10 +45,11 @@ def fractional_cover(sets: Sequence[Integers], arms: int) -> Floats:
 
 
 def _simplex(sets: Sequence[Integers], arms: int) -> Floats | None:
-    """Solve the dual program, to pack the sets: maximise y(all) so that each arm has y at most 1.
+    """Solve the dual program: maximise the sum of y over the sets, with at most 1 in each arm.
 
-    y = 0 is feasible, so one phase is enough. The smallest index enters and the smallest leaves
-    (Bland), so it ends. The reduced costs of the slacks are then the weights of the arms.
+    y = 0 is feasible, so one phase is enough. By Bland's rule, the smallest index enters and the
+    smallest leaves, so the method ends. The reduced costs of the slacks are the weights of the
+    arms.
     """
     count = len(sets)
     table = np.zeros((arms + 1, count + arms + 1))

@@ -1,6 +1,7 @@
-"""A service that decides, learns and keeps: bidders in a store, with a log that loses nothing.
+"""A service for bidders: it decides, learns from outcomes, and logs all outcomes durably.
 
-`Node` is a process of it. `open_store` opens its store, an SQLite file or a PostgreSQL database.
+A `Node` is one process of the service. `open_store` opens its store, an SQLite file or a
+PostgreSQL database.
 """
 
 from crossbandit import extras

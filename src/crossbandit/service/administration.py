@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from threading import Lock
 
-    from crossbandit.service.known import Directory, Known
+    from crossbandit.service.known import Directory, KnownBidder
     from crossbandit.service.learner import LearnerThread
     from crossbandit.service.settings import BidderSettings, Budgets, Targets
     from crossbandit.service.store.rows import Session
@@ -64,8 +64,8 @@ class Administration:
             settings: Its settings.
 
         Raises:
-            BidderExistsError: There is one of that name.
-            InvalidParameterError: The settings or the name are not possible.
+            BidderExistsError: A bidder of that name exists.
+            InvalidParameterError: The settings or the name are not valid.
         """
         checked_name("create", name)
         live = new_bidder(settings)
@@ -76,12 +76,12 @@ class Administration:
             made = self._store.create(name, text, owner, now, live.policy(now), live.checkpoint())
         if not made:
             raise BidderExistsError(
-                f"There is a bidder {name!r} already. Delete it first, or take another name."
+                f"There is already a bidder {name!r}. Delete it first, or choose another name."
             )
         self.learner.look(wait=True)
 
     def delete(self, name: str) -> None:
-        """Forget a bidder, its log and what it has learned.
+        """Delete a bidder, its log and what it has learned.
 
         Args:
             name: The bidder.
@@ -92,7 +92,7 @@ class Administration:
         self.learner.look(wait=True)
 
     def pause(self, name: str) -> None:
-        """Let a bidder decide no more. It goes on to learn. Other nodes follow within a second.
+        """Stop the decisions of a bidder. It still learns. Other nodes follow within a second.
 
         Args:
             name: The bidder.
@@ -120,20 +120,21 @@ class Administration:
 
         Args:
             name: The bidder.
-            budget: The new budgets, of the same periods and in the same order.
-            target: The new targets, of the same kinds and periods and in the same order.
+            budget: The new budgets, with the same periods and in the same order.
+            target: The new targets, with the same kinds and periods and in the same order.
 
-        Limits that are not given remain as they are, also if others change them at the same time.
+        Limits that are not given do not change. If another node changes them at the same time,
+        its change is kept.
 
         Returns:
-            A future that is done: the change is in the log. It holds once it is learned.
+            A future that is done: the change is in the log. It takes effect when it is learned.
 
         Raises:
-            InvalidParameterError: The bidder has no limits, or others.
+            InvalidParameterError: The bidder has no limits, or limits of other kinds or periods.
         """
         known = self._known(name)
         while not self._write(self._changed(known, budget, target)):
-            self.directory.refresh()  # another change came first: this one is made from its result
+            self.directory.refresh()  # another change came first: apply this one to its result
             known = self._known(name)
         self.learner.has_grown([known.row.id])
         self.learner.look(wait=True)
@@ -142,18 +143,18 @@ class Administration:
         return done
 
     def _write(self, append: Append) -> bool:
-        """Log a change; return False, with nothing written, if another one came first."""
+        """Log a change. If another change came first, write nothing and return False."""
         with self._store_lock:
             return self._store.write([append], self.clock())[0]
 
-    def _changed(self, known: Known, budget: Budgets, target: Targets) -> Append:
-        """Return the entry that gives a bidder other limits."""
+    def _changed(self, known: KnownBidder, budget: Budgets, target: Targets) -> Append:
+        """Return the log entry that changes the limits of a bidder."""
         name, row = known.row.name, known.row
         before = settings_from(row.settings)
         if not before.limited:
             raise InvalidParameterError(
-                f"The bidder {name!r} has no limits, so nodes decide without asking each other. "
-                "Create another bidder with a budget or a target."
+                f"The bidder {name!r} was created without limits, and limits cannot be added "
+                "later. Create another bidder with a budget or a target."
             )
         change = Change(
             before.budget if budget is _UNSET else budget,
@@ -162,18 +163,18 @@ class Administration:
         after = msgspec.structs.replace(before, budget=change.budget, target=change.target)
         if not after.limited:
             raise InvalidParameterError(
-                f"The bidder {name!r} must keep its limits, as all nodes would have to learn at "
-                "once that it has none. Give it a high budget instead, or create another bidder."
+                f"The limits of the bidder {name!r} can be changed, but not removed. Give it a "
+                "high budget instead, or create another bidder."
             )
         known.check(after)
         text = msgspec.json.encode(after).decode()
         return Append(row.id, 1, CHANGE, change_content(change), text, row.settings)
 
-    def _known(self, name: str) -> Known:
+    def _known(self, name: str) -> KnownBidder:
         found = self.directory.bidders.get(name) or self.directory.look_for(name)
         if found is None:
             raise UnknownBidderError(
-                f"There is no bidder {name!r}. Create it first. There are: "
+                f"There is no bidder {name!r}. Create it first. Existing bidders: "
                 f"{', '.join(self.names()[:20]) or 'none'}."
             )
         return found

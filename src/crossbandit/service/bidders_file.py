@@ -1,4 +1,4 @@
-"""The file in which bidders are described for `crossbandit serve`."""
+"""The file that describes bidders for `crossbandit serve`."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def read_bidders(path: str | Path) -> dict[str, BidderSettings]:
         path: The file.
 
     Raises:
-        InvalidParameterError: Something is wrong; the message names the file, the table and the
-            key.
+        InvalidParameterError: The file is not valid. The message names the file, the table and
+            the key.
     """
     file = Path(path)
     try:
@@ -48,7 +48,7 @@ def _settings(file: Path, name: str, table: object) -> BidderSettings:
     try:
         checked_name("bidders", name)
         settings = msgspec.convert(table, BidderSettings)
-        settings.build()  # so that all of a file is checked before anything is stored
+        settings.build()  # check the whole file before anything is stored
     except msgspec.ValidationError as error:
         # "... - at `$.budget.amount`" is how msgspec names a place.
         message, _, place = str(error).partition(" - at `$.")

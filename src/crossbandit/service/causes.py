@@ -1,4 +1,4 @@
-"""Errors of the service, and a short code for every error that it may answer with."""
+"""Errors of the service, and a short code for every error that it may return."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class ServiceError(CrossbanditError):
     """An error of the service.
 
     Attributes:
-        code: A short name that does not change, for programs.
+        code: A short name for programs. It does not change between versions.
     """
 
     code: ClassVar[str] = "error"
@@ -34,7 +34,7 @@ class UnknownBidderError(ServiceError):
 
 
 class BidderExistsError(ServiceError):
-    """There is a bidder of that name already."""
+    """A bidder of that name exists."""
 
     code = "exists"
 
@@ -46,16 +46,16 @@ class PausedError(ServiceError):
 
 
 class NotReadyError(ServiceError):
-    """The bidder cannot decide yet: it is being loaded, or another node takes it over."""
+    """The bidder cannot decide yet: it is being loaded, or another node is taking it over."""
 
     code = "not-ready"
 
 
 class HeldElsewhereError(NotReadyError):
-    """Another node decides for this bidder, as it has limits.
+    """The bidder has limits, and another node decides for it.
 
     Args:
-        message: What to do.
+        message: The message.
         url: The address of that node, or None if it has none.
     """
 
@@ -65,13 +65,13 @@ class HeldElsewhereError(NotReadyError):
 
 
 class StoreError(ServiceError):
-    """The store cannot be reached, or cannot be written. Nothing is acknowledged."""
+    """The store cannot be reached or written. Nothing is acknowledged."""
 
     code = "store-unavailable"
 
 
 class OverloadedError(ServiceError):
-    """More is waiting to be stored than there is room for."""
+    """Too many outcomes are waiting to be stored."""
 
     code = "too-many-requests"
 

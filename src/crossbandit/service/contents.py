@@ -1,4 +1,4 @@
-"""What the log of a bidder holds: outcomes, changes of limits, and decisions under limits."""
+"""The contents of a bidder's log: outcomes, changes of limits, and decisions under limits."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Change(msgspec.Struct, frozen=True):
 
 
 class Request(msgspec.Struct, array_like=True, frozen=True):
-    """What a bidder with limits was asked, in the log.
+    """The request for a decision of a bidder with limits, in the log.
 
     Attributes:
         value: What winning is worth.
@@ -75,7 +75,7 @@ def request_content(request: Request) -> bytes:
     """Return the content of a decision.
 
     Args:
-        request: What was asked.
+        request: The request.
     """
     return _encode(request)
 
@@ -99,7 +99,7 @@ def change_of(content: bytes) -> Change:
 
 
 def request_of(content: bytes) -> Request:
-    """Return what was asked in a decision.
+    """Return the request for a decision.
 
     Args:
         content: What `request_content` returned.

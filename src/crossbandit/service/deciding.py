@@ -1,4 +1,4 @@
-"""How a node decides: by a snapshot, or under limits through the log."""
+"""How a node decides: from a snapshot; or, for a bidder with limits, through the log."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from crossbandit.applications import Bid, FirstPriceBidder
-    from crossbandit.service.known import Known
+    from crossbandit.service.known import KnownBidder
     from crossbandit.service.learner import LearnerThread
-    from crossbandit.service.writer import Held, Writer
+    from crossbandit.service.writer import HeldBidder, Writer
 
 _AHEAD = 86_400.0  # seconds by which the time of an auction may be ahead of the clock
 
 
-class Deciding:
-    """The part of a node that decides.
+class DecisionMethods:
+    """The methods of a node that decide.
 
     Attributes:
         clock: Returns the time in seconds since 1970.
-        learner: What learns.
-        writer: What writes.
+        learner: The thread that learns.
+        writer: The thread that writes.
     """
 
     clock: Callable[[], float]
     learner: LearnerThread
     writer: Writer
-    _known: Callable[[str], Known]
+    _known: Callable[[str], KnownBidder]
 
     def decide(
         self,
@@ -55,13 +55,13 @@ class Deciding:
             classes: A level of each of the bidder's classes.
 
         Returns:
-            The decision. For a bidder with limits, a future: it is done once the decision is in the
-            log, so that a budget holds in any case.
+            The decision. For a bidder with limits, a future that is done when the decision is in
+            the log, so that its budget also holds after a crash.
 
         Raises:
-            InvalidContextError: What is asked is not valid.
+            InvalidContextError: An argument is not valid.
             PausedError: The bidder is paused.
-            NotReadyError: It is not loaded yet, or another node takes it over.
+            NotReadyError: It is not loaded yet, or another node is taking it over.
             HeldElsewhereError: It has limits, and another node decides for it.
         """
         known = self._known(name)
@@ -75,7 +75,7 @@ class Deciding:
 
     def _decide_held(
         self,
-        known: Known,
+        known: KnownBidder,
         value: float,
         reserve: float | None,
         at: float | None,
@@ -84,9 +84,9 @@ class Deciding:
         held = self._held(known)
         live = held.live
         if live is None or held.lost:
-            raise NotReadyError("The bidder is being restored from its log. Try again.")
+            raise NotReadyError("The bidder is being restored from its log. Try again soon.")
         now = self.clock()
-        if at is not None and not at <= now + _AHEAD:  # its periods would begin, and never go back
+        if at is not None and not at <= now + _AHEAD:  # a later period would begin, for good
             expected = "a time of at most a day from now, in seconds since 1970"
             reject("decide", "at", expected, at, error=InvalidContextError)
         request = Request(value, reserve, now if at is None else at, labels, now)
@@ -98,14 +98,14 @@ class Deciding:
         logged.add_done_callback(lambda done: answer_with(done, made, _decided(bid)))
         return made
 
-    def _held(self, known: Known) -> Held:
+    def _held(self, known: KnownBidder) -> HeldBidder:
         held = self.learner.held.get(known.row.id)
         if held is not None:
             return held
         if known.row.holder and known.row.holder != self.learner.holder:
             raise HeldElsewhereError(
-                f"The bidder {known.row.name!r} has limits, and another node decides for it: "
-                f"{known.row.url or known.row.holder}. Ask that one.",
+                f"The bidder {known.row.name!r} has limits, and another node decides for it. Send "
+                f"the request to {known.row.url or known.row.holder}.",
                 known.row.url,
             )
         raise NotReadyError(
@@ -113,7 +113,7 @@ class Deciding:
         )
 
     def bidder(self, name: str) -> FirstPriceBidder:
-        """Return what decides for a bidder now, to look at: `shading_curve`, `price_law`.
+        """Return what decides for a bidder now, for methods such as `price_law`. Do not change it.
 
         Args:
             name: The bidder.
@@ -135,31 +135,31 @@ class Deciding:
             `FirstPriceBidder.from_bytes`.
 
         Raises:
-            InvalidParameterError: The bidder has limits, so only the service decides for it.
+            InvalidParameterError: The bidder has limits. Only the service decides for it.
         """
         known = self._known(name)
         if known.settings.limited:
             raise InvalidParameterError(
-                f"The bidder {name!r} has limits. Only the service knows what it has spent, so it "
-                "has no snapshots. Ask the service to decide."
+                f"The bidder {name!r} has limits. It has no snapshots, because only the service "
+                "knows what it has spent. Ask the service to decide."
             )
         if known.policy is None:
             raise NotReadyError(f"The bidder {name!r} is not loaded yet. Try again.")
         return known.policy.entry, known.policy.content
 
-    def _decider(self, known: Known) -> FirstPriceBidder:
+    def _decider(self, known: KnownBidder) -> FirstPriceBidder:
         if known.decider is None:
             raise NotReadyError(f"The bidder {known.row.name!r} is not loaded yet. Try again.")
         return known.decider
 
 
 def answer_with(done: Future[None], waiting: Future[Any], answer: Any) -> None:
-    """Answer those who wait, once something is durable.
+    """Complete a future with an answer or an error, after a write.
 
     Args:
-        done: What is durable once it is done.
-        waiting: What somebody waits for.
-        answer: The answer.
+        done: The future of the write.
+        waiting: The future to complete.
+        answer: The answer, if the write succeeded.
     """
     if not waiting.set_running_or_notify_cancel():
         return

@@ -1,4 +1,4 @@
-"""Simulated auctions, played into a node: what `crossbandit serve --demo` shows."""
+"""Simulated auctions for the bidders of a node: `crossbandit serve --demo`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _STEP = 0.1  # seconds between two rounds of auctions
 _PAUSE = 1.0  # seconds until the next attempt, if the node could not decide
-_PATIENCE = 30.0  # seconds until an answer must have come
+_PATIENCE = 30.0  # seconds to wait for an answer
 _RANGE = (0.0, 10.0)
 _SITES = {"news": 3.0, "sports": 5.0, "games": 7.5}
 
@@ -94,15 +94,15 @@ def create_bidders(node: Node) -> None:
 
 
 def play(node: Node, *, rate: float = 40.0, seed: int | None = None) -> Callable[[], None]:
-    """Create the bidders of the demonstration, and begin to play auctions, in a thread.
+    """Create the bidders of the demonstration, and start to play auctions in a thread.
 
     Args:
-        node: The node, which has been started. Others may use it at the same time.
+        node: The node. It must have been started. Others may use it at the same time.
         rate: The auctions of each bidder per second.
         seed: The seed of the auctions; None for a new one.
 
     Returns:
-        A function that ends it. Call it before the node is closed.
+        A function that stops the auctions. Call it before the node is closed.
     """
     create_bidders(node)
     stop = Event()
@@ -120,10 +120,10 @@ def play(node: Node, *, rate: float = 40.0, seed: int | None = None) -> Callable
 def _play_on(node: Node, stop: Event, rate: float, rng: np.random.Generator) -> None:
     due = time.monotonic()
     while not stop.wait(max(due - time.monotonic(), 0.0)):
-        due = max(due + _STEP, time.monotonic())  # what was missed is not made up for
+        due = max(due + _STEP, time.monotonic())  # missed auctions are not played later
         played = 0
         for name, market in MARKETS.items():
-            # A bidder is paused, deleted or not ready, or the store is away: others may go on.
+            # If a bidder is paused, deleted or not ready, the others continue.
             with suppress(CrossbanditError, TimeoutError):
                 play_round(node, name, market, int(rng.poisson(rate * _STEP)), rng)
                 played += 1
@@ -139,7 +139,7 @@ def play_round(
     Args:
         node: The node.
         name: The bidder.
-        market: What its auctions are like.
+        market: The market of the bidder.
         auctions: How many.
         rng: The random numbers of the auctions.
     """

@@ -1,4 +1,4 @@
-"""What is shown of a bidder: on the page, and as metrics."""
+"""The figures of a bidder, for the page and for metrics."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ _LOOKED_AT = 8  # recent auctions
 
 
 class LimitFigures(msgspec.Struct, frozen=True):
-    """How a limit stands; see `crossbandit.limits.LimitStatus`.
+    """The state of a limit; see `crossbandit.limits.LimitStatus`.
 
     Attributes:
         kind: "budget", "return-on-spend" or "cost-per".
         amount: The money of a budget or a cost, or the ratio of a return.
-        spent: The money that was paid in this period.
+        spent: The money paid in this period.
         reserved: The money that bids without an outcome may still cost.
-        left: What may still be bid.
-        planned: What was to be spent by now; None where nothing is planned.
-        slack: Under a target, what may be spent less what was spent; None under a budget.
-        multiplier: How much a unit of money counts in bids.
-        begins: When the period began, in seconds since 1970; None if it is not one of the clock.
-        ends: When it ends.
-        auctions: The auctions of the period.
-        words: All this in words.
+        left: The money that may still be bid.
+        planned: The money that the plan allows by now; None if there is no plan.
+        slack: For a target, the money that may be spent less the money spent; None for a budget.
+        multiplier: The number by which values are divided before bidding.
+        begins: The start of the period, in seconds since 1970; None if the period is not a time.
+        ends: The end of the period.
+        auctions: The number of auctions in the period.
+        words: The state in words.
     """
 
     kind: str
@@ -54,10 +54,10 @@ class DiagnosisFigures(msgspec.Struct, frozen=True):
 
     Attributes:
         words: The diagnosis in words.
-        depends: Whether the evidence is enough to say that they do.
+        depends: Whether there is enough evidence that they do.
         log_evidence: The logarithm of the evidence.
-        gain: How much more is earned by bidding by value, by estimate; None where not known.
-        rounds: How many outcomes were looked at.
+        gain: The estimated gain from prices that depend on the value; None if it is not known.
+        rounds: The number of outcomes used.
     """
 
     words: str
@@ -73,12 +73,12 @@ class LearnedFigures(msgspec.Struct, frozen=True):
     Attributes:
         entry: The number of the last entry that was learned.
         at: When it was published.
-        tally: What was counted.
-        limits: How the limits stand.
+        tally: The counts of outcomes.
+        limits: The state of each limit.
         diagnosis: Whether prices depend on values.
-        exploration: What random choices cost per auction now, by the bidder's own law, as money;
-            None where it is not known.
-        alerts: What somebody should look at, in words.
+        exploration: The present cost of random choices per auction, as money, by the bidder's own
+            law; None if it is not known.
+        alerts: Problems that somebody should look at, in words.
     """
 
     entry: int
@@ -91,33 +91,33 @@ class LearnedFigures(msgspec.Struct, frozen=True):
 
 
 class BidderFigures(msgspec.Struct, frozen=True):
-    """What is shown of a bidder.
+    """The figures of a bidder.
 
     Attributes:
         name: Its name.
-        paused: Whether it does not decide.
+        paused: Whether it is paused.
         limited: Whether it has a budget or a target.
         holder: The node that learns for it; "" if none does now.
-        decisions: The decisions that this process has made.
-        won: The auctions won, of all outcomes that were learned.
-        lost: The auctions lost.
-        refused: The outcomes that were not learned, by cause.
-        win_rate: The share won; None if there are no outcomes.
+        decisions: The number of decisions that this process has made.
+        won: The number of auctions won, of all outcomes that were learned.
+        lost: The number of auctions lost.
+        refused: The number of outcomes that were not learned, by cause.
+        win_rate: The share of auctions won; None if there are no outcomes.
         value_won: The sum of the values won.
         spend: The money paid.
-        surplus: The values won less the money.
-        limits: How the limits stand.
+        surplus: The values won less the money paid.
+        limits: The state of each limit.
         learned: The number of the last entry that was learned.
         last: The number of the last entry of the log.
-        lag: How many entries have not been learned.
-        lag_seconds: For how long the oldest of them has waited, up to a second.
+        lag: The number of entries that have not been learned.
+        lag_seconds: How long the oldest of them has waited, to about a second.
         policy_age: Seconds since the policy was published.
         diagnosis: Whether prices depend on values; None until it is known.
-        exploration: What random choices cost per auction now, by the bidder's own law, as money;
-            None where it is not known.
-        alerts: What somebody should look at, in words.
-        history: The latest minutes in which something happened. Their decisions are those of this
-            process, or all of them under limits.
+        exploration: The present cost of random choices per auction, as money, by the bidder's own
+            law; None if it is not known.
+        alerts: Problems that somebody should look at, in words.
+        history: The latest minutes in which something happened. They count the decisions of this
+            process, or all decisions if the bidder has limits.
     """
 
     name: str
@@ -145,13 +145,13 @@ class BidderFigures(msgspec.Struct, frozen=True):
 
 
 def learned_figures(live: LiveBidder, at: float, views: LearnedFigures | None) -> LearnedFigures:
-    """Return what is published of a bidder.
+    """Return the figures that are published with a policy.
 
     Args:
-        live: The bidder. Its lock must be held.
+        live: The bidder. The caller must hold its lock.
         at: The time.
-        views: Earlier figures, whose diagnosis and exploration are used again; None to find them
-            out, which takes some milliseconds.
+        views: Earlier figures, whose diagnosis and exploration are reused; None to compute new
+            ones, which takes some milliseconds.
     """
     bidder = live.bidder
     return LearnedFigures(
@@ -166,7 +166,7 @@ def learned_figures(live: LiveBidder, at: float, views: LearnedFigures | None) -
 
 
 def limit_figures(bidder: FirstPriceBidder) -> tuple[LimitFigures, ...]:
-    """Return how the limits of a bidder stand.
+    """Return the state of each limit of a bidder.
 
     Args:
         bidder: The bidder.
@@ -199,7 +199,7 @@ def _diagnosis(bidder: FirstPriceBidder) -> DiagnosisFigures:
 
 
 def _exploration(bidder: FirstPriceBidder) -> float | None:
-    """Return what the bids in recent auctions earn less than the best ones, by the law itself."""
+    """Return how much less recent bids earn than the best bids, by the bidder's own law."""
     recent = bidder.learner.test.settings()["recent"][-_LOOKED_AT:]
     if bidder.limits or not recent:
         return None
@@ -220,7 +220,7 @@ def _alerts(live: LiveBidder) -> tuple[str, ...]:
     low, high = watch["shares"]
     kind = "lost" if high > low else "won"
     text = (
-        f"Outcomes have come for about {low:.0%} of the low bids and {high:.0%} of the high "
-        f"ones, which is beyond chance: auctions that were {kind} are missing, or come later."
+        f"About {low:.0%} of the low bids have outcomes, and about {high:.0%} of the high bids. "
+        f"The difference is not chance: outcomes of {kind} auctions are missing or late."
     )
     return (text,)

@@ -1,4 +1,4 @@
-"""Who holds a lease: a process, named so that others notice when it has ended."""
+"""The names of lease holders. A name tells processes on the same machine if its owner has ended."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def new_holder() -> str:
 
 
 def _machine() -> str:
-    """Return a name of this machine and its processes; another one after a restart."""
+    """Return a name of this machine, and of its process numbers. It changes with a restart."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
         return f"{boot}-{Path('/proc/self/ns/pid').stat().st_ino}"
@@ -25,7 +25,7 @@ def is_gone(holder: str) -> bool:
     """Return whether a holder was a process on this machine that has ended.
 
     Args:
-        holder: What `new_holder` returned there, or any other name.
+        holder: A name from `new_holder`, or any other name.
     """
     machine, _, rest = holder.partition("/")
     process = rest.partition("/")[0]

@@ -1,4 +1,4 @@
-"""The bidders that a node knows, and what it decides by."""
+"""The bidders that a node knows, with their policies."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ if TYPE_CHECKING:
     from crossbandit.applications import FirstPriceBidder
     from crossbandit.service.settings import BidderSettings
     from crossbandit.service.store.rows import BidderRow, Policy, Session
-    from crossbandit.service.writer import Held
+    from crossbandit.service.writer import HeldBidder
 
-_PATIENCE = 0.2  # seconds between two looks for a name that is not known
+_PATIENCE = 0.2  # seconds between two reads of the store for an unknown name
 _figures = msgspec.msgpack.Decoder(LearnedFigures)
 
 
-class Known:
+class KnownBidder:
     """A bidder as a node knows it.
 
     Args:
-        row: What the store says of it.
+        row: The bidder in the store.
 
     Attributes:
-        row: What the store says of it.
+        row: The bidder in the store, as it was last read.
         settings: Its settings.
         policy: The policy in use; None until it is loaded.
-        decider: What decides; None until it is loaded. It remains the same object.
-        learned: What the learner has published.
-        decisions: How many decisions this process has made.
-        problem: Why the newest policy could not be loaded; None if it was.
+        decider: What decides; None until it is loaded. Without limits, it stays the same object.
+        learned: The figures that the learner has published.
+        decisions: The number of decisions that this process has made.
+        problem: Why the newest policy could not be loaded; None if it was loaded.
     """
 
     def __init__(self, row: BidderRow) -> None:
@@ -56,17 +56,17 @@ class Known:
         self._minutes: dict[int, int] = {}  # decisions before the end of each minute
 
     def update(self, row: BidderRow) -> None:
-        """Take what the store says now.
+        """Use a newer row of the store.
 
         Args:
-            row: What it says.
+            row: The row.
         """
         if row.settings != self.row.settings:
             self.settings = settings_from(row.settings)
         self.row = row
 
     def look(self, now: float) -> None:
-        """Remember how far the log and the decisions are.
+        """Record the present length of the log and the number of decisions.
 
         Args:
             now: The time.
@@ -78,11 +78,11 @@ class Known:
             del self._minutes[next(iter(self._minutes))]
 
     def install(self, policy: Policy, fresh: FirstPriceBidder) -> None:
-        """Decide by a newer policy from now on.
+        """Use a newer policy from now on.
 
         Args:
             policy: The policy.
-            fresh: What decides by it.
+            fresh: The bidder object with this policy.
         """
         if policy.figures:
             self.learned = _figures.decode(policy.figures)
@@ -93,20 +93,20 @@ class Known:
         self.policy = policy
 
     def check(self, settings: BidderSettings) -> None:
-        """Raise InvalidParameterError unless the bidder can go on under other limits.
+        """Raise InvalidParameterError unless the bidder can continue with new limits.
 
         Args:
-            settings: The settings with the other limits.
+            settings: The settings with the new limits.
         """
         made = settings.build()
         made.restore(self.settings.build().state())
 
-    def figures(self, now: float, held: Held | None) -> BidderFigures:
-        """Return what is shown.
+    def figures(self, now: float, held: HeldBidder | None) -> BidderFigures:
+        """Return the figures.
 
         Args:
             now: The time.
-            held: The bidder, if this node holds its lease.
+            held: The bidder that learns, if this node holds its lease.
         """
         learned = self.learned or LearnedFigures(0, self.row.created, Tally())
         live = None if held is None else held.live
@@ -144,7 +144,7 @@ class Known:
         )
 
     def _history(self, minutes: list[Minute]) -> tuple[Minute, ...]:
-        """Return the minutes of the log, with the decisions of this process unless logged."""
+        """Return the minutes of the log. Without limits, add the decisions of this process."""
         if self.settings.limited:
             return tuple(minutes)
         by_time = {one.time: one for one in minutes}
@@ -161,7 +161,7 @@ class Directory:
     """All bidders of a store, as a node knows them.
 
     Args:
-        session: A connection of its own.
+        session: A connection that nothing else uses.
         key: The key of tokens, or None.
         clock: Returns the time in seconds.
 
@@ -174,17 +174,17 @@ class Directory:
         self._session, self.key, self.clock = session, key, clock
         self._lock = Lock()
         self._looked = 0.0
-        self.bidders: dict[str, Known] = {}
+        self.bidders: dict[str, KnownBidder] = {}
         self.ready = False
 
-    def refresh(self) -> list[Known]:
+    def refresh(self) -> list[KnownBidder]:
         """Read the store, load new policies, and return all bidders."""
         with self._lock:
-            found: dict[str, Known] = {}
+            found: dict[str, KnownBidder] = {}
             for row in self._session.bidders():
                 known = self.bidders.get(row.name)
                 if known is None or known.row.id != row.id:
-                    known = Known(row)
+                    known = KnownBidder(row)
                 else:
                     known.update(row)
                 known.look(self.clock())
@@ -196,7 +196,7 @@ class Directory:
             self.ready = True
             return list(found.values())
 
-    def _load(self, known: Known) -> None:
+    def _load(self, known: KnownBidder) -> None:
         policy = self._session.policy(known.row.id)
         if policy is None:  # it was deleted just now
             return
@@ -205,10 +205,10 @@ class Directory:
             known.install(policy, decider)
             known.problem = None
         except (CheckpointError, msgspec.MsgspecError) as error:
-            known.problem = str(error)  # the other bidders go on, and this one as before
+            known.problem = str(error)  # the policy that was in use stays in use
 
-    def look_for(self, name: str) -> Known | None:
-        """Return a bidder that another node may have made; None if there is none.
+    def look_for(self, name: str) -> KnownBidder | None:
+        """Return a bidder that another node may have created; None if there is none.
 
         Args:
             name: Its name.

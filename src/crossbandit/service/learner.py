@@ -1,4 +1,4 @@
-"""The threads of a node that hold leases and learn."""
+"""The two threads of a node that keep leases and learn."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ import msgspec
 from crossbandit.errors import CrossbanditError
 from crossbandit.service.causes import StoreError
 from crossbandit.service.figures import learned_figures
-from crossbandit.service.holders import is_gone, new_holder
+from crossbandit.service.holders import new_holder
+from crossbandit.service.leases import Leases
 from crossbandit.service.recovery import PIECE, restore
-from crossbandit.service.writer import Held
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from concurrent.futures import Future
 
     from crossbandit.service.figures import LearnedFigures
-    from crossbandit.service.known import Directory, Known
+    from crossbandit.service.known import Directory
     from crossbandit.service.live import LiveBidder
     from crossbandit.service.store.rows import Store
-    from crossbandit.service.writer import Writer
+    from crossbandit.service.writer import HeldBidder, Writer
 
 _log = logging.getLogger("crossbandit.service")
-_SHARE = 10.0  # publishing takes at most one part in so many of the time
-_LATEST = 5.0  # ... unless it would be later than so many seconds
-_VIEWS = 5.0  # seconds for which a diagnosis is shown
-_PRUNE = 60.0  # seconds between two looks for old entries
+_SHARE = 10.0  # publishing may take one tenth of the time ...
+_LATEST = 5.0  # ... but happens at least every 5 seconds
+_VIEWS = 5.0  # seconds for which a diagnosis is reused
+_PRUNE = 60.0  # seconds between two searches for old entries
 
 
 class LearnerThread:
-    """Takes leases, learns for the bidders whose leases it has, and follows the others.
+    """Takes leases, learns for the bidders whose leases it has, and reads the policies of others.
 
     Args:
         store: The store.
@@ -43,18 +43,16 @@ class LearnerThread:
         name: The name of the node; None for a new one.
         url: The address of the node, or None.
         learn: Whether to take leases.
-        lease: For how many seconds a lease holds.
-        poll: Seconds between two looks at the store.
-        publish: Seconds between two policies of a bidder, at least.
-        checkpoint_entries: The entries after which a checkpoint is made.
-        checkpoint_seconds: The seconds after which a checkpoint is made.
-        retention: For how many seconds old entries are kept; None for ever.
+        lease: How many seconds a lease lasts.
+        poll: Seconds between two reads of the store.
+        publish: The least number of seconds between two policies of a bidder.
+        checkpoint_entries: A checkpoint is made after this many entries.
+        checkpoint_seconds: A checkpoint is made after this many seconds.
+        retention: How many seconds old entries are kept; None for ever.
 
     Attributes:
-        writer: What writes; to be set before the start.
-        holder: The name under which leases are held.
-        held: The bidders whose leases it has, by number.
-        problem: What is wrong with the store; None if nothing is.
+        writer: The thread that writes. Set it before the start.
+        problem: The present problem with the store; None if there is none.
     """
 
     writer: Writer
@@ -74,15 +72,14 @@ class LearnerThread:
         checkpoint_seconds: float,
         retention: float | None,
     ) -> None:
-        self._keeping, self._learning = store.session(), store.session()
-        self._directory, self._url, self._learn = directory, url, learn
+        self._leases = Leases(store.session(), name or new_holder(), url, seconds=lease)
+        self._session = store.session()
+        self._directory, self._learn = directory, learn
         self._lease, self._poll, self._publish = lease, poll, publish
         self._checkpoint_entries = checkpoint_entries
         self._checkpoint_seconds, self._retention = checkpoint_seconds, retention
-        self.holder = name or new_holder()
-        self.held: dict[int, Held] = {}
         self.problem: str | None = None
-        self._due: dict[int, _Due] = {}
+        self._due: dict[int, _Schedule] = {}
         self._grown: set[int] = set()
         self._lock = Lock()
         self._wake, self._look, self._closing = Event(), Event(), Event()
@@ -92,12 +89,12 @@ class LearnerThread:
         ]
 
     def start(self) -> None:
-        """Begin to learn."""
+        """Start both threads."""
         for thread in self._threads:
             thread.start()
 
     def close(self) -> None:
-        """Stop learning, and keep what was learned."""
+        """Stop learning, and make checkpoints of what was learned."""
         self._closing.set()
         self._look.set()
         self._wake.set()
@@ -107,20 +104,24 @@ class LearnerThread:
         for held in list(self.held.values()):
             if held.live is not None and not held.lost:
                 self._keep(held, checkpoint=True)
-        self._learning.close()
+        self._session.close()
 
     def end_leases(self) -> None:
-        """Let other nodes take over at once; after everything was written."""
-        try:
-            for bidder in list(self.held):
-                self._keeping.end_lease(bidder, self.holder)
-        except CrossbanditError as error:
-            _log.warning("Leases could not be ended: %s", error)
-        self.held = {}
-        self._keeping.close()
+        """End all leases, so that other nodes take over at once. Call it after the last write."""
+        self._leases.end()
+
+    @property
+    def holder(self) -> str:
+        """The name under which leases are held."""
+        return self._leases.holder
+
+    @property
+    def held(self) -> dict[int, HeldBidder]:
+        """The bidders whose leases this node has, by number."""
+        return self._leases.held
 
     def has_grown(self, bidders: Iterable[int]) -> None:
-        """Learn soon, as logs have grown.
+        """Wake the thread that learns, because logs have grown.
 
         Args:
             bidders: The numbers of the bidders.
@@ -130,10 +131,10 @@ class LearnerThread:
         self._wake.set()
 
     def look(self, *, wait: bool = False) -> None:
-        """Look at the store soon.
+        """Wake the thread that reads the store.
 
         Args:
-            wait: Whether to wait until the bidders are known.
+            wait: Whether to read the list of bidders before this returns.
         """
         if wait:
             self._directory.refresh()
@@ -147,7 +148,7 @@ class LearnerThread:
             try:
                 known = self._directory.refresh()
                 if self._learn:
-                    self._take_leases(known)
+                    self._leases.take(known)
                 behind = {
                     one.row.id
                     for one in known
@@ -158,36 +159,14 @@ class LearnerThread:
                     self.has_grown(behind)
             except CrossbanditError as error:
                 self._trouble(error)
-            except Exception:  # noqa: BLE001 - a thread that ends would be missed by nobody
+            except Exception:  # noqa: BLE001 - nobody would notice that the thread has ended
                 _log.exception("The leases could not be kept")
             self._look.wait(min(self._poll, self._lease / 3))
 
     def _entry(self, bidder: int) -> int:
+        """Return the last entry that was learned; -1 for a bidder that has to be restored."""
         held = self.held.get(bidder)
         return held.live.entry if held is not None and held.live is not None else -1
-
-    def _take_leases(self, known: list[Known]) -> None:
-        mine = self.holder
-        wanted = []
-        for one in known:
-            holder = one.row.holder
-            if holder and holder != mine and is_gone(holder):
-                self._keeping.end_lease(one.row.id, holder)
-                holder = ""
-            if holder in ("", mine):
-                wanted.append(one.row.id)
-        fences = self._keeping.take_leases(wanted, mine, self._url, self._lease) if wanted else {}
-        held = {}
-        for bidder, fence in fences.items():
-            now = self.held.get(bidder)
-            if now is None or now.lost or now.fence != fence:
-                now = Held(bidder, fence)
-                self.has_grown([bidder])
-            held[bidder] = now
-        for bidder, before in self.held.items():
-            if held.get(bidder) is not before:
-                before.lost = True
-        self.held = held
 
     # --- learning ------------------------------------------------------------------------------
 
@@ -206,8 +185,8 @@ class LearnerThread:
                 pruned = time.monotonic()
                 self._prune(self._retention)
 
-    def _guarded(self, held: Held, *, grown: bool) -> None:
-        """Learn; if that fails, begin again from the store after a while."""
+    def _guarded(self, held: HeldBidder, *, grown: bool) -> None:
+        """Learn. If that fails, the bidder is restored from the store later."""
         try:
             if not held.lost:
                 self._step(held, grown=grown)
@@ -219,13 +198,13 @@ class LearnerThread:
                 self.problem = repr(error)
                 _log.exception("A bidder could not learn")
 
-    def _step(self, held: Held, *, grown: bool) -> None:
+    def _step(self, held: HeldBidder, *, grown: bool) -> None:
         if held.live is None:
-            held.live = restore(self._learning, held.bidder, self._directory.key)
-            self._due[held.bidder] = _Due(held.live)
+            held.live = restore(self._session, held.bidder, self._directory.key)
+            self._due[held.bidder] = _Schedule(held.live)
         live, due = held.live, self._due[held.bidder]
         if grown:
-            entries = self._learning.entries(held.bidder, live.entry, PIECE)
+            entries = self._session.entries(held.bidder, live.entry, PIECE)
             for one in entries:
                 live.learn(one)
             if entries:
@@ -239,8 +218,8 @@ class LearnerThread:
             spent = time.monotonic() - now
             due.publish_at = now + max(self._publish, min(_SHARE * spent, _LATEST))
 
-    def _keep(self, held: Held, *, checkpoint: bool) -> None:
-        """Publish the policy, and keep a checkpoint if there is to be one."""
+    def _keep(self, held: HeldBidder, *, checkpoint: bool) -> None:
+        """Publish the policy, and make a checkpoint if `checkpoint` is True."""
         live = held.live
         if live is None:
             return
@@ -258,7 +237,7 @@ class LearnerThread:
             due.kept, due.kept_at = kept.entry + kept.decisions, time.monotonic()
         self.writer.keep(held, policy, kept).add_done_callback(lambda done: self._kept(due, done))
 
-    def _kept(self, due: _Due, done: Future[None]) -> None:
+    def _kept(self, due: _Schedule, done: Future[None]) -> None:
         error = done.exception()
         if error is not None:
             due.again()
@@ -279,19 +258,19 @@ class LearnerThread:
     def _prune(self, retention: float) -> None:
         try:
             for bidder in list(self.held):
-                self._learning.prune(bidder, self._directory.clock() - retention)
+                self._session.prune(bidder, self._directory.clock() - retention)
         except CrossbanditError as error:
             self._trouble(error)
 
     def _trouble(self, error: CrossbanditError) -> None:
-        """Say what is wrong, once."""
+        """Keep a problem, and log it once."""
         if self.problem != str(error):
             _log.warning("%s", error)
         self.problem = str(error)
 
 
-class _Due:
-    """When the next policy and the next checkpoint of a bidder are to be made."""
+class _Schedule:
+    """When the next policy and the next checkpoint of a bidder are due."""
 
     def __init__(self, live: LiveBidder) -> None:
         self.published, self.decided = -1, live.decisions
@@ -301,6 +280,6 @@ class _Due:
         self.views_at = 0.0
 
     def again(self) -> None:
-        """Publish and make a checkpoint once more, as they could not be written."""
+        """Publish and make a checkpoint again, because the last ones could not be written."""
         self.published = -1
         self.kept_at = -math.inf

@@ -1,7 +1,7 @@
-"""A bidder that learns from its log: its state is a function of the log, to the bits.
+"""A bidder that learns from its log: the same log gives the same state, bit for bit.
 
-Learning, deciding and keeping are in one file because each must leave the others in the same state
-when the log is read again.
+Learning, deciding and saving are in one file, because reading the log again must repeat all three
+exactly.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ if TYPE_CHECKING:
     from crossbandit.service.settings import BidderSettings
 
 _VERSION = 1
-# Outcomes by one call of compiled code, during which no other thread has a turn. What is learned
-# depends on it, to the last bits: with another number, `_VERSION` has to be another.
+# Outcomes in one call of compiled code, which keeps other threads waiting. The last bits of what is
+# learned depend on this number: if you change it, increase `_VERSION`.
 _AT_ONCE = 500
 
 
 class _State(msgspec.Struct):
-    """A checkpoint: a saved bidder, and what `save` leaves out as a copy must not have it."""
+    """A checkpoint: a saved bidder, and what `save` leaves out because copies must not have it."""
 
     version: int
     bidder: bytes
@@ -59,22 +59,22 @@ _encode = msgspec.msgpack.Encoder().encode
 
 
 class LiveBidder:
-    """A bidder and how far it has read its log.
+    """A bidder, and the last entry of the log that it has read.
 
-    Nothing that it does depends on a clock or on how the log was read: times are those in the log.
-    So two of them that have read the same entries have the same bytes.
+    It uses the times in the log and no clock. So two live bidders that have read the same entries
+    have the same bytes, however the entries were divided into reads.
 
     Args:
         bidder: The bidder.
         key: The key of its tokens, or None.
         entry: The number of the last entry that it has learned.
-        decisions: How many decisions it has made under limits.
-        tally: What was counted.
+        decisions: The number of decisions that it has made under limits.
+        tally: The counts of outcomes.
 
     Attributes:
         lock: Held while it learns or decides.
         time: The time of the log.
-        began: How many entries and decisions it knew when it was made.
+        began: The number of entries and decisions that it had read when it was created.
     """
 
     def __init__(
@@ -107,7 +107,7 @@ class LiveBidder:
         """Learn the next entries of the log.
 
         Args:
-            entries: They must begin where it stands.
+            entries: The entries. The first must follow the last one that was learned.
 
         Raises:
             CheckpointError: Entries are missing.
@@ -115,8 +115,8 @@ class LiveBidder:
         with self.lock:
             if entries.first != self.entry + 1:
                 raise CheckpointError(
-                    f"The log goes on with entry {entries.first}, where entry {self.entry + 1} is "
-                    "needed. Restore the store from a backup that has it."
+                    f"The next entry of the log is {entries.first}. Entry {self.entry + 1} is "
+                    "missing. Restore the store from a backup that has it."
                 )
             self.time = entries.at
             if entries.kind == CHANGE:
@@ -136,7 +136,7 @@ class LiveBidder:
                     self.tally.refuse(cause_of(error))
 
     def _learn_all(self, rows: Sequence[Row]) -> bool:
-        """Learn all outcomes in one call; return False, with nothing learned, if one is wrong."""
+        """Learn all outcomes in one call. If one is wrong, learn nothing and return False."""
         bidder = self.bidder
         try:
             bids = as_bids([self._bid(row) for row in rows], bidder.learner)
@@ -155,9 +155,9 @@ class LiveBidder:
     def _bid(self, row: Row) -> Bid:
         """Return the bid of an outcome; raise if this bidder cannot have made it.
 
-        Without a key, a token can be made up. What it holds must not get into the state, as it
-        could not be saved then. A store that was restored from a backup does not have the decisions
-        under limits that were made since.
+        Without a key, anyone can make a token. Impossible contents must not reach the state,
+        because it could not be saved then. A store that was restored from a backup lacks the
+        decisions under limits that were made after the backup.
         """
         bidder, learner = self.bidder, self.bidder.learner
         bid = required_action(row.token, Bid, learner)
@@ -172,8 +172,8 @@ class LiveBidder:
             raise DamagedTokenError("A token must hold a possible decision. Drop it.")
         if made.decider in learner.own and made.round >= learner.round:
             raise DecisionError(
-                f"The log does not have the decision {made.round}: it was made after the backup "
-                "from which the store was restored. Drop it."
+                f"Decision {made.round} is not in the log: it was made after the backup from which "
+                "the store was restored. Drop it."
             )
         return bid
 
@@ -198,7 +198,7 @@ class LiveBidder:
             self.tally.correct(self.time, bid.value, amount, before=was, won=row.won)
 
     def _change(self, change: Change) -> None:
-        """Go on with other limits; with those of before if they do not fit."""
+        """Change the limits. If the new ones do not fit, keep the old ones."""
         learner = self.bidder.learner
         same = (learner.id, sorted(learner.own), learner.total)
         try:
@@ -210,13 +210,16 @@ class LiveBidder:
     # --- deciding under limits -----------------------------------------------------------------
 
     def decide(self, request: Request) -> tuple[Bid, DecisionRow]:
-        """Decide under limits, and return what has to be logged before it is answered.
+        """Decide under limits.
 
         Args:
-            request: What is asked.
+            request: The request.
+
+        Returns:
+            The bid, and the row to log before the bid is returned to the caller.
 
         Raises:
-            InvalidContextError: It is not valid. Nothing has changed.
+            InvalidContextError: The request is not valid. Nothing has changed.
         """
         with self.lock:
             self.time = request.made
@@ -229,7 +232,7 @@ class LiveBidder:
             return bid, row
 
     def repeat(self, row: DecisionRow) -> Bid:
-        """Make a decision that is in the log, and return what it was.
+        """Make a decision that is in the log again, and return its bid.
 
         Args:
             row: The decision.
@@ -239,8 +242,8 @@ class LiveBidder:
         """
         if row.number != self.decisions or row.after != self.entry:
             raise CheckpointError(
-                f"The log goes on with decision {row.number} after entry {row.after}, where "
-                f"decision {self.decisions} after entry {self.entry} is needed. Restore the store "
+                f"The next decision in the log is {row.number}, made after entry {row.after}. "
+                f"Decision {self.decisions} after entry {self.entry} is missing. Restore the store "
                 "from a backup that has it."
             )
         return self.decide(request_of(row.content))[0]
@@ -262,11 +265,11 @@ class LiveBidder:
             return Checkpoint(self.entry, self.decisions, _encode(state))
 
     def policy(self, at: float, figures: bytes = b"") -> Policy:
-        """Return what others decide by, or look at if the bidder has limits.
+        """Return the policy for all nodes. With limits, other nodes only display it.
 
         Args:
             at: The time.
-            figures: What is shown.
+            figures: The encoded figures.
         """
         with self.lock:
             limited = bool(self.bidder.limits)
@@ -283,7 +286,7 @@ def new_bidder(settings: BidderSettings) -> LiveBidder:
         settings: Its settings.
 
     Raises:
-        InvalidParameterError: They are not possible.
+        InvalidParameterError: A setting is not valid.
     """
     return LiveBidder(settings.build())
 

@@ -1,4 +1,4 @@
-"""A node of the service: decides, reports, and learns for the bidders whose leases it holds."""
+"""A node of the service: it decides, takes outcomes, and learns for bidders whose leases it has."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from crossbandit.service.causes import (
     cause_of,
 )
 from crossbandit.service.contents import Row
-from crossbandit.service.deciding import Deciding, answer_with
+from crossbandit.service.deciding import DecisionMethods, answer_with
 from crossbandit.service.known import Directory
 from crossbandit.service.learner import LearnerThread
 from crossbandit.service.settings import (
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from crossbandit.service.figures import BidderFigures
-    from crossbandit.service.known import Known
+    from crossbandit.service.known import KnownBidder
     from crossbandit.service.settings import Outcome
     from crossbandit.service.store.rows import Store
 
@@ -41,29 +41,29 @@ _ROOM = 500_000
 _WEEK = 7 * 86_400.0
 
 
-class Node(Deciding, Administration):
+class Node(DecisionMethods, Administration):
     """Decides for the bidders of a store, takes their outcomes, and learns.
 
-    Any number of nodes may share a store. Each decides and takes outcomes for all bidders; for each
-    bidder, one of them learns, which holds its lease. An outcome is acknowledged once it is in the
-    log of its bidder, durably. What was learned is a function of the log, so nothing is lost when a
-    process ends at any moment.
+    Any number of nodes may share a store. Each node decides and takes outcomes for all bidders. For
+    each bidder, only the node that has its lease learns. An outcome is acknowledged when it is
+    stored durably in the log of its bidder. The same log always gives the same state, so nothing is
+    lost when a process ends at any moment.
 
-    All methods may be called by any thread. Those that take a name raise `UnknownBidderError`, and
-    those that need the store raise `StoreError`.
+    Any thread may call all methods. Methods that take a name raise `UnknownBidderError`, and
+    methods that need the store raise `StoreError`.
 
     Args:
         store: The store; see `open_store`.
-        key: A secret of 1 to 64 bytes with which tokens are signed, or None. It is not stored.
-        url: The address under which other nodes reach this one, or None.
+        key: A secret of 1 to 64 bytes that signs tokens, or None. It is not stored.
+        url: The address at which other nodes reach this one, or None.
         name: A name for this node; None for a new one.
         learn: Whether to learn for bidders, and to decide for those with limits.
-        lease: For how many seconds a lease holds; after so long, another node takes over.
-        poll: Seconds between two looks at what other nodes have done.
-        publish: Seconds between two policies of a bidder, at least.
-        checkpoint_entries: The entries after which a checkpoint is made.
-        checkpoint_seconds: The seconds after which a checkpoint is made, if there is something new.
-        retention: For how many seconds entries are kept that no recovery needs; None for ever.
+        lease: How many seconds a lease lasts. If its node stops, another takes over after them.
+        poll: Seconds between two reads of what other nodes have stored.
+        publish: The least number of seconds between two policies of a bidder.
+        checkpoint_entries: A checkpoint is made after this many entries.
+        checkpoint_seconds: A checkpoint is made after this many seconds, if there are new entries.
+        retention: How many seconds to keep entries that no recovery needs; None for ever.
         room: How many outcomes may wait to be stored.
         clock: Returns the time in seconds since 1970.
 
@@ -128,13 +128,13 @@ class Node(Deciding, Administration):
         return self.learner.holder
 
     def start(self) -> None:
-        """Begin to write, to learn and to follow what other nodes do."""
+        """Start to write, to learn, and to read what other nodes have stored."""
         self.directory.refresh()
         self.writer.start()
         self.learner.start()
 
     def close(self) -> None:
-        """Write what waits, keep what was learned, end the leases and all threads."""
+        """Write what is waiting, save what was learned, and end the leases and all threads."""
         if self._closed:
             return
         self._closed = True
@@ -147,20 +147,21 @@ class Node(Deciding, Administration):
     # --- outcomes ------------------------------------------------------------------------------
 
     def report(self, name: str, outcomes: Sequence[Outcome]) -> Future[Reported]:
-        """Take outcomes.
+        """Take outcomes and store them.
 
-        A token and the form of its outcome are checked at once. Whether it was reported before, has
-        expired or contradicts itself is found when it is learned; `figures` counts these by cause.
+        Tokens and the form of outcomes are checked at once. Outcomes that were reported before,
+        have expired or contradict themselves are found when they are learned; `figures` counts
+        them by cause.
 
         Args:
             name: The bidder.
-            outcomes: The outcomes, in any order. One may be reported again.
+            outcomes: The outcomes, in any order. It does no harm to report one again.
 
         Returns:
-            It is done once they are durable.
+            A future that is done when the outcomes are durable.
 
         Raises:
-            OverloadedError: Too many are waiting.
+            OverloadedError: Too many outcomes are waiting.
         """
         known = self._known(name)
         rows, errors = [], []
@@ -178,7 +179,7 @@ class Node(Deciding, Administration):
         logged.add_done_callback(lambda done: answer_with(done, reported, answer))
         return reported
 
-    def _row(self, known: Known, one: Outcome) -> Row:
+    def _row(self, known: KnownBidder, one: Outcome) -> Row:
         content = token_bytes(one.token)
         token = Token.decode(content, self.key)
         if token.learner != known.row.owner:
@@ -199,7 +200,7 @@ class Node(Deciding, Administration):
     # --- figures -------------------------------------------------------------------------------
 
     def figures(self, name: str) -> BidderFigures:
-        """Return what is shown of a bidder.
+        """Return the figures of a bidder.
 
         Args:
             name: The bidder.
@@ -208,7 +209,7 @@ class Node(Deciding, Administration):
         return known.figures(self.clock(), self.learner.held.get(known.row.id))
 
     def health(self) -> dict[str, Any]:
-        """Return how this node does: whether all is well, and what is not."""
+        """Return the state of this node, as `GET /readyz` reports it."""
         return {
             "node": self.name,
             "ready": self.directory.ready and not self._closed,

@@ -15,7 +15,7 @@ PIECE = 5_000  # entries that are read at once
 
 
 def restore(session: Session, bidder: int, key: bytes | None) -> LiveBidder:
-    """Return a bidder as its log says: the newest checkpoint that can be read, and the rest.
+    """Return a bidder from its newest readable checkpoint and the later entries of its log.
 
     Args:
         session: A connection.
@@ -45,7 +45,7 @@ def restore(session: Session, bidder: int, key: bytes | None) -> LiveBidder:
 
 
 def _repeat(live: LiveBidder, decisions: list[DecisionRow], at: int) -> int:
-    """Make the decisions that were made after the entry that was learned last."""
+    """Repeat the decisions that followed the last learned entry; return the next index."""
     while at < len(decisions) and decisions[at].after == live.entry:
         live.repeat(decisions[at])
         at += 1

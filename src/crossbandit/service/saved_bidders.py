@@ -1,4 +1,4 @@
-"""A bidder as bytes: the whole of it, or a snapshot that decides."""
+"""A bidder as bytes: its whole state, or a snapshot that decides."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def decider_of(policy: Policy, key: bytes | None, *, limited: bool) -> FirstPriceBidder:
-    """Return the bidder of a policy: a snapshot, or a copy to look at if it has limits.
+    """Return the bidder of a policy: a snapshot; or, with limits, a copy that must not decide.
 
     Args:
         policy: What `LiveBidder.policy` returned.
@@ -28,7 +28,7 @@ def decider_of(policy: Policy, key: bytes | None, *, limited: bool) -> FirstPric
 
 
 def saved(bidder: FirstPriceBidder) -> bytes:
-    """Return all that a bidder has learned and spent.
+    """Return what a bidder has learned and spent, as bytes.
 
     Args:
         bidder: The bidder.
@@ -41,14 +41,14 @@ def saved(bidder: FirstPriceBidder) -> bytes:
 def loaded(
     content: bytes, name: str, own: list[str], total: int, changes: dict[str, Any]
 ) -> FirstPriceBidder:
-    """Return a saved bidder under the id that it had: the log says what it decides next.
+    """Return a saved bidder with its old id, so that the decisions in the log are its own.
 
     Args:
         content: What `saved` returned.
         name: The id of its learner.
-        own: The ids under which the learner has decided.
-        total: How many decisions the learner has made.
-        changes: Settings that replace those of before.
+        own: The ids that the learner has used in decisions.
+        total: The number of decisions that the learner has made.
+        changes: Settings that replace the saved ones.
 
     Raises:
         CheckpointError: The content is damaged.

@@ -1,4 +1,4 @@
-"""A process that serves: a socket, a node, and an orderly end."""
+"""Serve a node over HTTP until a signal ends the process."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ _log = logging.getLogger("crossbandit.service")
 KEY_VARIABLE = "CROSSBANDIT_KEY"
 EXAMPLE = {"example": BidderSettings(value_range=(0.0, 10.0))}
 
-_PATIENCE = 10  # seconds for open requests, when the process is to end
+_PATIENCE = 10  # seconds to finish open requests before the process ends
 _MOST_CONNECTIONS = 2_000
-_SWITCH = 0.0005  # seconds for which a thread that learns may keep requests waiting
+_SWITCH = 0.0005  # seconds that a learning thread may keep requests waiting
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether only this machine reaches an address.
+    """Return whether only this machine can reach an address.
 
     Args:
         host: The address or name.
@@ -54,14 +54,14 @@ def is_loopback(host: str) -> bool:
 
 
 def read_key(path: str | Path | None, environment: Mapping[str, str]) -> bytes | None:
-    """Return the key with which tokens of decisions are signed; None if there is none.
+    """Return the key that signs the tokens of decisions; None if there is none.
 
     Args:
-        path: A file that holds it, or None. A line break at its end does not count.
-        environment: The variables of the process; CROSSBANDIT_KEY may hold it.
+        path: A file with the key, or None. A line break at its end is ignored.
+        environment: The variables of the process. CROSSBANDIT_KEY may have the key.
 
     Raises:
-        InvalidParameterError: It cannot be read, or cannot be a key.
+        InvalidParameterError: The file cannot be read, or the key is not valid.
     """
     if path is None:
         text = environment.get(KEY_VARIABLE)
@@ -78,15 +78,16 @@ def add_bidders(
 ) -> list[str]:
     """Create the bidders that are not in the store yet.
 
-    Limits of those that are there may have been changed while they ran, so those of the store hold.
+    The limits of a bidder in the store may have been changed while it ran. So by default the limits
+    in the store are kept.
 
     Args:
         node: The node. It must have been started.
         wanted: The settings of bidders, by name.
-        limits_from_file: Whether to change limits in the store to these.
+        limits_from_file: Whether to change the limits in the store to these.
 
     Returns:
-        The names of those that were created.
+        The names of the bidders that were created.
 
     Raises:
         InvalidParameterError: A bidder is in the store with other settings.
@@ -99,7 +100,7 @@ def add_bidders(
                 node.create(name, settings)
                 created.append(name)
                 continue
-            except BidderExistsError:  # another node has made it just now
+            except BidderExistsError:  # another node has just created it
                 node.directory.refresh()
         known = node.settings(name)
         others = [
@@ -110,15 +111,15 @@ def add_bidders(
         if not set(others) <= {"budget", "target"}:
             raise InvalidParameterError(
                 f"The bidder {name!r} is in the store with another {others[0]!r}: "
-                f"{getattr(known, others[0])!r}. What it has learned holds for that. Change the "
-                "file back, give the new bidder another name, or delete the old one."
+                f"{getattr(known, others[0])!r}. It has learned with this setting. Change the file "
+                "back, give the new bidder another name, or delete the old one."
             )
         for field in others:
             message = (
-                "The %s of the bidder %r is now %s, as the file says. It was %s."
+                "The %s of the bidder %r is now %s, as in the file. It was %s."
                 if limits_from_file
-                else "The file says that the %s of the bidder %r is %s. In the store it is %s, and "
-                "that holds. To take the file's, start with --limits-from-file."
+                else "The %s of the bidder %r is %s in the file and %s in the store. The one in "
+                "the store is used. To use the one in the file, start with --limits-from-file."
             )
             _log.warning(message, field, name, getattr(settings, field), getattr(known, field))
         if others and limits_from_file:
@@ -131,10 +132,10 @@ def bound_socket(host: str, port: int) -> socket.socket:
 
     Args:
         host: The address or name.
-        port: The port; 0 for any that is free.
+        port: The port; 0 for any free port.
 
     Raises:
-        InvalidParameterError: It cannot be used, perhaps because another process uses it.
+        InvalidParameterError: The port cannot be used, perhaps because another process uses it.
     """
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
@@ -149,7 +150,8 @@ def bound_socket(host: str, port: int) -> socket.socket:
             raise
     except OSError as error:
         raise InvalidParameterError(
-            f"Cannot listen on {host}, port {port}: {error.strerror}. Another port: --port."
+            f"Cannot listen on {host}, port {port}: {error.strerror}. Choose another port with "
+            "--port."
         ) from None
     return found
 
@@ -164,15 +166,15 @@ def serve(
 ) -> int:
     """Serve a node until a signal ends it.
 
-    Open requests are finished first. A second Ctrl-C ends it at once; nothing that was acknowledged
-    is lost even then.
+    Open requests are finished first. A second Ctrl-C ends it at once; acknowledged outcomes are not
+    lost even then.
 
     Args:
         node: The node. It must have been started.
         listening: The socket.
         access: Who may do what; None to let everybody do everything.
-        most_bytes: The largest body of a request.
-        begun: Called once requests are answered.
+        most_bytes: The size of the largest request body.
+        begun: Called when the server starts to answer requests.
 
     Returns:
         The number of the signal; 0 if there was none.
@@ -202,10 +204,10 @@ def serve(
 
 @contextmanager
 def _without_pauses() -> Iterator[None]:
-    """Let neither threads that learn nor the garbage collector keep requests waiting for long.
+    """Keep requests from waiting long for learning threads or for the garbage collector.
 
-    What was loaded so far, about a million objects of libraries, is not searched for garbage: that
-    takes a tenth of a second.
+    The garbage collector skips the objects that are loaded already, about a million objects of
+    libraries. Searching them takes a tenth of a second.
     """
     before = sys.getswitchinterval()
     sys.setswitchinterval(_SWITCH)
@@ -219,7 +221,7 @@ def _without_pauses() -> Iterator[None]:
 
 
 class _Server(uvicorn.Server):
-    """A server that says when it has begun, and by which signal it was ended."""
+    """A server that reports when it has started, and which signal ended it."""
 
     def __init__(self, config: uvicorn.Config, begun: Callable[[], None]) -> None:
         super().__init__(config)
@@ -233,7 +235,7 @@ class _Server(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Let signals end the server; the process goes on, and decides what is next."""
+        """Let signals end the server, but not the process."""
         kept = {
             one: signal.signal(one, self.handle_exit) for one in (signal.SIGINT, signal.SIGTERM)
         }
@@ -249,10 +251,10 @@ class _Server(uvicorn.Server):
 
 
 def default_url(host: str, port: int) -> str:
-    """Return the address under which a node is reached.
+    """Return the address at which a node is reached.
 
     Args:
-        host: What it listens on.
+        host: The address that it listens on.
         port: Its port.
 
     >>> default_url("::1", 8000)
@@ -263,7 +265,7 @@ def default_url(host: str, port: int) -> str:
 
 
 def warm_up() -> None:
-    """Load the compiled code, so that no request has to wait for it."""
+    """Load the compiled code before the first request, so that no request waits for it."""
     import numpy as np
 
     bidder = EXAMPLE["example"].build()

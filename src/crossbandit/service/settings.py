@@ -1,4 +1,4 @@
-"""What the service is told: the settings of a bidder, outcomes, and what it answers."""
+"""The settings of a bidder of the service; outcomes, and the answers to requests."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _LONGEST_NAME = 200
 
 
 class Seconds(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A period of some seconds, from the first auction on.
+    """A period of some seconds, which begins with the first auction.
 
     Attributes:
-        seconds: How many.
+        seconds: The length of the period.
     """
 
     seconds: float
@@ -36,7 +36,7 @@ class BudgetSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         amount: The money that may be spent in each period.
         per: "day" or "hour"; `{"seconds": n}`; a number of auctions; or None for all time.
         pacing: "traffic", "even" or "asap".
-        timezone: Whose days count.
+        timezone: The time zone in which days begin.
     """
 
     amount: float
@@ -55,7 +55,7 @@ class ReturnOnSpendSettings(
     """A target; see `crossbandit.limits.ReturnOnSpend`.
 
     Attributes:
-        ratio: The values won, at least, per money spent.
+        ratio: The least sum of values won per unit of money spent.
         keep: "always" or "long-run".
         aim: "value" or "surplus".
         per: As for `BudgetSettings`.
@@ -79,7 +79,7 @@ class CostPerSettings(
     """A target; see `crossbandit.limits.CostPer`.
 
     Attributes:
-        amount: The money spent, at most, per win, click or sale.
+        amount: The most money to spend per win, click or sale.
         worth: What a click or sale is worth; None to count wins.
         keep: "always" or "long-run".
         aim: "value" or "surplus".
@@ -112,18 +112,18 @@ class BidderSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     Attributes:
         value_range: The lowest and the highest value to come.
         bids: The amounts that may be bid, or their number.
-        feedback: Who is told the highest competing bid.
+        feedback: When the highest competing bid is told; see `FirstPriceBidder`.
         reserve: The reserve price.
-        ties: "win" or "lose".
-        at_most_value: Whether to refrain from bids above the value.
+        ties: "win" or "lose": what happens to a bid that equals the highest competing bid.
+        at_most_value: Whether bids above the value are never made.
         classes: Names of categorical features.
-        guarded: Whether to hold the law against a learner that assumes nothing.
+        guarded: Whether to guard the law with a learner that assumes nothing about prices.
         tick_size: The smallest unit of money.
         max_bid: The highest amount to bid.
-        missing: What to do if wins or losses are missing with a bias: "warn" shows an alert,
-            "refuse" does not learn from the outcomes, "accept" does nothing.
-        budget: A budget, several of them, or None.
-        target: A target, several of them, or None.
+        missing: What to do if outcomes of wins, or of losses, are missing more often: "warn" shows
+            an alert, "refuse" does not learn from the outcomes, "accept" does nothing.
+        budget: A budget, several budgets, or None.
+        target: A target, several targets, or None.
         expires: After how many seconds a bid without an outcome counts as lost; None for never.
         horizon: The number of auctions to come, for budgets without a period.
         seed: The seed of random choices; None for a new one.
@@ -159,9 +159,11 @@ class BidderSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """Return a new bidder with these settings.
 
         Raises:
-            InvalidParameterError: A setting is not possible.
+            InvalidParameterError: A setting is not valid.
         """
-        if isinstance(self.bids, int) and self.bids > _MOST_BIDS:  # before they are made
+        if (
+            isinstance(self.bids, int) and self.bids > _MOST_BIDS
+        ):  # checked before the array is made
             reject("BidderSettings", "bids", f"at most {_MOST_BIDS}", self.bids)
         given = {name: getattr(self, name) for name in self.__struct_fields__}
         given |= {"budget": limits_of(self.budget), "target": limits_of(self.target)}
@@ -170,17 +172,17 @@ class BidderSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def checked_name(owner: str, name: str) -> str:
-    """Return the name of a bidder, which is a part of addresses.
+    """Return the name of a bidder, checked: it is part of addresses.
 
     Args:
-        owner: What was given it, for messages.
+        owner: The function that was given the name, for messages.
         name: The name.
 
     Raises:
         InvalidParameterError: It cannot be a part of an address.
     """
     possible = 1 <= len(name) <= _LONGEST_NAME and name.isprintable() and "/" not in name
-    if not possible or name in {".", ".."}:  # browsers and proxies take these two out of a path
+    if not possible or name in {".", ".."}:  # browsers and proxies remove these two from a path
         expected = f"1 to {_LONGEST_NAME} printable characters without '/', and not '.' or '..'"
         reject(owner, "name", expected, name)
     return name
@@ -193,7 +195,7 @@ def settings_from(content: bytes | str) -> BidderSettings:
         content: The JSON of a `BidderSettings`.
 
     Raises:
-        InvalidParameterError: It is something else; the message names the place.
+        InvalidParameterError: The JSON is not valid. The message names the place.
     """
     try:
         return msgspec.json.decode(content, type=BidderSettings)
@@ -202,13 +204,13 @@ def settings_from(content: bytes | str) -> BidderSettings:
 
 
 def limits_of(given: Budgets | Targets) -> list[Any] | None:
-    """Return the limits of some settings, in the form that `FirstPriceBidder` takes.
+    """Return limits in the form that `FirstPriceBidder` takes.
 
     Args:
-        given: One, several, or None.
+        given: The settings of one limit, of several limits, or None.
 
     Raises:
-        InvalidParameterError: One is not possible.
+        InvalidParameterError: A limit is not valid.
     """
     if given is None:
         return None
@@ -238,9 +240,9 @@ class Decided(msgspec.Struct, frozen=True):
     """A decision.
 
     Attributes:
-        amount: The money to bid; None if no bid may be made.
-        token: What to report the outcome with; None if no bid was made.
-        reason: Why a limit allows no bid.
+        amount: The money to bid; None if a limit allows no bid.
+        token: The token with which to report the outcome; None if no bid was made.
+        reason: The reason if no bid was made.
     """
 
     amount: float | None
@@ -252,9 +254,9 @@ class RowError(msgspec.Struct, frozen=True):
     """Why an outcome was not accepted.
 
     Attributes:
-        index: Its place in the report.
+        index: The place of the outcome in the report, from 0.
         cause: The code of the error.
-        message: What was wrong.
+        message: The error in words.
     """
 
     index: int
@@ -263,11 +265,11 @@ class RowError(msgspec.Struct, frozen=True):
 
 
 class Reported(msgspec.Struct, frozen=True):
-    """What became of a report.
+    """The answer to a report of outcomes.
 
     Attributes:
-        accepted: How many outcomes are in the log now, durably.
-        errors: The others.
+        accepted: The number of outcomes that are stored durably.
+        errors: An error for each of the other outcomes.
     """
 
     accepted: int

@@ -1,4 +1,4 @@
-"""What is counted of the outcomes of a bidder, from its log alone."""
+"""Counts of the outcomes of a bidder, computed from its log alone."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ import msgspec
 if TYPE_CHECKING:
     from crossbandit.types import Booleans, Floats
 
-MINUTES = 24 * 60  # that are kept
+MINUTES = 24 * 60  # the number of minutes that are kept
 
 
 class Minute(msgspec.Struct, array_like=True):
     """What happened in one minute.
 
     Attributes:
-        time: When it began, in seconds since 1970.
-        decisions: The decisions that were made under limits.
-        outcomes: The outcomes that were learned.
-        wins: The auctions won among them.
+        time: The start of the minute, in seconds since 1970.
+        decisions: The number of decisions made under limits.
+        outcomes: The number of outcomes learned.
+        wins: The number of auctions won among them.
         spend: The money paid for them.
-        surplus: Their values less the money.
+        surplus: The values won less the money paid.
     """
 
     time: int
@@ -33,14 +33,14 @@ class Minute(msgspec.Struct, array_like=True):
 
 
 class Tally(msgspec.Struct):
-    """Counts of all outcomes, and of each minute; a part of the state of a bidder.
+    """Counts of all outcomes, and of each minute. They are part of the state of a bidder.
 
     Attributes:
-        decisions: The decisions that were made under limits.
-        won: The auctions won.
-        lost: The auctions lost.
-        corrected: The outcomes that were replaced by others.
-        refused: The outcomes that were not learned, by cause.
+        decisions: The number of decisions made under limits.
+        won: The number of auctions won.
+        lost: The number of auctions lost.
+        corrected: The number of outcomes that a correction has replaced.
+        refused: The number of outcomes that were not learned, by cause.
         value: The sum of the values won.
         spend: The money paid.
         minutes: The latest minutes in which something happened, in the order of arrival.
@@ -56,7 +56,7 @@ class Tally(msgspec.Struct):
     minutes: list[Minute] = []
 
     def minute(self, at: float) -> Minute:
-        """Return the minute of a time, which is that of the latest arrival.
+        """Return the minute of the latest arrival.
 
         Args:
             at: The time, in seconds since 1970.
@@ -68,7 +68,7 @@ class Tally(msgspec.Struct):
         return self.minutes[-1]
 
     def copied(self) -> Tally:
-        """Return a copy, which does not change. Only the latest minute ever does."""
+        """Return a copy that does not change later. Of the minutes, only the latest can change."""
         minutes = [*self.minutes[:-1], *map(msgspec.structs.replace, self.minutes[-1:])]
         return msgspec.structs.replace(self, refused=dict(self.refused), minutes=minutes)
 
@@ -88,7 +88,7 @@ class Tally(msgspec.Struct):
             at: When they arrived.
             won: Whether each bid won.
             values: What winning was worth.
-            amounts: What was bid.
+            amounts: The amounts of the bids.
         """
         wins = int(won.sum())
         value, spend = float(values[won].sum()), float(amounts[won].sum())
@@ -99,14 +99,14 @@ class Tally(msgspec.Struct):
         self._add(minute, wins, value, spend)
 
     def correct(self, at: float, value: float, amount: float, *, before: bool, won: bool) -> None:
-        """Count an outcome that takes the place of another.
+        """Count an outcome that replaces another.
 
         Args:
             at: When it arrived.
             value: What winning was worth.
-            amount: What was bid.
-            before: Whether the bid was said to have won.
-            won: Whether it has won.
+            amount: The amount of the bid.
+            before: Whether the bid won by the replaced outcome.
+            won: Whether it won by the new one.
         """
         self.corrected += 1
         sign = int(won) - int(before)

@@ -1,4 +1,4 @@
-"""One thread that writes: all that waits is committed together."""
+"""One thread writes everything. It commits all waiting items together."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ _LARGEST = 5_000  # outcomes that are committed together
 BUCKETS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)  # seconds of a commit
 
 
-class Held:
+class HeldBidder:
     """A bidder whose lease this node has.
 
     Attributes:
         bidder: Its number.
-        fence: The number of the lease; the store refuses what was written under an older one.
+        fence: The number of the lease. The store refuses writes with an older number.
         live: The bidder; None until it is restored.
-        lost: Whether the lease was lost, or something could not be written. Then the state is not
-            that of the log, and is dropped.
+        lost: Whether the lease was lost, or a write failed. The state may then differ from the log,
+            and is dropped.
     """
 
     def __init__(self, bidder: int, fence: int) -> None:
@@ -56,7 +56,7 @@ class _Item(NamedTuple):
     bidder: int
     future: Future[Any]
     rows: list[Row] | None = None
-    held: Held | None = None
+    held: HeldBidder | None = None
     decision: DecisionRow | None = None
     keep: Keep | None = None
 
@@ -65,16 +65,16 @@ class Writer:
     """Writes outcomes, decisions, policies and checkpoints, in the order in which they come.
 
     Args:
-        session: A connection of its own.
+        session: A connection that nothing else uses.
         clock: Returns the time in seconds.
         room: How many outcomes may wait.
         wrote: Called after a commit with the numbers of the bidders whose logs have grown.
 
     Attributes:
         commits: The number of commits.
-        seconds: The time that they took together.
-        histogram: How many took at most as long as each of `BUCKETS`, and longer.
-        waiting: How many outcomes wait.
+        seconds: The total time of all commits.
+        histogram: The number of commits for each of `BUCKETS`, and of longer ones.
+        waiting: The number of outcomes that wait.
     """
 
     def __init__(
@@ -93,11 +93,11 @@ class Writer:
         self.histogram = [0] * (len(BUCKETS) + 1)
 
     def start(self) -> None:
-        """Begin to write."""
+        """Start the thread."""
         self._thread.start()
 
     def close(self) -> None:
-        """Write what waits, and end."""
+        """Write all waiting items, and end the thread."""
         with self._lock:
             closed, self._closed = self._closed, True
         if not closed and self._thread.ident is not None:
@@ -113,10 +113,10 @@ class Writer:
             rows: The outcomes.
 
         Returns:
-            It is done once they are durable.
+            A future that is done when the outcomes are durable.
 
         Raises:
-            OverloadedError: Too many are waiting.
+            OverloadedError: Too many outcomes are waiting.
         """
         if self.waiting + len(rows) > self._room:
             raise OverloadedError(
@@ -125,8 +125,8 @@ class Writer:
             )
         return self._put(_Item(bidder, Future(), rows=rows), len(rows))
 
-    def decide(self, held: Held, decision: DecisionRow) -> Future[None]:
-        """Log a decision; decisions of a bidder must come in their order.
+    def decide(self, held: HeldBidder, decision: DecisionRow) -> Future[None]:
+        """Log a decision. The decisions of a bidder must come in order.
 
         Args:
             held: The bidder.
@@ -135,9 +135,9 @@ class Writer:
         return self._put(_Item(held.bidder, Future(), held=held, decision=decision), 1)
 
     def keep(
-        self, held: Held, policy: Policy | None, checkpoint: Checkpoint | None
+        self, held: HeldBidder, policy: Policy | None, checkpoint: Checkpoint | None
     ) -> Future[None]:
-        """Keep a policy, a checkpoint or both, after all decisions that were given before.
+        """Store a policy, a checkpoint or both, after all decisions that were logged before.
 
         Args:
             held: The bidder.
@@ -150,7 +150,7 @@ class Writer:
     def _put(self, item: _Item, count: int) -> Future[Any]:
         with self._lock:
             if self._closed:
-                raise StoreError("The node is being closed. Send it to another one, or later.")
+                raise StoreError("The node is closing. Use another node, or try again later.")
             self.waiting += count
             self._queue.put(item)
         return item.future
@@ -166,7 +166,7 @@ class Writer:
                 return
 
     def _take(self) -> tuple[list[_Item], bool]:
-        """Return what waits, and whether nothing comes after it."""
+        """Return the waiting items, and whether they are the last ones."""
         item = self._queue.get()
         items: list[_Item] = []
         count = 0
@@ -194,7 +194,7 @@ class Writer:
                 done = self._session.write(writes, self._clock())
         except ServiceError as problem:
             error = problem
-        except Exception as problem:  # noqa: BLE001 - whoever waits has to be told, and others go on
+        except Exception as problem:  # noqa: BLE001 - tell the waiting callers, and continue
             error = StoreError(f"The store has failed: {problem!r}. Nothing was acknowledged.")
         spent = time.perf_counter() - before
         self.commits, self.seconds = self.commits + 1, self.seconds + spent
@@ -209,7 +209,7 @@ class Writer:
 
 
 def _joined(items: list[_Item]) -> tuple[list[Write], list[int | None]]:
-    """Return what is to be written, and which part of it each item is in; None if in none."""
+    """Return the writes, and for each item the index of its write; None if it is not written."""
     rows: dict[int, list[Row]] = {}
     decisions: dict[int, list[DecisionRow]] = {}
     writes: list[Any] = []
@@ -246,8 +246,8 @@ def _count(item: _Item) -> int:
 
 
 def _finish(item: _Item, error: ServiceError | None, *, done: bool) -> None:
-    """Tell those who wait for an item."""
-    # A state with a decision that is not in the log is wrong, and so is one under an old lease.
+    """Complete the future of an item."""
+    # A state is wrong if one of its decisions is not in the log, or if its lease is old.
     if not done and item.held is not None and (error is None or item.decision is not None):
         item.held.lost = True
     if not item.future.set_running_or_notify_cancel():

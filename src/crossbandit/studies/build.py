@@ -1,4 +1,4 @@
-"""From the JSON of a cell back to an environment and an algorithm; also on workers."""
+"""Make the environment and the algorithm of a cell from its JSON."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def build_environment(data: dict[str, Any], seed: int) -> Environment:
 
 
 def draws_table_per_seed(data: dict[str, Any]) -> bool:
-    """Return whether an environment has losses of its own under each seed."""
+    """Return whether an environment draws new losses for each seed."""
     return bool(data.get("table_seed") == TABLE_PER_SEED)
 
 
@@ -56,7 +56,7 @@ def _part(value: Any) -> Any:
 
 @lru_cache(maxsize=10_000)
 def own_builders(environment: str, algorithm: str) -> tuple[tuple[str, Callable[..., Any]], ...]:
-    """Return what a cell uses that is not part of this package: names and builders.
+    """Return the names and builders that a cell uses and that are not part of this package.
 
     Args:
         environment: The environment of the cell, as JSON.

@@ -1,7 +1,7 @@
-"""Opening a results file: its tables, what it may contain, and clear errors.
+"""Open a results file, check its contents, and turn errors of DuckDB into clear ones.
 
 A results file may come from an untrusted source. So it is opened without access to other files or
-to the network, and it may contain only tables of known types: a view or a macro would be code.
+to the network, and it may contain only tables of known types, because a view or a macro is code.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ _LATER: Mapping[str, Mapping[str, str]] = {
     "sources": {"cell": _TEXT, "file": _TEXT, "sha256": _TEXT},
 }
 
-# What the system says when a disk, a quota or a file is full. DuckDB gives only this text.
+# The system's messages if a disk, a quota or a file is full. DuckDB gives only this text.
 _FULL = tuple(os.strerror(code) for code in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG))
 # Messages of DuckDB for a DuckDB file that it cannot open.
 _DAMAGED = re.compile(r"enough bytes|corrupt|checksum|replaying WAL", re.IGNORECASE)
@@ -77,7 +77,7 @@ _CONFIG: dict[str, str | bool | int | float | list[str]] = {
 
 
 def connect(path: Path, *, read_only: bool) -> Any:
-    """Return a connection to a results file that contains what a results file may contain.
+    """Return a connection to a results file, whose contents are checked.
 
     Raises:
         ResultsError: The file is in use, damaged, of another kind or format, or contains more than
@@ -102,7 +102,7 @@ def close(connection: Any) -> None:
     try:
         connection.close()
     except duckdb.Error:
-        return  # the rest is in the log beside the file, and is read from there
+        return  # the rest is in the log file beside it, and is read at the next opening
 
 
 def columns(connection: Any, table: str) -> dict[str, str]:
@@ -117,7 +117,7 @@ def columns(connection: Any, table: str) -> dict[str, str]:
 
 @contextmanager
 def clear_errors(path: Path, action: str) -> Iterator[None]:
-    """Turn an error of DuckDB into a sentence on the file, and on what to do."""
+    """Turn an error of DuckDB into a sentence that names the file and what to do."""
     try:
         yield
     except RuntimeError as error:
@@ -142,7 +142,7 @@ def _cannot_open(path: Path, error: duckdb.Error) -> ResultsError:
 
 
 def _create(path: Path, connection: Any) -> None:
-    """Create the tables of a new file, and what later versions have added to an old one."""
+    """Create the tables of a new file, and add to an old file what later versions have."""
     with clear_errors(path, "written"):
         if not connection.execute("SELECT table_name FROM duckdb_tables()").fetchall():
             connection.begin()
@@ -172,13 +172,13 @@ def _check(path: Path, connection: Any) -> None:
         if code:
             raise ResultsError(
                 f"{path} is not a plain results file: it contains the view or macro "
-                f"{code[0][0]!r}, which would run code of its author. Use a file that contains "
-                "tables only."
+                f"{code[0][0]!r}, which could run code of the file's author. Use a file that "
+                "contains tables only."
             )
         try:
             found = connection.execute("SELECT format FROM about").fetchall()
         except (duckdb.CatalogException, duckdb.BinderException) as error:
-            raise ResultsError(f"{path} holds no results of Crossbandit.") from error
+            raise ResultsError(f"{path} contains no results of Crossbandit.") from error
         if found != [(FORMAT,)]:
             raise ResultsError(
                 f"{path} was written in another format, {found}. This version of Crossbandit reads "
@@ -207,7 +207,7 @@ def _check_table(path: Path, connection: Any, table: str, types: Mapping[str, st
 def _advice(error: duckdb.Error) -> str:
     """Return advice. It says that data is intact only if that is known."""
     if any(reason in str(error) for reason in _FULL):
-        return " What was stored before is intact: free some space, and run the same command again."
+        return " Earlier results are intact. Free some space, and run the same command again."
     if isinstance(error, duckdb.OutOfMemoryException):
         return ""
     return " The file may be damaged: restore it from a copy, or choose another folder."

@@ -1,4 +1,4 @@
-"""The parameters in a study file: lists of values are expanded into combinations."""
+"""The parameters in a study file. Lists of values are expanded into combinations."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def combinations(
     Args:
         location: The location of the entry.
         name: The registered name of the builder.
-        builder: What the parameters are for.
+        builder: The class or function that takes the parameters.
         given: The parameters in the file.
         elsewhere: The locations of parameters that are given outside the entry.
     """
@@ -60,7 +60,7 @@ def combinations(
             here.unknown(f"parameter of {name}", key, list(parameters))
         choices[key] = list(_choices(here, value, str(parameters[key].annotation)))
         if not choices[key]:
-            here.fail("an empty list leaves nothing to run.")
+            here.fail("must not be an empty list.")
     for key, parameter in parameters.items():
         if key not in given:
             if parameter.default is parameter.empty:
@@ -75,7 +75,7 @@ def combinations(
 def _choices(location: Location, value: Any, annotation: str) -> Iterator[Any]:
     """Yield the values that a parameter takes in turn."""
     if isinstance(value, list) and _LIST_VALUED.search(annotation):
-        yield value  # the list is the value
+        yield value  # the parameter takes a list
     elif isinstance(value, list):
         for index, item in enumerate(value):
             yield from _choices(location.at(index), item, annotation)
@@ -86,7 +86,7 @@ def _choices(location: Location, value: Any, annotation: str) -> Iterator[Any]:
     elif isinstance(value, int):
         if not -(2**63) <= value < 2**63:
             location.fail(f"must be a number of at most 64 bits. Got {shown(value)}.")
-        # 1 and 1.0 are the same rate, and should have the same address.
+        # 1 and 1.0 are the same number, so they must give the same cell.
         yield float(value) if "float" in annotation else value
     elif isinstance(value, float) and math.isfinite(value):
         yield value
@@ -119,7 +119,7 @@ def build_or_fail(
         return build(data)
     except MemoryError as error:
         reason = f": {error}" if str(error) else ""
-        location.fail(f"does not fit into memory{reason}. Make its numbers smaller.")
+        location.fail(f"needs too much memory{reason}. Use smaller numbers.")
     except (CrossbanditError, TypeError, ValueError, ArithmeticError) as error:
         named = _NAMED_PARAMETER.search(str(error))
         key = named[1] if named and named[1] in data else None

@@ -34,7 +34,7 @@ def shipped(name: str) -> Study:
     """
     if name not in shipped_names():
         known = ", ".join(shipped_names())
-        raise StudyFileError(f"There is no shipped study {name!r}. There is: {known}.")
+        raise StudyFileError(f"There is no shipped study {name!r}. Shipped studies: {known}.")
     return Study.from_toml(_text("shipped", f"{name}.toml"))
 
 

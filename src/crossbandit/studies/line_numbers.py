@@ -1,7 +1,7 @@
 """The line of each key of a TOML text, which the standard parser does not give.
 
-The text has been parsed before and is known to be valid TOML, so the scanner only follows its
-structure. Before that, `first_excess` finds what the parser cannot take.
+The text has been parsed before and is valid TOML, so the scanner only follows its structure. Before
+the parser runs, `first_excess` finds what is too deep or too long for it.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ class Location:
     def unknown(self, what: str, name: str, names: Collection[str]) -> NoReturn:
         """Fail for an unknown name; suggest the nearest known one."""
         near = get_close_matches(name, names, n=1, cutoff=0.5)
-        listed = f"There is: {', '.join(names)}." if names else "There is none."
+        listed = f"Known: {', '.join(names)}." if names else "There are none."
         self.fail(f"no such {what}. " + (f"Did you mean '{near[0]}'? " if near else "") + listed)
 
     def check_keys(self, table: Mapping[str, Any], known: Collection[str]) -> None:
@@ -52,7 +52,7 @@ class Location:
     def table(self, parent: Mapping[str, Any], key: str) -> dict[str, Any]:
         """Return the table that `parent` has under `key`."""
         if key not in parent:
-            self.at(key).fail(f"missing: a study file needs a [{key}].")
+            self.at(key).fail(f"missing: a study file needs a table [{key}].")
         value = parent[key]
         if not isinstance(value, dict):
             self.at(key).fail(f"must be a table, [{key}]. Got {shown(value)}.")

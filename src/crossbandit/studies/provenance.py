@@ -1,4 +1,4 @@
-"""What a cell was computed with: versions, commit and processor."""
+"""The provenance of a cell: versions, commit and processor."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _UNKNOWN = "unknown"
 
 @cache
 def provenance() -> str:
-    """Return what this process computes with, as a JSON object.
+    """Return the provenance of results of this process, as a JSON object.
 
     Its keys are `crossbandit` (the version), `commit` (null if unknown), `python`, `numpy`, `numba`
     and `processor`.
@@ -64,7 +64,7 @@ def _commit() -> str | None:
     except (metadata.PackageNotFoundError, ValueError, AttributeError):
         commit = None
     folder = Path(crossbandit.__file__).parent
-    # A package that is installed inside the checkout of something else is not tracked there.
+    # If the package is installed inside another checkout, that checkout does not track it.
     if commit is None and _git(folder, "ls-files", "--error-unmatch", "__init__.py"):
         commit = _git(folder, "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*")
     return None if commit is None else str(commit)

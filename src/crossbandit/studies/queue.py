@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
     from crossbandit.studies.plan import Cell
 
-# A batch should take this long: much longer than sending it and storing its results (some 20 ms),
-# short enough that little is lost when everything stops. With many workers, batches are longer, so
-# that the one process that writes is not called more than some 30 times a second.
+# The time of a batch: much longer than sending it and storing its results (some 20 ms), and short
+# enough that little is lost when everything stops. With many workers, batches are longer, so that
+# the one process that writes gets at most some 30 batches per second.
 _BATCH_SECONDS = 1.0
 _BATCH_SECONDS_PER_WORKER = 0.03
 _MOST_CELLS = 500
 
-# A cell is given up when its worker has died this often. The last time, it runs alone.
+# A cell is given up after its worker has died this many times. The last time, it runs alone.
 _DEATHS = 3
 
 
@@ -28,7 +28,7 @@ class Queue:
 
     Args:
         cells: The cells to run, each once.
-        modules: What a worker loads first.
+        modules: The modules that a worker loads first.
     """
 
     def __init__(self, cells: Sequence[Cell], modules: tuple[str, ...]) -> None:
@@ -44,7 +44,7 @@ class Queue:
         return bool(self._waiting)
 
     def batches(self, workers: int) -> Iterator[Batch]:
-        """Yield what waits, in batches that take about the same time."""
+        """Yield the waiting cells, in batches that take about the same time."""
         longest = max(_BATCH_SECONDS, _BATCH_SECONDS_PER_WORKER * workers)
         fair = max(1, len(self._waiting) // (4 * workers))  # leave something for every worker
         while self._waiting:
@@ -58,7 +58,7 @@ class Queue:
             yield self._send(cells)
 
     def alone(self) -> Iterator[Batch]:
-        """Yield, one by one, the cells that would be given up at the next death."""
+        """Yield, one by one, the cells that are given up if their worker dies once more."""
         suspects = [cell for cell in self._waiting if self._deaths[cell.key] == _DEATHS - 1]
         for cell in suspects:
             self._waiting.remove(cell)
@@ -76,7 +76,7 @@ class Queue:
         return rounds
 
     def return_lost(self, error: BaseException) -> list[CellFailure]:
-        """Let the cells of a worker that died wait again; return those that are given up."""
+        """Put the cells of a dead worker back into the queue; return those that are given up."""
         given_up = []
         for cell in self._sent.values():
             self._deaths[cell.key] += 1
@@ -86,7 +86,7 @@ class Queue:
             reason = str(error).strip().partition("\n")[0] or type(error).__name__
             text = f"The worker died {_DEATHS} times while it ran this cell: {reason}"
             given_up.append(failure(_task(cell), text))
-        # Those that are given up stay here until `finish`.
+        # Cells that are given up stay in `_sent` until `finish`.
         self._sent = {failed.cell: self._sent[failed.cell] for failed in given_up}
         return given_up
 

@@ -43,9 +43,9 @@ _OPTIONAL = {"provenance", "parameters", "location", "traceback"}
 def load(source: str | Path, *, curves: bool = True) -> pd.DataFrame:
     """Return one row per finished cell of every part, in the order of the study file.
 
-    Every parameter has a column of its own: `environment.alpha`, `environment.graph.radius`,
-    `algorithm.eta`. The columns `parameters.eta` and so on have the values that were used: those
-    that were given, and those that the tuning rule chose.
+    Every parameter has its own column: `environment.alpha`, `environment.graph.radius`,
+    `algorithm.eta`. The columns `parameters.eta` and so on have the values that were used: given
+    ones, and those that the tuning rule chose.
 
     Args:
         source: The folder of a study, or a results file.

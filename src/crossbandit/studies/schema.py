@@ -84,7 +84,7 @@ def _study(
     for index, part in enumerate(root.tables(document, "part")):
         part_name, part_cells = _part(root.at("part", index), part)
         if part_name in names:
-            root.at("part", index, "name").fail(f"there is a part {part_name!r} already.")
+            root.at("part", index, "name").fail(f"another part has the name {part_name!r}.")
         names.append(part_name)
         cells.extend(part_cells)
     return Study(name, tuple(cells), modules)
@@ -175,10 +175,10 @@ def _seeds(location: Location, part: Mapping[str, Any]) -> list[int]:
             here.fail(f"must be at most {MOST_CELLS:,} seeds. Got {shown(item)}.")
         for seed in span:
             if seed in seeds:
-                here.fail(f"the seed {seed} is there already.")
+                here.fail(f"the seed {seed} is given twice.")
             seeds[seed] = None
     if not seeds:
-        location.fail("no seeds.")
+        location.fail("must have at least one seed.")
     return list(seeds)
 
 
@@ -229,7 +229,7 @@ def _environments(
     elsewhere = {}
     if "horizon" in part:
         if "horizon" in parameters:
-            location.at("horizon").fail("given here and in the part: leave one out.")
+            location.at("horizon").fail("given here and in the part. Leave one out.")
         parameters["horizon"] = part["horizon"]
         path = (*location.path[:2], "horizon")
         elsewhere["horizon"] = Location(location.source, location.lines, path)
@@ -251,7 +251,8 @@ def _algorithms(location: Location, table: dict[str, Any]) -> Iterator[_Entry]:
     known = algorithms.registered()
     if "id" in table and "name" in table:
         location.at("name").fail(
-            "means the same as 'id', which is also given: leave one out. A 'label' is free."
+            "means the same as 'id', which is also given. Leave one out. For a name in tables, use "
+            "'label'."
         )
     key = "id" if "id" in table else "name"
     id_ = registered_name(location, table, key, "algorithm", known)

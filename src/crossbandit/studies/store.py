@@ -43,7 +43,7 @@ class Store:
         self._connection = connection
 
     def enroll(self, study: Study) -> None:
-        """Store which cells belong to the study; a changed name replaces the old one."""
+        """Store which cells belong to the study. A changed name replaces the old one."""
         plan = pd.DataFrame(
             {
                 "study": study.name,
@@ -97,7 +97,7 @@ class Store:
         return dict(Counter(old))
 
     def add(self, results: Sequence[CellResult | CellFailure], sources: Mapping[str, str]) -> None:
-        """Store a batch completely or not at all. Once this returns, it survives a crash.
+        """Store a batch completely or not at all. When this returns, it survives a crash.
 
         Args:
             results: The batch.
@@ -133,7 +133,7 @@ class Store:
         try:
             self._connection.rollback()
         except duckdb.Error:
-            return  # the connection cannot be used any more; the first error says why
+            return  # the connection is broken; the first error has the reason
 
 
 @contextmanager
@@ -178,7 +178,7 @@ def readable(source: str | Path) -> Iterator[tuple[Path, Any]]:
 
 @contextmanager
 def _interrupts_deferred() -> Iterator[None]:
-    """Let Ctrl-C wait for the few milliseconds of a transaction."""
+    """Delay Ctrl-C until a transaction has ended, a few milliseconds later."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -2,7 +2,7 @@
 
 
 class StudyWarning(UserWarning):
-    """Something about the results of a study that its reader should know."""
+    """A warning about the results of a study."""
 
 
 class ChangedModulesWarning(StudyWarning):

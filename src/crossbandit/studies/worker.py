@@ -1,4 +1,4 @@
-"""What a worker does: run a batch of cells and return plain numbers and texts."""
+"""The code that a worker runs: a batch of cells. It returns plain numbers and texts."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ if TYPE_CHECKING:
 
 CURVE_POINTS = 200
 
-# Beyond this horizon a run is recorded thinned: its memory then does not grow with its rounds.
+# Longer runs are recorded thinned, so that their memory does not grow with the rounds.
 _FULL_ROUNDS = 200_000
 
 _PACKAGE = str(Path(crossbandit.__file__).parent)
 
-# What this process has loaded and compiled: environments and algorithms, by their names.
+# The pairs of environment and algorithm that this process has compiled, by name.
 _WARM: set[tuple[str, str]] = set()
 
 
@@ -52,7 +52,7 @@ class Task(NamedTuple):
 
 
 class CellResult(NamedTuple):
-    """What is stored of a run; `provenance` and `parameters` are JSON objects."""
+    """The stored result of a run. `provenance` and `parameters` are JSON objects."""
 
     cell: str
     environment: str
@@ -71,7 +71,7 @@ class CellResult(NamedTuple):
 
 
 class CellFailure(NamedTuple):
-    """Why there is no run: the error, the line of code that raised it, and the traceback."""
+    """The stored error of a cell, with the line of code that raised it, and the traceback."""
 
     cell: str
     environment: str
@@ -85,19 +85,19 @@ class CellFailure(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Cells that a worker runs at once."""
+    """Cells that are sent to a worker together."""
 
     tasks: Sequence[Task]
     modules: tuple[str, ...]
 
 
 def run_batch(batch: Batch) -> list[CellResult | CellFailure]:
-    """Run the cells one after the other; a cell that fails does not stop the next."""
+    """Run the cells one after the other. A cell that fails does not stop the next."""
     return [_run(task, batch.modules) for task in batch.tasks]
 
 
 def failure(task: Task, error: str, *, location: str = "", traceback: str = "") -> CellFailure:
-    """Return the record of a cell that failed in this process, or that this process gives up."""
+    """Return the record of a cell that failed, or that is given up."""
     return CellFailure(
         cell=task.key,
         environment=task.environment,
@@ -125,7 +125,7 @@ def _run(task: Task, modules: tuple[str, ...]) -> CellResult | CellFailure:
 
 
 def _location(error: BaseException) -> str:
-    """Return the file and line that raised an error: the last outside of this package, if any."""
+    """Return the file and line that raised an error: the last outside this package, if any."""
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in frames if not frame.filename.startswith(_PACKAGE)]
     frame = (own or frames)[-1]
@@ -191,7 +191,7 @@ def chosen_parameters(algorithm: Algorithm, environment: Environment) -> dict[st
 
 
 def _plain(value: Any) -> Any:
-    """Return a value that JSON has."""
+    """Return a value that JSON can represent."""
     value = value.item() if isinstance(value, np.generic) else value
     if isinstance(value, float) and not math.isfinite(value):
         return None
@@ -204,18 +204,18 @@ def kind(environment: str, algorithm: str) -> tuple[str, str]:
     return json.loads(environment)["name"], json.loads(algorithm)["id"]
 
 
-class _EnoughError(Exception):
+class _WarmUpDoneError(Exception):
     """The first batch of a run has been played."""
 
 
 def _warm_up(algorithm: Algorithm, environment: Environment, seed: int) -> None:
-    """Play the first batch of a run, so that loading and compiling do not count as its time."""
+    """Play the first batch of a run, so that its time does not include loading and compiling."""
     batches = iter([False])
 
     def stopped() -> bool:
         for go_on in batches:
             return go_on
-        raise _EnoughError
+        raise _WarmUpDoneError
 
     # If something is wrong with the cell, its run will report it.
     with contextlib.suppress(Exception, SystemExit):
@@ -233,12 +233,12 @@ def _warm_up(algorithm: Algorithm, environment: Environment, seed: int) -> None:
 
 @lru_cache(maxsize=2)
 def _environment(text: str, seed: int) -> Environment:
-    """Return the environment; cells that follow each other share it, and what it has computed."""
+    """Return the environment. Consecutive cells share it, with what it has computed."""
     return build_environment(json.loads(text), seed)
 
 
 def curve_points(recorded: int) -> Integers:
-    """Return which points of a curve are kept: evenly spread, with the last among them.
+    """Return which points of a curve are kept. They are evenly spread and include the last.
 
     >>> curve_points(3), curve_points(1_000)[[0, 1, -1]]
     (array([0, 1, 2]), array([  4,   9, 999]))

@@ -1,4 +1,4 @@
-"""The paper's analysis, executed: exact distributions, lemmas, events, the decomposition, rates.
+"""Checks of the paper's analysis: exact distributions, lemmas, events, the decomposition, rates.
 
 >>> from crossbandit import theory
 >>> [result.passed for result in theory.verify(only="Lemma 5")]

@@ -1,9 +1,9 @@
 """Algorithm 2 as the paper defines it, one pair of rounds at a time.
 
-This is the one literal definition that implementations are compared with, here and in the tests. It
+This is the only literal definition. Implementations are compared with it, here and in the tests. It
 shares no code with the kernels. Policies, snapshots, denominators and the special arm are computed
-from the formulas of the paper, for every context and from the whole sample. Epochs count from 1, as
-in the paper. Arrays over contexts and arms are (M, K).
+from the formulas of the paper, for every context and from the whole sample. Epochs are numbered
+from 1, as in the paper. Arrays over contexts and arms are (M, K).
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class Moment:
 
     @property
     def key(self) -> bytes:
-        """What the future depends on; two histories that agree in it may be merged."""
+        """All that the future depends on. Two histories with the same key can be merged."""
         arrays = (self.cumulative, self.snapshot, self.next_snapshot, self.denominators)
         rest = (self.epoch, self.pair, self.special, self.frequency, self.learning)
         return b"".join(array.tobytes() for array in arrays) + repr(rest).encode()
@@ -150,7 +150,7 @@ class Moment:
         return b
 
     def ideal(self) -> Moment:
-        """Return this moment with u_e in place of W_e: where the ideal trajectory begins."""
+        """Return this moment with u_e in place of W_e: the start of the ideal trajectory."""
         return self if self.epoch == 1 else replace(self, denominators=self.u)
 
     def retention(self, context: int, arm: int) -> float:
@@ -158,7 +158,7 @@ class Moment:
         return float(self.r[context, arm] / (2 * self.q[context, arm]))
 
     def observed(self, draws: PairDraws) -> Floats:
-        """Return 1 for the arms whose losses are seen and kept, else 0: (K,)."""
+        """Return 1 for the arms whose losses are observed and kept, else 0: (K,)."""
         observed: Floats = self.definition.into[draws.arms[draws.loss_side]] * draws.retained
         return observed
 
@@ -201,5 +201,5 @@ class Moment:
 
 
 def heaviest(masses: Floats, arms: tuple[int, ...]) -> int | None:
-    """Return the arm with the largest mass, the smallest one of equals; None if there is none."""
+    """Return the arm with the largest mass, of equal ones the smallest; None if `arms` is empty."""
     return max(arms, key=lambda a: (masses[a], -a)) if arms else None

@@ -28,7 +28,7 @@ def write(
         results: What the checks found, in the order of the paper.
         folder: A new folder, or that of an earlier page.
         facts: How the page was made: pairs of a name and a value.
-        subject: The algorithm, if it is not that of the paper but checked by its declaration.
+        subject: The algorithm, if it is checked against its declared estimator; "" for the paper's.
 
     Returns:
         The paths, in the order of `WRITTEN`.
@@ -50,7 +50,7 @@ def page(
     Args:
         results: What the checks found, in the order of the paper.
         facts: How the page was made: pairs of a name and a value.
-        subject: The algorithm, if it is not that of the paper but checked by its declaration.
+        subject: The algorithm, if it is checked against its declared estimator; "" for the paper's.
 
     Returns:
         HTML. The same arguments give the same text.
@@ -59,7 +59,7 @@ def page(
     return render(
         "crossbandit.theory",
         "verify.html",
-        title=f"{subject}: estimates and regret" if subject else "The paper's statements, executed",
+        title=f"{subject}: estimates and regret" if subject else "The paper's statements, checked",
         subject=subject,
         kind="verification",
         charts={f"chart-{i}": [chart] for i, chart in enumerate(charts)},
@@ -84,12 +84,12 @@ def tally(results: Sequence[CheckResult]) -> str:
         said += f", {judged.count(False)} failed"
     corrected = sum(not result.as_written for result in results)
     if corrected:
-        said += f"; {corrected} {'holds' if corrected == 1 else 'hold'} in a corrected form only"
+        said += f"; {corrected} {'holds' if corrected == 1 else 'hold'} only in a corrected form"
     return f"{said}."
 
 
 def _verdict(result: CheckResult) -> tuple[str, str]:
-    """Return the style of a verdict, and its word."""
+    """Return the style and the word for the status of a result."""
     if not result.judged:
         return "not-judged", "measured"
     if not result.passed:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 PROVED_BOUND = "Theorem 1 (machine-checked bound)"
-"""The line of `verify` that has the bound as a number."""
+"""The name of the line of `verify` that gives the bound as a number."""
 
 
 class Proof(NamedTuple):

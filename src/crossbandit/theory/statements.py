@@ -1,7 +1,7 @@
-"""What a check of the paper returns, and the list of all checks.
+"""The results of checks, and the list of all checks.
 
-A check takes the algorithm under test, so that tests can pass a wrong one, and an effort.
-It yields one result for each line that `crossbandit verify` prints.
+A check takes the algorithm under test and an effort. Tests pass wrong algorithms. A check yields a
+result for each line that `crossbandit verify` prints.
 """
 
 from __future__ import annotations
@@ -54,17 +54,17 @@ class CheckProgress(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class CheckResult:
-    """What one check found: one line of `crossbandit verify`.
+    """The result of one check: one line of `crossbandit verify`.
 
     Attributes:
         statement: The statement by its number in the paper: "Lemma 9 (joint product stability)".
         checked: What was compared, in words.
         instances: The number of instances.
         worst: The worst case, as text: "left/right at most 0.93", "largest difference 2e-16".
-        passed: Whether the statement held in all of them.
-        note: A reading, a smallest counterexample, the smallest constant that held, or an error.
+        passed: Whether the statement held in all instances.
+        note: An interpretation, a counterexample, the smallest constant that held, or an error.
         figure: A figure to show beside the line, or None.
-        judged: False if the paper says nothing here; `note` has the reason.
+        judged: False if the paper makes no statement here; `note` has the reason.
         as_written: False if the statement is false as written: `note` has a counterexample, and a
             correction was checked.
     """
@@ -102,7 +102,7 @@ class Statement:
         try:
             for result in self.check(subject, effort):
                 results.append(result)  # noqa: PERF402 - those before an error count
-        except Exception as error:  # noqa: BLE001 - whatever a wrong algorithm does is a verdict
+        except Exception as error:  # noqa: BLE001 - any error of a wrong algorithm is a result
             results.append(_failure(self.parts[0], error))
         return results
 
@@ -132,7 +132,7 @@ def statement(order: int, *parts: str) -> Callable[[Check], Check]:
     """Register a check of `parts` of the paper; a decorator.
 
     `order` is the place in the paper: ten times the number of the theorem, proposition or lemma
-    (they share one counter), and something between for what has no number of its own.
+    (they share one counter), and a number in between for statements without a number.
     """
 
     def register(check: Check) -> Check:

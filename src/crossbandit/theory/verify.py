@@ -62,29 +62,29 @@ def verify(
     jobs: int | None = None,
     progress: Callable[[CheckProgress], None] | None = None,
 ) -> list[CheckResult]:
-    """Check the paper's statements on Algorithm 2, or exact laws on any other algorithm.
+    """Check the paper's statements on Algorithm 2, or another algorithm by its declared estimator.
 
     If `subject` is a `CrossGraph`, it is compared with the paper. Any other algorithm must declare
-    its estimator (`Algorithm.estimator`). Then all that it can do on tiny instances is enumerated:
-    its policies must be FTRL on its estimates; what a round adds must have the declared mean,
-    variance and second moment, with prompt and late feedback; and the terms of its regret must add
-    up, on every path and in expectation.
+    its estimator (`Algorithm.estimator`). Then everything that it can do on tiny instances is
+    enumerated. Its policies must be FTRL on its estimates. What a round adds must have the declared
+    mean, variance and second moment, with prompt and late feedback. The terms of its regret must
+    add up, on every path and in expectation.
 
     Args:
         subject: The algorithm under test; None means `CrossGraph()`.
         effort: How much to compute.
-        only: Check only those parts of the paper that contain this text, as in "Lemma 9"; of
-            another algorithm, return only those lines.
-        jobs: The number of processes; None means one for each core. Those of other algorithms are
-            checked in this process.
+        only: Check only parts of the paper whose names contain this text, such as "Lemma 9". For
+            another algorithm, return only lines that contain it.
+        jobs: The number of processes; None means one for each core. Other algorithms are checked in
+            this process.
         progress: Called with the number of finished checks after each group of checks.
 
     Returns:
-        The results in the order of the paper. An error within a check is a result that failed.
+        The results in the order of the paper. A check that ends with an error is a failed result.
 
     Raises:
-        InvalidParameterError: An argument is not valid, the algorithm declares nothing, or no part
-            contains `only`.
+        InvalidParameterError: An argument is not valid, the algorithm declares no estimator, or no
+            part contains `only`.
 
     >>> [result.passed for result in verify(only="Lemma 5")]
     [True]
@@ -129,7 +129,7 @@ def _groups(only: str) -> list[list[int]]:
     if not wanted:
         parts = "; ".join(part for statement in statements for part in statement.parts)
         raise InvalidParameterError(
-            f"No part of the paper that is checked contains {only!r}. There are: {parts}."
+            f"No checked part of the paper contains {only!r}. Checked parts: {parts}."
         )
     groups = []
     for modules in _GROUPS:

@@ -235,11 +235,10 @@ def test_an_added_algorithm_has_a_column_without_a_paper() -> None:
 
 def test_the_caption_names_who_is_shown_more_than_the_graph_reveals() -> None:
     (sweep, *_) = compose(as_published(), command="").sweeps
-    said = (
-        "sz-context and obpc-exp3 are shown the loss of the arm played, also without a self-loop."
-    )
+    names = "sz-context and obpc-exp3"
+    said = f"{names} are given the loss of the arm played, also if it has no self-loop."
     assert said in tables.caption(sweep)
     (own,) = generic(("a", 50, 0, 1.0), ("a", 100, 0, 2.0))
     assert "self-loop" not in tables.caption(own)
     (one,) = generic(("sz-context", 50, 0, 1.0), ("sz-context", 100, 0, 2.0))
-    assert "sz-context is shown the loss of the arm played" in tables.caption(one)
+    assert "sz-context is given the loss of the arm played" in tables.caption(one)

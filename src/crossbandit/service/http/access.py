@@ -1,4 +1,4 @@
-"""Who may do what: access tokens with roles, and how many requests each may send."""
+"""Access tokens, with their roles and the number of requests that each may send."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ class AccessToken(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A table `[[token]]` of the file of access tokens.
 
     Attributes:
-        name: Who has it; the service shows it in place of the secret.
-        roles: "decide" for decisions and what they are made by, "report" for outcomes, "admin" for
+        name: The name of its holder. The service shows it in place of the secret.
+        roles: "decide" for decisions, snapshots and policies, "report" for outcomes, "admin" for
             everything.
-        secret: The token itself; or
-        sha256: the SHA-256 hash of it, so that the file does not hold it.
-        rate: How many requests a second it may send; None for as many as the service allows.
+        secret: The token itself. Give this or `sha256`.
+        sha256: The SHA-256 hash of the token, for a file without secrets.
+        rate: The number of requests per second that it may send; None for the service's default.
     """
 
     name: str
@@ -51,17 +51,17 @@ class _Tokens(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def read_tokens(path: str | Path | None, environment: Mapping[str, str]) -> list[AccessToken]:
-    """Return the access tokens of a file, or of the variable CROSSBANDIT_TOKENS of the same form.
+    """Return the access tokens in a file, or else in the variable CROSSBANDIT_TOKENS.
 
     Args:
         path: The file, or None.
         environment: The variables of the process.
 
     Returns:
-        The tokens; none if there is neither.
+        The tokens; an empty list without a file and a variable.
 
     Raises:
-        InvalidParameterError: Something is wrong; the message does not show any secret.
+        InvalidParameterError: A token is not valid. The message shows no secret.
     """
     if path is None and VARIABLE not in environment:
         return []
@@ -78,7 +78,9 @@ def read_tokens(path: str | Path | None, environment: Mapping[str, str]) -> list
     for number, token in enumerate(tokens):
         _check_token(f"{source}: token {number + 1}, {token.name!r},", token)
     if len({token.name for token in tokens}) < len(tokens):
-        raise InvalidParameterError(f"{source} has two tokens of one name. Give each its own.")
+        raise InvalidParameterError(
+            f"{source} has two tokens with the same name. Give each its own name."
+        )
     return tokens
 
 
@@ -104,11 +106,11 @@ def _is_digest(text: str) -> bool:
 
 
 class Bucket:
-    """How many requests may come: `rate` a second on average, and two seconds' worth at once.
+    """A token bucket: `rate` requests per second on average, with bursts of two seconds.
 
     Args:
-        rate: The requests a second.
-        clock: What tells the time, in seconds.
+        rate: The number of requests per second.
+        clock: Returns the time in seconds.
     """
 
     def __init__(self, rate: float, clock: Callable[[], float] = time.monotonic) -> None:
@@ -120,7 +122,7 @@ class Bucket:
         """Count a request.
 
         Returns:
-            0.0 if it may come; otherwise after how many seconds the next one may.
+            0.0 if the request is allowed; otherwise the seconds until the next one is.
         """
         now = self._clock()
         self._left = min(self._left + (now - self._at) * self.rate, self._most)
@@ -131,13 +133,13 @@ class Bucket:
         return (1.0 - self._left) / self.rate
 
 
-class Holder:
-    """Who sends a request.
+class TokenHolder:
+    """The sender of a request.
 
     Args:
         name: The name of the access token.
         roles: Its roles.
-        bucket: How many requests it may send.
+        bucket: Counts its requests.
     """
 
     def __init__(self, name: str, roles: Sequence[str], bucket: Bucket) -> None:
@@ -148,20 +150,20 @@ class Holder:
         """Return whether it has a role.
 
         Args:
-            role: A role; "read" is what every token allows.
+            role: A role. Every token has the role "read".
         """
         return role == "read" or role in self.roles or "admin" in self.roles
 
 
 class Access:
-    """Finds out who sends a request, and whether it may.
+    """Finds the sender of a request, and whether the request is allowed.
 
-    Without tokens, everybody may do everything: for loopback.
+    Without tokens, everybody may do everything. Use this on loopback only.
 
     Args:
         tokens: The access tokens.
-        rate: How many requests a second each may send, where its token does not say it.
-        clock: What tells the time, in seconds.
+        rate: The number of requests per second for tokens without a rate.
+        clock: Returns the time in seconds.
     """
 
     def __init__(
@@ -173,13 +175,16 @@ class Access:
     ) -> None:
         self.open = not tokens
         self._holders = [
-            (_digest_of(token), Holder(token.name, token.roles, Bucket(token.rate or rate, clock)))
+            (
+                _digest_of(token),
+                TokenHolder(token.name, token.roles, Bucket(token.rate or rate, clock)),
+            )
             for token in tokens
         ]
-        self._anybody = Holder("anybody", ["admin"] if self.open else [], Bucket(rate, clock))
+        self._anybody = TokenHolder("anybody", ["admin"] if self.open else [], Bucket(rate, clock))
 
-    def check(self, authorization: bytes | None, role: str) -> Holder:
-        """Return who sends a request; raise if it may not.
+    def check(self, authorization: bytes | None, role: str) -> TokenHolder:
+        """Return the sender of a request; raise if the request is not allowed.
 
         Args:
             authorization: The header `Authorization`, or None.
@@ -193,8 +198,8 @@ class Access:
         if wait:
             raise Refusal(
                 "too-many-requests",
-                f"More than {(holder or self._anybody).bucket.rate:g} requests a second came with "
-                f"this token. Try again in {wait:.2g} seconds, or send batches.",
+                f"This token may send {(holder or self._anybody).bucket.rate:g} requests per "
+                f"second, and has sent more. Try again in {wait:.2g} seconds, or send batches.",
                 headers=[(b"retry-after", str(max(1, round(wait + 0.5))).encode())],
             )
         if holder is None:
@@ -209,8 +214,8 @@ class Access:
             )
         return holder
 
-    def _find(self, authorization: bytes | None) -> Holder | None:
-        """Return the holder of a token; the time taken does not depend on which one it is."""
+    def _find(self, authorization: bytes | None) -> TokenHolder | None:
+        """Return the holder of a token, in a time that does not depend on which holder it is."""
         scheme, _, secret = (authorization or b"").partition(b" ")
         digest = hashlib.sha256(secret.strip()).digest()
         found = None

@@ -1,4 +1,4 @@
-"""Answers of the service, and what an error becomes."""
+"""Answers of the service, and the answers to errors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ JSON = b"application/json"
 BYTES = b"application/octet-stream"
 TEXT = b"text/plain; version=0.0.4; charset=utf-8"
 
-# The HTTP status of each code of an error.
+# The HTTP status of each error code.
 STATUS = {
     "invalid": 400,
     "unauthorized": 401,
@@ -54,11 +54,11 @@ _encode = msgspec.json.Encoder().encode
 
 
 class Problem(msgspec.Struct):
-    """What the service answers if it cannot do what was asked.
+    """The answer of the service to a request that failed.
 
     Attributes:
-        code: What is wrong, in a word that does not change between versions.
-        message: What is wrong, and what to do.
+        code: A short name of the error. It does not change between versions.
+        message: The error, and what to do.
     """
 
     code: str
@@ -66,11 +66,11 @@ class Problem(msgspec.Struct):
 
 
 class Refusal(Exception):  # noqa: N818 - it becomes an answer
-    """A request is not carried out.
+    """A request that is refused.
 
     Args:
-        code: One of `STATUS`.
-        message: What is wrong, and what to do.
+        code: A key of `STATUS`.
+        message: The error, and what to do.
         headers: More headers of the answer.
     """
 
@@ -80,7 +80,7 @@ class Refusal(Exception):  # noqa: N818 - it becomes an answer
 
 
 def refusal_of(error: Exception) -> Refusal:
-    """Return the answer to an error. An unexpected error is logged, and not shown.
+    """Return the answer to an error. An unexpected error is logged, and its text is not shown.
 
     Args:
         error: The error.
@@ -88,20 +88,22 @@ def refusal_of(error: Exception) -> Refusal:
     if isinstance(error, Refusal):
         return error
     if isinstance(error, msgspec.MsgspecError):
-        return Refusal("invalid", f"The body is wrong: {error}.")
+        return Refusal("invalid", f"The body is not valid: {error}.")
     if isinstance(error, CrossbanditError):
         return Refusal(cause_of(error), str(error))
     _log.error("A request failed: %s", type(error).__name__, exc_info=error)
-    return Refusal("internal", "The service has made a mistake. Its log says more.")
+    return Refusal(
+        "internal", "The request failed because of an error in the service. See its log."
+    )
 
 
 async def send_answer(
     send: Send, status: int, content: bytes, kind: bytes = JSON, headers: Sequence[Any] = ()
 ) -> None:
-    """Send a whole answer.
+    """Send a complete answer.
 
     Args:
-        send: What ASGI gives to send with.
+        send: The `send` function of ASGI.
         status: The HTTP status.
         content: The body.
         kind: Its media type.
@@ -115,11 +117,11 @@ async def send_answer(
 
 
 async def send_refusal(send: Send, refusal: Refusal) -> None:
-    """Send what went wrong.
+    """Send the answer to a refused request.
 
     Args:
-        send: What ASGI gives to send with.
-        refusal: What went wrong.
+        send: The `send` function of ASGI.
+        refusal: The refusal.
     """
     content = _encode(Problem(refusal.code, refusal.message))
     await send_answer(send, STATUS[refusal.code], content, headers=refusal.headers)

@@ -1,4 +1,4 @@
-"""The application for ASGI."""
+"""The ASGI application of a node."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ def create_app(
     """Return the application of a node.
 
     Args:
-        node: The node. Whoever made it starts and closes it.
+        node: The node. The caller starts and closes it.
         access: Who may do what; None to let everybody do everything.
-        hosts: The names under which it may be addressed; None for loopback if it is open to
-            everybody, and for any name otherwise.
-        most_bytes: The largest body of a request.
-        ending: Whether the process is about to end; streams then end.
-        page: Whether to show the page.
+        hosts: The host names that requests may use; None for loopback names if everybody has
+            access, and for any name otherwise.
+        most_bytes: The size of the largest request body.
+        ending: Returns whether the process is about to end. Streams then end.
+        page: Whether to serve the live page.
     """
     access = Access() if access is None else access
     names = LOOPBACK if access.open else None
@@ -74,15 +74,17 @@ def create_app(
 
 
 def _page(node: Node, gate: Gate, ending: Callable[[], bool]) -> list[Route]:
-    """Return the routes of the page. The page holds no data; the stream of events does."""
+    """Return the routes of the page. The page itself has no data, so it needs no token."""
     return [
-        Route(one.path, _Guarded(one.app, gate, OPEN if one.path == "/" else READ), methods=["GET"])
+        Route(
+            one.path, _GuardedApp(one.app, gate, OPEN if one.path == "/" else READ), methods=["GET"]
+        )
         for one in page_routes(node, ending=ending)
     ]
 
 
-class _Guarded:
-    """An ASGI application that only those reach who may."""
+class _GuardedApp:
+    """An ASGI application behind the check of access."""
 
     def __init__(self, app: Any, gate: Gate, role: str) -> None:
         self._app, self._gate, self._role = app, gate, role
@@ -97,10 +99,10 @@ class _Guarded:
 
 
 async def _not_found(request: Any, error: Any) -> Any:
-    """Answer a request to a path that there is not, or by a method that it does not take."""
+    """Answer a request with an unknown path, or with a method that the path does not have."""
     from starlette.responses import JSONResponse
 
     code = "method-not-allowed" if error.status_code == 405 else "not-found"
-    message = f"There is nothing at {request.url.path}. GET /openapi.json lists what there is."
+    message = f"There is nothing at {request.url.path}. GET /openapi.json lists all operations."
     content = {"code": code, "message": message}
     return JSONResponse(content, error.status_code, headers=error.headers)

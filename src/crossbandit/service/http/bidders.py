@@ -1,7 +1,7 @@
-"""Bidders created, changed and looked at; health and metrics.
+"""Handlers that create, change and show bidders, and those for health and metrics.
 
-These are plain functions: they run in a thread, as they may have to wait for the store, or for a
-bidder that learns.
+Most are plain functions. They run in a thread, because they may wait for the store, or for a bidder
+that is learning.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def pause(service: Service, call: Call) -> Bidder:
 
 
 def resume(service: Service, call: Call) -> Bidder:
-    """Let a bidder go on."""
+    """Resume a bidder."""
     service.node.resume(call.name)
     return bidder(service, call)
 
@@ -91,29 +91,29 @@ def figures(service: Service, call: Call) -> BidderFigures:
 
 
 async def healthz(service: Service, call: Call) -> Alive:
-    """Say that the process runs, and its event loop."""
+    """Report that the process and its event loop run."""
     del service, call
     return Alive("ok")
 
 
 def readyz(service: Service, call: Call) -> Ready:
-    """Say whether the service can store and decide."""
+    """Report whether the service can store outcomes and decide."""
     del call
     found = msgspec.convert(service.node.health(), Ready)
     if not found.ready or found.store:
         code = "store-unavailable" if found.store else "not-ready"
-        raise Refusal(code, found.store or "The service is being started or stopped.")
+        raise Refusal(code, found.store or "The service is starting or stopping.")
     return found
 
 
 def metrics(service: Service, call: Call) -> Answer:
-    """Give all metrics."""
+    """Return all metrics."""
     del call
     families = (*service.metrics.families(), *node_families(service.node))
     return Answer(metrics_text(families), TEXT)
 
 
 async def openapi(service: Service, call: Call) -> Answer:
-    """Give the OpenAPI document."""
+    """Return the OpenAPI document."""
     del call
     return Answer(service.document)

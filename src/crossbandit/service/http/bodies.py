@@ -1,4 +1,4 @@
-"""What requests and answers hold, beside the settings and the outcomes of a bidder."""
+"""The bodies of requests and answers, except settings, decisions and outcomes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from crossbandit.service.settings import (
 if TYPE_CHECKING:
     from crossbandit.laws import LawView
 
-MOST_VALUES = 2_000  # of one request
+MOST_VALUES = 2_000  # in one request
 MOST_OUTCOMES = 10_000
 
 Label = str | int
@@ -54,7 +54,7 @@ class Auctions(msgspec.Struct, forbid_unknown_fields=True):
         values: What winning is worth, in each auction.
         reserve: The reserve price of all auctions, or of each; null where it is not known.
         at: The time of the auctions in seconds since 1970, for budgets; by default now.
-        classes: A level for all auctions, or a list with one for each, of each of the classes.
+        classes: For each class, one level for all auctions, or a list with a level for each.
     """
 
     values: Annotated[list[float], msgspec.Meta(min_length=1, max_length=MOST_VALUES)]
@@ -77,18 +77,18 @@ class Outcomes(msgspec.Struct, forbid_unknown_fields=True):
     """Many outcomes.
 
     Attributes:
-        outcomes: The outcomes, in the order in which they are to be learned.
+        outcomes: The outcomes. They are learned in this order.
     """
 
     outcomes: Annotated[list[Outcome], msgspec.Meta(min_length=1, max_length=MOST_OUTCOMES)]
 
 
 class Limits(msgspec.Struct, forbid_unknown_fields=True):
-    """Budgets and targets in place of those that a bidder has.
+    """New budgets and targets of a bidder.
 
     Attributes:
-        budget: A budget, several of them, or null for none; left out to keep what is there.
-        target: A target, several of them, or null for none; left out to keep what is there.
+        budget: A budget, several budgets, or null for none. Leave it out to keep the present ones.
+        target: A target, several targets, or null for none. Leave it out to keep the present ones.
     """
 
     budget: BudgetSettings | list[BudgetSettings] | msgspec.UnsetType | None = msgspec.UNSET
@@ -119,8 +119,8 @@ class BidderNames(msgspec.Struct):
     bidders: list[str]
 
 
-class Asked(msgspec.Struct, forbid_unknown_fields=True):
-    """An auction to be told about.
+class PolicyQuery(msgspec.Struct, forbid_unknown_fields=True):
+    """The query for the policy in an auction.
 
     Attributes:
         value: What winning is worth.
@@ -133,8 +133,8 @@ class Asked(msgspec.Struct, forbid_unknown_fields=True):
     classes: Classes = {}
 
 
-class AskedLaw(msgspec.Struct, forbid_unknown_fields=True):
-    """A value to be told the law of prices at.
+class PriceLawQuery(msgspec.Struct, forbid_unknown_fields=True):
+    """The query for the law of prices at a value.
 
     Attributes:
         value: What winning is worth.
@@ -146,11 +146,11 @@ class AskedLaw(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Policy(msgspec.Struct):
-    """What a bidder would do.
+    """The policy of a bidder in an auction.
 
     Attributes:
         bids: The amounts that may be bid.
-        probabilities: The probability with which each is bid; all 0 if no bid may be made.
+        probabilities: The probability of each bid; all 0 if no bid may be made.
     """
 
     bids: list[float]
@@ -162,8 +162,8 @@ class PriceLaw(msgspec.Struct):
 
     Attributes:
         bids: The amounts that may be bid.
-        chances: The probability with which each wins.
-        errors: About one standard error of each probability.
+        chances: The probability that each bid wins.
+        errors: The approximate standard error of each probability.
     """
 
     bids: list[float]
@@ -191,16 +191,16 @@ class Alive(msgspec.Struct):
 
 
 class Ready(msgspec.Struct):
-    """How a node of the service does.
+    """The state of a node of the service.
 
     Attributes:
         node: Its name.
         ready: Whether it can store outcomes and decide.
-        store: What is wrong with the store; "" if nothing is.
+        store: The present problem with the store; "" if there is none.
         bidders: The number of bidders.
-        learning: The bidders that it learns for.
-        waiting: How many outcomes wait to be stored.
-        commits: How often it has committed.
+        learning: The bidders for which it learns.
+        waiting: The number of outcomes that wait to be stored.
+        commits: The number of commits.
     """
 
     node: str
@@ -213,7 +213,7 @@ class Ready(msgspec.Struct):
 
 
 def described(kind: Any) -> dict[str, str]:
-    """Return the sentences of the section `Attributes` of the docstring of a struct, by name.
+    """Return the descriptions under `Attributes` in the docstring of a struct, by name.
 
     Args:
         kind: The struct.

@@ -26,26 +26,36 @@ _OF_BIDDER: tuple[tuple[str, str, str, Callable[[BidderFigures], float | None]],
     ("log_entries", "gauge", "Number of the last entry of the log.", lambda f: f.last),
     ("learned_entries", "gauge", "Number of the last entry learned.", lambda f: f.learned),
     ("learning_lag_entries", "gauge", "Entries that are not learned yet.", lambda f: f.lag),
-    ("policy_age_seconds", "gauge", "Age of what is decided by.", lambda f: f.policy_age),
-    ("learning_lag_seconds", "gauge", "How long the oldest waits.", lambda f: f.lag_seconds),
-    ("exploration_cost", "gauge", "What an auction gives up to learn.", lambda f: f.exploration),
-    ("dependence", "gauge", "Whether prices go with values.", lambda f: _seen(f, "depends")),
-    ("dependence_log_evidence", "gauge", "Its evidence.", lambda f: _seen(f, "log_evidence")),
-    ("dependence_gain", "gauge", "What bidding by value earns more.", lambda f: _seen(f, "gain")),
+    ("policy_age_seconds", "gauge", "Age of the policy in use.", lambda f: f.policy_age),
+    ("learning_lag_seconds", "gauge", "Wait of the oldest such entry.", lambda f: f.lag_seconds),
+    ("exploration_cost", "gauge", "Cost of random bids per auction.", lambda f: f.exploration),
+    ("dependence", "gauge", "Whether prices depend on values.", lambda f: _seen(f, "depends")),
+    (
+        "dependence_log_evidence",
+        "gauge",
+        "Logarithm of the evidence that prices depend on values.",
+        lambda f: _seen(f, "log_evidence"),
+    ),
+    (
+        "dependence_gain",
+        "gauge",
+        "Estimated gain if prices depend on values.",
+        lambda f: _seen(f, "gain"),
+    ),
 )
 # Metrics with one sample for each limit of a bidder.
 _OF_LIMIT: tuple[tuple[str, str, Callable[[Any], float | None]], ...] = (
     (
         "limit_amount",
-        "What the limit allows: money, or the ratio of a return.",
+        "Amount of the limit: money, or the ratio of a return.",
         lambda one: one.amount,
     ),
     ("limit_spent", "Money paid in the present period.", lambda one: one.spent),
     ("limit_reserved", "Money that bids without an outcome may cost.", lambda one: one.reserved),
     ("limit_left", "Money that may still be bid.", lambda one: one.left),
-    ("limit_planned", "Money that was to be spent by now.", lambda one: one.planned),
-    ("limit_slack", "What a target allows to spend less what was spent.", lambda one: one.slack),
-    ("limit_multiplier", "How much a unit of money counts in bids.", lambda one: one.multiplier),
+    ("limit_planned", "Money that the plan allows by now.", lambda one: one.planned),
+    ("limit_slack", "Money that a target allows less the money spent.", lambda one: one.slack),
+    ("limit_multiplier", "Number by which values are divided.", lambda one: one.multiplier),
 )
 
 
@@ -79,7 +89,7 @@ def node_families(node: Node) -> Iterator[Family]:
 
 
 def _seen(figures: BidderFigures, name: str) -> float | None:
-    """Return a number of the diagnosis of dependence."""
+    """Return a field of the diagnosis, if there is one."""
     found: float | None = getattr(figures.diagnosis, name, None)
     return found
 
@@ -92,10 +102,10 @@ def _figures(node: Node, name: str) -> BidderFigures | None:
 
 
 def _writing(node: Node) -> Iterator[Family]:
-    """Yield how the store does."""
+    """Yield the metrics of writing to the store."""
     commits = Histogram(BUCKETS)
     commits.counts, commits.total = list(node.writer.histogram), node.writer.seconds
-    durations = Family("commit_seconds", "histogram", "Time that a durable commit took.")
+    durations = Family("commit_seconds", "histogram", "Duration of durable commits.")
     durations.add_histogram(commits)
     waiting = Family("outcomes_waiting", "gauge", "Outcomes that wait to be stored.")
     waiting.add(node.writer.waiting)

@@ -1,4 +1,4 @@
-"""Requests that another node has to answer, as it decides for a bidder with limits."""
+"""Requests for a bidder with limits are forwarded to the node that decides for it."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ async def forwarded(
 ) -> Answer:
     """Return the answer of the node that decides for a bidder.
 
-    The request is sent with the access token that it came with.
+    The request is forwarded with its own access token.
 
     Args:
-        transports: What sends to each node, by address; a new one is added.
-        error: What says which node it is.
+        transports: The connections to other nodes, by address. A new one is added.
+        error: The error that names the node.
         path: The path of the request.
         body: Its body.
         headers: Its headers.
 
     Raises:
-        HeldElsewhereError: That node is not known; or the request came from another node already,
-            so that two nodes each take the other for the one that decides.
-        Refusal: That node does not answer.
+        HeldElsewhereError: The address of the node is not known; or the request was forwarded
+            before, so that two nodes would forward it to each other for ever.
+        Refusal: The node does not answer.
     """
     if error.url is None or _MARK in headers:
         raise error

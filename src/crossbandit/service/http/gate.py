@@ -1,4 +1,4 @@
-"""From a request to the answer: host, access, size, body, errors. The same for all operations."""
+"""The steps from a request to its answer: host, access, size, body, handler, errors."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 OPEN = "open"  # needs no token
 READ = "read"  # needs any token
 
-_BODY_SECONDS = 30.0  # until a whole body must have come
+_BODY_SECONDS = 30.0  # for a whole body to arrive
 _encode = msgspec.json.Encoder().encode
 
 
 class Answer(NamedTuple):
-    """An answer that is not plainly a struct.
+    """An answer that is not just a struct.
 
     Attributes:
         content: The body.
@@ -51,7 +51,7 @@ class Answer(NamedTuple):
 
 
 class Call(NamedTuple):
-    """What a request says.
+    """A request, decoded.
 
     Attributes:
         name: The bidder, or "".
@@ -68,20 +68,19 @@ class Call(NamedTuple):
 
 @dataclass(frozen=True)
 class Operation:
-    """One thing that the service does, and how it is documented.
+    """An operation of the service, with its documentation.
 
     Attributes:
         method: The HTTP method.
         path: The path, with `{name}` for the bidder.
         role: The role that it needs; "read" for any token, "open" for none.
-        handler: What does it; given the service and the `Call`. A plain function runs in a
-            thread.
-        summary: What it does, in a sentence.
+        handler: A function of the service and the `Call`. A plain function runs in a thread.
+        summary: One sentence for the documentation.
         body: The type of the body, or None.
         query: The type of the query, or None.
         answer: The type of the answer, or its media type.
-        status: The HTTP status if it is done.
-        codes: The codes of errors, beside those that all have.
+        status: The HTTP status of success.
+        codes: The error codes that not all operations have.
     """
 
     method: str
@@ -98,14 +97,14 @@ class Operation:
 
 @dataclass(frozen=True)
 class Gate:
-    """What all requests pass.
+    """The checks that every request must pass.
 
     Attributes:
         access: Who may do what.
-        metrics: What counts requests.
-        hosts: The names under which the service may be addressed; None for any. Without tokens it
-            keeps web pages of other origins from using a service on loopback.
-        most_bytes: The largest body.
+        metrics: Counts requests.
+        hosts: The host names that requests may use; None for any. Without tokens, this keeps web
+            pages of other origins from using a service on loopback.
+        most_bytes: The size of the largest body.
     """
 
     access: Access
@@ -114,20 +113,20 @@ class Gate:
     most_bytes: int = 8_000_000
 
     def check(self, headers: Mapping[bytes, bytes], role: str) -> None:
-        """Raise if a request may not come in.
+        """Raise unless a request is allowed.
 
         Args:
             headers: Its headers.
             role: The role that it needs.
 
         Raises:
-            Refusal: It may not.
+            Refusal: It is not allowed.
         """
         if self.hosts is not None and _host(headers.get(b"host", b"")) not in self.hosts:
             raise Refusal(
                 "forbidden",
-                "The service answers requests to loopback only. Start it with --host and access "
-                "tokens to use another name.",
+                "The service answers requests to loopback only. To use another name, start it with "
+                "--host and access tokens.",
             )
         if role != OPEN:
             self.access.check(headers.get(b"authorization"), role)
@@ -137,10 +136,10 @@ class Gate:
 
         Args:
             headers: Its headers.
-            receive: What ASGI gives to receive with.
+            receive: The `receive` function of ASGI.
 
         Raises:
-            Refusal: It is no JSON, too large, or comes too slowly.
+            Refusal: It is not JSON, is too large, or arrives too slowly.
         """
         kind = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
         if kind != JSON:
@@ -151,7 +150,7 @@ class Gate:
         parts: list[bytes] = []
         count = 0
         try:
-            async with asyncio.timeout(_BODY_SECONDS):  # also if nothing comes at all
+            async with asyncio.timeout(_BODY_SECONDS):
                 while True:
                     message = await receive()
                     parts.append(message.get("body", b""))
@@ -163,7 +162,7 @@ class Gate:
         except TimeoutError:
             raise Refusal(
                 "too-slow",
-                f"The body did not come within {_BODY_SECONDS:g} seconds.",
+                f"The body did not arrive within {_BODY_SECONDS:g} seconds.",
                 headers=[(b"connection", b"close")],
             ) from None
 
@@ -180,8 +179,8 @@ class Endpoint:
     """All operations of one path, as an ASGI application.
 
     Attributes:
-        gate: What all requests pass.
-        service: What the handlers are given.
+        gate: The checks of all requests.
+        service: The first argument of the handlers.
         operations: The operations, by method.
     """
 
@@ -204,7 +203,7 @@ class Endpoint:
         operation = self.operations.get("GET" if method == "HEAD" else method)
         try:
             answer = await self._answer(operation, scope, receive)
-        except Exception as error:  # noqa: BLE001 - whatever it is, there is an answer
+        except Exception as error:  # noqa: BLE001 - every error gets an answer
             refusal = refusal_of(error)
             status = STATUS[refusal.code]
             await send_refusal(send, refusal)
@@ -248,28 +247,30 @@ class Endpoint:
 def parsed_query(scope: Any, kind: Any) -> Any:
     """Return the query of a request as a struct.
 
-    A field that is not a number is written as JSON.
+    A JSON object in the query is decoded.
 
     Args:
-        scope: What ASGI says of the request.
+        scope: The ASGI scope of the request.
         kind: The type of the struct.
 
     Raises:
-        Refusal: It is something else.
+        Refusal: The query is not valid.
     """
     try:
         text = scope["query_string"].decode("ascii")
         pairs = parse_qsl(text, keep_blank_values=True, strict_parsing=bool(text), errors="strict")
         given = dict(pairs)
         if len(given) < len(pairs):
-            raise Refusal("invalid", "A parameter of the query was given twice.")
+            raise Refusal(
+                "invalid", "The query must give each parameter once. One was given twice."
+            )
         values = {
             key: msgspec.json.decode(value) if value[:1] == "{" else value
             for key, value in given.items()
         }
         return msgspec.convert(values, kind, strict=False)
     except msgspec.MsgspecError as error:
-        raise Refusal("invalid", f"The query is wrong: {error}.") from None
+        raise Refusal("invalid", f"The query is not valid: {error}.") from None
     except (ValueError, RecursionError) as error:
         raise Refusal("invalid", f"The query cannot be read: {error}.") from None
 

@@ -1,4 +1,4 @@
-"""Decisions and outcomes: what is asked for all the time, so that nothing in here may wait long."""
+"""Handlers of decisions and outcomes. They run in the event loop, so none may block it for long."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ if TYPE_CHECKING:
 
     _Row = tuple[float, float | None, dict[str, Any]]  # value, reserve price, classes
 
-_AT_ONCE = 100  # rows that are worked on before other requests have a turn
+_AT_ONCE = 100  # rows that are handled before other requests get a turn
 
 
 @dataclass
 class Service:
-    """What handlers work with.
+    """What handlers use.
 
     Attributes:
         node: The node.
-        metrics: What counts requests.
+        metrics: Counts requests.
         document: The OpenAPI document.
-        transports: What sends to other nodes, by address.
+        transports: The connections to other nodes, by address.
     """
 
     node: Node
@@ -50,7 +50,7 @@ class Service:
     transports: dict[str, Transport] = field(default_factory=dict)
 
     async def find(self, name: str) -> None:
-        """Look for a bidder in the store if it is not known, in a thread.
+        """Read the store, in a thread, if a bidder is not known.
 
         Args:
             name: Its name.
@@ -62,7 +62,7 @@ class Service:
             await asyncio.to_thread(self.node.settings, name)
 
     def close(self) -> None:
-        """End the connections to other nodes."""
+        """Close the connections to other nodes."""
         for transport in self.transports.values():
             transport.close()
 
@@ -81,7 +81,7 @@ async def decide(service: Service, call: Call) -> Any:
 
 
 async def decide_many(service: Service, call: Call) -> Any:
-    """Decide in many auctions; some at a time, so that others have a turn in between."""
+    """Decide in many auctions, some at a time, so that other requests get a turn."""
     node, name = service.node, call.name
     check_classes(service.node, name, call.body.classes)
     rows = _rows(call.body)
@@ -100,9 +100,9 @@ async def decide_many(service: Service, call: Call) -> Any:
 async def _decide_there(
     service: Service, call: Call, rows: Sequence[_Row], what: str
 ) -> list[Decided] | Answer:
-    """Decide for a bidder with limits, here or at the node that may.
+    """Decide for a bidder with limits, here or at the node that has its lease.
 
-    A thread waits for the bidder, which may be learning, so that other requests need not.
+    The bidder may be learning. A thread waits for it, so that other requests do not wait.
     """
     node, name, at = service.node, call.name, call.body.at
 
@@ -145,8 +145,8 @@ def _check_rows(settings: BidderSettings, rows: Sequence[_Row]) -> None:
         if reserve is not None and reserve < settings.reserve:
             raise Refusal(
                 "invalid",
-                f"'reserve' must be at least {settings.reserve:g}, the bidder's. Got {reserve} in "
-                f"row {number}. Nothing was decided.",
+                f"'reserve' must be at least {settings.reserve:g}, the reserve price of the "
+                f"bidder. Got {reserve} in row {number}. Nothing was decided.",
             )
 
 
@@ -155,21 +155,23 @@ def _column(name: str, given: Any, count: int) -> Sequence[Any]:
         return [given] * count
     if len(given) != count:
         raise Refusal(
-            "invalid", f"{name!r} must be one for all, or a list of {count}. Got {len(given)}."
+            "invalid",
+            f"{name!r} must be one value for all auctions, or a list of {count}. Got a list of "
+            f"{len(given)}.",
         )
     return given
 
 
 def check_classes(node: Node, name: str, given: Collection[str]) -> None:
-    """Raise if other classes are given than a bidder has.
+    """Raise unless the given classes are those of a bidder.
 
     Args:
         node: The node.
         name: The bidder.
-        given: The names of the classes.
+        given: The names of the given classes.
 
     Raises:
-        Refusal: There are others.
+        Refusal: They are not.
     """
     classes = node.settings(name).classes
     if len(given) != len(classes) or any(one not in given for one in classes):
@@ -189,7 +191,7 @@ async def outcome(service: Service, call: Call) -> Reported:
 
 
 async def outcomes(service: Service, call: Call) -> Reported:
-    """Store many outcomes; some at a time, so that others have a turn in between."""
+    """Store many outcomes, some at a time, so that other requests get a turn."""
     rows = call.body.outcomes
     waiting = []
     for start in range(0, len(rows), _AT_ONCE):
@@ -205,16 +207,16 @@ async def outcomes(service: Service, call: Call) -> Reported:
 
 
 async def snapshot(service: Service, call: Call) -> Answer:
-    """Give the bytes that a client decides by."""
+    """Return the snapshot from which a client decides."""
     node, name = service.node, call.name
     if node.settings(name).limited:
         raise Refusal(
-            "limited", "A bidder with limits is decided by the service: ask it to decide."
+            "limited", "A bidder with limits has no snapshots. Ask the service to decide."
         )
     if node.directory.bidders[name].row.paused:
         raise PausedError(f"The bidder {name!r} is paused. Resume it first.")
     version, content = node.policy_bytes(name)
-    # A bidder that was created again, or is signed now, has another tag at the same version.
+    # The tag also changes if a bidder is created again, or if tokens are signed from now on.
     signed = b"0" if node.key is None else b"1"
     tag = f'"{version}-{node.directory.bidders[name].row.owner}-'.encode() + signed + b'"'
     headers = [(b"etag", tag), (b"crossbandit-signed", signed)]

@@ -1,4 +1,4 @@
-"""Metrics in the text form of Prometheus, written by hand: the form is a few lines."""
+"""Metrics in the text format of Prometheus. The format is so simple that no library is needed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ BOUNDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 
 
 
 class Histogram:
-    """How often a duration was at most as long as each of some bounds.
+    """Counts of durations, by upper bounds.
 
     Args:
         bounds: The bounds in seconds, ascending.
@@ -45,7 +45,7 @@ class RequestMetrics:
         """Count a request.
 
         Args:
-            path: The path, with `{name}` in place of a name, so that there are few.
+            path: The path, with `{name}` in place of a name, so that there are few paths.
             method: The HTTP method.
             status: The HTTP status of the answer.
             seconds: How long it took.
@@ -121,7 +121,7 @@ class Family:
 
 
 def metrics_text(families: Iterable[Family]) -> bytes:
-    """Return metrics in the text form of Prometheus.
+    """Return metrics in the text format of Prometheus.
 
     Args:
         families: The metrics.

@@ -1,4 +1,4 @@
-"""The OpenAPI document, made of the table of operations and of the types of their bodies."""
+"""The OpenAPI document, made from the table of operations and the types of their bodies."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ _PROBLEM = {"application/json": {"schema": {"$ref": _TEMPLATE.format(name="Probl
 _ALL = ("too-many-requests",)
 _WITH_ROLE = ("unauthorized", "forbidden")
 _WITH_BODY = ("invalid", "too-slow", "too-large", "not-json")
-_LEAST = {"invalid": "The request is wrong; the message says where."}
 
 
 def document(operations: Sequence[Operation]) -> bytes:
@@ -91,7 +90,7 @@ def _path_parameters(one: Operation) -> list[dict[str, Any]]:
 
 
 def _query_parameters(one: Operation, schemas: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the parameters of the query; the struct itself is then no longer needed."""
+    """Return the parameters of the query, and remove its struct from the schemas."""
     if one.query is None:
         return []
     schema = schemas.pop(one.query.__name__)
@@ -138,7 +137,7 @@ def _problems(one: Operation) -> dict[str, Any]:
 
 
 def _describe(schema: dict[str, Any], kind: Any) -> None:
-    """Take the sentences of a docstring over into a schema."""
+    """Copy the descriptions in a docstring to a schema."""
     schema["description"] = (kind.__doc__ or "").partition("\n")[0]
     for name, text in described(kind).items():
         inner = schema.get("properties", {}).get(name)
@@ -147,7 +146,7 @@ def _describe(schema: dict[str, Any], kind: Any) -> None:
 
 
 def _all_structs(kinds: Sequence[Any]) -> list[Any]:
-    """Return some structs and those that they hold."""
+    """Return structs, and all structs that are nested in them."""
     found: dict[str, Any] = {}
 
     def visit(info: Any) -> None:

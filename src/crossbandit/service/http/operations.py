@@ -1,4 +1,4 @@
-"""All operations of the service: the routes and the OpenAPI document are made of this table."""
+"""All operations of the service. The routes and the OpenAPI document are made from this table."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _ONE = "/v1/bidders/{name}"
 _DECIDING = ("paused", "not-ready", "store-unavailable")
 _STORING = ("store-unavailable", "too-many-requests")
 
-# The first ones are asked for most, and are looked for first.
+# Routes are searched in this order, so the most frequent requests come first.
 OPERATIONS = (
     Operation(
         "POST",
@@ -30,7 +30,7 @@ OPERATIONS = (
         f"{_ONE}/outcome",
         REPORT,
         handlers.outcome,
-        "Report the outcome of one auction. It is stored durably when the answer comes.",
+        "Report the outcome of one auction. When the answer arrives, it is stored durably.",
         body=Outcome,
         answer=Reported,
         codes=(*_STORING, "damaged-token", "foreign-token"),
@@ -40,7 +40,7 @@ OPERATIONS = (
         f"{_ONE}/outcomes",
         REPORT,
         handlers.outcomes,
-        "Report many outcomes. Those that are accepted are stored durably when the answer comes.",
+        "Report many outcomes. When the answer arrives, the accepted ones are stored durably.",
         body=bodies.Outcomes,
         answer=Reported,
         codes=_STORING,
@@ -60,7 +60,7 @@ OPERATIONS = (
         f"{_ONE}/snapshot",
         DECIDE,
         handlers.snapshot,
-        "Get the bytes by which a client decides by itself. They change with the ETag.",
+        "Get a snapshot from which a client decides by itself. A new snapshot has a new ETag.",
         answer="application/octet-stream",
         codes=("limited", *_DECIDING),
     ),
@@ -70,7 +70,7 @@ OPERATIONS = (
         DECIDE,
         bidders.policy,
         "Get the probability of each bid.",
-        query=bodies.Asked,
+        query=bodies.PolicyQuery,
         answer=bodies.Policy,
         codes=_DECIDING,
     ),
@@ -80,7 +80,7 @@ OPERATIONS = (
         DECIDE,
         bidders.price_law,
         "Get the law of the highest competing bid.",
-        query=bodies.AskedLaw,
+        query=bodies.PriceLawQuery,
         answer=bodies.PriceLaw,
         codes=_DECIDING,
     ),
@@ -89,7 +89,7 @@ OPERATIONS = (
         f"{_ONE}/figures",
         READ,
         bidders.figures,
-        "Get what a bidder has done and learned, in numbers.",
+        "Get the figures of a bidder: what it has done and learned.",
         answer=BidderFigures,
         codes=("not-ready", "store-unavailable"),
     ),
@@ -137,7 +137,7 @@ OPERATIONS = (
         _ONE,
         ADMIN,
         bidders.delete,
-        "Delete a bidder and all that it has learned.",
+        "Delete a bidder and everything that it has learned.",
         status=204,
         codes=("store-unavailable",),
     ),
@@ -146,7 +146,7 @@ OPERATIONS = (
         f"{_ONE}/pause",
         ADMIN,
         bidders.pause,
-        "Let a bidder make no decisions until it is resumed. Outcomes are still taken.",
+        "Pause a bidder. It makes no decisions until it is resumed. Outcomes are still accepted.",
         answer=bodies.Bidder,
         codes=("not-ready", "store-unavailable"),
     ),
@@ -155,7 +155,7 @@ OPERATIONS = (
         f"{_ONE}/resume",
         ADMIN,
         bidders.resume,
-        "Let a paused bidder go on.",
+        "Resume a paused bidder.",
         answer=bodies.Bidder,
         codes=("not-ready", "store-unavailable"),
     ),
@@ -164,7 +164,7 @@ OPERATIONS = (
         "/healthz",
         OPEN,
         bidders.healthz,
-        "Ask whether the process runs.",
+        "Check whether the process runs.",
         answer=bodies.Alive,
     ),
     Operation(
@@ -172,7 +172,7 @@ OPERATIONS = (
         "/readyz",
         OPEN,
         bidders.readyz,
-        "Ask whether the service can store outcomes and decide.",
+        "Check whether the service can store outcomes and decide.",
         answer=bodies.Ready,
         codes=("not-ready", "store-unavailable"),
     ),
@@ -181,7 +181,7 @@ OPERATIONS = (
         "/metrics",
         READ,
         bidders.metrics,
-        "Get all metrics in the text form of Prometheus.",
+        "Get all metrics in the text format of Prometheus.",
         answer="text/plain",
         codes=("store-unavailable",),
     ),

@@ -1,4 +1,4 @@
-"""A connection whose request headers must come in time, and must not be too large."""
+"""An HTTP connection with limits on the time and the size of request headers."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ if TYPE_CHECKING:
 
     from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
-_SECONDS = 30.0  # until the headers of a request must have come
-_MOST_BYTES = 65_536  # of the headers of a request
+_SECONDS = 30.0  # for the headers of a request to arrive
+_MOST_BYTES = 65_536  # in the headers of a request
 _TOO_SLOW = b"408 Request Timeout"
 _TOO_LARGE = b"431 Request Header Fields Too Large"
 
 
 class TimedProtocol(HttpToolsProtocol):
-    """The HTTP connection of uvicorn, which by itself waits for the headers of a request for ever.
+    """The HTTP connection of uvicorn, with a time limit for the headers of a request.
 
-    Without a limit, a client that never completes a request would use up the connections.
+    Without a limit, clients that never complete a request would use up all connections.
     """
 
     _timer: TimerHandle | None = None
@@ -62,7 +62,7 @@ class TimedProtocol(HttpToolsProtocol):
     def _too_late(self) -> None:
         earlier: RequestResponseCycle | None = self.cycle
         if earlier is not None and not earlier.response_complete:
-            self._await_headers()  # an earlier request on this connection is still answered
+            self._await_headers()  # an earlier request on this connection is still running
         else:
             self._end(_TOO_SLOW)
 

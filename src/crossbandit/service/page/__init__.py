@@ -1,7 +1,7 @@
-"""The live page: one page of HTML, and a stream of events that fills it.
+"""The live page: one HTML page, and a stream of events with its data.
 
-The page holds no data of its own, so that it may be read without an access token. The stream needs
-one if the service does.
+The page itself has no data, so it can be read without an access token. The stream needs a token if
+the service does.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ _HEADERS = {
     "X-Frame-Options": "DENY",
 }
 _FIGURES = (
-    ("bids", "What it bids", "The middle bid at each value. Eight bids of ten lie in the band."),
-    ("law", "Law of prices", "The probability of winning with a bid. Bands: two standard errors."),
-    ("surplus", "Surplus", "The values won less the money spent, since the beginning."),
-    ("spend", "Spend", "The money spent. With a budget, in its present period, and as planned."),
-    ("wins", "Win rate", "The share of auctions won, by the time at which outcomes came."),
-    ("exploration", "Exploration", "What random bids cost per auction, by the law of prices."),
+    ("bids", "Bids by value", "The median bid at each value. The band has eight of ten bids."),
+    ("law", "Law of prices", "The probability that a bid wins. Bands: two standard errors."),
+    ("surplus", "Surplus", "The values won less the money spent, since the start."),
+    ("spend", "Spend", "The money spent. With a budget: in its present period, and the plan."),
+    ("wins", "Win rate", "The share of auctions won, by the time at which outcomes arrived."),
+    ("exploration", "Exploration", "The cost of random bids per auction, by the law of prices."),
     ("multiplier", "Multiplier", "Values are divided by it before bidding, to keep the limits."),
 )
 
 
 @cache
 def page_html() -> str:
-    """Return the page. It is the same for every service and holds no data."""
+    """Return the page. It is the same for every service and has no data."""
     return render(
         "crossbandit.service.page",
         "live.html",
@@ -72,12 +72,12 @@ async def event_stream(
     ending: Callable[[], bool] = lambda: False,
     seconds: float = _SECONDS,
 ) -> AsyncIterator[str]:
-    """Yield an event per second: all bidders, and what has changed of the chosen one.
+    """Yield an event per second: all bidders, and the changes of the chosen one.
 
     Args:
-        board: What is shown.
+        board: The data of the page.
         name: The chosen bidder, or None.
-        ending: Whether the service is about to stop; the stream then ends.
+        ending: Returns whether the service is about to stop. The stream then ends.
         seconds: The time between two events.
 
     Yields:
@@ -107,7 +107,7 @@ def page_routes(node: Node, *, ending: Callable[[], bool] = lambda: False) -> li
 
     Args:
         node: The node whose bidders are shown.
-        ending: Whether the service is about to stop; open streams then end.
+        ending: Returns whether the service is about to stop. Open streams then end.
 
     Returns:
         Routes for a Starlette application. They do not check access.
@@ -124,7 +124,10 @@ def page_routes(node: Node, *, ending: Callable[[], bool] = lambda: False) -> li
 
     async def events(request: Request) -> Response:
         if len(open_streams) >= _MOST_STREAMS:
-            return PlainTextResponse("Too many pages are open.\n", status_code=503)
+            return PlainTextResponse(
+                f"{_MOST_STREAMS} pages are open, which is the limit. Close one and try again.\n",
+                status_code=503,
+            )
         return StreamingResponse(
             counted(request.query_params.get("bidder")),
             media_type="text/event-stream",

@@ -1,4 +1,4 @@
-"""What all readers of the live page are shown: computed once for all of them, and not too often."""
+"""The data of the live page. It is computed at most once a second, for all its readers."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from crossbandit.service.figures import BidderFigures
     from crossbandit.service.node import Node
 
-_FRESH = 0.9  # seconds for which the figures are not asked for again
-_BELIEFS_FRESH = 1.9  # what is bid and believed takes longer to compute
+_FRESH = 0.9  # seconds for which figures are reused
+_BELIEFS_FRESH = 1.9  # the same for policies and laws, which take longer to compute
 
 
 class Board:
-    """Keeps what the page shows for a moment; any number of threads may ask.
+    """Computes the data of the page and keeps it for a second. Any thread may use it.
 
     Args:
         node: The node whose bidders are shown.
@@ -38,7 +38,7 @@ class Board:
         self._beliefs: dict[str, tuple[float, str, dict[str, Any]]] = {}
 
     def overview(self) -> dict[str, Any]:
-        """Return a row for every bidder and a sentence about all."""
+        """Return a row for every bidder, and a summary of all."""
         with self._lock:
             now = self._clock()
             if self._overview is None or not 0 <= now - self._overview[0] <= _FRESH:
@@ -58,14 +58,14 @@ class Board:
         return {"rows": rows, "summary": summary(list(self._known.values()))}
 
     def detail(self, name: str) -> dict[str, Any] | None:
-        """Return all about one bidder, as it was when all bidders were looked at last.
+        """Return the details of one bidder, as of the last overview.
 
         Args:
             name: Its name.
 
         Returns:
-            As `crossbandit.service.page.views.detail`, with what it bids and believes; None if
-            there is no such bidder.
+            As `crossbandit.service.page.views.detail`, with the charts of its policy and its law;
+            None if there is no such bidder.
         """
         with self._lock:
             now = self._clock()

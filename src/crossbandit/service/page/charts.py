@@ -1,4 +1,4 @@
-"""The charts of the live page: what a bidder bids and believes, and how it fares over time."""
+"""The charts of the live page: the bids and the law of a bidder, and its figures over time."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
     from crossbandit.applications import FirstPriceBidder
 
-_VALUES = 41  # at which the bid is shown
-_MOST_LINES = 4  # classes on one chart
+_VALUES = 41  # the number of values at which the bid is shown
+_MOST_LINES = 4  # classes in one chart
 _ERRORS = 2.0  # standard errors on either side
-_ALIKE = 0.02  # a difference of chances that can hardly be seen
+_ALIKE = 0.02  # a difference of probabilities that is hardly visible
 
 
 def known_classes(bidder: FirstPriceBidder) -> list[dict[str, Any]]:
-    """Return the combinations of levels that a bidder has learned from, the first ones first.
+    """Return the combinations of levels that a bidder has learned from, the oldest first.
 
     Args:
         bidder: The bidder, or a snapshot of one.
@@ -47,7 +47,7 @@ def _whole(feature: int, width: int) -> bool:
 
 
 def bid_chart(bidder: FirstPriceBidder) -> Chart | None:
-    """Return what is bid at each value, and between which bids eight of ten lie.
+    """Return the median bid at each value, with a band that has eight of ten bids.
 
     Args:
         bidder: The bidder, or a snapshot of one.
@@ -71,7 +71,7 @@ def bid_chart(bidder: FirstPriceBidder) -> Chart | None:
         return None
     whole = Series(name="the whole value", x=tuple(values), y=tuple(values), reference=True)
     return Chart(
-        title="What it bids",
+        title="Bids by value",
         x_label="value",
         y_label="bid",
         series=(*lines, whole),
@@ -80,7 +80,7 @@ def bid_chart(bidder: FirstPriceBidder) -> Chart | None:
 
 
 def law_chart(bidder: FirstPriceBidder) -> Chart | None:
-    """Return the probability of winning with each bid, as far as it is known.
+    """Return the probability that each bid wins.
 
     Args:
         bidder: The bidder, or a snapshot of one.
@@ -140,12 +140,12 @@ def time_chart(
     """Return a chart of numbers over time.
 
     Args:
-        title: What it shows.
+        title: The title.
         label: The name of the numbers.
         times: In seconds since 1970, increasing.
         numbers: The numbers at these times; NaN where there is none.
-        plan: What the numbers should be, or None.
-        percent: Whether they are shares.
+        plan: The planned numbers, or None.
+        percent: Whether the numbers are shares.
 
     Returns:
         The chart; None if there is nothing to show.

@@ -1,4 +1,4 @@
-"""How the live page writes money, shares and times."""
+"""Money, shares and times as text, for the live page."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def share(part: float, whole: float) -> str:
 
 
 def duration(seconds: float | None) -> str:
-    """Return a time in the unit that suits it.
+    """Return a time in a suitable unit.
 
     Args:
         seconds: The time, or None.

@@ -1,4 +1,4 @@
-"""How the figures of a bidder became what they are: sums over time, for the charts of the page."""
+"""The history of a bidder's figures: sums over time, for the charts of the page."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ if TYPE_CHECKING:
 
 _SAMPLES = 300  # five minutes, one a second
 _MOST_POINTS = 240
-_WINDOWS = 30  # of a chart over time, of which each has a win rate
-_SHORTEST = 10.0  # seconds of such a window, at least
+_WINDOWS = 30  # a win rate is that of a window, 1/30 of the time shown
+_SHORTEST = 10.0  # seconds: the shortest window
 _MINUTE = 60.0
 
 
 class Point(NamedTuple):
-    """What had been counted at a time.
+    """The totals at a time.
 
     Attributes:
         time: In seconds since 1970.
-        outcomes: The outcomes that were learned.
-        wins: The auctions won among them.
+        outcomes: The number of outcomes learned.
+        wins: The number of auctions won among them.
         spend: The money paid.
-        surplus: The values won less the money.
-        exploration: What random choices cost per auction, then; NaN if unknown.
-        multiplier: The highest multiplier of the limits, then; NaN if unknown.
+        surplus: The values won less the money paid.
+        exploration: The cost of random choices per auction at the time; NaN if unknown.
+        multiplier: The highest multiplier of the limits at the time; NaN if unknown.
     """
 
     time: float
@@ -43,9 +43,9 @@ class Point(NamedTuple):
 
 
 class Track:
-    """The figures of a bidder, noted while somebody looks at the page; older ones by the minute.
+    """The history of a bidder: a sample per second while the page is open, before that by minute.
 
-    A service that has just begun has no minutes to show. The samples make its curves move.
+    A service that has just started has no minutes yet. With the samples, its curves move at once.
     """
 
     def __init__(self) -> None:
@@ -53,7 +53,7 @@ class Track:
         self._older: tuple[object, list[Point]] = (None, [])
 
     def note(self, now: float, figures: BidderFigures) -> None:
-        """Keep the figures of a moment.
+        """Add a sample.
 
         Args:
             now: The time, in seconds since 1970.
@@ -61,14 +61,14 @@ class Track:
         """
         point = _totals(now, figures)
         if self._samples and self._samples[-1].outcomes > point.outcomes:
-            self._samples.clear()  # another bidder of the same name
+            self._samples.clear()  # a new bidder with the same name
             self._older = (None, [])
         while self._samples and self._samples[-1].time >= now:  # the clock was set back
             self._samples.pop()
         self._samples.append(point)
 
     def points(self, now: float, figures: BidderFigures) -> list[Point]:
-        """Return what had been counted over time, the present last.
+        """Return the totals over time, the present last.
 
         Args:
             now: The time, in seconds since 1970.
@@ -78,7 +78,7 @@ class Track:
         return thinned([*self._before(samples[0], figures), *samples], _MOST_POINTS)
 
     def _before(self, first: Point, figures: BidderFigures) -> list[Point]:
-        """Return the points before a sample. They are found once a minute: a day has many."""
+        """Return the points before a sample. They are computed once a minute."""
         begun = figures.history[0].time if figures.history else None
         known = (begun, first.time // _MINUTE)
         if self._older[0] != known:
@@ -95,9 +95,9 @@ def _totals(now: float, figures: BidderFigures) -> Point:
 
 
 def _by_minute(figures: BidderFigures) -> list[Point]:
-    """Return the sums at the ends of the minutes, and at the beginnings of those after a pause.
+    """Return the totals at the end of each minute, and at the start of minutes after a pause.
 
-    Nobody knows when in its first minute a bidder began, so that one has no beginning.
+    The first minute has no point at its start, because the bidder began at some time within it.
     """
     minutes = figures.history
     total = _totals(0.0, figures)
@@ -118,11 +118,11 @@ def _by_minute(figures: BidderFigures) -> list[Point]:
 
 
 def thinned(points: Sequence[Point], most: int) -> list[Point]:
-    """Return at most `most` points: the latest ones at evenly spread times.
+    """Return at most `most` points: for each of evenly spread times, the latest point before it.
 
     Args:
-        points: The points, in the order of time.
-        most: How many, at least 2.
+        points: The points, in order of time.
+        most: The largest number of points, at least 2.
 
     Returns:
         The points that are kept, with the first and the last.
@@ -142,9 +142,9 @@ def evenly(points: Sequence[Point], name: str, places: int) -> list[float]:
     """Return numbers at evenly spread times.
 
     Args:
-        points: What had been counted over time.
-        name: Which of their numbers.
-        places: At how many times.
+        points: The totals over time.
+        name: The field of the points.
+        places: The number of times.
 
     Returns:
         The numbers, with four digits; none for fewer than two points.
@@ -161,13 +161,13 @@ def evenly(points: Sequence[Point], name: str, places: int) -> list[float]:
 
 
 def win_rates(points: Sequence[Point]) -> list[float]:
-    """Return the share won before each point, in a window of a thirtieth of the time shown.
+    """Return the share won in a window before each point: 1/30 of the time shown.
 
     Args:
-        points: What had been counted over time.
+        points: The totals over time.
 
     Returns:
-        A share per point; NaN where nothing came in the window.
+        A share per point; NaN if the window has no outcomes.
 
     >>> counts = [(0, 0, 0), (20, 10, 4), (40, 20, 12)]
     >>> win_rates([Point(*one, 0, 0) for one in counts])

@@ -1,4 +1,4 @@
-"""What the live page shows of bidders: rows of a table, and all about one of them, as JSON."""
+"""The contents of the live page as JSON: the table of bidders, and the details of one bidder."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SPARK = 60  # points of a small curve
 
 
 def state_of(figures: BidderFigures) -> str:
-    """Return what a bidder does, in a word.
+    """Return the state of a bidder, in one word.
 
     Args:
         figures: Its figures.
@@ -36,7 +36,7 @@ def state_of(figures: BidderFigures) -> str:
 
 
 def alerts_of(figures: BidderFigures) -> list[str]:
-    """Return what somebody should look at.
+    """Return the alerts of a bidder.
 
     Args:
         figures: The figures of a bidder.
@@ -44,11 +44,11 @@ def alerts_of(figures: BidderFigures) -> list[str]:
     found = list(figures.alerts)
     if figures.lag_seconds > LATE:
         found.append(
-            f"Learning is {count(figures.lag, 'outcome')} behind: the oldest of them has waited "
-            f"for {duration(figures.lag_seconds)}."
+            f"Learning is {count(figures.lag, 'outcome')} behind. The oldest has waited for "
+            f"{duration(figures.lag_seconds)}."
         )
     if not figures.holder:
-        found.append("No node learns for this bidder now. Outcomes are kept until one does.")
+        found.append("No node learns for this bidder now. Outcomes are stored and learned later.")
     return found
 
 
@@ -58,7 +58,7 @@ def row(name: str, figures: BidderFigures, points: Sequence[Point]) -> dict[str,
     Args:
         name: The name of the bidder.
         figures: Its figures.
-        points: What had been counted over time.
+        points: The totals over time.
 
     Returns:
         Texts and numbers, as the script of the page takes them.
@@ -80,7 +80,7 @@ def row(name: str, figures: BidderFigures, points: Sequence[Point]) -> dict[str,
 
 
 def summary(all_figures: Sequence[BidderFigures]) -> str:
-    """Return a sentence about all bidders.
+    """Return a summary of all bidders, in words.
 
     Args:
         all_figures: Their figures.
@@ -101,13 +101,13 @@ def summary(all_figures: Sequence[BidderFigures]) -> str:
 def detail(
     name: str, settings: str, figures: BidderFigures, points: Sequence[Point]
 ) -> dict[str, Any]:
-    """Return what the page shows of one bidder, without what it bids and believes.
+    """Return the details of one bidder, without the charts of its policy and its law.
 
     Args:
         name: The name of the bidder.
         settings: Its settings, in a line.
         figures: The figures of the bidder.
-        points: What had been counted over time.
+        points: The totals over time.
 
     Returns:
         Texts, numbers and charts, as the script of the page takes them.
@@ -126,7 +126,7 @@ def detail(
 
 
 def beliefs(bidder: FirstPriceBidder | None) -> dict[str, Any]:
-    """Return what a bidder bids and believes, which takes some milliseconds to find out.
+    """Return the charts of a bidder's policy and law. This takes some milliseconds.
 
     Args:
         bidder: The bidder, or a snapshot of one; None if there is nothing yet.
@@ -155,10 +155,10 @@ def about(bidder: FirstPriceBidder) -> str:
         bidder: The bidder, or a snapshot of one.
     """
     told = {
-        "after-loss": "told the price after a loss",
-        "after-win": "told the price after a win",
-        "always": "always told the price",
-        "won-lost": "told only won or lost",
+        "after-loss": "price known after a loss",
+        "after-win": "price known after a win",
+        "always": "price always known",
+        "won-lost": "only won or lost known",
     }[bidder.feedback]
     low, high = bidder.value_range
     parts = [f"values from {low:g} to {high:g}", f"{bidder.bids.size} bids", told]
@@ -176,7 +176,7 @@ def tiles(figures: BidderFigures) -> list[tuple[str, str, str]]:
     outcomes = figures.won + figures.lost
     multiplier = max((one.multiplier for one in figures.limits), default=0.0)
     random = (
-        ("Multiplier", f"{multiplier:.2f}", "of money, by the limits")
+        ("Multiplier", f"{multiplier:.2f}", "divides values, for the limits")
         if figures.limits
         else ("Exploration", _cost(figures.exploration), "cost per auction, now")
     )
@@ -185,7 +185,7 @@ def tiles(figures: BidderFigures) -> list[tuple[str, str, str]]:
         ("Surplus", amount(figures.surplus), f"of {amount(figures.value_won)} value won"),
         ("Spend", amount(figures.spend), f"{amount(_ratio(figures.spend, figures.won))} per win"),
         random,
-        ("Lag", duration(figures.lag_seconds), f"policy of {duration(figures.policy_age)} ago"),
+        ("Lag", duration(figures.lag_seconds), f"policy {duration(figures.policy_age)} old"),
         ("Decisions", f"{figures.decisions:,}", "by this process"),
     ]
 
@@ -195,7 +195,7 @@ def history_charts(figures: BidderFigures, points: Sequence[Point]) -> dict[str,
 
     Args:
         figures: The figures of a bidder.
-        points: What had been counted over time.
+        points: The totals over time.
     """
     times = [point.time for point in points]
     surplus = [point.surplus for point in points]
@@ -217,7 +217,7 @@ def history_charts(figures: BidderFigures, points: Sequence[Point]) -> dict[str,
 
 
 def _spend_chart(figures: BidderFigures, points: Sequence[Point]) -> Chart | None:
-    """Return the spend so far; with a budget, that of its present period and the plan."""
+    """Return the chart of the spend; with a budget, that of its present period, and the plan."""
     timed = [one for one in figures.limits if one.kind == "budget" and one.begins is not None]
     if not timed:
         times, spend = [point.time for point in points], [point.spend for point in points]
@@ -235,7 +235,7 @@ def _spend_chart(figures: BidderFigures, points: Sequence[Point]) -> Chart | Non
 
 
 def _plan(budget: LimitFigures, begins: float, times: Sequence[float]) -> Series | None:
-    """Return the plan: from nothing at the beginning of the period to what is planned by now."""
+    """Return the plan as a line: from 0 at the start of the period to the amount planned by now."""
     if budget.planned is None or len(times) < 2:
         return None
     whole = times[-1] - begins
@@ -244,13 +244,13 @@ def _plan(budget: LimitFigures, begins: float, times: Sequence[float]) -> Series
 
 
 def limit(given: LimitFigures) -> dict[str, Any]:
-    """Return how a budget or a target stands.
+    """Return the state of a budget or a target.
 
     Args:
         given: The limit.
 
     Returns:
-        Words, long and short; for a budget also the share that is spent, and that is planned.
+        A long and a short text; for a budget also the shares that are spent and planned.
     """
     if given.slack is not None:
         kept = "target kept" if given.slack >= 0 else "target not kept"

@@ -1,4 +1,4 @@
-"""Where the service keeps its bidders and their logs: SQLite, or PostgreSQL for more machines."""
+"""The stores of the service: SQLite for one machine, PostgreSQL for one or more."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def open_store(address: str | Path) -> Store:
         address: The path of an SQLite file, `sqlite:///path`, or `postgresql://...`.
 
     Raises:
-        StoreError: It cannot be opened.
-        InvalidParameterError: It is no such address.
+        StoreError: The store cannot be opened.
+        InvalidParameterError: The address has another form.
     """
     text = str(address)
     if text.startswith(_POSTGRESQL):
@@ -35,6 +35,6 @@ def open_store(address: str | Path) -> Store:
     path = text.removeprefix(_SQLITE)
     if not path or "://" in path:
         expected = "the path of a file, 'sqlite:///path' or 'postgresql://...'"
-        got = verbatim(f"one that begins with {path.partition('://')[0]!r}")  # no password
+        got = verbatim(f"one that begins with {path.partition('://')[0]!r}")  # hides passwords
         reject("open_store", "address", expected, got)
     return SqliteStore(path)

@@ -18,13 +18,13 @@ _SETTINGS = (
     "SET idle_in_transaction_session_timeout TO '60s'",
     "SET default_transaction_isolation TO 'read committed'",
 )
-_SETTING_UP = 7_210_944  # held while the tables are made
+_SETTING_UP = 7_210_944  # the advisory lock that is held while tables are created
 
 
 class PostgresqlSession(SqlSession):
     """A connection to a PostgreSQL database; see `Session`.
 
-    After an error the connection is given up; the next transaction makes a new one.
+    After an error the connection is closed. The next transaction opens a new one.
 
     Args:
         address: The address of the database.
@@ -38,7 +38,7 @@ class PostgresqlSession(SqlSession):
     now: ClassVar[str] = "CAST(extract(epoch FROM clock_timestamp()) AS DOUBLE PRECISION)"
     shared: ClassVar[str] = " FOR SHARE"
     errors: ClassVar[tuple[type[Exception], ...]] = (psycopg.Error, OSError)
-    remedy: ClassVar[str] = "Check its address, the rights of its user, and whether it runs."
+    remedy: ClassVar[str] = "Check that it runs, its address, and the rights of its user."
 
     def __init__(self, address: str) -> None:
         self._address = address
@@ -96,7 +96,7 @@ class PostgresqlStore:
         address: The address, `postgresql://user@host:port/database`.
 
     Raises:
-        StoreError: It cannot be opened, or is something else.
+        StoreError: The database cannot be opened, or is not a store.
     """
 
     def __init__(self, address: str) -> None:

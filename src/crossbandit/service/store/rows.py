@@ -1,4 +1,4 @@
-"""What a store keeps, and what it is asked to write."""
+"""The rows of a store, the writes to it, and the protocol of a connection."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ class BidderRow(NamedTuple):
     """A bidder in the store.
 
     Attributes:
-        id: Its number, which no other bidder ever has.
+        id: Its number. No other bidder ever has it.
         name: Its name.
-        settings: A `BidderSettings` as JSON.
+        settings: Its `BidderSettings` as JSON.
         owner: The id of the learner in its tokens.
-        paused: Whether it does not decide.
+        paused: Whether it is paused.
         last: The number of the last entry of its log.
         version: The number of the last entry that its policy has learned.
         published: When its policy was published.
-        holder: Who holds the lease; "" if it is free.
+        holder: The holder of the lease; "" if it is free.
         url: The address of the holder, or None.
         created: When it was created.
     """
@@ -41,11 +41,11 @@ class Entries(NamedTuple):
     """Consecutive entries of a log that were committed together.
 
     Attributes:
-        first: The number of the first of them.
-        size: How many.
+        first: The number of the first entry.
+        size: The number of entries.
         at: When they arrived.
         kind: `OUTCOMES` or `CHANGE`.
-        content: What they say.
+        content: The outcomes or the change, encoded.
     """
 
     first: int
@@ -56,7 +56,7 @@ class Entries(NamedTuple):
 
     @property
     def last(self) -> int:
-        """The number of the last of them."""
+        """The number of the last entry."""
         return self.first + self.size - 1
 
 
@@ -64,9 +64,9 @@ class DecisionRow(NamedTuple):
     """A decision of a bidder with limits.
 
     Attributes:
-        number: Its number; they have no gaps.
+        number: Its number. Numbers have no gaps.
         after: The number of the last entry that was learned when it was made.
-        content: What was asked.
+        content: The request, encoded.
     """
 
     number: int
@@ -79,8 +79,8 @@ class Checkpoint(NamedTuple):
 
     Attributes:
         entry: The number of the last entry that was learned.
-        decisions: How many decisions were made under limits.
-        content: The state.
+        decisions: The number of decisions made under limits.
+        content: The state, encoded.
     """
 
     entry: int
@@ -89,13 +89,13 @@ class Checkpoint(NamedTuple):
 
 
 class Policy(NamedTuple):
-    """What a bidder decides by.
+    """The newest snapshot of a bidder, and its figures.
 
     Attributes:
         entry: The number of the last entry that was learned.
         at: When it was published.
-        content: A snapshot.
-        figures: What is shown of the bidder.
+        content: The snapshot, encoded.
+        figures: The figures, encoded.
     """
 
     entry: int
@@ -104,7 +104,7 @@ class Policy(NamedTuple):
     figures: bytes
 
 
-# --- what is to be written ---------------------------------------------------------------------
+# --- writes ------------------------------------------------------------------------------------
 
 
 class Append(NamedTuple):
@@ -115,11 +115,11 @@ class Append(NamedTuple):
     kind: str
     content: bytes
     settings: str | None = None  # the bidder's new settings, with a `CHANGE`
-    replaces: str | None = None  # those that they were made from; others are not overwritten
+    replaces: str | None = None  # the settings before; if the store has others, nothing is written
 
 
 class Decide(NamedTuple):
-    """Add decisions; only for the holder of the lease."""
+    """Add decisions. Only the holder of the lease may."""
 
     bidder: int
     fence: int
@@ -127,7 +127,7 @@ class Decide(NamedTuple):
 
 
 class Keep(NamedTuple):
-    """Keep a policy, a checkpoint, or both; only for the holder of the lease."""
+    """Store a policy, a checkpoint, or both. Only the holder of the lease may."""
 
     bidder: int
     fence: int
@@ -141,8 +141,8 @@ Write = Append | Decide | Keep
 class Session(Protocol):
     """A connection to a store, for one thread at a time. Every method is one transaction.
 
-    All methods raise `StoreError` if the store cannot be reached or written; nothing has changed
-    then, except that a commit whose answer was lost may have been made.
+    All methods raise `StoreError` if the store cannot be reached or written. Then nothing has
+    changed, with one exception: if the answer to a commit was lost, the commit may have been made.
     """
 
     def close(self) -> None:
@@ -160,27 +160,27 @@ class Session(Protocol):
         policy: Policy,
         checkpoint: Checkpoint,
     ) -> bool:
-        """Add a bidder; return False if there is one of that name."""
+        """Add a bidder; return False if a bidder of that name exists."""
 
     def delete(self, bidder: int) -> None:
-        """Forget a bidder and its log."""
+        """Delete a bidder and its log."""
 
     def pause(self, bidder: int, *, paused: bool) -> None:
-        """Let a bidder decide no more, or again."""
+        """Pause or resume a bidder."""
 
     def write(self, writes: list[Write], at: float) -> list[bool]:
-        """Write all that may be written, in one transaction that is durable when this returns.
+        """Make all writes that are allowed, in one transaction that is durable when this returns.
 
         Returns:
-            For each, whether it was written: not if the bidder is gone, the fence is another, or
-            somebody else has changed the settings that are to be replaced.
+            For each write, whether it was made. It is not if the bidder was deleted, the fence is
+            old, or the settings to be replaced have changed.
         """
 
     def entries(self, bidder: int, after: int, count: int) -> list[Entries]:
-        """Return entries of a log after one, in their order; about so many, or more."""
+        """Return the entries after number `after`, in order: about `count` of them."""
 
     def decisions(self, bidder: int, first: int) -> list[DecisionRow]:
-        """Return the decisions from a number on."""
+        """Return the decisions from number `first` on."""
 
     def checkpoints(self, bidder: int) -> list[Checkpoint]:
         """Return the checkpoints, the newest first."""
@@ -191,17 +191,17 @@ class Session(Protocol):
     def take_leases(
         self, bidders: list[int], holder: str, url: str | None, seconds: float
     ) -> dict[int, int]:
-        """Take or renew leases; return the fences of those that this holder has now."""
+        """Take or renew leases; return the fence of each lease that the holder now has."""
 
     def end_lease(self, bidder: int, holder: str) -> None:
         """End the lease of a bidder if this holder has it."""
 
     def prune(self, bidder: int, before: float) -> int:
-        """Drop entries that are older than a time and that no recovery needs; return how many."""
+        """Delete entries from before a time that no recovery needs; return how many."""
 
 
 class Store(Protocol):
-    """A database. Processes that open the same one work together."""
+    """A database. Processes that open the same one share its bidders."""
 
     def session(self) -> Session:
         """Return a new connection."""

@@ -1,15 +1,13 @@
-"""The statements of a store, which SQLite and PostgreSQL share.
+"""The SQL statements of a store, shared by SQLite and PostgreSQL.
 
-There is one method for each of `Session`. All statements that use a table are in this file.
+`SqlSession` has the methods of `Session`. Every statement on the data of a bidder is in this file.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING
 
-from crossbandit.service.causes import StoreError
+from crossbandit.service.store.connection import SqlConnection
 from crossbandit.service.store.rows import (
     Append,
     BidderRow,
@@ -19,100 +17,17 @@ from crossbandit.service.store.rows import (
     Entries,
     Policy,
 )
-from crossbandit.service.store.tables import TABLES, TABLES_OF_A_BIDDER, VERSION
+from crossbandit.service.store.tables import TABLES_OF_A_BIDDER
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from crossbandit.service.store.rows import Keep, Write
 
-
 _KEPT = 2  # checkpoints
-_PIECE = 1000  # rows that are dropped at once
+_PIECE = 1000  # rows that are deleted at once
 
 
-class SqlSession(ABC):
-    """A `Session` over a database that speaks SQL.
-
-    Attributes:
-        types: The names of column types.
-        now: The time of the database, as an expression.
-        shared: What locks a row that is read, until the transaction ends.
-        errors: What the driver raises.
-        remedy: What to do if the store cannot be opened.
-    """
-
-    types: ClassVar[dict[str, str]]
-    now: ClassVar[str]
-    shared: ClassVar[str]
-    errors: ClassVar[tuple[type[Exception], ...]]
-    remedy: ClassVar[str]
-
-    # --- what a database has of its own --------------------------------------------------------
-
-    @abstractmethod
-    def _begin(self, *, write: bool) -> None:
-        """Begin a transaction, on a new connection if there is none."""
-
-    @abstractmethod
-    def _end(self, *, commit: bool) -> None:
-        """End the transaction; if that fails, give up the connection."""
-
-    @abstractmethod
-    def _rows(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
-        """Execute a statement, and return the rows that it returns."""
-
-    @abstractmethod
-    def close(self) -> None:
-        """Close the connection."""
-
-    @contextmanager
-    def _transaction(self, *, write: bool = True) -> Iterator[None]:
-        try:
-            self._begin(write=write)
-            try:
-                yield
-            except BaseException:
-                self._end(commit=False)
-                raise
-            self._end(commit=True)
-        except self.errors as error:
-            raise StoreError(
-                f"The store does not answer, or cannot be written: {error}. Nothing was "
-                "acknowledged; try again."
-            ) from error
-
-    def set_up(self, name: str) -> None:
-        """Make the tables, unless they are there.
-
-        Args:
-            name: The name of the store, for messages.
-
-        Raises:
-            StoreError: The store cannot be opened, or has another format.
-        """
-        try:
-            with self._transaction():
-                self._set_up()
-        except StoreError as error:
-            if error.__cause__ is None:  # it was opened, and is of another format
-                raise
-            reason = str(error.__cause__).partition("\n")[0].rstrip(".")
-            raise StoreError(
-                f"The store {name} cannot be opened: {reason}. {self.remedy}"
-            ) from error
-
-    def _set_up(self) -> None:
-        for statement in TABLES:
-            self._rows(statement.format(**self.types))
-        found = self._rows("SELECT version FROM about")
-        if not found:
-            self._rows("INSERT INTO about (version) VALUES (?)", [VERSION])
-        elif found[0][0] != VERSION:
-            raise StoreError(
-                f"The store has format {found[0][0]}, and this version of Crossbandit reads format "
-                f"{VERSION}. Use the version that made it, or another store."
-            )
+class SqlSession(SqlConnection):
+    """A `Session` over a database that speaks SQL."""
 
     # --- bidders -------------------------------------------------------------------------------
 
@@ -171,7 +86,7 @@ class SqlSession(ABC):
     def write(self, writes: list[Write], at: float) -> list[bool]:
         done = [False] * len(writes)
         fenced = sorted({one.bidder for one in writes if not isinstance(one, Append)})
-        # All transactions lock rows in the same order, so none waits for another in a circle.
+        # All transactions lock rows in the same order, so that no deadlock occurs.
         order = sorted(range(len(writes)), key=lambda i: writes[i].bidder)
         with self._transaction():
             fences = {bidder: self._fence(bidder) for bidder in fenced}
@@ -181,7 +96,7 @@ class SqlSession(ABC):
                     done[i] = self._append(one, at)
                 elif fences[one.bidder] == one.fence:
                     done[i] = self._write_fenced(one, at)
-                    if not done[i]:  # a checkpoint that comes next may hold what was refused
+                    if not done[i]:  # a later checkpoint may contain the refused decisions
                         fences[one.bidder] = None
         return done
 
@@ -211,7 +126,7 @@ class SqlSession(ABC):
                 "SELECT number FROM decisions WHERE bidder = ? AND number >= ? LIMIT 1",
                 [one.bidder, one.rows[0].number],
             ):
-                return False  # somebody else has made it, under the same lease
+                return False  # another process has made it, under the same lease
             for row in one.rows:
                 self._rows(
                     "INSERT INTO decisions (bidder, number, after, at, content) "
@@ -294,7 +209,7 @@ class SqlSession(ABC):
     def take_leases(
         self, bidders: list[int], holder: str, url: str | None, seconds: float
     ) -> dict[int, int]:
-        # A lease that ends too late was made before the clock of the database was set back.
+        # A lease that ends too late was taken before the clock of the database was set back.
         statement = (
             "UPDATE leases SET fence = fence + CASE WHEN holder = ? THEN 0 ELSE 1 END, "
             f"holder = ?, url = ?, expires = {self.now} + ? WHERE bidder = ? AND "

@@ -1,4 +1,4 @@
-"""A store in one file: SQLite with a write-ahead log, every commit synchronised."""
+"""A store in one file: SQLite with a write-ahead log. Every commit is synchronised to the disk."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class SqliteSession(SqlSession):
 
     Args:
         path: The file.
-        number: The number of the file on its disk; None for a new file.
+        number: The inode number of the file; None for a new file.
     """
 
     types: ClassVar[dict[str, str]] = {
@@ -28,7 +28,7 @@ class SqliteSession(SqlSession):
         "bytes": "BLOB",
     }
     now: ClassVar[str] = "((julianday('now') - 2440587.5) * 86400.0)"
-    shared: ClassVar[str] = ""  # a transaction that writes is alone
+    shared: ClassVar[str] = ""  # SQLite has one writer at a time
     errors: ClassVar[tuple[type[Exception], ...]] = (sqlite3.Error,)
     remedy: ClassVar[str] = (
         "Give the path of a store, or of a new file in a folder that exists and can be written."
@@ -48,7 +48,7 @@ class SqliteSession(SqlSession):
 
     def _begin(self, *, write: bool) -> None:
         if self._number is not None and file_number(self._path) != self._number:
-            # What is written to a file that was deleted is lost when the process ends.
+            # Data written to a deleted file would be lost when the process ends.
             self.close()
             raise sqlite3.OperationalError(
                 f"{self._path} was deleted or replaced. Put it back and start the service again"
@@ -82,10 +82,10 @@ class SqliteStore:
     """A store in an SQLite file; see `Store`.
 
     Args:
-        path: The file; it is made if it is missing. Its folder must exist.
+        path: The file. It is created if it does not exist. Its folder must exist.
 
     Raises:
-        StoreError: It cannot be opened, or is something else.
+        StoreError: The file cannot be opened, or is not a store.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -103,7 +103,7 @@ class SqliteStore:
 
 
 def file_number(path: Path) -> int | None:
-    """Return the number of a file on its disk; None if there is none.
+    """Return the inode number of a file; None if the file does not exist.
 
     Args:
         path: The file.

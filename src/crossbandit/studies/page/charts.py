@@ -63,7 +63,7 @@ def _square_root(sweep: Sweep) -> list[Series]:
         return []
     start, stop = column[0].setting.value, column[-1].setting.value
     x = tuple(start * (stop / start) ** (i / _STEPS) for i in range(_STEPS))
-    x = (*x, stop)  # exactly, so that the line ends where the others do
+    x = (*x, stop)  # without rounding, so that the line ends where the others do
     y = tuple(column[0].summary.regret * math.sqrt(place / start) for place in x)
     return [Series(name=REFERENCE, x=x, y=y, reference=True)]
 

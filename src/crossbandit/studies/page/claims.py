@@ -1,7 +1,7 @@
 """The paper's claims: what was expected, what was measured, and whether the claim is met.
 
-A claim without the runs that it needs is not judged, and says so. An entry is compared with the
-paper's only if it has all the seeds of the paper. Order and growth are judged from three seeds on.
+A claim is not judged if runs that it needs are missing. An entry is compared with the paper's only
+if it has all seeds of the paper. Order and growth need at least three seeds.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
     from crossbandit.studies.page.sweeps import Entry, Sweep
 
-# An entry may differ by this share, or by the sum of the two half-widths where that is more.
+# An entry may differ by this share, or by the sum of the two half-widths if that is more.
 ENTRY_TOLERANCE = 0.04
-# A quotient of two entries may differ by what its entries may.
+# A quotient of two entries may differ by the sum of what its entries may.
 GROWTH_TOLERANCE = 2 * ENTRY_TOLERANCE
 # A method that does not see the graph plays the same arms on every graph: only rounding is allowed.
 FLAT_TOLERANCE = 1e-6
@@ -88,7 +88,7 @@ def is_within(entry: Entry) -> bool:
 def column(sweep: Sweep | None, method: str, *, fewest_seeds: int) -> dict[float, Entry]:
     """Return a method's entries at the paper's points, by their place on the axis.
 
-    Those with fewer of the paper's seeds are left out.
+    Entries with fewer than `fewest_seeds` of the paper's seeds are left out.
     """
     if sweep is None or sweep.published is None:
         return {}

@@ -1,4 +1,4 @@
-"""What a report on a study says, before it takes any form."""
+"""The content of a report on a study, independent of its format."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Failure:
     Attributes:
         cell: Its environment, algorithm and seed.
         error: The error, with the file and line if they are known.
-        traceback: Where it was raised, if that is known.
+        traceback: The traceback, if it is known.
     """
 
     cell: str
@@ -48,8 +48,8 @@ class Report:
         sweeps: The tables and panels.
         claims: The paper's claims, if these are runs of the paper's evaluation.
         spreads: How the paper's entries vary over other loss tables.
-        facts: What was run and with what: pairs of a name and a value.
-        warnings: Sentences to read before the numbers.
+        facts: What was run, and with which versions: pairs of a name and a value.
+        warnings: Sentences that the page shows before the numbers.
         failed: The cells that failed and are missing.
         comparisons: Paired tests between methods, by the id of the sweep.
         exponents: How regret grows along the axis, by the id of the sweep.

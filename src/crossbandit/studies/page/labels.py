@@ -1,7 +1,7 @@
 """Names of algorithms and settings: one rule for all reports.
 
-An algorithm or an environment is called as in the study file: by its label, or else by its id.
-Where two have the same name, the parameters in which they differ follow in parentheses.
+An algorithm or an environment has its name in the study file: its label, or else its id. If two
+have the same name, the parameters in which they differ follow in parentheses.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Any study laid out as panels.
 
-The parameter with the most values becomes the axis, if it is a number; every combination of the
-others becomes a panel. Environments that form no such grid stand one below the other.
+The parameter with the most values is the axis, if it is a number. Every combination of the others
+is a panel. Environments that form no such grid are listed one below the other.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def _part_sweeps(part: str, summaries: Sequence[Summary]) -> Iterator[Sweep]:
     if len(sweeps) == 1:
         yield from sweeps
         return
-    # Panels are for comparing: they have the same axes.
+    # Panels are compared, so they have the same axes.
     allows_log = all(sweep.is_logarithmic for sweep in sweeps)
     for sweep in sweeps:
         yield replace(sweep, group=part or "panels", allows_log=allows_log)
@@ -55,7 +55,7 @@ def _axis(summaries: Sequence[Summary]) -> str | None:
     """Return the number with the most values of which every panel has at least two."""
     names = varying([summary.setting for summary in summaries])
     values = {name: {str(s.setting.get(name)) for s in summaries} for name in names}
-    # Of two with as many values, the horizon: growth over time is what most studies are about.
+    # Of two with the same number of values, take the horizon: most studies are about growth in it.
     for name in sorted(names, key=lambda name: (-len(values[name]), name != "horizon")):
         if not all(_is_number(summary.setting.get(name)) for summary in summaries):
             continue

@@ -26,7 +26,7 @@ TABLE_SEED = 0
 BENCHMARK = {"name": "paper-benchmark", "arms": 9, "contexts": 1000, "table_seed": TABLE_SEED}
 
 
-class Published(NamedTuple):
+class PublishedEntry(NamedTuple):
     """An entry of a table.
 
     Attributes:
@@ -60,7 +60,7 @@ class PublishedSweep:
     name: str
     fixed: Mapping[str, int]
     seeds: range
-    entries: Mapping[int, Mapping[str, Published]]
+    entries: Mapping[int, Mapping[str, PublishedEntry]]
 
     @property
     def values(self) -> tuple[int, ...]:
@@ -68,8 +68,8 @@ class PublishedSweep:
         return tuple(self.entries)
 
 
-def _row(*pairs: tuple[float, float]) -> dict[str, Published]:
-    return {method: Published(*pair) for method, pair in zip(METHODS, pairs, strict=True)}
+def _row(*pairs: tuple[float, float]) -> dict[str, PublishedEntry]:
+    return {method: PublishedEntry(*pair) for method, pair in zip(METHODS, pairs, strict=True)}
 
 
 HORIZON = PublishedSweep(

@@ -1,4 +1,4 @@
-"""What the runs were made with, and what a reader has to know about that."""
+"""The provenance of the runs, and warnings about it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _SHOWN = 4  # values of a fact that the page lists
 
 
 def facts(frame: pd.DataFrame, summaries: Sequence[Summary], command: str) -> Facts:
-    """Return what was run, with what, and on which grid."""
+    """Return what was run: the command, the versions and the grid."""
     found = _values(frame)
     return (
         ("Command", command),
@@ -51,7 +51,7 @@ def warnings(frame: pd.DataFrame) -> tuple[str, ...]:
     what = ", ".join(_NAMES.get(name, "Crossbandit") for name in mixed)
     sentence = (
         "The runs of this study were not all made with the same software and processor. They "
-        f"differ in: {what}. Differences between cells may be differences between these."
+        f"differ in: {what}. This may be the reason for differences between cells."
     )
     return (sentence,)
 
@@ -109,9 +109,9 @@ def _loss_tables(summaries: Sequence[Summary]) -> list[tuple[str, str]]:
     if not kinds:
         return []
     texts = {
-        True: "a new table of losses for every seed, so that intervals cover the draw of the table",
-        False: "one table of losses for all seeds, so that intervals do not cover the draw of the "
-        "table",
+        True: "a new table of losses for every seed; intervals include the variation of tables",
+        False: "one table of losses for all seeds; intervals do not include the variation of "
+        "tables",
     }
     if len(kinds) == 1:
         return [("Loss tables", texts[next(iter(kinds))].capitalize() + ".")]
@@ -122,7 +122,7 @@ def _loss_tables(summaries: Sequence[Summary]) -> list[tuple[str, str]]:
 def tuned_parameters(sweeps: Sequence[Sweep]) -> list[tuple[str, str, str]]:
     """Return the parameters that every entry ran with: place, method, parameters.
 
-    Entries of results that do not hold their parameters are left out.
+    Entries whose results do not have their parameters are left out.
     """
     return [
         (

@@ -1,4 +1,4 @@
-"""Runs gathered over their seeds: the mean, its confidence interval, the curve over time."""
+"""Summaries of runs over their seeds: the mean, its confidence interval, the curve over time."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Summary:
         setting: The parameters of the environment, with the horizon.
         algorithm: The name of the algorithm: its label in the study file, or else its id.
         parameters: The parameters of the algorithm, as the study file gives them.
-        tuned: The parameters with which it ran, if the results hold them.
+        tuned: The parameters with which it ran, if the results have them.
         seeds: The seeds, in increasing order.
         finals: The final regrets, in the same order.
         curve: The regret over time.
@@ -94,7 +94,7 @@ class Summary:
 
 
 def summarize(frame: pd.DataFrame) -> list[Summary]:
-    """Gather runs by part, environment, algorithm and horizon, in the order of the first runs.
+    """Summarise runs by part, environment, algorithm and horizon, in the order of the first runs.
 
     Args:
         frame: One row per run, as `crossbandit.studies.load` returns them.
@@ -112,7 +112,9 @@ def summarize(frame: pd.DataFrame) -> list[Summary]:
             f"Missing: {', '.join(missing)}."
         )
     if frame.empty:
-        raise InvalidInputError("There is nothing to report: the study has no finished cells yet.")
+        raise InvalidInputError(
+            "There is nothing to report. The study has no finished cells yet. Run it first."
+        )
     keys = ["part", "environment", "algorithm", "horizon"]
     return [_summary(runs) for _, runs in frame.groupby(keys, sort=False, dropna=False)]
 

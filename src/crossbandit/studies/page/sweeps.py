@@ -1,4 +1,4 @@
-"""Summaries laid out for reading: settings down, methods across."""
+"""Summaries as tables: a row for each setting, a column for each method."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Entry:
     setting: Setting
     method: str
     summary: Summary
-    published: paper.Published | None = None
+    published: paper.PublishedEntry | None = None
 
     @property
     def low(self) -> float:
@@ -72,7 +72,7 @@ class Sweep:
         methods: The methods, in order.
         entries: The entries by setting and method.
         published: The table of the paper, if this is one.
-        panel: What tells this panel from the others of its part; "" for the only one.
+        panel: The name of this panel among the panels of its part; "" for the only one.
         group: The part whose other panels share the axis of regret; "" for an axis of its own.
         allows_log: Whether those panels can all have logarithmic axes.
     """

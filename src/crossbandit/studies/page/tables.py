@@ -1,4 +1,4 @@
-"""The tables of a study; each entry beside the paper's, where the paper has one."""
+"""The tables of a study. Beside each entry is the paper's, if the paper has one."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def sweep_table(sweep: Sweep, form: Form, *, where: str = "±") -> Table:
 
 
 def _rows(sweep: Sweep, setting: Setting, form: Form) -> list[tuple[str, ...]]:
-    """Return the rows of one setting; what the paper says follows what was measured."""
+    """Return the rows of one setting: the measured numbers, and then those of the paper."""
     entries = [sweep.entries.get((setting, method)) for method in sweep.methods]
     here = [
         _cell(entry, lambda e: form(e.summary.regret, e.summary.half_width)) for entry in entries
@@ -99,7 +99,7 @@ def caption(sweep: Sweep, *, where: str = "±") -> str:
 
 
 def granted_text(sweep: Sweep) -> str:
-    """Return which methods are shown more than the graph reveals, as a sentence; or nothing.
+    """Return a sentence that names the methods which observe more than the graph reveals, or "".
 
     Such a method ignores the graph, and the problem grants it the loss of the arm that it plays.
     """
@@ -113,7 +113,7 @@ def granted_text(sweep: Sweep) -> str:
         return ""
     verb = "is" if len(granted) == 1 else "are"
     names = " and ".join([", ".join(granted[:-1]), granted[-1]] if granted[1:] else granted)
-    return f"{names} {verb} shown the loss of the arm played, also without a self-loop."
+    return f"{names} {verb} given the loss of the arm played, also if it has no self-loop."
 
 
 def _needs_own_loss(entry: Entry, known: Mapping[str, Any]) -> bool:
@@ -151,7 +151,7 @@ def _column_seeds(entries: Sequence[tuple[int, ...]]) -> str:
 
 
 def missing_text(sweep: Sweep) -> str:
-    """Return how many cells are missing from the grid, as a sentence; empty where none is."""
+    """Return how many cells are missing from the grid, as a sentence; "" if none is."""
     seeds = {seed for entry in sweep.entries.values() for seed in entry.summary.seeds}
     total = len(sweep.settings) * len(sweep.methods) * len(seeds)
     missing = total - sum(len(entry.summary.seeds) for entry in sweep.entries.values())

@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from crossbandit.studies.page.content import Report
 
 PAGE = "index.html"
-_MOST_OPEN = 100  # comparisons that the page shows unasked
+_MOST_OPEN = 100  # up to this many comparisons are unfolded on the page
 _OF_THE_REPORT = (PAGE, "tables.*", "comparisons.csv", "exponents.csv", "regret.*", "curves*.pdf")
 _OF_A_STUDY = ("results.*", "runs.*", "study.toml")
 WRITTEN = (*_OF_THE_REPORT, "loss-tables.*", *_OF_A_STUDY)
-"""What may be in a folder that a report is written into: patterns of names."""
+"""The files that may be in the folder of a report, as patterns of names."""
 
 
 def write(report: Report, folder: Path) -> list[Path]:
@@ -40,7 +40,7 @@ def write(report: Report, folder: Path) -> list[Path]:
 
     Args:
         report: The report.
-        folder: The folder. It is made if it does not exist.
+        folder: The folder. It is created if it does not exist.
 
     Returns:
         The paths of the page, the tables and the figures, in this order.
@@ -129,7 +129,7 @@ def _spread_charts(report: Report) -> dict[str, Chart]:
 
 
 def _names(report: Report) -> list[str]:
-    """Return a name per sweep, of letters that file systems and LaTeX allow; none twice."""
+    """Return a unique name for each sweep, of letters that file systems and LaTeX allow."""
     names: list[str] = []
     for sweep in report.sweeps:
         name = slug(sweep.id)

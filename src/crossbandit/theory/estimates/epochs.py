@@ -1,4 +1,4 @@
-"""Where pairs are learned from: the weights of an epoch, and the rounds that they come from."""
+"""The weights of an epoch, for algorithms that learn from pairs of rounds."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The lines of `verify` for an algorithm that declares its estimator.
 
 Everything is computed by enumeration on tiny instances: the expectation, the variance and the
-second moment of what a round adds; the policies; the regret and its terms. So equalities hold to
-rounding, for a right algorithm, and nothing is random.
+second moment of what a round adds; the policies; the regret and its terms. So nothing is random,
+and for a right algorithm, equalities hold up to rounding.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 # Depth and width of the trees. A pair has many more outcomes than a round.
 _SIZES = {Effort.QUICK: (2, 3), Effort.FULL: (5, 8)}
 _OF_PAIRS = {Effort.QUICK: (2, 1), Effort.FULL: (4, 4)}
-_EDGE = 1e-9  # how far from the end of its interval a uniform number draws an arm
+_EDGE = 1e-9  # the distance of a probing uniform number from the end of an arm's interval
 _ROUNDING = 1e-10
 
 

@@ -1,8 +1,9 @@
-"""All that an algorithm can do on a tiny instance, round by round, played by its own learner.
+"""Everything that an algorithm can do on a tiny instance, played by its own learner.
 
-A node is a moment before a round, or before a pair of rounds if pairs are learned from. From it,
-copies of the learner play everything that can be drawn, in every context. Only some of the nodes
-that follow are continued: all laws that are checked are those given a node, so nothing is lost.
+A node is the moment before a round, or before a pair of rounds if the algorithm learns from pairs.
+From there, copies of the learner play everything that can be drawn, in every context. Only some of
+the following nodes are continued. All checks are about distributions given a node, so no check is
+weaker for it.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from crossbandit.checks.comparison import Comparison
 from crossbandit.checks.enumeration import enumerate_outcomes
 from crossbandit.checks.estimator import LAW, prepare, tiny_losses, tiny_problem
 from crossbandit.checks.routes import Route
-from crossbandit.theory.runs.declared import Before, expected_input
+from crossbandit.theory.runs.ftrl_state import FtrlState, expected_input
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,8 +32,8 @@ _NU = np.array(LAW)
 _SEED = 1
 
 
-class Past(NamedTuple):
-    """What a path has summed up so far, in each context."""
+class PathSums(NamedTuple):
+    """The sums over a path so far, in each context."""
 
     penalty: Floats  # (contexts,)
     rates: Floats  # (contexts,): of the round before
@@ -47,12 +48,12 @@ class Node:
     declared: Estimator  # of the next round
     losses: Floats  # (rounds, arms, contexts)
     best: Floats  # (contexts, arms): 1 for the best arm of each context
-    past: Past
+    past: PathSums
 
     @cached_property
-    def before(self) -> Before:
+    def before(self) -> FtrlState:
         """FTRL and the policies before the round."""
-        return Before.of(self.learner, self.declared)
+        return FtrlState.of(self.learner, self.declared)
 
     @property
     def tables(self) -> Floats:
@@ -61,7 +62,7 @@ class Node:
 
     @cached_property
     def comparisons(self) -> dict[tuple[int, ...], Comparison]:
-        """What was found beside what is declared, for the contexts of the round or the pair."""
+        """The enumeration and the declaration, for all contexts of the round or the pair."""
         route = Route("with prompt feedback", self.learner.graph)
         found = {}
         for contexts in product(range(_NU.size), repeat=self.declared.rounds):
@@ -86,7 +87,7 @@ class Node:
         return outcomes
 
     def counts(self, contexts: tuple[int, ...]) -> Floats:
-        """Return how much each context counts: its probability, or only that of the round."""
+        """Return the weight of each context: its probability; or 1 for that of the round only."""
         return _NU if self.declared.cross_learning else np.eye(_NU.size)[contexts[0]]
 
 
@@ -119,9 +120,9 @@ def grow(algorithm: Algorithm, graph: FeedbackGraph, depth: int, width: int) -> 
     best = np.eye(graph.arms)[losses.sum(axis=0).argmin(axis=0)]
     nothing, rising = np.zeros(_NU.size), np.full(_NU.size, np.inf)
     for learner, falling in ((first, True), (prepared.learner, False)):
-        level = [(learner, Past(nothing, rising, falling))]
+        level = [(learner, PathSums(nothing, rising, falling))]
         for _ in range(depth):
-            following: list[tuple[Learner, Past]] = []
+            following: list[tuple[Learner, PathSums]] = []
             for reached, past in level:
                 declared = prepared.declared.of_round(reached)
                 rows = losses[reached.round : reached.round + declared.rounds]
@@ -132,12 +133,12 @@ def grow(algorithm: Algorithm, graph: FeedbackGraph, depth: int, width: int) -> 
             level = following[step // 2 :: step][:width]
 
 
-def _following(node: Node) -> list[tuple[Learner, Past]]:
+def _following(node: Node) -> list[tuple[Learner, PathSums]]:
     falling = node.past.falling and bool((node.before.rates <= node.past.rates).all())
     return [
         (
             outcome.learner,
-            Past(node.past.penalty + outcome.terms[4], node.before.rates, falling),
+            PathSums(node.past.penalty + outcome.terms[4], node.before.rates, falling),
         )
         for chance, outcome in node.outcomes
         if chance > 0

@@ -1,1 +1,1 @@
-"""Exact probabilities: the real learner plays every branch of its randomness."""
+"""Exact probabilities: the real learner plays every branch of its random numbers."""

@@ -1,4 +1,4 @@
-"""A learner driven with chosen random numbers.
+"""A learner that plays with chosen random numbers.
 
 This is the one module of `theory` that knows how a learner draws and where it keeps its sums.
 """

@@ -1,13 +1,13 @@
-"""All randomness of Algorithm 2 on a tiny instance, played branch by branch by the real learner.
+"""All branches of Algorithm 2 on a tiny instance, played by the real learner.
 
-A node is a moment before a pair of rounds: the learner that got there, and what the definition says
-about that moment. From it, a copy of the learner plays every possible pair (two contexts, two arms,
-split, retention), with uniform numbers chosen inside that branch. The probability of a branch is
-read from the learner: the policy that it reports, and the uniform number from which on it no longer
-retains. Histories after which the definition is in the same state continue as one node.
+A node is the moment before a pair of rounds: a learner in that state, and the same state by the
+definition. From there, copies of the learner play every possible pair (two contexts, two arms,
+split, retention), with uniform numbers inside that branch. The probability of a branch is read from
+the learner: from the policy that it reports, and from the uniform number above which it does not
+retain. Histories that lead to the same state of the definition continue as one node.
 
-Where an epoch has several pairs, only some of the nodes that begin an epoch are continued. The
-checks are about probabilities given such a node, so nothing else is lost.
+If an epoch has several pairs, only some of the nodes that begin an epoch are continued. All checks
+are about probabilities given such a node, so no check is weaker for it.
 """
 
 from __future__ import annotations
@@ -118,21 +118,21 @@ def inside(policy: Floats, arm: int) -> float:
     return float(policy[:arm].sum() + policy[arm] / 2)
 
 
-class Retained(NamedTuple):
+class RetainedPair(NamedTuple):
     """What follows a pair whose first round is retained, in context 0."""
 
     policies: Floats  # (M, K): after the pair
     fed: Floats  # (K,): what FTRL was fed for context 0
 
 
-def play_retained(node: Node, arm: int, losses: Floats) -> Retained:
+def play_retained(node: Node, arm: int, losses: Floats) -> RetainedPair:
     """Let a copy play `arm` twice, learn from the first play and retain it; `losses` (M, K)."""
     learner, uniform = fork(node.learner), inside(node.policies[0], arm)
     decision = act(learner, 0, uniform)
     learner.learn(decision, losses.T[list(decision.revealed)])
     act(learner, 0, uniform, _SPLITS[0], 0.0)
     fed: Floats = (cumulative(learner) - cumulative(node.learner))[0]
-    return Retained(policies(learner, node.policies.shape[0]), fed)
+    return RetainedPair(policies(learner, node.policies.shape[0]), fed)
 
 
 def _require_distributions(policies: Floats, when: str) -> None:
@@ -191,7 +191,7 @@ def _retentions(
 
 
 def uses_losses(fed: Floats) -> bool:
-    """Return whether FTRL was fed losses: they differ between the contexts, a correction does not.
+    """Return whether the inputs of FTRL include losses: unlike corrections, they vary by context.
 
     The instances have no two equal losses.
     """

@@ -1,4 +1,4 @@
-"""What is played and what is retained, as equalities over all randomness of tiny instances."""
+"""Checks of what is played and retained: equalities over all branches of tiny instances."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Means of estimates, the pair reduction, translations: over all randomness of tiny instances."""
+"""Checks of means, the pair reduction and translations, over all branches of tiny instances."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The two samples of an epoch, as equalities over all randomness of tiny instances.
+"""Checks of the two samples of an epoch: equalities over all branches of tiny instances.
 
 Denominators come from the frequency contexts, the special arm from the loss-side contexts. Neither
-is read from the learner: both are seen through what it feeds FTRL.
+is read from the learner. Both are inferred from the inputs of FTRL.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
     from crossbandit.types import Floats
 
 
-class _Seen(NamedTuple):
-    """What a learner reveals of an epoch through what it feeds FTRL."""
+class _EpochValues(NamedTuple):
+    """The values of an epoch, inferred from the inputs of FTRL."""
 
     denominators: Floats  # (K,)
     special: int | None
 
 
-def _seen(node: Node) -> _Seen:
-    """Let copies of the learner retain losses of one and of zero; 2 / W_e is the difference."""
+def _seen(node: Node) -> _EpochValues:
+    """Let copies of the learner retain losses of 1 and of 0. Inputs then differ by 2 / W_e."""
     arms = node.policies.shape[1]
     denominators, correction = np.full(arms, np.nan), np.zeros(arms)
     for arm in range(arms):
@@ -43,7 +43,7 @@ def _seen(node: Node) -> _Seen:
         revealed = ones > correction
         denominators[revealed] = 2 / (ones - correction)[revealed]
     corrected = np.flatnonzero(correction)
-    return _Seen(denominators, int(corrected[0]) if corrected.size else None)
+    return _EpochValues(denominators, int(corrected[0]) if corrected.size else None)
 
 
 @statement(
@@ -105,9 +105,9 @@ def _ends(node: Node, tree: Tree) -> list[tuple[Fraction, Node]]:
 
 
 def _see_joint_law(
-    ends: list[tuple[Fraction, Node]], seen: dict[Node, _Seen], joint: Differences
+    ends: list[tuple[Fraction, Node]], seen: dict[Node, _EpochValues], joint: Differences
 ) -> bool:
-    """Compare a joint law with the product; return whether j_e and W_e are both random."""
+    """Compare a joint distribution with the product; return whether j_e and W_e are both random."""
     together: defaultdict[tuple[object, object], Fraction] = defaultdict(Fraction)
     learned: defaultdict[object, Fraction] = defaultdict(Fraction)
     counted: defaultdict[object, Fraction] = defaultdict(Fraction)

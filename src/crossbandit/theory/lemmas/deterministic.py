@@ -1,6 +1,6 @@
-"""The lemmas that hold for numbers, whatever they come from: Lemmas 4, 5, 6 and 16.
+"""Lemmas about numbers, without an algorithm: Lemmas 4, 5, 6 and 16.
 
-Each function returns the two sides for given numbers; `crossbandit verify` searches for numbers
+Each function returns the two sides for given numbers. `crossbandit verify` searches for numbers
 that make the left side large.
 """
 
@@ -108,7 +108,7 @@ def _graph_inverse_case(graph: FeedbackGraph) -> Case:
 
 
 def _graphs() -> list[FeedbackGraph]:
-    """Return graphs of every kind, with 2 to 24 arms, and all orders and cliques among them."""
+    """Return graphs of many kinds, with 2 to 24 arms: random graphs, orders and cliques."""
     rng = np.random.default_rng(0)
     drawn = [
         FeedbackGraph(rng.random((arms, arms)) < density)

@@ -33,7 +33,7 @@ _STABLE = 4.0  # the C of gamma >= C iota / L
 
 
 class Sample(NamedTuple):
-    """The mean of n draws from two points: its law, and the parameters beside it."""
+    """The mean of n draws from two points: its distribution, and the other parameters."""
 
     n: int
     values: Floats  # (n + 1,): what the mean may be
@@ -212,7 +212,7 @@ def good_events_fail_rarely(_subject: Subject, effort: Effort) -> Iterator[Check
     ):
         yield bounded(
             f"Appendix C ({name})",
-            "exact P(fails at one arm) over 2 exp(-iota); laws on two points searched",
+            "exact P(fails at one arm) over 2 exp(-iota); distributions on two points searched",
             _sample_cases(sides_of, top),
             effort,
         )
@@ -244,7 +244,7 @@ def random_denominators_have_small_moments(
     ):
         yield bounded(
             f"Equation {number} (random denominator)",
-            f"{claim}, exact moments; laws on two points, gamma >= 4 iota / L searched",
+            f"{claim}, exact moments; distributions on two points, gamma >= 4 iota / L searched",
             _sample_cases(sides_of, 0.5),
             effort,
             constant=constant,

@@ -1,7 +1,7 @@
-"""Search for counterexamples: make the left side of an inequality as large as it can be.
+"""Search for counterexamples: make the left side of an inequality as large as possible.
 
 An inequality is a function from the unit cube to its two sides. The function turns a point into an
-instance that satisfies every hypothesis, so that the search never leaves them.
+instance that satisfies every hypothesis, so the search covers only such instances.
 """
 
 from __future__ import annotations
@@ -54,16 +54,16 @@ class Case(NamedTuple):
     sides: Instance
 
 
-class Found(NamedTuple):
-    """The largest ratio that was found, where, and after how many instances."""
+class SearchResult(NamedTuple):
+    """The largest ratio of a search, its point, and the number of instances."""
 
     ratio: float
     point: Floats
     instances: int
 
 
-def maximise(case: Case, effort: Effort, *, seed: int = 0) -> Found:
-    """Look for the largest ratio: differential evolution, then a local search from the best."""
+def maximise(case: Case, effort: Effort, *, seed: int = 0) -> SearchResult:
+    """Search for the largest ratio: differential evolution, then a local search from the best."""
     from scipy.optimize import differential_evolution, minimize
 
     instances = 0
@@ -89,7 +89,7 @@ def maximise(case: Case, effort: Effort, *, seed: int = 0) -> Found:
         cost, best.x, method="Nelder-Mead", options={"maxfev": _BUDGET[effort] // 4}
     )
     point = np.clip(polished.x if polished.fun < best.fun else best.x, 0.0, 1.0)
-    return Found(case.sides(point).ratio, point, instances)
+    return SearchResult(case.sides(point).ratio, point, instances)
 
 
 def bounded(

@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from crossbandit.problem import Problem
     from crossbandit.theory.rates.rates import Rule
 
-# The theorem's rule with constants so small that its rate shows at horizons a simulation reaches.
-# The shape, logarithms included, is the theorem's; the conditions of Lemma 8 no longer hold.
+# The theorem's rule with smaller constants, so that its rate is visible at horizons that can be
+# simulated. Its form, with all logarithms, is that of the theorem. The conditions of Lemma 8 do not
+# hold.
 _SMALL = tuning.Constants(epoch=0.25, gamma=0.05, eta=1.0)
 
 
@@ -161,7 +162,7 @@ def _growth(statement_name: str, axis: str, rates: Mapping[str, Rate]) -> CheckR
 
 
 def _with_proven_constants(rule: Rule, sizes: _Sizes) -> CheckResult:
-    """Look at the theorem's own constants, under which the rate shows only at long horizons."""
+    """Check the theorem's own constants, with which the rate is visible only at long horizons."""
     graph = graphs.apple_tasting()
     environments = {T: GraphBenchmark(graph, T, 100) for T in sizes.long_horizons}
     rate = measure_rate(rule, environments, range(2))
@@ -174,16 +175,16 @@ def _with_proven_constants(rule: Rule, sizes: _Sizes) -> CheckResult:
         worst=f"smallest C that held: {rate.constant:.2g}",
         passed=rate.constant <= 1.0 and falling,
         note=(
-            f"Apple tasting. From one horizon to the next, the exponent is {local}. Constants that "
-            "satisfy the proof make eta so small that learning takes about a million rounds: "
-            "before, regret is linear; the exponent then falls towards 1/2."
+            f"Apple tasting. From one horizon to the next, the exponent is {local}. With constants "
+            "that satisfy the proof, eta is so small that learning takes about a million rounds. "
+            "Before, regret is linear. Then the exponent falls towards 1/2."
         ),
         figure=_figure("Theorem 1, in T (theorem's rule)", "T", {"apple tasting": rate}),
     )
 
 
 def _in_contexts(name: str, rule: Rule, sizes: _Sizes) -> CheckResult:
-    """Give every seed a loss table of its own: with ten contexts, one table is not like another."""
+    """Give every seed its own loss table, because tables with ten contexts differ much."""
     graph = graphs.paper_ring(9, radius=1)
     rate = joined(
         [
@@ -200,7 +201,7 @@ def _in_contexts(name: str, rule: Rule, sizes: _Sizes) -> CheckResult:
     )
     return CheckResult(
         statement=f"Theorem 1, in M ({name})",
-        checked="the exponent of M that fits regret: nothing polynomial is left",
+        checked="the exponent of M that fits regret: no polynomial growth",
         instances=rate.regrets.size,
         worst=f"{rate.slope}; log(MKT) alone has {rate.predicted:.3f}",
         passed=rate.slope.high <= rate.predicted,

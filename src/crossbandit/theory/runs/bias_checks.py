@@ -1,4 +1,4 @@
-"""The statements about the six terms of regret: their sum, and the bound of each lemma."""
+"""Checks of the six terms of regret: their sum, and the bound of each lemma."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def terms_add_up(subject: Subject, effort: Effort) -> Iterator[CheckResult]:
         instances=sum(len(one.curves) for one in swept.all),
         worst=f"largest relative difference {residual:.1e}",
         passed=residual <= _ROUNDING,
-        note="Along the way, every probability that the learner showed was that of Algorithm 2.",
+        note="Every probability that the learner reported was that of Algorithm 2.",
         figure=stacked_terms("Regret and its terms over the horizon", "T", swept.horizons),
     )
     yield _link("Pair reduction, on runs", "selected_regret", swept)

@@ -1,4 +1,4 @@
-"""The compiled simulation, which makes every table and figure, against the definition."""
+"""Checks of the compiled simulation, which makes all tables and figures, with the definition."""
 
 from __future__ import annotations
 

@@ -17,11 +17,11 @@ With the rate eta of the round and Z = sum_a p(a) exp(-eta lhat(a)), the last is
 The penalty telescopes: with F(L, eta) = -log(mean_a exp(-eta L(a))) / eta, -log(Z) / eta is
 F(L + lhat, eta) - F(L, eta); F falls in eta, F(0, eta) = 0 and F(L, eta) <= L(e) + log(K) / eta.
 
-If pairs of rounds are learned from, a pair takes the place of a round, and l is the sum of its
-losses.
+For an algorithm that learns from pairs of rounds, a pair takes the place of a round, and l is the
+sum of its losses.
 
-With cross-learning, each term is averaged over all contexts with their probabilities. Without, only
-the context of a round counts.
+With cross-learning, each term is averaged over all contexts with their probabilities. Without it,
+only the context of a round counts.
 """
 
 from __future__ import annotations
@@ -35,12 +35,11 @@ from crossbandit.checks.enumeration import declared_on
 from crossbandit.checks.routes import Route
 from crossbandit.errors import CheckFailedError
 from crossbandit.streams import stream
+from crossbandit.theory.runs.ftrl_state import FtrlState, expected_input
 from crossbandit.theory.runs.intervals import mean_interval
 from crossbandit.validation import reject
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import pandas as pd
 
     from crossbandit.algorithms import Algorithm, Estimator, Learner
@@ -53,11 +52,10 @@ if TYPE_CHECKING:
 TERMS = {
     "exploration": "playing q in place of the distribution p of FTRL",
     "bias": "estimates that are too small or too large in expectation",
-    "noise": "the difference of estimates to their expectation; zero in expectation",
-    "stability": "what one round can change; at most eta / 2 times their second moment",
+    "noise": "the difference between estimates and their expectation; zero in expectation",
+    "stability": "the effect of one round; at most eta / 2 times the second moment of estimates",
     "penalty": "the start from equal weights; at most log(K) / (last eta) if rates fall",
 }
-_TOLERANCE = 1e-8
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -113,7 +111,7 @@ def decompose_declared(
         The terms for every seed.
 
     Raises:
-        CheckFailedError: Its policies are not those of FTRL, as it declares them.
+        CheckFailedError: Its policies are not those of FTRL that it declares.
         InvalidParameterError: It declares no estimator, or none for graphs of this kind.
     """
     problem = view.environment.problem
@@ -144,7 +142,7 @@ def _run(algorithm: Algorithm, learner: Learner, view: EnvironmentView, seed: Se
     while first < view.horizon:
         graphs = _graphs(learner, view, first)
         declared = [_declared(algorithm, learner, graph) for graph in graphs]
-        before = Before.of(learner, declared[0])
+        before = FtrlState.of(learner, declared[0])
         before.require_policies(learner)
         rounds = range(first, min(first + declared[0].rounds, view.horizon))
         losses = [view.losses(t) for t in rounds]
@@ -155,7 +153,7 @@ def _run(algorithm: Algorithm, learner: Learner, view: EnvironmentView, seed: Se
         counts = view.nu if crosses else np.eye(len(view.nu))[int(contexts[first])]
         tables = np.array([own.table for own in losses])
         mean = np.zeros_like(tables[0])
-        if len(rounds) == declared[0].rounds:  # a last round without partner teaches nothing
+        if len(rounds) == declared[0].rounds:  # nothing is learned from a last round without a pair
             mean = expected_input(declared, before.policies, counts, tables)
         best = np.eye(tables.shape[2])[view.comparator]
         total += before.terms(best, tables, mean, declared[0].estimates(learner)) @ counts
@@ -176,135 +174,3 @@ def _declared(algorithm: Algorithm, learner: Learner, graph: FeedbackGraph) -> E
     if declared is None:
         raise CheckFailedError(f"{type(algorithm).__name__} declares no estimator for {graph}.")
     return declared.of_round(learner)
-
-
-def expected_input(
-    declared: Sequence[Estimator], policies: Floats, counts: Floats, losses: Floats
-) -> Floats:
-    """Return the declared expectation of what is added, over contexts as well.
-
-    Args:
-        declared: What is declared for each round of a pair, or for one round.
-        policies: The policy of each context (contexts, arms).
-        counts: The probability of each context (contexts,).
-        losses: The losses of each round (rounds, contexts, arms).
-
-    Returns:
-        What is added in each context to each arm, in expectation (contexts, arms).
-    """
-    mean = [
-        share * one.mean(policies, int(c), table)
-        for one, table in zip(declared, losses, strict=False)
-        for c, share in enumerate(counts)
-        if share > 0
-    ]
-    return np.asarray(np.sum(mean, axis=0) / len(losses))
-
-
-@dataclass(frozen=True, eq=False)
-class Before:
-    """What holds before a round, or a pair: FTRL, the policies, and the sums of estimates.
-
-    Attributes:
-        declared: What is declared for the round.
-        estimates: The sums of estimates (contexts, arms).
-        rates: The learning rate of each context (contexts,).
-        weights: The distributions p of FTRL (contexts, arms).
-        policies: The policies q (contexts, arms).
-    """
-
-    declared: Estimator
-    estimates: Floats
-    rates: Floats
-    weights: Floats
-    policies: Floats
-
-    @classmethod
-    def of(cls, learner: Learner, declared: Estimator) -> Before:
-        """Return what holds before the next round of a learner.
-
-        Args:
-            learner: The learner.
-            declared: What is declared for the round.
-        """
-        estimates = declared.estimates(learner)
-        contexts = range(len(estimates))
-        return cls(
-            declared,
-            estimates,
-            np.broadcast_to(declared.rate(learner), len(estimates)),
-            declared.ftrl(learner),
-            np.array([learner.policy(c) for c in contexts]),
-        )
-
-    def expected_policies(self, learner: Learner) -> Floats:
-        """Return the policies that follow from FTRL, as they are declared (contexts, arms).
-
-        If only a mixture is declared, its weight and the distribution that is mixed in are those
-        that fit the first context best.
-
-        Args:
-            learner: The learner.
-        """
-        if self.declared.policy is not None:
-            return self.declared.policy(learner, self.weights)
-        differences = self.weights - self.weights[0]
-        scale = float((differences**2).sum())
-        if scale > _TOLERANCE**2:
-            kept = float(((self.policies - self.policies[0]) * differences).sum()) / scale
-        else:  # FTRL is the same in all contexts: as much of it as possible
-            kept = float((self.policies[0] / self.weights[0]).min())
-        mixed = np.clip(self.policies[0] - kept * self.weights[0], 0.0, None)
-        expected: Floats = kept * self.weights + mixed
-        return expected
-
-    def require_policies(self, learner: Learner) -> None:
-        """Raise CheckFailedError unless the policies are those that are declared.
-
-        Args:
-            learner: The learner.
-        """
-        gap = np.abs(self.policies - self.expected_policies(learner)).max()
-        if not gap <= _TOLERANCE:
-            raise CheckFailedError(
-                f"The policies of {type(learner.algorithm).__name__} in round {learner.round} are "
-                "not FTRL with the rate, the estimates and the exploration that it declares. Their "
-                "regret has no such terms."
-            )
-
-    def terms(self, best: Floats, losses: Floats, mean: Floats, after: Floats) -> Floats:
-        """Return each term, and the regret, in each context (terms + 1, contexts).
-
-        Args:
-            best: 1 for the best arm of each context, else 0 (contexts, arms).
-            losses: The losses of each round (rounds, contexts, arms).
-            mean: The declared expectation of what is added (contexts, arms).
-            after: The sums of estimates after the rounds (contexts, arms).
-        """
-        p, q, summed, added = (
-            self.weights,
-            self.policies,
-            losses.sum(axis=0),
-            after - self.estimates,
-        )
-        gap, normaliser = p - best, self._normaliser(added)
-        return np.array(
-            [
-                ((q - p) * summed).sum(axis=1),
-                (gap * (summed - mean)).sum(axis=1),
-                (gap * (mean - added)).sum(axis=1),
-                (p * added).sum(axis=1) + normaliser,
-                -normaliser - (best * added).sum(axis=1),
-                ((q - best) * summed).sum(axis=1),
-            ]
-        )
-
-    def _normaliser(self, added: Floats) -> Floats:
-        """Return log(Z) / eta; its limit where eta is 0."""
-        least = added.min(axis=1, keepdims=True)
-        rates = self.rates[:, None]
-        z = (self.weights * np.exp(-rates * (added - least))).sum(axis=1)
-        limit = -(self.weights * added).sum(axis=1)
-        safe = np.where(self.rates > 0, self.rates, 1.0)
-        normaliser: Floats = np.where(self.rates > 0, np.log(z) / safe - least[:, 0], limit)
-        return normaliser

@@ -28,7 +28,7 @@ class Losses(NamedTuple):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class EnvironmentView:
-    """What no learner is told."""
+    """The context distribution, the comparator and all losses, which no learner knows."""
 
     environment: Environment
     horizon: int
@@ -37,7 +37,7 @@ class EnvironmentView:
     _recent: dict[int, Losses] = field(default_factory=dict, repr=False)
 
     def losses(self, round_: int) -> Losses:
-        """Return the losses of a round; runs that go through it together share the work."""
+        """Return the losses of a round. Runs that play it together share the work."""
         known = self._recent.get(round_)
         if known is None:
             rows = self.environment.losses(round_)

@@ -1,4 +1,4 @@
-"""The statements about good events: concentration, Q, snapshot stability and the fallback."""
+"""Checks of good events: concentration, Q, snapshot stability and the fallback."""
 
 from __future__ import annotations
 
@@ -26,9 +26,8 @@ if TYPE_CHECKING:
 
     from crossbandit.types import Floats
 
-_SURPRISE = (
-    1e-6  # the probability of the observed failures if the bound is true; below it, a failure
-)
+# A check fails if the observed failures have a smaller probability under the bound.
+_SURPRISE = 1e-6
 
 
 class _Setting(NamedTuple):
@@ -179,6 +178,6 @@ def snapshots_are_stable(subject: Subject, effort: Effort) -> Iterator[CheckResu
 
 
 _OUTSIDE = (
-    "The lemma says nothing here: its condition asks for at most log 2 = 0.693, and this rule has "
-    "{strain:.3g}. What was measured is shown, not judged."
+    "The lemma does not apply here: its condition asks for at most log 2 = 0.693, and this rule "
+    "has {strain:.3g}. So the measurement is not judged."
 )

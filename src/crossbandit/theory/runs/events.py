@@ -1,9 +1,9 @@
 """How often the good events of the analysis hold, and the fallback is played, on real runs.
 
-Each event is a comparison with a deviation that grows with iota. Turned around, an epoch has a
-*critical* iota: the least at which the event holds. One run then tests the bound on the probability
-of failure for every iota at once: an epoch's critical value exceeds x with probability at most
-2K e^-x (frequency and selector) or MK e^-x (losses), whatever happened before.
+Each event is a comparison with a deviation that grows with iota. So an epoch has a *critical* iota:
+the least at which the event holds. One run then tests the bound on the probability of failure for
+every iota: the critical iota of an epoch exceeds x with probability at most 2K e^-x (frequency and
+selector) or MK e^-x (losses), whatever happened before.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ _LEAST = 1e-300  # smaller weights count as this, so that ratios are finite
 EVENTS = ("frequency", "loss", "selector")
 
 
-class Measured(NamedTuple):
-    """What was measured in one epoch."""
+class EpochMeasurement(NamedTuple):
+    """The measurements of one epoch."""
 
     frequency: float  # critical iota of |what_e - w_e| <= 2 max(sqrt(w_e iota / L), iota / L)
     loss: float  # critical iota of: sum of I l / u_e <= L + iota / gamma
@@ -54,11 +54,11 @@ class Events:
     arms: int
     contexts: int
     iota: float  # C log(MKT) with the C of the theorem's rule, whichever rule is in use
-    measured: Floats  # (seeds, epochs, fields of Measured)
+    measured: Floats  # (seeds, epochs, fields of EpochMeasurement)
 
     def all(self, name: str) -> Floats:
-        """Return one field of `Measured` in all epochs, (seeds, epochs)."""
-        result: Floats = self.measured[:, :, Measured._fields.index(name)]
+        """Return one field of `EpochMeasurement` in all epochs, (seeds, epochs)."""
+        result: Floats = self.measured[:, :, EpochMeasurement._fields.index(name)]
         return result
 
     def failures(self, event: str) -> float:
@@ -126,7 +126,9 @@ def _epoch(pair: PlayedPair) -> int:
     return pair.moment.epoch
 
 
-def _measure(nu: Floats, parameters: EpochParameters, pairs: Iterator[PlayedPair]) -> Measured:
+def _measure(
+    nu: Floats, parameters: EpochParameters, pairs: Iterator[PlayedPair]
+) -> EpochMeasurement:
     """Measure one epoch, which is not empty."""
     first = next(pairs)
     epoch, population = first.moment, first.moment.u
@@ -141,7 +143,7 @@ def _measure(nu: Floats, parameters: EpochParameters, pairs: Iterator[PlayedPair
     error = np.abs(epoch.w_hat - epoch.w)
     frequency = np.minimum(length * error**2 / (4.0 * epoch.w), length * error / 2.0)
     ratio = population / epoch.denominators
-    return Measured(
+    return EpochMeasurement(
         frequency=float(frequency.max()),
         loss=parameters.gamma * (float(sums.max()) - length),
         selector=length * float(np.abs(epoch.selector_mass - epoch.m).max()) ** 2,

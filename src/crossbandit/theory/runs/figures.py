@@ -36,7 +36,7 @@ _BOUNDED = {
 def stacked_terms(title: str, axis: str, decompositions: Sequence[Decomposition]) -> Figure:
     """Return the terms, stacked, and the order of their sum, drawn through the first point.
 
-    `axis` is "T" or "alpha": where the decompositions differ.
+    `axis` is "T" or "alpha": the number in which the decompositions differ.
     """
     x = _x_values(axis, decompositions)
     series = []
@@ -59,7 +59,7 @@ def stacked_terms(title: str, axis: str, decompositions: Sequence[Decomposition]
 
 
 def term_ratios(title: str, axis: str, decompositions: Sequence[Decomposition]) -> Figure:
-    """Return each term over the order of its lemma: a constant that does not grow is the claim."""
+    """Return each term divided by the order of its lemma. The claim is that it does not grow."""
     x = _x_values(axis, decompositions)
     series = []
     for name, label in _BOUNDED.items():

@@ -1,9 +1,9 @@
 """Runs of the learner under test, with the definition of Algorithm 2 computed beside it.
 
-The learner is driven through `act` and `learn`. The definition gets the same contexts, losses and
-uniform numbers. Besides what the learner computes, it has the population quantities and the ideal
-trajectory, which no learner can know. Every probability that the learner shows must agree with the
-definition, so a wrong learner fails at its first deviation.
+The learner plays with `act` and `learn`. The definition gets the same contexts, losses and uniform
+numbers. It also computes the population quantities and the ideal trajectory, which no learner can
+know. Every probability that the learner reports must agree with the definition, so a wrong learner
+fails at its first deviation.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class PlayedPair(NamedTuple):
 
     @property
     def observed(self) -> Floats:
-        """I_{t,a}: 1 for the arms whose losses are seen and kept, else 0; (K,)."""
+        """I_{t,a}: 1 for the arms whose losses are observed and kept, else 0; (K,)."""
         return self.moment.observed(self.draws)
 
     @property
@@ -52,12 +52,12 @@ class PlayedPair(NamedTuple):
 def follow_all(
     algorithm: CrossGraph, view: EnvironmentView, seeds: Sequence[Seed]
 ) -> Iterator[tuple[PlayedPair, ...]]:
-    """Yield the same pair of all seeds at a time: the runs share the losses of its rounds."""
+    """Yield the same pair of all seeds together, so that the runs share its losses."""
     return zip(*(follow(algorithm, view, seed) for seed in seeds), strict=True)
 
 
 def follow(algorithm: CrossGraph, view: EnvironmentView, seed: Seed) -> Iterator[PlayedPair]:
-    """Play `algorithm` to the horizon and yield every pair; an odd last round is left out.
+    """Play `algorithm` to the horizon and yield every pair. An odd last round is left out.
 
     Raises CheckFailedError as soon as the learner departs from Algorithm 2.
     """

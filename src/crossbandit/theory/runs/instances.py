@@ -12,12 +12,13 @@ if TYPE_CHECKING:
 
 
 class GraphBenchmark(BlockEnvironment):
-    """The losses of the paper's benchmark on any graph, in linear form: the cost is free of M.
+    """The losses of the paper's benchmark on any graph, in linear form: the time is free of M.
 
     In the first `favoured` rounds (in all, if None), the losses of arm 0 are multiplied by
-    `favour`. A small factor makes it the best arm nearly everywhere; if it has no self-loop, it
-    becomes the special arm that is hardly ever seen. If that ends before the horizon, the learner
-    plays it more than the comparator does, which is what the pessimistic correction is for.
+    `favour`. With a small factor, arm 0 is the best arm in nearly all contexts. If it has no
+    self-loop, it becomes the special arm, which is rarely observed. If the advantage ends before
+    the horizon, the learner plays arm 0 more than the comparator does. The pessimistic correction
+    is made for this case.
     """
 
     def __init__(

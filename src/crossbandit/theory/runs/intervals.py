@@ -17,7 +17,7 @@ _RESAMPLES = 2_000
 
 
 class Interval(NamedTuple):
-    """An estimate between two bounds that hold it with 95 % confidence."""
+    """An estimate with the bounds of its 95 % confidence interval."""
 
     estimate: float
     low: float
@@ -28,7 +28,7 @@ class Interval(NamedTuple):
 
 
 def mean_interval(values: npt.ArrayLike) -> tuple[float, float]:
-    """Return the mean and the half-width of its 95 % interval by Student's law.
+    """Return the mean and the half-width of its 95 % interval by Student's t.
 
     >>> mean, half_width = mean_interval([1.0, 2.0, 3.0])
     >>> mean, round(half_width, 3)
@@ -41,8 +41,8 @@ def mean_interval(values: npt.ArrayLike) -> tuple[float, float]:
 def slope_interval(x: npt.ArrayLike, samples: Floats, seed: int = 0) -> Interval:
     """Return the slope of log mean(samples) over log x, with a bootstrap interval.
 
-    `samples[i]` are the results of all seeds at x[i]. Whole seeds are drawn anew, with
-    replacement: what one seed gave at all x stays together.
+    `samples[i]` are the results of all seeds at x[i]. The bootstrap draws seeds with replacement,
+    and keeps the results of a seed at all x together.
 
     >>> slope_interval([1, 4, 16], np.array([[2.9, 3.1], [5.8, 6.2], [11.6, 12.4]])).low
     0.5

@@ -1,4 +1,4 @@
-"""What the paper's lemmas bound each term by, with 1 in place of every absolute constant."""
+"""The bounds of the paper's lemmas on each term, with 1 in place of every absolute constant."""
 
 from __future__ import annotations
 
