@@ -11,7 +11,7 @@ import pytest
 from crossbandit.algorithms import registered
 from tests import shell
 from tests.page_files import FILES
-from tests.pages import ALL, PAGES, ROOT, SHELL, Block, blocks, name
+from tests.pages import ALL, PAGES, ROOT, SHELL, Block, blocks, name, prose
 
 EXAMPLES = [page for page in PAGES if {"python", "sh"} & {block.kind for block in blocks(page)}]
 PAGES_OF_RESULTS = (
@@ -111,6 +111,13 @@ def test_links_lead_somewhere(page: Path) -> None:
     for target in LINK.findall(page.read_text(encoding="utf-8")):
         if "://" not in target:
             assert (page.parent / target).exists(), f"{target} is linked but does not exist"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_lines_end_at_one_width(page: Path) -> None:
+    """Lines of text have at most 100 characters; those of a notebook are its author's."""
+    if page.parent.name != "notebooks":
+        assert [line for line in prose(page) if len(line) > 100] == []
 
 
 def test_every_algorithm_has_its_row_in_the_table() -> None:
