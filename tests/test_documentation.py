@@ -3,6 +3,7 @@
 import re
 import tomllib
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 import mypy.api
@@ -19,16 +20,19 @@ PAGES_OF_RESULTS = (
     "crossbandit.replay.page_by.write_by",
     "crossbandit.evaluate.page.write",
 )
+REGISTRIES = (
+    "crossbandit.algorithms.algorithm._ALGORITHMS._builders",
+    "crossbandit.environments.registry._ENVIRONMENTS._builders",
+    "crossbandit.graphs.registry._GRAPHS._builders",
+)
 LINK = re.compile(r"\]\(([^)#]+)[^)]*\)")
 
 
 @pytest.mark.parametrize("page", EXAMPLES, ids=name)
 def test_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    # What a page registers goes with it.
-    monkeypatch.setattr(
-        "crossbandit.algorithms.algorithm._ALGORITHMS._builders", dict(registered())
-    )
+    for place in REGISTRIES:  # what a page registers goes with it
+        monkeypatch.setattr(place, dict(resolve_name(place.replace("._", ":_", 1))))
     for place in PAGES_OF_RESULTS:  # they have tests of their own, and drawing takes long
         monkeypatch.setattr(place, lambda *_args, **_options: [Path("results/index.html")])
     FILES.get(name(page), lambda: None)()
