@@ -41,8 +41,7 @@ GROUPS = {
 }
 NAMES = [name for group in GROUPS.values() for name in group]
 INTRODUCTION = (
-    "Small programs, each with its picture. Each runs by itself in seconds. Select a title to see "
-    "the code."
+    "Small programs, each with its picture. Each runs in seconds. Select a title to see the code."
 )
 # Text stays text, and the same picture is the same file.
 STYLE: dict[Any, Any] = {

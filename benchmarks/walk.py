@@ -1,7 +1,9 @@
 """Which files of the package a call runs through. `python -m benchmarks.walk simulate` or `replay`.
 
-Kernels run as plain Python, so that their files count too; `replay` then takes a minute. What runs
-while a module is imported is no part of the walk.
+It prints which file calls which, and at the end the number of files of each package. If
+`NUMBA_DISABLE_JIT=1` is set, kernels run as plain Python, so that their files count too. What runs
+while a module is imported is not part of the walk. docs/tutorials/find-your-way.md has tables of
+both walks.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import tomllib
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +25,7 @@ import numpy as np
 import crossbandit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from types import FrameType
 
 PACKAGE = Path(crossbandit.__file__).parent
@@ -47,6 +50,15 @@ def walked(call: str) -> tuple[list[str], list[tuple[str, str]]]:
     pairs = [line.removeprefix("walk ").split(" -> ") for line in found]
     calls = [(above.strip(), below) for above, below in pairs if above.strip() != below]
     return list(dict.fromkeys(below for _, below in calls)), [pair for pair in calls if pair[0]]
+
+
+def packages(files: Iterable[str]) -> dict[str, int]:
+    """Return how many of the files each package has; a module of its own has one.
+
+    Args:
+        files: Files, relative to the package.
+    """
+    return dict(Counter(file.split("/", maxsplit=1)[0].removesuffix(".py") for file in files))
 
 
 def layer(file: str) -> int:
@@ -118,7 +130,7 @@ def _replay() -> Callable[[], object]:
         with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
             Path("log.csv").write_text("\n".join(lines), encoding="utf-8")
             with contextlib.suppress(SystemExit):
-                app(["replay", "log.csv"])
+                app(["replay", "log.csv", "--seeds", "1"])  # the others enter the same files
 
     return call
 
@@ -134,6 +146,8 @@ def main() -> None:
         sys.setprofile(None)
     for above, below in walk.calls:
         print("walk", above, "->", below)
+    files = {below for _, below in walk.calls}
+    print(len(files), "files:", packages(sorted(files)))
 
 
 if __name__ == "__main__":

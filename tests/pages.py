@@ -56,5 +56,13 @@ def without_code(text: str) -> str:
     return re.sub(r"`[^`\n]*`", "", FENCE.sub("", text))
 
 
+def prose(page: Path) -> list[str]:
+    """Return the lines of a page without code, comments, tables, titles, pictures and HTML."""
+    text = re.sub(r"<!--.*?-->", "", FENCE.sub("", page.read_text(encoding="utf-8")))
+    return [
+        line for line in text.splitlines() if not line.lstrip().startswith(("|", "#", "![", "<"))
+    ]
+
+
 ALL = [block for page in PAGES for block in blocks(page)]
 SHELL = [block for block in ALL if block.kind == "sh"]

@@ -3,6 +3,7 @@
 import re
 import tomllib
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 import mypy.api
@@ -11,7 +12,7 @@ import pytest
 from crossbandit.algorithms import registered
 from tests import shell
 from tests.page_files import FILES
-from tests.pages import ALL, PAGES, ROOT, SHELL, Block, blocks, name
+from tests.pages import ALL, PAGES, ROOT, SHELL, Block, blocks, name, prose
 
 EXAMPLES = [page for page in PAGES if {"python", "sh"} & {block.kind for block in blocks(page)}]
 PAGES_OF_RESULTS = (
@@ -19,16 +20,19 @@ PAGES_OF_RESULTS = (
     "crossbandit.replay.page_by.write_by",
     "crossbandit.evaluate.page.write",
 )
+REGISTRIES = (
+    "crossbandit.algorithms.algorithm._ALGORITHMS._builders",
+    "crossbandit.environments.registry._ENVIRONMENTS._builders",
+    "crossbandit.graphs.registry._GRAPHS._builders",
+)
 LINK = re.compile(r"\]\(([^)#]+)[^)]*\)")
 
 
 @pytest.mark.parametrize("page", EXAMPLES, ids=name)
 def test_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    # What a page registers goes with it.
-    monkeypatch.setattr(
-        "crossbandit.algorithms.algorithm._ALGORITHMS._builders", dict(registered())
-    )
+    for place in REGISTRIES:  # what a page registers goes with it
+        monkeypatch.setattr(place, dict(resolve_name(place.replace("._", ":_", 1))))
     for place in PAGES_OF_RESULTS:  # they have tests of their own, and drawing takes long
         monkeypatch.setattr(place, lambda *_args, **_options: [Path("results/index.html")])
     FILES.get(name(page), lambda: None)()
@@ -111,6 +115,13 @@ def test_links_lead_somewhere(page: Path) -> None:
     for target in LINK.findall(page.read_text(encoding="utf-8")):
         if "://" not in target:
             assert (page.parent / target).exists(), f"{target} is linked but does not exist"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_lines_end_at_one_width(page: Path) -> None:
+    """Lines of text have at most 100 characters; those of a notebook are its author's."""
+    if page.parent.name != "notebooks":
+        assert [line for line in prose(page) if len(line) > 100] == []
 
 
 def test_every_algorithm_has_its_row_in_the_table() -> None:

@@ -8,9 +8,8 @@ Playing an arm reveals the losses of its neighbours in a feedback graph, in ever
 >>> run.final_regret < 300
 True
 
-Every name is loaded when it is first used, and so are the packages `crossbandit.applications`,
-`checks`, `client`, `evaluate`, `gym`, `logs`, `replay`, `report`, `service`, `studies` and
-`theory`.
+Every name is loaded when it is first used, and so are the packages: `cb.applications` and
+`cb.limits` need no import of their own.
 """
 
 from importlib import import_module
@@ -69,6 +68,7 @@ __all__ = [
 ]
 
 _PACKAGES = (
+    "adapters",
     "algorithms",
     "applications",
     "checks",
@@ -78,7 +78,11 @@ _PACKAGES = (
     "evaluate",
     "graphs",
     "gym",
+    "kernels",
+    "laws",
+    "limits",
     "logs",
+    "losses",
     "replay",
     "report",
     "service",
