@@ -80,7 +80,7 @@ def _softmaxes(values: Floats, scores: Floats, out: Floats) -> float:
 
 
 def _memory(folder: Path) -> Iterator[Result]:
-    """Compare the peak memory of two processes; in both, DuckDB's cache is at its limit."""
+    """Compare the peak memory of two processes."""
     small, large = (
         _peak_memory(make_log(folder / f"{auctions}.csv", auctions))
         for auctions in (4 * AUCTIONS, 16 * AUCTIONS)

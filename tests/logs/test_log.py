@@ -573,3 +573,15 @@ def test_a_misspelt_column_is_told_its_neighbours(tmp_path: Path) -> None:
         AuctionLog(path, columns={"value": 3})
     with pytest.raises(LogError, match="bid and the own bid cannot both be column 'competing_bid'"):
         AuctionLog(path, columns={"bid": "competing_bid"})
+
+
+def test_lines_that_are_too_long_for_the_usual_memory_get_more(tmp_path: Path) -> None:
+    payload = "x" * 15_000
+    lines = "".join(f"{3 + i % 5},1,{payload}\n" for i in range(3_000))
+    path = written(tmp_path, "value,highest_competing_bid,request\n" + lines)
+    log = AuctionLog(path)
+    usual = log.source.memory.megabytes
+    assert survey_log(log).auctions == 3_000
+    assert log.source.memory.megabytes > usual
+    assert sum(len(chunk.values) for chunk in log.chunks(1_000)) == 3_000
+    assert AuctionLog(path, sort_by="value").read().values.tolist() == sorted(log.read().values)

@@ -9,6 +9,7 @@ import numpy as np
 
 from crossbandit.evaluate.estimates import BY_BAND, ValueEstimate
 from crossbandit.evaluate.intervals import long_run_variance, over_time, quantile_over_time
+from crossbandit.evaluate.prices import dot
 
 if TYPE_CHECKING:
     from crossbandit.evaluate.estimates import KnownSums
@@ -101,7 +102,7 @@ def band_sums(plan: Plan, groups: Groups) -> BandSums:
     for members, prices, inside in groups.entries(unknown.rows):
         gain, shares = unknown.gains[inside], unknown.shares[inside]
         part = unknown.chances(groups, members, prices, inside)
-        value += float(gain @ part.middle)
+        value += dot(gain, part.middle)
         ends = gain * part.least, gain * part.most
         least += float(np.minimum(*ends).sum())
         most += float(np.maximum(*ends).sum())
@@ -145,7 +146,7 @@ class _Unknown(NamedTuple):
 
     def value(self, groups: Groups) -> float:
         return sum(
-            float(self.gains[inside] @ self.chances(groups, members, prices, inside).middle)
+            dot(self.gains[inside], self.chances(groups, members, prices, inside).middle)
             for members, prices, inside in groups.entries(self.rows)
         )
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 OWN, BEST = "the log's own bids", "best response by band"
 _CANDIDATES = 200  # bids that a best response chooses from
+_AT_ONCE = 1_000  # auctions whose candidates are compared at a time
 _SAME = 1e-9  # relative difference of two bids that are the same
 _POLICIES = 4_000  # values and classes for which a policy is computed exactly
 _LEVELS = 1_000  # values for which it is computed where there are more
@@ -166,9 +167,14 @@ def _responses(
     if not rises.size:
         return np.zeros(rows.size)
     chosen = rises[np.unique(np.linspace(0, rises.size - 1, _CANDIDATES).astype(np.int64))]
-    candidates = prices.right[chosen] * scales[:, None]
-    margins = np.maximum(log.values[rows, None] - candidates, 0.0)
-    margins[candidates < log.reserves[rows, None]] = 0.0
-    best = (margins * prices.cumulative[chosen + 1]).argmax(axis=1)
-    found: Floats = np.minimum(candidates[np.arange(rows.size), best], log.values[rows])
+    amounts, chances = prices.right[chosen], prices.cumulative[chosen + 1]
+    found = np.empty(rows.size)
+    for start in range(0, rows.size, _AT_ONCE):  # a table of all auctions would be large
+        some = slice(start, start + _AT_ONCE)
+        values, reserves = log.values[rows[some], None], log.reserves[rows[some], None]
+        candidates = amounts * scales[some, None]
+        margins = np.maximum(values - candidates, 0.0)
+        margins[candidates < reserves] = 0.0
+        best = (margins * chances).argmax(axis=1)[:, None]
+        found[some] = np.minimum(np.take_along_axis(candidates, best, axis=1), values)[:, 0]
     return found

@@ -199,24 +199,29 @@ def _running(masses: Floats) -> Floats:
     return np.concatenate([[0.0], np.cumsum(masses)])
 
 
+def dot(one: Floats, other: Floats) -> float:
+    """Return the sum of products. The threads of `@` would wait for each other, and cost time."""
+    return float((one * other).sum())
+
+
 def _solve(multiply: Callable[[Floats], Floats], right: Floats, scale: Floats) -> Floats:
     """Solve a positive semidefinite system by conjugate gradients, preconditioned by `scale`."""
     solution = np.zeros(right.size)
     rest = right.copy()
     scaled = rest / scale
     direction = scaled.copy()
-    size = goal = float(rest @ scaled)
+    size = goal = dot(rest, scaled)
     for _ in range(2 * right.size + 10):
         if size <= _CLOSE**2 * goal or size == 0.0:
             break
         image = multiply(direction)
-        curvature = float(direction @ image)
+        curvature = dot(direction, image)
         if curvature <= 0.0:
             break
         step = size / curvature
         solution += step * direction
         rest -= step * image
         scaled = rest / scale
-        size, before = float(rest @ scaled), size
+        size, before = dot(rest, scaled), size
         direction = scaled + (size / before) * direction
     return solution

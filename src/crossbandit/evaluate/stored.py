@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from crossbandit.logs.classes import ClassTable
     from crossbandit.types import Floats
 
-PIECE = 200_000  # auctions that are in memory at a time, or those of one group if it has more
+PIECE = 100_000  # auctions that are in memory at a time, or those of one group if it has more
 _CHUNK = 64  # vectors of 2,048 auctions
 _COLUMNS = {
     "value": "DOUBLE",
@@ -111,7 +111,8 @@ class StoredLog:
                 connection.register("chunk", pd.DataFrame(given))
                 connection.execute(f"INSERT INTO {_RAW} SELECT * FROM chunk")
                 connection.unregister("chunk")
-            order = "ORDER BY time, rowid" if has_times else "ORDER BY rowid"
+            # One thread reads a table in the order in which it was written.
+            order = "ORDER BY time, rowid" if has_times else ""
             connection.execute(
                 f"CREATE TABLE {_TIMED} AS SELECT row_number() OVER () - 1 AS position, * "
                 f"EXCLUDE (time) FROM (SELECT * FROM {_RAW} {order})"
@@ -121,7 +122,7 @@ class StoredLog:
     def in_time(self) -> Iterator[LogPiece]:
         """Yield all auctions in the order of time, some at a time."""
         with self._connect() as connection:
-            connection.execute(f"SELECT * FROM {_TIMED} ORDER BY position")
+            connection.execute(f"SELECT * FROM {_TIMED}")
             while len(frame := connection.fetch_df_chunk(_CHUNK)):
                 yield self._piece(frame)
 
@@ -229,11 +230,12 @@ class StoredLog:
         parts = band_count(one.auctions, self.facts.feedback, bands)
         yield one.first
         for edge in band_edges(one.auctions, parts, between):
+            # The edge is a value of the class. DuckDB reads only where it may be.
             query = (
                 f"SELECT min(rank_) FROM {_BY_VALUE} WHERE rank_ >= {one.first} AND "
-                f"rank_ < {one.first + one.auctions} AND value >= ?"
+                f"rank_ < {one.first + one.auctions} AND value = '{float(edge)!r}'::DOUBLE"
             )
-            row = connection.execute(query, [float(edge)]).fetchall()[0]
+            row = connection.execute(query).fetchall()[0]
             if row[0] > one.first:
                 yield int(row[0])
 

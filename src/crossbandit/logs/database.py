@@ -14,8 +14,40 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
+# Megabytes for DuckDB. It keeps text that it has read up to the limit, so text gets little.
+TEXT, TABLES = 24, 128
+_MOST = 4096
+
+
+class Memory:
+    """How much memory DuckDB may use for a log.
+
+    DuckDB holds 2,048 lines at a time, or a row group of a Parquet file. If lines are very long,
+    that is more than usual.
+
+    Args:
+        megabytes: What is usual.
+    """
+
+    def __init__(self, megabytes: int) -> None:
+        self.megabytes = megabytes
+
+    def fetch(self, connection: duckdb.DuckDBPyConnection, query: str) -> list[tuple[Any, ...]]:
+        """Run a query and return its rows; if it needs more memory, later ones have it, too."""
+        while True:
+            try:
+                return connection.execute(query).fetchall()
+            except duckdb.OutOfMemoryException:
+                if self.megabytes >= _MOST:
+                    raise
+                self.megabytes = min(8 * self.megabytes, _MOST)
+                connection.execute(f"SET memory_limit = '{self.megabytes}MB'")
+
+
 @contextmanager
-def connect(name: str, timezone: str = "UTC") -> Iterator[duckdb.DuckDBPyConnection]:
+def connect(
+    name: str, timezone: str = "UTC", megabytes: int = TABLES
+) -> Iterator[duckdb.DuckDBPyConnection]:
     """Open a DuckDB connection to read a log; an error of DuckDB becomes a LogError.
 
     One thread keeps the rows in order. DuckDB caches what it has read in memory, up to the limit,
@@ -24,6 +56,7 @@ def connect(name: str, timezone: str = "UTC") -> Iterator[duckdb.DuckDBPyConnect
     Args:
         name: What messages call the log.
         timezone: The zone of times without an offset.
+        megabytes: How much memory DuckDB may use.
 
     Yields:
         The connection.
@@ -37,7 +70,7 @@ def connect(name: str, timezone: str = "UTC") -> Iterator[duckdb.DuckDBPyConnect
         ) as spill:
             config: dict[str, Any] = {
                 "threads": 1,
-                "memory_limit": "128MB",
+                "memory_limit": f"{megabytes}MB",
                 "temp_directory": spill,
                 "autoinstall_known_extensions": False,
                 "autoload_known_extensions": False,
@@ -45,6 +78,7 @@ def connect(name: str, timezone: str = "UTC") -> Iterator[duckdb.DuckDBPyConnect
             with duckdb.connect(config=config) as connection:
                 hide_progress(connection)
                 connection.execute(f"SET TimeZone = {literal(timezone)}")
+                connection.execute("SET streaming_buffer_size = '1MB'")  # of rows to be fetched
                 yield connection
     except duckdb.InterruptException:  # DuckDB has noticed Ctrl-C before Python
         raise KeyboardInterrupt from None
@@ -52,6 +86,11 @@ def connect(name: str, timezone: str = "UTC") -> Iterator[duckdb.DuckDBPyConnect
         if "interrupted" not in str(error).lower():
             raise
         raise KeyboardInterrupt from None
+    except duckdb.OutOfMemoryException as error:
+        raise LogError(
+            f"{name} has lines that are too long to be read: they need more than {_MOST:,} MB of "
+            "memory. Keep only the columns that are needed."
+        ) from error
     except duckdb.Error as error:
         raise LogError(f"{name} cannot be read: {first_line(error)}.") from error
 

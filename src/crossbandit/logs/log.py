@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from crossbandit.logs.source import Source
 
 _VECTORS = 8  # of 2,048 rows: what DuckDB returns at once
+_STREAM = 8  # megabytes for rows that wait to be fetched, and more than these need
 FORMATS = ("auto", *KINDS, *EXCHANGES)
 _SAID = {
     "value": "The value is",
@@ -282,7 +283,8 @@ class AuctionLog:
         labels = self._class_names()
         roles = {"price", *self.places}
         numbers = ", ".join([*(f"{role}_" for role in roles), *labels])
-        with self.source.connect(self.timezone) as connection:
+        megabytes = self.source.memory.megabytes + _STREAM
+        with self.source.connect(self.timezone, megabytes) as connection:
             # With WHERE, DuckDB would convert each number from its text once for every check.
             query = f"SELECT {numbers}, fault IS NULL AS good FROM ({self.checked_sql()})"
             connection.execute(query)

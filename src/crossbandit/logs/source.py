@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from crossbandit.errors import LogError
 from crossbandit.logs.columns import Columns, plain
-from crossbandit.logs.database import connect, identifier, literal
+from crossbandit.logs.database import TABLES, TEXT, Memory, connect, identifier, literal
 from crossbandit.logs.layout import (
     NO_BID,
     SEATS,
@@ -35,9 +35,10 @@ if TYPE_CHECKING:
 
 MORE_COLUMNS = "more columns than the first line has"
 NO_OBJECT = "no JSON object"
-TOO_LONG = "more than 2,000,000 bytes"
 NOT_UTF8 = "not text in UTF-8"
 _MOST_REJECTS = 1_000_000
+_LONGEST = 2_000_000  # bytes of a line
+TOO_LONG = f"more than {_LONGEST:,} bytes"
 _NO_NULL = "\x02"  # an empty field must differ from a missing one, so no text is read as NULL
 _NONE = "NULL::VARCHAR"
 FRAME = "log"  # the name of a data frame in SQL
@@ -59,6 +60,7 @@ class Source:
         only: The name of a column and its value; other rows are left out.
         origin: What this is a copy of. The columns of a copy are called c1, c2, ... in SQL.
         rejected: The records that DuckDB set aside when the copy was made.
+        memory: How much memory DuckDB may use to read it.
     """
 
     name: str
@@ -70,6 +72,11 @@ class Source:
     only: tuple[str, str] | None = None
     origin: Source | None = field(default=None, repr=False)
     rejected: dict[tuple[str, int], str] = field(default_factory=dict, repr=False)
+    memory: Memory = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        text = all(file.layout.is_text for file in self.files)
+        object.__setattr__(self, "memory", Memory(TEXT if text else TABLES))
 
     @cached_property
     def columns(self) -> Columns:
@@ -100,9 +107,12 @@ class Source:
                 )
 
     @contextmanager
-    def connect(self, timezone: str = "UTC") -> Iterator[duckdb.DuckDBPyConnection]:
-        """Open a DuckDB connection that can read this source."""
-        with connect(self.name, timezone) as connection:
+    def connect(
+        self, timezone: str = "UTC", megabytes: int = 0
+    ) -> Iterator[duckdb.DuckDBPyConnection]:
+        """Open a DuckDB connection that can read this source, with so much memory at least."""
+        megabytes = max(self.memory.megabytes, megabytes)
+        with connect(self.name, timezone, megabytes) as connection:
             if self.frame is not None:
                 connection.register(FRAME, self.frame)
             yield connection
@@ -234,6 +244,7 @@ class Source:
             f"delim = {literal(layout.separator)}, quote = '{quote}', escape = '{quote}', "
             f"nullstr = {literal(null)}, skip = {layout.skipped}, header = false, "
             "auto_detect = false, parallel = false, null_padding = true, strict_mode = false, "
+            f"max_line_size = {_LONGEST}, buffer_size = {2 * _LONGEST}, "
             f"ignore_errors = true, store_rejects = true, rejects_limit = {_MOST_REJECTS}, "
             f"compression = '{'gzip' if layout.compressed else 'none'}', "
             f"{partition_options(partitioned=bool(self.keys))})"

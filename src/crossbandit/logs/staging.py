@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from crossbandit.logs.database import identifier, literal
+from crossbandit.logs.database import TABLES, identifier, literal
 from crossbandit.logs.layout import Layout, LogFile
 from crossbandit.logs.numbers import time_sql
 from crossbandit.logs.scratch import Scratch
@@ -50,7 +50,8 @@ class Stage:
             place = f"{number}, {ROW if file.layout.seats else 'row_number() OVER ()'}"
             if self.source.origin is not None:
                 place = f"{FILE}, {ROW}"
-            self.connection.execute(f"INSERT INTO {ROWS} SELECT {texts}, {place} FROM ({rows})")
+            insert = f"INSERT INTO {ROWS} SELECT {texts}, {place} FROM ({rows})"
+            self.source.memory.fetch(self.connection, insert)
         self.rejected = rejected_records(self.source, self.connection)
 
     def write(self, query: str, names: Sequence[str]) -> Source:
@@ -82,7 +83,7 @@ def open_stage(source: Source, timezone: str) -> Iterator[Stage]:
     """Yield a stage for a source; what it has read is removed afterwards, its copy is not."""
     scratch = Scratch()
     database = scratch.folder / "lines.duckdb"
-    with source.connect(timezone) as connection:
+    with source.connect(timezone, TABLES) as connection:
         connection.execute(f"ATTACH {literal(str(database))} AS stage")
         yield Stage(source, connection, scratch)
     for path in (database, Path(f"{database}.wal")):

@@ -112,7 +112,7 @@ def survey_log(log: AuctionLog) -> Survey:
         FROM ({log.checked_sql()})
     """
     with log.source.connect(log.timezone) as connection:
-        row = connection.execute(query).fetchall()[0]
+        row = log.source.memory.fetch(connection, query)[0]
         auctions, bad, *amounts, own_bids, reasons, zero, own_bid, ratios, bins = row[:-4]
         rejected = rejected_records(log.source, connection)
         faults = first_faults(log, connection, rejected) if bad or rejected else ()
