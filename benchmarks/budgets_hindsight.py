@@ -29,12 +29,13 @@ class Maps:
     def __init__(self, world: World, bids: Floats = BIDS, bands: int = BANDS) -> None:
         band = np.minimum((world.values * bands).astype(np.int64), bands - 1)
         prices = np.where(world.prices > 0, world.prices, -np.inf)
-        self.values, self.spend = np.zeros((2, bands, bids.size))
+        self.values, self.spend, self.bid = np.zeros((3, bands, bids.size))
         for k, bid in enumerate(bids):
             paid = np.minimum(bid, world.values)
             won = (prices <= paid) & (paid > 0)
             self.values[:, k] = np.bincount(band[won], world.values[won], bands)
             self.spend[:, k] = np.bincount(band[won], paid[won], bands)
+            self.bid[:, k] = np.bincount(band, paid, bands)
 
     def best(self, gain: float, price: float) -> Integers:
         """Return the bid of each band with the most `gain` times value less `price` times spend."""
@@ -50,21 +51,34 @@ class Maps:
         """Return what is spent without limits, if the surplus is maximised."""
         return self.totals(self.best(1.0, 1.0))[1]
 
-    def under_budget(self, budget: float) -> float:
-        """Return the most surplus for at most so much money."""
+    def under_budget(self, budget: float, late: float = 0.0) -> float:
+        """Return the most surplus for at most so much money.
+
+        Args:
+            budget: The money.
+            late: The share of the log after which an outcome comes. At the end of the log, the bids
+                of its last part are reserved, and those before have been paid for if they won.
+        """
+        rows = np.arange(len(self.spend))
+        surplus, use = self.values - self.spend, (1 - late) * self.spend + late * self.bid
+
+        def at(multiplier: float) -> tuple[float, float]:
+            bids = (surplus - multiplier * use).argmax(axis=1)
+            return float(surplus[rows, bids].sum()), float(use[rows, bids].sum())
+
         low, high = 0.0, _MOST
-        value, spent = self.totals(self.best(1.0, 1.0))
-        if spent <= budget:
-            return value - spent
+        earned, used = at(low)
+        if used <= budget:
+            return earned
         for _ in range(_STEPS):
             middle = (low + high) / 2
-            if self.totals(self.best(1.0, 1.0 + middle))[1] > budget:
+            if at(middle)[1] > budget:
                 low = middle
             else:
                 high = middle
-        above, below = (self.totals(self.best(1.0, 1.0 + one)) for one in (low, high))
+        above, below = at(low), at(high)
         share = (budget - below[1]) / (above[1] - below[1])
-        return (1 - share) * (below[0] - below[1]) + share * (above[0] - above[1])
+        return (1 - share) * below[0] + share * above[0]
 
     def under_return(self, ratio: float) -> float:
         """Return the most value with at least `ratio` times the spend in value."""

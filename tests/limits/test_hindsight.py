@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from benchmarks.budgets_hindsight import Maps, evenly_paced
-from benchmarks.markets_worlds import World
+from benchmarks.budgets_law import KnownLaw
+from benchmarks.markets_worlds import BIDS as USUAL_BIDS
+from benchmarks.markets_worlds import World, log_normal
 
 BIDS = np.array([0.0, 0.2, 0.4, 0.6])
 
@@ -65,3 +67,43 @@ def test_evenly_paced_hindsight_is_hindsight_where_all_parts_are_alike() -> None
     assert evenly_paced(world, 50.0, parts=4) == pytest.approx(best, rel=1e-3)
     uneven = world.taken(np.argsort(world.values))
     assert evenly_paced(uneven, 50.0, parts=4) < 0.9 * best
+
+
+@pytest.mark.parametrize("late", [0.1, 1.0])
+def test_the_best_map_with_late_outcomes(late: float) -> None:
+    """At the end, the bids of the last part are reserved, and the wins before are paid for."""
+    world, budget = tiny(3), 1.5
+    band = np.minimum((world.values * 3).astype(int), 2)
+    points = []
+    for chosen in product(BIDS, repeat=3):
+        paid = np.minimum(np.array(chosen)[band], world.values)
+        won = (paid >= world.prices) & (paid > 0)
+        held = (1 - late) * paid[won].sum() + late * paid.sum()
+        points.append((float(held), float((world.values - paid)[won].sum())))
+    best = max(earned for held, earned in points if held <= budget)
+    for one, two in combinations(points, 2):
+        (low, less), (high, more) = sorted([one, two])
+        if low <= budget < high:
+            share = (budget - low) / (high - low)
+            best = max(best, (1 - share) * less + share * more)
+    maps = Maps(world, BIDS, 3)
+    assert maps.under_budget(budget, late) == pytest.approx(best)
+    assert maps.under_budget(budget, late) < maps.under_budget(budget)
+
+
+@pytest.mark.parametrize("correlation", [0.0, 0.6])
+def test_a_bidder_that_knows_the_law_keeps_the_return_on_average(correlation: float) -> None:
+    """And with a little more on every bid it would not: within 5 standard errors."""
+    world, ratio = log_normal(correlation, 7, 60_000), 4.0
+    law = KnownLaw(correlation)
+    bids = law.best_bids(ratio)
+    for more, kept in ((0, True), (4, False)):
+        places = np.minimum(np.searchsorted(law.values, world.values), bids.size - 1)
+        paid = USUAL_BIDS[np.where(bids > 0, bids + more, 0)[places]]
+        won = (paid >= world.prices) & (paid > 0) & (paid <= world.values)
+        slack = np.where(won, world.values - ratio * paid, 0.0)
+        error = slack.std() * np.sqrt(slack.size)
+        assert (slack.sum() > -5 * error) == kept
+        if kept:
+            assert slack.sum() < 5 * error
+            assert law.value_on(world, ratio) == pytest.approx(world.values[won].sum())

@@ -124,14 +124,16 @@ def test_a_law_charges_for_what_is_bid(cost: float) -> None:
     assert chosen.index == int(np.argmax(earned[:10]))
 
 
-def test_a_file_of_an_earlier_version_is_read() -> None:
+@pytest.mark.parametrize(("name", "columns"), [("duals", 5), ("times", 7)])
+def test_a_file_of_an_earlier_version_is_read(name: str, columns: int) -> None:
     own, other = pacer(), pacer()
     own.reserve(0, 0.5, 3, 3)
     arrays = own.arrays()
-    arrays["duals"] = arrays["duals"][:, :5]
+    arrays[name] = arrays[name][:, :columns]
     other.restore(arrays)
-    np.testing.assert_array_equal(other.state.duals[:, :5], own.state.duals[:, :5])
-    assert not other.state.duals[:, 5:].any()
-    arrays["duals"] = arrays["duals"][:, :4]
-    with pytest.raises(ValueError, match="duals"):
+    restored, kept = getattr(other.state, name), getattr(own.state, name)
+    np.testing.assert_array_equal(restored[:, :columns], kept[:, :columns])
+    assert not restored[:, columns:].any()
+    arrays[name] = arrays[name][:, : columns - 1]
+    with pytest.raises(ValueError, match=name):
         pacer().restore(arrays)

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
+from crossbandit.limits.knapsack import Level
 from crossbandit.limits.optima import (
     Ceiling,
     Map,
@@ -184,6 +185,87 @@ def test_many_purchases_are_merged_and_hardly_differ() -> None:
         earned.append(float(((values - prices) * shares).sum()))
     assert earned[1] == pytest.approx(earned[0], rel=5e-3)
     assert earned[1] != earned[0]
+
+
+def nested_terms(budget: float, case: int, *, paid_counts: bool) -> Terms:
+    """Five cells with budgets, two periods of two and three of them, and all together."""
+    pairs, whole = np.array([0, 0, 1, 1, 1]), np.zeros(5, dtype=np.int64)
+    longer = (Level(pairs, np.array([1.3, 1.6]) * budget), Level(whole, np.array([2.2 * budget])))
+    budgets = np.array([budget, budget, 0.7 * budget, np.inf, budget])
+    return Terms(budgets, CEILINGS[case], paid_counts, longer)
+
+
+def nested_rows(terms: Terms, spend: Floats, cells: Integers) -> tuple[list[Floats], list[float]]:
+    rows, bounds = [], []
+    for level in terms.levels:
+        for q, budget in enumerate(level.budgets.tolist()):
+            if np.isfinite(budget):
+                rows.append(np.where(level.of[cells] == q, spend, 0.0))
+                bounds.append(budget)
+    return rows, bounds
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    st.integers(0, 10**6),
+    st.integers(1, 25),
+    st.sampled_from([0.1, 0.8, 3.0]),
+    st.sampled_from([0, 1, 4]),
+    st.booleans(),
+)
+def test_purchases_under_nested_budgets_are_those_of_a_linear_program(
+    seed: int, count: int, budget: float, case: int, paid_counts: bool
+) -> None:
+    values, prices, _ = auctions(seed, count)
+    cells = np.sort(np.random.default_rng(seed).integers(0, 5, count))
+    terms = nested_terms(budget, case, paid_counts=paid_counts)
+    kept = Purchases()
+    for part in np.array_split(np.arange(count), 3):
+        kept.add(values[part], prices[part], cells[part])
+    shares = np.zeros(count)
+    for cut in kept.best(terms):
+        shares += cut.weight * cut.shares(values, prices, cells)
+    rows, bounds = nested_rows(terms, prices, cells)
+    for one in terms.ceilings:
+        rows.append(used(one, values, prices, np.ones(count)))
+        bounds.append(one.amount)
+    gains = terms.objective(values, prices)
+    may = [(0, float(v >= p)) for v, p in zip(values, prices, strict=True)]
+    found = linprog(-gains, np.array(rows), bounds, bounds=may)
+    assert gains @ shares == pytest.approx(-found.fun, abs=1e-9)
+    assert (np.array(rows) @ shares <= np.array(bounds) + 1e-9).all()
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    st.integers(0, 10**6),
+    st.sampled_from([0.1, 0.8, 3.0]),
+    st.sampled_from([0, 1, 4]),
+    st.booleans(),
+)
+def test_maps_under_nested_budgets_are_those_of_a_linear_program(
+    seed: int, budget: float, case: int, paid_counts: bool
+) -> None:
+    rng = np.random.default_rng(seed)
+    wins = rng.integers(0, 4, (5, 2, 4)).astype(float)
+    wins[:, :, 0] = 0.0
+    spend = wins * np.array([0.0, 0.2, 0.4, 0.9])
+    values = wins * rng.uniform(0.2, 1.5, (5, 2, 4))
+    terms = nested_terms(budget, case, paid_counts=paid_counts)
+    shares = np.zeros(wins.shape)
+    for one in best_maps(values, spend, wins, terms):
+        for p, z in np.ndindex(5, 2):
+            shares[p, z, one.bids[p, z]] += one.weights[p]
+    np.testing.assert_allclose(shares.sum(axis=2), 1.0, rtol=0, atol=1e-12)
+    rows, bounds = nested_rows(terms, spend.ravel(), np.repeat(np.arange(5), 8))
+    for ceiling in terms.ceilings:
+        rows.append(used(ceiling, values, spend, wins).ravel())
+        bounds.append(ceiling.amount)
+    one_each = np.kron(np.eye(10), np.ones(4))
+    gains = terms.objective(values, spend).ravel()
+    found = linprog(-gains, np.array(rows), bounds, one_each, np.ones(10))
+    assert gains @ shares.ravel() == pytest.approx(-found.fun, abs=1e-9)
+    assert (np.array(rows) @ shares.ravel() <= np.array(bounds) + 1e-9).all()
 
 
 def test_no_auction_worth_its_price_buys_nothing() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from crossbandit.applications.law_decider import LawDecider, Round
 from crossbandit.errors import InvalidContextError, InvalidParameterError
-from crossbandit.kernels.pacing import GAP, LOG, SQUARES
+from crossbandit.kernels.pacing import GAP, LOG, PLANNED, SQUARES
 from crossbandit.laws import OutcomeLaw
 from crossbandit.limits import Budget, CostPer, Lease, Limit, Pacer, ReturnOnSpend
 from crossbandit.limits.status import reason, status
@@ -513,3 +513,44 @@ def test_the_status_says_what_is_planned() -> None:
     day.open(1.0, DAY * 100 + 6 * 3600, 0, 20)
     assert status(day)[0].planned == pytest.approx(6)
     assert status(day)[0].ends == 101 * DAY
+
+
+def planned_in_batch(pacer: Pacer, now: float, count: int, paid: int) -> list[float]:
+    """Bid 0.5 in auctions of one time, win the first `paid`; return what was planned for each."""
+    planned = []
+    for key in range(count):
+        pacer.open(1.0, now, 0, 20)
+        planned.append(float(pacer._ticket[0, PLANNED]) * float(pacer.unit))
+        pacer.reserve(key, 1.0, 10, 10)
+        pacer.settle(key, 1.0, 0.5, won=key < paid, least=0.5 if key < paid else math.inf)
+    return planned
+
+
+def test_a_first_batch_has_a_bin_of_the_plan() -> None:
+    """A bin is a 96th of the day, so 1; wins cost 0.5 each, so it is used up by the third."""
+    pacer = made(Budget(96, per="day", pacing="even"))
+    planned = planned_in_batch(pacer, 20_000 * DAY, 6, paid=3)
+    assert planned[:3] == [0.0, 0.0, 0.0]
+    gaps = [1 / 96 / n for n in (4, 5, 6)]
+    assert planned[3:] == pytest.approx([94.5 * gap / (1 - 1 / 96 + gap) for gap in gaps])
+
+
+def test_a_batch_that_is_a_whole_period_sets_the_gap_of_the_next() -> None:
+    pacer = made(Budget(96, per="day", pacing="even"))
+    planned_in_batch(pacer, 20_000 * DAY, 8, paid=0)
+    planned = planned_in_batch(pacer, 20_001 * DAY, 10, paid=0)
+    assert pacer.state.times[0, GAP] == pytest.approx(1 / 8)
+    shares = [*(1 / (9 - n) for n in range(8)), 1.0, 1.0]  # all of it after as many as before
+    assert planned == pytest.approx([96 * share for share in shares])
+
+
+def test_a_batch_that_is_larger_than_usual_has_a_bin_at_most() -> None:
+    """After 20 auctions that came one by one every 864 seconds, a hundredth of the plan each."""
+    pacer, begins = made(Budget(96, per="day", pacing="even")), 20_000 * DAY
+    for i in range(20):
+        planned_in_batch(pacer, begins + 864 * i, 1, paid=0)
+    planned = planned_in_batch(pacer, begins + 864 * 20, 50, paid=0)
+    most = 1 / 96
+    for n, one in enumerate(planned, start=1):
+        gap, before = min(0.01, most / n), min(0.01 * (n - 1), most)
+        assert one == pytest.approx(96 * gap / (0.8 - before + gap)), n

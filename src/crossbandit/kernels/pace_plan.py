@@ -24,6 +24,7 @@ from crossbandit.kernels.pacing import (
     RELAXES,
     SPENT,
     START,
+    STEP,
     limited_value,
     look,
 )
@@ -46,25 +47,56 @@ def planned_share(rules: PaceRules, state: PaceState, limit: int, now: float) ->
         return float(1.0 / max(times[END] - times[AUCTIONS] + 1.0, 1.0))
     if rules.plans[limit] == AT_ONCE:
         return 0.0
+    done = pass_time(state, limit, now)
+    state.bins[limit, 1, BINS] += 1.0
+    at = int((times[LATEST] - times[START]) / (times[END] - times[START]) * BINS)
+    at = min(max(at, 0), BINS - 1)
+    state.bins[limit, 1, at] += 1.0
+    gap, before = expected_gap(state, limit, at)
+    return float(gap / max(1.0 - done - before + gap, gap)) if gap > 0.0 else 0.0
+
+
+@inlined
+def pass_time(state: PaceState, limit: int, now: float) -> float:
+    """Let time pass, and return the share of the plan until `now`.
+
+    Auctions that came at the same time share the gap that follows them.
+    """
+    times = state.times[limit]
     before = planned_until(state, limit, times[LATEST])
     times[LATEST] = max(times[LATEST], now)
     done = planned_until(state, limit, times[LATEST])
-    gap = done - before
-    if gap > 0.0 and (times[GAPS] > 0.0 or times[AUCTIONS] > 1.0):
-        # Auctions that came at the same time share the gap that follows them.
-        together = max(state.bins[limit, 1, BINS], 1.0)
-        gap /= together
+    together = state.bins[limit, 1, BINS]
+    if done > before and together > 0.0:
+        gap = (done - before) / together
         if times[GAPS] >= _LONG and times[GAP] > 0.0:
             gap = min(gap, _LONG * times[GAP])
         times[GAPS] = min(times[GAPS] + together, _MEMORY)
-        times[GAP] += (gap - times[GAP]) * min(together, times[GAPS]) / times[GAPS]
+        weight = min(together, times[GAPS]) / times[GAPS]
+        times[GAP] += (gap - times[GAP]) * weight
+        times[STEP] += (gap * together - times[STEP]) * weight
         state.bins[limit, 1, BINS] = 0.0
-    state.bins[limit, 1, BINS] += 1.0
-    at = int((times[LATEST] - times[START]) / (times[END] - times[START]) * BINS)
-    state.bins[limit, 1, min(max(at, 0), BINS - 1)] += 1.0
-    if times[GAP] <= 0.0:
-        return 0.0
-    return float(times[GAP] / (1.0 - done + times[GAP]))
+    return done
+
+
+@inlined
+def expected_gap(state: PaceState, limit: int, at: int) -> tuple[float, float]:
+    """Return the shares of the plan for the latest auction, in bin `at`, and for those of its time.
+
+    It is the usual gap, with a bound: the n-th auction of one time has an n-th of the bin, or of
+    the usual step from one time to the next, if that is longer. So a batch that is larger than
+    usual cannot use up the money. While only one time is known, there is no usual gap. Nothing is
+    planned then, until a bin's share of the money was used; after that the bound is the gap.
+    """
+    times, plan = state.times[limit], state.bins[limit, 0]
+    part = plan[at + 1] - plan[at]
+    most, together = max(times[STEP], part), state.bins[limit, 1, BINS]
+    if times[GAP] > 0.0:
+        before = min((together - 1.0) * times[GAP], most)
+        return float(min(times[GAP], most / together)), float(before)
+    given = float(state.money[limit, GIVEN])
+    used = given - expected_left(state, limit)
+    return (float(most / together), float(part)) if used > part * given else (0.0, 0.0)
 
 
 @inlined

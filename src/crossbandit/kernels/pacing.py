@@ -37,8 +37,9 @@ PLANNED, RELAXES, OF_PERIOD, EXPECTED = range(4)
 AT_ONCE, BY_AUCTIONS, BY_TIME = range(3)
 # Columns of `PaceState.times`: when the period began and when it ends, in seconds or auctions; the
 # latest auction; the auctions of the period; the usual share of the plan between two auctions, and
-# of how many it is the mean; the number of the period.
-START, END, LATEST, AUCTIONS, GAP, GAPS, PERIOD = range(7)
+# of how many it is the mean; the number of the period; the usual share of the plan between two
+# times at which auctions came.
+START, END, LATEST, AUCTIONS, GAP, GAPS, PERIOD, STEP = range(8)
 BINS = 96  # of a period: quarters of an hour, if it is a day
 GROUPS = 16  # of amounts, each with its own share of wins
 
@@ -65,7 +66,7 @@ class PaceState(NamedTuple):
     money: Integers  # (L, 3), in units
     duals: Floats  # (L, 8)
     wins: Floats  # (GROUPS, 2): wins and bids, by groups of amounts
-    times: Floats  # (L, 7)
+    times: Floats  # (L, 8)
     # (L, 2, BINS + 1): the share of the period's budget that is planned up to each bin; the
     # auctions in each bin, and last those since the plan went on.
     bins: Floats

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from crossbandit.errors import InvalidParameterError
+from crossbandit.kernels.pace_plan import pass_time
 from crossbandit.kernels.pace_steps import cost_of_holding
 from crossbandit.kernels.pacing import (
     AT_ONCE,
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
 
 _CARRIED = 0.5  # of the sum that sets the steps, into the next period
 _NEVER = 2.0**62
-_LATER = 3  # columns of `duals` that files of an earlier version do not have
+_LATER = {"duals": 3, "times": 1}  # columns that files of an earlier version do not have
 
 
 class Reservation(NamedTuple):
@@ -222,7 +223,13 @@ class PacerBase:
                 "bidder without what was spent."
             )
         rows = {"keys", "held", "prices", "tickets"}
-        arrays = {**arrays, "duals": _completed(arrays["duals"], self.state.duals)}
+        arrays = {
+            **arrays,
+            **{
+                name: _completed(arrays[name], count, getattr(self.state, name))
+                for name, count in _LATER.items()
+            },
+        }
         for name, own in self.arrays().items():
             given = np.asarray(arrays[name])
             fits = given.shape[1:] == own.shape[1:] if name in rows else given.shape == own.shape
@@ -280,6 +287,8 @@ class PacerBase:
     def _begin(self, i: int, limit: Limit, now: float) -> None:
         state, times = self.state, self.state.times[i]
         fresh = times[END] == 0.0
+        if self.rules.plans[i] == BY_TIME and 0.0 < times[END] < _NEVER:
+            pass_time(state, i, min(now, times[END]))
         if isinstance(limit, Lease) and now >= limit.ends:  # what was spent has to be told
             times[END] = _NEVER
             state.money[i, GIVEN] = 0
@@ -309,11 +318,11 @@ class PacerBase:
         state.duals[i, [DUE, WAITING]] = 0.0
 
 
-def _completed(duals: npt.NDArray[Any], own: Floats) -> npt.NDArray[Any]:
-    """Return what a file has of `duals`, with zeros where one of an earlier version has nothing."""
-    if duals.ndim == 2 and own.shape[1] - duals.shape[1] == _LATER:
-        return np.pad(duals, ((0, 0), (0, _LATER)))
-    return duals
+def _completed(given: npt.NDArray[Any], later: int, own: Floats) -> npt.NDArray[Any]:
+    """Return an array of a file, with zeros for the columns that earlier versions do not have."""
+    if given.ndim == 2 and own.shape[1] - given.shape[1] == later:
+        return np.pad(given, ((0, 0), (0, later)))
+    return given
 
 
 def _form(limit: Limit) -> tuple[float, float]:

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from crossbandit.limits.knapsack import Level, Steps, spread
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -43,10 +45,11 @@ def tight(solve: Callable[[float], Solution], limit: float) -> list[tuple[float,
         One choice, or two whose weights sum to 1.
     """
     above = solve(0.0)
-    if above.use <= limit:
+    most = limit + _ROUNDING * (abs(above.objective) + abs(above.use))
+    if above.use <= most:
         return [(1.0, above)]
     multiplier, below = 1.0, solve(1.0)
-    while below.use > limit:
+    while below.use > most:
         multiplier *= 4.0
         below = solve(multiplier)
     for _ in range(_STEPS):
@@ -55,11 +58,11 @@ def tight(solve: Callable[[float], Solution], limit: float) -> list[tuple[float,
         gain = between.objective - above.objective - multiplier * (between.use - above.use)
         if gain <= _ROUNDING * (abs(above.objective) + abs(multiplier * above.use)):
             break
-        if between.use > limit:
+        if between.use > most:
             above = between
         else:
             below = between
-    weight = (limit - below.use) / (above.use - below.use)
+    weight = max(limit - below.use, 0.0) / (above.use - below.use)
     return [(weight, above), (1.0 - weight, below)]
 
 
@@ -85,14 +88,25 @@ class Terms(NamedTuple):
     """What limits ask for.
 
     Attributes:
-        budgets: (P,). How much may be spent in each period; infinite without a budget.
-        ceilings: Limits on all periods together.
+        budgets: (P,). How much may be spent in each cell, the shortest period; infinite without a
+            budget.
+        ceilings: Limits on all cells together.
         paid_counts: Whether payments reduce the objective: surplus is maximised, not value.
+        longer: Budgets for periods of several cells, from the shortest to the longest. The periods
+            of each must consist of whole periods of the one before.
     """
 
     budgets: Floats
     ceilings: tuple[Ceiling, ...] = ()
     paid_counts: bool = True
+    longer: tuple[Level, ...] = ()
+
+    @property
+    def levels(self) -> tuple[Level, ...]:
+        """All budgets, from the shortest periods to the longest."""
+        if self.longer and np.isinf(self.budgets).all():
+            return self.longer
+        return (Level(np.arange(self.budgets.size), self.budgets), *self.longer)
 
     def objective(self, values: Floats, spend: Floats) -> Floats:
         """Return what is maximised."""
@@ -147,7 +161,7 @@ def mixture(
 
 
 class Map(NamedTuple):
-    """Bids for the bands of each period, to be made with a weight of that period."""
+    """Bids for the bands of each cell, to be made with a weight of that cell."""
 
     weights: Floats  # (P,)
     bids: Integers  # (P, bands): the number of the bid
@@ -155,16 +169,16 @@ class Map(NamedTuple):
 
 
 def best_maps(values: Floats, spend: Floats, wins: Floats, terms: Terms) -> list[Map]:
-    """Return the best mixture of maps from bands to bids, for each period.
+    """Return the best mixture of maps from bands to bids, for each cell.
 
     Args:
-        values: (P, bands, K). The sum of the values that each bid wins in a band.
+        values: (P, bands, K). The sum of the values that each bid wins in a band of a cell.
         spend: Likewise, what they cost. A bid that costs nothing must be among them.
         wins: Likewise, their number.
         terms: The limits.
 
     Returns:
-        Maps. In each period their weights sum to 1.
+        Maps. In each cell their weights sum to 1.
     """
     objective = terms.objective(values, spend)
     uses = [one.use(values, spend, wins) for one in terms.ceilings]
@@ -173,38 +187,37 @@ def best_maps(values: Floats, spend: Floats, wins: Floats, terms: Terms) -> list
         priced = objective
         for multiplier, use in zip(multipliers, uses, strict=True):
             priced = priced - multiplier * use
-        parts = [
-            tight(_chooser(priced[p], spend[p]), float(terms.budgets[p])) for p in range(len(spend))
-        ]
-        found = multipliers, parts
-        return Leaf(_sum(objective, parts), tuple(_sum(use, parts) for use in uses), found)
+        steps = Steps(priced, spend)
+        shares, _ = spread(steps.rates, steps.costs, steps.cells, terms.levels, 0.0)
+        found = steps.chosen(shares)
+        sums = tuple(_sum(use, *found) for use in uses)
+        return Leaf(_sum(objective, *found), sums, (multipliers, *found))
 
     maps = []
     for weight, leaf in mixture(choose, terms.ceilings):
-        multipliers, parts = leaf.choice
-        for k in range(2):
-            shares = [part[k][0] if k < len(part) else 0.0 for part in parts]
-            bids = [part[min(k, len(part) - 1)][1].choice for part in parts]
-            maps.append(Map(weight * np.array(shares), np.array(bids), multipliers))
+        multipliers, shares, first, second = leaf.choice
+        maps.append(Map(weight * (1.0 - shares), first, multipliers))
+        maps.append(Map(weight * shares, second, multipliers))
     return [one for one in maps if one.weights.any()]
 
 
 def paced_maps(values: Floats, spend: Floats, wins: Floats, terms: Terms) -> list[Map]:
-    """Return the best mixture of maps where the periods differ in nothing but the multiplier.
+    """Return the best mixture of maps where the cells differ in nothing but the multiplier.
 
-    All periods choose among the maps that are best in all periods together at some multiplier.
+    All cells choose among the maps that are best in all cells together at some multiplier.
 
     Args:
         values: As in `best_maps`.
         spend: As in `best_maps`.
         wins: As in `best_maps`.
-        terms: The limits of each period.
+        terms: The limits.
 
     Returns:
         As `best_maps` does.
     """
     worth, paid, number = (table.sum(axis=0) for table in (values, spend, wins))
-    together = terms._replace(budgets=np.array([terms.budgets.sum()]))
+    total = min(float(level.budgets.sum()) for level in terms.levels)
+    together = terms._replace(budgets=np.array([total]), longer=())
     first = best_maps(worth[None], paid[None], number[None], together)[0]
     priced = worth
     for multiplier, one in zip(first.multipliers, terms.ceilings, strict=True):
@@ -250,21 +263,10 @@ def _corners(worth: Floats, spend: Floats) -> Floats:
     return np.array(corners)
 
 
-def _sum(table: Floats, parts: list[list[tuple[float, Solution]]]) -> float:
-    """Return the sum over a table (P, bands, K) at the chosen bids, by weight."""
-    return sum(
-        weight * float(table[p, np.arange(one.choice.size), one.choice].sum())
-        for p, part in enumerate(parts)
-        for weight, one in part
-    )
-
-
-def _chooser(priced: Floats, spend: Floats) -> Callable[[float], Solution]:
-    """Return how the bids of one period (bands, K) are chosen at a multiplier of its budget."""
-    rows = np.arange(len(spend))
-
-    def solve(multiplier: float) -> Solution:
-        chosen = (priced - multiplier * spend).argmax(axis=1)
-        return Solution(float(priced[rows, chosen].sum()), float(spend[rows, chosen].sum()), chosen)
-
-    return solve
+def _sum(table: Floats, weights: Floats, first: Integers, second: Integers) -> float:
+    """Return the sum over a table (P, bands, K) at two maps, by the weight of the second."""
+    sums = [
+        np.take_along_axis(table, bids[:, :, None], axis=2).sum(axis=(1, 2))
+        for bids in (first, second)
+    ]
+    return float((1.0 - weights) @ sums[0] + weights @ sums[1])

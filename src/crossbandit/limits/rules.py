@@ -138,7 +138,7 @@ def empty_state(rules: PaceRules, value_range: tuple[float, float]) -> PaceState
         money=np.zeros((count, 3), dtype=np.int64),
         duals=np.zeros((count, 8)),
         wins=np.zeros((GROUPS, 2)),
-        times=np.zeros((count, 7)),
+        times=np.zeros((count, 8)),
         bins=np.zeros((count, 2, BINS + 1)),
     )
     state.bins[:, 0] = np.linspace(0.0, 1.0, BINS + 1)

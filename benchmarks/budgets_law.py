@@ -1,0 +1,71 @@
+"""What a bidder earns that knows the law of values and prices, with nothing left to learn.
+
+The best map in hindsight also fits the chance of its log. A bidder that knows the law cannot do
+that, and neither can one that learns. So the share of what it earns is what can be learned.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from benchmarks.markets_worlds import BIDS
+
+if TYPE_CHECKING:
+    from benchmarks.markets_worlds import World
+    from crossbandit.types import Floats, Integers
+
+_POINTS = 4_000  # quantiles of the values
+_STEPS = 100
+_MOST = 1e6  # a multiplier
+_TOP = float(np.exp(2.6 * 0.6))  # of the values of `log_normal`, before they are divided by it
+
+
+class KnownLaw:
+    """The law of the worlds of `log_normal`, and its best bids under a return on spend.
+
+    Args:
+        correlation: That of the logarithms of values and prices.
+    """
+
+    def __init__(self, correlation: float) -> None:
+        normal = ndtri((np.arange(_POINTS) + 0.5) / _POINTS)
+        self.values: Floats = np.minimum(np.exp(0.6 * normal), _TOP) / _TOP
+        with np.errstate(divide="ignore"):
+            levels = np.log(BIDS * _TOP) + 0.4
+        spread = 0.9 * np.sqrt(1 - correlation**2)
+        chances = ndtr((levels - 0.9 * correlation * normal[:, None]) / spread)
+        self._chances = np.where(self.values[:, None] >= BIDS, chances, 0.0)
+
+    def best_bids(self, ratio: float) -> Integers:
+        """Return the bids, by number, that win most value with a mean return of `ratio`.
+
+        Args:
+            ratio: The return on spend.
+        """
+        worth, spend = self._chances * self.values[:, None], self._chances * BIDS
+        rows = np.arange(_POINTS)
+        low, high = 0.0, _MOST
+        for _ in range(_STEPS):
+            middle = (low + high) / 2
+            bids = ((1 + middle) * worth - middle * ratio * spend).argmax(axis=1)
+            if worth[rows, bids].sum() < ratio * spend[rows, bids].sum():
+                low = middle
+            else:
+                high = middle
+        found: Integers = ((1 + high) * worth - high * ratio * spend).argmax(axis=1)
+        return found
+
+    def value_on(self, world: World, ratio: float) -> float:
+        """Return the values that these bids win on a log.
+
+        Args:
+            world: The log.
+            ratio: The return on spend.
+        """
+        places = np.minimum(np.searchsorted(self.values, world.values), _POINTS - 1)
+        bids = BIDS[self.best_bids(ratio)[places]]
+        won = (bids >= world.prices) & (bids > 0) & (bids <= world.values)
+        return float(world.values[won].sum())

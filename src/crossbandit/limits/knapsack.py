@@ -1,0 +1,173 @@
+"""A fractional knapsack under budgets whose periods are nested, such as hours in days.
+
+What is worth most for its price is bought first, as far as the money goes. With nested periods this
+is done from the shortest to the longest ones: each time, what was bought so far is pooled and cut
+once more. It is exact: what the shorter period would not buy, the longer one does not buy either.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from crossbandit.types import Floats, Integers
+
+
+class Level(NamedTuple):
+    """A budget for each of consecutive periods, which consist of whole cells.
+
+    Attributes:
+        of: (cells,). The period of each cell, ascending.
+        budgets: (periods,). What may be spent in each.
+    """
+
+    of: Integers
+    budgets: Floats
+
+
+class LevelCut(NamedTuple):
+    """Which rates are bought in the periods of a level.
+
+    Rates above `high` are bought in full, those from `low` to `high` in part.
+    """
+
+    of: Integers  # (cells,)
+    low: Floats  # (periods,)
+    high: Floats  # (periods,)
+    part: Floats  # (periods,)
+
+    def shares(self, rates: Floats, cells: Integers) -> Floats:
+        """Return which part of each item is bought.
+
+        Args:
+            rates: What each is worth per unit of its price.
+            cells: The cell of each.
+        """
+        periods = self.of[cells]
+        shares = np.where(rates >= self.low[periods], self.part[periods], 0.0)
+        shares[rates > self.high[periods]] = 1.0
+        return shares
+
+
+def spread(
+    rates: Floats, prices: Floats, cells: Integers, levels: Sequence[Level], least: float
+) -> tuple[Floats, list[LevelCut]]:
+    """Return which part of each item is bought, and how each level cuts.
+
+    Args:
+        rates: What each is worth per unit of its price.
+        prices: The prices.
+        cells: The cell of each, ascending.
+        levels: The budgets, from the shortest periods to the longest.
+        least: Rates up to it are not bought.
+    """
+    shares, cuts = np.ones(rates.size), []
+    for level in levels:
+        edges = np.searchsorted(level.of[cells], np.arange(level.budgets.size + 1))
+        bounds = []
+        for q, budget in enumerate(level.budgets.tolist()):
+            now = slice(edges[q], edges[q + 1])
+            bought, bound = _cut(rates[now], prices[now] * shares[now], budget, least)
+            shares[now] *= bought
+            bounds.append(bound)
+        cuts.append(LevelCut(level.of, *np.array(bounds).T))
+    return shares, cuts
+
+
+def _cut(
+    rates: Floats, prices: Floats, budget: float, least: float
+) -> tuple[Floats, tuple[float, float, float]]:
+    """Return the shares to buy in one period, and the bounds of rates (low, high, part)."""
+    shares = np.zeros(rates.size)
+    order = np.argsort(-rates, kind="stable")
+    ordered = rates[order]
+    ordered = ordered[ordered > least]
+    if not ordered.size:
+        return shares, (np.inf, np.inf, 0.0)
+    starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))  # of equal rates
+    ends = np.append(starts[1:], ordered.size)
+    spent = np.cumsum(prices[order[: ordered.size]])[ends - 1]
+    i = int(np.searchsorted(spent, budget, "right"))  # the first that is not bought in full
+    shares[order[: starts[i] if i < starts.size else ordered.size]] = 1.0
+    if i == starts.size:
+        return shares, (np.inf, least, 0.0)
+    before = spent[i - 1] if i else 0.0
+    part = float((budget - before) / (spent[i] - before))
+    shares[order[starts[i] : ends[i]]] = part
+    rate = ordered[starts[i]]
+    low = (rate + ordered[ends[i]]) / 2 if ends[i] < ordered.size else np.nextafter(least, np.inf)
+    high = rate + (ordered[starts[i] - 1] - rate) / 2 if i else np.inf
+    return shares, (low, high, part)
+
+
+class Steps:
+    """How each band of each cell goes from a bid that costs nothing to the best one, step by step.
+
+    A step from one bid to a dearer one has a rate, what it adds per unit of its cost. Only bids
+    count whose steps have falling rates: at any multiplier, one of them is best.
+
+    Args:
+        worth: (cells, bands, K). What each bid is worth.
+        spend: (cells, bands, K). What it costs. A bid that costs nothing must be among them.
+
+    Attributes:
+        rates: The rate of each step.
+        costs: What each costs.
+        cells: The cell of each, ascending.
+    """
+
+    def __init__(self, worth: Floats, spend: Floats) -> None:
+        self._shape = worth.shape[:2]
+        count = worth.shape[2]
+        pairs = (worth.reshape(-1, count), spend.reshape(-1, count))
+        self._bids = [_hull(*rows) for rows in zip(*pairs, strict=True)]
+        sizes = [len(bids) - 1 for bids in self._bids]
+        self._rows = np.repeat(np.arange(len(sizes)), sizes)
+        low = np.array([k for bids in self._bids for k in bids[:-1]], dtype=np.int64)
+        high = np.array([k for bids in self._bids for k in bids[1:]], dtype=np.int64)
+        gains, costs = (one[self._rows, high] - one[self._rows, low] for one in pairs)
+        self.rates, self.costs = gains / costs, costs
+        self.cells: Integers = self._rows // worth.shape[1]
+
+    def chosen(self, shares: Floats) -> tuple[Floats, Integers, Integers]:
+        """Return the bids that some shares of the steps mean.
+
+        In a cell all steps that are taken in part have the same rate and the same share.
+
+        Args:
+            shares: Which part of each step is taken.
+
+        Returns:
+            (cells,), a weight; (cells, bands), bids for 1 less that weight, and bids for it.
+        """
+        full = np.bincount(self._rows, shares >= 1.0, len(self._bids)).astype(np.int64)
+        begun = (shares > 0.0) & (shares < 1.0)
+        further = full + np.bincount(self._rows, begun, len(self._bids)).astype(np.int64)
+        weights = np.zeros(self._shape[0])
+        weights[self.cells[begun]] = shares[begun]
+        first, second = (
+            np.array([bids[at] for bids, at in zip(self._bids, reached, strict=True)])
+            for reached in (full.tolist(), further.tolist())
+        )
+        return weights, first.reshape(self._shape), second.reshape(self._shape)
+
+
+def _hull(worth: Floats, spend: Floats) -> list[int]:
+    """Return the bids of one band that are best at some multiplier, from the cheapest one on."""
+    earned, paid = worth.tolist(), spend.tolist()
+    hull: list[int] = []
+    for k in np.lexsort((-worth, spend)).tolist():
+        if hull and earned[k] <= earned[hull[-1]]:
+            continue
+        while len(hull) > 1:
+            last, before = hull[-1], hull[-2]
+            gain, cost = earned[last] - earned[before], paid[last] - paid[before]
+            if gain * (paid[k] - paid[last]) > (earned[k] - earned[last]) * cost:
+                break
+            hull.pop()
+        hull.append(k)
+    return hull
