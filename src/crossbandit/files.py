@@ -176,7 +176,7 @@ def _finish(temporary: Path, before: os.stat_result | None) -> None:
 
 
 def _flush_folder(folder: Path) -> None:
-    """Make a rename durable, where the system can."""
+    """Make a rename durable, if the system can."""
     try:
         descriptor = os.open(folder, os.O_RDONLY)
     except OSError:  # a folder that may not be read, or a system that does not open folders

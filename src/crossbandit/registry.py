@@ -37,7 +37,7 @@ class Registry:
             if _origin(known) != _origin(builder):
                 raise InvalidParameterError(
                     f"The name {name!r} belongs to {known.__qualname__}. Give the {self.kind} "
-                    f"{builder.__qualname__} a name of its own."
+                    f"{builder.__qualname__} another name."
                 )
             self._builders[name] = builder  # a module that was loaded again replaces its own
             return builder

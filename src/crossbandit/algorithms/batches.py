@@ -160,7 +160,7 @@ def learn_many(learner: Learner, decisions: Any, losses: Any) -> None:
     with learner._lock:
         pending = _expected(learner, decisions)
         if learner.graph_kind in {"uninformed", "unknown"}:
-            expected = "those of a problem that says beforehand what a play reveals; call learn"
+            expected = "those of a problem that says in advance what a play reveals; call learn"
             got = verbatim(f"those of {learner.graph_kind} graphs")
             reject("learn_many", "decisions", expected, got)
         revealed = [learner.revealed(one) for one in pending]

@@ -43,8 +43,9 @@ class CrossGraphAdaptive(Algorithm):
         f_t = min(1/2, exploration / sqrt(t)),  f_t(a) = f_t / K, or f_t for an arm without
         self-loop,
 
-    each arm a is given max(0, f_t(a) - w_t(a)) of the probability: itself, or all other arms alike
-    if a has no self-loop. The rest is q; together they are r, which is played. And
+    arm a is explored with probability max(0, f_t(a) - w_t(a)): by playing a itself or, if a has no
+    self-loop, by playing all other arms equally often. The rest of the probability is given to q.
+    The sum is r, which is played. And
 
         lhat_{t,c}(a) = (l_{t,c}(a) - m_t) 1{a revealed} / (w_t(a) + f_t(a)).         (estimate)
 

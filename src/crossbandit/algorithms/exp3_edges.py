@@ -44,13 +44,13 @@ class Exp3Edges(Algorithm):
         lhat(b) = l(b) 1{b revealed} / sum_a q(a) f(a, b),
 
     where f(a, b) is the share of the plays of a that revealed b, among all rounds whose feedback
-    has come. The paper plays a fixed graph of all edges above a threshold instead, in blocks that
-    are long enough for each of its edges to occur; putting the estimates f into the weights is
+    has arrived. The paper plays a fixed graph of all edges above a threshold instead, in blocks
+    that are long enough for each of its edges to occur. Using the estimates f in the weights is
     ours.
 
     Rates: with 1 / delta the least observation probability under uniform exploration, estimated
     after the warm-up, rho = (delta log(K) / (2 T))^(1/3) and eta = sqrt(2 rho log(K) / (delta T)),
-    as Exp3G with cross-learning. The warm-up takes T^(2/3) rounds. (T / M in the place of T without
+    as Exp3G with cross-learning. The warm-up takes T^(2/3) rounds. (T / M instead of T without
     cross-learning.)
 
     Bound: if f were F, the regret after the warm-up would be at most

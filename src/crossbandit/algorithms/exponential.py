@@ -133,7 +133,7 @@ class ExponentialAlgorithm(TunedAlgorithm[ExponentialParameters]):
     def _second_moment(self, problem: Problem, parameters: ExponentialParameters) -> float | None:
         """Return a bound on sum_a p(a) / q(N_in(a)), without corrections; None if none is known.
 
-        q(N_in(a)) is at least rho u(N_in(a)), whichever context q and p belong to. If they belong
+        q(N_in(a)) is at least rho u(N_in(a)), for any contexts of q and p. If they belong
         to one context, the graph bounds the sum as well.
         """
         if parameters.beta:

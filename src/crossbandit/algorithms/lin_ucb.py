@@ -79,7 +79,7 @@ class LinUcb(Algorithm):
         return LinUcbLearner(self, problem, self.confidence_width(problem), seed)
 
     def confidence_width(self, problem: Problem) -> float:
-        """Return the width: as it was given, or else as the rule sets it.
+        """Return the width: as it was given, or as the rule sets it.
 
         Args:
             problem: The problem on which a learner is to be started.

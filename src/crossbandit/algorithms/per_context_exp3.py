@@ -42,7 +42,7 @@ class PerContextExp3(PerContextAlgorithm):
 
     id: ClassVar[str] = "obpc-exp3"
     needs_own_loss: ClassVar[bool] = True
-    graph_kinds: ClassVar[tuple[str, ...]] = tuple(GRAPH_KINDS)  # whichever: it ignores the graph
+    graph_kinds: ClassVar[tuple[str, ...]] = tuple(GRAPH_KINDS)  # any: it ignores the graph
 
     def seen_graph(self, problem: Problem) -> FeedbackGraph:
         return singletons(problem.arms)

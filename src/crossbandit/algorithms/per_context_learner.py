@@ -68,7 +68,7 @@ class PerContextAlgorithm(Algorithm):
         )
 
     def learning_rate(self, problem: Problem) -> float:
-        """Return eta: as it was given, or else as the rule sets it.
+        """Return eta: as it was given, or as the rule sets it.
 
         Args:
             problem: The problem on which a learner is to be started.

@@ -51,7 +51,7 @@ def required_contexts(rule: str, problem: Problem) -> int:
 
 
 def epoch_length(horizon: int, target: float) -> int:
-    """Return the even divisor of `horizon` nearest to `target`, or else the nearest even number.
+    """Return the even divisor of `horizon` nearest to `target`, or the nearest even number.
 
     It is at most half of the horizon, because nothing is learned in the first epoch.
 

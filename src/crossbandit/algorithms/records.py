@@ -70,7 +70,7 @@ class DecisionRecords(ABC):
         return None, self._lock
 
     def after_fork(self) -> None:
-        """Take an id and random numbers of its own, in a forked process.
+        """Take a new id and new random numbers, in a forked process.
 
         Decisions that were made before the fork can be learned from in both processes.
         """
@@ -263,8 +263,8 @@ class DecisionRecords(ABC):
         """Mark a decision as learned from.
 
         Returns:
-            The decision itself if its round was counted. Otherwise a copy with a round of its own,
-            which must be counted.
+            The decision itself if its round was counted. Otherwise a copy with a new round, which
+            must be counted.
         """
         if self._pending and self._pending.get(pending.round) is pending:
             del self._pending[pending.round]

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 class SchneiderZimmert(TunedAlgorithm[EpochParameters]):
     """Algorithm 2 on the singleton graph, without uniform exploration and without correction.
 
-    It uses cross-learning and ignores the graph: each play teaches it the loss of the arm played,
-    in every context. As in the paper's evaluation, this also holds for an arm without self-loop, so
-    `decision.revealed` is always the arm itself.
+    It uses cross-learning and ignores the graph: from each play it learns the loss of the arm
+    played, in every context. As in the paper's evaluation, this also holds for an arm without
+    self-loop, so `decision.revealed` is always the arm itself.
 
     Bound: expected regret O~(sqrt(K T)). Tuning (the paper's evaluation): L near
     sqrt(K T / log K), eta = gamma = 1 / sqrt(K T), which is the experiment's rule on the singleton
@@ -51,7 +51,7 @@ class SchneiderZimmert(TunedAlgorithm[EpochParameters]):
     id: ClassVar[str] = "sz-context"
     parameters_type: ClassVar[type[EpochParameters]] = EpochParameters
     needs_own_loss: ClassVar[bool] = True
-    graph_kinds: ClassVar[tuple[str, ...]] = tuple(GRAPH_KINDS)  # whichever: it ignores the graph
+    graph_kinds: ClassVar[tuple[str, ...]] = tuple(GRAPH_KINDS)  # any: it ignores the graph
 
     eta: float | None = None
     gamma: float | None = None

@@ -82,7 +82,7 @@ class Snapshot:
         forks.know(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Return how to make a copy: with an id and random numbers of its own."""
+        """Return how to make a copy, which has a new id and new random numbers."""
         return _copied, (self.to_bytes(), self._decider.token_key)
 
     def fork_locks(self) -> tuple[Any, ...]:
@@ -90,7 +90,7 @@ class Snapshot:
         return (self._lock,)
 
     def after_fork(self) -> None:
-        """Take an id and random numbers of its own, in a forked process."""
+        """Take a new id and new random numbers, in a forked process."""
         self.id = new_id()
         self._decider.generator = np.random.default_rng()
 

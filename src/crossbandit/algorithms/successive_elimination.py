@@ -36,7 +36,7 @@ class SuccessiveElimination(MeansAlgorithm):
     active arm is played as it is.
 
     This is the algorithm of Cohen, Hazan and Koren (2016) for graphs that are never revealed, with
-    counts in the place of their passes over the active arms (ours): drawing uniformly among
+    counts instead of their passes over the active arms (ours): drawing uniformly among
     arms not yet observed reveals all of them with O(alpha log K) plays in expectation, although the
     graph is not known. Bound for stochastic losses, if every arm has a self-loop in every
     round: O~(sqrt(alpha T)). Against an adversary this is impossible: Cohen et al. show that

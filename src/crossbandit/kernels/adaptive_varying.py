@@ -1,4 +1,4 @@
-"""The adaptive learner with a graph of its own in each round: `play`, and a batch of rounds.
+"""The adaptive learner if each round has its own graph: `play`, and a batch of rounds.
 
 If the graph depends on the round, it is applied to the running mean of what was played. If it
 depends on the context, the probabilities of observing each arm are averaged, each with the graph of

@@ -41,8 +41,9 @@ def explore_weak(
 ) -> None:
     """Mix `out` (K,) with the exploration that lifts weakly observable arms to their floor.
 
-    weak: the weakly observable arms. dominating: arms that reveal them all; each of them that is
-    available is played alike. An arm is to be observed with probability `floor` / |dominating|.
+    weak: the weakly observable arms. dominating: arms that reveal them all; those that are
+    available are played equally often. Each weakly observable arm is to be observed with
+    probability `floor` / |dominating|.
     """
     lacking = 0.0
     for a in weak:

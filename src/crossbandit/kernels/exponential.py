@@ -41,9 +41,9 @@ class ExponentialSetting(NamedTuple):
     loopless: Integers  # the arms without self-loop, ascending; (0,) if nothing is corrected
     own_column: Floats  # (1, 1): a 1; how a context reads estimates of its own
     cross: bool  # whether every context learns from a round
-    exponent: float  # how strongly the entropy counts, where rates adapt
+    exponent: float  # how strongly the entropy counts, if rates adapt
     spread: float  # 1 / (least probability with which exploration reveals an arm), or 0
-    floor: float  # eta times this is the least exploration, where rates adapt
+    floor: float  # eta times this is the least exploration, if rates adapt
 
 
 class ExponentialState(NamedTuple):

@@ -65,7 +65,7 @@ class KnownGraph(NamedTuple):
 
     in_ranges: ArmRanges
     out_ranges: ArmRanges
-    changing: bool  # whether each round has a graph of its own instead
+    changing: bool  # whether each round has its own graph instead
 
 
 class EstimateState(NamedTuple):

@@ -1,4 +1,4 @@
-"""One round of Algorithm 2 with a graph of its own in each round, and a batch of rounds.
+"""One round of Algorithm 2 if each round has its own graph, and a batch of rounds.
 
 If the graph depends on the round: the probability of observing an arm is linear in the mean policy
 of the snapshots. So this mean is estimated in each epoch, and the graph of a round is applied to it
