@@ -1,4 +1,4 @@
-"""Loading a user's own Python files: the algorithms, environments and graphs that they register.
+"""Load a user's Python files, which register algorithms, environments and graphs.
 
 A file is loaded under the name that other files in its folder would use to import it, and it stays
 loaded while others are added. Numba's cache on disk needs both: it stores the types of a compiled

@@ -1,6 +1,6 @@
-"""What objects show in a notebook: a few facts, and a small picture that needs no other package.
+"""The HTML of objects in a notebook: a few facts and a small picture, without another package.
 
-Text and axes have the colour of the notebook's text, so both read on white and on black.
+Text and axes have the colour of the notebook's text, so they are visible on white and on black.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from crossbandit.types import Floats, Integers
 
-BLUE, GRAY = "#2b8cd6", "#7f8a96"  # both read on white and on black
+BLUE, GRAY = "#2b8cd6", "#7f8a96"  # both are visible on white and on black
 _WIDTH, _HEIGHT, _MARGIN = 320.0, 150.0, 18.0
 _POINTS = 200
 
@@ -28,11 +28,11 @@ class Line(NamedTuple):
     """A line of a chart.
 
     Attributes:
-        name: What it shows.
+        name: The name of the line.
         x: Ascending numbers.
-        y: As many. Where one is not finite, nothing is drawn.
-        color: A colour of SVG.
-        dashed: Whether it is drawn with gaps.
+        y: A number for each x. Points that are not finite are not drawn.
+        color: An SVG colour.
+        dashed: Whether the line is dashed.
     """
 
     name: str
@@ -46,9 +46,9 @@ def card(title: str, facts: Iterable[tuple[str, str]], picture: str = "") -> str
     """Return a self-contained piece of HTML.
 
     Args:
-        title: What the object is.
-        facts: Facts in a few words, each with a longer explanation that appears when pointed at.
-        picture: An SVG picture above them; may be empty.
+        title: The name of the object.
+        facts: Pairs of a short fact and its explanation, which appears as a tooltip.
+        picture: An SVG picture above the facts; may be empty.
 
     >>> card("Law", [("5 < 6", "a fact")])[-68:]
     "<b>Law</b> &middot; <span title='a fact'>5 &lt; 6</span></div></div>"
@@ -63,11 +63,11 @@ def card(title: str, facts: Iterable[tuple[str, str]], picture: str = "") -> str
 
 
 def counted(count: float, noun: str) -> str:
-    """Return a number of things in words.
+    """Return a number with its noun.
 
     Args:
-        count: How many.
-        noun: What, in the singular.
+        count: The number.
+        noun: The noun in the singular.
 
     >>> counted(1, "arm"), counted(2_000, "arm")
     ('1 arm', '2,000 arms')
@@ -121,7 +121,7 @@ def chart(lines: Sequence[Line], x: str, y: str) -> str:
 
 
 def _thinned(line: Line) -> Line:
-    """Return a line of at most a few hundred points, its last one among them."""
+    """Return a line with at most a few hundred points, including the last one."""
     finite = np.flatnonzero(np.isfinite(line.x) & np.isfinite(line.y))
     if finite.size > _POINTS:
         finite = finite[np.linspace(0, finite.size - 1, _POINTS).round().astype(np.int64)]
@@ -137,7 +137,7 @@ def new_axes(owner: str, size: tuple[float, float] = (5.2, 3.6)) -> Axes:
     """Return the axes of a new Matplotlib figure, which a notebook shows below the cell.
 
     Args:
-        owner: What is to be drawn, for the message if Matplotlib is missing.
+        owner: The method that draws, for the message if Matplotlib is missing.
         size: Width and height in inches.
 
     Raises:

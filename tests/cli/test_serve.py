@@ -114,7 +114,7 @@ def test_serves_until_it_is_stopped_and_goes_on_later(tmp_path: Path) -> None:
 
 
 def test_another_host_needs_tokens() -> None:
-    with pytest.raises(InvalidParameterError, match="others could reach") as caught:
+    with pytest.raises(InvalidParameterError, match="Other machines can reach") as caught:
         serve(host="0.0.0.0")  # noqa: S104 - refused
     assert "--without-tokens" in str(caught.value)
 

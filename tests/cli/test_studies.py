@@ -8,6 +8,7 @@ from typer.testing import CliRunner
 
 from crossbandit import algorithms, environments, graphs, studies
 from crossbandit.cli.app import app
+from crossbandit.errors import StudyFileError
 from tests.studies.helpers import SMALL, crossbandit, mischief
 
 
@@ -149,6 +150,15 @@ def test_output_of_a_process(tmp_path: Path) -> None:
     assert quiet.returncode == 1
     assert quiet.stdout == ""
     assert quiet.stderr.startswith("Failed: raising")
+
+
+def test_a_wrong_name_of_a_study_is_explained() -> None:
+    result = CliRunner().invoke(app, ["run", "papr"])
+    assert isinstance(result.exception, StudyFileError)
+    for words in ("'papr'", "Did you mean the shipped study 'paper'?", "graphs", "new-study"):
+        assert words in str(result.exception)
+    result = CliRunner().invoke(app, ["run", "nowhere.toml"])
+    assert "Did you mean" not in str(result.exception)
 
 
 def test_a_mistake_is_a_sentence(tmp_path: Path) -> None:

@@ -223,7 +223,7 @@ MISTAKES = [
     ("[50, 60]", "[50, 0]", 7, "part.horizon", "integer of at least 1"),
     ("[50, 60]", f"[50, {2**62 + 1}]", 7, "part.horizon", "of at most 4611686018427387904"),
     ("[50, 60]", "50.5", 7, "part.horizon", "integer"),
-    ("[50, 60]", "[]", 7, "part.horizon", "nothing to run"),
+    ("[50, 60]", "[]", 7, "part.horizon", "must not be an empty list"),
     ("horizon = [50, 60]", "", 9, "part.environments.horizon", "missing"),
     ('"paper-benchmark"', '"paper_bench"', 10, "part.environments.name", "'paper-benchmark'?"),
     ("alpha = 4", "alhpa = 4", 11, "part.environments.alhpa", "Did you mean 'alpha'?"),
@@ -304,7 +304,10 @@ def test_a_mistake_is_named_by_line_and_key(
         ("study = 3\n[[part]]\n", r"line 1, key 'study'.*\[study\]"),
         ("[[part]]\n", r"key 'study': missing"),
         (GOOD.replace("[[part.environments]]", "[[part.algorithms]]"), "part.environments"),
-        (GOOD + GOOD.partition("\n\n")[2], "line 23, key 'part.name': there is a part 'p'"),
+        (
+            GOOD + GOOD.partition("\n\n")[2],
+            "line 23, key 'part.name': another part has the name 'p'",
+        ),
     ],
 )
 def test_a_file_of_the_wrong_shape(text: str, message: str) -> None:

@@ -163,9 +163,9 @@ class SeparateLearners:
         settings = self._settings
         if len(self._learners) >= settings.max_contexts:
             raise InvalidContextError(
-                f"{settings.owner} learns in each context alone, and there are more than "
-                f"{settings.max_contexts} different ones. Context vectors that never repeat teach "
-                "it nothing. Divide contexts into classes, or raise 'max_contexts'."
+                f"{settings.owner} learns in each context separately, and there are more than "
+                f"{settings.max_contexts} different contexts. Nothing is learned from contexts "
+                "that never repeat. Divide contexts into classes, or increase 'max_contexts'."
             )
         graph = singletons(len(self._arms))
         problem = Problem(
@@ -195,7 +195,7 @@ def offered_only(offered: list[int], arms: int) -> Booleans | None:
 
 
 def key(thing: Any) -> Hashable:
-    """Return a context or an action in a form that can be looked up."""
+    """Return a context or an action in a hashable form."""
     if isinstance(thing, Mapping):
         return frozenset((name, key(value)) for name, value in thing.items())
     if isinstance(thing, Sequence) and not isinstance(thing, str):

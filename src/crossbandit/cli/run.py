@@ -5,12 +5,14 @@ from __future__ import annotations
 import shlex
 import warnings
 from contextlib import contextmanager
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from crossbandit.cli.terminal import Backend, Jobs, notify, say, stopping
+from crossbandit.errors import StudyFileError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -58,8 +60,17 @@ def run(
 def _study(name: str, *, quiet: bool) -> Study:
     from crossbandit import studies
 
-    if not Path(name).is_file() and name in studies.shipped_names():
+    names = studies.shipped_names()
+    if not Path(name).is_file() and name in names:
         return studies.shipped(name)
+    if not Path(name).exists():
+        near = get_close_matches(name, names, n=1)
+        raise StudyFileError(
+            f"There is no study file {name!r}. "
+            + (f"Did you mean the shipped study {near[0]!r}? " if near else "")
+            + f"Shipped studies: {', '.join(names)}. To write a file of your own, start with: "
+            "crossbandit new-study my-study.toml"
+        )
     return studies.Study.from_toml(Path(name), announce=None if quiet else _announce)
 
 

@@ -15,7 +15,7 @@ from crossbandit.client.served import remote_bid, remote_bids
 from crossbandit.client.status import ClientStatus
 from crossbandit.client.transport import Transport, bidder_path
 from crossbandit.errors import InvalidLossesError
-from crossbandit.validation import integer, number, reject
+from crossbandit.validation import integer, number, reject, verbatim
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -250,5 +250,6 @@ def _column(name: str, given: Any, count: int) -> list[Any]:
     values = given.tolist() if isinstance(given, np.ndarray) else list(given)
     if len(values) != count:
         expected = f"one value for all bids, or one for each of {count} bids"
-        reject("outcomes", name, expected, len(values), error=InvalidLossesError)
+        got = verbatim(f"{len(values)} values")
+        reject("outcomes", name, expected, got, error=InvalidLossesError)
     return [None if isinstance(one, float) and one != one else one for one in values]  # noqa: PLR0124

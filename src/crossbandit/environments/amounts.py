@@ -1,4 +1,4 @@
-"""Amounts of money or units as the applications take them, and rules by which they earn money."""
+"""Amounts of money or units, and rules by which they earn money, for the applications."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LARGEST = 1e100  # products and differences of amounts stay finite
 class AmountRules(ABC):
     """Rules by which each arm is an amount, and earns money.
 
-    Its loss is the difference to the most that can be earned, divided by the *scale*.
+    The loss of an amount is (most that can be earned - earned) / *scale*.
     """
 
     @property

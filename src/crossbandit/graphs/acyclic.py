@@ -1,13 +1,14 @@
-"""The maximum acyclic subgraph number: exact where possible, and bounds that hold elsewhere.
+"""The maximum acyclic subgraph number: exact if possible, and proved bounds otherwise.
 
 It is the largest number of arms whose edges among each other have no cycle. Self-loops do not
 count. It is at least the independence number, and equal to it if edges go both ways.
 
-The strongly connected parts are independent of each other. In each, a greedy set bounds from below
-and cycles without a common arm bound from above: each loses an arm. Where these do not meet, HiGHS
-looks for the fewest arms that meet all cycles. Cycles become constraints when a solution leaves
-them, because there are too many to list (in all at most TIME_LIMIT seconds). On one core that is
-enough for random graphs of 50 arms at every density, and of 200 arms with 2 edges per arm.
+The strongly connected parts are solved one by one. In each, a greedy set is a lower bound. Cycles
+without a common arm give an upper bound, because an acyclic set lacks an arm of each. If the bounds
+differ, HiGHS searches for the fewest arms that have an arm in every cycle. There are too many
+cycles to list, so a cycle becomes a constraint when a solution violates it. All this takes at most
+TIME_LIMIT seconds. On one core that is enough for random graphs of 50 arms at every density, and of
+200 arms with 2 edges per arm.
 """
 
 from __future__ import annotations
@@ -26,12 +27,12 @@ if TYPE_CHECKING:
     from crossbandit.graphs.graph import FeedbackGraph
 
 TIME_LIMIT = 30.0  # seconds for the search of one graph
-_EDGES = 1_000_000  # beyond, no edge is listed: an independent set bounds from below, K from above
-_PROGRAM_ARMS = 500  # of a part; beyond, the program is hopeless
-_GREEDY_ARMS = 3_000  # of a part; beyond, looking for cycles takes minutes
+_EDGES = 1_000_000  # with more, no edge is listed, and the bounds are an independent set and K
+_PROGRAM_ARMS = 500  # of a part; with more, the program takes too long
+_GREEDY_ARMS = 3_000  # of a part; with more, the search for cycles takes minutes
 _ROUNDING = 1e-6  # HiGHS's own tolerance
 
-Edges = dict[int, set[int]]  # of each arm, those that it reveals, without itself
+Edges = dict[int, set[int]]  # for each arm, the other arms that it reveals
 
 
 class AcyclicBounds(NamedTuple):
@@ -129,7 +130,7 @@ def _part_numbers(heads: list[list[int]]) -> list[int]:
 
 
 def _greedy(part: Edges) -> list[int]:
-    """Take each arm, those of few edges first, that closes no cycle with those taken before."""
+    """Take each arm that closes no cycle with the arms taken before, those with few edges first."""
     if len(part) > _GREEDY_ARMS:
         return [min(part)]
     into = dict.fromkeys(part, 0)
@@ -145,7 +146,7 @@ def _greedy(part: Edges) -> list[int]:
 
 
 def _disjoint_cycles(part: Edges) -> int:
-    """Return how many cycles without a common arm a greedy choice finds, the short ones first."""
+    """Return the number of cycles without a common arm that a greedy choice finds."""
     left = set(part)
     if len(part) > _GREEDY_ARMS:
         return 1
@@ -188,7 +189,7 @@ def _searched(part: Edges, kept: list[int], upper: int, deadline: float) -> tupl
             break
         found = [set(cycle) for arm in sorted(chosen) if (cycle := _cycle(part, chosen, arm))]
         cycles.extend(cycle for i, cycle in enumerate(found) if cycle not in found[:i])
-        while found:  # leave out an arm of each cycle: what is left bounds from below
+        while found:  # remove an arm of each cycle: the rest is a lower bound
             chosen.discard(min(found[0]))
             found = [set(cycle) for arm in sorted(chosen) if (cycle := _cycle(part, chosen, arm))]
         kept = max(kept, sorted(chosen), key=len)
@@ -196,7 +197,7 @@ def _searched(part: Edges, kept: list[int], upper: int, deadline: float) -> tupl
 
 
 def _meeting(part: Edges, cycles: list[set[int]], deadline: float) -> tuple[set[int], int]:
-    """Return a largest set of arms that lacks one of each listed cycle, and an upper bound."""
+    """Return a largest set that lacks an arm of each listed cycle, and an upper bound."""
     arms = sorted(part)
     if not cycles:
         return set(arms), len(arms)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from crossbandit.types import Floats, Integers
 
 TIME_LIMIT = 30.0  # seconds for the search of one graph
-_PROGRAM_EDGES = 1_000_000  # beyond, the constraints alone take minutes
+_PROGRAM_EDGES = 1_000_000  # with more, the constraints alone take minutes
 _ROUNDING = 1e-6  # HiGHS's own tolerance
 
 
@@ -118,9 +118,9 @@ def _relaxed(revealers: list[Integers], arms: int) -> FractionalDomination:
 
 
 def _greedy_set(graph: FeedbackGraph, weak: list[int]) -> tuple[int, ...]:
-    """Take the arm that reveals most of the arms not yet revealed, until there are none.
+    """Repeatedly take the arm that reveals most of the arms that are not revealed yet.
 
-    Ties go to the smallest arm. An arm that the rest of the set makes redundant is removed.
+    Ties go to the smallest arm. In the end, arms that the others make redundant are removed.
     """
     missing = np.zeros(graph.arms, dtype=np.bool_)
     missing[weak] = True
@@ -154,7 +154,7 @@ def _without_needless(graph: FeedbackGraph, weak: list[int], taken: list[int]) -
 
 
 def _packing(revealers: list[Integers], arms: int) -> int:
-    """Return how many arms a greedy choice finds of which no two are revealed by one arm."""
+    """Return the size of a greedily chosen set of arms such that no arm reveals two of them."""
     used = np.zeros(arms, dtype=np.bool_)
     count = 0
     for own in sorted(revealers, key=len):

@@ -25,7 +25,7 @@ _BOUNDED_ARMS = 1_000  # up to here the independence bounds are computed at once
 
 _LOOP = "#0072b2"
 _LOOPLESS = "#d55e00"
-_EDGE = "#7f8a96"  # reads on white and on black
+_EDGE = "#7f8a96"  # visible on white and on black
 _LOOP_LABEL = "reveals itself"
 _LOOPLESS_LABEL = "does not reveal itself"
 
@@ -73,7 +73,7 @@ class _Circle:
 
 
 def draw(graph: FeedbackGraph, ax: Axes | None) -> Axes:
-    """Draw on `ax`, or on a new figure: a circle of few arms, the adjacency of many."""
+    """Draw on `ax`, or on a new figure: a circle for few arms, the adjacency matrix for many."""
     if ax is None:
         ax = new_axes("FeedbackGraph.draw", (5, 5.4))
     if graph.arms <= CIRCLE_ARMS:
@@ -141,7 +141,7 @@ def _draw_matrix(graph: FeedbackGraph, ax: Axes) -> None:
         interpolation="nearest",
     )
     loopless = arms[~neighborhoods.self_loops(shown)]
-    # Marks rather than cells: one cell in a thousand would not be seen.
+    # Marks are used because one cell in a thousand would not be visible.
     ax.scatter(loopless, loopless, s=9, c=_LOOPLESS, clip_on=False, zorder=3)
     every = "" if step == 1 else f" (one in {step})"
     ax.set(xlabel=f"revealed arm{every}", ylabel=f"played arm{every}")

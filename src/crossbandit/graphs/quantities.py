@@ -28,9 +28,9 @@ class GraphNumbers:
     def independence_number(self) -> int:
         """The largest number of arms none of which reveals another. Self-loops do not matter.
 
-        The number is exact, and computed once. `crossbandit.graphs.independence` states up to which
-        sizes that is possible. Past them an `IndependenceNumberError` is raised; use
-        `independence_bounds` there.
+        The number is exact, and computed once. `crossbandit.graphs.independence` lists the sizes
+        for which this is possible. For larger graphs an `IndependenceNumberError` is raised; use
+        `independence_bounds` for them.
         """
         return len(self.independent_set)
 
@@ -79,9 +79,9 @@ class GraphNumbers:
     def weak_domination_number(self) -> int:
         """The least number of arms that reveal every weakly observable arm; 0 if there are none.
 
-        The number is exact, and computed once. `crossbandit.graphs.domination` states up to which
-        sizes that is possible. Past them a `GraphNumberError` is raised; use
-        `weak_domination_bounds` there.
+        The number is exact, and computed once. `crossbandit.graphs.domination` lists the sizes for
+        which this is possible. For larger graphs a `GraphNumberError` is raised; use
+        `weak_domination_bounds` for them.
 
         Raises:
             GraphNumberError: It was not found in time.
@@ -105,8 +105,8 @@ class GraphNumbers:
     def weakly_dominating_set(self) -> tuple[int, ...]:
         """A smallest set of arms that reveal every weakly observable arm, ascending.
 
-        Past the sizes for which a smallest one is found in time, it is the smallest that was found.
-        `weak_domination_number` raises there.
+        If a smallest one is not found in time, it is the smallest that was found, and
+        `weak_domination_number` raises an error.
 
         Raises:
             InvalidGraphError: No arm reveals some arm.
@@ -164,8 +164,9 @@ class GraphNumbers:
     def maximum_acyclic_number(self) -> int:
         """The largest number of arms whose edges among each other have no cycle.
 
-        Self-loops do not count. `crossbandit.graphs.acyclic` states up to which sizes it can be
-        computed. Past them a `GraphNumberError` is raised; use `maximum_acyclic_bounds` there.
+        Self-loops do not count. `crossbandit.graphs.acyclic` lists the sizes for which it can be
+        computed. For larger graphs a `GraphNumberError` is raised; use `maximum_acyclic_bounds`
+        for them.
 
         >>> from crossbandit import graphs
         >>> graphs.threshold(6).maximum_acyclic_number, graphs.ring(6, 1).maximum_acyclic_number

@@ -167,7 +167,10 @@ def readable(source: str | Path) -> Iterator[tuple[Path, Any]]:
     path = Path(source)
     path = path / FILE_NAME if path.is_dir() else path
     if not path.is_file():
-        raise ResultsError(f"There are no results in {str(source)!r}: no file {str(path)!r}.")
+        raise ResultsError(
+            f"There are no results in {str(source)!r}. The file {str(path)!r} does not exist. Give "
+            "the folder of a study that was run, or its results file."
+        )
     connection = connect(path, read_only=True)
     try:
         with clear_errors(path, "read"):

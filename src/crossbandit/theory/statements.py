@@ -109,20 +109,27 @@ class Statement:
 
 def _failure(part: str, error: Exception) -> CheckResult:
     """Return the result of a check that ended with an error."""
-    if isinstance(error, CheckFailedError):
-        worst, note = "the learner is not Algorithm 2", str(error)
-    else:
-        frame = traceback.extract_tb(error.__traceback__)[-1]
-        worst = "the check ended with an error"
-        note = f"{type(error).__name__}: {error} ({Path(frame.filename).name}, line {frame.lineno})"
+    wrong = isinstance(error, CheckFailedError)
     return CheckResult(
         statement=part,
         checked="whether the learner can be run as Algorithm 2",
         instances=1,
-        worst=worst,
+        worst="the learner is not Algorithm 2" if wrong else "the check ended with an error",
         passed=False,
-        note=note,
+        note=error_note(error),
     )
+
+
+def error_note(error: Exception) -> str:
+    """Return the note of a check that ended with an error: what was raised, and where.
+
+    Args:
+        error: The error.
+    """
+    if isinstance(error, CheckFailedError):
+        return str(error)
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__}: {error} ({Path(frame.filename).name}, line {frame.lineno})"
 
 
 _STATEMENTS: list[Statement] = []

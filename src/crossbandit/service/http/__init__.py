@@ -1,4 +1,4 @@
-"""The service over HTTP: an application for ASGI, made of a table of operations."""
+"""The service over HTTP: an ASGI application, made from a table of operations."""
 
 from crossbandit.service.http.access import Access, AccessToken, read_tokens
 from crossbandit.service.http.app import create_app

@@ -27,7 +27,12 @@ _OF_BIDDER: tuple[tuple[str, str, str, Callable[[BidderFigures], float | None]],
     ("learned_entries", "gauge", "Number of the last entry learned.", lambda f: f.learned),
     ("learning_lag_entries", "gauge", "Entries that are not learned yet.", lambda f: f.lag),
     ("policy_age_seconds", "gauge", "Age of the policy in use.", lambda f: f.policy_age),
-    ("learning_lag_seconds", "gauge", "Wait of the oldest such entry.", lambda f: f.lag_seconds),
+    (
+        "learning_lag_seconds",
+        "gauge",
+        "Wait of the oldest unlearned entry.",
+        lambda f: f.lag_seconds,
+    ),
     ("exploration_cost", "gauge", "Cost of random bids per auction.", lambda f: f.exploration),
     ("dependence", "gauge", "Whether prices depend on values.", lambda f: _seen(f, "depends")),
     (
@@ -39,7 +44,7 @@ _OF_BIDDER: tuple[tuple[str, str, str, Callable[[BidderFigures], float | None]],
     (
         "dependence_gain",
         "gauge",
-        "Estimated gain if prices depend on values.",
+        "Estimated gain from bids that depend on the value.",
         lambda f: _seen(f, "gain"),
     ),
 )

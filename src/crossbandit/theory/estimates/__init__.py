@@ -1,1 +1,1 @@
-"""Declared estimates: exact laws on tiny instances, for any algorithm of the FTRL kind."""
+"""Checks of declared estimators by enumeration, for any algorithm of the FTRL kind."""

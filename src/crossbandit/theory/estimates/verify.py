@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import traceback
-from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from crossbandit.checks.estimator import tiny_graphs, tiny_problem
-from crossbandit.errors import CheckFailedError, InvalidParameterError
+from crossbandit.errors import InvalidParameterError
 from crossbandit.theory.estimates.lines import LINES, nodes_of
-from crossbandit.theory.statements import CheckProgress, CheckResult
+from crossbandit.theory.statements import CheckProgress, CheckResult, error_note
 from crossbandit.validation import reject, verbatim
 
 T = TypeVar("T")
@@ -39,7 +37,7 @@ def verify_declared(
         The lines. An error within a check is a line that failed.
 
     Raises:
-        InvalidParameterError: The algorithm declares nothing, or no line contains `only`.
+        InvalidParameterError: The algorithm declares no estimator, or no line contains `only`.
     """
     for graph in tiny_graphs(algorithm):
         if algorithm.estimator(tiny_problem(graph, algorithm)) is None:
@@ -55,30 +53,26 @@ def verify_declared(
     chosen = [one for one in results if only.lower() in one.statement.lower() or not one.passed]
     if not chosen:
         names = "; ".join(one.statement for one in results)
-        raise InvalidParameterError(f"No line contains {only!r}. There are: {names}.")
+        raise InvalidParameterError(f"No line contains {only!r}. The lines are: {names}.")
     return chosen
 
 
 def _tried(results: list[CheckResult], check: Callable[[], T]) -> T | None:
-    """Return what a check returns; if it ends with an error, add a line that says so."""
+    """Return the result of a check. If it ends with an error, add a line with the error."""
     try:
         return check()
-    except Exception as error:  # noqa: BLE001 - whatever a wrong algorithm does is a verdict
+    except Exception as error:  # noqa: BLE001 - any error of a wrong algorithm is a result
         results.append(_failure(error))
         return None
 
 
 def _failure(error: Exception) -> CheckResult:
     """Return the line of a check that ended with an error."""
-    note = str(error)
-    if not isinstance(error, CheckFailedError):
-        frame = traceback.extract_tb(error.__traceback__)[-1]
-        note = f"{type(error).__name__}: {error} ({Path(frame.filename).name}, line {frame.lineno})"
     return CheckResult(
         statement="Enumeration",
         checked="whether all that the learner can draw can be played",
         instances=1,
         worst="the check ended with an error",
         passed=False,
-        note=note,
+        note=error_note(error),
     )

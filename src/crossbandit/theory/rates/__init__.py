@@ -1,1 +1,1 @@
-"""Regret against horizon, graph and contexts: exponents with intervals."""
+"""How regret grows with the horizon, the graph and the contexts: exponents with intervals."""

@@ -1,1 +1,1 @@
-"""Trajectories beside the definition: the decomposition of regret, and the good events."""
+"""Checks on runs, with the definition beside the learner: the terms of regret, the good events."""

@@ -230,9 +230,9 @@ def decompose(
         The terms for every seed.
 
     Raises:
-        CheckFailedError: If the learner's policies are not those of Algorithm 2, or not
-            FTRL on declared estimates.
-        InvalidParameterError: If an argument does not fit.
+        CheckFailedError: The learner's policies are not those of Algorithm 2, or not FTRL on
+            declared estimates.
+        InvalidParameterError: An argument is not valid.
 
     >>> from crossbandit import CrossGraph, environments
     >>> environment = environments.paper_benchmark(1_000, alpha=4, contexts=20)
