@@ -140,6 +140,7 @@ def test_output_that_is_not_utf_8(encoding: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["runs [old]", "x[/y]", "a:x:b"])
+@pytest.mark.usefixtures("empty_figures")
 def test_a_path_is_printed_as_it_is(name: str, tmp_path: Path) -> None:
     log = tmp_path / "a:x:b.csv"
     made = CliRunner().invoke(app, ["make-log", str(log), "--auctions", "300"])

@@ -83,6 +83,7 @@ def test_the_page_repeats_the_command_without_paths(first: tuple[Path, Result], 
         assert private not in page
 
 
+@pytest.mark.usefixtures("empty_figures")
 def test_options_reach_the_replay(log: Path, tmp_path: Path) -> None:
     options = ["--feedback", "won-lost", "--algorithm", "sz-context", "--ties", "lose"]
     more = ["--reserve", "1", "--highest-value", "12", "--limit", "800", "--seed", "3"]
@@ -118,6 +119,7 @@ class Mine(CrossGraphAdaptive):
 """
 
 
+@pytest.mark.usefixtures("empty_figures")
 def test_an_algorithm_of_ones_own_is_replayed(
     log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -152,6 +154,7 @@ def test_a_module_that_cannot_be_loaded_is_named(
     assert repr(str(path)) in str(result.exception)
 
 
+@pytest.mark.usefixtures("empty_figures")
 def test_own_bids_and_reserves_are_in_all_files(tmp_path: Path) -> None:
     path = tmp_path / "log.csv"
     lines = (f"{2 + i % 7 / 10},{1 + i % 5 / 10},1.3,{i % 2}\n" for i in range(200))
@@ -169,6 +172,7 @@ def test_own_bids_and_reserves_are_in_all_files(tmp_path: Path) -> None:
     assert "reserve of each auction in column &#39;floor&#39;, at least 0.5, equal" in page
 
 
+@pytest.mark.usefixtures("empty_figures")
 def test_notes_are_printed_letter_by_letter(tmp_path: Path) -> None:
     path = tmp_path / "log.csv"
     path.write_text("value,market_price\n" + "6,1\n8,2\n" * 50 + "100000,1\n")
@@ -176,6 +180,7 @@ def test_notes_are_printed_letter_by_letter(tmp_path: Path) -> None:
     assert "--bids geometric:100:0.0" in result.output
 
 
+@pytest.mark.usefixtures("empty_figures")
 def test_bad_lines_are_shown_and_left_out(tmp_path: Path) -> None:
     path = tmp_path / "log.csv"
     path.write_text("value,competing_bid\n" + "2,1\n3,<b>2\n4,1\n" * 20)
@@ -193,6 +198,7 @@ def test_bad_lines_are_shown_and_left_out(tmp_path: Path) -> None:
     assert "20 bad lines" in str(stopped.exception)
 
 
+@pytest.mark.usefixtures("empty_figures")
 def test_a_single_bad_line_is_counted_too(tmp_path: Path) -> None:
     path = tmp_path / "log.csv"
     path.write_text("value,competing_bid\n2,1\nx,1\n4,1\n")
@@ -245,6 +251,7 @@ def test_every_pair_with_the_first_strategy_is_compared(first: tuple[Path, Resul
     assert "perfect knowledge" not in table
 
 
+@pytest.mark.usefixtures("empty_figures")
 def test_classes_are_printed_and_written(tmp_path: Path) -> None:
     path = tmp_path / "log.csv"
     made = CliRunner().invoke(
@@ -263,6 +270,7 @@ def test_classes_are_printed_and_written(tmp_path: Path) -> None:
     assert "--class-column site --class-column 1" in page
 
 
+@pytest.mark.usefixtures("empty_figures")
 def test_a_log_without_the_auctions_won_is_warned_of(tmp_path: Path) -> None:
     path = tmp_path / "log.csv"
     lines = (f"{2 + i % 7 / 10},{1.5 + i % 5 / 10},1.3\n" for i in range(200))

@@ -69,6 +69,7 @@ def test_a_results_file_by_itself_gives_the_same_page(folder: Path, tmp_path: Pa
     assert (tmp_path / "three" / "tables.csv").read_bytes() == (copy / "tables.csv").read_bytes()
 
 
+@pytest.mark.usefixtures("empty_figures")
 def test_cells_that_failed_are_named(tmp_path: Path) -> None:
     path = mischief(tmp_path, '"raising"')
     with pytest.warns(studies.FailedCellsWarning):
@@ -83,6 +84,7 @@ def test_cells_that_failed_are_named(tmp_path: Path) -> None:
     assert f"<li>{line}" in page
 
 
+@pytest.mark.usefixtures("empty_figures")
 def test_every_part_has_its_curves(tmp_path: Path) -> None:
     study = STUDY + STUDY[STUDY.index("[[part]]") :].replace("alphas", "Over / time")
     study += STUDY[STUDY.index("[[part]]") :].replace("alphas", "over time")
@@ -110,6 +112,7 @@ def test_a_folder_of_somebody_elses_is_left_alone(folder: Path, tmp_path: Path) 
     assert (site / "index.html").read_text(encoding="utf-8") == "mine"
 
 
+@pytest.mark.usefixtures("empty_figures")
 def test_a_link_beside_the_results_is_not_followed(folder: Path, tmp_path: Path) -> None:
     study = tmp_path / "study"
     study.mkdir()

@@ -73,6 +73,7 @@ def test_raw_runs_are_all_there(first: tuple[Path, Result]) -> None:
     assert "curve_regret" not in rows[0]
 
 
+@pytest.mark.usefixtures("empty_figures")
 def test_a_claim_that_is_not_met_is_the_exit_status(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -84,12 +85,14 @@ def test_a_claim_that_is_not_met_is_the_exit_status(
     assert "6 of 7 claims met, 1 not met" in (folder / "index.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.usefixtures("empty_figures")
 def test_quiet_says_nothing_of_success(folder: Path) -> None:
     result = reproduce("--out", folder, "--quiet")
     assert result.exit_code == 0
     assert result.output == ""
 
 
+@pytest.mark.usefixtures("empty_figures")
 def test_another_algorithm_is_added_to_what_is_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -118,6 +121,7 @@ class Own(PerContextExp3):
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.usefixtures("empty_figures")
 def test_an_algorithm_of_ones_own_is_added(
     jobs: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
