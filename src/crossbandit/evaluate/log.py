@@ -226,7 +226,8 @@ class CensoredLog:
     @property
     def _equal(self) -> Booleans:
         """Whether the own bid equals the price, and could win."""
-        return (self.bids == self._prices) & self.informative
+        equal: Booleans = (self.bids == self._prices) & self.informative
+        return equal
 
     def _to_reach(self, prices: Floats) -> Floats:
         """Return the least bid that beats the others; a bid of 0 means not to bid."""
