@@ -127,7 +127,7 @@ def test_what_would_help_is_said() -> None:
         read_censored(AuctionLog(data, columns=ROLES))
     ties = pd.DataFrame({"value": 5.0, "bid": 2.0, "won": [True, False] * 5})
     ties["min_bid_to_win"] = 2.0
-    with pytest.raises(LogError, match="won in some auctions and lost in others"):
+    with pytest.raises(LogError, match="Is the price what you paid"):
         read_censored(AuctionLog(ties, columns=ROLES))
     with pytest.raises(LogError, match="try --ties lose"):
         read_censored(AuctionLog(ties[~ties["won"]], columns=ROLES))

@@ -186,11 +186,11 @@ def test_bad_lines_are_shown_and_left_out(tmp_path: Path) -> None:
     path.write_text("value,competing_bid\n" + "2,1\n3,<b>2\n4,1\n" * 20)
     result = run(path, "--seeds", 1, "--out", tmp_path / "o")
     assert result.exit_code == 0, result.output
-    assert "20 of 60 lines were left out. The first ten:\n" in result.output
+    assert "20 of 60 lines were left out. The first of them:\n" in result.output
     assert len(re.findall("^  line ", result.output, re.MULTILINE)) == 10
     assert "  line 3: the highest competing bid is not a number: '<b>2'\n" in result.output
     page = (tmp_path / "o" / "index.html").read_text(encoding="utf-8")
-    assert "20 of 60 lines were left out. The first ten:" in page
+    assert "20 of 60 lines were left out. The first of them:" in page
     assert "&lt;b&gt;2" in page
     assert "<b>2" not in page
     stopped = run(path, "--seeds", 1, "--max-bad", 19, "--out", tmp_path / "o")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from crossbandit.environments.auctions import AuctionRules
 from crossbandit.errors import InvalidParameterError, LogError
-from crossbandit.evaluate import CensoredLog
+from crossbandit.evaluate import CensoredLog, evaluate_log
 
 AUCTION = st.tuples(
     st.integers(0, 6), st.integers(0, 6), st.booleans(), st.integers(0, 8)
@@ -127,3 +127,36 @@ def test_the_reserve_price_bounds_the_number_to_reach() -> None:
     known, wins = log.known(np.array([0, 0, 1]), np.array([1.9, 2.0, 1.5]))
     assert known.tolist() == [True, False, True]
     assert wins.tolist() == [False, False, False]
+
+
+def test_ties_both_ways_are_counted_and_leave_the_exact_part() -> None:
+    """Prices and bids in whole units: of equal ones, half won. Four auctions, then many others."""
+    values, bids = [9.0] * 44, [3.0, 3.0, 3.0, 3.0] + [4.0, 2.0] * 20
+    won = [True, False, True, False] + [True, False] * 20
+    prices = [3.0, 3.0, 2.0, 5.0] + [1.0, 6.0] * 20
+    log = CensoredLog(values, bids, won, prices)  # type: ignore[arg-type]
+    assert log.ties == "both"
+    assert (log.outcomes.equal_wins, log.outcomes.equal_losses) == (1, 1)
+    rows = np.arange(4)
+    for amount, known, wins in (
+        (3.0, [True] * 4, [True, False, True, False]),  # the own bid
+        (2.0, [False, True, False, True], [False] * 4),  # below it; equal to the third price
+        (4.0, [True, False, True, True], [True, False, True, False]),  # above it
+        (5.0, [True, False, True, False], [True, False, True, False]),  # equal to the fourth price
+    ):
+        found = log.known(rows, np.full(4, amount))
+        assert [one.tolist() for one in found] == [known, wins], amount
+    # What is told of the price is kept for estimates.
+    assert log.price_high[:4].tolist() == [3.0, np.nextafter(3.0, 4.0), 2.0, 5.0]
+    result = evaluate_log(log, shadings=[4 / 9])
+    assert "in 1 auctions that you won and in 1 that you lost" in " ".join(result.notes)
+    one = result["the log's own bids"]
+    assert one.known.share == 1
+    assert one.known.exact == 2 * 6 + 20 * 5
+    assert result[f"shading {4 / 9:.15g}"].known.share == 43 / 44
+
+
+def test_prices_that_are_what_was_paid_are_no_rounded_ones() -> None:
+    given = changed(prices=[2.0, 3.0] * 20)
+    with pytest.raises(LogError, match="Is the price what you paid"):
+        CensoredLog(**given)

@@ -115,3 +115,22 @@ def test_a_log_on_disk_is_checked() -> None:
 def test_a_log_of_few_auctions_is_read_into_memory() -> None:
     read = open_censored(AuctionLog(frame(50, "after-loss"), columns=ROLES))
     assert isinstance(read.log, CensoredLog)
+
+
+@pytest.mark.usefixtures("small_pieces")
+def test_rounded_amounts_have_the_same_numbers() -> None:
+    """Outcomes are those of the amounts before they were rounded to whole units."""
+    data = frame(4_000, "always")
+    prices = np.ceil(10 * data["min_bid_to_win"])
+    bids = np.minimum(np.ceil(10 * data["bid"]), 10 * data["value"])
+    data = data.assign(value=10 * data["value"], bid=bids, min_bid_to_win=prices)
+    data["won"] = data["won"] & (bids >= prices)
+    memory, disk = both(data)
+    one, other = (evaluate_log(log, shadings=[0.5]) for log in (memory, disk))
+    assert memory.outcomes.rounded
+    assert one.notes == other.notes
+    assert "so amounts were rounded" in one.notes[1]
+    known = one["shading 0.50"].known
+    assert known.share < 1
+    assert known == pytest.approx(other["shading 0.50"].known)
+    assert one["shading 0.50"].best.value == pytest.approx(other["shading 0.50"].best.value)

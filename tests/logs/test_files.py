@@ -276,3 +276,9 @@ def test_one_reader_serves_files_alike(folder: Path) -> None:
     source = Source("x", tuple(files))
     assert source.select({"value": 0}).count("read_csv") == 1
     assert files[0].layout.separator != WHITE_SPACE
+
+
+@pytest.mark.parametrize("name", ["min_to_win", "minBidToWin", "MBTW", "price to win"])
+def test_the_least_bid_to_win_is_found_by_its_usual_names(name: str) -> None:
+    log = AuctionLog(pd.DataFrame({"value": [3.0, 2.0], name: [1.0, 2.5]}))
+    assert log.read().prices.tolist() == [1.0, 2.5]

@@ -10,8 +10,9 @@ import pandas as pd
 import pytest
 
 from crossbandit.replay import Replay, ReplayRules, Shading, make_log, replay
-from crossbandit.replay.page import WRITTEN, money_digits, page, rows, table_text, write
+from crossbandit.replay.page import WRITTEN, page, table_text, write
 from crossbandit.replay.page_charts import bids_chart, charted, regret_chart, surplus_chart
+from crossbandit.replay.page_rows import money_digits, rows
 from crossbandit.report.text import MISSING
 from tests.studies.page.test_page import Reader, data
 

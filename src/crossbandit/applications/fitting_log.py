@@ -66,7 +66,7 @@ def fitting_log(log: AuctionLog, given: Mapping[str, Any]) -> FittingLog:
     feedback, ties = "always", log.ties or "win"
     if auctions.bids is not None:
         won = _won(auctions.won, auctions.bids, prices, {"ties": ties, **given})
-        outcomes = OutcomeCounts.of(auctions.bids, won, ~np.isnan(prices))
+        outcomes = OutcomeCounts.of(auctions.bids, won, prices)
         outcomes.require_both_outcomes()
         feedback = outcomes.feedback
         columns |= {"bids": auctions.bids, "won": won}

@@ -6,12 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.table import Table
 
 from crossbandit.cli import log_options as options
-from crossbandit.cli.terminal import notify, say, say_paths, stopping
+from crossbandit.cli.terminal import new_table, notify, say, say_faults, say_paths, stopping
 
 if TYPE_CHECKING:
     from crossbandit.evaluate import Evaluation
@@ -86,7 +84,7 @@ def evaluate(
 def _print(result: Evaluation, read: ReadLog[object]) -> None:
     from crossbandit.evaluate.page import other_estimates, rows, summary
 
-    table = _table(
+    table = new_table(
         summary(result),
         "Bounds assume only that the others would have bid the same. Intervals are 95 % intervals "
         "of what would have been earned in these auctions, if the assumption of the method holds.",
@@ -106,7 +104,7 @@ def _print(result: Evaluation, read: ReadLog[object]) -> None:
         table.add_row(row.strategy + mark, *cells)
     Console().print(table)
     if others := other_estimates(result):
-        table = _table("By propensities", "The mean weight should be near 1.")
+        table = new_table("By propensities", "The mean weight should be near 1.")
         table.add_column("strategy")
         for heading in ("doubly robust", "by band", "inverse propensity", "weight", "size"):
             table.add_column(heading, justify="right")
@@ -116,20 +114,4 @@ def _print(result: Evaluation, read: ReadLog[object]) -> None:
     sound = [str(one) for one in result.checks if not one.doubtful]  # the others are in the notes
     for note in (*read.notes, *result.notes, *sound):
         say(note)
-    if read.faults:
-        say(f"{read.bad:,} lines were left out. The first of them:")
-    for fault in read.faults:
-        say(f"  {fault.place}: {fault.reason}")
-
-
-def _table(title: str, caption: str) -> Table:
-    return Table(
-        title=title,
-        title_justify="left",
-        title_style="bold",
-        box=SIMPLE_HEAD,
-        padding=(0, 1, 0, 0),
-        pad_edge=False,
-        caption=caption,
-        caption_justify="left",
-    )
+    say_faults(read.bad, result.auctions, read.faults)

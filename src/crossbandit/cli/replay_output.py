@@ -4,25 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.table import Table
 
-from crossbandit.cli.terminal import notify, say, say_paths
-from crossbandit.replay.page import (
-    differences,
-    earning,
-    left_out,
-    money_digits,
-    rows,
-    summary,
-)
+from crossbandit.cli.terminal import new_table, notify, say, say_faults, say_paths
+from crossbandit.replay.page import summary
 from crossbandit.replay.page_by import overview
 from crossbandit.replay.page_classes import class_tables
 from crossbandit.replay.page_limits import limit_heads
+from crossbandit.replay.page_rows import differences, earning, money_digits, rows
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from rich.table import Table
 
     from crossbandit.replay import Replay, ReplaySet
     from crossbandit.replay.page_classes import ClassRows
@@ -48,10 +42,7 @@ def print_replay(result: Replay, paths: list[Path]) -> None:
     for note in result.notes:
         if note not in result.warnings:
             say(note)
-    if result.faults:
-        say(left_out(result))
-    for fault in result.faults:
-        say(f"  {fault.place}: {fault.reason}")
+    say_faults(result.bad, result.auctions, result.faults)
     say_paths(paths)
 
 
@@ -63,7 +54,7 @@ def print_parts(results: ReplaySet, paths: list[Path]) -> None:
     for level, reason in results.failed.items():
         notify(f"{results.column} {level!r} was not replayed: {reason}", "Warning:", "bold yellow")
     parts = overview(results)
-    table = _new_table(
+    table = new_table(
         f"Surplus by {results.column}", "Of the fixed fractions, the best one of each part."
     )
     table.add_column(results.column)
@@ -93,7 +84,7 @@ def _explained(result: Replay) -> str:
 def _table(result: Replay) -> Table:
     lines = rows(result)
     doubtful = [line for line in lines if line.note.startswith("nearly all")]
-    table = _new_table(
+    table = new_table(
         summary(result),
         _explained(result) + "".join(f" (!) {line.note}" for line in doubtful),
     )
@@ -119,7 +110,7 @@ def _table(result: Replay) -> Table:
 
 def _comparison(result: Replay) -> Table:
     """Return the differences between the first strategy and the others, without oracles."""
-    table = _new_table(
+    table = new_table(
         f"Difference to {result.outcomes[0].strategy}, in the same auctions",
         "95 % intervals over the time of the log and the seeds.",
     )
@@ -134,23 +125,10 @@ def _comparison(result: Replay) -> Table:
 
 def _by_class(by_class: ClassRows) -> Table:
     """Return the surplus by the levels of a class column."""
-    table = _new_table(f"Surplus by {by_class.column}", by_class.note)
+    table = new_table(f"Surplus by {by_class.column}", by_class.note)
     table.add_column(by_class.column)
     for heading in ("auctions", *by_class.head):
         table.add_column(heading, justify="right")
     for row in by_class.rows:
         table.add_row(*row)
     return table
-
-
-def _new_table(title: str, caption: str) -> Table:
-    return Table(
-        title=title,
-        title_justify="left",
-        title_style="bold",
-        box=SIMPLE_HEAD,
-        padding=(0, 1, 0, 0),
-        pad_edge=False,
-        caption=caption,
-        caption_justify="left",
-    )

@@ -10,7 +10,9 @@ from io import TextIOWrapper
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
+from rich.table import Table
 from rich.text import Text
 
 from crossbandit.cli import INTERRUPTED
@@ -18,6 +20,8 @@ from crossbandit.cli import INTERRUPTED
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
+
+    from crossbandit.logs import Fault
 
 Jobs = Annotated[int | None, typer.Option(min=1, help="Number of workers. \\[default: all cores]")]
 Modules = Annotated[
@@ -69,6 +73,30 @@ def say_paths(paths: Sequence[Path]) -> None:
     names = ", ".join(path.name for path in paths if path != page)
     say(f"Wrote to {page.parent}: {names}.")
     say(f"Open {page}")
+
+
+def say_faults(bad: int, auctions: int, faults: Sequence[Fault]) -> None:
+    """Print how many lines of a log were bad and how many were not, and the first bad ones."""
+    from crossbandit.logs.faults import left_out
+
+    if faults:
+        say(left_out(bad, auctions, faults))
+    for fault in faults:
+        say(f"  {fault.place}: {fault.reason}")
+
+
+def new_table(title: str, caption: str) -> Table:
+    """Return a table without columns, in the form that all commands print."""
+    return Table(
+        title=title,
+        title_justify="left",
+        title_style="bold",
+        box=SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
+        pad_edge=False,
+        caption=caption,
+        caption_justify="left",
+    )
 
 
 @contextmanager

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crossbandit.errors import InvalidParameterError, LogError
+from crossbandit.errors import LogError
+from crossbandit.evaluate.columns import OWNER, amounts, flags, levels, probabilities
 from crossbandit.logs.outcomes import OutcomeCounts
 from crossbandit.logs.units import doubt_about_units
-from crossbandit.validation import array, as_array, choice, number, reject
+from crossbandit.validation import choice, number
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import numpy.typing as npt
 
     from crossbandit.types import Booleans, Floats, Integers
 
-_OWNER = "CensoredLog"
+BOTH = "both"  # equal bids won in some auctions and lost in others
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +39,9 @@ class CensoredLog:
             from a few amounts.
         classes: Columns of levels by name, such as {"site": [...]}.
         reserve: The lowest bid that can win: one for all auctions, or one for each.
-        ties: "win" if a bid beats an equal competing bid, otherwise "lose".
+        ties: "win" if a bid beats an equal competing bid, otherwise "lose". It becomes "both" if
+            equal bids won in some auctions and lost in others, because amounts were rounded. Then
+            nothing is known of other bids in these auctions, nor of bids that equal the price.
 
     Attributes:
         low: Bids up to here lose for sure.
@@ -70,23 +74,25 @@ class CensoredLog:
     price_high: Floats = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        choice(_OWNER, "ties", self.ties, ("win", "lose"))
-        values = _amounts("values", self.values, None)
-        bids = _amounts("bids", self.bids, values.size)
+        choice(OWNER, "ties", self.ties, ("win", "lose", BOTH))
+        values = amounts("values", self.values, None)
+        bids = amounts("bids", self.bids, values.size)
         given = np.full(values.size, np.nan) if self.prices is None else self.prices
-        prices = _amounts("prices", given, values.size, missing=True)
+        prices = amounts("prices", given, values.size, missing=True)
         reserves = self.reserve
         if np.ndim(reserves) > 0:
-            reserves = _amounts("reserve", reserves, values.size)
+            reserves = amounts("reserve", reserves, values.size)
         else:
-            reserves = number(_OWNER, "reserve", reserves, at_least=0)
+            reserves = number(OWNER, "reserve", reserves, at_least=0)
         object.__setattr__(self, "reserve", reserves)
         for name, column in (("values", values), ("bids", bids), ("prices", prices)):
             object.__setattr__(self, name, column)
-        object.__setattr__(self, "won", _flags(self.won, values.size))
-        object.__setattr__(self, "classes", _levels(self.classes, values.size))
+        object.__setattr__(self, "won", flags(self.won, values.size))
+        object.__setattr__(self, "classes", levels(self.classes, values.size))
         if self.propensities is not None:
-            object.__setattr__(self, "propensities", _propensities(self.propensities, values.size))
+            object.__setattr__(self, "propensities", probabilities(self.propensities, values.size))
+        if self.outcomes.rounded:
+            object.__setattr__(self, "ties", BOTH)
         self._check()
         self._find_intervals()
 
@@ -120,7 +126,7 @@ class CensoredLog:
     @property
     def outcomes(self) -> OutcomeCounts:
         """How many auctions were won and lost, and in how many the price is known."""
-        return OutcomeCounts.of(self.bids, self.won, self.told)
+        return OutcomeCounts.of(self.bids, self.won, self._prices, self.reserves)
 
     def known(self, rows: Integers, bids: Floats) -> tuple[Booleans, Booleans]:
         """Return whether the log shows what bids would have done in some auctions.
@@ -205,8 +211,9 @@ class CensoredLog:
         hint = "The price is the highest bid of the others, not what you paid."
         if equal and (self.won[ties].any() and not self.won[ties].all()):
             hint = (
-                "Bids that equal the price won in some auctions and lost in others. Were amounts "
-                "rounded? Give them with more digits, or drop the auctions with equal amounts."
+                "Bids that equal the price lost in some auctions, and won in most that you won. Is "
+                "the price what you paid? It should be the highest bid of the others. If amounts "
+                "were rounded, give them with more digits."
             )
         elif equal:
             hint = f"Equal bids are taken to {self.ties} here: try --ties {other} (ties={other!r})."
@@ -216,9 +223,16 @@ class CensoredLog:
             f"{'won' if self.won[i] else 'lost'}. {hint}"
         )
 
+    @property
+    def _equal(self) -> Booleans:
+        """Whether the own bid equals the price, and could win."""
+        equal: Booleans = (self.bids == self._prices) & self.informative
+        return equal
+
     def _to_reach(self, prices: Floats) -> Floats:
         """Return the least bid that beats the others; a bid of 0 means not to bid."""
-        least = prices if self.ties == "win" else np.nextafter(prices, np.inf)
+        above = self._equal & ~self.won if self.ties == BOTH else self.ties == "lose"
+        least = np.where(above, np.nextafter(prices, np.inf), prices)
         found: Floats = np.maximum(least, np.nextafter(0.0, 1.0))
         return found
 
@@ -231,6 +245,11 @@ class CensoredLog:
         high = np.where(told, exact, np.where(won, self.bids, np.inf))
         object.__setattr__(self, "price_low", low)
         object.__setattr__(self, "price_high", high)
+        if self.ties == BOTH:
+            equal = self._equal
+            low = np.where(equal, np.where(won, 0.0, self.bids), low)
+            above = np.where(won, self.bids, np.inf)
+            high = np.where(equal, above, np.where(told, np.nextafter(exact, np.inf), high))
         object.__setattr__(self, "low", np.maximum(low, np.nextafter(floors, -np.inf)))
         object.__setattr__(self, "high", np.maximum(high, floors))
 
@@ -240,49 +259,3 @@ class LogPiece(CensoredLog):
 
     def _check(self) -> None:
         """Check nothing."""
-
-
-def _amounts(name: str, given: object, count: int | None, *, missing: bool = False) -> Floats:
-    expected = "numbers of at least 0, one per auction" + (", or NaN" if missing else "")
-    column = array(_OWNER, name, expected, given)
-    wrong = np.isinf(column) | (column < 0) | (np.isnan(column) & (not missing))
-    if column.ndim != 1 or (count is not None and column.size != count):
-        reject(_OWNER, name, expected, given)
-    if wrong.any():
-        i = int(np.flatnonzero(wrong)[0])
-        reject(_OWNER, name, expected, f"{column[i]:.15g} in auction {i + 1:,}")
-    return column
-
-
-def _flags(given: object, count: int) -> Booleans:
-    expected = "True or False for each auction"
-    column = as_array(_OWNER, "won", expected, given)
-    if column.shape != (count,) or not np.isin(column, (0, 1)).all():
-        reject(_OWNER, "won", expected, given)
-    return column.astype(bool)
-
-
-def _levels(given: object, count: int) -> dict[str, npt.NDArray[np.generic]]:
-    if not isinstance(given, Mapping):
-        reject(_OWNER, "classes", "a mapping from names to columns", given)
-    columns = {str(name): np.asarray(column) for name, column in given.items()}
-    for name, column in columns.items():
-        if column.shape != (count,):
-            reject(_OWNER, "classes", "columns with a level per auction", f"{name!r}")
-    return columns
-
-
-def _propensities(given: object, count: int) -> Floats:
-    expected = "probabilities above 0 and of at most 1, one per auction"
-    column = array(_OWNER, "propensities", expected, given)
-    if column.shape != (count,):
-        reject(_OWNER, "propensities", expected, given)
-    wrong = np.flatnonzero(~((column > 0) & (column <= 1)))
-    if wrong.size:
-        i = int(wrong[0])
-        raise InvalidParameterError(
-            f"The 'propensities' parameter of {_OWNER} must be {expected}. Got {column[i]:.15g} in "
-            f"auction {i + 1:,}. A propensity is the probability of the bid that was made; a "
-            "density cannot be used."
-        )
-    return column

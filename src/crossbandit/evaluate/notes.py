@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from crossbandit.evaluate.facts import Facts
     from crossbandit.evaluate.log import CensoredLog
     from crossbandit.evaluate.results import StrategyEvaluation
+    from crossbandit.logs.outcomes import OutcomeCounts
 
 _MUCH = 0.05  # of the value of a strategy
 _ALIKE = 1e-6  # relative spread of fractions of the value that are the same
@@ -44,9 +45,15 @@ def find_notes(
         power: The power of the value that prices clearly depend on, or 0.
     """
     yield from _units(facts.sample)
-    yield KNOWN[facts.feedback]
+    outcomes = facts.outcomes
     if facts.feedback == "always":
-        return
+        if not outcomes.rounded:
+            yield KNOWN[facts.feedback]
+            return
+        yield "The price is known in all auctions."
+    else:
+        yield KNOWN[facts.feedback]
+    yield from _rounded(outcomes)
     if any(one.known.share < 1 for one in results):
         yield from _alike(facts)
     if power:
@@ -65,6 +72,17 @@ def _units(log: CensoredLog) -> Iterator[str]:
     if made.any():
         value, bid = (float(np.median(column[made])) for column in (log.values, log.bids))
         yield from doubt_about_units(value, bid, "own bids")
+
+
+def _rounded(outcomes: OutcomeCounts) -> Iterator[str]:
+    """Say if bids that equal the price won in some auctions and lost in others."""
+    if outcomes.rounded:
+        yield (
+            f"Your bid equals the price in {outcomes.equal_wins:,} auctions that you won and in "
+            f"{outcomes.equal_losses:,} that you lost, so amounts were rounded. What is exact "
+            "leaves out other bids in these auctions, and bids that equal the price in others. "
+            "The estimates take the prices as they were told."
+        )
 
 
 def _alike(facts: Facts) -> Iterator[str]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import crossbandit
 from crossbandit.evaluate.estimates import ASSUMPTIONS, BY_BAND, INVERSE, ROBUST
+from crossbandit.logs.faults import left_out
 from crossbandit.report import (
     Chart,
     Series,
@@ -236,8 +237,8 @@ def _page(
         others=other_estimates(result),
         assumptions=[(TITLES[one], ASSUMPTIONS[one]) for one in TITLES if one in methods],
         checks=result.checks,
-        bad=read.bad,
         faults=read.faults,
+        left_out=left_out(read.bad, result.auctions, read.faults),
         facts=[
             ("Command", command),
             ("Version", f"Crossbandit {crossbandit.__version__}"),

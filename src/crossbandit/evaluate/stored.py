@@ -11,7 +11,7 @@ import numpy as np
 
 from crossbandit.evaluate.facts import Facts, Range, distance, ranges
 from crossbandit.evaluate.groups import Groups, band_count, band_edges, least_size
-from crossbandit.evaluate.log import LogPiece
+from crossbandit.evaluate.log import BOTH, LogPiece
 from crossbandit.logs.database import connect, literal
 from crossbandit.logs.outcomes import OutcomeCounts
 from crossbandit.logs.scratch import Scratch
@@ -118,6 +118,15 @@ class StoredLog:
                 f"EXCLUDE (time) FROM (SELECT * FROM {_RAW} {order})"
             )
             connection.execute(f"DROP TABLE {_RAW}")
+            won, wins, losses = connection.execute(
+                "SELECT count(*) FILTER (won AND price >= 0), count(*) FILTER (won AND equal), "
+                "count(*) FILTER (NOT won AND equal) "
+                "FROM (SELECT won, price, bid > 0 AND bid >= reserve AND bid = price AS equal "
+                f"FROM {_TIMED})"
+            ).fetchall()[0]
+        counts = OutcomeCounts(0, 0, 0, won, 0, 0, wins, losses)
+        if counts.rounded:
+            self._ties = BOTH
 
     def in_time(self) -> Iterator[LogPiece]:
         """Yield all auctions in the order of time, some at a time."""

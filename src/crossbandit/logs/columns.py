@@ -22,6 +22,17 @@ ROLES = {
     "time": "time",
 }
 
+LEAST_BID = (  # that would have won, as exchanges and bidders call it
+    "minimum_bid_to_win",
+    "min_bid_to_win",
+    "auction_min_to_win",
+    "auction_minimum_bid_to_win",
+    "min_to_win",
+    "minimum_to_win",
+    "price_to_win",
+    "min_price_to_win",
+    "mbtw",
+)
 # Names under which a column is found if none is given; the first one present is used. `price` is
 # not among them: a column of that name usually holds what was paid.
 NAMES = {
@@ -30,10 +41,9 @@ NAMES = {
         "highest_competing_bid",
         "competing_bid",
         "highest_other_bid",
-        "minimum_bid_to_win",
-        "min_bid_to_win",
-        "auction_min_to_win",
-        "auction_minimum_bid_to_win",
+        "best_competing_bid",
+        "max_competing_bid",
+        *LEAST_BID,
         "market_price",
     ),
 }

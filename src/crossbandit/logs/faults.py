@@ -11,7 +11,7 @@ from crossbandit.logs.numbers import ABOVE, WITH_COMMA
 from crossbandit.logs.source import FILE, MORE_COLUMNS, ROW, TOO_LONG
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     import duckdb
 
@@ -46,6 +46,23 @@ class Fault(NamedTuple):
     def place(self) -> str:
         """Where it is, in words."""
         return f"{self.file}, line {self.line}" if self.file else f"line {self.line}"
+
+
+def left_out(bad: int, auctions: int, faults: Sequence[Fault]) -> str:
+    """Introduce the list of bad lines. A stray quotation mark may make many lines one fault.
+
+    Args:
+        bad: How many lines were left out.
+        auctions: How many were not.
+        faults: The first bad lines.
+
+    Returns:
+        What stands before the list.
+    """
+    were = "was" if bad == 1 else "were"
+    said = f"{bad:,} of {auctions + bad:,} lines {were} left out"
+    shown = sum(fault.lines for fault in faults)
+    return f"{said}:" if shown == bad else f"{said}. The first of them:"
 
 
 def first_faults(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from crossbandit.errors import LogError
-from crossbandit.logs.columns import NAMES, plain
+from crossbandit.logs.columns import LEAST_BID, NAMES, plain
 from crossbandit.logs.layout import NO_BID, SEATS, LogFile
 
 if TYPE_CHECKING:
@@ -25,14 +25,7 @@ _FIELDS = {
     "bid": ("bid", "own_bid", "our_bid", "bid_price"),
     "reserve": ("bidfloor", "floor", "reserve"),
     "price": ("auction_price", "price", "clearing_price", "win_price"),
-    "least": (
-        "auction_min_to_win",
-        "auction_minimum_bid_to_win",
-        "min_to_win",
-        "minimum_bid_to_win",
-        "min_bid_to_win",
-        "mbtw",
-    ),
+    "least": LEAST_BID,
     "code": ("auction_loss", "loss", "loss_reason", "loss_code", "reason"),
     "currency": ("auction_currency", "currency", "cur"),
     "won": ("won", "is_won", "win"),

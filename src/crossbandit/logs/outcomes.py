@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 from crossbandit.errors import LogError
 
 if TYPE_CHECKING:
@@ -24,6 +26,8 @@ class OutcomeCounts(NamedTuple):
         told_wins: How many of the won ones those are.
         bids: In how many a bid above 0 was made.
         bids_won: How many of these won.
+        equal_wins: In how many a bid that equals the price won.
+        equal_losses: In how many such a bid lost.
     """
 
     auctions: int
@@ -32,18 +36,24 @@ class OutcomeCounts(NamedTuple):
     told_wins: int
     bids: int
     bids_won: int
+    equal_wins: int
+    equal_losses: int
 
     @classmethod
-    def of(cls, bids: Floats, won: Booleans, told: Booleans) -> OutcomeCounts:
+    def of(
+        cls, bids: Floats, won: Booleans, prices: Floats, reserves: Floats | float = 0.0
+    ) -> OutcomeCounts:
         """Return the counts of some auctions.
 
         Args:
             bids: What was bid; 0 where no bid was made.
             won: Whether each bid won.
-            told: Whether the price of each auction is known.
+            prices: The price of each auction; NaN where it is not known.
+            reserves: The lowest bids that can win. Lower ones lose, also if they equal the price.
         """
-        made = bids > 0
-        columns = (won, told, told & won, made, made & won)
+        told, made = ~np.isnan(prices), bids > 0
+        equal = made & (bids == prices) & (bids >= reserves)
+        columns = (won, told, told & won, made, made & won, equal & won, equal & ~won)
         return cls(won.size, *(int(one.sum()) for one in columns))
 
     @property
@@ -57,6 +67,15 @@ class OutcomeCounts(NamedTuple):
         if not self.told_wins and told_losses == losses:
             return "after-loss"
         return "after-win" if self.told_wins == self.wins and not told_losses else MIXED
+
+    @property
+    def rounded(self) -> bool:
+        """Whether equal bids won in some auctions and lost in others, because of rounded amounts.
+
+        If most winners were told a price that equals their bid, it is rather what they paid.
+        """
+        both = min(self.equal_wins, self.equal_losses) > 0
+        return both and 2 * self.equal_wins <= self.told_wins
 
     def require_both_outcomes(self) -> None:
         """Raise LogError if the auctions that were won, or those that were lost, seem missing."""

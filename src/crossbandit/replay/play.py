@@ -24,12 +24,12 @@ from crossbandit.replay.limited_results import LimitedResult
 from crossbandit.replay.lineup import USUAL, build_strategies
 from crossbandit.replay.notes import (
     find_bids_note,
-    find_dependence,
     find_limit_notes,
     find_notes,
     find_warnings,
     mostly,
 )
+from crossbandit.replay.notes_dependence import find_dependence
 from crossbandit.replay.oracles import (
     BandPolicy,
     BestPolicy,
