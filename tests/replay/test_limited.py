@@ -188,7 +188,7 @@ def test_spending_has_the_periods_of_every_budget(path: Path) -> None:
         played(path, [one], strategies=["truthful"]).limits for one in LIMITS["hours and days"]
     ]
     apart = [one.plan(np.array([1, 1_000, 2_000])) for one in singles if one is not None]
-    np.testing.assert_allclose(plan, np.minimum(*apart))
+    np.testing.assert_allclose(plan, np.array(apart, dtype=float).min(axis=0))
 
 
 def test_the_best_map_is_that_of_brute_force() -> None:
