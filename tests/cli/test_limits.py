@@ -61,6 +61,23 @@ def test_a_budget_for_the_whole_log_needs_no_times(log: Path, tmp_path: Path) ->
     assert "budget used" in result.output
 
 
+def test_several_budgets_in_both_forms(log: Path, tmp_path: Path) -> None:
+    forms = {
+        "new": ("--budget", "20/day", "--budget", "3/hour"),
+        "old": ("--budget", 20, "--per", "day", "--budget", 3, "--per", "hour"),
+    }
+    tables = []
+    for name, options in forms.items():
+        out = tmp_path / name
+        result = run(log, *FEW, *options, "--time-column", "timestamp", "--out", out)
+        assert result.exit_code == 0, result.output
+        tables.append((out / "spending.csv").read_text(encoding="utf-8"))
+        page = (out / "index.html").read_text(encoding="utf-8")
+        assert "Spend per day (UTC)" in page
+        assert "Spend per hour (UTC)" in page
+    assert tables[0] == tables[1]
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -73,6 +90,9 @@ def test_a_budget_for_the_whole_log_needs_no_times(log: Path, tmp_path: Path) ->
         (("--budget", -5), "'amount' parameter of Budget"),
         (("--budget", "nan"), "'amount' parameter of Budget"),
         (("--budget", 0), "'amount' parameter of Budget"),
+        (("--budget", "5/week"), "The period of --budget must be day, hour, log or a number of"),
+        (("--budget", "much"), "--budget must be an amount, or an amount and its period"),
+        (("--budget", 5, "--budget", "9/7", "--per", 7, "--per", 8), "There are 1 such budgets"),
         (("--target-roi", -1), "'ratio' parameter of ReturnOnSpend"),
         (("--target-cost", "nan"), "'amount' parameter of CostPer"),
         ((*DAILY, "--timezone", "Mars/Olympus"), "'timezone' parameter"),

@@ -31,6 +31,8 @@ LIMITS: dict[str, list[Limit]] = {
     "by day": [Budget(12, per="day", pacing="even", timezone="Europe/Berlin")],
     "return": [ReturnOnSpend(3.0)],
     "cost per win": [CostPer(1.0, aim="surplus")],
+    "hours and days": [Budget(2, per="hour"), Budget(12, per="day")],
+    "overlapping": [Budget(12, per="day"), Budget(30, per=700), Budget(90, per=None)],
     "all": [Budget(12, per="day"), Budget(100, per=None), ReturnOnSpend(4.0), CostPer(1.2)],
 }
 STRATEGIES = [
@@ -74,8 +76,11 @@ def test_everyone_keeps_the_limits(results: Callable[[str], Replay], case: str) 
         assert kept.spend.sum() == pytest.approx(one.spend.mean())
         assert kept.spend_curve[:, -1] == pytest.approx(one.spend)
         assert kept.value.sum() == pytest.approx(one.mean_value)
-        if result.limits.periodic and one.strategy != ONE_MULTIPLIER:
-            assert kept.spend.max() <= result.limits.periodic.amount * (1 + 1e-9)
+        for calendar in result.limits.calendars:
+            budget, of = calendar.budget, result.limits.periods_of(calendar)
+            left_out = one.kind == "oracle" and budget in result.limits.left_out()
+            if budget is not None and one.strategy != ONE_MULTIPLIER and not left_out:
+                assert np.bincount(of, kept.spend).max() <= budget.amount * (1 + 1e-9)
         assert one.spend.max() <= result.limits.total * (1 + 1e-9)
         slack = kept.slack if one.kind == "oracle" else kept.least_slack
         assert (slack >= -1e-6).all()
@@ -137,6 +142,55 @@ def test_the_knapsack_is_that_of_a_linear_program(ties: str, ratio: float | None
     assert result.outcome(KNAPSACK).mean_surplus == pytest.approx(-found.fun, abs=1e-9)
 
 
+def test_with_several_budgets_the_knapsack_is_that_of_a_linear_program() -> None:
+    """Periods of 5, 15 and 30 auctions are nested. Those of 5 and 7 are not: one is left out."""
+    frame = small_log(30)
+    values, prices = frame["value"].to_numpy(), frame["market_price"].to_numpy()
+    may = [(0, float(v >= p)) for v, p in zip(values, prices, strict=True)]
+
+    def optimum(budgets: list[Budget]) -> float:
+        rows, bounds = [], []
+        for one in budgets:
+            length = one.per if isinstance(one.per, int) else 30
+            for start in range(0, 30, length):
+                inside = (np.arange(30) >= start) & (np.arange(30) < start + length)
+                rows.append(np.where(inside, prices, 0.0))
+                bounds.append(one.amount)
+        return float(-linprog(-(values - prices), np.array(rows), bounds, bounds=may).fun)
+
+    nested = [Budget(0.9, per=15), Budget(0.5, per=5), Budget(1.5, per=None), Budget(9, per=None)]
+    crossing = [Budget(0.5, per=5), Budget(0.4, per=7)]
+    for budgets, kept in ((nested, nested), (crossing, crossing[1:])):
+        limits: list[Limit] = [*budgets]
+        result = replay(
+            frame, limits=limits, strategies=["truthful"], rules=ReplayRules(ties="win", bids=11)
+        )
+        found = result.outcome(KNAPSACK)
+        assert found.mean_surplus == pytest.approx(optimum(kept), abs=1e-9)
+        assert found.mean_surplus >= optimum(budgets) - 1e-9
+        assert ("without a budget of 0.5 per 5 auctions" in found.note) == (budgets is crossing)
+        assert ("overlap" in result.outcome(PACED).note) == (budgets is crossing)
+
+
+def test_spending_has_the_periods_of_every_budget(path: Path) -> None:
+    result = played(path, LIMITS["hours and days"], strategies=["law"], seeds=1)
+    assert result.limits is not None
+    hours, days = result.limits.calendars
+    assert len(hours.names) > len(days.names) > 1
+    rows = result.spending().query("strategy == 'price law'")
+    assert rows["period"].tolist() == [*hours.names, *days.names]
+    assert rows["budget"].tolist() == [2.0] * len(hours.names) + [12.0] * len(days.names)
+    by_day = rows[rows["budget"] == 2].groupby(lambda i: rows["period"][i][:10])["spend"].sum()
+    np.testing.assert_allclose(by_day, rows[rows["budget"] == 12]["spend"])
+    plan = result.limits.plan(np.array([1, 1_000, 2_000]))
+    assert plan is not None
+    singles = [
+        played(path, [one], strategies=["truthful"]).limits for one in LIMITS["hours and days"]
+    ]
+    apart = [one.plan(np.array([1, 1_000, 2_000])) for one in singles if one is not None]
+    np.testing.assert_allclose(plan, np.array(apart, dtype=float).min(axis=0))
+
+
 def test_the_best_map_is_that_of_brute_force() -> None:
     """Two bands that occur, five bids: all mixtures of pairs of the 25 maps."""
     rng = np.random.default_rng(2)
@@ -175,7 +229,7 @@ def test_days_are_those_of_the_time_zone() -> None:
         assert result.spending()["period"].drop_duplicates().tolist() == expected
         assert result.limits is not None
         counts = local.value_counts(sort=False).tolist()
-        starts = [*result.limits.calendar.starts, len(frame)]
+        starts = [*result.limits.calendars[0].starts, len(frame)]
         assert [b - a for a, b in pairwise(starts)] == counts
 
 
@@ -254,8 +308,6 @@ def test_the_plan_follows_the_auctions(path: Path) -> None:
     ("limits", "message"),
     [
         ([Budget(5, per="day")], "A limit per day needs the time of each auction. Name its column"),
-        ([Budget(5, per=9), Budget(5, per=8)], "at most one budget that has a period"),
-        ([Budget(5, per=None), Budget(6, per=None)], "at most one budget for the whole log"),
         ([Budget(0.001, per=None)], "'amount' parameter of Budget must be at least the lowest bid"),
         (Budget(5), "'limits' parameter of replay must be a list of limits"),
         (["budget"], "'limits' parameter of replay must be a list of limits"),
@@ -294,8 +346,8 @@ def test_a_target_that_is_broken_is_told() -> None:
     """In the long run only: values 1 and 9, each bought for 2, with a return on spend of 2."""
     account = Account(ReplayLimits((ReturnOnSpend(2.0, keep="long-run"),), 2), np.array([1, 2]))
     one = np.ones(2)
-    periods = np.zeros(2, dtype=np.int64)
-    account.add(np.array([1.0, 9.0]), 2 * one, one, periods, multipliers=3 * one)
+    sections = np.zeros(2, dtype=np.int64)
+    account.add(np.array([1.0, 9.0]), 2 * one, one, sections, multipliers=3 * one)
     np.testing.assert_allclose(account.slack, [[0.5 - 2.0, 5.0 - 4.0]])
     np.testing.assert_allclose(account.spend_curve, [2.0, 4.0])
     np.testing.assert_allclose(account.multipliers, 3.0)

@@ -22,7 +22,7 @@ from crossbandit.applications.limited import LimitedApplication
 from crossbandit.errors import InvalidContextError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     import numpy.typing as npt
 
@@ -64,8 +64,7 @@ class AuctionBatches(LimitedApplication):
     ) -> Bids:
         """Choose many bids at once: the same as `bid` in turns, without learning in between.
 
-        It is one call of compiled code, unless there is a guard, an algorithm without such code, or
-        a limit.
+        It is one call of compiled code, unless there is a guard, or an algorithm without such code.
 
         Args:
             values: What winning is worth, in each auction.
@@ -86,18 +85,25 @@ class AuctionBatches(LimitedApplication):
         floors = column_of("bid_many", "reserve", reserve, count, bad, low=least)
         columns, labels = label_columns(self.classes, classes, count)
         firsts, lasts = self._ranges(worths, floors)
-        learner, free = self.learner, self._spending is None
-        if free and isinstance(learner, LawDecider) and learner.guard is None:
-            return self._law_bids(worths, floors, columns, labels, firsts, lasts)
-        if free and isinstance(learner, Learner):
+        learner, spending = self.learner, self._spending
+        if isinstance(learner, LawDecider) and learner.guard is None:
+            if spending is None:
+                costs, reasons = np.zeros(count), None
+                made = learner.act_many(worths, columns, worths.copy(), costs, firsts, lasts)
+            else:
+                given = (learner, worths, columns, firsts, lasts, at)
+                made, reasons = spending.choose_many(*given)
+            amounts = np.where(made.arms < 0, np.nan, self.rules.amounts[made.arms])
+            return Bids(amounts, worths, floors, labels, made, reasons)
+        if spending is None and isinstance(learner, Learner):
             return self._graph_bids(learner, worths, floors, firsts, lasts)
         rows = zip(worths.tolist(), floors.tolist(), labels or [()] * count, strict=True)
-        made = []
+        singles = []
         for value, floor, names in rows:
-            given = dict(zip(self.classes, names, strict=True))
+            levels = dict(zip(self.classes, names, strict=True))
             known = None if np.isnan(floor) else floor
-            made.append(self.bid(value, reserve=known, at=at, **given))
-        return Bids.of(made)
+            singles.append(self.bid(value, reserve=known, at=at, **levels))
+        return Bids.of(singles)
 
     def _ranges(self, worths: Floats, floors: Floats) -> tuple[Integers, Integers]:
         """Return the lowest and the highest possible bid of each auction, by number."""
@@ -109,20 +115,6 @@ class AuctionBatches(LimitedApplication):
             return np.zeros(worths.size, dtype=np.int64), lasts
         known = np.where(np.isnan(floors), -1.0, floors)
         return np.searchsorted(amounts, known, "left"), lasts
-
-    def _law_bids(
-        self,
-        worths: Floats,
-        floors: Floats,
-        columns: Mapping[str, Any],
-        labels: Sequence[tuple[Any, ...]],
-        firsts: Integers,
-        lasts: Integers,
-    ) -> Bids:
-        costs = np.zeros(worths.size)
-        made = self.learner.act_many(worths, columns, worths.copy(), costs, firsts, lasts)
-        amounts = np.where(made.arms < 0, np.nan, self.rules.amounts[made.arms])
-        return Bids(amounts, worths, floors, labels, made)
 
     def _graph_bids(
         self, learner: Learner, worths: Floats, floors: Floats, firsts: Integers, lasts: Integers
@@ -188,5 +180,4 @@ class AuctionBatches(LimitedApplication):
     def _account(self, bids: Bids, won: Booleans, numbers: Floats) -> None:
         """Account for the money of bids whose outcomes were learned."""
         if self._spending is not None:
-            for i, bid in enumerate(bids):
-                self._spending.account(bid, float(numbers[i]), won=bool(won[i]))
+            self._spending.account_many(bids, won, numbers)

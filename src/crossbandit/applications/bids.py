@@ -112,6 +112,7 @@ class Bids(Sequence[Bid]):
         reserves: The reserve prices; NaN where none was known.
         classes: The levels of the bidder's classes, a tuple per row; empty if it has none.
         made: The decisions.
+        reasons: Why a limit allows no bid, for each row; None if no limit does.
 
     Attributes:
         amounts: The money to bid; NaN where no bid may be made.
@@ -126,12 +127,14 @@ class Bids(Sequence[Bid]):
         reserves: Floats,
         classes: Sequence[tuple[Label, ...]],
         made: Made | Sequence[Bid],
+        reasons: Sequence[str | None] | None = None,
     ) -> None:
         self.amounts, self.values, self.reserves = amounts, values, reserves
         for column in (amounts, values, reserves):
             column.flags.writeable = False
         self.classes = classes
         self.made = made
+        self.reasons = reasons
 
     @classmethod
     def of(cls, bids: Sequence[Bid]) -> Bids:
@@ -162,6 +165,7 @@ class Bids(Sequence[Bid]):
             self.reserves[at],
             [self.classes[i] for i in at.tolist()] if self.classes else (),
             made.part(at) if isinstance(made, Made) else [made[i] for i in at.tolist()],
+            None if self.reasons is None else [self.reasons[i] for i in at.tolist()],
         )
 
     @property
@@ -192,6 +196,7 @@ class Bids(Sequence[Bid]):
             float(self.values[i]),
             None if np.isnan(reserve) else reserve,
             self.classes[i] if self.classes else (),
+            None if self.reasons is None else self.reasons[i],
         )
 
     def __repr__(self) -> str:

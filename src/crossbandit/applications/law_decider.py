@@ -204,8 +204,7 @@ class LawDecider:
         """
         count, law = contexts.size, self.law
         arms = np.empty(count, dtype=np.int64)
-        width = lasts - firsts
-        active = width >= 0
+        active = firsts <= lasts
         chosen = int(np.count_nonzero(active))
         with self.deciding:
             slots = law.slot_table(labels, count, new=False)
@@ -216,13 +215,25 @@ class LawDecider:
                 uniforms[active] = drawn
             given = (contexts, slots, worths, costs, firsts, lasts, uniforms)
             law.code[decide_all](*law.parts, *given, arms)
-            scores = TOP * (arms - firsts) // np.maximum(width, 1)
-            scores[width == 0] = TOP // 2
-            scores[~active] = 0
-            totals = self.total + np.cumsum(scores) - scores
-            rounds = self.round + np.cumsum(active) - 1
-            rounds[~active] = -1
-            self.round, self.total = self.round + chosen, self.total + int(scores.sum())
+            return self.decided_many(arms, firsts, lasts)
+
+    def decided_many(self, arms: Integers, firsts: Integers, lasts: Integers) -> Made:
+        """Return the decisions for amounts that were chosen. `deciding` must be held.
+
+        Args:
+            arms: The amount of each round, by number; -1 where nothing was chosen.
+            firsts: The lowest amount that might have been chosen.
+            lasts: The highest one.
+        """
+        count, active = arms.size, arms >= 0
+        chosen, width = int(np.count_nonzero(active)), lasts - firsts
+        scores = TOP * (arms - firsts) // np.maximum(width, 1)
+        scores[width == 0] = TOP // 2
+        scores[~active] = 0
+        totals = self.total + np.cumsum(scores) - scores
+        rounds = self.round + np.cumsum(active) - 1
+        rounds[~active] = -1
+        self.round, self.total = self.round + chosen, self.total + int(scores.sum())
         times = np.full(count, self.clock())
         ids = (self.learner, self.id, self._key)
         return Made(arms, rounds, scores, totals, times, *ids, run=0 < chosen == count)

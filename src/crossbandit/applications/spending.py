@@ -8,7 +8,10 @@ from datetime import timedelta
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from crossbandit import forks
+from crossbandit.applications.bids import Made
 from crossbandit.applications.law_decider import LawDecider, Round
 from crossbandit.applications.outcome_codes import KNOWN, reaches
 from crossbandit.errors import InvalidParameterError
@@ -16,7 +19,7 @@ from crossbandit.kernels.paced_guard import lower_chances
 from crossbandit.limits import Budget, CostPer, Lease, Pacer, ReturnOnSpend
 from crossbandit.limits.periods import seconds
 from crossbandit.limits.settings import limit_from_json
-from crossbandit.limits.status import reason, status
+from crossbandit.limits.status import reason, reason_of, status
 from crossbandit.validation import number, reject
 
 if TYPE_CHECKING:
@@ -25,11 +28,11 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from crossbandit.applications.bids import Bid
+    from crossbandit.applications.bids import Bid, Bids
     from crossbandit.applications.law_decisions import LawDecision
     from crossbandit.laws.levels import Label
     from crossbandit.limits import Limit, LimitStatus
-    from crossbandit.types import Floats
+    from crossbandit.types import Booleans, Floats, Integers
 
     Time = float | datetime | None
 
@@ -139,14 +142,7 @@ class Spending:
         Raises:
             InvalidParameterError: This is a forked process, and the limits are its parent's.
         """
-        if self.forked:
-            raise InvalidParameterError(
-                "A bidder with limits must not bid in a forked process: it and its parent would "
-                "spend the same money. Load the bidder in this process, if no other one goes on "
-                "with it; or give each process a Lease, with 'renew' after the fork."
-            )
-        now = time.time() if at is None else seconds("bid", at)
-        pacer = self.pacer
+        now, pacer = self._time("bid", at), self.pacer
         if isinstance(learner, LawDecider) and learner.guard is None:
             with self.lock, learner.deciding:
                 chosen = pacer.choose(learner.law, labels, value, now, first, last)
@@ -174,10 +170,64 @@ class Spending:
             pacer.reserve(decision.round, value, decision.arm, wanted)
         return decision, None
 
+    def choose_many(
+        self,
+        learner: LawDecider,
+        values: Floats,
+        columns: Mapping[str, Any],
+        firsts: Integers,
+        lasts: Integers,
+        at: object,
+    ) -> tuple[Made, list[str | None]]:
+        """Choose many bids of one time within the limits, in one call of compiled code.
+
+        Args:
+            learner: What decides; it has no guard.
+            values: What winning is worth.
+            columns: A column of labels for every class.
+            firsts: The lowest amount that may be bid without limits, by number.
+            lasts: The highest one.
+            at: The time of the auctions, or None for now.
+
+        Returns:
+            The decisions, and the reason why no bid was made, for each auction.
+
+        Raises:
+            InvalidParameterError: This is a forked process, and the limits are its parent's.
+        """
+        now, pacer = self._time("bid_many", at), self.pacer
+        with self.lock, learner.deciding:
+            slots = learner.law.slot_table(columns, values.size, new=False)
+            chosen = pacer.choose_many(learner.law, slots, values, now, firsts, lasts)
+            made = learner.decided_many(chosen.bids, firsts, chosen.usable)
+            pacer.hold_many(made.rounds, values, chosen)
+        reasons: list[str | None] = [None] * values.size
+        for i in np.flatnonzero(chosen.bids < 0).tolist():
+            lowest = self._lowest(int(firsts[i]), int(lasts[i]))
+            if lowest is not None:
+                given = float(values[i]), float(chosen.pseudo_values[i]), lowest
+                reasons[i] = reason_of(pacer, chosen.tightest[i].tolist(), *given)
+        return made, reasons
+
+    def _time(self, owner: str, at: object) -> float:
+        """Return the time of an auction; raise if this process must not bid."""
+        if self.forked:
+            raise InvalidParameterError(
+                "A bidder with limits must not bid in a forked process: it and its parent would "
+                "spend the same money. Load the bidder in this process, if no other one goes on "
+                "with it; or give each process a Lease, with 'renew' after the fork."
+            )
+        return time.time() if at is None else seconds(owner, at)
+
+    def _lowest(self, first: int, last: int) -> float | None:
+        """Return the lowest positive amount that may be bid without limits; None without one."""
+        possible = [one for one in self.pacer.rules.amounts[first : last + 1].tolist() if one > 0]
+        return possible[0] if possible else None
+
     def _reason(self, value: float, worth: float, first: int, last: int) -> str | None:
         """Return why no bid may be made; None if none was possible without limits either."""
-        possible = [one for one in self.pacer.rules.amounts[first : last + 1].tolist() if one > 0]
-        return reason(self.pacer, value, worth, possible[0]) if possible else None
+        lowest = self._lowest(first, last)
+        return None if lowest is None else reason(self.pacer, value, worth, lowest)
 
     def look(self, value: float, first: int, last: int, at: object) -> tuple[float, int, int]:
         """Return the pseudo-value of a value, and which bids may be made; see `Pacer.look`.
@@ -209,6 +259,24 @@ class Spending:
                 self.pacer.settle(key, value, amount, won=won, least=least)
             elif before >= KNOWN and self._was_won(before, amount) != won:
                 self.pacer.correct(value, amount, won=won)
+
+    def account_many(self, bids: Bids, won: Booleans, least: Floats) -> None:
+        """Account for many bids whose outcomes are known, as `account` does for each.
+
+        Args:
+            bids: The bids.
+            won: Whether each won.
+            least: The lowest amount that would have won; infinite where that is not known.
+        """
+        if isinstance(bids.made, Made):
+            keys = bids.made.rounds
+        else:
+            rounds = [-1 if one.decision is None else one.decision.round for one in bids.made]
+            keys = np.array(rounds, dtype=np.int64)
+        rows = (keys >= 0) & ~np.isnan(bids.amounts)
+        given = (one[rows] for one in (keys, bids.values, bids.amounts, won, least))
+        with self.lock:
+            self.pacer.settle_many(*given)
 
     def _was_won(self, code: int, amount: float) -> bool:
         return reaches(code, int(self.pacer.rules.amounts.searchsorted(amount)))

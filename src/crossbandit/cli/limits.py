@@ -31,19 +31,20 @@ class Aim(StrEnum):
 
 
 BudgetOption = Annotated[
-    float | None,
-    typer.Option(metavar="AMOUNT", help="What every strategy may spend in each period."),
+    list[str] | None,
+    typer.Option(
+        metavar="AMOUNT/PERIOD",
+        help="What every strategy may spend in each period, such as 500/day. Periods: day, hour, a "
+        "number of auctions, or log. May be given several times. \\[default period: log]",
+    ),
 ]
 PerOption = Annotated[
-    str | None,
-    typer.Option(
-        metavar="PERIOD",
-        help="Period of the budget: day, hour, a number of auctions, or log. \\[default: log]",
-    ),
+    list[str] | None,
+    typer.Option(metavar="PERIOD", help="Period of a --budget that is given without one."),
 ]
 PacingOption = Annotated[
     Pacing | None,
-    typer.Option(help="How the budget is spread over its period. \\[default: traffic]"),
+    typer.Option(help="How budgets are spread over their periods. \\[default: traffic]"),
 ]
 RoiOption = Annotated[
     float | None,
@@ -59,8 +60,8 @@ AimOption = Annotated[
 
 def parse_limits(
     *,
-    budget: float | None,
-    per: str | None,
+    budget: list[str] | None,
+    per: list[str] | None,
     pacing: Pacing | None,
     target_roi: float | None,
     target_cost: float | None,
@@ -70,27 +71,29 @@ def parse_limits(
     """Return the limits that options ask for.
 
     >>> parse_limits(
-    ...     budget=500,
-    ...     per="day",
+    ...     budget=["500/day", "30"],
+    ...     per=["hour"],
     ...     pacing=None,
     ...     target_roi=None,
     ...     target_cost=None,
     ...     aim=None,
     ...     timezone="UTC",
     ... )
-    [Budget(amount=500.0, per='day', pacing='traffic', timezone='UTC')]
+    [Budget(amount=500.0, per='day', pacing='traffic', timezone='UTC'),
+     Budget(amount=30.0, per='hour', pacing='traffic', timezone='UTC')]
     """
     from crossbandit.limits import Budget, CostPer, ReturnOnSpend
 
-    if budget is None and (per or pacing):
+    if not budget and (per or pacing):
         option = "--per" if per else "--pacing"
         raise InvalidParameterError(f"{option} belongs to --budget, which is missing.")
     if aim and target_roi is None and target_cost is None:
         raise InvalidParameterError("--aim belongs to --target-roi or --target-cost.")
-    limits: list[Limit] = []
-    if budget is not None:
-        spread: dict[str, Any] = {"pacing": pacing.value} if pacing else {}
-        limits.append(Budget(budget, per=_period(per), timezone=timezone, **spread))
+    spread: dict[str, Any] = {"pacing": pacing.value} if pacing else {}
+    limits: list[Limit] = [
+        Budget(amount, per=period, timezone=timezone, **spread)
+        for amount, period in _budgets(budget or [], per or [])
+    ]
     aims: dict[str, Any] = {"aim": aim.value} if aim else {}
     if target_roi is not None:
         limits.append(ReturnOnSpend(target_roi, timezone=timezone, **aims))
@@ -99,13 +102,38 @@ def parse_limits(
     return limits
 
 
-def _period(text: str | None) -> str | int | None:
-    if text is None or text == WHOLE_LOG:
+def _budgets(budgets: list[str], periods: list[str]) -> list[tuple[float, str | int | None]]:
+    """Return amounts and periods. Budgets without a period take those of --per, in their order."""
+    bare = sum("/" not in text for text in budgets)
+    if periods and len(periods) != bare:
+        raise InvalidParameterError(
+            f"--per must be given once for each --budget without a period. There are {bare} such "
+            f"budgets, and {len(periods)} periods. Write --budget 500/day --budget 30/hour."
+        )
+    rest, found = iter(periods or [WHOLE_LOG] * bare), []
+    for text in budgets:
+        amount, slash, period = text.partition("/")
+        try:
+            money = float(amount)
+        except ValueError:
+            raise InvalidParameterError(
+                f"--budget must be an amount, or an amount and its period, such as 500/day. Got "
+                f"{text!r}."
+            ) from None
+        found.append(
+            (money, _period("--budget", period) if slash else _period("--per", next(rest)))
+        )
+    return found
+
+
+def _period(option: str, text: str) -> str | int | None:
+    if text == WHOLE_LOG:
         return None
     if text in {"day", "hour"}:
         return text
     if text.isascii() and text.isdigit() and int(text) > 0:
         return int(text)
+    what = "--per must be" if option == "--per" else "The period of --budget must be"
     raise InvalidParameterError(
-        f"--per must be day, hour, {WHOLE_LOG} or a number of auctions. Got {text!r}."
+        f"{what} day, hour, {WHOLE_LOG} or a number of auctions. Got {text!r}."
     )

@@ -5,7 +5,7 @@
 """
 
 from crossbandit.limits.lease import Lease
-from crossbandit.limits.pacer import PacedLog, Pacer
+from crossbandit.limits.pacer import PacedChoices, PacedLog, Pacer
 from crossbandit.limits.settings import Budget, CostPer, Limit, ReturnOnSpend, Target
 from crossbandit.limits.shared import SharedBudget
 from crossbandit.limits.status import LimitStatus
@@ -16,6 +16,7 @@ __all__ = [
     "Lease",
     "Limit",
     "LimitStatus",
+    "PacedChoices",
     "PacedLog",
     "Pacer",
     "ReturnOnSpend",

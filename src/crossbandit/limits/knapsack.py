@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 
 class Level(NamedTuple):
-    """A budget for each of consecutive periods, which consist of whole cells.
+    """A budget for each of consecutive periods, which consist of whole sections.
 
     Attributes:
-        of: (cells,). The period of each cell, ascending.
+        of: (sections,). The period of each section, ascending.
         budgets: (periods,). What may be spent in each.
     """
 
@@ -35,39 +35,39 @@ class LevelCut(NamedTuple):
     Rates above `high` are bought in full, those from `low` to `high` in part.
     """
 
-    of: Integers  # (cells,)
+    of: Integers  # (sections,)
     low: Floats  # (periods,)
     high: Floats  # (periods,)
     part: Floats  # (periods,)
 
-    def shares(self, rates: Floats, cells: Integers) -> Floats:
+    def shares(self, rates: Floats, sections: Integers) -> Floats:
         """Return which part of each item is bought.
 
         Args:
             rates: What each is worth per unit of its price.
-            cells: The cell of each.
+            sections: The section of each.
         """
-        periods = self.of[cells]
+        periods = self.of[sections]
         shares = np.where(rates >= self.low[periods], self.part[periods], 0.0)
         shares[rates > self.high[periods]] = 1.0
         return shares
 
 
 def spread(
-    rates: Floats, prices: Floats, cells: Integers, levels: Sequence[Level], least: float
+    rates: Floats, prices: Floats, sections: Integers, levels: Sequence[Level], least: float
 ) -> tuple[Floats, list[LevelCut]]:
     """Return which part of each item is bought, and how each level cuts.
 
     Args:
         rates: What each is worth per unit of its price.
         prices: The prices.
-        cells: The cell of each, ascending.
+        sections: The section of each, ascending.
         levels: The budgets, from the shortest periods to the longest.
         least: Rates up to it are not bought.
     """
     shares, cuts = np.ones(rates.size), []
     for level in levels:
-        edges = np.searchsorted(level.of[cells], np.arange(level.budgets.size + 1))
+        edges = np.searchsorted(level.of[sections], np.arange(level.budgets.size + 1))
         bounds = []
         for q, budget in enumerate(level.budgets.tolist()):
             now = slice(edges[q], edges[q + 1])
@@ -105,19 +105,19 @@ def _cut(
 
 
 class Steps:
-    """How each band of each cell goes from a bid that costs nothing to the best one, step by step.
+    """How each band of each section goes from a bid that costs nothing to its best one.
 
     A step from one bid to a dearer one has a rate, what it adds per unit of its cost. Only bids
     count whose steps have falling rates: at any multiplier, one of them is best.
 
     Args:
-        worth: (cells, bands, K). What each bid is worth.
-        spend: (cells, bands, K). What it costs. A bid that costs nothing must be among them.
+        worth: (sections, bands, K). What each bid is worth.
+        spend: (sections, bands, K). What it costs. A bid that costs nothing must be among them.
 
     Attributes:
         rates: The rate of each step.
         costs: What each costs.
-        cells: The cell of each, ascending.
+        sections: The section of each, ascending.
     """
 
     def __init__(self, worth: Floats, spend: Floats) -> None:
@@ -131,24 +131,24 @@ class Steps:
         high = np.array([k for bids in self._bids for k in bids[1:]], dtype=np.int64)
         gains, costs = (one[self._rows, high] - one[self._rows, low] for one in pairs)
         self.rates, self.costs = gains / costs, costs
-        self.cells: Integers = self._rows // worth.shape[1]
+        self.sections: Integers = self._rows // worth.shape[1]
 
     def chosen(self, shares: Floats) -> tuple[Floats, Integers, Integers]:
         """Return the bids that some shares of the steps mean.
 
-        In a cell all steps that are taken in part have the same rate and the same share.
+        In a section all steps that are taken in part have the same rate and the same share.
 
         Args:
             shares: Which part of each step is taken.
 
         Returns:
-            (cells,), a weight; (cells, bands), bids for 1 less that weight, and bids for it.
+            (sections,), a weight; (sections, bands), bids for 1 less that weight, and bids for it.
         """
         full = np.bincount(self._rows, shares >= 1.0, len(self._bids)).astype(np.int64)
         begun = (shares > 0.0) & (shares < 1.0)
         further = full + np.bincount(self._rows, begun, len(self._bids)).astype(np.int64)
         weights = np.zeros(self._shape[0])
-        weights[self.cells[begun]] = shares[begun]
+        weights[self.sections[begun]] = shares[begun]
         first, second = (
             np.array([bids[at] for bids, at in zip(self._bids, reached, strict=True)])
             for reached in (full.tolist(), further.tolist())

@@ -88,12 +88,12 @@ class Terms(NamedTuple):
     """What limits ask for.
 
     Attributes:
-        budgets: (P,). How much may be spent in each cell, the shortest period; infinite without a
-            budget.
-        ceilings: Limits on all cells together.
+        budgets: (P,). How much may be spent in each section, the shortest period; infinite without
+            a budget.
+        ceilings: Limits on all sections together.
         paid_counts: Whether payments reduce the objective: surplus is maximised, not value.
-        longer: Budgets for periods of several cells, from the shortest to the longest. The periods
-            of each must consist of whole periods of the one before.
+        longer: Budgets for periods of several sections, from the shortest to the longest. The
+            periods of each must consist of whole periods of the one before.
     """
 
     budgets: Floats
@@ -161,7 +161,7 @@ def mixture(
 
 
 class Map(NamedTuple):
-    """Bids for the bands of each cell, to be made with a weight of that cell."""
+    """Bids for the bands of each section, to be made with a weight of that section."""
 
     weights: Floats  # (P,)
     bids: Integers  # (P, bands): the number of the bid
@@ -169,16 +169,16 @@ class Map(NamedTuple):
 
 
 def best_maps(values: Floats, spend: Floats, wins: Floats, terms: Terms) -> list[Map]:
-    """Return the best mixture of maps from bands to bids, for each cell.
+    """Return the best mixture of maps from bands to bids, for each section.
 
     Args:
-        values: (P, bands, K). The sum of the values that each bid wins in a band of a cell.
+        values: (P, bands, K). The sum of the values that each bid wins in a band of a section.
         spend: Likewise, what they cost. A bid that costs nothing must be among them.
         wins: Likewise, their number.
         terms: The limits.
 
     Returns:
-        Maps. In each cell their weights sum to 1.
+        Maps. In each section their weights sum to 1.
     """
     objective = terms.objective(values, spend)
     uses = [one.use(values, spend, wins) for one in terms.ceilings]
@@ -188,7 +188,7 @@ def best_maps(values: Floats, spend: Floats, wins: Floats, terms: Terms) -> list
         for multiplier, use in zip(multipliers, uses, strict=True):
             priced = priced - multiplier * use
         steps = Steps(priced, spend)
-        shares, _ = spread(steps.rates, steps.costs, steps.cells, terms.levels, 0.0)
+        shares, _ = spread(steps.rates, steps.costs, steps.sections, terms.levels, 0.0)
         found = steps.chosen(shares)
         sums = tuple(_sum(use, *found) for use in uses)
         return Leaf(_sum(objective, *found), sums, (multipliers, *found))
@@ -202,9 +202,9 @@ def best_maps(values: Floats, spend: Floats, wins: Floats, terms: Terms) -> list
 
 
 def paced_maps(values: Floats, spend: Floats, wins: Floats, terms: Terms) -> list[Map]:
-    """Return the best mixture of maps where the cells differ in nothing but the multiplier.
+    """Return the best mixture of maps where the sections differ in nothing but the multiplier.
 
-    All cells choose among the maps that are best in all cells together at some multiplier.
+    All sections choose among the maps that are best in all sections together at some multiplier.
 
     Args:
         values: As in `best_maps`.

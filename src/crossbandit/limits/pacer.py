@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import copy
-import math
-from decimal import ROUND_CEILING
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from crossbandit.errors import InvalidContextError
-from crossbandit.kernels.compilation import resolved
-from crossbandit.kernels.pace_plan import open_auction
-from crossbandit.kernels.pace_steps import adapt, pay, reserve, settle
+from crossbandit.kernels.paced_batches import paced_decide_all, settle_all
 from crossbandit.kernels.paced_guard import paced_guarded_play
-from crossbandit.kernels.paced_laws import paced_decide, paced_play
-from crossbandit.kernels.pacing import SPENT, look
+from crossbandit.kernels.paced_laws import paced_play
 from crossbandit.laws import GuardedLaw
 from crossbandit.laws.logs import prepared
-from crossbandit.limits.base import PacerBase, Reservation
-from crossbandit.limits.rules import in_units
+from crossbandit.limits.base import Reservation
+from crossbandit.limits.steps import PacerSteps
 from crossbandit.validation import array, reject
 
 if TYPE_CHECKING:
@@ -28,11 +22,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from crossbandit.laws import OutcomeLaw
-    from crossbandit.laws.levels import Label
-    from crossbandit.types import Floats, Integers
-
-
-_NO_NUMBERS = np.zeros(3)  # where there is nothing to choose from
+    from crossbandit.types import Booleans, Floats, Integers
 
 
 class PacedLog(NamedTuple):
@@ -47,15 +37,28 @@ class PacedLog(NamedTuple):
     pseudo_values: Floats
 
 
-class _Steps(NamedTuple):
-    """The machine code of the steps; to find it by their arguments takes longer than to run it."""
+class PacedChoices(NamedTuple):
+    """What was chosen in the auctions of a batch.
 
-    open_auction: Callable[..., Any]
-    reserve: Callable[..., Any]
-    settle: Callable[..., Any]
+    Attributes:
+        bids: (n,), by number; -1 where nothing could be bid.
+        wanted: (n,), what would have been bid without a cap.
+        usable: (n,), the highest amounts up to the pseudo-value.
+        pseudo_values: (n,), what was bid for.
+        tightest: (n, 3). Where nothing could be bid: the number of the limit that leaves least, the
+            units that it leaves, and those that it has reserved.
+        tickets: (n, limits, 4): what each limit needs to know when an auction is over.
+    """
+
+    bids: Integers
+    wanted: Integers
+    usable: Integers
+    pseudo_values: Floats
+    tightest: Integers
+    tickets: Floats
 
 
-class Pacer(PacerBase):
+class Pacer(PacerSteps):
     """Limits on the spending of one bidder, and how it keeps to them.
 
     Every limit has a multiplier. Without limits, a bidder bids for the value v. Under limits it
@@ -76,7 +79,7 @@ class Pacer(PacerBase):
     as with the cap the target is always kept and s would only rise.
 
     For each auction call `open`, then `reserve` or `decline`, and `settle` once its outcome is
-    known. `play` does all of it on a log.
+    known. `choose_many`, `hold_many` and `settle_many` do it for a batch, `play` on a whole log.
 
     Args:
         amounts: The amounts that may be bid, ascending.
@@ -109,153 +112,101 @@ class Pacer(PacerBase):
     True
     """
 
-    def open(self, value: float, now: float, first: int, last: int) -> tuple[float, int, int]:
-        """Count an auction, and return what to bid for and how much may be bid.
-
-        Args:
-            value: What winning is worth.
-            now: The time, in seconds since 1970.
-            first: The lowest amount that may be bid without limits, by number.
-            last: The highest one.
-
-        Returns:
-            The pseudo-value, the highest amount up to it (or the first), and the highest one that
-            can break no limit: -1 if there is none.
-        """
-        now = self._moved(now)
-        steps = self._steps or self._compile()
-        opened: tuple[float, int, int] = steps.open_auction(
-            self.rules, self.state, now, value, first, last, self._ticket
-        )
-        return opened
-
-    def choose(
+    def choose_many(
         self,
         law: OutcomeLaw,
-        labels: tuple[Label, ...],
-        value: float,
+        slots: Integers,
+        values: Floats,
         now: float,
-        first: int,
-        last: int,
-    ) -> tuple[float, int, int, int]:
-        """Do what `open` does, and let a law choose; then `hold` or nothing is to follow.
+        firsts: Integers,
+        lasts: Integers,
+    ) -> PacedChoices:
+        """Do what `Pacer.choose` does in many auctions of one time; then `hold_many` is to follow.
 
         Args:
             law: The law of prices, with the same amounts.
-            labels: The classes of the auction, in the order of the law's features.
-            value: As in `open`; in the range of the law's contexts.
-            now: As in `open`.
-            first: As in `open`.
-            last: As in `open`.
+            slots: (n, width). The classes of each auction, as the law numbers them.
+            values: (n,). What winning is worth.
+            now: The time, in seconds since 1970.
+            firsts: (n,). The lowest amount that may be bid without limits, by number.
+            lasts: (n,). The highest one.
 
         Returns:
-            What `open` returns, and the amount that was wanted. The lower one of the last two is to
-            be bid; its money is reserved already. Both are -1 if nothing may be bid; the auction is
-            accounted for then.
+            The bids, and what the limits need to know of them. Their money is reserved already.
         """
-        found: tuple[float, int, int, int] = law.code[paced_decide](
-            *law.parts,
-            self.rules,
-            self.state,
-            value,
-            law.slots(labels),
-            self._moved(now),
-            value,
-            first,
-            last,
-            law.uniforms.take(3) if first <= last else _NO_NUMBERS,
-            self._ticket,
+        count, limits = values.size, len(self.limits)
+        found = PacedChoices(
+            *(np.empty(count, dtype=np.int64) for _ in range(3)),
+            np.empty(count),
+            np.full((count, 3), -1),
+            np.zeros((count, limits, 4)),
         )
+        active = firsts <= lasts
+        uniforms = np.zeros((count, 3))
+        uniforms[active] = law.uniforms.take(3 * int(active.sum())).reshape(-1, 3)
+        columns = (values, slots, firsts, lasts, uniforms, *found)
+        now = max(now, self._now)
+        for start, stop in self.pieces(np.full(count, now)):
+            if start == 0 and self.expires is not None:
+                self._expire(now - self.expires)
+            parts = (one[start:stop] for one in columns)
+            law.code[paced_decide_all](*law.parts, self.rules, self.state, now, *parts)
         return found
 
-    def hold(self, key: int, value: float, amount: int, wanted: int) -> None:
-        """Remember a bid whose money is reserved, until it is settled.
+    def hold_many(self, keys: Integers, values: Floats, chosen: PacedChoices) -> None:
+        """Remember bids whose money is reserved, until they are settled.
 
         Args:
-            key: A number of the bid that is its own.
-            value: What winning is worth.
-            amount: The amount, by number.
-            wanted: The amount that would have been bid without a cap, by number.
+            keys: (n,). A number of each bid that is its own; not looked at where nothing was bid.
+            values: (n,). What winning is worth.
+            chosen: What `choose_many` returned.
         """
-        prices, ticket = self._prices, self._ticket.copy()
-        held = (self._now, value, prices[amount], prices[wanted], ticket)
-        self.reserved[key] = tuple.__new__(Reservation, held)  # half the time of Reservation(...)
+        made = np.flatnonzero(chosen.bids >= 0)
+        prices, now = self.rules.prices, self._now
+        rows = zip(
+            keys[made].tolist(),
+            values[made].tolist(),
+            prices[chosen.bids[made]].tolist(),
+            prices[chosen.wanted[made]].tolist(),
+            chosen.tickets[made],
+            strict=True,
+        )
+        for key, value, price, wanted, ticket in rows:
+            held = (now, value, price, wanted, ticket.copy())  # no view of the whole batch
+            self.reserved[key] = tuple.__new__(Reservation, held)
 
-    def decline(self, value: float) -> None:
-        """Account for the auction that was opened last, in which no bid was made.
+    def settle_many(
+        self, keys: Integers, values: Floats, amounts: Floats, won: Booleans, least: Floats
+    ) -> None:
+        """Account for many bids whose outcomes are known, as `Pacer.settle` does for each.
 
         Args:
-            value: What winning was worth.
+            keys: (n,). The numbers of the bids.
+            values: (n,). What winning was worth.
+            amounts: (n,). The amounts, as money.
+            won: (n,). Whether each won.
+            least: (n,). The lowest amounts that would have won; infinite where that is not known.
         """
-        adapt(self.rules, self.state, self._ticket, value, 0, -1)
-
-    def reserve(self, key: int, value: float, amount: int, wanted: int) -> None:
-        """Set money aside for a bid in the auction that was opened last.
-
-        Args:
-            key: A number of the bid that is its own.
-            value: What winning is worth.
-            amount: The amount, by number; at most the highest that `open` returned.
-            wanted: The amount that would have been bid without that limit, by number.
-        """
-        steps = self._steps or self._compile()
-        steps.reserve(self.rules, self.state, self._ticket, value, self._prices[amount])
-        self.hold(key, value, amount, wanted)
-
-    def settle(self, key: int, value: float, amount: float, *, won: bool, least: float) -> None:
-        """Account for a bid whose outcome is known.
-
-        A win that comes after the bid has expired is paid from what is left now.
-
-        Args:
-            key: The number of the bid.
-            value: What winning was worth.
-            amount: The amount, as money.
-            won: Whether it won.
-            least: The lowest amount that would have won; infinite if it lost and that is not known.
-        """
-        held = self.reserved.pop(key, None)
-        if held is not None:
-            _, bid_for, price, wanted, ticket = held
-            rules, steps = self.rules, self._steps or self._compile()
-            paid = wanted if won or wanted * rules.unit >= least else -1
-            steps.settle(rules, self.state, ticket, bid_for, price, paid, won, not self.reserved)
-        elif won:
-            self.late += in_units(amount, self.unit, ROUND_CEILING)
-            self.correct(value, amount, won=True)
-
-    def correct(self, value: float, amount: float, *, won: bool) -> None:
-        """Account for an outcome that is another one than was said before.
-
-        It counts in the present period.
-
-        Args:
-            value: What winning was worth.
-            amount: The amount, as money.
-            won: Whether the bid has won after all; else it has lost.
-        """
-        price = in_units(amount, self.unit, ROUND_CEILING)
-        for limit in range(len(self.limits)):
-            if won or self.state.money[limit, SPENT] >= price:
-                pay(self.rules, self.state, limit, value, price, 1 if won else -1)
-
-    def look(
-        self, value: float, first: int, last: int, now: float | None = None
-    ) -> tuple[float, int, int]:
-        """Return what `open` would return. Nothing is changed.
-
-        Args:
-            value: What winning is worth.
-            first: As in `open`.
-            last: As in `open`.
-            now: The time; None for that of the latest auction.
-        """
-        if now is not None and now >= self._ends:
-            later = copy.deepcopy(self)
-            later.turn(now)
-            return later.look(value, first, last)
-        found: tuple[float, int, int] = look(self.rules, self.state, value, first, last)
-        return found
+        held = [self.reserved.pop(key, None) for key in keys.tolist()]
+        known = [one for one in held if one is not None]
+        if known:
+            inside = np.array([one is not None for one in held])
+            has_won, wanted = won[inside], np.array([one.wanted for one in known])
+            would = has_won | (wanted * self.rules.unit >= least[inside])
+            settle_all(
+                self.rules,
+                self.state,
+                np.array([one.ticket for one in known]),
+                np.array([one.value for one in known]),
+                np.array([one.price for one in known]),
+                np.where(would, wanted, -1),
+                has_won,
+                len(self.reserved),
+            )
+        if len(known) < len(held):
+            for i in np.flatnonzero(won).tolist():
+                if held[i] is None:
+                    self._pay_late(float(values[i]), float(amounts[i]))
 
     def play(
         self,
@@ -342,32 +293,3 @@ class Pacer(PacerBase):
             self._now = float(times[stop - 1])
             self._auctions = 0  # count them anew
             start = stop
-
-    def _moved(self, now: float) -> float:
-        """Let time pass: begin periods, let bids expire. Return the time, which never goes back."""
-        self._now = now = max(now, self._now)
-        if now >= self._ends or self._auctions <= 0:
-            self.turn(now)
-        self._auctions -= 1
-        if self.expires is not None:
-            self._expire(now - self.expires)
-        return now
-
-    def _compile(self) -> _Steps:
-        parts, ticket = (self.rules, self.state), self._ticket
-        made = _Steps(
-            resolved(open_auction, *parts, 0.0, 0.0, 0, 0, ticket),
-            resolved(reserve, *parts, ticket, 0.0, 0),
-            resolved(settle, *parts, ticket, 0.0, 0, 0, self.timed, self.timed),
-        )
-        self._steps = made
-        return made
-
-    def _expire(self, before: float) -> None:
-        """Count bids without an outcome as lost; the oldest ones come first."""
-        while self.reserved:
-            key = next(iter(self.reserved))
-            held = self.reserved[key]
-            if held.time > before:
-                return
-            self.settle(key, held.value, 0.0, won=False, least=math.inf)

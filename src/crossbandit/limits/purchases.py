@@ -26,19 +26,19 @@ class Cut(NamedTuple):
     bonus: float
     levels: list[LevelCut]
 
-    def shares(self, values: Floats, prices: Floats, cells: Integers) -> Floats:
+    def shares(self, values: Floats, prices: Floats, sections: Integers) -> Floats:
         """Return which part of each auction is bought."""
         rates = _rates(self.slope * values + self.bonus, prices)
         shares = np.where(prices <= values, 1.0, 0.0)
         for level in self.levels:
-            shares *= level.shares(rates, cells)
+            shares *= level.shares(rates, sections)
         return shares
 
 
 class Purchases:
-    """The auctions of each cell that may be worth their price, in bounded memory.
+    """The auctions of each section that may be worth their price, in bounded memory.
 
-    A cell is a part of a log that lies in one period of each budget.
+    A section is a part of a log that lies in one period of each budget.
 
     If more than `most` are to be kept, neighbours in the order of value per price are merged in
     pairs. The optimum of so many auctions is not exact, but the error is tiny: what is bought in
@@ -50,19 +50,19 @@ class Purchases:
 
     def __init__(self, most: int = _MOST) -> None:
         self._most = most
-        self._kept: list[Floats] = []  # of each cell: (3, n), values, prices and numbers of wins
+        self._kept: list[Floats] = []  # of each section: (3, n), values, prices and numbers of wins
         self._size = 0
 
-    def add(self, values: Floats, prices: Floats, cells: Integers) -> None:
+    def add(self, values: Floats, prices: Floats, sections: Integers) -> None:
         """Add auctions. Those that cost more than they are worth do not count."""
         worth = prices <= values
-        values, prices, cells = values[worth], prices[worth], cells[worth]
-        for cell in np.unique(cells):
-            while len(self._kept) <= cell:
+        values, prices, sections = values[worth], prices[worth], sections[worth]
+        for section in np.unique(sections):
+            while len(self._kept) <= section:
                 self._kept.append(np.empty((3, 0)))
-            inside = cells == cell
+            inside = sections == section
             new = np.stack([values[inside], prices[inside], np.ones(int(inside.sum()))])
-            self._kept[cell] = np.hstack([self._kept[cell], new])
+            self._kept[section] = np.hstack([self._kept[section], new])
             self._size += new.shape[1]
         if self._size > self._most:
             self._kept = [_merged(kept) for kept in self._kept]
@@ -71,7 +71,7 @@ class Purchases:
     def best(self, terms: Terms) -> list[Cut]:
         """Return the best purchases: cuts whose weights sum to 1."""
         sizes = [one.shape[1] for one in self._kept]
-        cells = np.repeat(np.arange(len(sizes)), sizes)
+        sections = np.repeat(np.arange(len(sizes)), sizes)
         worth, prices, wins = all_kept = np.hstack([np.empty((3, 0)), *self._kept])
 
         def choose(multipliers: tuple[float, ...]) -> Leaf:
@@ -80,7 +80,7 @@ class Purchases:
             bonus = sum(m * one.per_win for m, one in pairs)
             least = float(terms.paid_counts) + sum(multipliers)
             rates = _rates(slope * worth + bonus * wins, prices)
-            shares, cuts = spread(rates, prices, cells, terms.levels, least)
+            shares, cuts = spread(rates, prices, sections, terms.levels, least)
             value, spend, number = (all_kept @ shares)[:, None]
             uses = tuple(float(one.use(value, spend, number)[0]) for one in terms.ceilings)
             objective = float(terms.objective(value, spend)[0])

@@ -126,15 +126,33 @@ def reason(pacer: Pacer, value: float, worth: float, lowest: float) -> str:
     """
     free = [free_money(pacer.rules, pacer.state, i, value) for i in range(len(pacer.limits))]
     i = free.index(min(free))
-    left, held = _money(pacer, max(free[i], 0)), _money(pacer, pacer.state.money[i, RESERVED])
+    held = int(pacer.state.money[i, RESERVED])
+    return reason_of(pacer, (i, free[i], held), value, worth, lowest)
+
+
+def reason_of(
+    pacer: Pacer, tightest: tuple[int, int, int], value: float, worth: float, lowest: float
+) -> str:
+    """Return why no bid may be made.
+
+    Args:
+        pacer: The pacer.
+        tightest: The number of the limit that leaves least, the units that it leaves, and those
+            that it has reserved.
+        value: What winning is worth.
+        worth: The pseudo-value.
+        lowest: The lowest bid that may be made without limits.
+    """
+    i, free, reserved = tightest
+    left, held = _money(pacer, max(free, 0)), _money(pacer, reserved)
     if left >= Decimal(repr(lowest)):
         return (
             f"To keep to the plan, a value of {value:.6g} counts as {worth:.6g}. "
             f"The lowest bid is {lowest:.6g}."
         )
-    reserved = f", as {held:.6g} are reserved for bids without an outcome" if held else ""
+    waiting = f", as {held:.6g} are reserved for bids without an outcome" if held else ""
     return (
-        f"{_named(pacer.limits[i])} leaves {left:.6g} to bid at a value of {value:.6g}{reserved}. "
+        f"{_named(pacer.limits[i])} leaves {left:.6g} to bid at a value of {value:.6g}{waiting}. "
         f"The lowest bid is {lowest:.6g}."
     )
 

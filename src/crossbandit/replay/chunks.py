@@ -52,7 +52,7 @@ class Chunk:
         classes: (n, columns + 1). The numbers of each auction's classes, and of their combination,
             if the log has class columns.
         times: Seconds since 1970, if the log has times.
-        periods: With limits, the number of the period of each auction.
+        sections: With limits, the section of each auction; see `ReplayLimits`.
         parts: With limits, the number of the part of the log that should spend its own share.
     """
 
@@ -65,7 +65,7 @@ class Chunk:
     own: Floats | None = None
     classes: Integers | None = None
     times: Floats | None = None
-    periods: Integers | None = None
+    sections: Integers | None = None
     parts: Integers | None = None
 
 

@@ -57,7 +57,7 @@ class Ledger:
 
 
 class Account:
-    """What one run has spent under limits: over time, by period, and against the targets.
+    """What one run has spent under limits: over time, by section, and against the targets.
 
     Args:
         limits: The limits.
@@ -68,7 +68,7 @@ class Account:
         self._limits, self._points = limits, points
         self.spend_curve = np.zeros(points.size)
         self.multipliers = np.full(points.size, np.nan)
-        self.by_period = np.zeros((2, max(1, limits.periods)))  # spend, value
+        self.by_section = np.zeros((2, max(1, limits.sections)))  # spend, value
         self.slack = np.zeros((len(limits.targets), 2))  # least, and at the end
         self.auctions = 0
         self._spend = 0.0
@@ -78,7 +78,7 @@ class Account:
         values: Floats,
         paid: Floats,
         won: Floats,
-        periods: Integers,
+        sections: Integers,
         multipliers: Floats | None = None,
     ) -> None:
         """Enter consecutive auctions: the values won, what was paid, how often it won."""
@@ -87,9 +87,9 @@ class Account:
             base, slope = target.credit()
             slack = self.slack[i, 1] + np.cumsum(base * won + slope * values - paid)
             self.slack[i] = min(self.slack[i, 0], float(slack.min())), slack[-1]
-        size = self.by_period.shape[1]
-        self.by_period[0] += np.bincount(periods, paid, size)
-        self.by_period[1] += np.bincount(periods, values, size)
+        size = self.by_section.shape[1]
+        self.by_section[0] += np.bincount(sections, paid, size)
+        self.by_section[1] += np.bincount(sections, values, size)
         now, places = _points_within(self._points, self.auctions, paid.size)
         self.spend_curve[now] = spent[places]
         if multipliers is not None:

@@ -1,19 +1,18 @@
-"""Limits on the spending of every strategy of a replay: periods, accounts, what to compare with."""
+"""Limits on the spending of every strategy of a replay: which sections they cut a log into."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from datetime import datetime
 from typing import TYPE_CHECKING
-from zoneinfo import ZoneInfo
 
 import numpy as np
 
 from crossbandit.errors import LogError
 from crossbandit.limits import Budget, CostPer, Pacer, ReturnOnSpend
+from crossbandit.limits.knapsack import Level
 from crossbandit.limits.optima import Ceiling, Terms
-from crossbandit.limits.periods import period_around
+from crossbandit.limits.rules import timed as is_timed
+from crossbandit.replay.calendar import Calendar, period_word
 from crossbandit.validation import reject
 
 if TYPE_CHECKING:
@@ -30,7 +29,7 @@ def check_limits(limits: Sequence[Limit], log: AuctionLog) -> tuple[Limit, ...]:
     """Return limits that a replay can keep; raise if it cannot.
 
     Raises:
-        InvalidParameterError: They are no limits, or too many of a kind.
+        InvalidParameterError: They are no limits.
         LogError: They need times, and the log has none.
     """
     expected = "a list of limits, such as [Budget(500, per='day'), ReturnOnSpend(3)]"
@@ -40,141 +39,85 @@ def check_limits(limits: Sequence[Limit], log: AuctionLog) -> tuple[Limit, ...]:
     for one in given:
         if not isinstance(one, Budget | ReturnOnSpend | CostPer):
             reject("replay", "limits", expected, one)
-    budgets = [one for one in limits if isinstance(one, Budget)]
-    if len([one for one in budgets if one.per is not None]) > 1:
-        expected = "limits with at most one budget that has a period"
-        reject("replay", "limits", expected, limits)
-    if len([one for one in budgets if one.per is None]) > 1:
-        reject("replay", "limits", "limits with at most one budget for the whole log", limits)
     timed = [one for one in limits if is_timed(one)]
     if timed and "time" not in log.places:
         raise LogError(
-            f"A limit per {_word(timed[0])} needs the time of each auction. Name its column with "
-            "--time-column (columns={'time': ...} in Python), or give a number of auctions as the "
-            "period."
+            f"A limit per {period_word(timed[0])} needs the time of each auction. Name its column "
+            "with --time-column (columns={'time': ...} in Python), or give a number of auctions as "
+            "the period."
         )
     return tuple(limits)
 
 
-def is_timed(limit: Limit) -> bool:
-    """Whether a limit has periods of the clock."""
-    return limit.per is not None and not isinstance(limit.per, int)
-
-
-def _word(limit: Limit) -> str:
-    return limit.per if isinstance(limit.per, str) else "period of time"
-
-
-class Calendar:
-    """The periods of a budget in a log, found while the log is read for the first time.
-
-    Args:
-        budget: A budget with a period; None for one period, the whole log.
-        zone: The time zone of the names of periods, if there is no budget.
-
-    Attributes:
-        starts: The number of the first auction of each period.
-        names: What tables call the periods.
-        bounds: When each period begins and ends, in seconds, or NaN.
-    """
-
-    def __init__(self, budget: Budget | None) -> None:
-        self._budget = budget
-        self.starts: list[int] = []
-        self.names: list[str] = []
-        self.bounds: list[tuple[float, float]] = []
-        self.auctions = 0
-        self._latest = -np.inf
-        self._first = np.nan
-
-    def add(self, count: int, times: Floats | None) -> Integers:
-        """Return the periods of the next auctions.
-
-        Raises:
-            LogError: The time goes back.
-        """
-        begin = self.auctions
-        self.auctions += count
-        if self._budget is None or self._budget.per is None:
-            self._open(begin, count, 0, "the log")
-        elif isinstance(self._budget.per, int):
-            for start in range(
-                -(-begin // self._budget.per), -(-self.auctions // self._budget.per)
-            ):
-                number = start * self._budget.per
-                self._start(number, str(start + 1), (np.nan, np.nan))
-        elif times is not None:
-            self._by_clock(self._budget, begin, times)
-        return self.at(begin, self.auctions)
-
-    def _open(self, begin: int, count: int, number: int, name: str) -> None:
-        if count and len(self.starts) == number:
-            self._start(begin, name, (np.nan, np.nan))
-
-    def _start(self, auction: int, name: str, bounds: tuple[float, float]) -> None:
-        self.starts.append(auction)
-        self.names.append(name)
-        self.bounds.append(bounds)
-
-    def _by_clock(self, budget: Budget, begin: int, times: Floats) -> None:
-        back = np.flatnonzero(np.diff(times, prepend=self._latest) < 0)
-        if back.size:
-            raise LogError(
-                f"The time goes back at auction {begin + int(back[0]) + 1:,}. With a limit per "
-                f"{_word(budget)}, auctions must be in the order of time: sort the log by time "
-                "(--sort-by in the command)."
-            )
-        self._latest = float(times[-1])
-        if np.isnan(self._first):
-            self._first = float(times[0])
-        i = 0
-        while i < times.size:
-            if not self.bounds or times[i] >= self.bounds[-1][1]:
-                now = float(times[i])
-                bounds = period_around(budget.per, budget.timezone, now, self._first)
-                self._start(begin + i, self._name(budget, bounds[0]), bounds)
-            i = int(np.searchsorted(times, self.bounds[-1][1], "left"))
-
-    def _name(self, budget: Budget, begins: float) -> str:
-        local = datetime.fromtimestamp(begins, ZoneInfo(budget.timezone))
-        return f"{local:%Y-%m-%d}" if budget.per == "day" else f"{local:%Y-%m-%d %H:%M}"
-
-    def at(self, start: int, stop: int) -> Integers:
-        """Return the periods of auctions that were added."""
-        periods: Integers = (
-            np.searchsorted(self.starts, np.arange(start, stop), "right").astype(np.int64) - 1
-        )
-        return periods
-
-
-@dataclass(frozen=True, eq=False)
 class ReplayLimits:
     """The limits of a replay, and the periods of its log.
+
+    The periods of several budgets cut a log into *sections*: an auction begins a new one where it
+    begins a period of some budget.
 
     Args:
         limits: The limits.
         auctions: The number of auctions.
-        calendar: The periods; complete once the log was read.
+
+    Attributes:
+        limits: The limits.
+        auctions: The number of auctions.
+        calendars: The periods of each budget that has one, complete once the log was read; if there
+            is none, one for the whole log.
     """
 
-    limits: tuple[Limit, ...]
-    auctions: int
-    calendar: Calendar = field(init=False)
+    def __init__(self, limits: tuple[Limit, ...], auctions: int) -> None:
+        self.limits, self.auctions = limits, auctions
+        own = tuple(Calendar(one) for one in self.budgets if one.per is not None)
+        self.calendars = own or (Calendar(self.whole),)
+        self.read = 0
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "calendar", Calendar(self.periodic))
+    def add(self, count: int, times: Floats | None) -> Integers:
+        """Return the sections of the next auctions, while the log is read for the first time.
+
+        Args:
+            count: How many they are.
+            times: Their times, if they are known.
+
+        Raises:
+            LogError: The time goes back.
+        """
+        begin = self.read
+        self.read += count
+        for calendar in self.calendars:
+            calendar.add(begin, count, times)
+        return self.sections_at(begin, self.read)
+
+    def sections_at(self, start: int, stop: int) -> Integers:
+        """Return the sections of auctions that were added."""
+        found: Integers = np.searchsorted(self.starts, np.arange(start, stop), "right") - 1
+        return found
 
     @property
-    def periodic(self) -> Budget | None:
-        """The budget that has a period, if there is one."""
-        budgets = [one for one in self.limits if isinstance(one, Budget)]
-        return next((one for one in budgets if one.per is not None), None)
+    def starts(self) -> Integers:
+        """The number of the first auction of each section."""
+        return np.unique(np.concatenate([one.starts for one in self.calendars])).astype(np.int64)
+
+    @property
+    def sections(self) -> int:
+        """The number of sections."""
+        return self.starts.size
+
+    @property
+    def budgets(self) -> tuple[Budget, ...]:
+        """The budgets."""
+        return tuple(one for one in self.limits if isinstance(one, Budget))
 
     @property
     def whole(self) -> Budget | None:
-        """The budget for the whole log, if there is one."""
-        budgets = [one for one in self.limits if isinstance(one, Budget)]
-        return next((one for one in budgets if one.per is None), None)
+        """The least budget for the whole log, if there is one."""
+        budgets = [one for one in self.budgets if one.per is None]
+        return min(budgets, key=lambda one: one.amount, default=None)
+
+    @property
+    def periodic(self) -> bool:
+        """Whether a budget has a period."""
+        return any(one.per is not None for one in self.budgets)
 
     @property
     def targets(self) -> tuple[Target, ...]:
@@ -192,50 +135,65 @@ class ReplayLimits:
         return Pacer(rules.amounts, self.limits, value_range=highest, horizon=self.auctions)
 
     @property
-    def periods(self) -> int:
-        """The number of periods."""
-        return len(self.calendar.starts)
-
-    @property
     def total(self) -> float:
         """What may be spent in all; infinite without a budget."""
-        amounts = [np.inf]
-        if self.periodic is not None:
-            amounts.append(self.periodic.amount * self.periods)
-        if self.whole is not None:
-            amounts.append(self.whole.amount)
-        return float(min(amounts))
+        amounts = [_allowed(one) for one in self.calendars]
+        return float(min([*amounts, np.inf if self.whole is None else self.whole.amount]))
 
-    def ceilings(self) -> tuple[Ceiling, ...]:
-        """Return what is asked for over the whole log."""
-        targets = tuple(
+    def periods_of(self, calendar: Calendar) -> Integers:
+        """Return the period of each section, for the budget of a calendar."""
+        found: Integers = np.searchsorted(calendar.starts, self.starts, "right") - 1
+        return found
+
+    def kept_by_oracles(self) -> list[Calendar]:
+        """Return calendars whose periods are nested, from the shortest to the longest.
+
+        If the periods of two budgets overlap, such as days and 1,000 auctions, the budget that
+        allows for more is left out. So the optima are never too low.
+        """
+        kept: list[Calendar] = []
+        for one in sorted(self.calendars, key=_allowed):
+            if all(_nested(one, other) or _nested(other, one) for other in kept):
+                kept.append(one)
+        return sorted(kept, key=lambda one: -len(one.starts))
+
+    def left_out(self) -> list[Budget]:
+        """Return the budgets that no oracle keeps."""
+        kept = self.kept_by_oracles()
+        return [one.budget for one in self.calendars if one.budget and one not in kept]
+
+    def terms(self, *, paced: bool) -> Terms:
+        """Return the limits as optima need them: by section, or over the whole log together."""
+        ceilings = tuple(
             Ceiling(per_value=slope, per_win=base)
             for base, slope in (one.credit() for one in self.targets)
         )
-        if self.periodic is not None and self.whole is not None:
-            return (*targets, Ceiling(amount=self.whole.amount))
-        return targets
-
-    def terms(self, *, paced: bool) -> Terms:
-        """Return the limits as optima need them: by period, or over the whole log together."""
-        if paced and self.periodic is not None:
-            budgets = np.full(self.periods, self.periodic.amount)
-        elif paced:
+        if not paced:
+            return Terms(np.array([self.total]), ceilings, not self.aims_at_value)
+        if not self.periodic:
             budgets = np.full(_PARTS, self.total / _PARTS)
-        else:
-            budgets = np.array([self.total])
-        return Terms(budgets, self.ceilings(), paid_counts=not self.aims_at_value)
+            return Terms(budgets, ceilings, not self.aims_at_value)
+        levels = [
+            Level(self.periods_of(one), np.full(len(one.starts), one.budget.amount))
+            for one in self.kept_by_oracles()
+            if one.budget is not None
+        ]
+        if self.whole is not None:
+            everything = np.zeros(self.sections, dtype=np.int64)
+            levels.append(Level(everything, np.array([self.whole.amount])))
+        free = np.full(self.sections, np.inf)
+        return Terms(free, ceilings, not self.aims_at_value, tuple(levels))
 
     def parts(self, start: int, stop: int) -> Integers:
-        """Return the periods of auctions; without periods, the part of the log they lie in."""
-        if self.periodic is not None:
-            return self.calendar.at(start, stop)
+        """Return the sections of auctions; without periods, the part of the log they lie in."""
+        if self.periodic:
+            return self.sections_at(start, stop)
         return np.arange(start, stop) * _PARTS // self.auctions
 
     @property
     def part_count(self) -> int:
         """The largest number that `parts` returns, and 1."""
-        return self.periods if self.periodic is not None else _PARTS
+        return self.sections if self.periodic else _PARTS
 
     def require_few_periods(self, entries: int) -> None:
         """Raise if the log has too many periods for a table of `entries` for each of them."""
@@ -249,16 +207,29 @@ class ReplayLimits:
         """Return what is planned to be spent up to each of some auctions; None without a budget.
 
         Within a period, the plan follows the auctions of the log; with "asap", it is the whole
-        budget from the first auction on.
+        budget from the first auction on. With several budgets, the lowest plan counts.
         """
-        budget = self.periodic or self.whole
-        if budget is None:
-            return None
-        starts = np.array([*self.calendar.starts, self.auctions])
+        plans = [self._plan(one, points) for one in self.calendars if one.budget is not None]
+        return None if not plans else np.minimum(np.min(plans, axis=0), self.total)
+
+    def _plan(self, calendar: Calendar, points: Integers) -> Floats:
+        starts = np.array([*calendar.starts, self.auctions])
         periods = np.searchsorted(starts, points - 1, "right") - 1
-        sizes = np.diff(starts)[periods]
-        inside = (points - starts[periods]) / sizes
+        inside = (points - starts[periods]) / np.diff(starts)[periods]
+        budget = calendar.budget
+        if budget is None:
+            return np.full(points.size, np.inf)
         if budget.pacing == "asap":
             inside = np.ones(points.size)
         planned: Floats = budget.amount * (periods + inside)
-        return np.minimum(planned, self.total)
+        return planned
+
+
+def _allowed(calendar: Calendar) -> float:
+    """Return what the budget of a calendar allows to spend in all."""
+    return np.inf if calendar.budget is None else calendar.budget.amount * len(calendar.starts)
+
+
+def _nested(inner: Calendar, outer: Calendar) -> bool:
+    """Return whether each period of one lies in a period of the other."""
+    return set(outer.starts) <= set(inner.starts)

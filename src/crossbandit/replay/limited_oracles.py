@@ -8,6 +8,7 @@ import numpy as np
 
 from crossbandit.limits.optima import best_maps, paced_maps
 from crossbandit.replay.chunks import Entry
+from crossbandit.replay.limit_words import describe
 from crossbandit.replay.oracles import BANDS, bands_of, enough_to_win
 from crossbandit.replay.strategies import Strategy
 
@@ -25,7 +26,8 @@ class LimitedBands(Strategy):
     The multiplier is the lowest that keeps the limits. At that multiplier two maps from bands to
     bids may be equally good; they are mixed so that the limits are used up. So it is the best
     mixture of maps, exactly. Where the bid is above the value, no bid is made. Periods differ in
-    nothing but their multiplier: what a bid wins is taken from the whole log.
+    nothing but their multiplier: what a bid wins is taken from the whole log. With several budgets,
+    these are the periods of all of them together.
 
     Args:
         rules: The bids and who wins.
@@ -97,16 +99,18 @@ class LimitedKnowledge(Strategy):
         self._rules = rules
         if hindsight.purchases is None:
             raise ValueError("The purchases of a log are collected only with limits.")
-        paced = limits.periodic is not None
-        self._cuts = hindsight.purchases.best(limits.terms(paced=paced))
+        self._cuts = hindsight.purchases.best(limits.terms(paced=limits.periodic))
+        self.note = f"{self.note}{_without(limits)}"
 
     def entries(self, chunk: Chunk) -> list[Entry]:
         """Return the prices, and which part of each auction is bought."""
         prices = enough_to_win(chunk.prices, self._rules)
-        periods = np.zeros(prices.size, dtype=np.int64) if chunk.periods is None else chunk.periods
+        sections = np.zeros(prices.size, dtype=np.int64)
+        if chunk.sections is not None:
+            sections = chunk.sections
         shares = np.zeros(prices.size)
         for cut in self._cuts:
-            shares += cut.weight * cut.shares(chunk.values, prices, periods)
+            shares += cut.weight * cut.shares(chunk.values, prices, sections)
         return [Entry(np.where(shares > 0, prices, 0.0), shares)]
 
     def bids(self, chunk: Chunk) -> Floats:
@@ -123,14 +127,22 @@ KNAPSACK = "perfect knowledge"
 
 def comparator_of(limits: ReplayLimits) -> str:
     """Return the oracle that regret is counted from: the best maps that keep each budget."""
-    return ONE_MULTIPLIER if limits.periodic is None else PACED
+    return PACED if limits.periodic else ONE_MULTIPLIER
 
 
 def _note(limits: ReplayLimits, *, paced: bool) -> str:
     bands = f"a bid for each of {BANDS} bands of values, in hindsight"
     if paced:
-        return f"{bands}; a multiplier for each period"
+        return f"{bands}; a multiplier for each period{_without(limits)}"
     return f"{bands}; money may be moved between periods" if limits.periodic else bands
+
+
+def _without(limits: ReplayLimits) -> str:
+    """Return which budgets an oracle does not keep, as a part of its note."""
+    left = limits.left_out()
+    if not left:
+        return ""
+    return f"; without {' and '.join(map(describe, left))}: its periods overlap those of another"
 
 
 def limited_oracles(

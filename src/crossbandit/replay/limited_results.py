@@ -26,8 +26,9 @@ class LimitedResult:
         spend_curve: (seeds, points). What was spent up to each of `Replay.points`.
         multipliers: (points,). What a value was divided by at each of them, the mean over the
             seeds; NaN for strategies that have no multiplier.
-        spend: (periods,). What was spent in each period, the mean over the seeds.
-        value: (periods,). The values won in each period, likewise.
+        spend: (sections,). What was spent in each section, the mean over the seeds. With one
+            budget, a section is a period; see `ReplayLimits`.
+        value: (sections,). The values won in each section, likewise.
         least_slack: (targets,). How much more could have been spent at the tightest moment of all
             runs without breaking a target; below 0 if it was broken.
         slack: (targets,). Likewise at the end, the least of all runs.
@@ -48,13 +49,13 @@ class LimitedResult:
             accounts: An account for each run.
         """
         multipliers = np.array([one.multipliers for one in accounts])
-        by_period = np.mean([one.by_period for one in accounts], axis=0)
+        by_section = np.mean([one.by_section for one in accounts], axis=0)
         slack = np.min([one.slack for one in accounts], axis=0)
         return cls(
             spend_curve=np.array([one.spend_curve for one in accounts]),
             multipliers=multipliers.mean(axis=0),
-            spend=by_period[0],
-            value=by_period[1],
+            spend=by_section[0],
+            value=by_section[1],
             least_slack=slack[:, 0],
             slack=slack[:, 1],
         )
@@ -80,10 +81,11 @@ def spending_rows(
     limits: ReplayLimits, outcomes: Sequence[StrategyResult]
 ) -> Iterator[tuple[Any, ...]]:
     """Yield rows of `Replay.spending`."""
-    budget = limits.periodic or limits.whole
-    amount = np.nan if budget is None else budget.amount
-    for one in outcomes:
-        if one.limited is not None:
-            for i, name in enumerate(limits.calendar.names):
-                amounts = one.limited.spend[i], one.limited.value[i]
-                yield (one.strategy, one.kind, name, amount, *amounts)
+    for calendar in limits.calendars:
+        amount = np.nan if calendar.budget is None else calendar.budget.amount
+        of = limits.periods_of(calendar)
+        for one in outcomes:
+            if one.limited is not None:
+                sums = [np.bincount(of, table) for table in (one.limited.spend, one.limited.value)]
+                for name, spend, value in zip(calendar.names, *sums, strict=True):
+                    yield (one.strategy, one.kind, name, amount, spend, value)

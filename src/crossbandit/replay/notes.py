@@ -83,7 +83,6 @@ def find_bids_note(spacing: BidSpacing | None) -> Iterator[str]:
 
 def find_limit_notes(limits: ReplayLimits, outcomes: Sequence[StrategyResult]) -> Iterator[str]:
     """Yield what the limits are, how strategies keep them, and whether they matter."""
-    budget = limits.periodic or limits.whole
     yield (
         "Every strategy keeps the limits. Learners and best responses bid for pseudo-values. The "
         "log's own bids and fixed fractions are not made where they could break a limit, or where "
@@ -96,23 +95,28 @@ def find_limit_notes(limits: ReplayLimits, outcomes: Sequence[StrategyResult]) -
             "Nothing is bid. Choose a lower return on spend, or a higher cost."
         )
     free = [one.limited for one in outcomes if one.kind == "learner" and one.limited is not None]
-    if budget is None or limits.targets or not free:
+    if not limits.budgets or limits.targets or not free:
         return
-    if not any(_is_held_back(one, budget.amount, limits.total) for one in free):
+    if not any(_is_held_back(one, limits) for one in free):
         yield (
             "The budget hardly matters: the learners spend less than it allows. Without it they "
             "would bid the same."
         )
 
 
-def _is_held_back(one: LimitedResult, amount: float, total: float) -> bool:
+def _is_held_back(one: LimitedResult, limits: ReplayLimits) -> bool:
     """Return whether a budget changes what a learner bids.
 
     What is left at the end does not show it: a log that ends in the morning leaves most of the
     budget of that day, however short money was until then.
     """
     lowers = bool(np.median(one.multipliers) > _FREE)  # never with pacing "asap"
-    return lowers or one.spend.max() >= _SPARE * amount or one.spend.sum() >= _SPARE * total
+    spent = any(
+        np.bincount(limits.periods_of(calendar), one.spend).max() >= _SPARE * calendar.budget.amount
+        for calendar in limits.calendars
+        if calendar.budget is not None
+    )
+    return lowers or spent or one.spend.sum() >= _SPARE * limits.total
 
 
 def mostly(won: float, bids: int) -> str:

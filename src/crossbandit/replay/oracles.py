@@ -57,11 +57,11 @@ def collect_hindsight(
         first, bands = rules.cells(prices), bands_of(chunk.values, rules)
         rows = bands
         if limits is not None and purchases is not None:
-            start = limits.calendar.auctions
-            periods = limits.calendar.add(prices.size, chunk.times)
+            start = limits.read
+            sections = limits.add(prices.size, chunk.times)
             limits.require_few_periods(table.width * BANDS)
             rows = bands + BANDS * limits.parts(start, start + prices.size)
-            purchases.add(chunk.values, enough_to_win(prices, rules), periods)
+            purchases.add(chunk.values, enough_to_win(prices, rules), sections)
         cells += np.bincount(first, minlength=cells.size)
         auctions += np.bincount(bands, minlength=BANDS)
         by_class = _add_classes(by_class, chunk.classes, first, cells.size)

@@ -9,9 +9,10 @@ import numpy as np
 import crossbandit
 from crossbandit.environments.auctions import FEEDBACK
 from crossbandit.logs.faults import left_out
+from crossbandit.replay.limit_words import describe
 from crossbandit.replay.page_charts import bids_chart, charted, regret_chart, surplus_chart
 from crossbandit.replay.page_classes import class_charts, class_tables
-from crossbandit.replay.page_limits import describe, limit_charts, limit_heads, spend_chart
+from crossbandit.replay.page_limits import limit_charts, limit_heads, spend_chart
 from crossbandit.replay.page_rows import differences, earning, money_digits, rows
 from crossbandit.report import (
     Table,

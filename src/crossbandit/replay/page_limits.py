@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crossbandit.limits import Budget, CostPer, ReturnOnSpend
+from crossbandit.replay.limit_words import per_words
 from crossbandit.replay.page_charts import charted
 from crossbandit.report import Chart, Series
 from crossbandit.report.statistics import half_widths
@@ -16,7 +16,7 @@ from crossbandit.report.text import MISSING, number
 if TYPE_CHECKING:
     import pandas as pd
 
-    from crossbandit.limits import Limit
+    from crossbandit.replay.calendar import Calendar
     from crossbandit.replay.results import Replay
 
 _MOST_NAMES = 31  # periods whose names an axis has room for
@@ -43,38 +43,14 @@ def limit_cells(result: Replay, row: pd.Series[float]) -> tuple[str, ...]:
     return tuple(texts[head] for head in limit_heads(result))
 
 
-def describe(limit: Limit) -> str:
-    """Return a limit in words.
-
-    >>> describe(Budget(500, per="day", timezone="Europe/Berlin"))
-    'a budget of 500 per day (Europe/Berlin), paced by traffic'
-    """
-    if isinstance(limit, Budget):
-        pace = {"traffic": "paced by traffic", "even": "paced evenly", "asap": "not paced"}
-        return f"a budget of {limit.amount:g}{_per(limit)}, {pace[limit.pacing]}"
-    aim = "" if not isinstance(limit, ReturnOnSpend | CostPer) else f", aiming at {limit.aim}"
-    if isinstance(limit, ReturnOnSpend):
-        return f"a return on spend of {limit.ratio:g}{_per(limit)}{aim}"
-    cost = f"{limit.amount:g}" if isinstance(limit, CostPer) else ""
-    return f"a cost of at most {cost} per win{_per(limit)}{aim}"
-
-
-def _per(limit: Limit) -> str:
-    if limit.per is None:
-        return ""
-    if isinstance(limit.per, int):
-        return f" per {limit.per:,} auctions"
-    zone = f" ({limit.timezone})" if limit.per in {"day", "hour"} else ""
-    return f" per {limit.per}{zone}"
-
-
 def limit_charts(result: Replay, digits: int) -> dict[str, list[Chart]]:
     """Return the charts of a replay with limits, by the name of their place on the page."""
     if result.limits is None:
         return {}
     charts = {"spend": [spend_chart(result, digits)]}
-    if result.limits.periods > 1:
-        charts["periods"] = [period_chart(result, digits)]
+    several = [one for one in result.limits.calendars if len(one.starts) > 1]
+    if several:
+        charts["periods"] = [period_chart(result, one, digits) for one in several]
     multipliers = multiplier_chart(result)
     return {**charts, "multiplier": [multipliers]} if multipliers.series else charts
 
@@ -105,26 +81,29 @@ def spend_chart(result: Replay, digits: int) -> Chart:
     )
 
 
-def period_chart(result: Replay, digits: int) -> Chart:
-    """Return what each strategy spent in each period, and its budget."""
-    limits = result.limits
-    names = () if limits is None else tuple(limits.calendar.names)
+def period_chart(result: Replay, calendar: Calendar, digits: int) -> Chart:
+    """Return what each strategy spent in each period of a calendar, and its budget."""
+    limits, names = result.limits, tuple(calendar.names)
+    of = np.empty(0, dtype=np.int64) if limits is None else limits.periods_of(calendar)
     places = tuple(float(i) for i in range(len(names)))
     lines = [
         Series(
             name=one.strategy,
             x=places,
-            y=tuple(one.limited.spend),
+            y=tuple(np.bincount(of, one.limited.spend)),
             dashed=one.kind == "oracle",
         )
         for one in charted(result)
         if one.limited is not None
     ]
-    if limits is not None and limits.periodic is not None:
-        amount = limits.periodic.amount
-        lines.append(Series(name="budget", x=places, y=(amount,) * len(places), reference=True))
+    title, budget = "Spend by period", calendar.budget
+    if budget is not None:
+        y = (budget.amount,) * len(places)
+        lines.append(Series(name="budget", x=places, y=y, reference=True))
+        if limits is not None and len(limits.calendars) > 1:
+            title = f"Spend{per_words(budget)}"
     return Chart(
-        title="Spend by period",
+        title=title,
         x_label="period",
         y_label="spend",
         series=tuple(lines),

@@ -58,8 +58,8 @@ def _chunks(auctions: Iterator[Auctions], setting: Setting) -> Iterator[Chunk]:
     for piece in auctions:
         chunk, stop = make_chunk(piece, setting.rules, setting.problem), start + piece.values.size
         if setting.limits is not None:
-            periods = setting.limits.calendar.at(start, stop)
-            chunk = replace(chunk, periods=periods, parts=setting.limits.parts(start, stop))
+            sections = setting.limits.sections_at(start, stop)
+            chunk = replace(chunk, sections=sections, parts=setting.limits.parts(start, stop))
         start = stop
         yield chunk
 
@@ -73,13 +73,13 @@ def _settle(run: StrategyRun, chunk: Chunk, setting: Setting) -> None:
     won = _total(shares)
     values = chunk.values * won
     run.ledger.add(values - paid, paid, won, chunk.classes)
-    if run.account is not None and chunk.periods is not None:
+    if run.account is not None and chunk.sections is not None:
         pseudo = run.strategy.pseudo
         multipliers = None
         if pseudo is not None:
             with np.errstate(divide="ignore", invalid="ignore"):
                 multipliers = chunk.values / pseudo
-        run.account.add(values, paid, won, chunk.periods, multipliers)
+        run.account.add(values, paid, won, chunk.sections, multipliers)
 
 
 def _total(amounts: Iterable[Floats]) -> Floats:

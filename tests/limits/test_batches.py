@@ -1,0 +1,96 @@
+"""Batches under limits are the same as bids and outcomes one by one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from crossbandit.applications import FirstPriceBidder
+from crossbandit.limits import Budget, CostPer, ReturnOnSpend
+
+GRID = [round(0.05 * i, 2) for i in range(21)]
+LIMITS: dict[str, dict[str, Any]] = {
+    "per day": {"budget": Budget(6, per="day")},
+    "per auctions": {"budget": [Budget(2, per=70), Budget(5, per="hour")], "expires": 900.0},
+    "budget and targets": {
+        "budget": Budget(8, per=400),
+        "target": [ReturnOnSpend(2.0), CostPer(0.3)],
+        "expires": 500.0,
+    },
+    "lists of classes": {"budget": Budget(6, per="day"), "classes": ("site",)},
+    "asap": {"budget": Budget(1, per="day", pacing="asap"), "feedback": "won-lost"},
+}
+
+
+def told(bidder: FirstPriceBidder, price: float, *, won: bool) -> float | None:
+    return price if bidder.feedback == "after-loss" and not won else None
+
+
+@pytest.mark.parametrize("name", LIMITS)
+def test_a_batch_is_the_same_as_bids_one_by_one(name: str) -> None:
+    """Batches of up to 60 auctions, some below the reserve price; outcomes late, some lost."""
+    settings = {"bids": GRID, "value_range": (0, 1), "seed": 1, **LIMITS[name]}
+    single, many = FirstPriceBidder(**settings), FirstPriceBidder(**settings)
+    rng = np.random.default_rng(4)
+    waiting: list[tuple[Any, Any, float]] = []
+    refused = placed = 0
+    for step in range(12):
+        count, at = int(rng.integers(0, 60)), 1e9 + 400.0 * step
+        values = rng.uniform(0, 1, count)
+        reserves = np.where(rng.random(count) < 0.3, 0.3, np.nan)
+        prices = rng.uniform(0, 0.5, count)
+        sites = rng.integers(0, 3, count)
+        given: Any = {"site": sites} if "classes" in settings else {}
+        batch = many.bid_many(values, reserve=reserves, at=at, **given)
+        for i in range(count):
+            floor = None if np.isnan(reserves[i]) else float(reserves[i])
+            label = {"site": int(sites[i])} if given else {}
+            one = single.bid(float(values[i]), reserve=floor, at=at, **label)
+            other = batch[i]
+            assert (one.amount, one.reason, one.value) == (other.amount, other.reason, other.value)
+            if one.amount is None:
+                refused += one.reason is not None
+                continue
+            placed += 1
+            assert one.decision.round == other.decision.round
+            assert one.decision.score == other.decision.score
+            if rng.random() < 0.9:  # the others are lost
+                waiting.append((one, other, float(prices[i])))
+        assert_same(single, many)
+        rng.shuffle(waiting)  # type: ignore[arg-type]
+        due, waiting = waiting[: len(waiting) // 2], waiting[len(waiting) // 2 :]
+        won = [
+            one.amount >= max(price, one.reserve or 0) and one.amount > 0 for one, _, price in due
+        ]
+        shown = [told(many, price, won=w) for (_, _, price), w in zip(due, won, strict=True)]
+        for (one, _, _), w, price in zip(due, won, shown, strict=True):
+            single.settle(one, won=w, highest_competing_bid=price)
+        column = np.array([np.nan if one is None else one for one in shown])
+        many.settle_many(
+            [bid for _, bid, _ in due], won=np.array(won, bool), highest_competing_bid=column
+        )
+        assert_same(single, many)
+    assert placed > 15
+    assert refused > 0 or name == "lists of classes"
+
+
+def assert_same(single: FirstPriceBidder, many: FirstPriceBidder) -> None:
+    one, other = (bidder._spending.pacer for bidder in (single, many))  # type: ignore[union-attr]
+    for name, array in one.arrays().items():
+        np.testing.assert_array_equal(array, other.arrays()[name], err_msg=name)
+
+
+def test_a_part_of_a_batch_keeps_its_reasons() -> None:
+    bidder = FirstPriceBidder(
+        bids=GRID, value_range=(0, 1), seed=1, budget=Budget(0.3, per="day", pacing="asap")
+    )
+    batch = bidder.bid_many(np.full(20, 0.9), at=1e9)
+    assert np.nansum(batch.amounts) <= 0.3 + 1e-12
+    last = batch.part([18, 19])[1]
+    assert last.amount is None
+    assert last.reason == batch[19].reason
+    assert str(last.reason).startswith(
+        "The budget of 0.3 per day leaves 0 to bid at a value of 0.9"
+    )
