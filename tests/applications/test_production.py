@@ -660,7 +660,7 @@ def test_a_correction_restores_the_counts(feedback: str) -> None:
     right.settle(bids[0], **truth)
     wrong.settle(bids[1], won=False, highest_competing_bid=7.0)
     wrong.settle(bids[1].token, **truth, correction=True)
-    for name in ("told", "hidden", "visits", "asked", "probed", "scale", "rounds"):
+    for name in ("told", "hidden", "visits", "asked", "reached", "scale", "rounds"):
         np.testing.assert_allclose(
             arrays(wrong)[name], arrays(right)[name], rtol=1e-12, err_msg=name
         )

@@ -130,19 +130,20 @@ def test_where_limits_make_bids_low_the_lowest_is_not_tried() -> None:
         dear.observe(0.8, "told", int(np.searchsorted(GRID, price + 0.3)), amount=11)
     law.uniforms = dear.uniforms = NothingDrawn()  # type: ignore[assignment]
     last = law.highest(0.45)
-    assert law.decide(0.8, worth=0.45, last=last).index == 0
+    assert law.decide(0.8, worth=0.45, last=last).index < 4
     pacer = made(ReturnOnSpend(0.8 / 0.3, keep="long-run"))
     worth, _, _, wanted = pacer.choose(law, (), 0.8, 0.0, 0, law.highest(0.8))
     assert 0.4 < worth < 0.8
     assert 0.3 < GRID[wanted] < 0.4  # less than a half of the value
     free = made(Budget(1e6, per=100))
     worth, _, _, wanted = free.choose(dear, (), 0.8, 0.0, 0, law.highest(0.8))
-    assert (worth, wanted) == (0.8, 0)  # the best is more than a half: the lowest is tried
+    assert worth == 0.8
+    assert GRID[wanted] < 0.35  # the best is more than a half of the value: its half is tried
     decider = LawDecider(law)
     chances = decider.policy(Round(0.8, 0.45, 0.0, ()), 0, last)
-    assert chances[0] == pytest.approx(0)
+    assert chances[:5].sum() == pytest.approx(0)
     assert chances.sum() == pytest.approx(1)
-    assert law.policy(0.8, worth=0.45, last=last)[0] > 0.01
+    assert law.policy(0.8, worth=0.45, last=last)[:5].sum() > 0.01
 
 
 def test_a_log_may_come_in_parts() -> None:

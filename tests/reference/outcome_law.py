@@ -29,9 +29,11 @@ class Node:
 class Reference:
     """Without classes. feedback: "after-loss", "after-win", "always" or "won-lost"."""
 
-    def __init__(self, amounts: Floats, low: float, high: float, feedback: str) -> None:
+    def __init__(
+        self, amounts: Floats, low: float, high: float, feedback: str, probing: float = 1.0
+    ) -> None:
         self.a, self.K = amounts, len(amounts)
-        self.low, self.high = low, high
+        self.low, self.high, self.probing = low, high, probing
         self.feedback, self.mirrored = feedback, feedback == "after-win"
         self.odds = feedback == "won-lost"
         self.half_lives = (math.inf, 2.0**15) if self.odds else HALF_LIVES
@@ -42,7 +44,7 @@ class Reference:
         self.weights = [1 / len(self.half_lives)] * len(self.half_lives)
         self.rounds = 0
         self.asked = {(d, i): np.zeros(self.K) for d in range(3) for i in range(2**d)}
-        self.probed = {key: np.zeros(self.K + 1) for key in self.asked}
+        self.reached = {key: np.zeros(self.K) for key in self.asked}
 
     def flat(self) -> tuple[Floats, Floats]:
         j = np.arange(self.K + 1.0)
@@ -121,40 +123,47 @@ class Reference:
             width = 0.25 * (1 + visits) ** -0.25
             step = radius * math.sin(angle) * width * (best + 1)
             return int(min(max(math.floor(best + step + 0.5), 0), last))
-        if self.feedback == "after-loss" and self.probes(band, best, value, F, u[2]):
-            return 0
-        return best
+        return self.tries(band, best, value, F, u[2]) if self.feedback == "after-loss" else best
 
     def leaf(self, band: int) -> tuple[int, int]:
         depth = self.deepest(0, band, DEPTH)
         return depth, band >> (DEPTH - depth)
 
-    def probes(self, band: int, best: int, value: float, F: Floats, u: float) -> bool:
-        if value - self.a[best] > self.a[best]:
-            return False
+    def tries(self, band: int, best: int, value: float, F: Floats, u: float) -> int:
         most = (value - self.a[best]) * F[best]
         for depth in (1, 2):
             index = band >> (DEPTH - depth)
-            node = self.node(0, depth, index)
-            if node.visits <= 0 or u * math.sqrt(node.visits) >= 1:
+            if most <= 0 or self.node(0, depth, index).visits <= 0:
                 continue
-            tries = np.flatnonzero(np.cumsum(self.asked[depth, index]) >= TRIED)
-            untried = (tries[0] if len(tries) else self.K) + 1
-            if untried > 0.5 * best or self.promising(self.probed[depth, index], value, most):
-                return True
-        return False
+            amount, possible = self.candidate(depth, index, best, value, most, F[best])
+            if amount < best:
+                cost = most - (value - self.a[amount]) * F[amount]
+                allowed = self.probing * (possible - most) / 128
+                if u < (1 / 8 if allowed >= cost / 8 else allowed / cost):
+                    return amount
+        return best
 
-    def promising(self, probed: Floats, value: float, most: float) -> bool:
-        n = probed.sum()
-        if not 0 < n < 128:
-            return False
-        for k in range(self.K):
-            if self.a[k] >= value:
-                return False
-            p = probed[: k + 1].sum() / n
-            if (value - self.a[k]) * (p + math.sqrt(p * (1 - p) / n)) > 1.2 * most:
-                return True
-        return False
+    def candidate(
+        self, depth: int, index: int, best: int, value: float, most: float, highest: float
+    ) -> tuple[int, float]:
+        asked, reached = self.asked[depth, index], self.reached[depth, index]
+        often = np.flatnonzero(np.cumsum(asked) >= TRIED)
+        tried = often[0] if len(often) else self.K
+        if tried > best / 2:
+            possible = (value - self.a[0]) * highest
+            return (best // 2 if possible >= 2 * most else best), possible
+        upper = 0.0
+        for low in range(tried + 1):
+            n, wins = asked[low : tried + 1].sum(), reached[low : tried + 1].sum()
+            if n >= 16:
+                p = wins / n
+                upper = max(upper, p + 2 * math.sqrt(p * (1 - p) / n))
+        upper = min(upper, 1.0)
+        possible = (value - self.a[tried]) * upper
+        if asked[: tried + 1].sum() < 128 and possible >= 1.2 * most:
+            return tried, possible
+        possible = (value - self.a[0]) * upper
+        return (tried // 2 if tried > 0 and possible >= 1.2 * most else best), possible
 
     def learn(self, value: float, played: int, cell: int) -> None:
         """Learn what `feedback` shows of a cell to who has played an amount."""
@@ -192,9 +201,9 @@ class Reference:
                 node.visits += self.scale[m]
                 node.since += 1
                 if m == 0 and depth < 3:
-                    self.asked[depth, index][self.K - 1 - played if self.mirrored else played] += 1
-                    if played == 0 and not self.mirrored:
-                        self.probed[depth, index][column] += 1
+                    asked = self.K - 1 - played if self.mirrored else played
+                    self.asked[depth, index][asked] += 1
+                    self.reached[depth, index][asked] += reached
                 if depth > 0:
                     parent = self.node(m, depth - 1, index >> 1)
                     if parent.visits < SPLIT * self.scale[m]:

@@ -252,25 +252,16 @@ class LawDecider:
                 return self.guard.policy(
                     given.context, worth=given.worth, first=first, last=last, **classes
                 )
-
-            def law(*, probing: bool) -> Floats:
-                return self.law.policy(
-                    given.context,
-                    worth=given.worth,
-                    cost=given.cost,
-                    first=first,
-                    last=last,
-                    probing=probing,
-                    **classes,
-                )
-
-            chances = law(probing=True)
-            if given.worth != given.context:  # see `limited_choice` of the kernels
-                low = 2.0 * self.law.amounts < given.context
-                chances[low] = law(probing=False)[low]
-                chances[first] = 0.0
-                chances[first] = 1.0 - chances.sum()
-            return chances
+            limited = given.worth != given.context  # see `limited_choice` of the kernels
+            return self.law.policy(
+                given.context,
+                worth=given.worth,
+                cost=given.cost,
+                first=first,
+                last=last,
+                tried_from=0.5 * given.context if limited else 0.0,
+                **classes,
+            )
 
     def expects(self, decision: Any) -> None:
         """Refuse a decision: what only decides does not learn.

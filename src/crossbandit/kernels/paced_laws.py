@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 from crossbandit.kernels.compilation import compiled, inlined
-from crossbandit.kernels.laws.choice import choose, probe, read_law
+from crossbandit.kernels.laws.choice import may_try, read_law, without_tries
 from crossbandit.kernels.laws.learning import absorb
 from crossbandit.kernels.laws.loops import outcome_kind
 from crossbandit.kernels.laws.reading import band_of
-from crossbandit.kernels.laws.state import AFTER_LOSS, FIRST_PRICE, TOLD
+from crossbandit.kernels.laws.state import TOLD
+from crossbandit.kernels.laws.tries import probe
 from crossbandit.kernels.pace_plan import open_auction
 from crossbandit.kernels.pace_steps import adapt, cost_of_holding, reserve, settle, weigh_holding
 
@@ -35,17 +35,15 @@ def limited_choice(
 ) -> int:
     """Return what a law chooses at a pseudo-value; `scratch` holds the laws at the context.
 
-    The lowest amount is tried at times, as by `choose`, but only if the best is at least a half of
+    A lower amount is tried at times, as by `choose`, but only if the best is at least a half of
     the *value*. Below that it is the limits that make bids low. A try costs a win, of which there
     are few then, and bids vary anyway, as the multipliers move.
     """
-    known = (uniforms[0], uniforms[1], math.inf)  # with these, nothing is tried
-    best = choose(rules, state, scratch, band, worth, cost, first, last, known)  # type: ignore[arg-type]
-    tries = rules.feedback == AFTER_LOSS and rules.payoff == FIRST_PRICE and rules.probing > 0.0
-    if not tries or 2.0 * rules.amounts[best] < value:
+    best = without_tries(rules, state, scratch, worth, cost, first, last, uniforms)
+    if not may_try(rules) or 2.0 * rules.amounts[best] < value:
         return best
-    most = (worth - rules.amounts[best]) * scratch.chances[state.weights.size, best]
-    return probe(rules, state, band, best, most, worth, first, uniforms[2])
+    chances = scratch.chances[state.weights.size]
+    return probe(rules, state, chances, band, best, worth, first, uniforms[2])
 
 
 @inlined

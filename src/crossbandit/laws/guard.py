@@ -247,9 +247,7 @@ class GuardedLaw:
         """
         if last is None:
             last = self.law.highest(context if worth is None else worth)
-        law = self.law.policy(
-            context, worth=worth, cost=0.0, first=first, last=last, probing=True, **classes
-        )
+        law = self.law.policy(context, worth=worth, cost=0.0, first=first, last=last, **classes)
         self._choose(context, worth, first, last, classes, np.zeros(5))
         chances = self._guard.chances.copy()
         chances[first] += chances[:first].sum()

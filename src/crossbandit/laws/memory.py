@@ -112,7 +112,7 @@ def empty_state(rules: LawRules, slots: int, class_rows: int) -> LawState:
         weights=np.full(experts, 1.0 / experts),
         asked=np.zeros((BROAD, size)),
         untried=np.full(BROAD, size + 1.0),
-        probed=np.zeros((BROAD, size + 1)),
+        reached=np.zeros((BROAD, size)),
         children=np.full((rows, 2), -1),
         roots=np.full(max(slots, 1), -1),
         used=np.array([fixed]),

@@ -33,7 +33,7 @@ def add_counts(
         mine[:fixed] += theirs[:fixed] * factor
     if matched.size:
         _add_classes(state, other, matched, fixed)
-    for name in ("asked", "probed", "rounds"):
+    for name in ("asked", "reached", "rounds"):
         getattr(state, name)[:] += getattr(other, name)
     state.weights[:] = state.weights * other.weights
     even = rules.share / state.weights.size

@@ -78,8 +78,8 @@ class OutcomeLaw(LawBase):
         payoff: What is earned, as above.
         ties: Whether an amount that equals the number reaches it.
         class_limit: How many levels of features, and combinations of them, are told apart.
-        probing: How often the lowest amount is tried where a band of contexts does not know what
-            it shows; 0 for never.
+        probing: How often lower amounts are tried where a band of contexts does not know what they
+            would earn, relative to the usual; 0 for never.
         seed: Of the randomness of choices.
 
     Raises:
@@ -188,7 +188,7 @@ class OutcomeLaw(LawBase):
         cost: float = 0.0,
         first: int = 0,
         last: int | None = None,
-        probing: bool = True,
+        tried_from: float = 0.0,
         **classes: Label,
     ) -> Floats:
         """Return the probability with which `decide` would choose each amount. Changes nothing.
@@ -202,7 +202,7 @@ class OutcomeLaw(LawBase):
             cost: As in `decide`.
             first: As in `decide`.
             last: As in `decide`.
-            probing: Whether the lowest amount is tried at times.
+            tried_from: No lower amount is tried in place of an amount below this one.
             **classes: A label for every feature of the law.
 
         Returns:
@@ -218,9 +218,7 @@ class OutcomeLaw(LawBase):
         if not 0 <= first <= last < self.amounts.size:
             got = (first, last)
             reject("policy", "first, last", "a range of amounts", got, error=InvalidContextError)
-        uniforms, weights = chance_grid(self._rules, self._state)
-        if not probing:
-            uniforms[:, 2] = np.inf
+        uniforms, weights = chance_grid(self._rules)
         chances = np.zeros(self.amounts.size)
         slots = self._levels.slots(labels)
         weigh_choices(
@@ -233,6 +231,7 @@ class OutcomeLaw(LawBase):
             float(cost),
             first,
             last,
+            float(tried_from),
             uniforms,
             weights,
             chances,

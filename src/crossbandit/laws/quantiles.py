@@ -10,32 +10,22 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crossbandit.kernels.laws.state import AFTER_LOSS, ALWAYS, BROAD, FIRST_PRICE, WON_LOST
+from crossbandit.kernels.laws.state import ALWAYS, WON_LOST
 
 if TYPE_CHECKING:
-    from crossbandit.kernels.laws.state import LawRules, LawState
+    from crossbandit.kernels.laws.state import LawRules
     from crossbandit.types import Floats
 
 _POINTS = 64  # quantiles of one normal number
 _SIDE = 24  # where a choice uses two
 
 
-def chance_grid(rules: LawRules, state: LawState) -> tuple[Floats, Floats]:
-    """Return random numbers (n, 3) that stand for all there are, and their weights (n,)."""
+def chance_grid(rules: LawRules) -> tuple[Floats, Floats]:
+    """Return random numbers (n, 2) that stand for all there are, and their weights (n,)."""
     if rules.feedback == ALWAYS:
-        return np.zeros((1, 3)), np.ones(1)
+        return np.zeros((1, 2)), np.ones(1)
     pairs = _pairs(two=rules.feedback == WON_LOST)
-    edges = [0.0, 1.0]
-    if rules.feedback == AFTER_LOSS and rules.payoff == FIRST_PRICE:
-        # The third number decides whether the lowest amount is tried. It is compared with one
-        # threshold per broad node, so one point between neighbouring thresholds is exact.
-        visits = state.visits[1:BROAD]
-        reached = rules.probing / np.sqrt(visits[visits > 0])
-        edges += np.minimum(reached, 1.0).tolist()
-    cuts = np.unique(edges)
-    thirds, lengths = (cuts[1:] + cuts[:-1]) / 2, np.diff(cuts)
-    uniforms = np.column_stack([np.repeat(pairs, thirds.size, axis=0), np.tile(thirds, len(pairs))])
-    return np.ascontiguousarray(uniforms), np.tile(lengths, len(pairs)) / len(pairs)
+    return pairs, np.full(len(pairs), 1.0 / len(pairs))
 
 
 @cache

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from crossbandit.kernels.compilation import compiled, inlined
-from crossbandit.kernels.laws.reading import band_of, find_rows, mixed_law, node_of
+from crossbandit.kernels.laws.reading import band_of, find_rows, mixed_law
 from crossbandit.kernels.laws.state import (
     AFTER_LOSS,
     ALWAYS,
@@ -15,16 +15,13 @@ from crossbandit.kernels.laws.state import (
     POSTED_PRICE,
     WON_LOST,
 )
+from crossbandit.kernels.laws.tries import probe, weigh_tries
 
 if TYPE_CHECKING:
     from crossbandit.kernels.laws.state import LawRules, LawState, Scratch
     from crossbandit.types import Floats, Integers
 
 _SCATTER = 0.25  # of an amount, relative to the best, where nothing was seen
-_FAR = 0.5  # of the best amount: lower ones are worth a try
-_CLEARLY = 1.2  # how much more they have to seem to earn, to be tried on
-_ENOUGH = 128.0  # rounds with the lowest amount, after which no more are needed
-_WORTHWHILE = 0.5  # by how much more they have to be able to earn
 
 
 @inlined
@@ -89,55 +86,6 @@ def best_amount(
             most = earned
             best = k
     return best
-
-
-@inlined
-def probe(
-    rules: LawRules,
-    state: LawState,
-    band: int,
-    best: int,
-    most: float,
-    worth: float,
-    first: int,
-    uniform: float,
-) -> int:
-    """Return `best`, or at times the lowest amount.
-
-    Where a broad band of contexts has hardly ever tried amounts below a half of the best one, what
-    is believed of them comes from other bands. If they could earn half as much again, the lowest
-    amount is tried at times, which tells the cell whatever it is.
-    """
-    amount = rules.amounts[best]
-    if 2.0 * _WORTHWHILE * (worth - amount) > amount:
-        return best
-    for depth in range(1, 3):
-        row = node_of(rules, band, depth)
-        if state.visits[row] <= 0.0 or uniform * math.sqrt(state.visits[row]) >= rules.probing:
-            continue
-        if state.untried[row] > best * _FAR or promising(rules, state.probed[row], worth, most):
-            return first
-    return best
-
-
-@inlined
-def promising(rules: LawRules, probed: Floats, worth: float, most: float) -> bool:
-    """Whether the rounds with the lowest amount leave room for one that earns more than `most`."""
-    total = 0.0
-    for j in range(probed.size):
-        total += probed[j]
-    if total >= _ENOUGH or total <= 0.0:
-        return False
-    reached = 0.0
-    for k in range(rules.amounts.size):
-        if rules.amounts[k] >= worth:
-            return False
-        reached += probed[k]
-        chance = reached / total
-        error = math.sqrt(chance * (1.0 - chance) / total)
-        if (worth - rules.amounts[k]) * (chance + error) > _CLEARLY * most:
-            return True
-    return False
 
 
 @inlined
@@ -238,6 +186,31 @@ def choose(
     uniforms: Floats,
 ) -> int:
     """Do what `decide` does, where `scratch` holds the laws at the context already."""
+    best = without_tries(rules, state, scratch, worth, cost, first, last, uniforms)
+    if not may_try(rules):
+        return best
+    chances = scratch.chances[state.weights.size]
+    return probe(rules, state, chances, band, best, worth, first, uniforms[2])
+
+
+@inlined
+def may_try(rules: LawRules) -> bool:
+    """Whether lower amounts are tried at times."""
+    return rules.feedback == AFTER_LOSS and rules.payoff == FIRST_PRICE and rules.probing > 0.0
+
+
+@inlined
+def without_tries(
+    rules: LawRules,
+    state: LawState,
+    scratch: Scratch,
+    worth: float,
+    cost: float,
+    first: int,
+    last: int,
+    uniforms: Floats,
+) -> int:
+    """Return what `choose` returns if it does not try a lower amount."""
     experts = state.weights.size
     noise = 0.0
     if rules.feedback != ALWAYS:
@@ -259,9 +232,6 @@ def choose(
     )
     if rules.feedback == WON_LOST:
         return scatter(rules, state.visits[scratch.rows[0, 0]], best, first, last, uniforms)
-    most = (worth - rules.amounts[best]) * scratch.chances[experts, best]
-    if rules.feedback == AFTER_LOSS and rules.payoff == FIRST_PRICE and rules.probing > 0.0:
-        return probe(rules, state, band, best, most, worth, first, uniforms[2])
     return best
 
 
@@ -276,19 +246,23 @@ def weigh_choices(
     cost: float,
     first: int,
     last: int,
+    lowest: float,
     uniforms: Floats,
     weights: Floats,
     out: Floats,
 ) -> None:
     """Add to `out`, (K,), the weight of each row of random numbers, at what is chosen with it.
 
-    uniforms: (n, 3). weights: (n,).
+    lowest: nothing is tried in place of an amount below this. uniforms: (n, 2). weights: (n,).
     """
     band = read_law(rules, state, scratch, context, slots)
+    chances = scratch.chances[state.weights.size]
     for i in range(weights.size):
-        out[choose(rules, state, scratch, band, worth, cost, first, last, uniforms[i])] += weights[
-            i
-        ]
+        best = without_tries(rules, state, scratch, worth, cost, first, last, uniforms[i])
+        if may_try(rules) and rules.amounts[best] >= lowest:
+            weigh_tries(rules, state, chances, band, best, worth, first, weights[i], out)
+        else:
+            out[best] += weights[i]
 
 
 @compiled

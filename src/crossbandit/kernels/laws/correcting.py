@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from crossbandit.kernels.compilation import compiled, inlined
 from crossbandit.kernels.laws.independence import first_at_risk
-from crossbandit.kernels.laws.learning import column_of, is_told, refresh
+from crossbandit.kernels.laws.learning import column_of, is_told, reaches, refresh
 from crossbandit.kernels.laws.reading import (
     band_of,
     find_rows,
@@ -53,11 +53,11 @@ def correct(
         for level in range((rules.depth if m == 0 else rules.recent_depth) + 1):
             place = node_of(rules, band, level)
             row, unit = start + place, state.scale[m]
-            probing = m == 0 and place < BROAD and amount == 0 and not rules.mirrored
             move(rules, state, row, unit, kind, index, new_kind, new_index)
-            if probing:
-                state.probed[place, column_of(rules, kind, index)] -= 1.0
-                state.probed[place, column_of(rules, new_kind, new_index)] += 1.0
+            if m == 0 and place < BROAD and amount >= 0:
+                asked = rules.amounts.size - 1 - amount if rules.mirrored else amount
+                state.reached[place, asked] -= reaches(kind, index, amount)
+                state.reached[place, asked] += reaches(new_kind, new_index, amount)
             parent = -1 if level == 0 else start + node_of(rules, band, level - 1)
             mature = state.visits[row] >= MATURE * unit
             if parent < 0 or (state.visits[parent] >= SPLIT * unit and mature):

@@ -91,6 +91,12 @@ def is_told(rules: LawRules, kind: int) -> bool:
 
 
 @inlined
+def reaches(kind: int, index: int, amount: int) -> bool:
+    """Return whether an outcome says that an amount reaches the number; see `learn`."""
+    return kind in (TOLD, AT_MOST) and index <= amount
+
+
+@inlined
 def absorb(
     rules: LawRules,
     state: LawState,
@@ -117,9 +123,9 @@ def absorb(
             place = node_of(rules, band, level)
             count(state, start + place, column, told, state.scale[m])
             if m == 0 and place < BROAD and amount >= 0:
-                ask(state, place, size - 1 - amount if rules.mirrored else amount)
-                if amount == 0 and not rules.mirrored:
-                    state.probed[place, column] += 1.0
+                asked = size - 1 - amount if rules.mirrored else amount
+                ask(state, place, asked)
+                state.reached[place, asked] += reaches(kind, index, amount)
             parent = -1 if level == 0 else start + node_of(rules, band, level - 1)
             if due(state, start + place, parent, state.scale[m]):
                 refresh(rules, state, scratch, m, start + place, parent, place, level)

@@ -55,7 +55,7 @@ class LawRules(NamedTuple):
     strict: bool  # an amount reaches only numbers below it, not the one that equals it
     features: int  # categorical ones; with two or more, their combination counts as one more
     optimism: float  # of a choice, in standard deviations of the law
-    probing: float  # how often far lower amounts are tried, where a broad node has not seen them
+    probing: float  # how often far lower amounts are tried, relative to the usual
 
 
 class LawState(NamedTuple):
@@ -73,7 +73,7 @@ class LawState(NamedTuple):
     weights: Floats  # (E,): of memories, times classes used or not
     asked: Floats  # (BROAD, K): rounds by amount
     untried: Floats  # (BROAD,): lower amounts were asked in fewer than TRIED rounds
-    probed: Floats  # (BROAD, K + 1): rounds of the lowest amount, by cell
+    reached: Floats  # (BROAD, K): those of these rounds in which it reached the number
     children: Integers  # (R, 2): of a class's node; -1 if it has none
     roots: Integers  # (slots,): the node of a class; -1 if it has none
     used: Integers  # (1,): rows that are in use
