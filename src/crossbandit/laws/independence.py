@@ -14,6 +14,7 @@ from crossbandit.kernels.laws.independence import (
     RANKS,
     STRATA,
     TestState,
+    class_row,
     log_evidence,
     test_all,
 )
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from crossbandit.types import Integers
 
 SAMPLE = 256  # rounds of which the contexts are kept
-_SIGNED = ("usual", "sums", "shown", "rows", "sides")
+_SIGNED = ("usual", "sums", "shown", "rows", "owners", "sides")
 _SUMS = ("told", "counts", "shown")  # by stratum
 
 
@@ -108,7 +109,7 @@ class IndependenceTest:
         columns = dict(classes or {})
         if labels is not None and names:
             columns = {name: np.array([one[i] for one in labels]) for i, name in enumerate(names)}
-        slots = self._law.slot_table(columns, values.size)
+        slots = self._law.slot_table(columns, values.size, used=False)
         bins, mirrored = self._law.bands(values), self._law.feedback == "after-win"
         outcomes = (bins, slots, np.asarray(kinds), np.asarray(indices))
         test_all(self._code, mirrored, self._state, *outcomes)
@@ -156,13 +157,10 @@ class IndependenceTest:
         mine, theirs = self._state, other._state
         slots = self._law.matched(other._law)
         pairs = [(row, row) for row in range(_first_class(self._law))]
-        for slot, there in zip(slots, theirs.rows, strict=False):
-            if there >= 0:
-                if mine.rows[slot] < 0 and mine.used[0] < len(mine.told):
-                    mine.rows[slot] = mine.used[0]
-                    mine.used[0] += 1
-                if mine.rows[slot] >= 0:
-                    pairs.append((int(mine.rows[slot]), int(there)))
+        for slot, there in zip(slots[:, None], theirs.rows.tolist(), strict=False):
+            row = class_row(mine, slot) if there >= 0 else -1
+            if row >= 0:
+                pairs.append((row, there))
         for row, there in pairs:
             total = np.maximum(mine.counts[row] + theirs.counts[there], 1.0)
             usual = mine.usual[row] * mine.counts[row] + theirs.usual[there] * theirs.counts[there]
@@ -202,6 +200,9 @@ class IndependenceTest:
         self._state = _empty(self._law)
         rounds = integer("restore", "rounds", settings["rounds"], at_least=0)
         given = {name: np.asarray(part) for name, part in arrays.items()}
+        if "rows" in given and "owners" not in given:
+            known = given["rows"] >= 0
+            given["owners"] = np.where(known, np.arange(known.size), -1)
         if "hidden" not in given:
             self._fill(given)
         elif self._law.classes:
@@ -279,6 +280,7 @@ def _empty(law: OutcomeLaw) -> TestState:
         sums=np.zeros((2, 4)),
         variances=np.zeros((2, 4)),
         rows=np.full(slots, -1),
+        owners=np.full(slots, -1),
         used=np.array([first]),
         sides=np.zeros(columns),
         risk=np.zeros((2, columns)),
@@ -297,6 +299,7 @@ def _from_one_stratum(
         "ranks": given.get("ranks", np.zeros(0)),
         "shown": np.zeros((1, 4)),
         "rows": np.zeros(0, dtype=np.int64),
+        "owners": np.zeros(0, dtype=np.int64),
         "used": np.array([1]),
         "sides": np.zeros(given["hidden"].size),  # they are found anew within `_EVERY` rounds
     }

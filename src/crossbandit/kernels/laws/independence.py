@@ -40,7 +40,8 @@ class TestState(NamedTuple):
     ranks: Floats  # (RANKS,): contexts by bin
     sums: Floats  # (2, 4): of deviations times scores; by context, by class
     variances: Floats  # (2, 4)
-    rows: Integers  # (slots,): the stratum of a class; -1 if it has none
+    rows: Integers  # (slots,): the stratum of the class at a place; -1 if it has none
+    owners: Integers  # (slots,): the number of that class, see `nodes.py`; -1 if there is none
     used: Integers  # (1,): strata that are in use
     sides: Floats  # (K + 1,): from -1 for the lowest outcomes of all rounds to 1 for the highest
     risk: Floats  # (2, K + 1), scratch: the hazards of an outcome, in all rounds and in a stratum
@@ -141,13 +142,28 @@ def _compare_classes(
 @inlined
 def class_row(state: TestState, slots: Integers) -> int:
     """Return the stratum of a round's classes together, a new one while there is room, or -1."""
-    slot = slots[slots.size - 1]
-    if slot < 0:
+    number = slots[slots.size - 1]
+    if number < 0:
         return -1
-    if state.rows[slot] < 0 and state.used[0] < state.told.shape[0]:
-        state.rows[slot] = state.used[0]
+    place = number % state.rows.size
+    if state.owners[place] != number:
+        state.owners[place] = number
+        state.rows[place] = -1
+    if state.rows[place] < 0 and state.used[0] < state.told.shape[0]:
+        state.rows[place] = state.used[0]
         state.used[0] += 1
-    row: int = state.rows[slot]
+    row: int = state.rows[place]
+    return row
+
+
+@inlined
+def known_row(state: TestState, slots: Integers) -> int:
+    """Return the stratum of a round's classes together, or -1 if they have none."""
+    number = slots[slots.size - 1]
+    if number < 0 or state.rows.size == 0:
+        return -1
+    place = number % state.rows.size
+    row: int = state.rows[place] if state.owners[place] == number else -1
     return row
 
 
