@@ -89,7 +89,7 @@ def correct_test(
     new_kind: int,
     new_index: int,
 ) -> None:
-    """Move one round of a stratum; what was compared before, and bands of contexts, stay."""
+    """Move one round of a stratum; what was compared before, or waits for it, stays."""
     old, new = column_of(rules, kind, index), column_of(rules, new_kind, new_index)
     if is_told(rules, kind):
         test.told[row, old] = max(test.told[row, old] - 1.0, 0.0)

@@ -36,7 +36,7 @@ def root_for(state: LawState, number: int) -> int:
     What the class that had the place before has counted is dropped.
     """
     place = number % state.roots.size
-    row = state.roots[place]
+    row: int = state.roots[place]
     if state.owners[place] == number and row >= 0:
         return row
     if row < 0:
@@ -67,7 +67,7 @@ def release_below(state: LawState, root: int) -> None:
 @inlined
 def release(state: LawState, row: int) -> int:
     """Take its children from a node, and return the row of the first. They have no children."""
-    left = state.children[row, 0]
+    left: int = state.children[row, 0]
     state.children[row, 0] = -1
     state.children[row, 1] = -1
     clear(state, left, -1.0)
