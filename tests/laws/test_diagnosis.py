@@ -56,7 +56,7 @@ def by_site(
     played = law.play(values, prices, classes={"site": sites})
     kinds, indices, _ = shown_to(law, law.cells(prices), played)
     test = IndependenceTest(law)
-    test.learn_all(values, kinds, indices, classes={"site": sites})
+    test.learn_all(values, kinds, indices, played=played, classes={"site": sites})
     return test.diagnosis()
 
 
@@ -99,7 +99,7 @@ def test_classes_of_a_merged_test_are_those_of_the_same_name() -> None:
     before = one.arrays()["told"], two.arrays()["told"]
     one.merge(two)
     merged = one.arrays()["told"]
-    classes = len(merged) - 3  # after all rounds and the bands of contexts
+    classes = len(merged) - 3  # after all rounds
     np.testing.assert_array_equal(merged[:classes], before[0][:classes] + before[1][:classes])
     a, b, c = merged[classes:]
     np.testing.assert_array_equal(a, before[0][classes])

@@ -211,7 +211,7 @@ def test_merging_classes_adds_the_counts_of_equal_labels() -> None:
 def class_nodes(law: OutcomeLaw) -> dict[tuple[object, ...], np.ndarray]:
     """Return the counts of all nodes of classes, by label and by the way down to the node."""
     state, found = law.state, {}
-    for slot, (feature, labels) in enumerate(law.settings()["levels"]):
+    for slot, (feature, labels, *_) in enumerate(law.settings()["levels"]):
         stack = [((feature, *labels), int(state.roots[slot]))]
         while stack:
             name, row = stack.pop()

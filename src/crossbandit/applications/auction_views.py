@@ -129,7 +129,9 @@ class AuctionViews(LimitedApplication):
             learner.law.learn_all(
                 log.values, log.kinds, log.indices, played=log.played, classes=log.classes
             )
-            learner.test.learn_all(log.values, log.kinds, log.indices, classes=log.classes)
+            learner.test.learn_all(
+                log.values, log.kinds, log.indices, played=log.played, classes=log.classes
+            )
 
     def shading_curve(
         self,

@@ -300,7 +300,7 @@ class LawLearner(LawDecider):
         outcome = law.shown(amount, reached=reached, number=number)
         if first != outcome[:2] and first[0] >= 0 and outcome[0] >= 0:
             with self.deciding:
-                slots = law.slots(labels, new=True)
+                slots = law.slots(labels)
                 state = (*law.parts, self.test.state)
                 law.code[correct](*state, context, slots, *first, *outcome)
         return code_of(outcome[0], outcome[1])

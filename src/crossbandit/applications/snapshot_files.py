@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from crossbandit.kernels.laws.state import LawState
     from crossbandit.streams import Seed
+    from crossbandit.types import Integers
 
 _FORMAT = "crossbandit-application-snapshot"
 _VERSION = 1
@@ -124,15 +126,7 @@ def decider_of(
     right = rows.ndim == 1 and rows.dtype == np.int64 and not (np.diff(rows) <= 0).any()
     if not right or (rows.size and not 0 <= rows[0] <= rows[-1] < size):
         raise ValueError("its rows are impossible")
-    parts: dict[str, Any] = {}
-    for name, array in law.state._asdict().items():
-        if name in _LEFT_OUT:
-            parts[name] = np.zeros_like(array)
-        elif name in _LARGE:
-            parts[name] = array.copy()
-            parts[name][rows] = arrays[f"law.{name}"]
-        else:
-            parts[name] = arrays[f"law.{name}"]
+    parts = _state_parts(law.state, rows, arrays)
     source = type(law).restore({**law.settings(), "levels": header["levels"]}, parts)
     law.look_like(source, seed)
     guarded = learner.guard is not None
@@ -142,3 +136,17 @@ def decider_of(
         named = {n.removeprefix("guard."): a for n, a in arrays.items() if n.startswith("guard.")}
         made.guard.restore(named)
     return made
+
+
+def _state_parts(state: LawState, rows: Integers, arrays: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arrays of a law from the members of a snapshot; an earlier version lacks some."""
+    parts: dict[str, Any] = {}
+    for name, array in state._asdict().items():
+        if name in _LEFT_OUT:
+            parts[name] = np.zeros_like(array)
+        elif name in _LARGE:
+            parts[name] = array.copy()
+            parts[name][rows] = arrays[f"law.{name}"]
+        elif f"law.{name}" in arrays:
+            parts[name] = arrays[f"law.{name}"]
+    return parts

@@ -78,7 +78,7 @@ class LawBase(AmountGrid):
             probing=self.probing,
         )
         slots = self.class_limit if classes else 0
-        state = empty_state(self._rules, slots, slots)
+        state = empty_state(self._rules, slots)
         self._scratch = scratch_for(self._rules, state.weights.size)
         self._use(state)
         self.uniforms = Uniforms(stream(seed, "law"))
@@ -109,7 +109,7 @@ class LawBase(AmountGrid):
 
         Args:
             labels: The classes, in the order of the law's features.
-            new: Whether to give numbers to those that have none.
+            new: Whether the round is learned from: then classes are given numbers.
         """
         return self._levels.slots(labels, new=new)
 
@@ -125,7 +125,12 @@ class LawBase(AmountGrid):
         return found
 
     def slot_table(
-        self, columns: Mapping[str, npt.ArrayLike], count: int, *, new: bool = True
+        self,
+        columns: Mapping[str, npt.ArrayLike],
+        count: int,
+        *,
+        new: bool = True,
+        used: bool = True,
     ) -> Integers:
         """Return the numbers of the classes of many rounds, -1 for those that have none.
 
@@ -133,13 +138,15 @@ class LawBase(AmountGrid):
             columns: A column of labels for every feature.
             count: The number of rounds.
             new: Whether to give numbers to those that have none.
+            used: Whether the rounds are learned from by the law. If not, classes are given numbers
+                only while there is room.
         """
-        return self._levels.table(columns, count, new=new)
+        return self._levels.table(columns, count, new=new, used=used)
 
     def matched(self, other: Self) -> Integers:
-        """Return the number of the same class here, for each class number of another law.
+        """Return the number of the same class here, for each class of another law, by place.
 
-        Classes that have none are given one, while there is room.
+        Classes that have none are given one, while there is room; else it is -1.
 
         Args:
             other: A law with the same features.
@@ -152,7 +159,8 @@ class LawBase(AmountGrid):
         Nodes of classes are those of the same label and the same band of contexts. A class counts
         by band once it has 512 rounds in one law, so the bands of a class that reaches 512 rounds
         only by merging begin with the next round. If there is no room for the bands of all
-        classes, those with the most rounds are kept; the classes themselves always are.
+        classes, those with the most rounds are kept; and the classes themselves, if there are more
+        than `class_limit`.
 
         Discounted counts are added as they stand now: the last round of each law counts as 1. The
         weights of the experts are multiplied, as likelihoods of different rounds are, and a share
@@ -166,8 +174,8 @@ class LawBase(AmountGrid):
         """
         if self._form() != other._form():
             reject("merge", "other", "a law of the same form; see `moved`", other)
-        matched = self.matched(other)
-        add_counts(self._rules, self._state, other._state, matched, self._features())
+        numbers = self._levels.merge(other._levels)
+        add_counts(self._rules, self._state, other._state, numbers, self._features())
 
     def moved(self, amounts: npt.ArrayLike, context_range: tuple[float, float]) -> Self:
         """Return a law on another grid or range that has learned the same, as far as it can.
@@ -199,7 +207,7 @@ class LawBase(AmountGrid):
             other: The law. It is not changed.
         """
         slots = self.class_limit if self.classes else 0
-        self._use(empty_state(self._rules, slots, slots))
+        self._use(empty_state(self._rules, slots))
         self._levels = other._levels.copy()
         move(other._rules, other._state, other.context_range, self._rules, self._state)
         compute_all(self._rules, self._state, self._features())
@@ -258,7 +266,7 @@ class LawBase(AmountGrid):
 
     def resume(
         self,
-        levels: Sequence[tuple[int, Sequence[Label]]],
+        levels: Sequence[Sequence[Any]],
         generator: Mapping[str, Any],
         arrays: Mapping[str, npt.ArrayLike],
     ) -> None:
@@ -272,8 +280,9 @@ class LawBase(AmountGrid):
         Raises:
             CheckpointError: The arrays do not fit the settings or hold impossible numbers.
         """
-        self._levels.restore(levels)
-        self._use(state_from(self._state, arrays))
+        state = state_from(self._state, arrays)
+        self._levels.restore(levels, np.where(state.roots < 0, 0.0, state.visits[state.roots]))
+        self._use(state)
         self.uniforms.state = generator
 
     def labels(self, owner: str, classes: Mapping[str, object]) -> tuple[Label, ...]:
@@ -297,7 +306,7 @@ class LawBase(AmountGrid):
 
     def _features(self) -> Integers:
         count = len(self.classes)
-        found = [count if f == JOINT else f for f, _ in self._levels.entries()]
+        found = [count if f == JOINT else f for f, *_ in self._levels.entries()]
         return np.array(found + [0] * (self.class_limit - len(found)), dtype=np.int64)
 
     def _form(self) -> tuple[object, ...]:

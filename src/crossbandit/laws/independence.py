@@ -10,13 +10,14 @@ import numpy as np
 
 from crossbandit.errors import CheckpointError
 from crossbandit.kernels.laws.independence import (
-    BANDS,
     RANKS,
     STRATA,
     TestState,
+    class_row,
     log_evidence,
     test_all,
 )
+from crossbandit.kernels.laws.pairs import waiting_rounds
 from crossbandit.laws.diagnosis import Diagnosis
 from crossbandit.laws.memory import FEEDBACK
 from crossbandit.validation import integer, number
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from crossbandit.types import Integers
 
 SAMPLE = 256  # rounds of which the contexts are kept
-_SIGNED = ("usual", "sums", "shown", "rows", "sides")
+_SIGNED = ("usual", "sums", "shown", "rows", "owners", "sides", "expected", "waiting")
 _SUMS = ("told", "counts", "shown")  # by stratum
 
 
@@ -79,7 +80,13 @@ class IndependenceTest:
             number: The number, where the law's feedback says that it is shown.
         """
         kind, index, _ = self._law.shown(made.amount, reached=bool(reached), number=number)
-        self.learn_all([made.context], np.array([kind]), np.array([index]), [made.classes])
+        self.learn_all(
+            [made.context],
+            np.array([kind]),
+            np.array([index]),
+            [made.classes],
+            played=np.array([made.index]),
+        )
 
     def learn_all(
         self,
@@ -88,6 +95,7 @@ class IndependenceTest:
         indices: Integers,
         labels: Sequence[tuple[Label, ...]] | None = None,
         *,
+        played: Integers | None = None,
         classes: Mapping[str, npt.ArrayLike] | None = None,
     ) -> None:
         """Take in many outcomes.
@@ -98,6 +106,8 @@ class IndependenceTest:
                 an amount does not.
             indices: The cells or amounts, by number.
             labels: The classes of each round, in the order of the law's features.
+            played: What was played, by number; -1 where it is not known. It is looked at if there
+                are classes: rounds are compared by what both could have shown.
             classes: The same as columns: labels by the name of a feature. A law with classes needs
                 one of the two.
 
@@ -108,9 +118,10 @@ class IndependenceTest:
         columns = dict(classes or {})
         if labels is not None and names:
             columns = {name: np.array([one[i] for one in labels]) for i, name in enumerate(names)}
-        slots = self._law.slot_table(columns, values.size)
+        slots = self._law.slot_table(columns, values.size, used=False)
         bins, mirrored = self._law.bands(values), self._law.feedback == "after-win"
-        outcomes = (bins, slots, np.asarray(kinds), np.asarray(indices))
+        made = np.full(values.size, -1) if played is None else np.asarray(played)
+        outcomes = (bins, slots, np.asarray(kinds), np.asarray(indices), made)
         test_all(self._code, mirrored, self._state, *outcomes)
         last = [np.asarray(columns[name])[-SAMPLE:].tolist() for name in names]
         latest = values[-SAMPLE:].tolist()
@@ -155,14 +166,11 @@ class IndependenceTest:
         """
         mine, theirs = self._state, other._state
         slots = self._law.matched(other._law)
-        pairs = [(row, row) for row in range(_first_class(self._law))]
-        for slot, there in zip(slots, theirs.rows, strict=False):
-            if there >= 0:
-                if mine.rows[slot] < 0 and mine.used[0] < len(mine.told):
-                    mine.rows[slot] = mine.used[0]
-                    mine.used[0] += 1
-                if mine.rows[slot] >= 0:
-                    pairs.append((int(mine.rows[slot]), int(there)))
+        pairs = [(0, 0)]
+        for slot, there in zip(slots[:, None], theirs.rows.tolist(), strict=False):
+            row = class_row(mine, slot) if there >= 0 else -1
+            if row >= 0:
+                pairs.append((row, there))
         for row, there in pairs:
             total = np.maximum(mine.counts[row] + theirs.counts[there], 1.0)
             usual = mine.usual[row] * mine.counts[row] + theirs.usual[there] * theirs.counts[there]
@@ -189,8 +197,8 @@ class IndependenceTest:
     def restore(self, settings: Mapping[str, Any], arrays: Mapping[str, npt.ArrayLike]) -> None:
         """Take over what a test of a law of the same form has seen.
 
-        The test of an earlier version did not look at classes. With classes, the test begins anew
-        from a file of such a version.
+        Earlier versions did not compare pairs of rounds. With classes, the test begins anew from a
+        file of such a version.
 
         Args:
             settings: What `settings()` returned.
@@ -202,12 +210,12 @@ class IndependenceTest:
         self._state = _empty(self._law)
         rounds = integer("restore", "rounds", settings["rounds"], at_least=0)
         given = {name: np.asarray(part) for name, part in arrays.items()}
-        if "hidden" not in given:
+        if "waiting" in given:
             self._fill(given)
         elif self._law.classes:
             rounds = 0
         else:
-            self._fill(_from_one_stratum(given))
+            self._fill(_without_classes(given, self._state))
         self._rounds = rounds
         recent = settings["recent"][-SAMPLE:]
         self._recent.clear()
@@ -229,8 +237,7 @@ class IndependenceTest:
                 raise CheckpointError(f"The array {name!r} of a test holds negative numbers.")
             target[...] = found
         rows, used = self._state.rows, int(self._state.used[0])
-        first = _first_class(self._law)
-        if not first <= used <= len(self._state.told) or ((rows >= 0) & (rows < first)).any():
+        if not 1 <= used <= len(self._state.told) or ((rows >= 0) & (rows < 1)).any():
             raise CheckpointError("The array 'used' of a test is impossible.")
         if (rows >= used).any():
             raise CheckpointError("The array 'rows' of a test refers to classes that it has not.")
@@ -260,16 +267,11 @@ class IndependenceTest:
         return best / pooled - 1.0 if pooled > 0 else 0.0
 
 
-def _first_class(law: OutcomeLaw) -> int:
-    """Return the stratum of the first class, after that of all rounds and those by rank."""
-    return 1 + BANDS if law.classes else 1
-
-
 def _empty(law: OutcomeLaw) -> TestState:
     """Return the state of a test that has seen nothing."""
     columns, slots = law.amounts.size + 1, law.class_limit if law.classes else 0
-    first = _first_class(law)
-    strata = first + min(slots, STRATA)
+    strata = 1 + min(slots, STRATA)
+    places = waiting_rounds(FEEDBACK[law.feedback], RANKS, columns) if slots else 0
     return TestState(
         told=np.zeros((strata, columns)),
         counts=np.zeros((strata, columns)),
@@ -279,24 +281,26 @@ def _empty(law: OutcomeLaw) -> TestState:
         sums=np.zeros((2, 4)),
         variances=np.zeros((2, 4)),
         rows=np.full(slots, -1),
-        used=np.array([first]),
+        owners=np.full(slots, -1),
+        used=np.array([1]),
         sides=np.zeros(columns),
+        expected=np.zeros((2, columns + 1)),
+        waiting=np.full((places, 4), -1),
         risk=np.zeros((2, columns)),
     )
 
 
-def _from_one_stratum(
-    given: Mapping[str, npt.NDArray[Any]],
+def _without_classes(
+    given: Mapping[str, npt.NDArray[Any]], empty: TestState
 ) -> dict[str, npt.NDArray[Any]]:
-    """Return the arrays of a test from those of an earlier version, which had no classes."""
-    made = {name: given[name][None] for name in ("told", "counts", "usual") if name in given}
-    for name in ("sums", "variances"):
-        part = given.get(name, np.zeros(0))
-        made[name] = np.stack([part, np.zeros_like(part)])
-    return made | {
-        "ranks": given.get("ranks", np.zeros(0)),
-        "shown": np.zeros((1, 4)),
-        "rows": np.zeros(0, dtype=np.int64),
-        "used": np.array([1]),
-        "sides": np.zeros(given["hidden"].size),  # they are found anew within `_EVERY` rounds
-    }
+    """Return the arrays of a test without classes from those of an earlier version.
+
+    The first version had no strata. What is left out here is found anew within few rounds.
+    """
+    made = {name: given[name] for name in ("told", "counts", "usual", "ranks") if name in given}
+    made |= {name: given.get(name, np.zeros(0)) for name in ("sums", "variances")}
+    if "hidden" in given:
+        made |= {name: made[name][None] for name in ("told", "counts", "usual") if name in made}
+        made |= {name: np.stack([made[name], 0 * made[name]]) for name in ("sums", "variances")}
+    same = ("shown", "rows", "owners", "used", "sides", "expected", "waiting")
+    return made | {name: getattr(empty, name) for name in same}

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-import zlib
 from hashlib import blake2b
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,13 +16,15 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from crossbandit.types import Integers
+    from crossbandit.types import Floats, Integers
 
 Label = str | int | bool
 _MOST_KEPT = 10_000
+_HELD = 2**61  # more than any number of uses: the place is not given away
 JOINT = -1  # the number that stands for all features together
 _LONGEST = 7  # bytes of a text that stands for itself
 _HASH = re.compile("#[0-9a-f]{16}")
+_Level = tuple[int, tuple[Label, ...]]  # the feature, or JOINT, and the labels
 
 
 def short(label: Label) -> Label:
@@ -43,9 +44,13 @@ def short(label: Label) -> Label:
 class Levels:
     """Numbers for the levels of some features, and for their combinations.
 
-    Every level of a feature has a *slot*, given when it is first learned from. There is room for
-    `limit` of them; later levels share slots with others, chosen by a hash of their names. Long
-    names are kept as hashes, as tokens carry them.
+    A level is given a *place* when it is first learned from. There are `limit` places. If all are
+    taken, a new level gets the place whose level has been used least, and counts as used once more
+    than that one ("space saving"). So of N uses, each level with more than N / limit of them has a
+    place, and a level that never comes again is overtaken by new ones. The *number* of a level is
+    its place, plus `limit` for each level that had the place before.
+
+    Long names are kept as hashes, as tokens carry them.
 
     >>> levels = Levels("example", ["site", "device"], limit=100)
     >>> levels.slots(("a.com", "phone"))
@@ -58,8 +63,10 @@ class Levels:
         self._owner = owner
         self.features = tuple(features)
         self.limit = limit
-        self._slots: dict[tuple[int, tuple[Label, ...]], int] = {}
-        self._whole: dict[tuple[Label, ...], Integers] = {}  # slots that will not change
+        self._numbers: dict[_Level, int] = {}
+        self._levels: list[_Level] = []  # by place
+        self._uses = np.zeros(limit, dtype=np.int64)
+        self._whole: dict[tuple[Label, ...], Integers] = {}  # numbers of rounds, all known
         for name in self.features:
             if not str(name).isidentifier():
                 reject(owner, "classes", "names of features", name)
@@ -97,42 +104,91 @@ class Levels:
         return label
 
     def slots(self, labels: tuple[Label, ...], *, new: bool = False) -> Integers:
-        """Return the slots of a round, -1 where a level has none; with `new`, it is given one.
+        """Return the numbers of a round, -1 where a level has none.
 
-        The array must not be changed: it may be returned again.
+        With `new`, the round is learned from: levels without a place are given one, and all count
+        as used. The array must not be changed: it may be returned again.
         """
         whole = self._whole.get(labels)
-        if whole is not None:
-            return whole
-        out = np.full(max(self.width, 1), -1)
-        kept = tuple(map(short, labels))
-        for i in range(len(kept)):
-            out[i] = self._slot(i, kept[i : i + 1], new=new)
-        if len(kept) > 1:
-            out[len(kept)] = self._slot(JOINT, kept, new=new)
-        if not labels or (out >= 0).all():
-            if len(self._whole) >= _MOST_KEPT:
-                self._whole.clear()
-            self._whole[labels] = out
-        return out
+        if whole is None:
+            whole = np.full(max(self.width, 1), -1)
+            levels = self._of(labels)
+            whole[: len(levels)] = [self._numbers.get(level, -1) for level in levels]
+            if new:
+                self._use(levels, whole)
+            if not labels or (whole >= 0).all():
+                if len(self._whole) >= _MOST_KEPT:
+                    self._whole.clear()
+                self._whole[labels] = whole
+        elif new and labels:
+            for number in whole.tolist():
+                self._uses[number % self.limit] += 1
+        return whole
 
-    def _slot(self, feature: int, labels: tuple[Label, ...], *, new: bool) -> int:
-        slot = self._slots.get((feature, labels))
-        if slot is not None:
-            return slot
-        if len(self._slots) >= self.limit:
-            return zlib.crc32(repr((feature, labels)).encode()) % self.limit
-        if not new:
-            return -1
-        self._slots[feature, labels] = len(self._slots)
-        return len(self._slots) - 1
+    def _of(self, labels: tuple[Label, ...]) -> list[_Level]:
+        """Return the levels of a round, and their combination if there are several."""
+        kept = tuple(map(short, labels))
+        found: list[_Level] = [(i, (label,)) for i, label in enumerate(kept)]
+        return [*found, (JOINT, kept)] if len(kept) > 1 else found
+
+    def _use(self, levels: list[_Level], numbers: Integers) -> None:
+        """Count the levels of a round as used; those without a place are given one, in `numbers`.
+
+        Levels of the same round do not take places from each other.
+        """
+        held = [number % self.limit for number in numbers.tolist() if number >= 0]
+        self._uses[held] += _HELD + 1
+        for i, level in enumerate(levels):
+            if numbers[i] < 0:
+                numbers[i] = self._number(level, 1)
+                if numbers[i] >= 0:
+                    held.append(int(numbers[i]) % self.limit)
+                    self._uses[held[-1]] += _HELD
+        self._uses[held] -= _HELD
+
+    def _number(self, level: _Level, uses: int | None) -> int:
+        """Return the number of a level, or -1.
+
+        uses: how often it is used now. If it has no place, it is given one, also if it is used 0
+        times, while there is room. None: it is only looked for.
+        """
+        number = self._numbers.get(level, -1)
+        if uses is None:
+            return number
+        if number < 0:
+            place = len(self._levels)
+            if place == self.limit:
+                place = int(self._uses.argmin())
+                if uses == 0 or self._uses[place] >= _HELD:
+                    return -1
+            number = self._give(place, level)
+        self._uses[number % self.limit] += uses
+        return number
+
+    def _give(self, place: int, level: _Level) -> int:
+        """Give a place to a level, and return its number."""
+        number = place
+        if place == len(self._levels):
+            self._levels.append(level)
+        else:
+            number = self._numbers.pop(self._levels[place]) + self.limit
+            self._levels[place] = level
+            self._whole.clear()
+        self._numbers[level] = number
+        return number
 
     def table(
-        self, columns: Mapping[str, npt.ArrayLike], count: int, *, new: bool = True
+        self,
+        columns: Mapping[str, npt.ArrayLike],
+        count: int,
+        *,
+        new: bool = True,
+        used: bool = True,
     ) -> Integers:
-        """Return the slots of many rounds, (count, width).
+        """Return the numbers of many rounds, (count, width).
 
-        With `new`, levels that have none are given slots, in the order of the rounds.
+        With `new`, levels that have none are given numbers, in the order of the rounds. If they are
+        not `used`, they are given only while there is room.
         """
         if set(columns) != set(self.features):
             reject("play", "classes", self._expected(), sorted(columns))
@@ -147,40 +203,89 @@ class Levels:
             names.append([self._label("play", feature, label) for label in found])
             codes.append(code)
         combined = np.stack(codes, axis=1)
-        kinds, first, inverse = np.unique(combined, axis=0, return_index=True, return_inverse=True)
+        kinds, first, inverse, rounds = np.unique(
+            combined, axis=0, return_index=True, return_inverse=True, return_counts=True
+        )
+        labels = [tuple(names[f][code] for f, code in enumerate(kind)) for kind in kinds]
+        inverse = inverse.reshape(-1)
+        if new and used and not self._has_room(labels):
+            one_by_one = [self.slots(labels[kind], new=True) for kind in inverse.tolist()]
+            return np.array(one_by_one, dtype=np.int64)
         rows = np.empty((len(kinds), self.width), dtype=np.int64)
         for i in np.argsort(first):
-            labels = tuple(names[f][code] for f, code in enumerate(kinds[i]))
-            rows[i] = self.slots(labels, new=new)
-        table: Integers = rows[inverse.reshape(-1)]
+            uses = (int(rounds[i]) if used else 0) if new else None
+            rows[i] = [self._number(level, uses) for level in self._of(labels[i])]
+        table: Integers = rows[inverse]
         return table
 
-    def entries(self) -> list[tuple[int, list[Label]]]:
-        """Return the levels in the order of their slots, in a form that JSON can hold."""
-        return [(feature, list(labels)) for feature, labels in self._slots]
+    def _has_room(self, labels: Sequence[tuple[Label, ...]]) -> bool:
+        """Return whether there are places for all levels of some rounds."""
+        if len(self._levels) + self.width * len(labels) <= self.limit:
+            return True
+        found = {level for one in labels for level in self._of(one)}
+        return len(self._levels) + len(found - self._numbers.keys()) <= self.limit
 
-    def restore(self, entries: Sequence[tuple[int, Sequence[Label]]]) -> None:
-        """Take over levels from `entries()`."""
+    def entries(self) -> list[tuple[int, list[Label], int, int]]:
+        """Return feature, labels, number and uses of all places, in a form that JSON can hold."""
+        return [
+            (level[0], list(level[1]), self._numbers[level], int(self._uses[place]))
+            for place, level in enumerate(self._levels)
+        ]
+
+    def restore(self, entries: Sequence[Sequence[Any]], rounds: Floats) -> None:
+        """Take over levels from `entries()`; those of an earlier version have no numbers and uses.
+
+        rounds: what the levels of an earlier version have been used, by place.
+        """
         if len(entries) > self.limit:
             reject(self._owner, "levels", f"at most {self.limit} levels", len(entries))
-        self._slots = {}
-        self._whole = {}
-        for feature, labels in entries:
+        self._numbers, self._levels, self._whole = {}, [], {}
+        self._uses[:] = 0
+        for place, (feature, labels, *kept) in enumerate(entries):
             size = len(self.features) if feature == JOINT else 1
             known = feature == JOINT or 0 <= feature < len(self.features)
-            if not known or len(labels) != size:
-                reject(self._owner, "levels", "levels of the features", (feature, labels))
-            self._slots[feature, tuple(map(short, labels))] = len(self._slots)
+            level = (feature, tuple(map(short, labels)))
+            number, uses = kept or (place, int(rounds[place]))
+            right = isinstance(number, int) and isinstance(uses, int) and 0 <= uses < _HELD
+            if not known or len(labels) != size or level in self._numbers or not right:
+                reject(self._owner, "levels", "levels of the features", (feature, labels, *kept))
+            if number % self.limit != place or not 0 <= number < _HELD:
+                reject(self._owner, "levels", "numbers that tell the place", number)
+            self._levels.append(level)
+            self._numbers[level] = number
+            self._uses[place] = uses
 
     def matched(self, other: Levels) -> Integers:
-        """Return, for each slot of `other`, the slot of the same level here; new ones are given."""
-        return np.array(
-            [self._slot(feature, labels, new=True) for feature, labels in other._slots],
-            dtype=np.int64,
+        """Return the number here of each level of `other`, by place; -1 if there is no room."""
+        found = [self._number(level, 0) for level in other._levels]
+        return np.array(found, dtype=np.int64)
+
+    def merge(self, other: Levels) -> tuple[Integers, Integers]:
+        """Add the uses of other levels. If there are too few places, those most used stay.
+
+        Returns:
+            The numbers, by the places before: of these levels, and of the others; -1 without place.
+        """
+        before = list(self._levels)
+        total = {level: int(self._uses[place]) for place, level in enumerate(before)}
+        for place, level in enumerate(other._levels):
+            total[level] = total.get(level, 0) + int(other._uses[place])
+        kept = set(sorted(total, key=lambda level: -total[level])[: self.limit])
+        free = [place for place, level in enumerate(before) if level not in kept]
+        free += range(len(before), self.limit)
+        for level in total:
+            if level in kept and level not in self._numbers:
+                self._give(free.pop(0), level)
+        self._uses[: len(self._levels)] = [total[level] for level in self._levels]
+        mine, theirs = (
+            np.array([self._numbers.get(level, -1) for level in levels], dtype=np.int64)
+            for levels in (before, other._levels)
         )
+        return mine, theirs
 
     def copy(self) -> Levels:
         """Return the same levels, to be added to independently."""
         made = Levels(self._owner, self.features, self.limit)
-        made._slots = dict(self._slots)
+        made._numbers, made._levels = dict(self._numbers), list(self._levels)
+        made._uses = self._uses.copy()
         return made

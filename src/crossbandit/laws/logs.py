@@ -65,14 +65,22 @@ def prepared(
         lasts = np.full(count, size - 1)
         if law.payoff == "first-price":
             lasts = np.maximum(np.searchsorted(law.amounts, worth, "right") - 1, 0)
+    high = _indices("lasts", lasts, count, -1, size - 1)
+    active, columns = low <= high, {name: np.asarray(one) for name, one in (classes or {}).items()}
+    slots = law.slot_table(columns, count, new=False)
+    if active.all():
+        slots = law.slot_table(columns, count)
+    else:
+        some = {name: one[active] for name, one in columns.items()}
+        slots[active] = law.slot_table(some, int(active.sum()))
     return LogRounds(
         contexts=np.clip(values, *law.context_range),
         worths=worth,
         costs=paid,
         firsts=low,
-        lasts=_indices("lasts", lasts, count, -1, size - 1),
+        lasts=high,
         cells=_indices("cells", cells, count, 0, size),
-        slots=law.slot_table(classes or {}, count),
+        slots=slots,
     )
 
 

@@ -90,10 +90,13 @@ def slot_width(rules: LawRules) -> int:
     return rules.features + (rules.features > 1)
 
 
-def empty_state(rules: LawRules, slots: int, class_rows: int) -> LawState:
-    """Return the state of a law that has seen nothing."""
+def empty_state(rules: LawRules, slots: int) -> LawState:
+    """Return the state of a law that has seen nothing.
+
+    Each of the `slots` classes has room for a root, and all together for half as many children.
+    """
     size, fixed = rules.amounts.size, fixed_rows(rules)
-    rows, memories = fixed + class_rows, rules.growth.size
+    rows, memories = fixed + slots + 2 * (slots // 4), rules.growth.size
     experts = memories * (1 + (rules.features > 0) + (rules.features > 1))
     columns = np.arange(size + 1.0)
     flat = 1.0 / (columns + 1.0)
@@ -115,7 +118,9 @@ def empty_state(rules: LawRules, slots: int, class_rows: int) -> LawState:
         reached=np.zeros((BROAD, size)),
         children=np.full((rows, 2), -1),
         roots=np.full(max(slots, 1), -1),
-        used=np.array([fixed]),
+        owners=np.full(max(slots, 1), -1),
+        born=np.zeros(rows),
+        used=np.array([fixed, 0]),
         rounds=np.zeros(1),
     )
 
@@ -137,7 +142,8 @@ def copied(state: LawState) -> LawState:
 
 
 _MOST = 1e40  # more than any count times its scale; sums do not overflow
-_SIGNED = ("law", "evidence", "totals", "children", "roots")
+_SIGNED = ("law", "evidence", "totals", "children", "roots", "owners", "born")
+_LATER = {"owners", "born"}  # what files of earlier versions do not have
 
 
 def state_from(model: LawState, arrays: Mapping[str, npt.ArrayLike]) -> LawState:
@@ -147,6 +153,8 @@ def state_from(model: LawState, arrays: Mapping[str, npt.ArrayLike]) -> LawState
         CheckpointError: An array is missing, has another shape or type, or holds what none can.
     """
     unknown = set(arrays) ^ set(LawState._fields)
+    if unknown == _LATER:
+        arrays, unknown = _upgraded(model, arrays), set()
     if unknown:
         raise CheckpointError(f"The arrays of a law must be {LawState._fields}. See {unknown}.")
     parts = {}
@@ -161,14 +169,44 @@ def state_from(model: LawState, arrays: Mapping[str, npt.ArrayLike]) -> LawState
             raise CheckpointError(f"The array {name!r} of a law holds numbers that it cannot hold.")
         parts[name] = part
     state = LawState(**parts)
-    rows, used = state.visits.size, int(state.used[0])
-    fixed = int(model.used[0])
-    linked = (state.children >= fixed) & (state.children < used) | (state.children == -1)
-    rooted = (state.roots >= fixed) & (state.roots < used) | (state.roots == -1)
-    downward = (state.children == -1) | (state.children > np.arange(rows)[:, None])
-    weights = state.weights.sum()
-    if not (fixed <= used <= rows and linked.all() and rooted.all() and downward.all()):
+    if not _linked(state, int(model.used[0])):
         raise CheckpointError("The nodes of a law's classes refer to nodes that do not exist.")
-    if not 0.999 < weights < 1.001 or (state.scale < 1.0).any():
+    if not 0.999 < state.weights.sum() < 1.001 or (state.scale < 1.0).any():
         raise CheckpointError("The weights of a law must add up to 1, and counts at least 1.")
     return state
+
+
+def _upgraded(model: LawState, arrays: Mapping[str, npt.ArrayLike]) -> dict[str, npt.ArrayLike]:
+    """Return the arrays of an earlier version, which had fewer rows and never gave one away."""
+    made: dict[str, npt.ArrayLike] = dict(arrays)
+    rows = model.visits.size
+    for name, expected in model._asdict().items():
+        part = np.asarray(made.get(name, 0))
+        if expected.shape[0] == rows and part.shape[1:] == expected.shape[1:] and part.ndim:
+            made[name] = np.concatenate([part, expected[len(part) :]])
+    roots, used = np.asarray(made["roots"]), np.asarray(made["used"])
+    children = used - model.used[0] - (roots >= 0).sum()
+    return made | {
+        "owners": np.where(roots >= 0, np.arange(roots.size), -1),
+        "born": model.born,
+        "used": np.append(used, children),
+    }
+
+
+def _linked(state: LawState, fixed: int) -> bool:
+    """Return whether the nodes of classes are trees of rows in use, each row in one place."""
+    used, children = int(state.used[0]), state.children
+    free = np.flatnonzero(state.born < 0)
+    named = np.concatenate([state.roots, children.ravel()])
+    named = np.concatenate([named[named != -1], free])
+    places = np.arange(state.owners.size)
+    return bool(
+        fixed <= used <= state.visits.size
+        and ((named >= fixed) & (named < used)).all()
+        and np.unique(named).size == named.size
+        and (children[:fixed] == -1).all()
+        and ((children[:, 1] == children[:, 0] + 1) | (children == -1).all(axis=1)).all()
+        and free.size % 2 == 0
+        and (free[1::2] == free[::2] + 1).all()
+        and ((state.owners == -1) | (state.owners % state.owners.size == places)).all()
+    )

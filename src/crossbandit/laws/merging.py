@@ -19,11 +19,16 @@ _COUNTS = ("told", "hidden", "visits")
 
 
 def add_counts(
-    rules: LawRules, state: LawState, other: LawState, matched: Integers, features: Integers
+    rules: LawRules,
+    state: LawState,
+    other: LawState,
+    numbers: tuple[Integers, Integers],
+    features: Integers,
 ) -> None:
     """Add the counts of `other` to those of `state`, and compute all laws anew.
 
-    matched: the slot here of each slot of `other`. features: the feature of each slot here.
+    numbers: those that the classes of both have now, by the place they had; -1 for those that have
+    no place any more. features: the feature of each place.
     """
     fixed = fixed_rows(rules)
     units = row_units(rules, state) / row_units(rules, other)
@@ -31,8 +36,8 @@ def add_counts(
         mine, theirs = getattr(state, name), getattr(other, name)
         factor = units[:, None] if mine.ndim == 2 else units
         mine[:fixed] += theirs[:fixed] * factor
-    if matched.size:
-        _add_classes(state, other, matched, fixed)
+    if numbers[0].size or numbers[1].size:
+        _add_classes(state, other, numbers, fixed)
     for name in ("asked", "reached", "rounds"):
         getattr(state, name)[:] += getattr(other, name)
     state.weights[:] = state.weights * other.weights
@@ -51,44 +56,56 @@ def row_units(rules: LawRules, state: LawState) -> Floats:
     return units
 
 
-def _add_classes(state: LawState, other: LawState, matched: Integers, fixed: int) -> None:
+def _add_classes(
+    state: LawState, other: LawState, numbers: tuple[Integers, Integers], fixed: int
+) -> None:
     """Add the trees of classes, node by node.
 
     Every class has a row. If there are too few rows for all bands of classes, those of the nodes
     with the most rounds are kept; their parents count these rounds in any case.
     """
     mine = copied(state)
-    for name in (*_COUNTS, "since"):
+    for name in (*_COUNTS, "since", "born"):
         getattr(state, name)[fixed:] = 0.0
     state.children[fixed:] = -1
-    state.roots[:] = -1
-    state.used[0] = fixed
+    state.roots[:] = state.owners[:] = -1
+    state.used[:] = fixed, 0
     sources: dict[int, list[tuple[LawState, int]]] = {}
-    for part, slots in ((mine, range(mine.roots.size)), (other, matched.tolist())):
-        for root, slot in zip(part.roots.tolist(), slots, strict=False):
-            if root >= 0:
-                sources.setdefault(slot, []).append((part, root))
+    for part, known in zip((mine, other), numbers, strict=True):
+        for place, number in enumerate(known.tolist()):
+            if number >= 0 and part.roots[place] >= 0:
+                sources.setdefault(number, []).append((part, int(part.roots[place])))
     nodes: list[tuple[float, int, list[tuple[LawState, int]]]] = []
-    for slot, found in sources.items():
-        state.roots[slot] = _add_node(state, found, nodes)
-    while nodes and state.used[0] + 2 <= state.visits.size:
+    rounds = float(mine.rounds[0] + other.rounds[0])
+    for number, found in sources.items():
+        place = number % state.roots.size
+        state.owners[place] = number
+        state.roots[place] = _add_node(state, found, nodes, rounds)
+    most = state.visits.size - fixed - state.roots.size
+    while nodes and state.used[1] + 2 <= most:
         _, row, found = heappop(nodes)
         for side in range(2):
             below = [(part, int(part.children[at, side])) for part, at in found]
             here = [(part, at) for part, at in below if at >= 0]
-            state.children[row, side] = _add_node(state, here, nodes)
+            state.children[row, side] = _add_node(state, here, nodes, rounds)
+        state.used[1] += 2
 
 
 def _add_node(
     state: LawState,
     found: list[tuple[LawState, int]],
     nodes: list[tuple[float, int, list[tuple[LawState, int]]]],
+    rounds: float,
 ) -> int:
-    """Give a node a row with the sum of its counts, and note it if there are nodes below it."""
+    """Give a node a row with the sum of its counts, and note it if there are nodes below it.
+
+    Its age is the sum of the ages, too, among `rounds` rounds.
+    """
     row = int(state.used[0])
     state.used[0] += 1
     for name in _COUNTS:
         getattr(state, name)[row] = sum(getattr(part, name)[at] for part, at in found)
+    state.born[row] = rounds - sum(float(part.rounds[0] - part.born[at]) for part, at in found)
     if any(part.children[at, 0] >= 0 for part, at in found):
         heappush(nodes, (-float(state.visits[row]), row, found))
     return row
@@ -201,7 +218,7 @@ def move(
     for slot, root in enumerate(state.roots):
         if root >= 0:
             row = int(target.used[0])
-            target.roots[slot] = row
+            target.roots[slot], target.owners[slot] = row, state.owners[slot]
             target.used[0] += 1
             target.told[row], target.hidden[row] = told[root], hidden[root]
     target.visits[:] = target.told.sum(axis=1) + target.hidden.sum(axis=1)

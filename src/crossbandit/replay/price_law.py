@@ -87,7 +87,7 @@ class LawStrategy(Strategy):
         made = arms >= 0
         kinds, indices, _ = shown_to(self.law, chunk.cells[made], arms[made])
         columns = {} if labels is None else zip(self.law.classes, labels[made].T, strict=True)
-        test.learn_all(chunk.values[made], kinds, indices, classes=dict(columns))
+        test.learn_all(chunk.values[made], kinds, indices, played=arms[made], classes=dict(columns))
 
     def diagnosis(self) -> Diagnosis | None:
         """Return whether prices depend on values, if that was tested."""

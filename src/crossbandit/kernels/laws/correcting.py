@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from crossbandit.kernels.compilation import compiled, inlined
-from crossbandit.kernels.laws.independence import first_at_risk
+from crossbandit.kernels.laws.independence import first_at_risk, known_row
 from crossbandit.kernels.laws.learning import column_of, is_told, reaches, refresh
+from crossbandit.kernels.laws.nodes import root_of
 from crossbandit.kernels.laws.reading import (
     band_of,
     find_rows,
@@ -63,21 +64,19 @@ def correct(
             if parent < 0 or (state.visits[parent] >= SPLIT * unit and mature):
                 refresh(rules, state, scratch, m, row, parent, place, level)
     for f in range(scratch.rows.shape[0] - rules.growth.size):
-        if f < slots.size and slots[f] >= 0 and state.roots[slots[f]] >= 0:
-            row, parent, level = state.roots[slots[f]], -1, 0
-            while row >= 0:
-                place = node_of(rules, band, level)
-                move(rules, state, row, 1.0, kind, index, new_kind, new_index)
-                if parent < 0 or state.visits[row] >= MATURE:
-                    refresh(rules, state, scratch, rules.growth.size + f, row, parent, place, level)
-                parent = row
-                row = state.children[row, (band >> (rules.depth - level - 1)) & 1]
-                level += 1
+        row, parent, level = root_of(state, slots, f), -1, 0
+        while row >= 0:
+            place = node_of(rules, band, level)
+            move(rules, state, row, 1.0, kind, index, new_kind, new_index)
+            if parent < 0 or state.visits[row] >= MATURE:
+                refresh(rules, state, scratch, rules.growth.size + f, row, parent, place, level)
+            parent = row
+            row = state.children[row, (band >> (rules.depth - level - 1)) & 1]
+            level += 1
     correct_test(rules, test, 0, kind, index, new_kind, new_index)
-    if test.rows.size > 0 and slots[slots.size - 1] >= 0:
-        row = test.rows[slots[slots.size - 1]]
-        if row >= 0:
-            correct_test(rules, test, row, kind, index, new_kind, new_index)
+    row = known_row(test, slots)
+    if row >= 0:
+        correct_test(rules, test, row, kind, index, new_kind, new_index)
 
 
 @inlined
@@ -90,7 +89,7 @@ def correct_test(
     new_kind: int,
     new_index: int,
 ) -> None:
-    """Move one round of a stratum; what was compared before, and bands of contexts, stay."""
+    """Move one round of a stratum; what was compared before, or waits for it, stays."""
     old, new = column_of(rules, kind, index), column_of(rules, new_kind, new_index)
     if is_told(rules, kind):
         test.told[row, old] = max(test.told[row, old] - 1.0, 0.0)

@@ -1,9 +1,8 @@
-"""Tests, valid at any time, of whether the number goes with the context, and with the class.
+"""Tests, valid at any time, of whether the number depends on the context, and on the class.
 
-Both ask whether what happened at a column, less its chance, goes with a *score* of the round. One
-takes the rank of the context as the score, among rounds of the same class; the other takes what the
-class has shown before, among rounds with contexts of nearly the same rank. Scores are centred, and
-chances are counted, among rounds of the same *stratum*.
+The first asks whether what happened at a column, less its chance, depends on the rank of the
+context, among rounds of the same class. Ranks are centred, and chances are counted, among rounds of
+the same *stratum*: all rounds, or those of a class. The second compares pairs, see `pairs.py`.
 """
 
 from __future__ import annotations
@@ -12,14 +11,14 @@ import math
 from typing import TYPE_CHECKING, NamedTuple
 
 from crossbandit.kernels.compilation import compiled, inlined, reordered
-from crossbandit.kernels.laws.state import ABOVE, TOLD, WON_LOST
+from crossbandit.kernels.laws.pairs import pair_up
+from crossbandit.kernels.laws.state import ABOVE, ALWAYS, TOLD, WON_LOST
 from crossbandit.kernels.laws.sums import sum_of
 
 if TYPE_CHECKING:
     from crossbandit.types import Floats, Integers
 
 RANKS = 256  # bins of contexts, of which ranks are counted
-BANDS = 32  # strata of contexts, each with as many rounds
 STRATA = 512  # classes that are told apart, at most
 _MEMORY = 200.0  # rounds over which the usual score of those at risk is averaged
 _RATE = 1.0 / _MEMORY
@@ -30,19 +29,22 @@ _EVERY = 16  # rounds after which it is found anew on which side of the law each
 class TestState(NamedTuple):
     """What the tests have seen. Columns are in risk order (see `state.py`).
 
-    Row 0 of the strata stands for all rounds. With classes, BANDS rows follow, then one per class.
+    Row 0 of the strata stands for all rounds. With classes, a row for each of them follows.
     """
 
     told: Floats  # (strata, K + 1): rounds in which it happened at a column
     counts: Floats  # (strata, K + 1): rounds at risk
     usual: Floats  # (strata, 2, K + 1): means of the two scores of those at risk
-    shown: Floats  # (strata, 4): of a class, what happened less its chance, and the variance; twice
+    shown: Floats  # (strata, 4): of a class in pairs: how much more, and its square; twice
     ranks: Floats  # (RANKS,): contexts by bin
-    sums: Floats  # (2, 4): of deviations times scores; by context, by class
+    sums: Floats  # (2, 4): of deviations times scores, see `_compare` and `pairs.py`
     variances: Floats  # (2, 4)
-    rows: Integers  # (slots,): the stratum of a class; -1 if it has none
+    rows: Integers  # (slots,): the stratum of the class at a place; -1 if it has none
+    owners: Integers  # (slots,): the number of that class, see `nodes.py`; -1 if there is none
     used: Integers  # (1,): strata that are in use
     sides: Floats  # (K + 1,): from -1 for the lowest outcomes of all rounds to 1 for the highest
+    expected: Floats  # (2, K + 2): sums from a column up of hazards, and of hazards times sides
+    waiting: Integers  # (places, 4): rounds that wait for another: `row` to `limit` of `pair_up`
     risk: Floats  # (2, K + 1), scratch: the hazards of an outcome, in all rounds and in a stratum
 
 
@@ -55,13 +57,15 @@ def test_all(
     slots: Integers,
     kinds: Integers,
     indices: Integers,
+    amounts: Integers,
 ) -> None:
     """Take in n outcomes: bins of contexts, kinds of outcomes, cells or amounts; all (n,).
 
-    slots: (n, width), the classes, as in `learn`.
+    slots: (n, width), the classes, as in `learn`. amounts: those played, -1 if not known.
     """
     for i in range(bins.size):
-        test_one(feedback, mirrored, state, bins[i], slots[i], kinds[i], indices[i])
+        given = (slots[i], kinds[i], indices[i], amounts[i])
+        test_one(feedback, mirrored, state, bins[i], *given)
 
 
 @inlined
@@ -73,8 +77,12 @@ def test_one(
     slots: Integers,
     kind: int,
     index: int,
+    amount: int,
 ) -> None:
-    """Take in one outcome; place: the bin of the context. slots: (width,), the classes."""
+    """Take in one outcome; place: the bin of the context. slots: (width,), the classes.
+
+    amount: the one played, by number; -1 if it is not known.
+    """
     size = state.risk.shape[1] - 1
     column = index
     if mirrored:
@@ -90,7 +98,7 @@ def test_one(
         top = lowest = column
     elif total < _EVERY * _EVERY or int(total) % _EVERY == 0:
         _set_hazards(state.told[0], state.counts[0], 0, state.risk[0])
-        _set_sides(state.risk[0], state.sides)
+        _set_sides(state.risk[0], state.sides, state.expected)
     at, end = (column - lowest if hit else -1), top + 1
     all_rounds = state.risk[0, lowest:end]
     told, counts = state.told[0, lowest:end], state.counts[0, lowest:end]
@@ -103,51 +111,79 @@ def test_one(
     else:
         for i in range(counts.size):
             counts[i] += 1.0
-        _compare_classes(state, slots, rank, bend, at, lowest, all_rounds)
+        row = class_row(state, slots)
+        if row >= 0:
+            _compare_in_class(state, row, rank, bend, at, lowest, all_rounds)
+            limit = first_shown(feedback, mirrored, kind, lowest, amount, size)
+            pair_up(feedback, state, place, row, lowest, at >= 0, limit)
     if hit:
         state.told[0, column] += 1.0
 
 
 @inlined
-def _compare_classes(
+def _compare_in_class(
     state: TestState,
-    slots: Integers,
+    row: int,
     rank: float,
     bend: float,
     at: int,
     lowest: int,
     all_rounds: Floats,
 ) -> None:
-    """Compare contexts among rounds of the class, and classes among rounds near in rank."""
-    row = class_row(state, slots)
-    if row < 0:
-        return
-    band = 1 + min(int((rank + 0.5) * BANDS), BANDS - 1)
+    """Compare contexts among rounds of the class, of which `row` is the stratum."""
     end = lowest + all_rounds.size
     hazards = state.risk[1, lowest:end]
     _shrink(state.told[row, lowest:end], state.counts[row, lowest:end], all_rounds, hazards)
     _take_in(state, 0, row, rank, bend, at, lowest, hazards)
     if at >= 0:
         state.told[row, lowest + at] += 1.0
-    shown = state.shown[row]
-    _shrink(state.told[band, lowest:end], state.counts[band, lowest:end], all_rounds, hazards)
-    first, second = _score(shown[0], shown[1]), _score(shown[2], shown[3])
-    _take_in(state, 1, band, first, second, at, lowest, hazards)
-    _remember(shown, at, hazards, state.sides[lowest:end])
-    if at >= 0:
-        state.told[band, lowest + at] += 1.0
+
+
+@inlined
+def first_shown(
+    feedback: int,
+    mirrored: bool,  # noqa: FBT001
+    kind: int,
+    lowest: int,
+    amount: int,
+    size: int,
+) -> int:
+    """Return the lowest column that the amount could have shown; 1 if it is not known.
+
+    lowest: what `first_at_risk` returned, which is this column if nothing was told.
+    """
+    if kind != TOLD or feedback == WON_LOST:
+        return lowest
+    if feedback == ALWAYS or amount < 0:
+        return 1
+    return max((size - 1 - amount if mirrored else amount) + 1, 1)
 
 
 @inlined
 def class_row(state: TestState, slots: Integers) -> int:
     """Return the stratum of a round's classes together, a new one while there is room, or -1."""
-    slot = slots[slots.size - 1]
-    if slot < 0:
+    number = slots[slots.size - 1]
+    if number < 0:
         return -1
-    if state.rows[slot] < 0 and state.used[0] < state.told.shape[0]:
-        state.rows[slot] = state.used[0]
+    place = number % state.rows.size
+    if state.owners[place] != number:
+        state.owners[place] = number
+        state.rows[place] = -1
+    if state.rows[place] < 0 and state.used[0] < state.told.shape[0]:
+        state.rows[place] = state.used[0]
         state.used[0] += 1
-    row: int = state.rows[slot]
+    row: int = state.rows[place]
+    return row
+
+
+@inlined
+def known_row(state: TestState, slots: Integers) -> int:
+    """Return the stratum of a round's classes together, or -1 if they have none."""
+    number = slots[slots.size - 1]
+    if number < 0 or state.rows.size == 0:
+        return -1
+    place = number % state.rows.size
+    row: int = state.rows[place] if state.owners[place] == number else -1
     return row
 
 
@@ -172,39 +208,20 @@ def _shrink(told: Floats, counts: Floats, all_rounds: Floats, out: Floats) -> No
 
 
 @inlined
-def _set_sides(hazards: Floats, sides: Floats) -> None:
+def _set_sides(hazards: Floats, sides: Floats, expected: Floats) -> None:
     """Set on which side of the law each column is: twice its chance of being reached, less 1.
 
     Each factor waits for the one before, so this takes long, and is done once in `_EVERY` rounds.
-    The sides are weights of the test: it is valid with any that do not know the outcome.
+    The sides are weights of the test: it is valid with any that do not know the outcome. expected:
+    set to the sums of hazards, and of hazards times sides, from each column up.
     """
-    chance = 1.0
+    chance, plain, turned = 1.0, 0.0, 0.0
     for j in range(sides.size - 1, -1, -1):
         sides[j] = 2.0 * chance - 1.0
         chance *= 1.0 - hazards[j]
-
-
-@inlined
-def _score(difference: float, variance: float) -> float:
-    """Return a score of a class from -1/2 to 1/2, by what it has shown before."""
-    return 0.5 * difference / math.sqrt(1.0 + variance + difference * difference)
-
-
-@reordered
-def _remember(shown: Floats, at: int, hazards: Floats, sides: Floats) -> None:
-    """Add what a class has shown: above its chance, and further from the middle of the law."""
-    a, b, c, d = 0.0, 0.0, 0.0, 0.0
-    for j in range(hazards.size):
-        hazard, side = hazards[j], sides[j]
-        spread = hazard * (1.0 - hazard)
-        a -= hazard
-        b += spread
-        c -= hazard * side
-        d += spread * side * side
-    if at >= 0:
-        a += 1.0
-        c += sides[at]
-    _add(shown, a, b, c, d)
+        plain += hazards[j]
+        turned += hazards[j] * sides[j]
+        expected[0, j], expected[1, j] = plain, turned
 
 
 @inlined

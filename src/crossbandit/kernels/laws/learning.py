@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from crossbandit.kernels.compilation import compiled, inlined
+from crossbandit.kernels.laws.nodes import add_children, root_for
 from crossbandit.kernels.laws.reading import (
     band_of,
     find_rows,
@@ -52,7 +53,7 @@ def learn(
     """Count an outcome: a cell that was TOLD, or that it is AT_MOST or ABOVE an amount.
 
     index: the cell, or the amount that the outcome is about. amount: the one played, -1 if none.
-    slots: (features + 1,), the classes; those without a node are given one, while there is room.
+    slots: (features + 1,), the numbers of the classes; those without a node are given one.
     """
     learn_at(rules, state, scratch, band_of(rules, context), slots, kind, index, amount)
 
@@ -274,12 +275,9 @@ def learn_class(
 ) -> None:
     """Count an outcome in a class's tree, from its root down."""
     group = rules.growth.size + feature
-    if state.roots[slot] < 0:
-        if state.used[0] >= state.visits.size:
-            return
-        state.roots[slot] = state.used[0]
-        state.used[0] += 1
-    row, parent, level = state.roots[slot], -1, 0
+    row, parent, level = root_for(state, slot), -1, 0
+    if row < 0:
+        return
     while True:
         place = node_of(rules, band, level)
         count(state, row, column, told, 1.0)
@@ -287,11 +285,8 @@ def learn_class(
         if used and state.since[row] >= FRESH * state.visits[row]:
             refresh(rules, state, scratch, group, row, parent, place, level)
         if state.children[row, 0] < 0:
-            room = state.used[0] + 2 <= state.visits.size
-            if state.visits[row] >= SPLIT and level < min(_DEEPEST, rules.depth) and room:
-                state.children[row, 0] = state.used[0]
-                state.children[row, 1] = state.used[0] + 1
-                state.used[0] += 2
+            if state.visits[row] >= SPLIT and level < min(_DEEPEST, rules.depth):
+                add_children(state, first_row(rules, rules.growth.size), row)
             return
         parent = row
         row = state.children[row, (band >> (rules.depth - level - 1)) & 1]

@@ -172,7 +172,7 @@ def settle_one(
         return -1
     band = band_of(rules, context)
     learn_at(rules, state, scratch, band, slots, kind, index, played if tried else -1)
-    test_one(rules.feedback, rules.mirrored, test, band, slots, kind, index)
+    test_one(rules.feedback, rules.mirrored, test, band, slots, kind, index, played)
     return 4 * index + kind
 
 

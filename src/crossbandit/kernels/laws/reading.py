@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from crossbandit.kernels.compilation import inlined
+from crossbandit.kernels.laws.nodes import root_of
 from crossbandit.kernels.laws.state import MATURE, SPLIT, WON_LOST
 
 if TYPE_CHECKING:
@@ -69,9 +70,9 @@ def find_rows(rules: LawRules, state: LawState, band: int, slots: Integers, rows
     for f in range(rows.shape[0] - memories):
         rows[memories + f, 0] = -1
         rows[memories + f, 1] = 0
-        if f >= slots.size or slots[f] < 0 or state.roots[slots[f]] < 0:
+        row, depth = root_of(state, slots, f), 0
+        if row < 0:
             continue
-        row, depth = state.roots[slots[f]], 0
         while depth < pool_depth and state.children[row, 0] >= 0:
             child = state.children[row, (band >> (rules.depth - depth - 1)) & 1]
             if state.visits[child] < MATURE:

@@ -75,8 +75,10 @@ class LawState(NamedTuple):
     untried: Floats  # (BROAD,): lower amounts were asked in fewer than TRIED rounds
     reached: Floats  # (BROAD, K): those of these rounds in which it reached the number
     children: Integers  # (R, 2): of a class's node; -1 if it has none
-    roots: Integers  # (slots,): the node of a class; -1 if it has none
-    used: Integers  # (1,): rows that are in use
+    roots: Integers  # (slots,): the node of the class at a place; -1 if it has none
+    owners: Integers  # (slots,): the number of that class, see `nodes.py`; -1 if there is none
+    born: Floats  # (R,): of a class's node, the round in which it got its row; -1 if it is free
+    used: Integers  # (2,): rows that are in use or were, and how many of these are of children
     rounds: Floats  # (1,): learned from
 
 
