@@ -27,6 +27,7 @@ from crossbandit.applications.outcome_codes import (
 )
 from crossbandit.applications.outcome_watch import OutcomeWatch, is_watched, watched
 from crossbandit.errors import DecisionError, ForeignDecisionError, LearnedBeforeError
+from crossbandit.kernels.binding import Bound
 from crossbandit.kernels.compilation import resolved
 from crossbandit.kernels.laws.correcting import correct
 from crossbandit.kernels.laws.loops import settle, settle_all
@@ -235,14 +236,11 @@ class LawLearner(LawDecider):
         return mark
 
     def _bind(self) -> Callable[..., Any]:
-        """Keep the compiled step of one outcome together with the arrays that it always takes.
-
-        To look for its machine code and to put the arguments together takes as long as half of it.
-        """
+        """Keep the compiled step of one outcome together with the arrays that it always takes."""
         law = self.law
-        given = (*law.parts, self.test.state)
+        bound = Bound(*law.parts, self.test.state)
         last = (0.0, self._no_slots, 0.0, False, 0.0, True)
-        self._parts, self._step = law.parts, partial(resolved(settle, *given, *last), *given)
+        self._parts, self._step = law.parts, partial(resolved(settle, bound, *last), bound)
         return self._step
 
     def _weigh(
