@@ -13,7 +13,7 @@ from crossbandit.kernels.compilation import compiled, resolved
 
 class Rules(NamedTuple):
     rate: float
-    count: int
+    number: int
     fast: bool
     slow: bool
     grid: Any
@@ -29,7 +29,7 @@ class State(NamedTuple):
 def mix(bound: Any, add: float, out: Any) -> float:
     """Read every kind of argument, and change two arrays."""
     rules, state = opened(bound)
-    out[0], out[1] = rules.rate, rules.count
+    out[0], out[1] = rules.rate, rules.number
     out[2], out[3] = (1.0 if rules.fast else 0.0), (1.0 if rules.slow else 0.0)
     out[4] = state.numbers.shape[0] + 10 * state.numbers.shape[1] + 100 * state.numbers.shape[2]
     out[5] = state.numbers[1, 2, 3] - state.numbers[0, 1, 2]

@@ -201,7 +201,8 @@ class LawLearner(LawDecider):
                 raise _learned_before(decision)
             else:
                 if before != HELD and is_watched(round_):
-                    self.watch.add(decider, round_, made_at, decision.score, decision.total)
+                    given = (decider, round_, made_at, decision.score, decision.total)
+                    self.watch.add(*given, reached=reached)
                 if self.watch.misled:
                     codes[at] = HELD
                     raise self.watch.error()
@@ -332,7 +333,9 @@ class LawLearner(LawDecider):
         columns = {name: np.array([one[i] for one in labels]) for i, name in enumerate(law.classes)}
         with self.learning:
             before = seen_before(self.seen, made, rows, total)
-            self._watch_many(made, before)
+            # From the order of the rows to that of the deciders.
+            order = np.searchsorted(np.sort(rows), rows) if len(made) > 1 else slice(None)
+            self._watch_many(made, before, outcomes[1][order])
             if self.watch.misled:
                 put_codes(self.seen, made, np.full(count, HELD))
                 raise self.watch.error(count)
@@ -342,10 +345,7 @@ class LawLearner(LawDecider):
                 law.code[settle_all](*state, contexts, slots, *outcomes, marks)
                 self.answered += sum(one.rounds.size for one in made if one.decider in self.own)
                 self._note(contexts, labels, marks)
-            codes = FIRST + marks
-            if len(made) > 1:  # from the order of the rows to that of the deciders
-                codes = codes[np.searchsorted(np.sort(rows), rows)]
-            put_codes(self.seen, made, codes)
+            put_codes(self.seen, made, (FIRST + marks)[order])
 
     def _note(self, contexts: Floats, labels: Sequence[tuple[Label, ...]], marks: Integers) -> None:
         """Let the test note which rounds a compiled step has taken into it."""
@@ -354,15 +354,17 @@ class LawLearner(LawDecider):
         latest = [labels[i] for i in last.tolist()] if labels else [()] * last.size
         self.test.saw_many(known.size, contexts[last].tolist(), latest)
 
-    def _watch_many(self, made: Sequence[Made], before: Integers) -> None:
+    def _watch_many(self, made: Sequence[Made], before: Integers, reached: Booleans) -> None:
         """Let the watch see the outcomes of many decisions that it has not seen."""
         start = 0
         for one in made:
-            new = before[start : start + one.rounds.size] != HELD
-            start += one.rounds.size
+            stop = start + one.rounds.size
+            new = before[start:stop] != HELD
             for i in np.flatnonzero(new & watched(one.rounds)).tolist():
                 name = (one.decider, int(one.rounds[i]), float(one.times[i]))
-                self.watch.add(*name, int(one.scores[i]), int(one.totals[i]))
+                scores = (int(one.scores[i]), int(one.totals[i]))
+                self.watch.add(*name, *scores, reached=bool(reached[start + i]))
+            start = stop
 
     def _old(self, decision: Decision) -> OldDecision:
         """Return what a file of an earlier version has kept of a pending decision."""

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numba import config, typeof
 from numba.core import cgutils, types
+from numba.core.types.containers import BaseTuple
 from numba.extending import NativeValue, intrinsic, models, register_model, typeof_impl, unbox
 from numba.np.arrayobj import make_array, populate_array
 
@@ -56,7 +57,7 @@ def _entries(value: Any) -> list[int]:
 _ITEM = 8  # bytes
 
 
-class _BoundType(types.Opaque):  # type: ignore[misc]  # numba has no types
+class _BoundType(types.Opaque):
     """The type of a `Bound`; parts: the type of the tuple of its parts."""
 
     def __init__(self, parts: types.Type) -> None:
@@ -91,7 +92,7 @@ def _opened(typing: Any, bound: Any) -> Any:
             return builder.load(builder.gep(table, [cgutils.intp_t(next(at))]))
 
         def value(kind: Any) -> Any:
-            if isinstance(kind, types.BaseTuple):
+            if isinstance(kind, BaseTuple):
                 return context.make_tuple(builder, kind, [value(one) for one in kind])
             if isinstance(kind, types.Array):
                 return array(kind)

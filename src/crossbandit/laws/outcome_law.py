@@ -141,6 +141,15 @@ class OutcomeLaw(LawBase):
         index = self.choose(at, labels, value, paid, first, last, drawn)
         return Choice(index, float(self.amounts[index]), at, labels)
 
+    def last_chance(self, index: int) -> float:
+        """Return the chance of reaching the number in the round that was last decided.
+
+        Args:
+            index: The number of the amount.
+        """
+        row = self._scratch.chances[-1]
+        return 1.0 - float(row[-1 - index]) if self._rules.mirrored else float(row[index])
+
     def choose(
         self,
         context: float,

@@ -214,13 +214,5 @@ def _exploration(bidder: FirstPriceBidder) -> float | None:
 
 
 def _alerts(live: LiveBidder) -> tuple[str, ...]:
-    watch = live.bidder.learner.watch.settings()
-    if not watch["biased"]:
-        return ()
-    low, high = watch["shares"]
-    kind = "lost" if high > low else "won"
-    text = (
-        f"Outcomes have come for about {low:.0%} of the low bids and {high:.0%} of the high "
-        f"ones, which is beyond chance: auctions that were {kind} are missing, or come later."
-    )
-    return (text,)
+    watch = live.bidder.learner.watch
+    return (watch.reason,) if watch.biased else ()

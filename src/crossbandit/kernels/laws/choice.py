@@ -202,14 +202,17 @@ def decide_all(
     lasts: Integers,
     uniforms: Floats,
     out: Integers,
+    chances: Floats,
 ) -> None:
     """Decide in n rounds. All (n,); slots: (n, width); uniforms: (n, 3).
 
-    Where firsts[i] > lasts[i], no amount may be played: out[i] = -1.
+    Where firsts[i] > lasts[i], no amount may be played: out[i] = -1. chances: of reaching the
+    number with the amount, as the law believes.
     """
     for i in range(contexts.size):
         if firsts[i] > lasts[i]:
             out[i] = -1
+            chances[i] = 0.0
             continue
         band = read_law(rules, state, scratch, contexts[i], slots[i])
         out[i] = choose(
@@ -223,6 +226,18 @@ def decide_all(
             lasts[i],
             uniforms[i],
         )
+        chances[i] = chance_of(rules, state, scratch, out[i])
+
+
+@inlined
+def chance_of(rules: LawRules, state: LawState, scratch: Scratch, amount: int) -> float:
+    """Return the chance of reaching the number, where `scratch` holds the laws at the context."""
+    experts, size = state.weights.size, rules.amounts.size
+    if rules.mirrored:
+        opposite: float = scratch.chances[experts, size - 1 - amount]
+        return 1.0 - opposite
+    chance: float = scratch.chances[experts, amount]
+    return chance
 
 
 @inlined
