@@ -147,8 +147,8 @@ class OutcomeLaw(LawBase):
         Args:
             index: The number of the amount.
         """
-        row = self._scratch.chances[-1]
-        return 1.0 - float(row[-1 - index]) if self._rules.mirrored else float(row[index])
+        mirrored, chances = self._rules.mirrored, self._scratch.chances
+        return 1.0 - chances.item(-1, -1 - index) if mirrored else chances.item(-1, index)
 
     def choose(
         self,
@@ -176,9 +176,7 @@ class OutcomeLaw(LawBase):
         """
         drawn = self.uniforms.take(3) if uniforms is None else uniforms
         found: int = self.code[decide](
-            self._rules,
-            self._state,
-            self._scratch,
+            self._bound,
             context,
             self._levels.slots(labels),
             worth,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from crossbandit.kernels.binding import opened
 from crossbandit.kernels.compilation import compiled, inlined
 from crossbandit.kernels.laws.reading import band_of, find_rows, mixed_law, node_of
 from crossbandit.kernels.laws.state import (
@@ -17,6 +18,7 @@ from crossbandit.kernels.laws.state import (
 )
 
 if TYPE_CHECKING:
+    from crossbandit.kernels.binding import Bound
     from crossbandit.kernels.laws.state import LawRules, LawState, Scratch
     from crossbandit.types import Floats, Integers
 
@@ -169,9 +171,7 @@ def read_law(
 
 @compiled
 def decide(
-    rules: LawRules,
-    state: LawState,
-    scratch: Scratch,
+    bound: Bound,
     context: float,
     slots: Integers,
     worth: float,
@@ -182,9 +182,11 @@ def decide(
 ) -> int:
     """Return the amount to play. The state is not changed.
 
-    The context chooses the law; worth and cost are what the payoff is made of. slots: (features +
-    1,), the classes. uniforms: (3,), random numbers from [0, 1).
+    bound: of the rules, the state and the scratch of a law. The context chooses the law; worth and
+    cost are what the payoff is made of. slots: (features + 1,), the classes. uniforms: (3,), random
+    numbers from [0, 1).
     """
+    rules, state, scratch = opened(bound)
     band = read_law(rules, state, scratch, context, slots)
     return choose(rules, state, scratch, band, worth, cost, first, last, uniforms)
 
