@@ -770,7 +770,8 @@ def test_outcomes_missing_at_random_raise_no_alarm() -> None:
             totals = np.cumsum(scores) - scores
             comes = generator.random(2 * COHORT) < (0.3 if seed % 2 else 0.9)
             for i in np.flatnonzero(comes).tolist():
-                watch.add("a", i, 0.0, int(scores[i]), int(totals[i]))
+                reached = bool(generator.random() < 0.4)
+                watch.add("a", i, 0.0, int(scores[i]), int(totals[i]), reached=reached)
                 assert not watch.misled
 
 
@@ -844,27 +845,31 @@ def test_an_impossible_watch_is_refused(wrong: dict[str, Any]) -> None:
 
 def test_what_a_cohort_knows_of_decisions_without_outcome() -> None:
     """Decisions 3 to 8 were made, with scores 30, ..., 80. Outcomes of 3, 4 and 8 came, 8 first."""
-    cohort = Cohort(1, 80, 6400, 8, 30 + 40 + 50 + 60 + 70, 8, 330, 5.0)
-    cohort = cohort.with_one(3, 1.0, 30, 0).with_one(4, 2.0, 40, 30)
-    in_order = Cohort(1, 30, 900, 3, 0, 3, 30, 1.0)
-    assert in_order.with_one(4, 2.0, 40, 30).with_one(8, 5.0, 80, 250) == cohort
-    assert (cohort.made, cohort.mean, cohort.newest) == (6, 55.0, 5.0)
-    assert cohort.excess == pytest.approx(150 - 3 * 55)
+    cohort = Cohort.of(8, 5.0, 80, 30 + 40 + 50 + 60 + 70, reached=True)
+    cohort = cohort.with_one(3, 1.0, 30, 0, reached=False).with_one(4, 2.0, 40, 30, reached=True)
+    in_order = Cohort.of(3, 1.0, 30, 0, reached=False).with_one(4, 2.0, 40, 30, reached=True)
+    places = cohort.both[0]
+    assert in_order.with_one(8, 5.0, 80, 250, reached=True).both == cohort.both
+    assert (cohort.made, cohort.newest, cohort.outcomes, cohort.reached) == (6, 5.0, 3, 2)
+    assert (places.made, places.mean) == (6, 55.0)
+    assert places.excess == pytest.approx(150 - 3 * 55)
     squares = (6400 + 900 + 1600) / 3 - 50**2
-    assert cohort.variance == pytest.approx(3 * (1 - 3 / 6) * squares)
+    assert places.variance == pytest.approx(3 * (1 - 3 / 6) * squares)
 
 
 def test_a_large_fleet_does_not_push_out_cohorts_that_are_not_judged() -> None:
     """Outcomes take 10 seconds; a thousand snapshots begin each second, and losses are missing."""
     now = [0.0]
     watch = OutcomeWatch("refuse", ("won", "lost"), lambda: now[0])
+    watch.warns = False
     generator = np.random.default_rng(0)
     for decider in range(200):
         now[0] += 0.5
         scores = generator.integers(0, TOP, 60)
         totals = np.cumsum(scores) - scores
         for i in np.flatnonzero(generator.random(60) < scores / TOP).tolist():
-            watch.add(str(decider), i, now[0] - 10.0, int(scores[i]), int(totals[i]))
+            name = (str(decider), i, now[0] - 10.0)
+            watch.add(*name, int(scores[i]), int(totals[i]), reached=i % 2 == 0)
     assert len(watch.settings()["cohorts"]) == 64
     assert watch.misled
 

@@ -205,7 +205,7 @@ def test_missing_losses_are_shown_and_refused_if_wanted(missing: str) -> None:
         script.add(len(rows), OUTCOMES, rows_content(rows))
         decider.learner.follow(script.live.bidder.snapshot(1).learner)
     shown = learned_figures(script.live, script.time, None)
-    assert "outcomes of lost auctions are missing" in shown.alerts[0]
+    assert "those that lost are missing" in shown.alerts[0]
     refused = script.live.tally.refused
     assert refused == {} if missing == "warn" else refused["missing-outcomes"] > 0
     assert read(script, 5).checkpoint() == script.live.checkpoint()

@@ -54,8 +54,8 @@ class Made(NamedTuple):
     Attributes:
         arms: The number of the amount, -1 where there was nothing to choose from.
         rounds: The number of each decision, as its decider counts; -1 where there is none.
-        scores: Where the amounts lie between the lowest and the highest possible, from 0 to 255.
-        totals: The sum of the scores before each decision.
+        scores: The scores of the decisions; see `LawDecision`.
+        totals: The sum of the scores before each decision, modulo `TOTALS`.
         times: When the decisions were made, in seconds.
         learner: The id of the learner that may learn from them.
         decider: The id of what made them.

@@ -5,57 +5,34 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from crossbandit.applications.law_decisions import TOP
+from crossbandit.applications.law_decisions import SCALE, TOP
 
 COHORT = 512  # decisions of one decider in a row
+_UNKNOWN = -1  # how many reached the number, in a file of an earlier version
+_OLD = 8  # numbers of a cohort in such a file
 
 
-class Cohort(NamedTuple):
-    """The outcomes of some decisions in a row of one decider.
+class Scores(NamedTuple):
+    """One score of the decisions of a cohort, from the first to the last with an outcome.
 
     Attributes:
-        outcomes: How many came.
-        scores: The sum of their scores.
-        squares: The sum of the squares of their scores.
-        first: The number of the first decision with an outcome.
-        first_total: The sum of scores before it.
-        last: The number of the last decision with an outcome.
-        last_total: The sum of scores up to it, its own included.
-        newest: When the latest of them was made.
+        made: How many decisions there are.
+        outcomes: How many of them have an outcome.
+        scores: The sum of the scores of those with an outcome.
+        squares: The sum of their squares.
+        total: The sum of the scores of all.
     """
 
+    made: int
     outcomes: int
     scores: int
     squares: int
-    first: int
-    first_total: int
-    last: int
-    last_total: int
-    newest: float
-
-    def with_one(self, number: int, time: float, score: int, total: int) -> Cohort:
-        """Return the cohort with one outcome more."""
-        early, late = number < self.first, number > self.last
-        return Cohort(
-            self.outcomes + 1,
-            self.scores + score,
-            self.squares + score * score,
-            number if early else self.first,
-            total if early else self.first_total,
-            number if late else self.last,
-            total + score if late else self.last_total,
-            max(self.newest, time),
-        )
-
-    @property
-    def made(self) -> int:
-        """How many decisions were made from the first to the last with an outcome."""
-        return self.last - self.first + 1
+    total: int
 
     @property
     def mean(self) -> float:
         """The mean score of the decisions that were made."""
-        return (self.last_total - self.first_total) / self.made
+        return self.total / self.made
 
     @property
     def excess(self) -> float:
@@ -69,38 +46,147 @@ class Cohort(NamedTuple):
         return self.outcomes * (1 - self.outcomes / self.made) * max(each, 0.0)
 
 
-def cohort_of(parts: list[Any]) -> Cohort:
-    """Return the cohort that was written as a list.
+class Sums(NamedTuple):
+    """Sums of one score, which begin at any decision of the cohort.
 
-    Args:
-        parts: Its attributes, in their order.
-
-    Raises:
-        ValueError: They are something else.
+    Attributes:
+        scores: Of the decisions with an outcome.
+        squares: Of the squares of these.
+        before: Of all decisions before the first with an outcome.
+        up_to: Of all decisions up to the last with an outcome, its own included.
     """
-    *whole, newest = parts
-    a, b, c, d, e, f, g = (int(one) for one in whole)
-    return Cohort(a, b, c, d, e, f, g, float(newest))
+
+    scores: int
+    squares: int
+    before: int
+    up_to: int
+
+    def with_one(self, score: int, total: int, *, early: bool, late: bool) -> Sums:
+        """Return the sums with one outcome more."""
+        return Sums(
+            self.scores + score,
+            self.squares + score * score,
+            total if early else self.before,
+            total + score if late else self.up_to,
+        )
 
 
-def possible(one: Cohort) -> bool:
-    """Return whether a cohort is one that can be.
+class Cohort(NamedTuple):
+    """The outcomes of some decisions in a row of one decider.
 
-    The sums of scores may contradict each other: after a backup was restored, two decisions may
-    have one number, and without a key tokens can be made up.
-
-    Args:
-        one: The cohort.
+    Attributes:
+        outcomes: How many came.
+        reached: How many of them reached the number; below 0 if that is not known.
+        first: The number of the first decision with an outcome.
+        last: The number of the last decision with an outcome.
+        newest: When the latest of them was made.
+        base: The sum of the scores of the decider from which on sums are taken.
+        places: The sums of the places of the amounts.
+        chances: The sums of the chances of reaching the number.
     """
-    whole = one[:-1]
-    return (
-        all(number >= 0 for number in whole)
-        and 1 <= one.outcomes <= one.made <= COHORT
-        and math.isfinite(one.newest)
-    )
+
+    outcomes: int
+    reached: int
+    first: int
+    last: int
+    newest: float
+    base: int
+    places: Sums
+    chances: Sums
+
+    @classmethod
+    def of(cls, number: int, time: float, score: int, total: int, *, reached: bool) -> Cohort:
+        """Return the cohort of one outcome."""
+        chance, place = divmod(score, SCALE)
+        both = (Sums(one, one * one, 0, one) for one in (place, chance))
+        return cls(1, int(reached), number, number, time, total, *both)
+
+    def with_one(
+        self, number: int, time: float, score: int, total: int, *, reached: bool
+    ) -> Cohort:
+        """Return the cohort with one outcome more."""
+        early, late = number < self.first, number > self.last
+        chance, place = divmod(score, SCALE)
+        apart = total - self.base
+        places = _signed(apart)
+        chances = _signed((apart - places) // SCALE)
+        return Cohort(
+            self.outcomes + 1,
+            self.reached + reached if self.reached >= 0 else _UNKNOWN,
+            number if early else self.first,
+            number if late else self.last,
+            max(self.newest, time),
+            self.base,
+            self.places.with_one(place, places, early=early, late=late),
+            self.chances.with_one(chance, chances, early=early, late=late),
+        )
+
+    @property
+    def made(self) -> int:
+        """How many decisions were made from the first to the last with an outcome."""
+        return self.last - self.first + 1
+
+    @property
+    def both(self) -> tuple[Scores, Scores]:
+        """The places and the chances."""
+        one, other = (
+            Scores(self.made, self.outcomes, sums.scores, sums.squares, sums.up_to - sums.before)
+            for sums in (self.places, self.chances)
+        )
+        return one, other
+
+    @property
+    def possible(self) -> bool:
+        """Whether there can be such a cohort.
+
+        The sums of scores may contradict each other: after a backup was restored, two decisions
+        may have one number, and without a key tokens can be made up.
+        """
+        counts = (self.first, *self.places[:2], *self.chances[:2])
+        return (
+            all(number >= 0 for number in counts)
+            and 1 <= self.outcomes <= self.made <= COHORT
+            and _UNKNOWN <= self.reached <= self.outcomes
+            and math.isfinite(self.newest)
+        )
+
+    def to_list(self) -> list[Any]:
+        """Return its numbers, for a file."""
+        return [*self[:-2], *self.places, *self.chances]
+
+    @classmethod
+    def from_list(cls, parts: list[Any]) -> Cohort:
+        """Return the cohort that `to_list` wrote; earlier versions have only the places.
+
+        Raises:
+            ValueError: It is something else.
+        """
+        if len(parts) == _OLD:
+            outcomes, scores, squares, first, before, last, up_to = (int(one) for one in parts[:-1])
+            places = Sums(scores, squares, 0, up_to - before)
+            nothing = Sums(0, 0, 0, 0)
+            newest = float(parts[-1])
+            return cls(outcomes, _UNKNOWN, first, last, newest, before, places, nothing)
+        outcomes, reached, first, last, newest, base, *sums = parts
+        a, b, c, d, e, f, g, h = (int(one) for one in sums)
+        return cls(
+            int(outcomes),
+            int(reached),
+            int(first),
+            int(last),
+            float(newest),
+            int(base),
+            Sums(a, b, c, d),
+            Sums(e, f, g, h),
+        )
 
 
-def exponent_of(cohorts: list[Cohort]) -> float:
+def _signed(difference: int) -> int:
+    """Return the number from -SCALE / 2 on that is equal to `difference` modulo SCALE."""
+    return (difference + SCALE // 2) % SCALE - SCALE // 2
+
+
+def exponent_of(cohorts: list[Scores]) -> float:
     """Return the logarithm of one over the probability of such an excess, by Bennett's bound."""
     excess = abs(sum(one.excess for one in cohorts))
     variance = sum(one.variance for one in cohorts)
@@ -111,7 +197,7 @@ def exponent_of(cohorts: list[Cohort]) -> float:
     return variance / furthest**2 * ((1 + ratio) * math.log1p(ratio) - ratio)
 
 
-def shares_of(cohorts: list[Cohort]) -> tuple[float, float]:
+def shares_of(cohorts: list[Scores]) -> tuple[float, float]:
     """Return the shares of outcomes that come: one standard deviation below the mean, and above."""
     made, outcomes = sum(one.made for one in cohorts), sum(one.outcomes for one in cohorts)
     share = outcomes / made
@@ -120,3 +206,22 @@ def shares_of(cohorts: list[Cohort]) -> tuple[float, float]:
     slope = sum(one.excess for one in cohorts) / (made * spread * spread)
     low, high = share - slope * spread, share + slope * spread
     return min(max(low, 1e-3), 1.0), min(max(high, 1e-3), 1.0)
+
+
+def alike_at_last(cohorts: list[Cohort]) -> tuple[int, int, bool]:
+    """Return of the last cohorts with outcomes of one kind only: outcomes, decisions, and the kind.
+
+    Args:
+        cohorts: The cohorts, in the order of their first outcomes.
+
+    Returns:
+        The number of outcomes and of decisions, and whether all have reached the number.
+    """
+    outcomes, made, kind = 0, 0, None
+    for one in reversed(cohorts):
+        all_reached = one.reached == one.outcomes
+        if (one.reached != 0 and not all_reached) or (kind is not None and kind != all_reached):
+            break
+        kind = all_reached
+        outcomes, made = outcomes + one.outcomes, made + one.made
+    return outcomes, made, bool(kind)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from crossbandit.algorithms import Algorithm
-    from crossbandit.applications.outcome_watch import MissingOutcomes
+    from crossbandit.applications.missing_outcomes import MissingOutcomes
     from crossbandit.environments.amounts import AmountRules
     from crossbandit.laws import Diagnosis, LawView
     from crossbandit.laws.levels import Label

@@ -12,7 +12,14 @@ from crossbandit import forks
 from crossbandit.algorithms.tokens import checked_key, new_id
 from crossbandit.applications.action import only_decides
 from crossbandit.applications.bids import Made
-from crossbandit.applications.law_decisions import TOP, GuardPart, LawDecision, score_of
+from crossbandit.applications.law_decisions import (
+    SCALE,
+    TOP,
+    TOTALS,
+    GuardPart,
+    LawDecision,
+    score_of,
+)
 from crossbandit.kernels.laws.choice import decide_all
 from crossbandit.laws import GuardedLaw
 from crossbandit.laws.uniforms import Uniforms
@@ -61,7 +68,7 @@ class LawDecider:
         law: The law.
         guard: The guard, or None.
         round: The number of decisions made.
-        total: The sum of their scores.
+        total: The sum of their scores, modulo `TOTALS`.
         learner: The id of the learner that may learn from the decisions.
         id: Under which its decisions are known.
     """
@@ -157,8 +164,8 @@ class LawDecider:
             part: What learning under a guard needs.
         """
         number, total = self.round, self.total
-        score = score_of(arm, first, last)
-        self.round, self.total = number + 1, total + score
+        score = score_of(arm, first, last, self.law.last_chance(arm))
+        self.round, self.total = number + 1, (total + score) % TOTALS
         return LawDecision(
             number,
             arm,
@@ -203,7 +210,7 @@ class LawDecider:
             lasts: The highest one; where it is lower, nothing is chosen.
         """
         count, law = contexts.size, self.law
-        arms = np.empty(count, dtype=np.int64)
+        arms, chances = np.empty(count, dtype=np.int64), np.empty(count)
         active = firsts <= lasts
         chosen = int(np.count_nonzero(active))
         with self.deciding:
@@ -214,14 +221,17 @@ class LawDecider:
                 uniforms = np.zeros((count, 3))
                 uniforms[active] = drawn
             given = (contexts, slots, worths, costs, firsts, lasts, uniforms)
-            law.code[decide_all](*law.parts, *given, arms)
-            return self.decided_many(arms, firsts, lasts)
+            law.code[decide_all](*law.parts, *given, arms, chances)
+            return self.decided_many(arms, chances, firsts, lasts)
 
-    def decided_many(self, arms: Integers, firsts: Integers, lasts: Integers) -> Made:
+    def decided_many(
+        self, arms: Integers, chances: Floats, firsts: Integers, lasts: Integers
+    ) -> Made:
         """Return the decisions for amounts that were chosen. `deciding` must be held.
 
         Args:
             arms: The amount of each round, by number; -1 where nothing was chosen.
+            chances: Of reaching the number with the amount, as the law believes.
             firsts: The lowest amount that might have been chosen.
             lasts: The highest one.
         """
@@ -229,11 +239,13 @@ class LawDecider:
         chosen, width = int(np.count_nonzero(active)), lasts - firsts
         scores = TOP * (arms - firsts) // np.maximum(width, 1)
         scores[width == 0] = TOP // 2
+        scores += SCALE * (TOP * chances).astype(np.int64)
         scores[~active] = 0
-        totals = self.total + np.cumsum(scores) - scores
+        totals = (self.total + np.cumsum(scores) - scores) % TOTALS
         rounds = self.round + np.cumsum(active) - 1
         rounds[~active] = -1
-        self.round, self.total = self.round + chosen, self.total + int(scores.sum())
+        self.round += chosen
+        self.total = (self.total + int(scores.sum())) % TOTALS
         times = np.full(count, self.clock())
         ids = (self.learner, self.id, self._key)
         return Made(arms, rounds, scores, totals, times, *ids, run=0 < chosen == count)

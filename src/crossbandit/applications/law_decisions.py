@@ -13,7 +13,11 @@ if TYPE_CHECKING:
     from crossbandit.algorithms.tokens import Token
     from crossbandit.types import Floats
 
-TOP = 255  # the score of the highest amount that might have been chosen
+TOP = 255  # the highest place, and the highest chance
+# A score is a place plus this many times a chance. So the difference of two sums of scores says the
+# difference of both sums, if neither is half as large: sums are kept modulo the square.
+SCALE = 1 << 20
+TOTALS = SCALE * SCALE
 _MOST = 1e100  # the highest amount of money
 
 
@@ -47,9 +51,10 @@ class LawDecision:
         learner: The id of the learner that may learn from it.
         decider: The id of what made it: the learner, or one of its snapshots.
         time: When it was made, in seconds.
-        score: Where the amount lies between the lowest and the highest that might have been
-            chosen, from 0 to 255.
-        total: The sum of the scores of all decisions that the decider made before.
+        score: Its place: where the amount lies between the lowest and the highest that might have
+            been chosen, from 0 to 255; plus `SCALE` times its chance of reaching the number, as
+            the law believed, from 0 to 255.
+        total: The sum of the scores of all decisions that the decider made before, modulo `TOTALS`.
         guard: What learning under a guard needs, or None.
         key: The key of its token, or None.
     """
@@ -90,8 +95,10 @@ class LawDecision:
         forms |= {"score": int, "total": int}
         if set(given) != set(forms) or any(type(given[k]) is not v for k, v in forms.items()):
             raise ValueError(f"a decision with the keys {list(given)}")
-        if not (0 <= given["score"] <= TOP and given["total"] >= 0):
+        chance, place = divmod(given["score"], SCALE)
+        if not (0 <= chance <= TOP >= place and given["total"] >= 0):
             raise ValueError("impossible scores")
+        given["total"] %= TOTALS  # an earlier version does not wrap it
         if guard is not None:
             worth, law_amount, weight, chances, seen = guard
             numbers = (float(worth), float(law_amount), float(weight))
@@ -101,12 +108,13 @@ class LawDecision:
 
     def pack(self) -> tuple[Any, ...]:
         """Return what its token holds besides the ids, the number and the time."""
-        both = self.total << 8 | self.score  # 9 bytes less than two numbers
+        chance, place = divmod(self.score, SCALE)
+        both = self.total << 16 | chance << 8 | place  # 56 bits, shorter than three numbers
         if self.guard is None:
-            return (both,)
+            return (True, both)
         part = self.guard
         chances = np.asarray(part.chances, dtype="<f8").tobytes()
-        return (both, part.worth, part.law_amount, part.weight, chances)
+        return (True, both, part.worth, part.law_amount, part.weight, chances)
 
     @classmethod
     def unpack(cls, token: Token, content: Any, key: bytes | None) -> LawDecision:
@@ -120,6 +128,8 @@ class LawDecision:
         Raises:
             ValueError: The content is something else.
         """
+        has_chance = isinstance(content, tuple) and content[:1] == (True,)
+        content = content[1:] if has_chance else content  # earlier versions have only the place
         form = tuple(type(one) for one in content) if isinstance(content, tuple) else ()
         guard = None
         if form == (int, float, float, float, bytes) and len(content[4]) % 8 == 0:
@@ -131,7 +141,10 @@ class LawDecision:
             raise ValueError("no decision of a law")
         if content[0] < 0:
             raise ValueError("impossible scores")
-        total, score = content[0] >> 8, content[0] & TOP
+        score = content[0] & TOP
+        if has_chance:
+            score += SCALE * (content[0] >> 8 & TOP)
+        total = (content[0] >> (16 if has_chance else 8)) % TOTALS
         ids = (token.learner, token.decider, token.time)
         return cls(token.counter, -1, *ids, score, total, guard, key)
 
@@ -144,12 +157,14 @@ def _check_guard(part: GuardPart) -> None:
         raise ValueError("impossible probabilities")
 
 
-def score_of(arm: int, first: int, last: int) -> int:
-    """Return where an amount lies between the lowest and the highest possible one, from 0 to 255.
+def score_of(arm: int, first: int, last: int, chance: float) -> int:
+    """Return the score of an amount: see `LawDecision`.
 
     Args:
         arm: The number of the amount.
-        first: The number of the lowest one.
+        first: The number of the lowest one that might have been chosen.
         last: The number of the highest one.
+        chance: Of reaching the number.
     """
-    return TOP * (arm - first) // (last - first) if last > first else TOP // 2
+    place = TOP * (arm - first) // (last - first) if last > first else TOP // 2
+    return place + SCALE * int(TOP * chance)

@@ -1,20 +1,15 @@
-"""A law as the learner of an application: decisions that carry all that learning needs."""
+"""A law as the learner of an application: it learns from the outcomes of decisions."""
 
 from __future__ import annotations
 
-import time
 from functools import partial
-from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossbandit.algorithms import Decision
-from crossbandit.algorithms.seen import SeenDecisions
 from crossbandit.algorithms.seen_pages import PAGE
-from crossbandit.algorithms.tokens import new_id
-from crossbandit.applications.law_decider import LawDecider
 from crossbandit.applications.law_decisions import LawDecision
+from crossbandit.applications.learner_records import LearnerRecords
 from crossbandit.applications.money import flag_of
 from crossbandit.applications.outcome_codes import (
     FIRST,
@@ -25,132 +20,36 @@ from crossbandit.applications.outcome_codes import (
     put_codes,
     seen_before,
 )
-from crossbandit.applications.outcome_watch import OutcomeWatch, is_watched, watched
-from crossbandit.errors import DecisionError, ForeignDecisionError, LearnedBeforeError
+from crossbandit.applications.outcome_watch import is_watched, watched
+from crossbandit.errors import DecisionError, LearnedBeforeError
+from crossbandit.kernels.binding import Bound
 from crossbandit.kernels.compilation import resolved
 from crossbandit.kernels.laws.correcting import correct
 from crossbandit.kernels.laws.loops import settle, settle_all
-from crossbandit.laws import GuardedLaw, GuardedLawDecision, IndependenceTest
+from crossbandit.laws import GuardedLaw, GuardedLawDecision
 from crossbandit.laws.independence import SAMPLE
 
 if TYPE_CHECKING:
+    from array import array
     from collections.abc import Callable, Sequence
 
     from crossbandit.applications.bids import Made
     from crossbandit.applications.law_decisions import GuardPart
-    from crossbandit.applications.old_decisions import OldDecision
-    from crossbandit.laws import Diagnosis, OutcomeLaw
     from crossbandit.laws.levels import Label
-    from crossbandit.streams import Seed
     from crossbandit.types import Booleans, Floats, Integers
 
 
-class LawLearner(LawDecider):
-    """A `LawDecider` that learns, from each decision once.
+class LawLearner(LearnerRecords):
+    """A `LawDecider` that learns: from each decision once, wherever it was made.
 
-    A copy has an id of its own and the same random numbers. What a forked process has decides
-    under an id of its own, with new random numbers.
-
-    Which decisions were learned from is remembered for `seen.window` seconds; older decisions have
-    expired. Nothing else is remembered of a decision.
-
-    Any number of threads may call its methods. Learning takes two locks, deciding only the second
-    one: what reads the state for long, such as `save`, holds the first and never delays a decision.
-
-    Args:
-        law: The law.
-        guarded: Whether `GuardedLaw` decides.
-        missing: What to do if outcomes are missing with a bias; see `OutcomeWatch`.
-        words: What a reached and a missed number are called, for messages.
-        clock: Returns the time in seconds.
-
-    Attributes:
-        test: The test of whether the hidden number depends on the context.
-        seen: Which decisions were learned from.
-        watch: Notices outcomes that are missing with a bias.
-        former: The ids of learners whose decisions may be learned from, besides its own.
-        own: The ids under which it has made decisions itself.
-        answered: How many of these were learned from.
+    See `LearnerRecords` for its parameters, and for what threads, copies and forked processes do.
     """
 
-    def __init__(
-        self,
-        law: OutcomeLaw,
-        *,
-        guarded: bool = False,
-        missing: str = "refuse",
-        words: tuple[str, str] = ("reached", "missed"),
-        clock: Callable[[], float] = time.time,
-    ) -> None:
-        super().__init__(law, guarded=guarded, clock=clock)
-        self.test = IndependenceTest(law)
-        self.seen = SeenDecisions(clock=clock)
-        self.watch = OutcomeWatch(missing, words, clock)
-        self.former: set[str] = set()
-        self.old: dict[tuple[str, int], OldDecision] = {}  # pending in a file of an older version
-        self.own = {self.id}
-        self.answered = 0
-        self._features = len(law.classes)
-        self._no_slots = law.slots((), new=True)
-        self._parts: Any = None  # those of the law that `_step` works on
-        self._step: Callable[..., Any] = settle
-        self.learning = Lock()  # of the state; take this one first if both are needed
+    _parts: Any = None  # those of the law that `_step` works on
+    _step: Callable[..., Any] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**super().__getstate__(), "_parts": None, "_step": settle}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.learning = Lock()
-        super().__setstate__(state)
-
-    def fork_locks(self) -> tuple[Any, ...]:
-        return (self.learning, self.deciding)
-
-    def after_fork(self) -> None:
-        super().after_fork()
-        self.own = {*self.own, self.id}
-
-    def as_copy(self) -> None:
-        """Take an id of its own. The random numbers are those of its seed."""
-        self.id = new_id()
-        self.own = {*self.own, self.id}
-
-    @property
-    def pending(self) -> int:
-        """How many of its own decisions have no outcome so far. Those of snapshots do not count."""
-        return self.round + len(self.old) - self.answered
-
-    def expects(self, decision: Any) -> None:
-        """Check that a decision was made for this learner, and has not expired.
-
-        Args:
-            decision: The decision.
-
-        Raises:
-            DecisionError: It was made for another learner, or has expired.
-        """
-        if decision.learner == self.learner and type(decision) is LawDecision:
-            return
-        if isinstance(decision, Decision):  # of an earlier version
-            self._old(decision)
-            return
-        if decision.learner != self.learner and decision.learner not in self.former:
-            raise ForeignDecisionError(
-                f"The decision of round {decision.round} was made by another learner "
-                f"({decision.learner}). Give it to the learner that made it, or drop it."
-            )
-
-    def code(self, decision: Any) -> int:
-        """Return the code of the outcome that was learned of a decision; see `outcome_codes`.
-
-        Args:
-            decision: What `act` returned.
-
-        Raises:
-            DecisionError: It has expired.
-        """
-        with self.learning:
-            return int(self.seen.check(decision.decider, decision.round, decision.time))
+        return {**super().__getstate__(), "_parts": None, "_step": None}
 
     def learn(
         self,
@@ -182,13 +81,13 @@ class LawLearner(LawDecider):
         """
         if correction is not False:
             correction = flag_of("settle", "correction", correction)
-        if len(labels) != self._features:
+        if len(labels) != self.features:
             raise DecisionError(
                 f"The decision of round {decision.round} must come with its classes, "
                 f"{', '.join(self.law.classes)}. Got {labels}."
             )
         if type(decision) is not LawDecision:
-            kept = self._old(decision)
+            kept = self.old_decision(decision)
             decision = kept.decision(self.learner, context, self.law.amounts)
         decider, round_, made_at = decision.decider, decision.round, decision.time
         with self.learning:
@@ -196,18 +95,29 @@ class LawLearner(LawDecider):
             before = codes[at]
             if correction:
                 code = self._correct(decision, context, labels, before, amount, reached, number)
-            elif before > HELD:
-                raise _learned_before(decision)
             else:
-                if before != HELD and is_watched(round_):
-                    self.watch.add(decider, round_, made_at, decision.score, decision.total)
-                if self.watch.misled:
-                    codes[at] = HELD
-                    raise self.watch.error()
+                if before or self.watch.misled or is_watched(round_):  # rarely
+                    self._admit(decision, codes, reached)
                 code = FIRST + self._learn(decision, context, labels, amount, reached, number)
             codes[at] = code
             if self.old and self.old.pop((decider, round_), None) is not None:
                 self.answered -= decider in self.own
+
+    def _admit(self, decision: LawDecision, codes: array[int], reached: bool) -> None:  # noqa: FBT001
+        """Let the watch see an outcome; raise if it cannot be learned from. codes: of its page."""
+        round_, watch = decision.round, self.watch
+        before = codes[round_ % PAGE]
+        if before > HELD:
+            raise LearnedBeforeError(
+                f"The decision of round {round_} has been learned from before. Each counts once. "
+                "If its outcome was wrong, settle it with correction=True."
+            )
+        if before != HELD and is_watched(round_):
+            made = (decision.decider, round_, decision.time, decision.score, decision.total)
+            watch.add(*made, reached=reached)
+        if watch.misled:
+            codes[round_ % PAGE] = HELD
+            raise watch.error()
 
     def _learn(
         self,
@@ -224,7 +134,7 @@ class LawLearner(LawDecider):
         tried = part is None or amount == part.law_amount
         with self.deciding:
             slots = law.slots(labels, new=True) if labels else self._no_slots
-            step = self._step if self._parts is law.parts else self._bind()
+            step: Any = self._step if self._parts is law.parts else self._bind()
             mark: int = step(context, slots, amount, reached, number, tried)
             if decision.decider in self.own:
                 self.answered += 1
@@ -235,14 +145,11 @@ class LawLearner(LawDecider):
         return mark
 
     def _bind(self) -> Callable[..., Any]:
-        """Keep the compiled step of one outcome together with the arrays that it always takes.
-
-        To look for its machine code and to put the arguments together takes as long as half of it.
-        """
+        """Keep the compiled step of one outcome together with the arrays that it always takes."""
         law = self.law
-        given = (*law.parts, self.test.state)
+        bound = Bound(*law.parts, self.test.state)
         last = (0.0, self._no_slots, 0.0, False, 0.0, True)
-        self._parts, self._step = law.parts, partial(resolved(settle, *given, *last), *given)
+        self._parts, self._step = law.parts, partial(resolved(settle, bound, *last), bound)
         return self._step
 
     def _weigh(
@@ -334,7 +241,9 @@ class LawLearner(LawDecider):
         columns = {name: np.array([one[i] for one in labels]) for i, name in enumerate(law.classes)}
         with self.learning:
             before = seen_before(self.seen, made, rows, total)
-            self._watch_many(made, before)
+            # From the order of the rows to that of the deciders.
+            order = np.searchsorted(np.sort(rows), rows) if len(made) > 1 else slice(None)
+            self._watch_many(made, before, outcomes[1][order])
             if self.watch.misled:
                 put_codes(self.seen, made, np.full(count, HELD))
                 raise self.watch.error(count)
@@ -344,10 +253,7 @@ class LawLearner(LawDecider):
                 law.code[settle_all](*state, contexts, slots, *outcomes, marks)
                 self.answered += sum(one.rounds.size for one in made if one.decider in self.own)
                 self._note(contexts, labels, marks)
-            codes = FIRST + marks
-            if len(made) > 1:  # from the order of the rows to that of the deciders
-                codes = codes[np.searchsorted(np.sort(rows), rows)]
-            put_codes(self.seen, made, codes)
+            put_codes(self.seen, made, (FIRST + marks)[order])
 
     def _note(self, contexts: Floats, labels: Sequence[tuple[Label, ...]], marks: Integers) -> None:
         """Let the test note which rounds a compiled step has taken into it."""
@@ -356,70 +262,14 @@ class LawLearner(LawDecider):
         latest = [labels[i] for i in last.tolist()] if labels else [()] * last.size
         self.test.saw_many(known.size, contexts[last].tolist(), latest)
 
-    def _watch_many(self, made: Sequence[Made], before: Integers) -> None:
+    def _watch_many(self, made: Sequence[Made], before: Integers, reached: Booleans) -> None:
         """Let the watch see the outcomes of many decisions that it has not seen."""
         start = 0
         for one in made:
-            new = before[start : start + one.rounds.size] != HELD
-            start += one.rounds.size
+            stop = start + one.rounds.size
+            new = before[start:stop] != HELD
             for i in np.flatnonzero(new & watched(one.rounds)).tolist():
                 name = (one.decider, int(one.rounds[i]), float(one.times[i]))
-                self.watch.add(*name, int(one.scores[i]), int(one.totals[i]))
-
-    def _old(self, decision: Decision) -> OldDecision:
-        """Return what a file of an earlier version has kept of a pending decision."""
-        kept = self.old.get((decision.learner, decision.round))
-        if kept is not None and kept.arm == decision.arm:
-            return kept
-        if decision.learner not in self.former:
-            raise ForeignDecisionError(
-                f"The decision of round {decision.round} was made by another learner, or by this "
-                f"one after the checkpoint from which it was restored ({decision.learner}). Give "
-                "it to the learner that made it, or drop it."
-            )
-        raise LearnedBeforeError(
-            f"The decision of round {decision.round} has been learned from before, or is not one "
-            "of those that were pending when the file was written. Each counts once."
-        )
-
-    def decider(self, law: OutcomeLaw, seed: Seed | None) -> LawDecider:
-        """Return what decides as this learner does now, and never changes.
-
-        Args:
-            law: A new law of the same form, which becomes a copy.
-            seed: The seed of the random numbers; None for new ones.
-        """
-        guarded = self.guard is not None
-        made = LawDecider(law, guarded=guarded, learner=self.learner, clock=self.clock)
-        with self.learning:
-            law.look_like(self.law, seed)
-            if self.guard is not None and made.guard is not None:
-                made.guard.restore(self.guard.arrays())
-        made.token_key = self.token_key
-        return made
-
-    def diagnosis(self) -> Diagnosis:
-        """Return whether the hidden number depends on the context, as far as is known."""
-        with self.learning, self.deciding:
-            return self.test.diagnosis()
-
-    def merge(self, other: LawLearner) -> None:
-        """Add what another learner has learned. Its decisions are learned from there.
-
-        Args:
-            other: A learner of the same form. It is not changed.
-        """
-        first, second = sorted((self, other), key=id)
-        with first.learning, second.learning, self.deciding:
-            if self.guard is not None and other.guard is not None:
-                self.guard.merge(other.guard)
-            else:
-                self.law.merge(other.law)
-            self.test.merge(other.test)
-
-
-def _learned_before(decision: LawDecision) -> LearnedBeforeError:
-    return LearnedBeforeError(
-        f"The decision of round {decision.round} has been learned from before. Each counts once. "
-        "If its outcome was wrong, settle it with correction=True."
-    )
+                scores = (int(one.scores[i]), int(one.totals[i]))
+                self.watch.add(*name, *scores, reached=bool(reached[start + i]))
+            start = stop

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import math
 import warnings
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from crossbandit.applications.cohorts import (
     COHORT,
     Cohort,
-    cohort_of,
+    alike_at_last,
     exponent_of,
-    possible,
     shares_of,
 )
+from crossbandit.applications.missing_outcomes import MissingOutcomes
 from crossbandit.errors import CheckpointError, MissingFeedbackWarning, MissingOutcomesError
 
 if TYPE_CHECKING:
@@ -37,6 +36,9 @@ _DOUBT, _ALARM = 1e-3, 1e-5  # the probability that it is ever noticed without r
 # that learning misleads.
 _NOTABLE, _MATERIAL = 1.1, 1.25
 _FEWEST = 8  # outcomes of a cohort
+_ALIKE = 32  # outcomes of one kind: if most are missing, the others must be of the other kind
+_VERDICTS = ("no sign", "doubtful", "biased")
+_DOUBTFUL, _BIASED = 1, 2
 
 
 def is_watched(number: int) -> bool:
@@ -65,71 +67,31 @@ def watched(numbers: Integers) -> Booleans:
     return found
 
 
-@dataclass(frozen=True)
-class MissingOutcomes:
-    """What is known of decisions whose outcomes never came; `print` shows it in words.
-
-    Wins and losses without an outcome cannot be counted separately: which is which is unknown. But
-    the higher an amount, the more often it wins. So if losses are missing, outcomes come more often
-    for high amounts, and if wins are missing, for low ones.
-
-    Attributes:
-        decisions: How many decisions were looked at: a sample, all of them old enough.
-        outcomes: How many of these have an outcome.
-        low_share: The share of outcomes that have come for low amounts, about.
-        high_share: The same for high amounts. Both are 1 as long as no decision was looked at.
-        verdict: "unknown" if too few were looked at; "no sign" if the shares are equal, or differ
-            by no more than chance; "doubtful" if that is unlikely; "biased" if it is beyond chance.
-        missing: Which of them are missing, if the verdict is "doubtful" or "biased", such as "won"
-            or "lost"; otherwise None.
-        refused: Whether outcomes are not learned from now.
-    """
-
-    decisions: int
-    outcomes: int
-    low_share: float
-    high_share: float
-    verdict: str
-    missing: str | None
-    refused: bool
-
-    @property
-    def share(self) -> float:
-        """The share of the decisions that were looked at that has no outcome; NaN if none was."""
-        return 1 - self.outcomes / self.decisions if self.decisions else math.nan
-
-    def __str__(self) -> str:
-        if self.verdict == "unknown":
-            return "Too few decisions are old enough to say which outcomes are missing."
-        text = (
-            f"{self.share:.1%} of {self.decisions:,} decisions have no outcome. Outcomes have come "
-            f"for about {self.low_share:.0%} of the low amounts and {self.high_share:.0%} of the "
-            "high ones"
-        )
-        if self.missing is None:
-            return f"{text}: no more different than by chance, or by too little to mislead."
-        sure = "which is beyond chance" if self.verdict == "biased" else "which is unlikely"
-        refused = " Nothing is learned now." if self.refused else ""
-        return f"{text}, {sure}: those that {self.missing} are missing, or come later.{refused}"
-
-
 class OutcomeWatch:
     """Compares decisions whose outcomes came with all decisions that were made at the same time.
 
     The higher an amount, the more often it reaches the number: whatever the law believes, which may
     be misled already. So if outcomes of missed numbers (lost auctions) are missing, high amounts
-    have outcomes more often than low ones. Every decision carries its score, which is where its
-    amount lies among those that were possible, and the sum of the scores before it. From the first
-    and the last decision of a cohort the mean score of all decisions in between is known, also of
-    those without outcome, and wherever they were made.
+    have outcomes more often than low ones. The same holds for the chances by the law, as far as it
+    is right: they show more where prices do not go with contexts. Every decision carries two
+    scores, its place among the amounts that were possible and its chance, and the sums of the
+    scores before it. From the first and the last decision of a cohort the mean scores of all
+    decisions in between are known, also of those without outcome, and wherever they were made.
 
     A cohort is judged when it is older than twice the longest delay of an outcome so far. If those
     that miss come later than those that reach, it is judged too early, and rightly so: learning
     from wins alone misleads the law at once. As the late ones come, the cohort is judged again.
 
     Without bias, the decisions with an outcome are a random part of a cohort. The excess of their
-    scores is compared with Bennett's bound, with the variance of those that came. The probabilities
-    of all checks add up to about 0.001 at most for a warning, and 0.00001 for an error.
+    scores is compared with Bennett's bound, with the variance of those that came. Each score is
+    tested by itself, at half the level. The probabilities of all checks add up to about 0.001 at
+    most for a warning, and 0.00001 for an error.
+
+    If all losses are missing, the law believes that every bid wins, and bids fall within some
+    dozens of auctions: chances are all alike then, and so are places. But only a small share of
+    outcomes comes, all of them wins. So outcomes are refused, too, if the last ones are all of one
+    kind and more than half are missing. That is no test: in a market where all bids win, and where
+    more than half of all outcomes are missing at random, it refuses without reason.
 
     Args:
         missing: "refuse" to learn where the law would be misled, "warn", or "accept".
@@ -137,14 +99,15 @@ class OutcomeWatch:
         clock: Returns the time in seconds.
 
     Attributes:
-        misled: Whether outcomes must not be learned from now.
+        biased: Whether the last check has found that learning misleads.
+        misled: Whether outcomes must not be learned from now; never if `missing` is not "refuse".
         warns: Whether to give warnings; may be set.
     """
 
     def __init__(self, missing: str, words: tuple[str, str], clock: Callable[[], float]) -> None:
         self.missing = missing
         self.misled, self.warns = False, True
-        self._biased = False  # as `misled`, whatever `missing` says
+        self.biased = False
         self._words = words
         self.clock = clock
         self._cohorts: dict[tuple[str, int], Cohort] = {}
@@ -153,8 +116,11 @@ class OutcomeWatch:
         self._checks = 0
         self._warned = False
         self._shares = (1.0, 1.0)
+        self._alike: _Alike | None = None
 
-    def add(self, decider: str, number: int, time: float, score: int, total: int) -> None:
+    def add(
+        self, decider: str, number: int, time: float, score: int, total: int, *, reached: bool
+    ) -> None:
         """Count the outcome of a decision that is watched, and check whenever it is time.
 
         Args:
@@ -163,16 +129,16 @@ class OutcomeWatch:
             time: When it was made.
             score: Its score.
             total: The sum of the scores of its decider before.
+            reached: Whether its amount reached the number.
         """
         key = (decider, number // COHORT)
         cohort = self._cohorts.get(key)
         if cohort is None:
             if not self._has_room():
                 return
-            square = score * score
-            cohort = Cohort(1, score, square, number, total, number, total + score, time)
+            cohort = Cohort.of(number, time, score, total, reached=reached)
         else:
-            cohort = cohort.with_one(number, time, score, total)
+            cohort = cohort.with_one(number, time, score, total, reached=reached)
         self._cohorts[key] = cohort
         self._delay = max(self._delay, self.clock() - time)
         self._waiting += 1
@@ -192,48 +158,73 @@ class OutcomeWatch:
 
     def _check(self) -> None:
         self._waiting = 0
-        complete = self._complete()
-        exponent = exponent_of(complete)
         self._checks += not self.misled  # what only ends an alarm cannot raise one
-        exponent -= math.log(2 * self._checks * (self._checks + 1))
-        self._shares = shares_of(complete) if complete else (1.0, 1.0)
-        ratio = max(self._shares) / min(self._shares)
-        self._biased = ratio > _MATERIAL and exponent > math.log(1 / _ALARM)
-        self.misled = self._biased and self.missing == "refuse"
-        if ratio > _NOTABLE and exponent > math.log(1 / _DOUBT) and not self._warned:
+        level, exponent, self._shares, self._alike = self._judged(self._checks)
+        self.biased = level == _BIASED
+        self.misled = self.biased and self.missing == "refuse"
+        if level >= _DOUBTFUL and not self._warned:
             self._warned = True
             if self.missing != "accept" and not self.misled and self.warns:
-                warnings.warn(f"{self._found()} {_REMEDY}", MissingFeedbackWarning, stacklevel=5)
+                warnings.warn(f"{self.reason} {_REMEDY}", MissingFeedbackWarning, stacklevel=5)
         elif exponent <= 0.0:
             self._warned = False
 
-    def _complete(self) -> list[Cohort]:
+    def _judged(self, checks: int) -> tuple[int, float, tuple[float, float], _Alike | None]:
+        """Return the verdict, its exponent, the shares, and the last outcomes if they are alike.
+
+        The score that shows more decides. checks: how many there were; they share the probability
+        of a false alarm, as both scores and both directions do.
+        """
+        old = self._old()
+        complete = [one.both for one in old if one.outcomes >= _FEWEST]
+        level, exponent, shares = 0, -math.inf, (1.0, 1.0)
+        for scores in zip(*complete, strict=True):
+            shown = exponent_of([*scores]) - math.log(4 * max(checks, 1) * (checks + 1))
+            low, high = shares_of([*scores])
+            ratio, reached = max(low, high) / min(low, high), 0
+            if ratio > _NOTABLE and shown > math.log(1 / _DOUBT):
+                reached = _DOUBTFUL
+            if ratio > _MATERIAL and shown > math.log(1 / _ALARM):
+                reached = _BIASED
+            if (reached, shown) > (level, exponent):
+                level, exponent, shares = reached, shown, (low, high)
+        # Outcomes of one instant may come by kind: the others follow at once.
+        before = self.clock() - _PATIENCE * self._delay
+        last = _Alike(*alike_at_last([one for one in old if one.newest < before]))
+        if last.outcomes >= _ALIKE and last.share < 1 / 2:
+            return _BIASED, math.inf, shares, last
+        return level, exponent, shares, None
+
+    def _old(self) -> list[Cohort]:
         """Return the cohorts that are old enough to be judged."""
         before = self.clock() - _PATIENCE * self._delay
-        kept = self._cohorts.values()
-        return [one for one in kept if one.newest <= before and one.outcomes >= _FEWEST]
+        return [one for one in self._cohorts.values() if one.newest <= before]
 
     def found(self) -> MissingOutcomes:
         """Return what is known by now. Changes nothing."""
-        complete = self._complete()
-        low, high = shares_of(complete) if complete else (1.0, 1.0)
-        exponent = exponent_of(complete) - math.log(2 * (self._checks + 1) * (self._checks + 2))
-        verdict = "no sign" if complete else "unknown"
-        ratio = max(low, high) / min(low, high)
-        if ratio > _NOTABLE and exponent > math.log(1 / _DOUBT):
-            verdict = "doubtful"
-        if ratio > _MATERIAL and (exponent > math.log(1 / _ALARM) or self._biased):
+        old = self._old()
+        complete = [one for one in old if one.outcomes >= _FEWEST]
+        level, _, (low, high), alike = self._judged(self._checks + 1)
+        verdict = _VERDICTS[level] if complete or alike else "unknown"
+        if self.biased and max(low, high) > _MATERIAL * min(low, high):
             verdict = "biased"
         suspected = verdict in ("doubtful", "biased")
+        counted = old if alike else complete
         return MissingOutcomes(
-            decisions=sum(one.made for one in complete),
-            outcomes=sum(one.outcomes for one in complete),
+            decisions=sum(one.made for one in counted),
+            outcomes=sum(one.outcomes for one in counted),
             low_share=low,
             high_share=high,
             verdict=verdict,
-            missing=self._words[1 if high > low else 0] if suspected else None,
+            missing=self._word((low, high), alike) if suspected else None,
             refused=self.misled,
+            alike=alike.outcomes if alike else 0,
         )
+
+    def _word(self, shares: tuple[float, float], alike: _Alike | None) -> str:
+        """Return what those did that are missing."""
+        misses = alike.reached if alike else shares[1] > shares[0]
+        return self._words[1 if misses else 0]
 
     def error(self, count: int = 1) -> MissingOutcomesError:
         """Return the error for outcomes that were not learned from.
@@ -242,29 +233,39 @@ class OutcomeWatch:
             count: How many.
         """
         what = "Nothing was learned" if count == 1 else f"{count} outcomes were not learned"
-        return MissingOutcomesError(f"{self._found()} {what}. {_REMEDY}")
+        return MissingOutcomesError(f"{self.reason} {what}. {_REMEDY}")
 
-    def _found(self) -> str:
-        low, high = self._shares
-        reached, missed = self._words
-        few = missed if high > low else reached
+    @property
+    def reason(self) -> str:
+        """Why the last check has found outcomes to be missing with a bias."""
+        few, (low, high) = self._word(self._shares, self._alike), self._shares
+        if self._alike:
+            seen = (
+                f"Outcomes have come for {self._alike.share:.0%} of the decisions, and the last "
+                f"{self._alike.outcomes:,} are all of one kind"
+            )
+        else:
+            seen = (
+                f"Outcomes have come for about {low:.0%} of the low amounts and {high:.0%} of the "
+                "high ones, which is beyond chance"
+            )
         return (
-            f"Outcomes have come for about {low:.0%} of the low amounts and {high:.0%} of the high "
-            f"ones, which is beyond chance: those that {few} are missing, or come later. Learning "
-            "from the others alone would mislead."
+            f"{seen}: those that {few} are missing, or come later. Learning from the others alone "
+            "would mislead."
         )
 
     def settings(self) -> dict[str, Any]:
         """Return everything in a form that `json` can write."""
-        cohorts = [[*key, *one] for key, one in self._cohorts.items()]
+        cohorts = [[*key, *one.to_list()] for key, one in self._cohorts.items()]
         return {
             "delay": self._delay,
             "checks": self._checks,
             "waiting": self._waiting,
             "warned": self._warned,
             "cohorts": cohorts,
-            "biased": self._biased,
+            "biased": self.biased,
             "shares": list(self._shares),
+            "alike": list(self._alike) if self._alike else None,
         }
 
     def restore(self, settings: Any) -> None:
@@ -279,26 +280,42 @@ class OutcomeWatch:
         try:
             delay, checks = float(settings["delay"]), int(settings["checks"])
             found = {
-                (str(decider), int(number)): cohort_of(whole)
+                (str(decider), int(number)): Cohort.from_list(whole)
                 for decider, number, *whole in settings["cohorts"]
             }
-            right = delay >= 0 and checks >= 0 and all(possible(one) for one in found.values())
+            right = delay >= 0 and checks >= 0 and all(one.possible for one in found.values())
             biased = settings.get("biased", False)  # earlier versions do not say all of it
             low, high = (float(one) for one in settings.get("shares", (1.0, 1.0)))
             waiting = int(settings.get("waiting", 0))
             warned = settings.get("warned", False)
             right &= isinstance(biased, bool) and isinstance(warned, bool) and waiting >= 0
             right &= 0 < low <= 1 and 0 < high <= 1
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            given = settings.get("alike")
+            alike = None if given is None else _Alike(int(given[0]), int(given[1]), bool(given[2]))
+            right &= alike is None or 0 < alike.outcomes <= alike.made
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
             raise CheckpointError(
                 f"Its watch over missing outcomes is impossible: {error}"
             ) from None
         if not right or len(found) > _KEPT:
             raise CheckpointError("Its watch over outcomes is impossible.")
         self._delay, self._checks, self._cohorts = delay, checks, found
-        self._biased, self._shares = biased, (low, high)
+        self.biased, self._shares, self._alike = biased, (low, high), alike
         self._waiting, self._warned = waiting, warned
         self.misled = biased and self.missing == "refuse"
+
+
+class _Alike(NamedTuple):
+    """The last outcomes, all of one kind: how many, of how many decisions, and of which kind."""
+
+    outcomes: int
+    made: int
+    reached: bool
+
+    @property
+    def share(self) -> float:
+        """The share of the decisions that have an outcome."""
+        return self.outcomes / self.made
 
 
 _REMEDY = (

@@ -199,7 +199,7 @@ class Spending:
         with self.lock, learner.deciding:
             slots = learner.law.slot_table(columns, values.size, new=False)
             chosen = pacer.choose_many(learner.law, slots, values, now, firsts, lasts)
-            made = learner.decided_many(chosen.bids, firsts, chosen.usable)
+            made = learner.decided_many(chosen.bids, chosen.chances, firsts, chosen.usable)
             pacer.hold_many(made.rounds, values, chosen)
         reasons: list[str | None] = [None] * values.size
         for i in np.flatnonzero(chosen.bids < 0).tolist():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from crossbandit.kernels.compilation import compiled
+from crossbandit.kernels.laws.choice import chance_of
 from crossbandit.kernels.pace_steps import settle
 from crossbandit.kernels.paced_laws import paced_decide
 from crossbandit.kernels.pacing import RESERVED, free_money
@@ -29,6 +30,7 @@ def paced_decide_all(
     lasts: Integers,
     uniforms: Floats,
     out: Integers,
+    chances: Floats,
     wanted: Integers,
     usable: Integers,
     pseudo: Floats,
@@ -37,8 +39,8 @@ def paced_decide_all(
 ) -> None:
     """Do what `paced_decide` does in n auctions of one time; no period ends in between.
 
-    All (n,); slots: (n, width); uniforms: (n, 3). The last six are filled: the bids, -1 where
-    nothing can be bid; what `paced_decide` returns; tightest: (n, 3), where nothing can be bid, the
+    All (n,); slots: (n, width); uniforms: (n, 3). The last seven are filled: the bids, -1 where
+    nothing can be bid; their chances of winning, as the law believes; what `paced_decide` returns; tightest: (n, 3), where nothing can be bid, the
     limit that leaves least, what it leaves, what it has reserved; tickets: (n, L, 4).
     """
     for i in range(values.size):
@@ -59,8 +61,10 @@ def paced_decide_all(
             tickets[i],
         )
         out[i] = -1
+        chances[i] = 0.0
         if cap >= 0:
             out[i] = min(wanted[i], cap)
+            chances[i] = chance_of(law_rules, law, scratch, out[i])
             continue
         for limit in range(rules.kinds.size):
             left = free_money(rules, state, limit, value)

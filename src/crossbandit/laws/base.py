@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from crossbandit.errors import InvalidContextError
+from crossbandit.kernels.binding import Bound
 from crossbandit.kernels.compilation import MachineCode
 from crossbandit.laws.grid import AmountGrid, ascending
 from crossbandit.laws.levels import JOINT, Label, Levels
@@ -103,6 +104,7 @@ class LawBase(AmountGrid):
         """Go on with other arrays. `parts` then is another object, which callers may notice."""
         self._state = state
         self.parts: tuple[LawRules, LawState, Scratch] = (self._rules, state, self._scratch)
+        self._bound = Bound(*self.parts)
 
     def slots(self, labels: tuple[Label, ...], *, new: bool = False) -> Integers:
         """Return the numbers of the classes of a round, -1 for those that have none.

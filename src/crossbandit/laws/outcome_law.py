@@ -141,6 +141,15 @@ class OutcomeLaw(LawBase):
         index = self.choose(at, labels, value, paid, first, last, drawn)
         return LawDecision(index, float(self.amounts[index]), at, labels)
 
+    def last_chance(self, index: int) -> float:
+        """Return the chance of reaching the number in the round that was last decided.
+
+        Args:
+            index: The number of the amount.
+        """
+        mirrored, chances = self._rules.mirrored, self._scratch.chances
+        return 1.0 - chances.item(-1, -1 - index) if mirrored else chances.item(-1, index)
+
     def choose(
         self,
         context: float,
@@ -167,9 +176,7 @@ class OutcomeLaw(LawBase):
         """
         drawn = self.uniforms.take(3) if uniforms is None else uniforms
         found: int = self.code[decide](
-            self._rules,
-            self._state,
-            self._scratch,
+            self._bound,
             context,
             self._levels.slots(labels),
             worth,

@@ -42,6 +42,7 @@ class PacedChoices(NamedTuple):
 
     Attributes:
         bids: (n,), by number; -1 where nothing could be bid.
+        chances: (n,), of winning with these, as the law believes.
         wanted: (n,), what would have been bid without a cap.
         usable: (n,), the highest amounts up to the pseudo-value.
         pseudo_values: (n,), what was bid for.
@@ -51,6 +52,7 @@ class PacedChoices(NamedTuple):
     """
 
     bids: Integers
+    chances: Floats
     wanted: Integers
     usable: Integers
     pseudo_values: Floats
@@ -136,7 +138,9 @@ class Pacer(PacerSteps):
         """
         count, limits = values.size, len(self.limits)
         found = PacedChoices(
-            *(np.empty(count, dtype=np.int64) for _ in range(3)),
+            np.empty(count, dtype=np.int64),
+            np.empty(count),
+            *(np.empty(count, dtype=np.int64) for _ in range(2)),
             np.empty(count),
             np.full((count, 3), -1),
             np.zeros((count, limits, 4)),

@@ -214,13 +214,5 @@ def _exploration(bidder: FirstPriceBidder) -> float | None:
 
 
 def _alerts(live: LiveBidder) -> tuple[str, ...]:
-    watch = live.bidder.learner.watch.settings()
-    if not watch["biased"]:
-        return ()
-    low, high = watch["shares"]
-    kind = "lost" if high > low else "won"
-    text = (
-        f"About {low:.0%} of the low bids have outcomes, and about {high:.0%} of the high bids. "
-        f"The difference is not chance: outcomes of {kind} auctions are missing or late."
-    )
-    return (text,)
+    watch = live.bidder.learner.watch
+    return (watch.reason,) if watch.biased else ()

@@ -15,7 +15,6 @@ import numpy as np
 from crossbandit.applications import Bid, FirstPriceBidder
 from crossbandit.applications.action import required_action
 from crossbandit.applications.batches import as_bids
-from crossbandit.applications.law_decisions import TOP
 from crossbandit.applications.outcome_codes import KNOWN, reaches
 from crossbandit.errors import (
     IMPOSSIBLE_CONTENT,
@@ -168,7 +167,7 @@ class LiveBidder:
         if any(type(one) not in (str, int) for one in bid.classes):
             raise DamagedTokenError("A token must hold levels of this bidder's classes. Drop it.")
         made: Any = bid.decision
-        if made.total > TOP * made.round or (made.guard is not None and made.guard.worth < 0):
+        if made.guard is not None and made.guard.worth < 0:
             raise DamagedTokenError("A token must hold a possible decision. Drop it.")
         if made.decider in learner.own and made.round >= learner.round:
             raise DecisionError(

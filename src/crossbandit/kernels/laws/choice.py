@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from crossbandit.kernels.binding import opened
 from crossbandit.kernels.compilation import compiled, inlined
 from crossbandit.kernels.laws.reading import band_of, find_rows, mixed_law
 from crossbandit.kernels.laws.state import (
@@ -18,6 +19,7 @@ from crossbandit.kernels.laws.state import (
 from crossbandit.kernels.laws.tries import probe, weigh_tries
 
 if TYPE_CHECKING:
+    from crossbandit.kernels.binding import Bound
     from crossbandit.kernels.laws.state import LawRules, LawState, Scratch
     from crossbandit.types import Floats, Integers
 
@@ -117,9 +119,7 @@ def read_law(
 
 @compiled
 def decide(
-    rules: LawRules,
-    state: LawState,
-    scratch: Scratch,
+    bound: Bound,
     context: float,
     slots: Integers,
     worth: float,
@@ -130,9 +130,11 @@ def decide(
 ) -> int:
     """Return the amount to play. The state is not changed.
 
-    The context chooses the law; worth and cost are what the payoff is made of. slots: (features +
-    1,), the classes. uniforms: (3,), random numbers from [0, 1).
+    bound: of the rules, the state and the scratch of a law. The context chooses the law; worth and
+    cost are what the payoff is made of. slots: (features + 1,), the classes. uniforms: (3,), random
+    numbers from [0, 1).
     """
+    rules, state, scratch = opened(bound)
     band = read_law(rules, state, scratch, context, slots)
     return choose(rules, state, scratch, band, worth, cost, first, last, uniforms)
 
@@ -150,14 +152,17 @@ def decide_all(
     lasts: Integers,
     uniforms: Floats,
     out: Integers,
+    chances: Floats,
 ) -> None:
     """Decide in n rounds. All (n,); slots: (n, width); uniforms: (n, 3).
 
-    Where firsts[i] > lasts[i], no amount may be played: out[i] = -1.
+    Where firsts[i] > lasts[i], no amount may be played: out[i] = -1. chances: of reaching the
+    number with the amount, as the law believes.
     """
     for i in range(contexts.size):
         if firsts[i] > lasts[i]:
             out[i] = -1
+            chances[i] = 0.0
             continue
         band = read_law(rules, state, scratch, contexts[i], slots[i])
         out[i] = choose(
@@ -171,6 +176,18 @@ def decide_all(
             lasts[i],
             uniforms[i],
         )
+        chances[i] = chance_of(rules, state, scratch, out[i])
+
+
+@inlined
+def chance_of(rules: LawRules, state: LawState, scratch: Scratch, amount: int) -> float:
+    """Return the chance of reaching the number, where `scratch` holds the laws at the context."""
+    experts, size = state.weights.size, rules.amounts.size
+    if rules.mirrored:
+        opposite: float = scratch.chances[experts, size - 1 - amount]
+        return 1.0 - opposite
+    chance: float = scratch.chances[experts, amount]
+    return chance
 
 
 @inlined

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from crossbandit.kernels.binding import opened
 from crossbandit.kernels.compilation import compiled, inlined
 from crossbandit.kernels.laws.choice import choose, read_law
 from crossbandit.kernels.laws.independence import test_one
@@ -19,6 +20,7 @@ from crossbandit.kernels.laws.state import (
 )
 
 if TYPE_CHECKING:
+    from crossbandit.kernels.binding import Bound
     from crossbandit.kernels.laws.independence import TestState
     from crossbandit.kernels.laws.state import LawRules, LawState, Scratch
     from crossbandit.types import Booleans, Floats, Integers
@@ -134,10 +136,7 @@ def shown(
 
 @compiled
 def settle(
-    rules: LawRules,
-    state: LawState,
-    scratch: Scratch,
-    test: TestState,
+    bound: Bound,
     context: float,
     slots: Integers,
     amount: float,
@@ -147,9 +146,11 @@ def settle(
 ) -> int:
     """Learn from what became of an amount, and take it into the test of independence.
 
-    tried: whether the amount was the law's own choice. Returns 4 times the index of what is known,
-    plus its kind; -1 if it says nothing about any amount, and nothing is learned.
+    bound: of the rules, the state and the scratch of a law, and the state of its test. tried:
+    whether the amount was the law's own choice. Returns 4 times the index of what is known, plus
+    its kind; -1 if it says nothing about any amount, and nothing is learned.
     """
+    rules, state, scratch, test = opened(bound)
     return settle_one(rules, state, scratch, test, context, slots, amount, reached, number, tried)
 
 
