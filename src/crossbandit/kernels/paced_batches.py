@@ -40,8 +40,9 @@ def paced_decide_all(
     """Do what `paced_decide` does in n auctions of one time; no period ends in between.
 
     All (n,); slots: (n, width); uniforms: (n, 3). The last seven are filled: the bids, -1 where
-    nothing can be bid; their chances of winning, as the law believes; what `paced_decide` returns; tightest: (n, 3), where nothing can be bid, the
-    limit that leaves least, what it leaves, what it has reserved; tickets: (n, L, 4).
+    nothing can be bid; their chances of winning, as the law believes; what `paced_decide` returns;
+    tightest: (n, 3), where nothing can be bid, the limit that leaves least, what it leaves, what it
+    has reserved; tickets: (n, L, 4).
     """
     for i in range(values.size):
         value = values[i]
