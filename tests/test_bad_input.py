@@ -310,7 +310,7 @@ PROBLEMS: dict[str, Refusal] = {
     "a sample of numbered contexts": (
         lambda: Problem(G, contexts=2, context_sample=[[1.0], [2.0]]),
         InvalidParameterError,
-        "'context_sample' parameter of Problem must be left out.* Got one",
+        "'context_sample' parameter of Problem must be None.* Got one",
     ),
     **{
         f"precision={precision}": (
