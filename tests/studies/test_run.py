@@ -275,7 +275,7 @@ def test_a_full_disk_is_said_and_the_file_stays_intact(limit: int, tmp_path: Pat
     result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert result.returncode == 7, result.stderr
     assert "cannot be written" in result.stdout
-    assert "intact: free some space, and run the same command again" in result.stdout
+    assert "intact. Free some space, and run the same command again" in result.stdout
     assert "damaged" not in result.stdout
     summary = studies.run(Study.from_toml(text), tmp_path / "out", jobs=1)
     assert summary.kept >= 3

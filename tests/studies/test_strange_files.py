@@ -48,7 +48,7 @@ def test_a_view_that_reads_a_file_is_not_run(results: Path, tmp_path: Path) -> N
     ):
         result = crossbandit(*command)
         assert result.returncode == 2
-        assert "contains the view or macro 'cells', which would run code" in result.stderr
+        assert "contains the view or macro 'cells', which could run code" in result.stderr
     for file in tmp_path.rglob("*"):
         if file.is_file() and file not in (secret, results):
             assert b"the secret" not in file.read_bytes()

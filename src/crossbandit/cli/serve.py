@@ -27,7 +27,7 @@ def serve(
     bidders: Annotated[
         Path | None,
         typer.Argument(
-            metavar="[BIDDERS.toml]",
+            metavar="BIDDERS.toml",
             help="File that describes bidders. Without a file, those in the store are served; an "
             "empty store gets an example.",
         ),
