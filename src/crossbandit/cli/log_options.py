@@ -70,7 +70,7 @@ TiesRule = Annotated[
     Ties | None,
     typer.Option(
         help="Whether a bid that equals the highest competing bid wins. "
-        "\\[default: as the format says; otherwise win]"
+        "\\[default: as the format says; or as in the log, for evaluate; otherwise win]"
     ),
 ]
 ValueColumn = Annotated[str | None, _column("the value", _BY_NAME)]
