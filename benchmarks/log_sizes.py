@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -22,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
-from benchmarks.measure import Result
+from benchmarks.measure import Result, peak_memory
 from crossbandit.evaluate import evaluate_log, open_censored
 from crossbandit.logs import AuctionLog, make_log
 from crossbandit.replay import ReplayRules, replay
@@ -55,8 +54,7 @@ def measure(path: str, way: str) -> None:
 
 
 def _print(auctions: int, began: float) -> None:
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(json.dumps([auctions, time.process_time() - began, peak]))
+    print(json.dumps([auctions, time.process_time() - began, peak_memory()]))
 
 
 def write_censored(log: Path) -> Path:
