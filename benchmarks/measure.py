@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import resource
 import statistics
 import time
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -26,6 +28,18 @@ class Result:
     def reached(self) -> bool:
         """Whether the number is as it should be."""
         return self.value >= self.aim if self.at_least else self.value <= self.aim
+
+
+def peak_memory() -> float:
+    """Return the peak memory of this process in MB.
+
+    `ru_maxrss` would not do: it is at least what the parent had when it started this process.
+    """
+    status = Path("/proc/self/status")
+    if status.exists():
+        lines = status.read_text(encoding="ascii").splitlines()
+        return int(next(one for one in lines if one.startswith("VmHWM")).split()[1]) / 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def seconds(task: Callable[[], object]) -> float:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING
 import duckdb
 import numpy as np
 
-from benchmarks.measure import Result, medians
+from benchmarks.measure import Result, medians, peak_memory
 from crossbandit.kernels.compilation import compiled
 from crossbandit.replay import AuctionLog, ReplayRules, make_log, replay
 
@@ -102,7 +101,7 @@ def report_peak(log: str) -> None:
     """Replay a log with few bids and print the peak memory of this process."""
     strategies = [LEARNER, "best responses", "shading 0.5", "truthful"]
     replay(log, rules=ReplayRules(bids=3), strategies=strategies, seeds=1)
-    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
+    print(peak_memory() * 2**20)
 
 
 def _slope(folder: Path) -> Result:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 import os
-import resource
 import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from benchmarks.measure import Result, medians
+from benchmarks.measure import Result, medians, peak_memory
 from crossbandit import CrossGraph, Problem, environments, graphs, simulate, simulate_many
 from crossbandit.environments import BlockEnvironment
 from crossbandit.environments.environment import row_block
@@ -173,4 +172,4 @@ def _peak_memory(environment: str, record: str = "full") -> float:
 def report_peak(environment: Any, record: str) -> None:
     """Run one simulation and print the peak memory of this process."""
     simulate(CrossGraph(), environment, seed=SEED, record=record)
-    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
+    print(peak_memory() * 2**20)

@@ -130,7 +130,7 @@ def test_what_would_help_is_said() -> None:
     with pytest.raises(LogError, match="Is the price what you paid"):
         read_censored(AuctionLog(ties, columns=ROLES))
     with pytest.raises(LogError, match="try --ties lose"):
-        read_censored(AuctionLog(ties[~ties["won"]], columns=ROLES))
+        read_censored(AuctionLog(ties[~ties["won"]], columns=ROLES), ties="win")
 
 
 def test_lines_out_of_order_are_said() -> None:

@@ -288,7 +288,7 @@ def test_a_log_without_the_auctions_won_is_warned_of(tmp_path: Path) -> None:
 
 def test_help_says_what_each_column_is() -> None:
     text = " ".join(run("--help", columns=200).output.split())
-    assert "Column with the highest competing bid: a name or a 1-based index." in text
+    assert "Column with the highest competing bid: a name, or a number from 1." in text
 
 
 def command(*options: object) -> list[str]:

@@ -134,3 +134,16 @@ def test_rounded_amounts_have_the_same_numbers() -> None:
     assert known.share < 1
     assert known == pytest.approx(other["shading 0.50"].known)
     assert one["shading 0.50"].best.value == pytest.approx(other["shading 0.50"].best.value)
+
+
+@pytest.mark.usefixtures("small_pieces")
+def test_equal_bids_that_all_lost_are_taken_to_lose() -> None:
+    data = frame(2_000, "after-loss")
+    lost = data.index[~data["won"] & (data["bid"] > 0)][:3]
+    data.loc[lost, "min_bid_to_win"] = data.loc[lost, "bid"]
+    for in_memory in (0, 10_000):
+        read = open_censored(AuctionLog(data, columns=ROLES), in_memory=in_memory)
+        assert read.log.ties == "lose"
+        assert "All bids that equal the price have lost" in read.notes[1]
+        with pytest.raises(LogError, match="try --ties lose"):
+            open_censored(AuctionLog(data, columns=ROLES), ties="win", in_memory=in_memory)

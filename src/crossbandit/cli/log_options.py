@@ -16,7 +16,7 @@ import typer
 if TYPE_CHECKING:
     from crossbandit.logs import AuctionLog
 
-_COLUMN = "a name or a 1-based index."
+_COLUMN = "a name, or a number from 1."
 
 
 class LogFormat(StrEnum):
@@ -70,12 +70,14 @@ TiesRule = Annotated[
     Ties | None,
     typer.Option(
         help="Whether a bid that equals the highest competing bid wins. "
-        "\\[default: as the format says; otherwise win]"
+        "\\[default: as the format says; or as in the log, for evaluate; otherwise win]"
     ),
 ]
 ValueColumn = Annotated[str | None, _column("the value", _BY_NAME)]
 PriceColumn = Annotated[str | None, _column("the highest competing bid", _BY_NAME)]
-BidColumn = Annotated[str | None, _column("your own bids, to compare with")]
+BidColumn = Annotated[
+    str | None, _column("your own bids, which evaluate needs and replay compares with")
+]
 ReserveColumn = Annotated[str | None, _column("a reserve per auction")]
 WonColumn = Annotated[str | None, _column("whether you won")]
 TimeColumn = Annotated[str | None, _column("the time")]
@@ -84,7 +86,8 @@ ClassColumn = Annotated[
     list[str] | None,
     typer.Option(
         metavar="COLUMN",
-        help=f"Column with a class, such as a site, that laws use; may be repeated: {_COLUMN}",
+        help="Column with a class, such as a site, that prices may depend on; may be repeated: "
+        f"{_COLUMN}",
     ),
 ]
 ValueUnit = Annotated[
@@ -93,7 +96,7 @@ ValueUnit = Annotated[
 ]
 PriceUnit = Annotated[
     Unit | None,
-    typer.Option(help="Unit of prices, bids and reserves. All amounts become units of money."),
+    typer.Option(help="Unit of prices, bids and reserves; likewise."),
 ]
 Currency = Annotated[
     str | None, typer.Option(metavar="CODE", help="Currency to keep, if notices have several.")

@@ -11,6 +11,7 @@ from crossbandit.evaluate.log import CensoredLog
 from crossbandit.evaluate.stored import StoredLog
 from crossbandit.logs.classes import ClassTable
 from crossbandit.logs.faults import check_survey
+from crossbandit.logs.outcomes import OutcomeCounts
 from crossbandit.logs.survey import survey_log
 from crossbandit.logs.times import steps_back_in_time
 from crossbandit.validation import number
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 IN_MEMORY = 2_000_000  # auctions that are read into memory at most
 _CHUNK = 1 << 16
 _Log_co = TypeVar("_Log_co", covariant=True)
-_Log = TypeVar("_Log")
+_Log = TypeVar("_Log", CensoredLog, StoredLog)
 
 
 class ReadLog(NamedTuple, Generic[_Log_co]):
@@ -55,7 +56,7 @@ def read_censored(
             it needs a column that says who won.
         reserve: The lowest bid that can win.
         ties: "win" if a bid beats an equal competing bid, otherwise "lose"; None for what the
-            format of the log says, or else "win".
+            format of the log says, or else what equal bids of the log have done, or else "win".
 
     Returns:
         The auctions, and what was left out.
@@ -64,7 +65,7 @@ def read_censored(
         LogError: The log cannot be read, has too many bad lines, or contradicts itself.
     """
     survey = _survey(log)
-    return _read(log, survey, reserve, ties or log.ties or "win")
+    return _read(log, survey, reserve, ties or log.ties)
 
 
 def open_censored(
@@ -89,12 +90,12 @@ def open_censored(
         LogError: The log cannot be read, has too many bad lines, or contradicts itself.
     """
     survey = _survey(log)
-    ties = ties or log.ties or "win"
+    ties = ties or log.ties
     if survey.auctions <= in_memory:
         return _read(log, survey, reserve, ties)
     table = ClassTable([*log.class_places])
     chunks = (_judged(one, reserve, ties) for one in log.chunks(_CHUNK, table))
-    return _with_notes(StoredLog(chunks, table, ties), log, survey)
+    return _with_notes(StoredLog(chunks, table, ties), log, survey, ties)
 
 
 def _survey(log: AuctionLog) -> Survey:
@@ -108,7 +109,9 @@ def _survey(log: AuctionLog) -> Survey:
     return survey
 
 
-def _read(log: AuctionLog, survey: Survey, reserve: float, ties: str) -> ReadLog[CensoredLog]:
+def _read(
+    log: AuctionLog, survey: Survey, reserve: float, ties: str | None
+) -> ReadLog[CensoredLog]:
     table = ClassTable([*log.class_places])
     auctions = _judged(log.read(table), reserve, ties)
     if auctions.times is not None:
@@ -118,20 +121,22 @@ def _read(log: AuctionLog, survey: Survey, reserve: float, ties: str) -> ReadLog
         for i, name in enumerate(log.class_places)
         if auctions.classes is not None
     }
+    bids, won, reserves = map(np.asarray, (auctions.bids, auctions.won, auctions.reserves))
+    counts = OutcomeCounts.of(bids, won, auctions.prices, reserves)
     found = CensoredLog(
         auctions.values,
-        np.asarray(auctions.bids),
-        np.asarray(auctions.won),
+        bids,
+        won,
         auctions.prices,
         auctions.propensities,
         classes,
-        reserve=np.asarray(auctions.reserves),
-        ties=ties,
+        reserve=reserves,
+        ties=ties or counts.ties,
     )
-    return _with_notes(found, log, survey)
+    return _with_notes(found, log, survey, ties)
 
 
-def _judged(auctions: Auctions, reserve: float, ties: str) -> Auctions:
+def _judged(auctions: Auctions, reserve: float, ties: str | None) -> Auctions:
     """Return auctions with a reserve each, and who won where the log does not say it."""
     bids = np.asarray(auctions.bids, dtype=float)
     reserves = np.full(bids.size, number("read_censored", "reserve", reserve, at_least=0))
@@ -139,13 +144,15 @@ def _judged(auctions: Auctions, reserve: float, ties: str) -> Auctions:
         reserves = np.maximum(reserves, auctions.reserves)
     won = auctions.won
     if won is None:
-        beats = bids >= auctions.prices if ties == "win" else bids > auctions.prices
+        beats = bids > auctions.prices if ties == "lose" else bids >= auctions.prices
         won = beats & (bids >= reserves) & (bids > 0)
     return auctions._replace(bids=bids, reserves=reserves, won=won)
 
 
-def _with_notes(found: _Log, log: AuctionLog, survey: Survey) -> ReadLog[_Log]:
+def _with_notes(found: _Log, log: AuctionLog, survey: Survey, ties: str | None) -> ReadLog[_Log]:
     notes = [log.description, *log.remarks]
+    if ties is None and found.ties == "lose":
+        notes.append("All bids that equal the price have lost, so equal bids are taken to lose.")
     if "time" not in log.places and (back := steps_back_in_time(log)).steps:
         notes.append(
             f"Column {back.column} goes back in time {back.steps:,} times. Intervals take the "

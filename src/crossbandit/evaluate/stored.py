@@ -56,9 +56,11 @@ class StoredLog:
     Args:
         chunks: The auctions, with own bids, results and reserves.
         classes: The levels of the class columns, which grow with the chunks.
-        ties: "win" if a bid beats an equal competing bid, otherwise "lose".
+        ties: "win" if a bid beats an equal competing bid, otherwise "lose"; None for what equal
+            bids of the log have done.
 
     Attributes:
+        ties: Likewise, or "both" as for `CensoredLog`.
         facts: What is known of the whole log.
         frequencies: How often each bid was made, if propensities were estimated.
 
@@ -66,12 +68,11 @@ class StoredLog:
         LogError: The log contradicts itself, or auctions are missing from it.
     """
 
-    def __init__(self, chunks: Iterator[Auctions], classes: ClassTable, ties: str) -> None:
+    def __init__(self, chunks: Iterator[Auctions], classes: ClassTable, ties: str | None) -> None:
         self._scratch = Scratch()
         self._table = classes
-        self._ties = ties
         self.frequencies: BidFrequencies | None = None
-        self._store(chunks)
+        self.ties = self._store(chunks, ties)
         self.facts = self._survey()
         self._classes = self._sort()
 
@@ -85,8 +86,8 @@ class StoredLog:
             connection.execute(f"ATTACH {literal(str(path))} AS store")
             yield connection
 
-    def _store(self, chunks: Iterator[Auctions]) -> None:
-        """Copy the auctions, and number them in the order of time."""
+    def _store(self, chunks: Iterator[Auctions], ties: str | None) -> str:
+        """Copy the auctions, number them in the order of time, and return what equal bids do."""
         import pandas as pd
 
         levels = [f"level_{i}" for i in range(len(self._table.names))]
@@ -125,8 +126,7 @@ class StoredLog:
                 f"FROM {_TIMED})"
             ).fetchall()[0]
         counts = OutcomeCounts(0, 0, 0, won, 0, 0, wins, losses)
-        if counts.rounded:
-            self._ties = BOTH
+        return BOTH if counts.rounded else ties or counts.ties
 
     def in_time(self) -> Iterator[LogPiece]:
         """Yield all auctions in the order of time, some at a time."""
@@ -149,7 +149,7 @@ class StoredLog:
                 for i, name in enumerate(self._table.names)
             },
             reserve=columns["reserve"],
-            ties=self._ties,
+            ties=self.ties,
         )
         if self.frequencies is None:
             return piece

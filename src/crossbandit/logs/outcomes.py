@@ -77,6 +77,11 @@ class OutcomeCounts(NamedTuple):
         both = min(self.equal_wins, self.equal_losses) > 0
         return both and 2 * self.equal_wins <= self.told_wins
 
+    @property
+    def ties(self) -> str:
+        """What equal bids do: "lose" if all that there are have lost, otherwise "win"."""
+        return "lose" if self.equal_losses and not self.equal_wins else "win"
+
     def require_both_outcomes(self) -> None:
         """Raise LogError if the auctions that were won, or those that were lost, seem missing."""
         if self.bids < _ENOUGH:
