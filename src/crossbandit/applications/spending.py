@@ -142,15 +142,18 @@ class Spending:
         Raises:
             InvalidParameterError: This is a forked process, and the limits are its parent's.
         """
-        now, pacer = self._time("bid", at), self.pacer
+        if self.forked:
+            raise _refusal()
+        now, pacer = time.time() if at is None else seconds("bid", at), self.pacer
         if isinstance(learner, LawDecider) and learner.guard is None:
             with self.lock, learner.deciding:
-                chosen = pacer.choose(learner.law, labels, value, now, first, last)
-                worth, usable, cap, wanted = chosen
+                given = (learner.law, labels, value, now, first, last)
+                worth, usable, cap, wanted = pacer.choose(*given)
                 if cap < 0:
                     return None, self._reason(value, worth, first, last)
-                decision = learner.decided(min(wanted, cap), first, usable)
-                pacer.hold(decision.round, value, decision.arm, wanted)
+                bid = min(cap, wanted)
+                decision = learner.decided(bid, first, usable)
+                pacer.hold(decision.round, value, bid, wanted)
                 return decision, None
         with self.lock:
             worth, usable, cap = pacer.open(value, now, first, last)
@@ -195,7 +198,9 @@ class Spending:
         Raises:
             InvalidParameterError: This is a forked process, and the limits are its parent's.
         """
-        now, pacer = self._time("bid_many", at), self.pacer
+        if self.forked:
+            raise _refusal()
+        now, pacer = time.time() if at is None else seconds("bid_many", at), self.pacer
         with self.lock, learner.deciding:
             slots = learner.law.slot_table(columns, values.size, new=False)
             chosen = pacer.choose_many(learner.law, slots, values, now, firsts, lasts)
@@ -208,16 +213,6 @@ class Spending:
                 given = float(values[i]), float(chosen.pseudo_values[i]), lowest
                 reasons[i] = reason_of(pacer, chosen.tightest[i].tolist(), *given)
         return made, reasons
-
-    def _time(self, owner: str, at: object) -> float:
-        """Return the time of an auction; raise if this process must not bid."""
-        if self.forked:
-            raise InvalidParameterError(
-                "A bidder with limits must not bid in a forked process: it and its parent would "
-                "spend the same money. Load the bidder in this process, if no other one goes on "
-                "with it; or give each process a Lease, with 'renew' after the fork."
-            )
-        return time.time() if at is None else seconds(owner, at)
 
     def _lowest(self, first: int, last: int) -> float | None:
         """Return the lowest positive amount that may be bid without limits; None without one."""
@@ -251,12 +246,12 @@ class Spending:
             won: Whether it won.
             before: The code of the outcome that this one corrects, or 0.
         """
-        if bid.decision is None or bid.amount is None:
+        decision, value, amount = bid.decision, bid.value, bid.amount
+        if decision is None or amount is None:
             return
-        value, amount, key = bid.value, bid.amount, bid.decision.round
         with self.lock:
             if before == 0:
-                self.pacer.settle(key, value, amount, won=won, least=least)
+                self.pacer.settle(decision.round, value, amount, won=won, least=least)
             elif before >= KNOWN and self._was_won(before, amount) != won:
                 self.pacer.correct(value, amount, won=won)
 
@@ -314,6 +309,15 @@ class Spending:
         """
         with self.lock:
             self.pacer.restore({name.removeprefix(_STATE): one for name, one in state.items()})
+
+
+def _refusal() -> InvalidParameterError:
+    """Return what a bid in a forked process raises."""
+    return InvalidParameterError(
+        "A bidder with limits must not bid in a forked process: it and its parent would spend the "
+        "same money. Load the bidder in this process, if no other one goes on with it; or give "
+        "each process a Lease, with 'renew' after the fork."
+    )
 
 
 def belongs(name: str) -> bool:
