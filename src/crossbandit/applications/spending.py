@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -18,11 +17,12 @@ from crossbandit.errors import InvalidParameterError
 from crossbandit.kernels.paced_guard import lower_chances
 from crossbandit.limits import Budget, CostPer, Lease, Pacer, ReturnOnSpend
 from crossbandit.limits.periods import seconds
-from crossbandit.limits.settings import limit_from_json
+from crossbandit.limits.settings import limits_of
 from crossbandit.limits.status import reason, reason_of, status
-from crossbandit.validation import number, reject
+from crossbandit.validation import number
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from datetime import datetime
     from decimal import Decimal
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from crossbandit.applications.bids import Bid, Bids
     from crossbandit.applications.law_decisions import LawDecision
     from crossbandit.laws.levels import Label
-    from crossbandit.limits import Limit, LimitStatus
+    from crossbandit.limits import LimitStatus
     from crossbandit.types import Booleans, Floats, Integers
 
     Time = float | datetime | None
@@ -72,8 +72,8 @@ class Spending:
         expires: timedelta | float | None,
     ) -> None:
         limits = [
-            *_listed(owner, "budget", budget, (Budget, Lease)),
-            *_listed(owner, "target", target, (ReturnOnSpend, CostPer)),
+            *limits_of(owner, "budget", budget, (Budget, Lease)),
+            *limits_of(owner, "target", target, (ReturnOnSpend, CostPer)),
         ]
         if isinstance(expires, timedelta):
             expires = expires.total_seconds()
@@ -342,17 +342,3 @@ def cut(decision: LawDecision, cap: int, amounts: Floats) -> None:
     if part is not None:  # whatever might have been drawn above it means this amount
         lower_chances(part.chances, cap)
         object.__setattr__(part, "law_amount", min(part.law_amount, float(amounts[cap])))
-
-
-def _listed(owner: str, name: str, given: object, kinds: tuple[type[Any], ...]) -> list[Limit]:
-    """Return limits that were given as one, as several, or in their JSON form."""
-    if given is None:
-        return []
-    several = isinstance(given, Sequence) and not isinstance(given, str)
-    every: Sequence[Any] = given if several else [given]  # type: ignore[assignment]
-    found = [limit_from_json(one) if isinstance(one, Mapping) else one for one in every]
-    for one in found:
-        if not isinstance(one, kinds):
-            names = " or ".join(f"a {kind.__name__}" for kind in kinds)
-            reject(owner, name, f"{names}, several of them, or None", given)
-    return found
