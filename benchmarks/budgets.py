@@ -225,12 +225,28 @@ def _speed() -> Iterator[Result]:
         # Medians: the machine may do other things meanwhile.
         return statistics.median(bids) + statistics.median(settles)
 
+    def batches(**limits: Any) -> float:
+        bidder = FirstPriceBidder(bids=BIDS, value_range=(0, 1), seed=0, **limits)
+        began = time.process_time()
+        for start in range(0, 20_000, 1_000):
+            now = slice(start, start + 1_000)
+            bids = bidder.bid_many(world.values[now].copy())
+            prices = world.prices[now]
+            won = (bids.amounts >= prices) & (bids.amounts > 0)
+            told = np.where(won, np.nan, prices)
+            bidder.settle_many(bids, won=won, highest_competing_bid=told)
+        return time.process_time() - began
+
     both: list[Limit] = [Budget(2_000, per=150_000), ReturnOnSpend(2)]
     pairs: dict[str, tuple[Callable[[], float], Callable[[], float]]] = {
         "log, compiled": (lambda: log(both), lambda: log([])),
         "bid and settle, a budget per day": (
             lambda: steps(budget=Budget(1e6, per="day")),
             steps,
+        ),
+        "bid_many and settle_many, a budget per day": (
+            lambda: batches(budget=Budget(1e6, per="day")),
+            batches,
         ),
     }
     for name, (limited, free) in pairs.items():

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from crossbandit.applications import FirstPriceBidder
-from crossbandit.limits import Budget, CostPer, ReturnOnSpend
+from crossbandit.kernels.pacing import LOG
+from crossbandit.limits import Budget, CostPer, Pacer, ReturnOnSpend
 
 GRID = [round(0.05 * i, 2) for i in range(21)]
 LIMITS: dict[str, dict[str, Any]] = {
@@ -94,3 +95,18 @@ def test_a_part_of_a_batch_keeps_its_reasons() -> None:
     assert str(last.reason).startswith(
         "The budget of 0.3 per day leaves 0 to bid at a value of 0.9"
     )
+
+
+def test_a_lost_bid_that_was_lowered_moves_the_multiplier_by_what_was_wanted() -> None:
+    """It is told that 0.3 would have won. So the target knows that the 0.35 wanted would have."""
+    pacers = [Pacer(np.array(GRID), [ReturnOnSpend(2.0)], value_range=(0, 1)) for _ in range(3)]
+    for pacer in pacers:
+        pacer.open(0.5, 1e9, 0, 20)
+        pacer.reserve(7, 0.5, 5, 7)
+    one, many, unknown = pacers
+    one.settle(7, 0.5, 0.25, won=False, least=0.3)
+    for pacer, least in ((many, 0.3), (unknown, np.inf)):
+        columns = (np.array([0.5]), np.array([0.25]), np.array([False]), np.array([least]))
+        pacer.settle_many(np.array([7]), *columns)
+    logs = [pacer.state.duals[0, LOG] for pacer in pacers]
+    assert logs[0] == logs[1] < logs[2]

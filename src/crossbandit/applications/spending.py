@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -18,11 +17,12 @@ from crossbandit.errors import InvalidParameterError
 from crossbandit.kernels.paced_guard import lower_chances
 from crossbandit.limits import Budget, CostPer, Lease, Pacer, ReturnOnSpend
 from crossbandit.limits.periods import seconds
-from crossbandit.limits.settings import limit_from_json
+from crossbandit.limits.settings import limits_of
 from crossbandit.limits.status import reason, reason_of, status
-from crossbandit.validation import number, reject
+from crossbandit.validation import number
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from datetime import datetime
     from decimal import Decimal
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from crossbandit.applications.bids import Bid, Bids
     from crossbandit.applications.law_decisions import LawDecision
     from crossbandit.laws.levels import Label
-    from crossbandit.limits import Limit, LimitStatus
+    from crossbandit.limits import LimitStatus
     from crossbandit.types import Booleans, Floats, Integers
 
     Time = float | datetime | None
@@ -72,8 +72,8 @@ class Spending:
         expires: timedelta | float | None,
     ) -> None:
         limits = [
-            *_listed(owner, "budget", budget, (Budget, Lease)),
-            *_listed(owner, "target", target, (ReturnOnSpend, CostPer)),
+            *limits_of(owner, "budget", budget, (Budget, Lease)),
+            *limits_of(owner, "target", target, (ReturnOnSpend, CostPer)),
         ]
         if isinstance(expires, timedelta):
             expires = expires.total_seconds()
@@ -142,15 +142,18 @@ class Spending:
         Raises:
             InvalidParameterError: This is a forked process, and the limits are its parent's.
         """
-        now, pacer = self._time("bid", at), self.pacer
+        if self.forked:
+            raise _refusal()
+        now, pacer = time.time() if at is None else seconds("bid", at), self.pacer
         if isinstance(learner, LawDecider) and learner.guard is None:
             with self.lock, learner.deciding:
-                chosen = pacer.choose(learner.law, labels, value, now, first, last)
-                worth, usable, cap, wanted = chosen
+                given = (learner.law, labels, value, now, first, last)
+                worth, usable, cap, wanted = pacer.choose(*given)
                 if cap < 0:
                     return None, self._reason(value, worth, first, last)
-                decision = learner.decided(min(wanted, cap), first, usable)
-                pacer.hold(decision.round, value, decision.arm, wanted)
+                bid = min(cap, wanted)
+                decision = learner.decided(bid, first, usable)
+                pacer.hold(decision.round, value, bid, wanted)
                 return decision, None
         with self.lock:
             worth, usable, cap = pacer.open(value, now, first, last)
@@ -195,7 +198,9 @@ class Spending:
         Raises:
             InvalidParameterError: This is a forked process, and the limits are its parent's.
         """
-        now, pacer = self._time("bid_many", at), self.pacer
+        if self.forked:
+            raise _refusal()
+        now, pacer = time.time() if at is None else seconds("bid_many", at), self.pacer
         with self.lock, learner.deciding:
             slots = learner.law.slot_table(columns, values.size, new=False)
             chosen = pacer.choose_many(learner.law, slots, values, now, firsts, lasts)
@@ -208,16 +213,6 @@ class Spending:
                 given = float(values[i]), float(chosen.pseudo_values[i]), lowest
                 reasons[i] = reason_of(pacer, chosen.tightest[i].tolist(), *given)
         return made, reasons
-
-    def _time(self, owner: str, at: object) -> float:
-        """Return the time of an auction; raise if this process must not bid."""
-        if self.forked:
-            raise InvalidParameterError(
-                "A bidder with limits must not bid in a forked process: it and its parent would "
-                "spend the same money. Load the bidder in this process, if no other one goes on "
-                "with it; or give each process a Lease, with 'renew' after the fork."
-            )
-        return time.time() if at is None else seconds(owner, at)
 
     def _lowest(self, first: int, last: int) -> float | None:
         """Return the lowest positive amount that may be bid without limits; None without one."""
@@ -251,12 +246,12 @@ class Spending:
             won: Whether it won.
             before: The code of the outcome that this one corrects, or 0.
         """
-        if bid.decision is None or bid.amount is None:
+        decision, value, amount = bid.decision, bid.value, bid.amount
+        if decision is None or amount is None:
             return
-        value, amount, key = bid.value, bid.amount, bid.decision.round
         with self.lock:
             if before == 0:
-                self.pacer.settle(key, value, amount, won=won, least=least)
+                self.pacer.settle(decision.round, value, amount, won=won, least=least)
             elif before >= KNOWN and self._was_won(before, amount) != won:
                 self.pacer.correct(value, amount, won=won)
 
@@ -316,6 +311,15 @@ class Spending:
             self.pacer.restore({name.removeprefix(_STATE): one for name, one in state.items()})
 
 
+def _refusal() -> InvalidParameterError:
+    """Return what a bid in a forked process raises."""
+    return InvalidParameterError(
+        "A bidder with limits must not bid in a forked process: it and its parent would spend the "
+        "same money. Load the bidder in this process, if no other one goes on with it; or give "
+        "each process a Lease, with 'renew' after the fork."
+    )
+
+
 def belongs(name: str) -> bool:
     """Return whether a value of an application's state is one of its limits.
 
@@ -338,17 +342,3 @@ def cut(decision: LawDecision, cap: int, amounts: Floats) -> None:
     if part is not None:  # whatever might have been drawn above it means this amount
         lower_chances(part.chances, cap)
         object.__setattr__(part, "law_amount", min(part.law_amount, float(amounts[cap])))
-
-
-def _listed(owner: str, name: str, given: object, kinds: tuple[type[Any], ...]) -> list[Limit]:
-    """Return limits that were given as one, as several, or in their JSON form."""
-    if given is None:
-        return []
-    several = isinstance(given, Sequence) and not isinstance(given, str)
-    every: Sequence[Any] = given if several else [given]  # type: ignore[assignment]
-    found = [limit_from_json(one) if isinstance(one, Mapping) else one for one in every]
-    for one in found:
-        if not isinstance(one, kinds):
-            names = " or ".join(f"a {kind.__name__}" for kind in kinds)
-            reject(owner, name, f"{names}, several of them, or None", given)
-    return found

@@ -89,7 +89,8 @@ class PacerBase:
                 self.state.money[i, GIVEN] = in_units(limit.amount, self.unit, ROUND_FLOOR)
         self.middle = value_range[1] / 2
         self._horizon = horizon
-        self._ticket = np.zeros((len(self.limits), 4))
+        self._shape = (len(self.limits), 4)  # of a ticket
+        self._ticket = np.zeros(self._shape)
         self._traffic = [Traffic(limit.timezone) for limit in self.limits]
         self._first = self._now = self._ends = -1.0
         self._auctions = 0  # until a period of auctions ends

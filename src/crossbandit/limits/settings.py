@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zoneinfo
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -230,6 +231,30 @@ def limit_from_json(data: Any) -> Limit:
     }
     kind = data.get("kind") if isinstance(data, dict) else data
     return kinds[choice("limit_from_json", "kind", kind, kinds)].from_json(data)
+
+
+def limits_of(owner: str, name: str, given: object, kinds: tuple[type[Any], ...]) -> list[Limit]:
+    """Return limits that were given as one, as several, or in their JSON form.
+
+    Args:
+        owner: Whom an error names.
+        name: The parameter that it names.
+        given: What was given; None for no limits.
+        kinds: The classes that are possible.
+
+    Raises:
+        InvalidParameterError: It is something else.
+    """
+    if given is None:
+        return []
+    several = isinstance(given, Sequence) and not isinstance(given, str)
+    every: Sequence[Any] = given if several else [given]  # type: ignore[assignment]
+    found = [limit_from_json(one) if isinstance(one, Mapping) else one for one in every]
+    for one in found:
+        if not isinstance(one, kinds):
+            names = " or ".join(f"a {kind.__name__}" for kind in kinds)
+            reject(owner, name, f"{names}, several of them, or None", given)
+    return found
 
 
 def _check_target(owner: str, target: Target) -> None:
