@@ -57,6 +57,12 @@ def trap(seed: int = 0, auctions: int = AUCTIONS) -> World:
     return World(values, np.where(high, half, generator.uniform(0.3, 0.5, auctions)))
 
 
+def uniform_beta(seed: int = 0, auctions: int = AUCTIONS) -> World:
+    """Independent values and prices, spread over most of the bids."""
+    generator = np.random.default_rng(seed)
+    return World(generator.uniform(0.1, 1.0, auctions), 0.8 * generator.beta(2, 4, auctions))
+
+
 def narrow(seed: int = 0, auctions: int = AUCTIONS) -> World:
     """Values from 0.8 to 1, two clusters of prices."""
     generator = np.random.default_rng(seed)

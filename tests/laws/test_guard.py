@@ -13,7 +13,7 @@ from crossbandit.kernels.laws.guard import (
     set_seen,
     settle,
 )
-from crossbandit.laws import OutcomeLaw
+from crossbandit.laws import GuardedLaw, OutcomeLaw
 
 AMOUNTS = np.array([0.0, 1.0, 2.5, 3.0, 4.5])
 SIZE, TOP, WORTH, BID, ROUNDS = 5, 5.0, 4.5, 2, 24.0
@@ -36,7 +36,7 @@ def test_weights_are_those_of_the_definition() -> None:
     scores = np.sqrt(np.log(SIZE) / 4.0) * (WORTH - AMOUNTS) / TOP * guard.wins
     expected = np.exp(scores) * (np.arange(SIZE) <= 3)
     np.testing.assert_allclose(guard.chances, expected / expected.sum(), rtol=1e-13)
-    lead = np.sqrt(np.log(2) / 3.0) * (1.0 - 4.0) + 2.0
+    lead = np.sqrt(np.log(2) / 3.0) * (1.0 - 4.0) + np.log(SIZE)
     assert law_weight(guard) == pytest.approx(1 / (1 + np.exp(-lead)), rel=1e-13)
     guard.gains[:] = 1e6, 0.0
     assert law_weight(guard) == pytest.approx(1 - LEAST, rel=1e-13)
@@ -94,3 +94,21 @@ def test_the_law_is_followed_as_often_as_its_weight(
     guard = _guard()
     guard.chances[:] = 0.25, 0.25, 0.25, 0.25, 0.0
     assert draw(guard, 0.4, BID, 3, first, second) == amount
+
+
+def test_a_law_that_is_wrong_is_left() -> None:
+    """It has learned from 20,000 rounds that low amounts win, and they do no more."""
+    amounts = np.linspace(0.0, 1.0, 21)
+    earned = []
+    for guarded in (False, True):
+        law = OutcomeLaw(amounts, (0, 1), seed=2)
+        law.warm_up(np.full(20_000, 0.9), np.full(20_000, 0.08))
+        law.state.weights[:] = [1.0, 0.0, 0.0]  # it discounts nothing
+        law._rules = law._rules._replace(share=0.0)
+        law._use(law.state)
+        player = GuardedLaw(law) if guarded else law
+        prices = np.where(np.arange(3_000) % 2 == 0, 0.38, 0.42)
+        bids = amounts[player.play(np.full(3_000, 0.9), prices)]
+        earned.append(float(np.where(bids >= prices, 0.9 - bids, 0.0).sum()))
+    assert earned[1] > 1.5 * earned[0]
+    assert player.law_weight < 0.1  # type: ignore[union-attr]

@@ -61,8 +61,11 @@ class GuardedLaw:
 
     The law is a best response to the past: who knows it can exploit it. Exponential weights with
     cross-learning (importance-weighted by what each bid shows) assume nothing about prices. A
-    second, two-sided exponential weighting chooses between the two by what they would have earned;
-    a share of 0.25 / sqrt(rounds) is always left to the other.
+    second exponential weighting chooses between the two by what they would have earned. It begins
+    with K : 1 for the law, K the number of bids: the law is left only when the learner is ahead by
+    more than log(K) sqrt(V), V the sum of the squared differences of the two. So noise in the
+    comparison, or low bids that the law tries, do not turn it. A share of 0.25 / sqrt(rounds) is
+    always left to the other.
 
     No regret bound is proved. What holds by construction: the law and the learner are compared by
     estimates of what both recommend, importance-weighted and shrunk by the implicit exploration;

@@ -52,9 +52,13 @@ def learner_chances(
 
 @inlined
 def law_weight(guard: GuardState) -> float:
-    """Return the probability that the law is followed."""
+    """Return the probability that the law is followed.
+
+    The weights begin with K : 1 for the law: it is one choice, and the learner has K to be right by
+    chance. The price is that the learner is followed log(K) / rate of gains later.
+    """
     rate = math.sqrt(math.log(2.0) / (1.0 + guard.spent[1]))
-    lead = rate * (guard.gains[0] - guard.gains[1]) + 2.0
+    lead = rate * (guard.gains[0] - guard.gains[1]) + math.log(guard.wins.size)
     weight = 1.0 / (1.0 + math.exp(-min(max(lead, -500.0), 500.0)))
     least = min(0.5, _LEAST / math.sqrt(1.0 + guard.spent[2]))
     return min(max(weight, least), 1.0 - least)
