@@ -10,7 +10,8 @@ law against a learner that assumes nothing.
 from crossbandit.laws.diagnosis import Diagnosis
 from crossbandit.laws.guard import GuardedChoice, GuardedLaw
 from crossbandit.laws.independence import IndependenceTest
-from crossbandit.laws.outcome_law import Choice, OutcomeLaw
+from crossbandit.laws.learning import Choice
+from crossbandit.laws.outcome_law import OutcomeLaw
 from crossbandit.laws.view import LawView
 
 __all__ = [

@@ -17,8 +17,8 @@ from crossbandit.kernels.laws.guard import (
     see,
 )
 from crossbandit.kernels.laws.state import ABOVE, AT_MOST, TOLD
+from crossbandit.laws.learning import Choice
 from crossbandit.laws.logs import prepared
-from crossbandit.laws.outcome_law import Choice
 from crossbandit.notebook import card
 from crossbandit.validation import number, reject
 

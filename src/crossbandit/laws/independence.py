@@ -27,8 +27,9 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from crossbandit.laws.learning import Choice
     from crossbandit.laws.levels import Label
-    from crossbandit.laws.outcome_law import Choice, OutcomeLaw
+    from crossbandit.laws.outcome_law import OutcomeLaw
     from crossbandit.types import Integers
 
 SAMPLE = 256  # rounds of which the contexts are kept
