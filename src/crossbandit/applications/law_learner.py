@@ -26,7 +26,7 @@ from crossbandit.kernels.binding import Bound
 from crossbandit.kernels.compilation import resolved
 from crossbandit.kernels.laws.correcting import correct
 from crossbandit.kernels.laws.loops import settle, settle_all
-from crossbandit.laws import GuardedLaw, GuardedLawDecision
+from crossbandit.laws import GuardedAmountChoice, GuardedLaw
 from crossbandit.laws.independence import SAMPLE
 
 if TYPE_CHECKING:
@@ -168,7 +168,7 @@ class LawLearner(LearnerRecords):
         if part.chances.size != amounts.size or played == amounts.size or amounts[played] != amount:
             return
         law_index = int(np.searchsorted(amounts, part.law_amount))
-        made = GuardedLawDecision(
+        made = GuardedAmountChoice(
             index=played,
             amount=float(amounts[played]),
             context=context,

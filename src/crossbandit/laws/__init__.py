@@ -8,17 +8,18 @@ law against a learner that assumes nothing.
 """
 
 from crossbandit.laws.diagnosis import Diagnosis
-from crossbandit.laws.guard import GuardedLaw, GuardedLawDecision
+from crossbandit.laws.guard import GuardedAmountChoice, GuardedLaw
 from crossbandit.laws.independence import IndependenceTest
-from crossbandit.laws.outcome_law import LawDecision, OutcomeLaw
+from crossbandit.laws.learning import AmountChoice
+from crossbandit.laws.outcome_law import OutcomeLaw
 from crossbandit.laws.view import LawView
 
 __all__ = [
+    "AmountChoice",
     "Diagnosis",
+    "GuardedAmountChoice",
     "GuardedLaw",
-    "GuardedLawDecision",
     "IndependenceTest",
-    "LawDecision",
     "LawView",
     "OutcomeLaw",
 ]

@@ -102,3 +102,23 @@ class AmountGrid:
         given = (float(amount), bool(reached), float(number) if told and number else 0.0)
         found: tuple[int, int, int] = self.code[shown](self._rules, *given)
         return found
+
+
+def band_cuts(amounts: Floats, low: float, high: float, depth: int) -> Floats:
+    """Return where the finest bands of contexts end, of which there are 2**depth.
+
+    Bands are equally wide, or follow the amounts, if there are any: a grid that is finer where most
+    values are makes bands that are finer there, too. Above the highest amount, the grid is
+    continued with its last step.
+    """
+    equal = np.linspace(low, high, (1 << depth) + 1)
+    inside = amounts[(amounts > low) & (amounts < high)]
+    if inside.size < 2:
+        return equal[1:-1]
+    step = max(inside[-1] - inside[-2], (high - inside[-1]) / equal.size)
+    more = np.arange(inside[-1] + step, high - 1e-6 * step, step)
+    edges = np.concatenate([[low], inside, more, [high]])
+    shares = np.linspace(0, 1, edges.size)
+    cuts: Floats = np.interp(np.linspace(0, 1, equal.size), shares, edges)
+    # Rounding must not move the cuts of evenly spaced amounts.
+    return np.where(np.isclose(cuts, equal, rtol=0, atol=1e-9 * (high - low)), equal, cuts)[1:-1]

@@ -17,8 +17,8 @@ from crossbandit.kernels.laws.guard import (
     see,
 )
 from crossbandit.kernels.laws.state import ABOVE, AT_MOST, TOLD
+from crossbandit.laws.learning import AmountChoice
 from crossbandit.laws.logs import prepared
-from crossbandit.laws.outcome_law import LawDecision
 from crossbandit.notebook import card
 from crossbandit.validation import number, reject
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class GuardedLawDecision(LawDecision):
+class GuardedAmountChoice(AmountChoice):
     """An amount to play under a guard, with all that learning needs.
 
     Attributes:
@@ -132,7 +132,7 @@ class GuardedLaw:
         first: int = 0,
         last: int | None = None,
         **classes: Label,
-    ) -> GuardedLawDecision:
+    ) -> GuardedAmountChoice:
         """Choose an amount; see `OutcomeLaw.decide`.
 
         Args:
@@ -146,7 +146,7 @@ class GuardedLaw:
             The choice, with what `learn` needs of it.
         """
         index, bid, weight = self._choose(context, worth, first, last, classes)
-        return GuardedLawDecision(
+        return GuardedAmountChoice(
             index=index,
             amount=float(self.law.amounts[index]),
             context=context,
@@ -191,7 +191,7 @@ class GuardedLaw:
         return found
 
     def learn(
-        self, made: GuardedLawDecision, *, reached: bool, number: float | None = None
+        self, made: GuardedAmountChoice, *, reached: bool, number: float | None = None
     ) -> None:
         """Learn from the outcome of a choice; in any order, once each. See `OutcomeLaw.learn`.
 
@@ -204,7 +204,7 @@ class GuardedLaw:
         kind, index, _ = self.law.shown(made.amount, reached=reached, number=number)
         self.weigh(made, kind, index)
 
-    def weigh(self, made: GuardedLawDecision, kind: int, index: int) -> None:
+    def weigh(self, made: GuardedAmountChoice, kind: int, index: int) -> None:
         """Weigh the law and the learner by an outcome that the law has learned.
 
         Args:

@@ -1,4 +1,4 @@
-"""Tests of whether the hidden number depends on the context and with the class."""
+"""Tests of whether the hidden number depends on the context, and on the class."""
 
 from __future__ import annotations
 
@@ -27,8 +27,9 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from crossbandit.laws.learning import AmountChoice
     from crossbandit.laws.levels import Label
-    from crossbandit.laws.outcome_law import LawDecision, OutcomeLaw
+    from crossbandit.laws.outcome_law import OutcomeLaw
     from crossbandit.types import Integers
 
 SAMPLE = 256  # rounds of which the contexts are kept
@@ -39,16 +40,16 @@ _SUMS = ("told", "counts", "shown")  # by stratum
 class IndependenceTest:
     """Tests online whether the hidden number of a law depends on the context, and on the class.
 
-    For every cell that could have been told, it compares what happened with what other rounds make
-    likely, and asks whether the difference depends on a score of the round: the rank of the
-    context, among rounds of the same class; and, separately, what the class has shown before, among
-    rounds whose contexts have nearly the same rank. So numbers that depend on the class alone are
-    not taken for numbers that depend on the context, nor the other way round.
+    For every cell that could have been told, it compares what happened with what other rounds of
+    the same class make likely, and asks whether the difference depends on the rank of the context.
+    Separately, it compares pairs of rounds of different classes in the same narrow band of
+    contexts. So numbers that depend on the class alone are not taken for numbers that depend on the
+    context, nor the other way round.
 
-    The evidence may be looked at after every round. Were the law within a class (or near a context)
-    known, it would be a supermartingale, and the chance of a false alarm, ever, at most 1 %; the
-    law is estimated, so it is about 1 %. Several features count together, as one class. The first
-    512 classes are looked at.
+    The evidence may be looked at after every round. For the class, the chance of a false alarm,
+    ever, is at most 1 %, but for contexts that differ within a band. For the context, it would be
+    at most 1 % were the law within a class known; the law is estimated, so it is about 1 %. Several
+    features count together, as one class. The first 512 classes are looked at.
 
     Args:
         law: The law whose outcomes are tested; it is asked for what knowing them is worth.
@@ -71,7 +72,7 @@ class IndependenceTest:
         self._rounds = 0
         self._recent: deque[tuple[float, tuple[Label, ...]]] = deque(maxlen=SAMPLE)
 
-    def learn(self, made: LawDecision, *, reached: bool, number: float | None = None) -> None:
+    def learn(self, made: AmountChoice, *, reached: bool, number: float | None = None) -> None:
         """Take in what `OutcomeLaw.learn` is told.
 
         Args:

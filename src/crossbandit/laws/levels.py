@@ -66,7 +66,8 @@ class Levels:
         self._numbers: dict[_Level, int] = {}
         self._levels: list[_Level] = []  # by place
         self._uses = np.zeros(limit, dtype=np.int64)
-        self._whole: dict[tuple[Label, ...], Integers] = {}  # numbers of rounds, all known
+        self._given: list[int] = []  # the number of each place
+        self._whole: dict[tuple[Label, ...], tuple[Integers, list[int]]] = {}  # of whole rounds
         for name in self.features:
             if not str(name).isidentifier():
                 reject(owner, "classes", "names of features", name)
@@ -109,20 +110,22 @@ class Levels:
         With `new`, the round is learned from: levels without a place are given one, and all count
         as used. The array must not be changed: it may be returned again.
         """
-        whole = self._whole.get(labels)
-        if whole is None:
-            whole = np.full(max(self.width, 1), -1)
-            levels = self._of(labels)
-            whole[: len(levels)] = [self._numbers.get(level, -1) for level in levels]
+        kept = self._whole.get(labels)
+        if kept is not None and all(self._given[n % self.limit] == n for n in kept[1]):
             if new:
-                self._use(levels, whole)
-            if not labels or (whole >= 0).all():
-                if len(self._whole) >= _MOST_KEPT:
-                    self._whole.clear()
-                self._whole[labels] = whole
-        elif new and labels:
-            for number in whole.tolist():
-                self._uses[number % self.limit] += 1
+                for number in kept[1]:
+                    self._uses[number % self.limit] += 1
+            return kept[0]
+        whole = np.full(max(self.width, 1), -1)
+        levels = self._of(labels)
+        whole[: len(levels)] = [self._numbers.get(level, -1) for level in levels]
+        if new:
+            self._use(levels, whole)
+        numbers = whole.tolist() if labels else []
+        if min(numbers, default=0) >= 0:
+            if len(self._whole) >= _MOST_KEPT:
+                self._whole.clear()
+            self._whole[labels] = whole, numbers
         return whole
 
     def _of(self, labels: tuple[Label, ...]) -> list[_Level]:
@@ -136,6 +139,9 @@ class Levels:
 
         Levels of the same round do not take places from each other.
         """
+        if len(levels) == 1:
+            numbers[0] = self._number(levels[0], 1)
+            return
         held = [number % self.limit for number in numbers.tolist() if number >= 0]
         self._uses[held] += _HELD + 1
         for i, level in enumerate(levels):
@@ -170,10 +176,10 @@ class Levels:
         number = place
         if place == len(self._levels):
             self._levels.append(level)
+            self._given.append(number)
         else:
             number = self._numbers.pop(self._levels[place]) + self.limit
-            self._levels[place] = level
-            self._whole.clear()
+            self._levels[place], self._given[place] = level, number
         self._numbers[level] = number
         return number
 
@@ -239,7 +245,7 @@ class Levels:
         """
         if len(entries) > self.limit:
             reject(self._owner, "levels", f"at most {self.limit} levels", len(entries))
-        self._numbers, self._levels, self._whole = {}, [], {}
+        self._numbers, self._levels, self._given, self._whole = {}, [], [], {}
         self._uses[:] = 0
         for place, (feature, labels, *kept) in enumerate(entries):
             size = len(self.features) if feature == JOINT else 1
@@ -252,6 +258,7 @@ class Levels:
             if number % self.limit != place or not 0 <= number < _HELD:
                 reject(self._owner, "levels", "numbers that tell the place", number)
             self._levels.append(level)
+            self._given.append(number)
             self._numbers[level] = number
             self._uses[place] = uses
 
@@ -287,5 +294,5 @@ class Levels:
         """Return the same levels, to be added to independently."""
         made = Levels(self._owner, self.features, self.limit)
         made._numbers, made._levels = dict(self._numbers), list(self._levels)
-        made._uses = self._uses.copy()
+        made._given, made._uses = list(self._given), self._uses.copy()
         return made

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from crossbandit.laws.outcome_law import OutcomeLaw
+    from crossbandit.laws.keeping import KeptLaw
     from crossbandit.laws.uniforms import Uniforms
     from crossbandit.types import Floats, Integers
 
@@ -43,7 +43,7 @@ class LogRounds(NamedTuple):
 
 
 def prepared(
-    law: OutcomeLaw,
+    law: KeptLaw,
     contexts: npt.ArrayLike,
     numbers: npt.ArrayLike,
     worths: npt.ArrayLike | None = None,
@@ -85,7 +85,7 @@ def prepared(
 
 
 def shown_to(
-    law: OutcomeLaw, cells: Integers, played: npt.ArrayLike | None
+    law: KeptLaw, cells: Integers, played: npt.ArrayLike | None
 ) -> tuple[Integers, Integers, Integers]:
     """Return what amounts have shown: kinds of outcomes, what they are about, and the amounts."""
     count = cells.size

@@ -143,7 +143,7 @@ def copied(state: LawState) -> LawState:
 
 _MOST = 1e40  # more than any count times its scale; sums do not overflow
 _SIGNED = ("law", "evidence", "totals", "children", "roots", "owners", "born")
-_LATER = {"owners", "born"}  # what files of earlier versions do not have
+_CHANGED = {"owners", "born"}  # what files of earlier versions lack, or have and is not needed
 
 
 def state_from(model: LawState, arrays: Mapping[str, npt.ArrayLike]) -> LawState:
@@ -153,7 +153,7 @@ def state_from(model: LawState, arrays: Mapping[str, npt.ArrayLike]) -> LawState
         CheckpointError: An array is missing, has another shape or type, or holds what none can.
     """
     unknown = set(arrays) ^ set(LawState._fields)
-    if unknown == _LATER:
+    if "owners" in unknown and unknown <= _CHANGED:
         arrays, unknown = _upgraded(model, arrays), set()
     if unknown:
         raise CheckpointError(f"The arrays of a law must be {LawState._fields}. See {unknown}.")
@@ -178,17 +178,16 @@ def state_from(model: LawState, arrays: Mapping[str, npt.ArrayLike]) -> LawState
 
 def _upgraded(model: LawState, arrays: Mapping[str, npt.ArrayLike]) -> dict[str, npt.ArrayLike]:
     """Return the arrays of an earlier version, which had fewer rows and never gave one away."""
-    made: dict[str, npt.ArrayLike] = dict(arrays)
+    made: dict[str, npt.ArrayLike] = {}
     rows = model.visits.size
     for name, expected in model._asdict().items():
-        part = np.asarray(made.get(name, 0))
+        made[name] = part = np.asarray(arrays.get(name, expected))
         if expected.shape[0] == rows and part.shape[1:] == expected.shape[1:] and part.ndim:
             made[name] = np.concatenate([part, expected[len(part) :]])
     roots, used = np.asarray(made["roots"]), np.asarray(made["used"])
     children = used - model.used[0] - (roots >= 0).sum()
     return made | {
         "owners": np.where(roots >= 0, np.arange(roots.size), -1),
-        "born": model.born,
         "used": np.append(used, children),
     }
 

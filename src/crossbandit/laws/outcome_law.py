@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crossbandit.errors import InvalidContextError, InvalidLossesError
-from crossbandit.kernels.laws.choice import decide, look, weigh_choices
-from crossbandit.kernels.laws.learning import learn
-from crossbandit.kernels.laws.loops import learn_all, play
-from crossbandit.kernels.laws.state import ABOVE, AT_MOST, TOLD
-from crossbandit.laws.base import LawBase
-from crossbandit.laws.logs import prepared, shown_to
+from crossbandit.errors import InvalidContextError
+from crossbandit.kernels.laws.choice import decide, weigh_choices
+from crossbandit.kernels.laws.loops import play
+from crossbandit.laws.learning import AmountChoice, LearningLaw
+from crossbandit.laws.logs import prepared
 from crossbandit.laws.quantiles import chance_grid
-from crossbandit.laws.view import LawView, alone, in_order, share_of
+from crossbandit.laws.view import LawView, view_of
 from crossbandit.notebook import card, counted
 from crossbandit.validation import number, reject
 
@@ -25,30 +22,10 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from crossbandit.laws.levels import Label
-    from crossbandit.laws.logs import LogRounds
     from crossbandit.types import Floats, Integers
 
-OUTCOMES = {"told": TOLD, "at-most": AT_MOST, "above": ABOVE}
 
-
-@dataclass(frozen=True)
-class LawDecision:
-    """An amount to play. It holds all that learning needs, so outcomes may come late.
-
-    Attributes:
-        index: The number of the amount.
-        amount: The amount.
-        context: What the law was chosen by.
-        classes: The labels, in the order of the law's features.
-    """
-
-    index: int
-    amount: float
-    context: float
-    classes: tuple[Label, ...] = ()
-
-
-class OutcomeLaw(LawBase):
+class OutcomeLaw(LearningLaw):
     """Learns the law of one hidden number per round, given a context and classes.
 
     An amount *reaches* the number if it is at least as high (`ties="win"`), or higher
@@ -77,7 +54,8 @@ class OutcomeLaw(LawBase):
         feedback: What is shown, as above.
         payoff: What is earned, as above.
         ties: Whether an amount that equals the number reaches it.
-        class_limit: How many levels of features, and combinations of them, are told apart.
+        class_limit: How many levels of features, and combinations of them, are told apart. If there
+            are more, those that come most often are.
         probing: How often lower amounts are tried where a band of contexts does not know what they
             would earn, relative to the usual; 0 for never.
         seed: Of the randomness of choices.
@@ -106,7 +84,7 @@ class OutcomeLaw(LawBase):
         last: int | None = None,
         uniforms: npt.ArrayLike | None = None,
         **classes: Label,
-    ) -> LawDecision:
+    ) -> AmountChoice:
         """Choose an amount. Nothing is changed but the law's random numbers.
 
         Args:
@@ -139,7 +117,7 @@ class OutcomeLaw(LawBase):
             reject("decide", "first, last", "a range of amounts", got, error=InvalidContextError)
         drawn = None if uniforms is None else np.array(uniforms, dtype=float)
         index = self.choose(at, labels, value, paid, first, last, drawn)
-        return LawDecision(index, float(self.amounts[index]), at, labels)
+        return AmountChoice(index, float(self.amounts[index]), at, labels)
 
     def last_chance(self, index: int) -> float:
         """Return the chance of reaching the number in the round that was last decided.
@@ -255,67 +233,6 @@ class OutcomeLaw(LawBase):
             return self.amounts.size - 1
         return max(int(np.searchsorted(self.amounts, worth, "right")) - 1, 0)
 
-    def learn(
-        self, made: LawDecision, *, reached: bool, number: float | None = None, tried: bool = True
-    ) -> None:
-        """Learn from the outcome of a choice; in any order, once each.
-
-        Args:
-            made: What `decide` returned.
-            reached: Whether the amount reached the number.
-            number: The number, where the law's feedback says that it is shown; not looked at
-                elsewhere.
-            tried: Whether the amount was the law's own choice.
-
-        Raises:
-            InvalidLossesError: The number is missing or contradicts `reached`.
-        """
-        kind, index, _ = self.shown(made.amount, reached=bool(reached), number=number)
-        at, labels = self._at(
-            "learn", made.context, dict(zip(self.classes, made.classes, strict=True))
-        )
-        slots = self._levels.slots(labels, new=True)
-        self.code[learn](*self.parts, at, slots, kind, index, made.index if tried else -1)
-
-    def observe(
-        self,
-        context: float,
-        kind: str,
-        index: int,
-        *,
-        amount: int = -1,
-        labels: tuple[Label, ...] = (),
-    ) -> None:
-        """Learn from what is known of a number, however it came to be known.
-
-        Args:
-            context: The context.
-            kind: "told": the number's cell is `index`; "at-most": amount `index` reaches it;
-                "above": amount `index` does not.
-            index: A cell or an amount, by number.
-            amount: What was played, by number; -1 if nothing was.
-            labels: The classes, in the order of the law's features.
-
-        Raises:
-            InvalidLossesError: The law's feedback has no such outcome, or the index is outside.
-        """
-        allowed = {
-            "after-loss": ("told", "at-most"),
-            "after-win": ("told", "above"),
-            "always": ("told",),
-            "won-lost": ("at-most", "above"),
-        }[self.feedback]
-        if kind not in allowed:
-            reject("observe", "kind", f"one of {allowed}", kind, error=InvalidLossesError)
-        if not 0 <= index < self.amounts.size + (kind == "told"):
-            reject("observe", "index", "a cell or an amount", index, error=InvalidLossesError)
-        if not -1 <= amount < self.amounts.size:
-            reject("observe", "amount", "an amount or -1", amount, error=InvalidLossesError)
-        at, named = self._at("observe", context, dict(zip(self.classes, labels, strict=True)))
-        slots = self._levels.slots(named, new=True)
-        code = OUTCOMES[kind]
-        self.code[learn](*self.parts, at, slots, code, index, amount)
-
     def play(
         self,
         contexts: npt.ArrayLike,
@@ -364,65 +281,6 @@ class OutcomeLaw(LawBase):
         )
         return out
 
-    def warm_up(
-        self,
-        contexts: npt.ArrayLike,
-        numbers: npt.ArrayLike,
-        *,
-        played: Integers | None = None,
-        classes: Mapping[str, npt.ArrayLike] | None = None,
-    ) -> None:
-        """Learn from a log, without deciding.
-
-        Args:
-            contexts: A context per round.
-            numbers: The hidden number of each round.
-            played: What was played, by number: only what it shows is learned. If None, the whole
-                number is learned, unless the feedback is "won-lost", which cannot.
-            classes: A column of labels for every feature.
-        """
-        log = prepared(self, contexts, numbers, classes=classes)
-        kinds, indices, made = shown_to(self, log.cells, played)
-        self._learn_all(log, kinds, indices, made)
-
-    def learn_all(
-        self,
-        contexts: npt.ArrayLike,
-        kinds: Integers,
-        indices: Integers,
-        *,
-        played: Integers | None = None,
-        classes: Mapping[str, npt.ArrayLike] | None = None,
-    ) -> None:
-        """Learn from many outcomes, however they came to be known; see `observe`.
-
-        Args:
-            contexts: A context per round.
-            kinds: What is known of each number: 0 its cell, 1 that an amount reaches it, 2 that
-                an amount does not.
-            indices: The cells or amounts, by number.
-            played: What was played, by number; -1 where nothing was, or no amount of the law's.
-            classes: A column of labels for every feature.
-        """
-        count = np.size(contexts)
-        log = prepared(self, contexts, np.zeros(count), classes=classes, cells=indices)
-        made = np.full(count, -1) if played is None else played
-        self._learn_all(log, np.asarray(kinds), log.cells, np.asarray(made))
-
-    def _learn_all(
-        self, log: LogRounds, kinds: Integers, indices: Integers, made: Integers
-    ) -> None:
-        learn_all(
-            self._rules,
-            self._state,
-            self._scratch,
-            log.contexts,
-            log.slots,
-            kinds,
-            indices,
-            made,
-        )
-
     def __repr__(self) -> str:
         return f"OutcomeLaw({self.amounts.size} amounts, {self.rounds} rounds learned)"
 
@@ -463,33 +321,4 @@ class OutcomeLaw(LawBase):
             counts: Whether this law has its counts; a copy that only decides does not.
         """
         at, labels = self._at("law", context, classes)
-        slots, scratch = self._levels.slots(labels), self._scratch
-        look(self._rules, self._state, scratch, at, slots)
-        experts = self._state.weights.size
-        memories = self._rules.growth.size
-        chances = in_order(self._rules, scratch.chances[experts])
-        spread = np.sqrt(scratch.spreads[experts])
-        if self._rules.mirrored:
-            spread = spread[::-1]
-        if self.feedback == "won-lost":
-            errors = spread * chances * (1 - chances)
-        else:
-            errors = spread * (1 - chances if self._rules.mirrored else chances)
-        rows = [int(row) for row in scratch.rows[:, 0] if row >= 0]
-        named = [row for row in rows[memories:] if self._state.visits[row] > 0]
-        nearest = min([rows[0], *named], key=lambda row: float(self._state.visits[row]))
-        own = pool = np.full_like(chances, np.nan)
-        if counts:
-            own, pool = alone(self._rules, self._state, nearest), alone(self._rules, self._state, 0)
-        weights = self._state.weights
-        return LawView(
-            amounts=self.amounts,
-            chances=chances,
-            errors=np.minimum(errors, 0.5),
-            pool=pool,
-            own=own,
-            own_rounds=float(self._state.visits[nearest]),
-            own_share=share_of(chances, pool, own) if counts else np.nan,
-            classes_weight=float(weights[memories:].sum()),
-            recent_weight=float(1 - weights[::memories].sum()),
-        )
+        return view_of(self, at, self.slots(labels), counts=counts)

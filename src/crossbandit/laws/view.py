@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from crossbandit.kernels.laws.choice import look
 from crossbandit.kernels.laws.state import WON_LOST
 from crossbandit.notebook import GRAY, Line, card, chart, new_axes
 
 if TYPE_CHECKING:
     from crossbandit.kernels.laws.state import LawRules, LawState
-    from crossbandit.types import Floats
+    from crossbandit.laws.base import LawBase
+    from crossbandit.types import Floats, Integers
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,6 +109,38 @@ class LawView:
         axes.set_ylabel("probability that it reaches the number")
         axes.legend()
         return axes
+
+
+def view_of(law: LawBase, context: float, slots: Integers, *, counts: bool) -> LawView:
+    """Return the law at a context and the numbers of its classes; counts: whether it has any."""
+    rules, state, scratch = law.parts
+    look(rules, state, scratch, context, slots)
+    experts, memories = state.weights.size, rules.growth.size
+    chances = in_order(rules, scratch.chances[experts])
+    spread = np.sqrt(scratch.spreads[experts])
+    if rules.mirrored:
+        spread = spread[::-1]
+    if rules.feedback == WON_LOST:
+        errors = spread * chances * (1 - chances)
+    else:
+        errors = spread * (1 - chances if rules.mirrored else chances)
+    rows = [int(row) for row in scratch.rows[:, 0] if row >= 0]
+    named = [row for row in rows[memories:] if state.visits[row] > 0]
+    nearest = min([rows[0], *named], key=lambda row: float(state.visits[row]))
+    own = pool = np.full_like(chances, np.nan)
+    if counts:
+        own, pool = alone(rules, state, nearest), alone(rules, state, 0)
+    return LawView(
+        amounts=law.amounts,
+        chances=chances,
+        errors=np.minimum(errors, 0.5),
+        pool=pool,
+        own=own,
+        own_rounds=float(state.visits[nearest]),
+        own_share=share_of(chances, pool, own) if counts else np.nan,
+        classes_weight=float(state.weights[memories:].sum()),
+        recent_weight=float(1 - state.weights[::memories].sum()),
+    )
 
 
 def share_of(law: Floats, pool: Floats, own: Floats) -> float:

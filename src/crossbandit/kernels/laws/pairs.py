@@ -7,7 +7,9 @@ is. Nothing is estimated. So times the difference of what their classes have sho
 it is a step x of a martingale with E exp(x - x^2 / 2) <= 1, as cosh(x) <= exp(x^2 / 2).
 
 What is compared is what both could have shown: columns that were at risk in both rounds. Where the
-amount of a round is not known, it is taken to be one that shows all columns.
+amount of a round is not known, it is taken to be one that shows all columns. Two things are not
+exact: contexts in one band differ a little, and the outcome of the first round of a pair may have
+changed the amount of the second.
 """
 
 from __future__ import annotations

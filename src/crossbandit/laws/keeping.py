@@ -1,0 +1,175 @@
+"""How a law is kept, merged and moved to another grid."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from crossbandit.laws.base import LawBase
+from crossbandit.laws.levels import JOINT
+from crossbandit.laws.memory import copied, empty_state, state_from
+from crossbandit.laws.merging import add_counts, compute_all, move
+from crossbandit.laws.uniforms import Uniforms
+from crossbandit.streams import stream
+from crossbandit.validation import reject
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import numpy.typing as npt
+
+    from crossbandit.streams import Seed
+    from crossbandit.types import Integers
+
+
+class KeptLaw(LawBase):
+    """A law that can be saved, merged with another, and moved; see `OutcomeLaw`."""
+
+    def merge(self, other: Self) -> None:
+        """Add what another law has learned: all counts add up exactly, node by node.
+
+        Nodes of classes are those of the same label and the same band of contexts. A class counts
+        by band once it has 512 rounds in one law, so the bands of a class that reaches 512 rounds
+        only by merging begin with the next round. If there is no room for the bands of all
+        classes, those with the most rounds are kept; and the classes themselves, if there are more
+        than `class_limit`.
+
+        Discounted counts are added as they stand now: the last round of each law counts as 1. The
+        weights of the experts are multiplied, as likelihoods of different rounds are, and a share
+        of 0.0001 is spread over all, as in a round. Laws are computed anew from the counts.
+
+        Args:
+            other: A law of the same form. It is not changed.
+
+        Raises:
+            InvalidParameterError: The other law has another grid, range, feedback or features.
+        """
+        if self._form() != other._form():
+            reject("merge", "other", "a law of the same form; see `moved`", other)
+        numbers = self._levels.merge(other._levels)
+        add_counts(self._rules, self._state, other._state, numbers, self._features())
+
+    def moved(self, amounts: npt.ArrayLike, context_range: tuple[float, float]) -> Self:
+        """Return a law on another grid or range that has learned the same, as far as it can.
+
+        Outcomes go to the nearest amount for which they still hold, bands of contexts to that of
+        their middle. Classes keep what they have learned at all contexts together.
+
+        Args:
+            amounts: The new amounts.
+            context_range: The new range of contexts.
+        """
+        made = type(self)(
+            amounts,
+            context_range,
+            classes=self.classes,
+            feedback=self.feedback,
+            payoff=self.payoff,
+            ties=self.ties,
+            class_limit=self.class_limit,
+            probing=self.probing,
+        )
+        made.take_counts(self)
+        return made
+
+    def take_counts(self, other: Self) -> None:
+        """Replace what was learned by the counts of a law on another grid or range.
+
+        Args:
+            other: The law. It is not changed.
+        """
+        slots = self.class_limit if self.classes else 0
+        self._use(empty_state(self._rules, slots))
+        self._levels = other._levels.copy()
+        move(other._rules, other._state, other.context_range, self._rules, self._state)
+        compute_all(self._rules, self._state, self._features())
+
+    def look_like(self, other: Self, seed: Seed | None) -> None:
+        """Take over what another law of the same form needs to decide, and not what it counts.
+
+        Args:
+            other: The law. It is not changed.
+            seed: The seed of the random numbers; None for new ones.
+        """
+        empty = np.zeros((0, self.amounts.size + 1))
+        self._use(copied(other._state._replace(told=empty, hidden=empty)))
+        self._levels = other._levels.copy()
+        self.uniforms = Uniforms(np.random.default_rng() if seed is None else stream(seed, "law"))
+
+    def settings(self) -> dict[str, Any]:
+        """Return all that `restore` needs besides the arrays, in a form that JSON can hold."""
+        return {**self.description(), "generator": self.uniforms.state}
+
+    def description(self) -> dict[str, Any]:
+        """Return `settings` but for the random numbers, which deciding changes."""
+        return {
+            "amounts": self.amounts.tolist(),
+            "context_range": list(self.context_range),
+            "classes": list(self.classes),
+            "feedback": self.feedback,
+            "payoff": self.payoff,
+            "ties": self.ties,
+            "class_limit": self.class_limit,
+            "probing": self.probing,
+            "levels": self._levels.entries(),
+        }
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Return copies of the arrays of the law, by name."""
+        return copied(self._state)._asdict()
+
+    @classmethod
+    def restore(cls, settings: Mapping[str, Any], arrays: Mapping[str, npt.ArrayLike]) -> Self:
+        """Return the law that `settings()` and `arrays()` were taken from.
+
+        Args:
+            settings: What `settings()` returned.
+            arrays: What `arrays()` returned.
+
+        Raises:
+            CheckpointError: The arrays do not fit the settings or hold impossible numbers.
+        """
+        given = dict(settings)
+        levels, generator = given.pop("levels"), given.pop("generator")
+        low, high = given.pop("context_range")
+        law = cls(given.pop("amounts"), (low, high), **given)
+        law.resume(levels, generator, arrays)
+        return law
+
+    def resume(
+        self,
+        levels: Sequence[Sequence[Any]],
+        generator: Mapping[str, Any],
+        arrays: Mapping[str, npt.ArrayLike],
+    ) -> None:
+        """Take over what a law with the same settings has learned, and its random numbers.
+
+        Args:
+            levels: As in `settings()`.
+            generator: As in `settings()`.
+            arrays: What `arrays()` returned.
+
+        Raises:
+            CheckpointError: The arrays do not fit the settings or hold impossible numbers.
+        """
+        state = state_from(self._state, arrays)
+        self._levels.restore(levels, np.where(state.roots < 0, 0.0, state.visits[state.roots]))
+        self._use(state)
+        self.uniforms.state = generator
+
+    def _features(self) -> Integers:
+        count = len(self.classes)
+        found = [count if f == JOINT else f for f, *_ in self._levels.entries()]
+        return np.array(found + [0] * (self.class_limit - len(found)), dtype=np.int64)
+
+    def _form(self) -> tuple[object, ...]:
+        return (
+            self.amounts.tolist(),
+            self.context_range,
+            self.classes,
+            self.feedback,
+            self.payoff,
+            self.ties,
+            self.class_limit,
+        )
