@@ -143,7 +143,12 @@ def copied(state: LawState) -> LawState:
 
 _MOST = 1e40  # more than any count times its scale; sums do not overflow
 _SIGNED = ("law", "evidence", "totals", "children", "roots", "owners", "born")
-_CHANGED = {"owners", "born"}  # what files of earlier versions lack, or have and is not needed
+_CHANGED = {
+    "owners",
+    "born",
+    "probed",
+    "reached",
+}  # what files of earlier versions lack, or have and is not needed
 
 
 def state_from(model: LawState, arrays: Mapping[str, npt.ArrayLike]) -> LawState:
@@ -177,8 +182,13 @@ def state_from(model: LawState, arrays: Mapping[str, npt.ArrayLike]) -> LawState
 
 
 def _upgraded(model: LawState, arrays: Mapping[str, npt.ArrayLike]) -> dict[str, npt.ArrayLike]:
-    """Return the arrays of an earlier version, which had fewer rows and never gave one away."""
+    """Return the arrays of an earlier version, which had fewer rows and never gave one away.
+
+    It did not keep which amounts reached the number, so tries of low amounts begin anew.
+    """
     made: dict[str, npt.ArrayLike] = {}
+    if "reached" not in arrays:
+        arrays = {name: part for name, part in arrays.items() if name not in ("asked", "untried")}
     rows = model.visits.size
     for name, expected in model._asdict().items():
         made[name] = part = np.asarray(arrays.get(name, expected))

@@ -138,12 +138,13 @@ class Pacer(PacerSteps):
         """
         count, limits = values.size, len(self.limits)
         found = PacedChoices(
-            np.empty(count, dtype=np.int64),
-            np.empty(count),
-            *(np.empty(count, dtype=np.int64) for _ in range(2)),
-            np.empty(count),
-            np.full((count, 3), -1),
-            np.zeros((count, limits, 4)),
+            bids=np.empty(count, dtype=np.int64),
+            chances=np.empty(count),
+            wanted=np.empty(count, dtype=np.int64),
+            usable=np.empty(count, dtype=np.int64),
+            pseudo_values=np.empty(count),
+            tightest=np.full((count, 3), -1),
+            tickets=np.zeros((count, limits, 4)),
         )
         active = firsts <= lasts
         uniforms = np.zeros((count, 3))
