@@ -143,12 +143,8 @@ def copied(state: LawState) -> LawState:
 
 _MOST = 1e40  # more than any count times its scale; sums do not overflow
 _SIGNED = ("law", "evidence", "totals", "children", "roots", "owners", "born")
-_CHANGED = {
-    "owners",
-    "born",
-    "probed",
-    "reached",
-}  # what files of earlier versions lack, or have and is not needed
+# What files of earlier versions lack, or have and is not needed.
+_CHANGED = {"owners", "born", "probed", "reached"}
 
 
 def state_from(model: LawState, arrays: Mapping[str, npt.ArrayLike]) -> LawState:
