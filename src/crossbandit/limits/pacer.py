@@ -135,11 +135,14 @@ class Pacer(PacerSteps):
             The bids, and what the limits need to know of them. Their money is reserved already.
         """
         count, limits = values.size, len(self.limits)
+        bids, wanted, usable = np.empty((3, count), dtype=np.int64)
         found = PacedChoices(
-            *(np.empty(count, dtype=np.int64) for _ in range(3)),
-            np.empty(count),
-            np.full((count, 3), -1),
-            np.zeros((count, limits, 4)),
+            bids=bids,
+            wanted=wanted,
+            usable=usable,
+            pseudo_values=np.empty(count),
+            tightest=np.full((count, 3), -1),
+            tickets=np.zeros((count, limits, 4)),
         )
         active = firsts <= lasts
         uniforms = np.zeros((count, 3))
