@@ -48,8 +48,8 @@ def test_a_batch_is_the_same_as_bids_one_by_one(name: str) -> None:
         for i in range(count):
             floor = None if np.isnan(reserves[i]) else float(reserves[i])
             label = {"site": int(sites[i])} if given else {}
-            one = single.bid(float(values[i]), reserve=floor, at=at, **label)
-            other = batch[i]
+            one: Any = single.bid(float(values[i]), reserve=floor, at=at, **label)
+            other: Any = batch[i]
             assert (one.amount, one.reason, one.value) == (other.amount, other.reason, other.value)
             if one.amount is None:
                 refused += one.reason is not None
@@ -60,7 +60,7 @@ def test_a_batch_is_the_same_as_bids_one_by_one(name: str) -> None:
             if rng.random() < 0.9:  # the others are lost
                 waiting.append((one, other, float(prices[i])))
         assert_same(single, many)
-        rng.shuffle(waiting)  # type: ignore[arg-type]
+        rng.shuffle(waiting)
         due, waiting = waiting[: len(waiting) // 2], waiting[len(waiting) // 2 :]
         won = [
             one.amount >= max(price, one.reserve or 0) and one.amount > 0 for one, _, price in due

@@ -269,9 +269,9 @@ class Spending:
             rounds = [-1 if one.decision is None else one.decision.round for one in bids.made]
             keys = np.array(rounds, dtype=np.int64)
         rows = (keys >= 0) & ~np.isnan(bids.amounts)
-        given = (one[rows] for one in (keys, bids.values, bids.amounts, won, least))
+        money = bids.values[rows], bids.amounts[rows]
         with self.lock:
-            self.pacer.settle_many(*given)
+            self.pacer.settle_many(keys[rows], *money, won[rows], least[rows])
 
     def _was_won(self, code: int, amount: float) -> bool:
         return reaches(code, int(self.pacer.rules.amounts.searchsorted(amount)))

@@ -137,11 +137,12 @@ class Pacer(PacerSteps):
             The bids, and what the limits need to know of them. Their money is reserved already.
         """
         count, limits = values.size, len(self.limits)
+        bids, wanted, usable = np.empty((3, count), dtype=np.int64)
         found = PacedChoices(
-            bids=np.empty(count, dtype=np.int64),
+            bids=bids,
             chances=np.empty(count),
-            wanted=np.empty(count, dtype=np.int64),
-            usable=np.empty(count, dtype=np.int64),
+            wanted=wanted,
+            usable=usable,
             pseudo_values=np.empty(count),
             tightest=np.full((count, 3), -1),
             tickets=np.zeros((count, limits, 4)),
