@@ -99,16 +99,20 @@ def test_the_law_is_followed_as_often_as_its_weight(
 def test_a_law_that_is_wrong_is_left() -> None:
     """It has learned from 20,000 rounds that low amounts win, and they do no more."""
     amounts = np.linspace(0.0, 1.0, 21)
-    earned = []
-    for guarded in (False, True):
+    values, prices = np.full(3_000, 0.9), np.where(np.arange(3_000) % 2 == 0, 0.38, 0.42)
+
+    def wrong() -> OutcomeLaw:
         law = OutcomeLaw(amounts, (0, 1), seed=2)
         law.warm_up(np.full(20_000, 0.9), np.full(20_000, 0.08))
         law.state.weights[:] = [1.0, 0.0, 0.0]  # it discounts nothing
         law._rules = law._rules._replace(share=0.0)
         law._use(law.state)
-        player = GuardedLaw(law) if guarded else law
-        prices = np.where(np.arange(3_000) % 2 == 0, 0.38, 0.42)
-        bids = amounts[player.play(np.full(3_000, 0.9), prices)]
-        earned.append(float(np.where(bids >= prices, 0.9 - bids, 0.0).sum()))
-    assert earned[1] > 1.5 * earned[0]
-    assert player.law_weight < 0.1  # type: ignore[union-attr]
+        return law
+
+    law, guard = wrong(), GuardedLaw(wrong())
+    alone, guarded = (
+        float(np.where(bids >= prices, values - bids, 0.0).sum())
+        for bids in (amounts[law.play(values, prices)], amounts[guard.play(values, prices)])
+    )
+    assert guarded > 1.5 * alone
+    assert guard.law_weight < 0.1

@@ -138,7 +138,7 @@ class Reference:
             amount, possible = self.candidate(depth, index, best, value, most, F[best])
             if amount < best:
                 cost = most - (value - self.a[amount]) * F[amount]
-                allowed = self.probing * (possible - most) / 128
+                allowed = self.probing * min(possible - most, 2 * most) / 128
                 if u < (1 / 8 if allowed >= cost / 8 else allowed / cost):
                     return amount
         return best

@@ -250,7 +250,9 @@ class GuardedLaw:
         """
         if last is None:
             last = self.law.highest(context if worth is None else worth)
-        law = self.law.policy(context, worth=worth, cost=0.0, first=first, last=last, **classes)
+        law = self.law.policy(
+            context, worth=worth, cost=0.0, first=first, last=last, tried_from=0.0, **classes
+        )
         self._choose(context, worth, first, last, classes, np.zeros(5))
         chances = self._guard.chances.copy()
         chances[first] += chances[:first].sum()

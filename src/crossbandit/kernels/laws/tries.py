@@ -25,6 +25,7 @@ _ENOUGH = 128.0  # rounds after which an amount need not be tried on
 _FEW = 16.0  # rounds of which the share that reached the number says too little
 _ERRORS = 2.0  # standard errors by which that share may be too low
 _SHARE = 1 / 128  # of what lower amounts could earn more: what tries may cost on average
+_MOST = 2.0  # times what the best earns: what counts of what lower ones could earn more
 _OFTEN = 1 / 8  # no try is made with a higher probability
 
 
@@ -63,7 +64,7 @@ def tries(
     if amount >= best or possible < factor * most:
         return best, 0.0
     cost = most - (worth - rules.amounts[amount]) * chances[amount]
-    allowed = rules.probing * _SHARE * (possible - most)
+    allowed = rules.probing * _SHARE * min(possible - most, _MOST * most)
     return amount, _OFTEN if allowed >= _OFTEN * cost else allowed / cost
 
 
