@@ -79,29 +79,52 @@ class LawLearner(LearnerRecords):
             MissingOutcomesError: Outcomes are missing with a bias. Nothing is learned.
             InvalidLossesError: It is not clear whether it is a correction.
         """
-        if correction is not False:
-            correction = flag_of("settle", "correction", correction)
+        if (
+            correction is not False
+            or type(decision) is not LawDecision
+            or len(labels) != self.features
+        ):
+            decision, correction = self._checked(decision, context, labels, correction)
+        decider, round_ = decision.decider, decision.round
+        with self.learning:
+            codes, at = self.seen.page_of(decider, round_, decision.time), round_ % PAGE
+            if correction:
+                given = (decision, context, labels, codes[at], amount, reached, number)
+                codes[at] = self._correct(*given)
+            else:
+                if codes[at] or self.watch.misled or is_watched(round_):  # rarely
+                    self._admit(decision, codes, reached)
+                law, part = self.law, decision.guard
+                # The law tries untried amounts itself: other bids of a guard are not its tries.
+                tried = part is None or amount == part.law_amount
+                with self.deciding:
+                    slots = law.slots(labels, new=True) if labels else self._no_slots
+                    step: Any = self._step if self._parts is law.parts else self._bind()
+                    mark: int = step(context, slots, amount, reached, number, tried)
+                    if decider in self.own:
+                        self.answered += 1
+                    if mark >= 0:
+                        self.test.saw(context, labels)
+                        if part is not None and self.guard is not None:
+                            self._weigh(self.guard, part, context, labels, amount, mark)
+                codes[at] = FIRST + mark
+            if self.old and self.old.pop((decider, round_), None) is not None:
+                self.answered -= decider in self.own
+
+    def _checked(
+        self, decision: Any, context: float, labels: tuple[Label, ...], correction: object
+    ) -> tuple[LawDecision, bool]:
+        """Return the decision of a pending one of an earlier version, and whether to correct."""
+        corrects = flag_of("settle", "correction", correction)
         if len(labels) != self.features:
             raise DecisionError(
                 f"The decision of round {decision.round} must come with its classes, "
                 f"{', '.join(self.law.classes)}. Got {labels}."
             )
-        if type(decision) is not LawDecision:
-            kept = self.old_decision(decision)
-            decision = kept.decision(self.learner, context, self.law.amounts)
-        decider, round_, made_at = decision.decider, decision.round, decision.time
-        with self.learning:
-            codes, at = self.seen.page_of(decider, round_, made_at), round_ % PAGE
-            before = codes[at]
-            if correction:
-                code = self._correct(decision, context, labels, before, amount, reached, number)
-            else:
-                if before or self.watch.misled or is_watched(round_):  # rarely
-                    self._admit(decision, codes, reached)
-                code = FIRST + self._learn(decision, context, labels, amount, reached, number)
-            codes[at] = code
-            if self.old and self.old.pop((decider, round_), None) is not None:
-                self.answered -= decider in self.own
+        if type(decision) is LawDecision:
+            return decision, corrects
+        kept = self.old_decision(decision)
+        return kept.decision(self.learner, context, self.law.amounts), corrects
 
     def _admit(self, decision: LawDecision, codes: array[int], reached: bool) -> None:  # noqa: FBT001
         """Let the watch see an outcome; raise if it cannot be learned from. codes: of its page."""
@@ -118,31 +141,6 @@ class LawLearner(LearnerRecords):
         if watch.misled:
             codes[round_ % PAGE] = HELD
             raise watch.error()
-
-    def _learn(
-        self,
-        decision: LawDecision,
-        context: float,
-        labels: tuple[Label, ...],
-        amount: float,
-        reached: bool,  # noqa: FBT001
-        number: float,
-    ) -> int:
-        """Return what the compiled step returns: which outcome was learned."""
-        law, part = self.law, decision.guard
-        # The law tries untried amounts itself: the other bids of a guard do not count as its tries.
-        tried = part is None or amount == part.law_amount
-        with self.deciding:
-            slots = law.slots(labels, new=True) if labels else self._no_slots
-            step: Any = self._step if self._parts is law.parts else self._bind()
-            mark: int = step(context, slots, amount, reached, number, tried)
-            if decision.decider in self.own:
-                self.answered += 1
-            if mark >= 0:
-                self.test.saw(context, labels)
-                if part is not None and self.guard is not None:
-                    self._weigh(self.guard, part, context, labels, amount, mark)
-        return mark
 
     def _bind(self) -> Callable[..., Any]:
         """Keep the compiled step of one outcome together with the arrays that it always takes."""

@@ -24,15 +24,34 @@ def at_risk(told: Floats, hidden: Floats, unit: float, risk: Floats) -> None:
     """Set risk[j], j >= 1, to the rounds in which a cell of column j would have been told.
 
     told, hidden, risk: (K + 1,). unit: what a count is worth. Eight columns are summed at a time:
-    each sum waits for the one before, and several of these can wait together.
+    each sum waits for the one before, and several of these can wait together. They are written out,
+    because sums are kept in registers only then.
     """
-    total = told[0]
-    for start in range(1, told.size, 8):
-        part = 0.0
-        for j in range(start, min(start + 8, told.size)):
-            part += hidden[j - 1] + told[j]
-            risk[j] = (total + part) * unit
-        total += part
+    total, size = told[0], told.size
+    start = 1
+    while start + 8 <= size:
+        a = hidden[start - 1] + told[start]
+        b = a + (hidden[start] + told[start + 1])
+        c = b + (hidden[start + 1] + told[start + 2])
+        d = c + (hidden[start + 2] + told[start + 3])
+        e = d + (hidden[start + 3] + told[start + 4])
+        f = e + (hidden[start + 4] + told[start + 5])
+        g = f + (hidden[start + 5] + told[start + 6])
+        h = g + (hidden[start + 6] + told[start + 7])
+        risk[start] = (total + a) * unit
+        risk[start + 1] = (total + b) * unit
+        risk[start + 2] = (total + c) * unit
+        risk[start + 3] = (total + d) * unit
+        risk[start + 4] = (total + e) * unit
+        risk[start + 5] = (total + f) * unit
+        risk[start + 6] = (total + g) * unit
+        risk[start + 7] = (total + h) * unit
+        total += h
+        start += 8
+    part = 0.0
+    for j in range(start, size):
+        part += hidden[j - 1] + told[j]
+        risk[j] = (total + part) * unit
 
 
 @inlined
@@ -108,27 +127,30 @@ def _shrink_columns(
 
     A block of columns that contradicts the parent's law by itself, far beyond chance, is believed
     more than the rest: many rounds that agree elsewhere must not outvote it. The rows of `work`:
-    risk, at the top of each block its bottom, how much columns may differ, and three terms.
+    risk, at the top of each block its bottom, one that is not used, and three terms.
     """
-    risk, bottoms, local = work[0], work[1], work[2]
+    risk, bottoms = work[0], work[1]
     founds, weights, squares = work[3], work[4], work[5]
     _terms(told[1:], unit, noise, law[1:], risk[1:], founds[1:], weights[1:], squares[1:])
     found, weight, square = sum_of(founds[1:]), sum_of(weights[1:]), sum_of(squares[1:])
     differs = heterogeneity(found, weight, square, evidence, totals, 3, 1.0)
-    top = law.size - 1
+    end = law.size  # of the columns that may differ by as much as is usual
+    top = end - 1
     while top >= 1:
-        bottom, found, weight, square = int(bottoms[top]), 0.0, 0.0, 0.0
+        bottom, found, square = int(bottoms[top]), 0.0, 0.0
         for j in range(bottom, top + 1):
             found += founds[j]
-            weight += weights[j]
             square += squares[j]
-        most = differs
         if found > _CONTRADICTION * math.sqrt(2.0 * square):
+            weight = 0.0
+            for j in range(bottom, top + 1):
+                weight += weights[j]
             most = min(max(differs, found / (weight + 1e-9)), 1.0)
-        for j in range(bottom, top + 1):
-            local[j] = most
+            believe(told, unit, differs, law, spread, risk, top + 1, end)
+            believe(told, unit, most, law, spread, risk, bottom, top + 1)
+            end = bottom
         top = bottom - 1
-    believe(told[1:], unit, local[1:], law[1:], spread[1:], risk[1:])
+    believe(told, unit, differs, law, spread, risk, 1, end)
 
 
 @inlined
@@ -157,13 +179,22 @@ def _terms(
 
 @inlined
 def believe(
-    told: Floats, unit: float, differs: Floats, law: Floats, spread: Floats, risk: Floats
+    told: Floats,
+    unit: float,
+    differs: float,
+    law: Floats,
+    spread: Floats,
+    risk: Floats,
+    start: int,
+    stop: int,
 ) -> None:
-    """Draw hazards and their spreads to what the columns saw, as far as each may differ."""
+    """Draw hazards and spreads from `start` to `stop` to what was seen, as far as they differ."""
+    told, risk = told[start:stop], risk[start:stop]
+    law, spread = law[start:stop], spread[start:stop]
     for i in range(law.size):
-        part = 1.0 / (1.0 + risk[i] * differs[i])
-        law[i] = (told[i] * unit * differs[i] + law[i]) * part
-        spread[i] = part * differs[i] + part * part * spread[i]
+        part = 1.0 / (1.0 + risk[i] * differs)
+        law[i] = (told[i] * unit * differs + law[i]) * part
+        spread[i] = part * differs + part * part * spread[i]
 
 
 @inlined
@@ -180,9 +211,9 @@ def _shrink_blocks(
 
     A block ends where it has its share of the expected outcomes. Columns where hardly anything
     would have been told keep the parent's hazard: what is seen above them says little of them. The
-    rows of `work`: risk; at the top of each block its bottom, count and mean; ratios, and means.
+    rows of `work`: risk; at the top of each block its bottom, count and mean; and means.
     """
-    risk, bottoms, ratios = work[0], work[1], work[2]
+    risk, bottoms = work[0], work[1]
     counts, block_means, means = work[3], work[4], work[5]
     for j in range(1, law.size):
         means[j] = risk[j] * law[j]
@@ -215,17 +246,15 @@ def _shrink_blocks(
         bottom, mean, ratio = int(bottoms[top]), block_means[top], 1.0
         if mean >= 0.0:
             ratio = (counts[top] * differs + 1.0) / (mean * differs + 1.0)
-        for j in range(bottom, top + 1):
-            ratios[j] = ratio
+        multiply(law[bottom : top + 1], ratio, risk[bottom : top + 1])
         top = bottom - 1
-    multiply(law[1:], ratios[1:], risk[1:])
 
 
 @inlined
-def multiply(law: Floats, ratios: Floats, risk: Floats) -> None:
-    """Multiply the hazards of columns where enough would have been told by ratios."""
+def multiply(law: Floats, ratio: float, risk: Floats) -> None:
+    """Multiply the hazards of columns where enough would have been told by a ratio."""
     for i in range(law.size):
-        changed = min(_CERTAIN, law[i] * ratios[i])
+        changed = min(_CERTAIN, law[i] * ratio)
         law[i] = changed if risk[i] >= COVERED else law[i]
 
 
