@@ -32,6 +32,7 @@ from benchmarks.markets_worlds import (
     heavy_tails,
     irrelevant_classes,
     log_normal,
+    many_classes,
     narrow,
     shifted_classes,
     switching,
@@ -105,6 +106,7 @@ def results() -> Iterator[Result]:
     yield from _dependent()
     yield from _orders()
     yield from _classes()
+    yield from _many_classes()
     yield from _adversaries()
     yield from _cost()
     yield from _own()
@@ -194,6 +196,35 @@ def _classes() -> Iterator[Result]:
             return earned(log._replace(classes=None), seed=seed)
 
         yield _bar(f"{levels} classes: against the pool", ratio(world, _law, pool), 1.0)
+
+
+def _many_classes() -> Iterator[Result]:
+    """More levels than are told apart, in turn or far from equally frequent."""
+    worlds: dict[str, Callable[[int], World]] = {
+        f"{levels:,} classes{', in turn' if in_turn else ', few of them frequent'}": partial(
+            many_classes, levels, in_turn=in_turn
+        )
+        for levels in (5_000, 50_000)
+        for in_turn in (True, False)
+    }
+    for name, made in worlds.items():
+        pool = frequent = hindsight = everything = 0.0
+        for seed in SEEDS:
+            world = made(seed)
+            labels = world.classes[:, 0] if world.classes is not None else np.zeros(0, dtype=int)
+            often = (np.bincount(labels) >= 500)[labels]
+            law = OutcomeLaw(BIDS, (0, 1), classes=("site",), seed=seed)
+            played = law.play(world.values, world.prices, classes={"site": labels})
+            everything += surplus(world, played)
+            pool += earned(world._replace(classes=None), seed=seed)
+            if often.any():
+                part = world.taken(np.flatnonzero(often))
+                frequent += surplus(part, played[often])
+                hindsight += responses(part, labels[often])
+        yield _bar(f"{name}: against the pool", everything / pool, 1.0)
+        if hindsight:
+            value = frequent / hindsight
+            yield _bar(f"{name}: those with 500 auctions, against hindsight by class", value, 0.97)
 
 
 def _adversaries() -> Iterator[Result]:

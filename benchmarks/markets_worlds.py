@@ -82,6 +82,25 @@ def shifted_classes(
     return World(world.values, world.prices * np.exp(shifts[classes[:, 0]]), classes)
 
 
+def many_classes(
+    levels: int, seed: int = 0, auctions: int = AUCTIONS, *, in_turn: bool = True
+) -> World:
+    """Classes that shift prices: 50 at a time, none of which comes again, or some far more often.
+
+    Not in turn, the k-th most frequent class has a chance in proportion to k**-1.1.
+    """
+    generator = np.random.default_rng(seed)
+    world = log_normal(0.0, seed, auctions)
+    if in_turn:
+        begun = np.arange(auctions) * (levels - 50) // auctions
+        classes = begun + generator.integers(0, 50, auctions)
+    else:
+        chances = np.arange(1.0, levels + 1) ** -1.1
+        classes = generator.choice(levels, auctions, p=chances / chances.sum())
+    shifts = generator.uniform(-0.6, 0.6, levels)
+    return World(world.values, world.prices * np.exp(shifts[classes]), classes[:, None])
+
+
 def irrelevant_classes(levels: int = 24, seed: int = 0, auctions: int = AUCTIONS) -> World:
     """Two features that say nothing about prices."""
     world = log_normal(0.0, seed, auctions)

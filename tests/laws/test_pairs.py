@@ -35,7 +35,8 @@ def step(feedback: str, cells: tuple[int, int], played: tuple[int, int]) -> np.n
     kinds, indices, _ = shown_to(test._law, np.array(cells), np.array(played))
     sites = {"site": np.array(["a", "b"])}
     test.learn_all([0.5, 0.5], kinds, indices, played=np.array(played), classes=sites)
-    return test.state.sums[1] - before
+    added: np.ndarray = test.state.sums[1] - before
+    return added
 
 
 @pytest.mark.parametrize("feedback", ["after-loss", "after-win", "always", "won-lost"])

@@ -243,14 +243,24 @@ class IndependenceTest:
         if (rows >= used).any():
             raise CheckpointError("The array 'rows' of a test refers to classes that it has not.")
 
+    def evidence(self, *, by_class: bool = False) -> float:
+        """Return the logarithm of the evidence by now; see `Diagnosis`.
+
+        Args:
+            by_class: Whether it is the evidence that the number depends on the class, not on the
+                context. It is NaN if there are no classes.
+        """
+        if by_class and not self._law.classes:
+            return math.nan
+        return float(log_evidence(self._state, int(by_class)))
+
     def diagnosis(self) -> Diagnosis:
         """Return what is known by now."""
-        by_class = float(log_evidence(self._state, 1)) if self._law.classes else math.nan
         return Diagnosis(
-            log_evidence=float(log_evidence(self._state, 0)),
+            log_evidence=self.evidence(),
             gain=self._gain(),
             rounds=self._rounds,
-            class_log_evidence=by_class,
+            class_log_evidence=self.evidence(by_class=True),
         )
 
     def _gain(self) -> float:

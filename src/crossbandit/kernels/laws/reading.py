@@ -71,7 +71,7 @@ def find_rows(rules: LawRules, state: LawState, band: int, slots: Integers, rows
         rows[memories + f, 0] = -1
         rows[memories + f, 1] = 0
         row, depth = root_of(state, slots, f), 0
-        if row < 0:
+        if row < 0 or state.visits[row] < MATURE:
             continue
         while depth < pool_depth and state.children[row, 0] >= 0:
             child = state.children[row, (band >> (rules.depth - depth - 1)) & 1]

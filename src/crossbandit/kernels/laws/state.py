@@ -32,7 +32,7 @@ LEVELS = 10  # more than any tree is deep
 BROAD = 7  # the nodes of the pool where untried amounts are looked for: the root and two levels
 
 SPLIT = 512.0  # a node with fewer rounds has no children
-MATURE = 32.0  # a child with fewer rounds is not used
+MATURE = 32.0  # a child, or a class, with fewer rounds is not used
 FRESH = 1 / 32  # a law is computed anew when its rounds have grown by this share
 NUMBER_OF_BLOCKS = 8  # of columns, each with the same expected number of outcomes
 COVERED = 8.0  # a block's ratio holds for columns with this many rounds at risk
