@@ -84,3 +84,12 @@ def test_the_probability_of_a_try_is_that_of_the_policy() -> None:
     assert chances[low].sum() > 0.02
     assert counts[low].sum() == pytest.approx(chances[low].sum(), rel=0.4)
     assert law.policy(0.8, tried_from=1.0)[low].sum() < 1e-9
+    # The broader of two nodes has tried an amount that wins often, the narrower one nothing yet.
+    state = law.state
+    state.untried[[2, 6]] = 8, AMOUNTS.size + 1
+    state.asked[2, :8], state.reached[2, :8] = 0.0, 0.0
+    state.asked[2, 7], state.reached[2, 7] = 40.0, 26.0
+    broad = law.policy(0.8)
+    state.untried[2] = AMOUNTS.size + 1
+    assert broad.sum() == pytest.approx(1.0)
+    np.testing.assert_allclose(law.policy(0.8), broad, atol=1e-12)
