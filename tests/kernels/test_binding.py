@@ -4,11 +4,12 @@ import copy
 import pickle
 from typing import Any, NamedTuple
 
+import numba
 import numpy as np
 import pytest
 
 from crossbandit.kernels.binding import Bound, opened
-from crossbandit.kernels.compilation import compiled, resolved
+from crossbandit.kernels.compilation import resolved
 
 
 class Rules(NamedTuple):
@@ -25,7 +26,8 @@ class State(NamedTuple):
     rules: Rules
 
 
-@compiled
+# Not kept on disk: machine code there does not notice changes of `opened`.
+@numba.njit  # type: ignore[untyped-decorator]
 def mix(bound: Any, add: float, out: Any) -> float:
     """Read every kind of argument, and change two arrays."""
     rules, state = opened(bound)
