@@ -83,11 +83,11 @@ def test_pairs_by_hand() -> None:
 def test_rounds_of_one_class_are_not_compared() -> None:
     test = started("always")
     before = test.state.sums[1].copy()
-    classes = {"site": np.array(["a", "a", "a"])}
-    test.learn_all([0.5] * 3, np.zeros(3, dtype=int), np.array([1, 4, 2]), classes=classes)
+    classes = {"site": np.array(["a", "a"])}
+    test.learn_all([0.5] * 2, np.zeros(2, dtype=int), np.array([4, 2]), classes=classes)
     np.testing.assert_array_equal(test.state.sums[1], before)
     waiting = test.state.waiting[test._law.bands(0.5)]
-    assert waiting.tolist() == [test.state.rows[0], 2, 1, 1]  # the last of the three
+    assert waiting.tolist() == [test.state.rows[0], 2, 1, 1]  # the second of the two
 
 
 def test_the_step_of_a_pair_has_an_exponential_of_at_most_one_on_average() -> None:
