@@ -323,3 +323,36 @@ def test_arguments_are_checked() -> None:
     with pytest.raises(InvalidParameterError, match="'lease' parameter of renew"):
         made().renew()
     assert made().limits == ()
+
+
+@pytest.mark.parametrize("name", ["after-loss", "guarded", "graph"])
+@pytest.mark.parametrize("batch", [False, True])
+def test_outcomes_of_lost_bids_of_a_process_that_ended_free_no_money(
+    name: str, batch: bool, tmp_path: Path
+) -> None:
+    """It bid on after it wrote its file, so its last bids have the rounds of the next ones."""
+    before = made(budget=Budget(2, per="day", pacing="asap"), **LEARNERS[name])
+    settle(before, before.bid(0.9, at=AT), 0.95)
+    before.save(tmp_path / "file")
+    lost = [before.bid(0.9, at=AT) for _ in range(30)]
+    after = FirstPriceBidder.load(tmp_path / "file")
+    bids = [after.bid(0.9, at=AT) for _ in range(30)]
+    held = after.limits[0].reserved
+    assert held > 0
+    known = [bid for bid in lost if bid.amount is not None and bid.amount < 0.95]
+    assert {bid.decision.round for bid in known if bid.decision is not None} & {
+        bid.decision.round for bid in bids if bid.decision is not None
+    }
+    if batch:
+        after.settle_many(known, won=[False] * len(known), highest_competing_bid=0.95)
+    else:
+        for bid in known:
+            after.settle(bid, won=False, highest_competing_bid=0.95)
+    assert after.limits[0].reserved == held
+    assert after.limits[0].spent == 0
+    after.save(tmp_path / "file")
+    again = FirstPriceBidder.load(tmp_path / "file")
+    for bid in bids:
+        if bid.amount is not None:
+            again.settle(bid, won=False, highest_competing_bid=1.0)
+    assert again.limits[0].reserved == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from datetime import timedelta
+from functools import lru_cache
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ import numpy as np
 from crossbandit import forks
 from crossbandit.applications.bids import Made
 from crossbandit.applications.law_decider import LawDecider, Round
+from crossbandit.applications.law_decisions import LawDecision
 from crossbandit.applications.outcome_codes import KNOWN, reaches
 from crossbandit.errors import InvalidParameterError
 from crossbandit.kernels.paced_guard import lower_chances
@@ -28,8 +30,8 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from crossbandit.algorithms import Decision
     from crossbandit.applications.bids import Bid, Bids
-    from crossbandit.applications.law_decisions import LawDecision
     from crossbandit.laws.levels import Label
     from crossbandit.limits import LimitStatus
     from crossbandit.types import Booleans, Floats, Integers
@@ -153,7 +155,7 @@ class Spending:
                     return None, self._reason(value, worth, first, last)
                 bid = min(cap, wanted)
                 decision = learner.decided(bid, first, usable)
-                pacer.hold(decision.round, value, bid, wanted)
+                pacer.hold(_key(decision), value, bid, wanted)
                 return decision, None
         with self.lock:
             worth, usable, cap = pacer.open(value, now, first, last)
@@ -170,7 +172,7 @@ class Spending:
                 wanted = decision.arm
                 if wanted == cap < usable:  # it may have wanted more
                     wanted += 1
-            pacer.reserve(decision.round, value, decision.arm, wanted)
+            pacer.reserve(_key(decision), value, decision.arm, wanted)
         return decision, None
 
     def choose_many(
@@ -205,7 +207,7 @@ class Spending:
             slots = learner.law.slot_table(columns, values.size, new=False)
             chosen = pacer.choose_many(learner.law, slots, values, now, firsts, lasts)
             made = learner.decided_many(chosen.bids, chosen.chances, firsts, chosen.usable)
-            pacer.hold_many(made.rounds, values, chosen)
+            pacer.hold_many(_keys(made), values, chosen)
         reasons: list[str | None] = [None] * values.size
         for i in np.flatnonzero(chosen.bids < 0).tolist():
             lowest = self._lowest(int(firsts[i]), int(lasts[i]))
@@ -251,7 +253,8 @@ class Spending:
             return
         with self.lock:
             if before == 0:
-                self.pacer.settle(decision.round, value, amount, won=won, least=least)
+                key = self._known(_key(decision), decision.round)
+                self.pacer.settle(key, value, amount, won=won, least=least)
             elif before >= KNOWN and self._was_won(before, amount) != won:
                 self.pacer.correct(value, amount, won=won)
 
@@ -264,14 +267,23 @@ class Spending:
             least: The lowest amount that would have won; infinite where that is not known.
         """
         if isinstance(bids.made, Made):
-            keys = bids.made.rounds
+            rounds, keys = bids.made.rounds, _keys(bids.made)
         else:
-            rounds = [-1 if one.decision is None else one.decision.round for one in bids.made]
-            keys = np.array(rounds, dtype=np.int64)
-        rows = (keys >= 0) & ~np.isnan(bids.amounts)
+            made = [one.decision for one in bids.made]
+            rounds = np.array([-1 if one is None else one.round for one in made], dtype=np.int64)
+            keys = np.array([-1 if one is None else _key(one) for one in made], dtype=np.int64)
+        rows = (rounds >= 0) & ~np.isnan(bids.amounts)
         money = bids.values[rows], bids.amounts[rows]
         with self.lock:
-            self.pacer.settle_many(keys[rows], *money, won[rows], least[rows])
+            known = [
+                self._known(key, round_)
+                for key, round_ in zip(keys[rows].tolist(), rounds[rows].tolist(), strict=True)
+            ]
+            self.pacer.settle_many(np.array(known, dtype=np.int64), *money, won[rows], least[rows])
+
+    def _known(self, key: int, round_: int) -> int:
+        """Return the key of a bid; in files of earlier versions the round alone was the key."""
+        return round_ if round_ in self.pacer.reserved else key
 
     def _was_won(self, code: int, amount: float) -> bool:
         return reaches(code, int(self.pacer.rules.amounts.searchsorted(amount)))
@@ -342,3 +354,24 @@ def cut(decision: LawDecision, cap: int, amounts: Floats) -> None:
     if part is not None:  # whatever might have been drawn above it means this amount
         lower_chances(part.chances, cap)
         object.__setattr__(part, "law_amount", min(part.law_amount, float(amounts[cap])))
+
+
+def _key(decision: LawDecision | Decision) -> int:
+    """Return a number that no bid of another decider has, unless two ids are almost equal.
+
+    A bidder that is loaded from a file counts its rounds on from there, and so did the one that
+    wrote the file. Only what made a decision tells their bids apart.
+    """
+    maker = decision.decider if isinstance(decision, LawDecision) else decision.learner
+    return _first_key(maker) + decision.round
+
+
+def _keys(made: Made) -> Integers:
+    """Return the keys of many bids of one decider; of no use where no bid was made."""
+    return made.rounds + _first_key(made.decider)
+
+
+@lru_cache(maxsize=64)
+def _first_key(maker: str) -> int:
+    """Return the key of the first bid of a decider, of 62 bits; far above any round."""
+    return (int(maker, 16) >> 2) | 1 << 61
