@@ -680,6 +680,22 @@ def test_a_correction_restores_the_counts(feedback: str) -> None:
     np.testing.assert_allclose(arrays(fresh[1])["law"], arrays(fresh[0])["law"], rtol=1e-9)
 
 
+def test_a_correction_after_a_file_of_an_earlier_version_leaves_counts_that_can_be(
+    tmp_path: Path,
+) -> None:
+    """Such a file does not say which amounts reached the number, but outcomes can be corrected."""
+    own = bidder()
+    play(own, 100)
+    bid = own.bid(6.0, reserve=2.0)
+    own.settle(bid, won=True)
+    own.learner.law._state.reached[:] = 0.0
+    own.learner.law._state.asked[:] = 0.0
+    own.settle(bid.token, won=False, highest_competing_bid=7.0, correction=True)
+    assert (own.learner.law._state.reached == 0.0).all()
+    own.save(tmp_path / "file")
+    assert FirstPriceBidder.load(tmp_path / "file").bid(6.0).amount is not None
+
+
 def test_a_late_correction_restores_what_is_not_discounted() -> None:
     right, wrong = (bidder(feedback="always") for _ in range(2))
     values, prices = auctions(300)

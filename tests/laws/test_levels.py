@@ -203,3 +203,19 @@ def test_merging_adds_the_ages_of_nodes() -> None:
     assert ages == [8, 2]
     one.merge(two)
     assert one.rounds - one.state.born[one.state.roots[1]] == 10
+
+
+def test_a_level_without_rounds_does_not_take_over_those_of_the_level_before_it() -> None:
+    """A place is given to a new level, which then learns nothing, and the law is merged."""
+    law, other = made(4), made(4)
+    for label, rounds in (("a", 9), ("b", 8), ("c", 7), ("w", 3)):
+        for _ in range(rounds):
+            law.observe(0.5, "told", 3, labels=(label,))
+    law._levels.slots(("new",), new=True)
+    law.merge(other)
+    shown = {labels[0]: number for _, labels, number, _ in law._levels.entries()}
+    state = law._state
+    assert "new" in shown
+    assert state.roots[shown["new"] % 4] == -1
+    visits = [state.visits[state.roots[shown[label] % 4]] for label in "abc"]
+    assert visits == [9, 8, 7]

@@ -8,6 +8,7 @@ import math
 import numpy as np
 import pytest
 
+from crossbandit.errors import CheckpointError
 from crossbandit.laws import IndependenceTest, OutcomeLaw
 from crossbandit.laws.logs import shown_to
 
@@ -109,3 +110,13 @@ def test_the_class_is_not_taken_for_the_value_that_it_tells() -> None:
         test.learn_all(values, kinds, law.cells(prices), classes={"site": sites})
         alarms += test.diagnosis().depends_on_class
     assert alarms <= 1
+
+
+@pytest.mark.parametrize("bad", [[99, 0, 0, 0], [1, 99, 0, 0], [1, 0, 2, 0], [1, 0, 0, 99]])
+def test_rounds_that_cannot_wait_are_refused(bad: list[int]) -> None:
+    """Compiled code does not check the bounds of what a file says."""
+    test = started("always")
+    arrays = test.arrays()
+    arrays["waiting"][0] = bad
+    with pytest.raises(CheckpointError, match="waiting"):
+        test.restore(test.settings(), arrays)

@@ -242,6 +242,11 @@ class IndependenceTest:
             raise CheckpointError("The array 'used' of a test is impossible.")
         if (rows >= used).any():
             raise CheckpointError("The array 'rows' of a test refers to classes that it has not.")
+        waiting, columns = self._state.waiting, self._state.told.shape[1]
+        inside = ((waiting >= 0) & (waiting < (used, columns + 1, 2, columns + 1))).all(axis=1)
+        inside &= waiting[:, 1] + waiting[:, 2] <= columns  # what was told is in a column
+        if not (inside | (waiting[:, 0] == -1)).all():
+            raise CheckpointError("The array 'waiting' of a test is impossible.")
 
     def evidence(self, *, by_class: bool = False) -> float:
         """Return the logarithm of the evidence by now; see `Diagnosis`.

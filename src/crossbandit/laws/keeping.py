@@ -47,8 +47,14 @@ class KeptLaw(LawBase):
         """
         if self._form() != other._form():
             reject("merge", "other", "a law of the same form; see `moved`", other)
+        parts = ((self._state, self._levels.numbers), (other._state, other._levels.numbers))
         numbers = self._levels.merge(other._levels)
-        add_counts(self._rules, self._state, other._state, numbers, self._features())
+        # A place may have a new level, and still the counts of the one before.
+        mine, theirs = (
+            np.where(state.owners[: before.size] == before, after, -1)
+            for (state, before), after in zip(parts, numbers, strict=True)
+        )
+        add_counts(self._rules, self._state, other._state, (mine, theirs), self._features())
 
     def moved(self, amounts: npt.ArrayLike, context_range: tuple[float, float]) -> Self:
         """Return a law on another grid or range that has learned the same, as far as it can.

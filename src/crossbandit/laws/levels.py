@@ -267,6 +267,11 @@ class Levels:
         found = [self._number(level, 0) for level in other._levels]
         return np.array(found, dtype=np.int64)
 
+    @property
+    def numbers(self) -> Integers:
+        """The number of the level at each place."""
+        return np.array(self._given, dtype=np.int64)
+
     def merge(self, other: Levels) -> tuple[Integers, Integers]:
         """Add the uses of other levels. If there are too few places, those most used stay.
 

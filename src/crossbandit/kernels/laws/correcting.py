@@ -57,8 +57,10 @@ def correct(
             move(rules, state, row, unit, kind, index, new_kind, new_index)
             if m == 0 and place < BROAD and amount >= 0:
                 asked = rules.amounts.size - 1 - amount if rules.mirrored else amount
-                state.reached[place, asked] -= reaches(kind, index, amount)
-                state.reached[place, asked] += reaches(new_kind, new_index, amount)
+                # A file of an earlier version may know of the round, but not whether it reached.
+                left = max(state.reached[place, asked] - reaches(kind, index, amount), 0.0)
+                now = left + reaches(new_kind, new_index, amount)
+                state.reached[place, asked] = min(now, state.asked[place, asked])
             parent = -1 if level == 0 else start + node_of(rules, band, level - 1)
             mature = state.visits[row] >= MATURE * unit
             if parent < 0 or (state.visits[parent] >= SPLIT * unit and mature):

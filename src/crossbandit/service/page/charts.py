@@ -36,7 +36,7 @@ def known_classes(bidder: FirstPriceBidder) -> list[dict[str, Any]]:
     width = len(bidder.classes)
     levels = bidder.learner.law.description()["levels"]
     whole = [
-        labels for feature, labels in levels if len(labels) == width and _whole(feature, width)
+        labels for feature, labels, *_ in levels if len(labels) == width and _whole(feature, width)
     ]
     return [dict(zip(bidder.classes, labels, strict=True)) for labels in whole]
 
