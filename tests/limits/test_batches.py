@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from crossbandit.applications import FirstPriceBidder
+from crossbandit.errors import LearnedBeforeError
 from crossbandit.kernels.pacing import LOG
 from crossbandit.limits import Budget, CostPer, Pacer, ReturnOnSpend
 
@@ -110,3 +111,20 @@ def test_a_lost_bid_that_was_lowered_moves_the_multiplier_by_what_was_wanted() -
         pacer.settle_many(np.array([7]), *columns)
     logs = [pacer.state.duals[0, LOG] for pacer in pacers]
     assert logs[0] == logs[1] < logs[2]
+
+
+@pytest.mark.parametrize("settings", [{}, {"budget": Budget(50, per="day")}])
+@pytest.mark.parametrize("repeated", [[0, 1, 2, 2], [0, 1, 2, 4]])
+def test_nothing_is_learned_from_a_guarded_batch_with_a_bid_that_counts_twice(
+    settings: dict[str, Any], repeated: list[int]
+) -> None:
+    bidder = FirstPriceBidder(bids=11, value_range=(0, 10), guarded=True, seed=1, **settings)
+    bids = [bidder.bid(8.0) for _ in range(5)]
+    bidder.settle(bids[4], won=False, highest_competing_bid=9.0)
+    before = bidder.pending, bidder.limits
+    given = [bids[i] for i in repeated]
+    with pytest.raises(LearnedBeforeError, match="twice"):
+        bidder.settle_many(given, won=[False] * 4, highest_competing_bid=[9.0] * 4)
+    assert (bidder.pending, bidder.limits) == before
+    bidder.settle_many(bids[:4], won=[False] * 4, highest_competing_bid=[9.0] * 4)
+    assert bidder.pending == 0

@@ -17,9 +17,11 @@ from crossbandit.applications.batches import (
 from crossbandit.applications.bids import Bid, Bids
 from crossbandit.applications.columns import column_of, label_columns
 from crossbandit.applications.law_decider import LawDecider
+from crossbandit.applications.law_decisions import LawDecision
 from crossbandit.applications.law_learner import LawLearner
 from crossbandit.applications.limited import LimitedApplication
-from crossbandit.errors import InvalidContextError
+from crossbandit.applications.outcome_codes import HELD, rows_named
+from crossbandit.errors import InvalidContextError, LearnedBeforeError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -168,6 +170,7 @@ class AuctionBatches(LimitedApplication):
             settle_rows(learner, self.rules, made, has_won, told)
             self._account(made, has_won, numbers)
             return
+        _check_all(learner, made)
         for i, bid in enumerate(made):
             price, floor = float(told[i]), float(floors[i])
             self.settle(
@@ -181,3 +184,25 @@ class AuctionBatches(LimitedApplication):
         """Account for the money of bids whose outcomes were learned."""
         if self._spending is not None:
             self._spending.account_many(bids, won, numbers)
+
+
+def _check_all(learner: Any, bids: Bids) -> None:
+    """Raise if one of the bids would not be learned from, before the first one is."""
+    given: set[tuple[str, int]] = set()
+    again = np.zeros(len(bids), dtype=bool)
+    for i, bid in enumerate(bids):
+        decision = bid.decision
+        if decision is None:
+            continue
+        learner.expects(decision)
+        maker = decision.learner
+        if isinstance(decision, LawDecision):
+            maker = decision.decider
+            again[i] = learner.code(decision) > HELD
+        again[i] |= (maker, decision.round) in given
+        given.add((maker, decision.round))
+    if again.any():
+        raise LearnedBeforeError(
+            f"{rows_named(again)} been learned from before, or come twice. Each counts once. "
+            "Nothing was learned; leave them out."
+        )
