@@ -114,7 +114,7 @@ NO_FALLBACK = Mistake("no fallback", (("if 2.0 * out[a] < snapshot[a]:", "if Fal
 # These are right as long as an epoch has one pair.
 COUNTS_THE_LAST_PAIR_ONLY = Mistake(
     "samples of the last pair in place of all pairs",
-    (("total[a] += upcoming[a]", "total[a] = upcoming[a]"),),
+    (("total[a] += state.snapshot[a]", "total[a] = state.snapshot[a]"),),
 )
 DIVIDES_BY_TWO = Mistake(
     "what divided by 2 in place of L",
