@@ -1,4 +1,4 @@
-"""What the limits of a bidder are made of: their periods, and how they are kept and restored."""
+"""What the limits of a bidder are made of, and their periods."""
 
 from __future__ import annotations
 
