@@ -1,4 +1,4 @@
-"""What a law is made of, how it is kept, merged and moved."""
+"""What a law is made of: its grid, its levels, its state, and how outcomes are read."""
 
 from __future__ import annotations
 
