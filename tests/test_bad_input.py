@@ -1,6 +1,6 @@
 """Bad input, one by one: an error of the package's tree that says what, what for, and what came.
 
-Bad feedback to a learner is in algorithms/test_learner.py, bad files in test_checkpoints.py.
+Bad feedback to a learner is in learners/test_learner.py, bad files in test_checkpoints.py.
 """
 
 import math
@@ -37,7 +37,7 @@ from crossbandit.errors import (
 )
 from crossbandit.kernels.rounds import LossBlock
 from tests.cases import every_algorithm
-from tests.learners import play, start
+from tests.drivers import play, start
 
 G = graphs.threshold(3)
 LOSSES = np.full((8, 2, 3), 0.5)

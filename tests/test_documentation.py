@@ -22,7 +22,7 @@ PAGES_OF_RESULTS = (
     "crossbandit.evaluate.page.write",
 )
 REGISTRIES = (
-    "crossbandit.algorithms.algorithm._ALGORITHMS._builders",
+    "crossbandit.learners.algorithm._ALGORITHMS._builders",
     "crossbandit.environments.registry._ENVIRONMENTS._builders",
     "crossbandit.graphs.registry._GRAPHS._builders",
 )

@@ -31,7 +31,7 @@ from crossbandit.kernels.rounds import Rounds
 from crossbandit.streams import stream
 from crossbandit.types import Floats
 from tests.cases import asymmetric, environments, table
-from tests.learners import act, clone, contexts_of, cumulative, inside, revealed, start
+from tests.drivers import act, clone, contexts_of, cumulative, inside, revealed, start
 from tests.reference import cross_graph_adaptive
 from tests.reference.common import Losses
 

@@ -30,7 +30,7 @@ from crossbandit.errors import (
 from crossbandit.kernels.rounds import LossBlock
 from crossbandit.types import Booleans, Floats
 from tests.cases import asymmetric, every_algorithm, table
-from tests.learners import contexts_of, cumulative, play, start
+from tests.drivers import contexts_of, cumulative, play, start
 from tests.reference import cross_graph_adaptive
 
 ROUNDS, CONTEXTS = 240, 3

@@ -23,7 +23,7 @@ from crossbandit.algorithms import (
     SchneiderZimmert,
 )
 from crossbandit.types import Floats
-from tests.learners import act, clone, cumulative, inside
+from tests.drivers import act, clone, cumulative, inside
 from tests.reference.common import mix, softmax
 
 K, M = 3, 2

@@ -14,7 +14,7 @@ from crossbandit.environments import BlockEnvironment, random_edges, random_grap
 from crossbandit.errors import InvalidGraphError, InvalidParameterError
 from crossbandit.streams import stream
 from tests.cases import REFERENCES, asymmetric, environments, name, table
-from tests.learners import assert_same_state, contexts_of, cumulative, play, revealed, start
+from tests.drivers import assert_same_state, contexts_of, cumulative, play, revealed, start
 
 SEED = 11
 BY_HAND = Exp3Edges(eta=0.2, rho=0.1, warm_up=7, cross_learning=False)

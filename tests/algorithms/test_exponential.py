@@ -21,13 +21,13 @@ from crossbandit.algorithms import (
     Exp3Set,
 )
 from crossbandit.algorithms.covering import covering
-from crossbandit.algorithms.estimator_parts import estimates_of
 from crossbandit.environments import BlockEnvironment, cycling_graphs, stochastic
 from crossbandit.errors import InvalidGraphError, InvalidParameterError
+from crossbandit.learners.estimator_parts import estimates_of
 from crossbandit.streams import stream
 from crossbandit.types import Floats
 from tests.cases import REFERENCES, WEIGHTED, asymmetric, name, table
-from tests.learners import act, clone, cumulative, inside, play, revealed, start
+from tests.drivers import act, clone, cumulative, inside, play, revealed, start
 
 SEED = 11
 LOG2 = math.log(2)

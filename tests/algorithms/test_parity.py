@@ -15,7 +15,7 @@ from crossbandit.algorithms import Algorithm, Learner
 from crossbandit.environments import BlockEnvironment
 from crossbandit.streams import stream
 from tests.cases import ALGORITHMS, REFERENCES, WEIGHTED, environments, name, shipped
-from tests.learners import cumulative
+from tests.drivers import cumulative
 from tests.reference.common import EpochTrace, Trace
 
 SEED = 11

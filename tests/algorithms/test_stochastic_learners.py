@@ -20,7 +20,7 @@ from crossbandit.environments import BlockEnvironment, from_table, random_edges,
 from crossbandit.errors import InvalidGraphError, InvalidParameterError
 from crossbandit.streams import stream
 from tests.cases import REFERENCES, STOCHASTIC, asymmetric, environments, linear, name, table
-from tests.learners import assert_same_state, clone, contexts_of, play, revealed, start
+from tests.drivers import assert_same_state, clone, contexts_of, play, revealed, start
 from tests.reference.common import Trace
 
 SEED = 11

@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 from crossbandit import CrossGraph, CrossGraphAdaptive, Decision, graphs, load
-from crossbandit.algorithms.checkpoints import load_checkpoint, save
 from crossbandit.applications import (
     Action,
     Application,
@@ -39,6 +38,7 @@ from crossbandit.errors import (
     InvalidLossesError,
     InvalidParameterError,
 )
+from crossbandit.learners.checkpoints import load_checkpoint, save
 from crossbandit.types import Floats
 
 ORDERS, DEMANDS = (0.0, 2.0, 3.0, 7.0), (0, 1, 2, 2.5, 3, 5, 7, 9)

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from crossbandit import CrossGraphAdaptive
-from crossbandit.algorithms import archive
 from crossbandit.applications import Bid, FirstPriceBidder, Newsvendor, PostedPriceSeller
 from crossbandit.applications.bid_logs import numbers_to_reach
 from crossbandit.environments.auctions import FEEDBACK, AuctionRules
@@ -28,6 +27,7 @@ from crossbandit.errors import (
     LearnedBeforeError,
 )
 from crossbandit.laws import GuardedLaw, OutcomeLaw
+from crossbandit.learners import archive
 
 GRID = 21
 HIGHEST = 8.0

@@ -459,7 +459,7 @@ def test_a_snapshot_decides_as_the_bidder_did(options: dict[str, Any]) -> None:
 
 
 def test_damaged_snapshots_are_refused() -> None:
-    from crossbandit.algorithms import archive
+    from crossbandit.learners import archive
 
     own = bidder(classes=["site"])
     play(own, 30, site="a")

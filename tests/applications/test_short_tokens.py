@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crossbandit.algorithms.tokens import LAW, Token
 from crossbandit.applications import Bid, FirstPriceBidder
 from crossbandit.applications.action import action_of
 from crossbandit.applications.packing import packed, unpacked
 from crossbandit.errors import DamagedTokenError
 from crossbandit.laws.levels import Levels, short
+from crossbandit.learners.tokens import LAW, Token
 
 LABELS = st.one_of(
     st.text(st.characters(exclude_categories=["Cs"]), max_size=60),

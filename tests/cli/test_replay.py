@@ -123,9 +123,7 @@ class Mine(CrossGraphAdaptive):
 def test_an_algorithm_of_ones_own_is_replayed(
     log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        "crossbandit.algorithms.algorithm._ALGORITHMS._builders", dict(registered())
-    )
+    monkeypatch.setattr("crossbandit.learners.algorithm._ALGORITHMS._builders", dict(registered()))
     mine = tmp_path / "mine.py"
     mine.write_text(OWN)
     options = ["--algorithm", "mine-for-replay", "--seeds", 1, "--limit", 300]

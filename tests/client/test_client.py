@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from crossbandit.algorithms.tokens import Token
 from crossbandit.client import AsyncClient, Client, ServedBid
 from crossbandit.errors import (
     DecisionError,
@@ -23,6 +22,7 @@ from crossbandit.errors import (
     ServiceAwayError,
     UnsentOutcomesError,
 )
+from crossbandit.learners.tokens import Token
 from crossbandit.service import BidderSettings, BudgetSettings, Node, open_store
 from crossbandit.service.http import Access, AccessToken, create_app
 from tests.service.live import eventually, served

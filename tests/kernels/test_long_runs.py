@@ -23,7 +23,7 @@ from crossbandit.kernels.rounds import LossBlock, Rounds
 from crossbandit.kernels.rows import add_row
 from crossbandit.types import Floats
 from tests.cases import asymmetric
-from tests.learners import act, cumulative, inside
+from tests.drivers import act, cumulative, inside
 
 STRETCH = 100_000
 NAMED = {"ids": lambda algorithm: algorithm.id}

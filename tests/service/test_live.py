@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from crossbandit.algorithms.tokens import Token
 from crossbandit.applications.packing import packed, unpacked
 from crossbandit.errors import CheckpointError
+from crossbandit.learners.tokens import Token
 from crossbandit.service import BidderSettings, BudgetSettings, ReturnOnSpendSettings
 from crossbandit.service.contents import (
     Change,

@@ -32,7 +32,7 @@ from crossbandit.kernels.rounds import LossBlock, Rounds
 from crossbandit.streams import stream
 from tests.algorithms.test_graph_kinds import Sums, SumsLearner
 from tests.cases import asymmetric, table
-from tests.learners import cumulative
+from tests.drivers import cumulative
 from tests.reference import cross_graph_adaptive, cross_graph_varying, cross_graph_weak
 
 LISTED = [
@@ -486,7 +486,7 @@ def test_a_saved_learner_resumes_with_its_graphs(stop: int, tmp_path: Any) -> No
 
 
 def test_a_checkpoint_with_a_wrong_graph_is_refused() -> None:
-    from crossbandit.algorithms import archived_decisions
+    from crossbandit.learners import archived_decisions
 
     data = {"decisions": [[0]], "graphs": [[0, [7], None]]}
     with pytest.raises(ValueError, match="revealed arm 7 of 5"):

@@ -29,7 +29,7 @@ from crossbandit.errors import (
 from crossbandit.kernels.rounds import LossBlock
 from crossbandit.types import Floats
 from tests.cases import ALGORITHMS, asymmetric, environments, every_algorithm, table
-from tests.learners import contexts_of, play, start
+from tests.drivers import contexts_of, play, start
 
 ENVIRONMENT = table(asymmetric(), 60, 4, seed=1)
 

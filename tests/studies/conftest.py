@@ -3,7 +3,7 @@
 import pytest
 
 from crossbandit import modules
-from crossbandit.algorithms import algorithm
+from crossbandit.learners import algorithm
 
 
 @pytest.fixture(autouse=True)

@@ -12,8 +12,9 @@ import duckdb
 import pytest
 
 from crossbandit import modules, studies
-from crossbandit.algorithms import algorithm, registered
+from crossbandit.algorithms import registered
 from crossbandit.errors import StudyError, StudyFileError
+from crossbandit.learners import algorithm
 from crossbandit.studies import ChangedModulesWarning, Study, database
 from tests.studies.helpers import crossbandit
 

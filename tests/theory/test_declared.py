@@ -25,7 +25,7 @@ from crossbandit.streams import stream
 from crossbandit.theory import DeclaredDecomposition, decompose
 from crossbandit.types import Floats
 from tests.cases import table
-from tests.learners import start
+from tests.drivers import start
 
 ENVIRONMENT = table(graphs.threshold(4), 40, 3, seed=1)
 UNBIASED = [Exp3G(), Exp3G(cross_learning=False), PerContextGraph()]

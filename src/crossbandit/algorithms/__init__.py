@@ -1,32 +1,32 @@
 """One file per algorithm: its parameters, its rule, its bound."""
 
 from crossbandit.algorithms import tuning
-from crossbandit.algorithms.algorithm import Algorithm, from_json, register, registered
 from crossbandit.algorithms.best_of_both_worlds import BestOfBothWorlds
-from crossbandit.algorithms.checkpoints import load
-from crossbandit.algorithms.compiled_learner import CompiledLearner, estimate_state
 from crossbandit.algorithms.cross_graph import CrossGraph
 from crossbandit.algorithms.cross_graph_adaptive import CrossGraphAdaptive
 from crossbandit.algorithms.cross_graph_known import CrossGraphKnown
 from crossbandit.algorithms.cross_graph_varying import CrossGraphVarying
 from crossbandit.algorithms.cross_graph_weak import CrossGraphWeak
-from crossbandit.algorithms.decisions import Decision, PendingDecision
 from crossbandit.algorithms.elp import Elp
-from crossbandit.algorithms.estimator import Estimator
 from crossbandit.algorithms.exp3_edges import Exp3Edges
 from crossbandit.algorithms.exp3_g import Exp3G
 from crossbandit.algorithms.exp3_high_probability import Exp3HighProbability
 from crossbandit.algorithms.exp3_ix import Exp3IX
 from crossbandit.algorithms.exp3_set import Exp3Set
-from crossbandit.algorithms.learner import Learner
 from crossbandit.algorithms.lin_ucb import LinUcb
 from crossbandit.algorithms.per_context_exp3 import PerContextExp3
 from crossbandit.algorithms.per_context_graph import PerContextGraph
 from crossbandit.algorithms.schneider_zimmert import SchneiderZimmert
-from crossbandit.algorithms.snapshots import Snapshot
 from crossbandit.algorithms.successive_elimination import SuccessiveElimination
 from crossbandit.algorithms.ts_n import TsN
 from crossbandit.algorithms.ucb_n import UcbN
+from crossbandit.learners.algorithm import Algorithm, from_json, register, registered
+from crossbandit.learners.checkpoints import load
+from crossbandit.learners.compiled_learner import CompiledLearner, estimate_state
+from crossbandit.learners.decisions import Decision, PendingDecision
+from crossbandit.learners.estimator import Estimator
+from crossbandit.learners.learner import Learner
+from crossbandit.learners.snapshots import Snapshot
 
 __all__ = [
     "Algorithm",

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crossbandit.algorithms.anchors import NO_ANCHORS, anchors_of
-from crossbandit.algorithms.learner import Learner
 from crossbandit.kernels import adaptive, adaptive_learning, adaptive_loops, adaptive_varying
 from crossbandit.kernels.adaptive import AdaptiveGraph, AdaptiveParameters, AdaptiveState
+from crossbandit.learners.learner import Learner
 from crossbandit.losses.memory import zeros
 
 if TYPE_CHECKING:
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from crossbandit.algorithms.cross_graph_adaptive import CrossGraphAdaptive
-    from crossbandit.algorithms.decisions import PendingDecision
     from crossbandit.kernels.loops import Answers, Plays
     from crossbandit.kernels.rounds import ContextBlock, Rounds
+    from crossbandit.learners.decisions import PendingDecision
     from crossbandit.losses import Context, LossForm, Readout
     from crossbandit.problem import Problem
     from crossbandit.streams import Seed

@@ -6,12 +6,12 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from crossbandit.algorithms.algorithm import register
 from crossbandit.algorithms.covering import covering
 from crossbandit.algorithms.exponential import ExponentialAlgorithm
 from crossbandit.algorithms.exponential_learner import ExponentialLearner
 from crossbandit.algorithms.problem_facts import required_alpha
 from crossbandit.kernels.exponential import ExponentialParameters
+from crossbandit.learners.algorithm import register
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

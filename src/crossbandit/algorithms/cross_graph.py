@@ -6,17 +6,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from crossbandit.algorithms import tuning
-from crossbandit.algorithms.algorithm import register
 from crossbandit.algorithms.epoch_estimator import epoch_estimator
 from crossbandit.algorithms.epoch_learner import EpochLearner
 from crossbandit.algorithms.tuned import TunedAlgorithm
 from crossbandit.kernels.epochs import EpochParameters
+from crossbandit.learners.algorithm import register
 from crossbandit.validation import choice, even, positive, share
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from crossbandit.algorithms.estimator import Estimator
+    from crossbandit.learners.estimator import Estimator
     from crossbandit.problem import Problem
     from crossbandit.streams import Seed
 

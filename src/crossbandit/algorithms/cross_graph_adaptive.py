@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 import numpy as np
 
 from crossbandit.algorithms.adaptive_learner import AdaptiveLearner, graph_of
-from crossbandit.algorithms.algorithm import Algorithm, register
-from crossbandit.algorithms.estimator import Estimator
-from crossbandit.algorithms.estimator_parts import no_share
 from crossbandit.kernels.adaptive import AdaptiveParameters
+from crossbandit.learners.algorithm import Algorithm, register
+from crossbandit.learners.estimator import Estimator
+from crossbandit.learners.estimator_parts import no_share
 from crossbandit.validation import number, positive, reject
 
 if TYPE_CHECKING:
-    from crossbandit.algorithms.learner import Learner
+    from crossbandit.learners.learner import Learner
     from crossbandit.problem import Problem
     from crossbandit.streams import Seed
     from crossbandit.types import Booleans, Floats

@@ -7,10 +7,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from crossbandit.algorithms.algorithm import register
-from crossbandit.algorithms.compiled_learner import CompiledLearner, scratch
-from crossbandit.algorithms.estimator import Estimator
-from crossbandit.algorithms.estimator_parts import acyclic_bound
 from crossbandit.algorithms.tuned import TunedAlgorithm
 from crossbandit.algorithms.tuning import experiment_rate
 from crossbandit.errors import InvalidParameterError
@@ -18,13 +14,17 @@ from crossbandit.kernels import known
 from crossbandit.kernels.known import KnownParameters, KnownSetting, KnownState
 from crossbandit.kernels.loops import Steps
 from crossbandit.kernels.rounds import ContextBlock
+from crossbandit.learners.algorithm import register
+from crossbandit.learners.compiled_learner import CompiledLearner, scratch
+from crossbandit.learners.estimator import Estimator
+from crossbandit.learners.estimator_parts import acyclic_bound
 from crossbandit.losses.memory import zeros
 from crossbandit.validation import positive, share
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from crossbandit.algorithms.learner import Learner
+    from crossbandit.learners.learner import Learner
     from crossbandit.problem import Problem
     from crossbandit.streams import Seed
     from crossbandit.types import Floats

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from crossbandit.algorithms.algorithm import register
 from crossbandit.algorithms.epoch_estimator import epoch_estimator
 from crossbandit.algorithms.epoch_learner import EpochLearner
 from crossbandit.algorithms.problem_facts import required_horizon
@@ -18,6 +17,7 @@ from crossbandit.kernels import varying
 from crossbandit.kernels.epochs import EpochParameters
 from crossbandit.kernels.round_graphs import stacked
 from crossbandit.kernels.varying import VaryingGraphs, VaryingState
+from crossbandit.learners.algorithm import register
 from crossbandit.validation import even, number, positive, share
 
 if TYPE_CHECKING:
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from crossbandit.algorithms.decisions import PendingDecision
-    from crossbandit.algorithms.estimator import Estimator
     from crossbandit.kernels.rounds import Rounds
+    from crossbandit.learners.decisions import PendingDecision
+    from crossbandit.learners.estimator import Estimator
     from crossbandit.problem import Problem
     from crossbandit.streams import Seed
     from crossbandit.types import Floats

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from crossbandit.algorithms.algorithm import register
 from crossbandit.algorithms.epoch_estimator import epoch_estimator
 from crossbandit.algorithms.epoch_learner import EpochLearner
 from crossbandit.algorithms.problem_facts import epoch_length, required_horizon
 from crossbandit.algorithms.tuned import TunedAlgorithm
 from crossbandit.kernels.epochs import EpochParameters
+from crossbandit.learners.algorithm import register
 from crossbandit.validation import even, positive, share
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from crossbandit.algorithms.estimator import Estimator
+    from crossbandit.learners.estimator import Estimator
     from crossbandit.problem import Problem
     from crossbandit.streams import Seed
     from crossbandit.types import Floats

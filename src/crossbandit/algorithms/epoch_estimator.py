@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from crossbandit.algorithms.estimator import Estimator, Pairs
-from crossbandit.algorithms.estimator_parts import estimates_of, exponential_weights, no_share
+from crossbandit.learners.estimator import Estimator, Pairs
+from crossbandit.learners.estimator_parts import estimates_of, exponential_weights, no_share
 
 if TYPE_CHECKING:
-    from crossbandit.algorithms.learner import Learner
     from crossbandit.graphs import FeedbackGraph
     from crossbandit.kernels.epochs import EpochParameters
+    from crossbandit.learners.learner import Learner
     from crossbandit.types import Booleans, Floats
 
 

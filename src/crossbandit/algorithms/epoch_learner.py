@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossbandit.algorithms.changing import neighbors
-from crossbandit.algorithms.decisions import PendingDecision
-from crossbandit.algorithms.learner import Learner
-from crossbandit.algorithms.learner_base import AlgorithmT
 from crossbandit.graphs import FeedbackGraph
 from crossbandit.kernels import epochs
 from crossbandit.kernels.epochs import LIVE, EpochGraph, EpochParameters, EpochState
 from crossbandit.kernels.rounds import record
 from crossbandit.kernels.rows import add_revealed, write_rows
+from crossbandit.learners.changing import neighbors
+from crossbandit.learners.decisions import PendingDecision
+from crossbandit.learners.learner import Learner
+from crossbandit.learners.learner_base import AlgorithmT
 from crossbandit.losses.memory import zeros
 from crossbandit.validation import reject
 

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from crossbandit.algorithms.algorithm import Algorithm, register
-from crossbandit.algorithms.compiled_learner import CompiledLearner, estimate_shape
-from crossbandit.algorithms.estimator import Estimator
-from crossbandit.algorithms.estimator_parts import no_share
 from crossbandit.algorithms.problem_facts import required_contexts, required_horizon
 from crossbandit.kernels import edges
 from crossbandit.kernels.edges import EdgeSetting, EdgeState
 from crossbandit.kernels.loops import Steps
+from crossbandit.learners.algorithm import Algorithm, register
+from crossbandit.learners.compiled_learner import CompiledLearner, estimate_shape
+from crossbandit.learners.estimator import Estimator
+from crossbandit.learners.estimator_parts import no_share
 from crossbandit.losses.memory import zeros
 from crossbandit.problem import GRAPH_KINDS
 from crossbandit.validation import boolean, integer, positive, share
@@ -23,7 +23,7 @@ from crossbandit.validation import boolean, integer, positive, share
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from crossbandit.algorithms.learner import Learner
+    from crossbandit.learners.learner import Learner
     from crossbandit.problem import Problem
     from crossbandit.streams import Seed
     from crossbandit.types import Booleans, Floats

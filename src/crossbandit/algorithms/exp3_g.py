@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from crossbandit.algorithms.algorithm import register
 from crossbandit.algorithms.covering import Covering, covering
 from crossbandit.algorithms.exponential import ExponentialAlgorithm, rounds_to_learn_from
 from crossbandit.algorithms.problem_facts import required_alpha
+from crossbandit.learners.algorithm import register
 from crossbandit.validation import boolean
 
 if TYPE_CHECKING:

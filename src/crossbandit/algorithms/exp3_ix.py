@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from crossbandit.algorithms.algorithm import register
 from crossbandit.algorithms.exponential import ExponentialAlgorithm, rounds_to_learn_from
 from crossbandit.algorithms.problem_facts import required_alpha
+from crossbandit.learners.algorithm import register
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

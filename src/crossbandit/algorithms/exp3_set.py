@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from crossbandit.algorithms.algorithm import register
 from crossbandit.algorithms.exponential import ExponentialAlgorithm, rounds_to_learn_from
+from crossbandit.learners.algorithm import register
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

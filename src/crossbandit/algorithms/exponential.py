@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from crossbandit.algorithms.estimator import Estimator
-from crossbandit.algorithms.estimator_parts import acyclic_bound, observed_share
 from crossbandit.algorithms.exponential_learner import ExponentialLearner
 from crossbandit.algorithms.problem_facts import required_contexts, required_horizon
 from crossbandit.algorithms.tuned import TunedAlgorithm
 from crossbandit.kernels.exponential import ExponentialParameters
+from crossbandit.learners.estimator import Estimator
+from crossbandit.learners.estimator_parts import acyclic_bound, observed_share
 from crossbandit.validation import boolean, positive, share
 
 if TYPE_CHECKING:
-    from crossbandit.algorithms.learner import Learner
+    from crossbandit.learners.learner import Learner
     from crossbandit.problem import Problem
     from crossbandit.streams import Seed
     from crossbandit.types import Floats

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from crossbandit.algorithms.compiled_learner import CompiledLearner, estimate_shape, scratch
 from crossbandit.kernels import exponential
 from crossbandit.kernels.exponential import ExponentialSetting, ExponentialState
 from crossbandit.kernels.loops import Steps
+from crossbandit.learners.compiled_learner import CompiledLearner, estimate_shape, scratch
 from crossbandit.losses.memory import zeros
 
 if TYPE_CHECKING:
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from crossbandit.algorithms.decisions import PendingDecision
     from crossbandit.algorithms.exponential import ExponentialAlgorithm
+    from crossbandit.learners.decisions import PendingDecision
     from crossbandit.problem import Problem
     from crossbandit.streams import Seed
     from crossbandit.types import Floats

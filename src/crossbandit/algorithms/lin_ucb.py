@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from crossbandit.algorithms.algorithm import Algorithm, register
-from crossbandit.algorithms.compiled_learner import CompiledLearner
 from crossbandit.algorithms.problem_facts import required_horizon
 from crossbandit.kernels import linear
 from crossbandit.kernels.linear import LinearState
 from crossbandit.kernels.loops import Steps
+from crossbandit.learners.algorithm import Algorithm, register
+from crossbandit.learners.compiled_learner import CompiledLearner
 from crossbandit.losses.memory import zeros
 from crossbandit.validation import positive
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from crossbandit.algorithms.algorithm import Algorithm
-from crossbandit.algorithms.compiled_learner import CompiledLearner, estimate_shape
 from crossbandit.kernels import means
 from crossbandit.kernels.loops import Steps
 from crossbandit.kernels.means import OPTIMISM, MeansSetting, MeansState
+from crossbandit.learners.algorithm import Algorithm
+from crossbandit.learners.compiled_learner import CompiledLearner, estimate_shape
 from crossbandit.losses.memory import zeros
 from crossbandit.problem import GRAPH_KINDS
 from crossbandit.validation import boolean

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from crossbandit.algorithms.algorithm import register
 from crossbandit.algorithms.per_context_learner import PerContextAlgorithm
 from crossbandit.algorithms.tuning import per_context_rate
 from crossbandit.graphs import singletons
+from crossbandit.learners.algorithm import register
 from crossbandit.problem import GRAPH_KINDS
 
 if TYPE_CHECKING:

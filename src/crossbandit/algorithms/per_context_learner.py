@@ -6,14 +6,14 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from crossbandit.algorithms.algorithm import Algorithm
-from crossbandit.algorithms.compiled_learner import CompiledLearner, scratch
-from crossbandit.algorithms.estimator import Estimator
-from crossbandit.algorithms.estimator_parts import acyclic_bound, observed_share
-from crossbandit.algorithms.learner_base import AlgorithmT
 from crossbandit.kernels import per_context
 from crossbandit.kernels.loops import Steps
 from crossbandit.kernels.per_context import PerContextState
+from crossbandit.learners.algorithm import Algorithm
+from crossbandit.learners.compiled_learner import CompiledLearner, scratch
+from crossbandit.learners.estimator import Estimator
+from crossbandit.learners.estimator_parts import acyclic_bound, observed_share
+from crossbandit.learners.learner_base import AlgorithmT
 from crossbandit.losses.memory import zeros
 from crossbandit.validation import positive
 

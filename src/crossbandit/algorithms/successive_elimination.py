@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from crossbandit.algorithms.algorithm import register
 from crossbandit.algorithms.means import MeansAlgorithm, MeansLearner
 from crossbandit.algorithms.problem_facts import required_horizon
 from crossbandit.kernels.means import ELIMINATION
+from crossbandit.learners.algorithm import register
 from crossbandit.validation import share
 
 if TYPE_CHECKING:

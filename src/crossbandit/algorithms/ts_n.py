@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from crossbandit.algorithms.algorithm import register
 from crossbandit.algorithms.means import MeansAlgorithm, MeansLearner
 from crossbandit.kernels import means
 from crossbandit.kernels.loops import Steps
+from crossbandit.learners.algorithm import register
 from crossbandit.validation import positive
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
 
-from crossbandit.algorithms.algorithm import Algorithm
+from crossbandit.learners.algorithm import Algorithm
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

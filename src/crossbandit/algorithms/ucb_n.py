@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from crossbandit.algorithms.algorithm import register
 from crossbandit.algorithms.means import MeansAlgorithm
 from crossbandit.kernels.means import OPTIMISM
+from crossbandit.learners.algorithm import register
 from crossbandit.validation import positive
 
 if TYPE_CHECKING:

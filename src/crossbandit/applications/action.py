@@ -8,12 +8,12 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from crossbandit.algorithms import Decision
-from crossbandit.algorithms.decisions import is_written
-from crossbandit.algorithms.tokens import LAW, Token, to_text
 from crossbandit.applications.law_decisions import LawDecision
 from crossbandit.applications.packing import packed, unpacked
 from crossbandit.errors import DamagedTokenError, DecisionError, InvalidParameterError
 from crossbandit.laws.levels import short
+from crossbandit.learners.decisions import is_written
+from crossbandit.learners.tokens import LAW, Token, to_text
 from crossbandit.validation import reject, verbatim
 
 if TYPE_CHECKING:

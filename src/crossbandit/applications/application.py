@@ -5,12 +5,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from crossbandit.algorithms import Learner, archive
+from crossbandit.algorithms import Learner
 from crossbandit.applications import application_files, law_files, snapshot_files
 from crossbandit.applications.action import only_decides
 from crossbandit.applications.law_decider import LawDecider
 from crossbandit.applications.law_learner import LawLearner
 from crossbandit.errors import CheckpointError, CrossbanditError, InvalidParameterError
+from crossbandit.learners import archive
 from crossbandit.notebook import card, counted
 from crossbandit.validation import reject, verbatim
 

@@ -7,16 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossbandit.algorithms import Algorithm, Learner, archive
-from crossbandit.algorithms.checkpoints import restored, save
 from crossbandit.applications import law_files
 from crossbandit.applications.law_decider import LawDecider
 from crossbandit.errors import CheckpointError
+from crossbandit.learners import archive
+from crossbandit.learners.checkpoints import restored, save
 
 if TYPE_CHECKING:
     import io
     import os
     from collections.abc import Callable, Mapping
+
+    from crossbandit.algorithms import Algorithm, Learner
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from crossbandit import forks
-from crossbandit.algorithms.tokens import checked_key, new_id
 from crossbandit.applications.action import only_decides
 from crossbandit.applications.bids import Made
 from crossbandit.applications.law_decisions import (
@@ -23,6 +22,7 @@ from crossbandit.applications.law_decisions import (
 from crossbandit.kernels.laws.choice import decide_all
 from crossbandit.laws import GuardedLaw
 from crossbandit.laws.uniforms import Uniforms
+from crossbandit.learners.tokens import checked_key, new_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -10,7 +10,7 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from crossbandit.algorithms.tokens import Token
+    from crossbandit.learners.tokens import Token
     from crossbandit.types import Floats
 
 TOP = 255  # the highest place, and the highest chance

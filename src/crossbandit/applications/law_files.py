@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from crossbandit.algorithms import archive
-from crossbandit.algorithms.seen import LIMIT
 from crossbandit.applications.old_decisions import read_pending, write_pending
 from crossbandit.applications.outcome_codes import FORGOTTEN, KNOWN
 from crossbandit.errors import CheckpointError
+from crossbandit.learners import archive
+from crossbandit.learners.seen import LIMIT
 from crossbandit.validation import integer, reject, verbatim
 
 if TYPE_CHECKING:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossbandit.algorithms.seen_pages import PAGE
 from crossbandit.applications.law_decisions import LawDecision
 from crossbandit.applications.learner_records import LearnerRecords
 from crossbandit.applications.money import flag_of
@@ -28,6 +27,7 @@ from crossbandit.kernels.laws.correcting import correct
 from crossbandit.kernels.laws.loops import settle, settle_all
 from crossbandit.laws import GuardedAmountChoice, GuardedLaw
 from crossbandit.laws.independence import SAMPLE
+from crossbandit.learners.seen_pages import PAGE
 
 if TYPE_CHECKING:
     from array import array

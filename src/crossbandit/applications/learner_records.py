@@ -7,13 +7,13 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from crossbandit.algorithms import Decision
-from crossbandit.algorithms.seen import SeenDecisions
-from crossbandit.algorithms.tokens import new_id
 from crossbandit.applications.law_decider import LawDecider
 from crossbandit.applications.law_decisions import LawDecision
 from crossbandit.applications.outcome_watch import OutcomeWatch
 from crossbandit.errors import ForeignDecisionError, LearnedBeforeError
 from crossbandit.laws import IndependenceTest
+from crossbandit.learners.seen import SeenDecisions
+from crossbandit.learners.tokens import new_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crossbandit.algorithms.seen_pages import ascending
 from crossbandit.errors import ExpiredDecisionError, LearnedBeforeError
 from crossbandit.kernels.laws.state import AT_MOST, TOLD
+from crossbandit.learners.seen_pages import ascending
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import numpy.typing as npt
 
-    from crossbandit.algorithms.seen import SeenDecisions
     from crossbandit.applications.bids import Made
+    from crossbandit.learners.seen import SeenDecisions
     from crossbandit.types import Integers
 
 HELD = 1  # it came, and was not learned from because outcomes were missing with a bias

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossbandit.algorithms import Learner, Snapshot, archive
-from crossbandit.algorithms.algorithm import from_json
+from crossbandit.algorithms import Learner, Snapshot
 from crossbandit.applications.law_decider import LawDecider
 from crossbandit.applications.law_learner import LawLearner
 from crossbandit.errors import CheckpointError
+from crossbandit.learners import archive
+from crossbandit.learners.algorithm import from_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

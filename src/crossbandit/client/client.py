@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from crossbandit.algorithms.tokens import checked_key
 from crossbandit.applications.bids import Bid, Bids
 from crossbandit.client.outbox import Outbox, row_of
 from crossbandit.client.policy import PolicyPoller
@@ -15,6 +14,7 @@ from crossbandit.client.served import remote_bid, remote_bids
 from crossbandit.client.status import ClientStatus
 from crossbandit.client.transport import Transport, bidder_path
 from crossbandit.errors import InvalidLossesError
+from crossbandit.learners.tokens import checked_key
 from crossbandit.validation import integer, number, reject, verbatim
 
 if TYPE_CHECKING:

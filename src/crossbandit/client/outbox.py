@@ -9,7 +9,6 @@ from collections import deque
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from crossbandit.algorithms.tokens import to_text
 from crossbandit.applications.bids import Bid
 from crossbandit.applications.money import amount_of, flag_of
 from crossbandit.client.transport import bidder_path
@@ -23,6 +22,7 @@ from crossbandit.errors import (
     UnsentOutcomesError,
 )
 from crossbandit.forks import know
+from crossbandit.learners.tokens import to_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossbandit.algorithms.tokens import token_bytes
 from crossbandit.applications.bids import Bid
 from crossbandit.errors import DecisionError
+from crossbandit.learners.tokens import token_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,7 +7,6 @@ from concurrent.futures import Future
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from crossbandit.algorithms.tokens import Token, checked_key, token_bytes
 from crossbandit.applications.money import amount_of, flag_of
 from crossbandit.client.transport import address_parts
 from crossbandit.errors import (
@@ -15,6 +14,7 @@ from crossbandit.errors import (
     ForeignDecisionError,
     InvalidLossesError,
 )
+from crossbandit.learners.tokens import Token, checked_key, token_bytes
 from crossbandit.service.administration import Administration
 from crossbandit.service.causes import (
     cause_of,

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import uvicorn
 
-from crossbandit.algorithms.tokens import checked_key
 from crossbandit.errors import InvalidParameterError
+from crossbandit.learners.tokens import checked_key
 from crossbandit.service.causes import BidderExistsError
 from crossbandit.service.http import create_app
 from crossbandit.service.http.protocol import TimedProtocol

@@ -6,13 +6,13 @@ import numbers
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from crossbandit.algorithms.decisions import compact
 from crossbandit.errors import InvalidGraphError, InvalidLossesError
 from crossbandit.graphs import FeedbackGraph
+from crossbandit.learners.decisions import compact
 from crossbandit.validation import reject, verbatim
 
 if TYPE_CHECKING:
-    from crossbandit.algorithms.algorithm import Algorithm
+    from crossbandit.learners.algorithm import Algorithm
 
 # Which call is given the graph of a round.
 _GIVEN_TO = {"informed": "act", "uninformed": "learn"}

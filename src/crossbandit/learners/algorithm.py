@@ -14,9 +14,9 @@ from crossbandit.validation import reject
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from crossbandit.algorithms.estimator import Estimator
-    from crossbandit.algorithms.learner import Learner
     from crossbandit.graphs import FeedbackGraph
+    from crossbandit.learners.estimator import Estimator
+    from crossbandit.learners.learner import Learner
     from crossbandit.streams import Seed
 
 

@@ -9,8 +9,8 @@ import pytest
 
 from crossbandit import CrossGraph, CrossGraphAdaptive, PerContextExp3, Problem, graphs
 from crossbandit.algorithms import Algorithm, Learner, load
-from crossbandit.algorithms.missing import AnsweredCounts, _tail
 from crossbandit.errors import CrossbanditWarning, MissingFeedbackWarning
+from crossbandit.learners.missing import AnsweredCounts, _tail
 
 ROUNDS, WORST = 6_000, 2
 MEANS = np.array([0.4, 0.45, 0.6])

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crossbandit import forks
-from crossbandit.algorithms import archive
-from crossbandit.algorithms.algorithm import from_json
-from crossbandit.algorithms.archive import check_finite
-from crossbandit.algorithms.archived_state import (
+from crossbandit.errors import CheckpointError, CrossbanditError, InvalidParameterError
+from crossbandit.learners import archive
+from crossbandit.learners.algorithm import from_json
+from crossbandit.learners.archive import check_finite
+from crossbandit.learners.archived_state import (
     SMALL,
     fill,
     last_round,
@@ -19,10 +20,9 @@ from crossbandit.algorithms.archived_state import (
     restarted,
     write_problem,
 )
-from crossbandit.algorithms.batches import read_many
-from crossbandit.algorithms.decisions import PendingDecision
-from crossbandit.algorithms.tokens import checked_key, new_id
-from crossbandit.errors import CheckpointError, CrossbanditError, InvalidParameterError
+from crossbandit.learners.batches import read_many
+from crossbandit.learners.decisions import PendingDecision
+from crossbandit.learners.tokens import checked_key, new_id
 from crossbandit.streams import stream
 
 if TYPE_CHECKING:
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from crossbandit.algorithms.algorithm import Algorithm
-    from crossbandit.algorithms.decisions import Decision
-    from crossbandit.algorithms.learner import Learner
+    from crossbandit.learners.algorithm import Algorithm
+    from crossbandit.learners.decisions import Decision
+    from crossbandit.learners.learner import Learner
     from crossbandit.losses import Context, Readout
     from crossbandit.problem import Problem
     from crossbandit.streams import Seed

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from crossbandit.algorithms.archive import check_finite
-from crossbandit.algorithms.decisions import PendingDecision, compact
 from crossbandit.graphs import FeedbackGraph
+from crossbandit.learners.archive import check_finite
+from crossbandit.learners.decisions import PendingDecision, compact
 from crossbandit.losses.forms import restricted
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from crossbandit.algorithms.learner import Learner
+    from crossbandit.learners.learner import Learner
 
 NAMES = ("pending.available", "pending.rows", "pending.weights")
 

@@ -23,7 +23,7 @@ from crossbandit.errors import (
 )
 from crossbandit.streams import stream
 from tests.cases import asymmetric, every_free_algorithm, linear, table
-from tests.learners import assert_same_but_for_scratch, clone, contexts_of, play, revealed, start
+from tests.drivers import assert_same_but_for_scratch, clone, contexts_of, play, revealed, start
 
 DENSE = table(asymmetric(), 80, 4, seed=1)
 LINEAR = linear(asymmetric(), 60, 7, seed=2)

@@ -11,7 +11,6 @@ import pytest
 
 from crossbandit import CrossGraph, CrossGraphAdaptive, Decision, Problem, graphs, load
 from crossbandit.algorithms import Algorithm, Learner, PerContextExp3, registered
-from crossbandit.algorithms.tokens import GRAPH, LAW, Token, new_id
 from crossbandit.errors import (
     DamagedTokenError,
     DecisionError,
@@ -20,8 +19,9 @@ from crossbandit.errors import (
     InvalidParameterError,
     LearnedBeforeError,
 )
+from crossbandit.learners.tokens import GRAPH, LAW, Token, new_id
 from tests.cases import asymmetric, every_algorithm, every_free_algorithm, linear, table
-from tests.learners import (
+from tests.drivers import (
     assert_same_but_for_scratch,
     assert_same_state,
     contexts_of,

@@ -7,7 +7,6 @@ import pytest
 
 from crossbandit import CrossGraph, CrossGraphAdaptive, Problem, graphs
 from crossbandit.algorithms import Algorithm, Learner, PerContextExp3
-from crossbandit.algorithms.batches import BatchLearner
 from crossbandit.errors import (
     CrossbanditError,
     DecisionError,
@@ -16,8 +15,9 @@ from crossbandit.errors import (
     LearnedBeforeError,
     MissingFeedbackWarning,
 )
+from crossbandit.learners.batches import BatchLearner
 from tests.cases import asymmetric, every_algorithm, every_free_algorithm, linear, table
-from tests.learners import assert_same_but_for_scratch, contexts_of, revealed, start
+from tests.drivers import assert_same_but_for_scratch, contexts_of, revealed, start
 
 DENSE = table(asymmetric(), 90, 4, seed=1)
 LINEAR = linear(asymmetric(), 90, 7, seed=2)

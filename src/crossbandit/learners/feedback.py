@@ -11,7 +11,7 @@ from crossbandit.errors import CheckFailedError, InvalidLossesError
 from crossbandit.types import Floats
 
 if TYPE_CHECKING:
-    from crossbandit.algorithms.decisions import PendingDecision
+    from crossbandit.learners.decisions import PendingDecision
     from crossbandit.losses import LossForm
 
 _FLOAT = np.dtype(np.float64)

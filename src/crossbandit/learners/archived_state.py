@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossbandit.algorithms.archive import check_finite
+from crossbandit.learners.archive import check_finite
 from crossbandit.problem import Problem
 from crossbandit.validation import integer
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from crossbandit.algorithms.algorithm import Algorithm
-    from crossbandit.algorithms.learner import Learner
+    from crossbandit.learners.algorithm import Algorithm
+    from crossbandit.learners.learner import Learner
 
 
 # Parts of a problem that may be large: they are stored as arrays, not in the header.

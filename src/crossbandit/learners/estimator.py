@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crossbandit.algorithms.estimator_parts import (
+from crossbandit.learners.estimator_parts import (
     estimates_of,
     exponential_weights,
     no_correction,
@@ -17,8 +17,8 @@ from crossbandit.algorithms.estimator_parts import (
 from crossbandit.types import Booleans, Floats
 
 if TYPE_CHECKING:
-    from crossbandit.algorithms.learner import Learner
     from crossbandit.graphs import FeedbackGraph
+    from crossbandit.learners.learner import Learner
 
 PolicyFunction = Callable[[Floats, int], Floats]
 

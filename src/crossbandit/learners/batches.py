@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, overload, runtime_che
 
 import numpy as np
 
-from crossbandit.algorithms.decisions import Decision, PendingDecision, learned_before
-from crossbandit.algorithms.feedback import checked_rows, joined_rows
 from crossbandit.errors import DecisionError, InvalidContextError, InvalidLossesError
 from crossbandit.kernels.loops import Answers, Plays
 from crossbandit.kernels.rounds import LossBlock, read_only
+from crossbandit.learners.decisions import Decision, PendingDecision, learned_before
+from crossbandit.learners.feedback import checked_rows, joined_rows
 from crossbandit.validation import reject, verbatim
 
 if TYPE_CHECKING:
-    from crossbandit.algorithms.learner import Learner
     from crossbandit.kernels.rounds import ContextBlock, Readout
+    from crossbandit.learners.learner import Learner
     from crossbandit.losses import Context
     from crossbandit.types import Floats, Integers
 

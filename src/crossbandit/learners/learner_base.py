@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic
 
 import numpy as np
 
-from crossbandit.algorithms.decisions import PendingDecision, compact
-from crossbandit.algorithms.feedback import check_sizes
-from crossbandit.algorithms.records import DecisionRecords
 from crossbandit.errors import CheckpointError
 from crossbandit.kernels.compilation import MachineCode
 from crossbandit.kernels.rounds import Feedback, feedback_without_rows, with_rows
 from crossbandit.kernels.rows import add_revealed
 from crossbandit.kernels.simplex import draw
+from crossbandit.learners.decisions import PendingDecision, compact
+from crossbandit.learners.feedback import check_sizes
+from crossbandit.learners.records import DecisionRecords
 from crossbandit.losses.forms import restricted
 from crossbandit.streams import Seed, stream
 from crossbandit.types import Floats, Integers
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     from typing_extensions import TypeVar
 
-    from crossbandit.algorithms.algorithm import Algorithm
     from crossbandit.graphs import FeedbackGraph
+    from crossbandit.learners.algorithm import Algorithm
     from crossbandit.losses import Context, Readout
     from crossbandit.problem import Problem
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crossbandit.algorithms.tokens import GRAPH, LAW, OVERHEAD, Token, checked_key, new_id
 from crossbandit.errors import DamagedTokenError, DecisionError, InvalidParameterError
+from crossbandit.learners.tokens import GRAPH, LAW, OVERHEAD, Token, checked_key, new_id
 
 LEARNER, DECIDER = "00112233445566ff", "a0b1c2d3e4f50617"
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossbandit.algorithms.seen_pages import (
+from crossbandit.errors import ExpiredDecisionError
+from crossbandit.learners.seen_pages import (
     PAGE,
     SHIFT,
     Page,
@@ -20,7 +21,6 @@ from crossbandit.algorithms.seen_pages import (
     pages_of,
     to_arrays,
 )
-from crossbandit.errors import ExpiredDecisionError
 from crossbandit.validation import integer, number
 
 if TYPE_CHECKING:

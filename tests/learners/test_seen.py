@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crossbandit.algorithms.seen import SeenDecisions
-from crossbandit.algorithms.seen_pages import PAGE
 from crossbandit.errors import ExpiredDecisionError, InvalidParameterError
+from crossbandit.learners.seen import SeenDecisions
+from crossbandit.learners.seen_pages import PAGE
 
 A, B = "0" * 16, "ffffffffffffffff"
 

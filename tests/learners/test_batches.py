@@ -10,7 +10,7 @@ from crossbandit.algorithms import Algorithm
 from crossbandit.environments.checking import checked_block
 from crossbandit.kernels.rounds import Rounds
 from tests.cases import every_algorithm, linear, table
-from tests.learners import assert_same_state, contexts_of, play, start
+from tests.drivers import assert_same_state, contexts_of, play, start
 
 ENVIRONMENT = table(graphs.threshold(4), 300, 5, seed=8)
 CONTEXTS = contexts_of(ENVIRONMENT)

@@ -22,12 +22,12 @@ from crossbandit.algorithms import (
     CrossGraphKnown,
     Learner,
 )
-from crossbandit.algorithms.checkpoints import VERSION
 from crossbandit.applications import Bid, FirstPriceBidder
 from crossbandit.environments import BlockEnvironment
 from crossbandit.errors import CheckpointError, DecisionError
+from crossbandit.learners.checkpoints import VERSION
 from tests.cases import PAIRED, asymmetric, every_algorithm, linear, name, table
-from tests.learners import assert_same_state, contexts_of, play, revealed, start
+from tests.drivers import assert_same_state, contexts_of, play, revealed, start
 
 DENSE = table(asymmetric(), 60, 4, seed=1)
 LINEAR = linear(asymmetric(), 60, 7, seed=2)

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from crossbandit.algorithms import archive, version_2, version_3
-from crossbandit.algorithms.algorithm import from_json
-from crossbandit.algorithms.archive import check_finite
-from crossbandit.algorithms.archived_decisions import NAMES, read_pending, write_pending
-from crossbandit.algorithms.archived_state import (
+from crossbandit.errors import IMPOSSIBLE_CONTENT, CheckpointError, OutOfMemoryError
+from crossbandit.learners import archive, version_2, version_3
+from crossbandit.learners.algorithm import from_json
+from crossbandit.learners.archive import check_finite
+from crossbandit.learners.archived_decisions import NAMES, read_pending, write_pending
+from crossbandit.learners.archived_state import (
     PROBLEM_ARRAYS,
     SMALL,
     fill,
@@ -23,7 +24,6 @@ from crossbandit.algorithms.archived_state import (
     restarted,
     write_problem,
 )
-from crossbandit.errors import IMPOSSIBLE_CONTENT, CheckpointError, OutOfMemoryError
 from crossbandit.validation import integer
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from crossbandit.algorithms.learner import Learner
+    from crossbandit.learners.learner import Learner
 
 FORMAT = "crossbandit-learner"
 VERSION = 4

@@ -34,7 +34,7 @@ from crossbandit.errors import (
     InvalidParameterError,
 )
 from tests.cases import ALGORITHMS, PAIRED, asymmetric, every_algorithm, name, table
-from tests.learners import (
+from tests.drivers import (
     assert_same_state,
     clone,
     contexts_of,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from crossbandit.algorithms.seen import LIMIT, WINDOW
+from crossbandit.learners.seen import LIMIT, WINDOW
 
 
 def upgraded(header: dict[str, Any]) -> dict[str, Any]:

@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from crossbandit.algorithms.changing import checked_graph, listed_arms, neighbors
-from crossbandit.algorithms.feedback import checked_rows
-from crossbandit.algorithms.learner_base import AlgorithmT, LearnerBase
+from crossbandit.learners.changing import checked_graph, listed_arms, neighbors
+from crossbandit.learners.feedback import checked_rows
+from crossbandit.learners.learner_base import AlgorithmT, LearnerBase
 from crossbandit.notebook import card, counted
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Sequence
 
-    from crossbandit.algorithms.decisions import Decision
-    from crossbandit.algorithms.snapshots import Snapshot
     from crossbandit.graphs import FeedbackGraph
+    from crossbandit.learners.decisions import Decision
+    from crossbandit.learners.snapshots import Snapshot
     from crossbandit.streams import Seed
     from crossbandit.types import Floats
 
@@ -179,7 +179,7 @@ class Learner(LearnerBase[AlgorithmT]):
                 learner is then unchanged.
             InvalidParameterError: The algorithm cannot be told which arms are available.
         """
-        from crossbandit.algorithms.batches import act_many
+        from crossbandit.learners.batches import act_many
 
         return act_many(self, contexts, available)
 
@@ -197,7 +197,7 @@ class Learner(LearnerBase[AlgorithmT]):
             DecisionError: As `learn` would raise it for one of them. The learner is then unchanged.
             InvalidLossesError: Losses are not valid. The learner is then unchanged.
         """
-        from crossbandit.algorithms.batches import learn_many
+        from crossbandit.learners.batches import learn_many
 
         learn_many(self, decisions, losses)
 
@@ -233,7 +233,7 @@ class Learner(LearnerBase[AlgorithmT]):
         Args:
             path: Where to write it; an existing file is replaced in one step.
         """
-        from crossbandit.algorithms.checkpoints import save
+        from crossbandit.learners.checkpoints import save
 
         save(self, path)
 
@@ -253,7 +253,7 @@ class Learner(LearnerBase[AlgorithmT]):
             InvalidParameterError: The algorithm needs memory, so only the learner itself can
                 decide.
         """
-        from crossbandit.algorithms.snapshots import Snapshot
+        from crossbandit.learners.snapshots import Snapshot
 
         return Snapshot.of(self, seed)
 
@@ -271,7 +271,7 @@ class Learner(LearnerBase[AlgorithmT]):
             InvalidParameterError: The algorithm keeps more than sums, or the two learners differ,
                 or have decisions in common.
         """
-        from crossbandit.algorithms.merging import merge
+        from crossbandit.learners.merging import merge
 
         merge(self, other)
 

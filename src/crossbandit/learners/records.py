@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crossbandit import forks
-from crossbandit.algorithms.decisions import (
+from crossbandit.errors import DamagedTokenError, DecisionError
+from crossbandit.learners.decisions import (
     Decision,
     PendingDecision,
     check_maker,
@@ -20,11 +21,10 @@ from crossbandit.algorithms.decisions import (
     learned_before,
     no_longer_pending,
 )
-from crossbandit.algorithms.missing import FeedbackWatch
-from crossbandit.algorithms.payloads import decoded
-from crossbandit.algorithms.seen import SeenDecisions
-from crossbandit.algorithms.tokens import GRAPH, Token, checked_key, new_id
-from crossbandit.errors import DamagedTokenError, DecisionError
+from crossbandit.learners.missing import FeedbackWatch
+from crossbandit.learners.payloads import decoded
+from crossbandit.learners.seen import SeenDecisions
+from crossbandit.learners.tokens import GRAPH, Token, checked_key, new_id
 from crossbandit.validation import integer
 
 if TYPE_CHECKING:

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossbandit.algorithms.decisions import PendingDecision, compact
 from crossbandit.errors import DamagedTokenError, InvalidInputError
+from crossbandit.learners.decisions import PendingDecision, compact
 from crossbandit.losses.forms import restricted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from crossbandit.algorithms.tokens import Token
+    from crossbandit.learners.tokens import Token
     from crossbandit.losses import Readout
     from crossbandit.problem import Problem
     from crossbandit.types import Booleans

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from crossbandit.algorithms.tokens import GRAPH, Token, to_text, token_bytes
 from crossbandit.errors import (
     DecisionError,
     ExpiredDecisionError,
     ForeignDecisionError,
     LearnedBeforeError,
 )
+from crossbandit.learners.tokens import GRAPH, Token, to_text, token_bytes
 from crossbandit.types import Floats
 from crossbandit.validation import reject
 
@@ -74,7 +74,7 @@ class Decision(_Fields):
                 f"The decision of round {self.round} has no token: it was not made by act, or it "
                 "was written by an earlier version. Keep the decision itself."
             )
-        from crossbandit.algorithms.payloads import encoded
+        from crossbandit.learners.payloads import encoded
 
         learner, decider = pending.learner, pending.decider
         payload = encoded(pending, self.revealed)

@@ -20,7 +20,7 @@ from crossbandit.errors import (
 )
 from crossbandit.types import Floats
 from tests.cases import PAIRED, every_algorithm, name, table
-from tests.learners import assert_same_state, clone, play, start
+from tests.drivers import assert_same_state, clone, play, start
 
 ENVIRONMENT = table(graphs.threshold(4), 100, 3, seed=1)
 

@@ -9,8 +9,8 @@ import numpy as np
 from crossbandit.errors import CheckFailedError
 
 if TYPE_CHECKING:
-    from crossbandit.algorithms.learner import Learner
     from crossbandit.graphs import FeedbackGraph
+    from crossbandit.learners.learner import Learner
     from crossbandit.types import Booleans, Floats
 
 

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from crossbandit.algorithms.learner import Learner
-from crossbandit.algorithms.learner_base import AlgorithmT
 from crossbandit.kernels.loops import EstimateState, KnownGraph, Round, Steps, count_nothing
+from crossbandit.learners.learner import Learner
+from crossbandit.learners.learner_base import AlgorithmT
 from crossbandit.losses.memory import zeros
 
 if TYPE_CHECKING:
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from crossbandit.algorithms.algorithm import Algorithm
-    from crossbandit.algorithms.decisions import PendingDecision
     from crossbandit.graphs import FeedbackGraph
     from crossbandit.kernels.loops import Answers, Plays
     from crossbandit.kernels.rounds import ContextBlock, Rounds
+    from crossbandit.learners.algorithm import Algorithm
+    from crossbandit.learners.decisions import PendingDecision
     from crossbandit.losses import Context, Readout
     from crossbandit.problem import Problem
     from crossbandit.streams import Seed

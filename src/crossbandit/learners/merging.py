@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from crossbandit.algorithms.missing import FeedbackWatch
 from crossbandit.errors import InvalidParameterError
+from crossbandit.learners.missing import FeedbackWatch
 from crossbandit.validation import reject, verbatim
 
 if TYPE_CHECKING:
-    from crossbandit.algorithms.learner import Learner
+    from crossbandit.learners.learner import Learner
 
 
 def merge(learner: Learner, other: Learner) -> None:
