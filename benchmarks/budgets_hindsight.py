@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _STEPS = 200
 _MOST = 1e6  # a multiplier
+_HIGHEST = 6.0  # multiple of a value that is bid for, where the value is the aim
 
 
 class Maps:
@@ -94,6 +95,33 @@ class Maps:
         missing, slack = ratio * above[1] - above[0], below[0] - ratio * below[1]
         share = slack / (slack + missing) if missing > 0 else 0.0
         return (1 - share) * below[0] + share * above[0]
+
+
+def by_one_law(world: World, ratio: float, bids: Floats = BIDS) -> float:
+    """Return the most value at a return on spend, by best responses to the law of all prices.
+
+    This is the best fixed map of a bidder to whom prices do not depend on values: for a value v it
+    bids what earns most at `multiplier * v`, with the multiplier that is best in hindsight.
+
+    Args:
+        world: The log.
+        ratio: The return on spend.
+        bids: The bids, ascending.
+    """
+    worths = np.linspace(0.0, _HIGHEST, 50 * bids.size)
+    chances = (np.sort(world.prices).searchsorted(bids, "right")) / world.prices.size
+    earned = (worths[:, None] - bids) * chances
+    responses = earned.argmax(axis=1)
+    highest = np.searchsorted(bids, world.values, "right") - 1
+    most = 0.0
+    for multiplier in np.geomspace(1 / (4 * ratio), _HIGHEST, 400):
+        places = (world.values * multiplier / _HIGHEST * (worths.size - 1)).round().astype(np.int64)
+        paid = bids[np.minimum(responses[np.minimum(places, worths.size - 1)], highest)]
+        won = (paid >= world.prices) & (paid > 0)
+        value, spent = world.values[won].sum(), paid[won].sum()
+        if value >= ratio * spent:
+            most = max(most, float(value))
+    return most
 
 
 def evenly_paced(world: World, budget: float, parts: int = 24) -> float:

@@ -1,7 +1,8 @@
 """What a bidder earns that knows the law of values and prices, with nothing left to learn.
 
-The best map in hindsight also fits the chance of its log. A bidder that knows the law cannot do
-that, and neither can one that learns. So the share of what it earns is what can be learned.
+The best map in hindsight also fits the chance of its log, and keeps a return only at the end. A
+bidder that knows the law and keeps the return at any time can do neither, nor can one that learns.
+So the share of what it earns is what can be learned.
 """
 
 from __future__ import annotations
@@ -59,13 +60,26 @@ class KnownLaw:
         return found
 
     def value_on(self, world: World, ratio: float) -> float:
-        """Return the values that these bids win on a log.
+        """Return the values that these bids win on a log if the return is kept at any time.
+
+        As for every bidder here, a bid that could break the return is lowered until it cannot.
 
         Args:
             world: The log.
             ratio: The return on spend.
         """
         places = np.minimum(np.searchsorted(self.values, world.values), _POINTS - 1)
-        bids = BIDS[self.best_bids(ratio)[places]]
-        won = (bids >= world.prices) & (bids > 0) & (bids <= world.values)
-        return float(world.values[won].sum())
+        wanted = BIDS[self.best_bids(ratio)[places]].tolist()
+        total, slack = 0.0, 0.0
+        for value, price, bid in zip(
+            world.values.tolist(), world.prices.tolist(), wanted, strict=True
+        ):
+            credit = value / ratio
+            if price > bid:  # it loses, lowered or not
+                continue
+            most = min(bid, value, credit + slack)
+            paid = float(BIDS[np.searchsorted(BIDS, most, "right") - 1])
+            if paid >= price and paid > 0:
+                total += value
+                slack += credit - paid
+        return total
