@@ -1,9 +1,10 @@
 """Bidding under budgets and targets.
 
 A ratio is of what was earned, summed over the seeds, to what the best fixed map with the best
-multiplier earns in hindsight: a map with a bid for each of 25 bands of values, or, where it says "one
-law", the best response to the law of all prices. Worlds under "own" and their seeds were not looked at while anything
-was chosen.
+multiplier earns in hindsight. A map has a bid for each of 25 bands of values. "The best map from
+one law" is the best response to the law of all prices. "A bidder that knows the law" keeps the
+return at any time, as ours does; hindsight keeps it at the end. Worlds under "own" and their seeds
+were not looked at while anything was chosen.
 """
 
 from __future__ import annotations

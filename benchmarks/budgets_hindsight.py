@@ -108,7 +108,7 @@ def by_one_law(world: World, ratio: float, bids: Floats = BIDS) -> float:
         ratio: The return on spend.
         bids: The bids, ascending.
     """
-    worths = np.linspace(0.0, _HIGHEST, 50 * bids.size)
+    worths = np.linspace(0.0, _HIGHEST, 20_000)
     chances = (np.sort(world.prices).searchsorted(bids, "right")) / world.prices.size
     earned = (worths[:, None] - bids) * chances
     responses = earned.argmax(axis=1)
