@@ -19,8 +19,8 @@ from crossbandit.kernels.epochs import LIVE, EpochGraph, EpochParameters, EpochS
 from crossbandit.kernels.rounds import record
 from crossbandit.kernels.rows import add_revealed, write_rows
 from crossbandit.learners.algorithm import register
-from crossbandit.learners.changing import neighbors
 from crossbandit.learners.decisions import PendingDecision
+from crossbandit.learners.feedback import neighbors
 from crossbandit.learners.learner import Learner
 from crossbandit.learners.learner_base import AlgorithmT
 from crossbandit.losses.memory import zeros

@@ -11,8 +11,7 @@ import numpy as np
 from crossbandit.algorithms.adaptive_learner import AdaptiveLearner, graph_of
 from crossbandit.kernels.adaptive import AdaptiveParameters
 from crossbandit.learners.algorithm import Algorithm, register
-from crossbandit.learners.estimator import Estimator
-from crossbandit.learners.estimator_parts import no_share
+from crossbandit.learners.estimator import Estimator, no_share
 from crossbandit.validation import number, positive, reject
 
 if TYPE_CHECKING:

@@ -16,8 +16,7 @@ from crossbandit.kernels.loops import Steps
 from crossbandit.kernels.rounds import ContextBlock
 from crossbandit.learners.algorithm import register
 from crossbandit.learners.compiled_learner import CompiledLearner, scratch
-from crossbandit.learners.estimator import Estimator
-from crossbandit.learners.estimator_parts import acyclic_bound
+from crossbandit.learners.estimator import Estimator, acyclic_bound
 from crossbandit.losses.memory import zeros
 
 if TYPE_CHECKING:

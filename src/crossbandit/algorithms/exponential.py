@@ -17,8 +17,7 @@ from crossbandit.kernels.exponential import (
 )
 from crossbandit.kernels.loops import Steps
 from crossbandit.learners.compiled_learner import CompiledLearner, estimate_shape, scratch
-from crossbandit.learners.estimator import Estimator
-from crossbandit.learners.estimator_parts import acyclic_bound, observed_share
+from crossbandit.learners.estimator import Estimator, acyclic_bound, observed_share
 from crossbandit.losses.memory import zeros
 
 if TYPE_CHECKING:

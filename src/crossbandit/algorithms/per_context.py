@@ -14,8 +14,7 @@ from crossbandit.kernels.loops import Steps
 from crossbandit.kernels.per_context import PerContextState
 from crossbandit.learners.algorithm import Algorithm, register
 from crossbandit.learners.compiled_learner import CompiledLearner, scratch
-from crossbandit.learners.estimator import Estimator
-from crossbandit.learners.estimator_parts import acyclic_bound, observed_share
+from crossbandit.learners.estimator import Estimator, acyclic_bound, observed_share
 from crossbandit.learners.learner_base import AlgorithmT
 from crossbandit.losses.memory import zeros
 from crossbandit.problem import GRAPH_KINDS
