@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from crossbandit import CrossGraphAdaptive, FeedbackGraph, Problem, graphs, simulate
-from crossbandit.algorithms.adaptive_learner import AdaptiveLearner
-from crossbandit.algorithms.anchors import NO_ANCHORS, anchors_of
+from crossbandit.algorithms.adaptive_learner import NO_ANCHORS, AdaptiveLearner, anchors_of
 from crossbandit.checks import check_algorithm
 from crossbandit.environments import (
     BlockEnvironment,

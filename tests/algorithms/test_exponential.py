@@ -20,10 +20,10 @@ from crossbandit.algorithms import (
     Exp3IX,
     Exp3Set,
 )
-from crossbandit.algorithms.covering import covering
+from crossbandit.algorithms.exp3_g import covering
 from crossbandit.environments import BlockEnvironment, cycling_graphs, stochastic
 from crossbandit.errors import InvalidGraphError, InvalidParameterError
-from crossbandit.learners.estimator_parts import estimates_of
+from crossbandit.learners.estimator import estimates_of
 from crossbandit.streams import stream
 from crossbandit.types import Floats
 from tests.cases import REFERENCES, WEIGHTED, asymmetric, name, table

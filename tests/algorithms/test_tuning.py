@@ -17,8 +17,7 @@ from crossbandit.algorithms import (
     SchneiderZimmert,
     regret_bound,
 )
-from crossbandit.algorithms.problem_facts import epoch_length
-from crossbandit.algorithms.tuning import Constants
+from crossbandit.algorithms.tuning import Constants, epoch_length
 from crossbandit.errors import InvalidParameterError
 from crossbandit.kernels.epochs import EpochParameters
 from tests.reference import tuning as reference

@@ -19,7 +19,8 @@ from crossbandit.errors import (
     InvalidParameterError,
     LearnedBeforeError,
 )
-from crossbandit.learners.tokens import GRAPH, LAW, Token, new_id
+from crossbandit.learners.seen import new_id
+from crossbandit.learners.tokens import GRAPH, LAW, Token
 from tests.cases import asymmetric, every_algorithm, every_free_algorithm, linear, table
 from tests.drivers import (
     assert_same_but_for_scratch,
@@ -80,8 +81,10 @@ def test_nothing_is_remembered_of_a_decision_that_carries_all(
     algorithm: Algorithm, tmp_path: Path
 ) -> None:
     learner = start(algorithm, DENSE)
+    first, *others = contexts_of(DENSE)
+    decisions = [learner.act(first)]
     learner.save(tmp_path / "first")
-    decisions = [learner.act(context) for context in contexts_of(DENSE)]
+    decisions += [learner.act(context) for context in others]
     learner.save(tmp_path / "second")
     assert learner.pending == 60
     assert learner.remembered() == {"pending": []}

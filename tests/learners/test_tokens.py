@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crossbandit.errors import DamagedTokenError, DecisionError, InvalidParameterError
-from crossbandit.learners.tokens import GRAPH, LAW, OVERHEAD, Token, checked_key, new_id
+from crossbandit.learners.seen import new_id
+from crossbandit.learners.tokens import GRAPH, LAW, OVERHEAD, Token, checked_key
 
 LEARNER, DECIDER = "00112233445566ff", "a0b1c2d3e4f50617"
 

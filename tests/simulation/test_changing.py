@@ -486,14 +486,14 @@ def test_a_saved_learner_resumes_with_its_graphs(stop: int, tmp_path: Any) -> No
 
 
 def test_a_checkpoint_with_a_wrong_graph_is_refused() -> None:
-    from crossbandit.learners import archived_decisions
+    from crossbandit.learners import archived_parts
 
     data = {"decisions": [[0]], "graphs": [[0, [7], None]]}
     with pytest.raises(ValueError, match="revealed arm 7 of 5"):
-        archived_decisions._read_graphs(data, 5)
+        archived_parts._read_graphs(data, 5)
     data = {"decisions": [[0]], "graphs": [[0, [1], graphs.complete(3).to_json()]]}
     with pytest.raises(ValueError, match="a graph of 3 arms"):
-        archived_decisions._read_graphs(data, 5)
+        archived_parts._read_graphs(data, 5)
 
 
 def test_many_decisions_at_once_need_a_graph_that_is_known() -> None:

@@ -19,7 +19,7 @@ from crossbandit.algorithms import (
     PerContextGraph,
     SchneiderZimmert,
 )
-from crossbandit.algorithms.per_context_learner import PerContextLearner
+from crossbandit.algorithms.per_context import PerContextLearner
 from crossbandit.checks import check_algorithm
 from crossbandit.environments import cycling_graphs, from_table
 from crossbandit.errors import CheckFailedError
@@ -191,7 +191,7 @@ def test_a_compiled_loop_that_plays_no_arm_is_refused() -> None:
 
 
 def test_the_checks_notice_a_loop_that_peeks() -> None:
-    from crossbandit.checks.secrecy import check_secrecy
+    from crossbandit.checks.simulations import check_secrecy
 
     # More than one batch: what was peeked changes the arms of later batches.
     losses = np.random.default_rng(1).random((600, 2, 4))

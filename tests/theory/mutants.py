@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crossbandit.algorithms import CrossGraph, epoch_learner
+from crossbandit.algorithms import CrossGraph, cross_graph
 from crossbandit.kernels import epochs
 from crossbandit.kernels.epochs import EpochState
 
@@ -32,8 +32,8 @@ def install(mistake: Mistake, folder: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
     The subject's class is new, so that nothing remembered about another one is taken for its own.
     """
-    monkeypatch.setattr(epoch_learner, "epochs", changed_kernel(mistake, folder, (_PLAINLY,)))
-    monkeypatch.setattr(epoch_learner, "empty_state", _roomy(epoch_learner.empty_state))
+    monkeypatch.setattr(cross_graph, "epochs", changed_kernel(mistake, folder, (_PLAINLY,)))
+    monkeypatch.setattr(cross_graph, "empty_state", _roomy(cross_graph.empty_state))
     wrong: type[CrossGraph] = type("Mutant", (CrossGraph,), {})
     return wrong()
 

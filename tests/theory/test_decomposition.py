@@ -6,7 +6,7 @@ import pytest
 
 from crossbandit import CrossGraph, Problem, graphs, simulate
 from crossbandit.algorithms import PendingDecision, UcbN
-from crossbandit.algorithms.epoch_learner import EpochLearner
+from crossbandit.algorithms.cross_graph import EpochLearner
 from crossbandit.environments import (
     BlockEnvironment,
     UniformVectors,

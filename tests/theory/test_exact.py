@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from crossbandit.algorithms import CrossGraph, epoch_learner
+from crossbandit.algorithms import CrossGraph, cross_graph
 from crossbandit.theory.exact import laws, means, samples
 from crossbandit.theory.exact.differences import Differences
 from crossbandit.theory.statements import CheckResult, Effort, Subject, all_statements
@@ -160,11 +160,11 @@ def test_the_kernel_without_a_mistake_passes_as_plain_python(
 def test_a_missing_factor_two_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     shorten(3, monkeypatch)
 
-    def halved(learner: epoch_learner.EpochLearner, round_: int) -> Floats:
+    def halved(learner: cross_graph.EpochLearner, round_: int) -> Floats:
         del round_
         return 1.0 / learner._epoch.denominators
 
-    monkeypatch.setattr(epoch_learner.EpochLearner, "_epoch_weights", halved)
+    monkeypatch.setattr(cross_graph.EpochLearner, "_epoch_weights", halved)
     wrong: type[CrossGraph] = type("Halved", (CrossGraph,), {})
     assert {PLAYED, DENOMINATORS, FED} <= failed(wrong())
 

@@ -8,7 +8,7 @@ import pytest
 
 from crossbandit import Problem, theory
 from crossbandit.algorithms import CrossGraph, Decision
-from crossbandit.algorithms.epoch_learner import EpochLearner
+from crossbandit.algorithms.cross_graph import EpochLearner
 from crossbandit.errors import InvalidParameterError
 from crossbandit.streams import Seed
 from crossbandit.theory import CheckProgress, Effort, verify

@@ -24,7 +24,7 @@ from crossbandit.algorithms import (
     SchneiderZimmert,
     UcbN,
 )
-from crossbandit.algorithms.exponential_learner import ExponentialLearner
+from crossbandit.algorithms.exponential import ExponentialLearner
 from crossbandit.checks.estimator import LAW
 from crossbandit.errors import InvalidParameterError
 from crossbandit.theory import CheckProgress, CheckResult, Effort, verify

@@ -14,8 +14,7 @@ from crossbandit.algorithms.exp3_high_probability import Exp3HighProbability
 from crossbandit.algorithms.exp3_ix import Exp3IX
 from crossbandit.algorithms.exp3_set import Exp3Set
 from crossbandit.algorithms.lin_ucb import LinUcb
-from crossbandit.algorithms.per_context_exp3 import PerContextExp3
-from crossbandit.algorithms.per_context_graph import PerContextGraph
+from crossbandit.algorithms.per_context import PerContextExp3, PerContextGraph
 from crossbandit.algorithms.schneider_zimmert import SchneiderZimmert
 from crossbandit.algorithms.successive_elimination import SuccessiveElimination
 from crossbandit.algorithms.ts_n import TsN

@@ -6,10 +6,9 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from crossbandit.algorithms.covering import covering
-from crossbandit.algorithms.exponential import ExponentialAlgorithm
-from crossbandit.algorithms.exponential_learner import ExponentialLearner
-from crossbandit.algorithms.problem_facts import required_alpha
+from crossbandit.algorithms.exp3_g import covering
+from crossbandit.algorithms.exponential import ExponentialAlgorithm, ExponentialLearner
+from crossbandit.algorithms.tuned import required_alpha
 from crossbandit.kernels.exponential import ExponentialParameters
 from crossbandit.learners.algorithm import register
 

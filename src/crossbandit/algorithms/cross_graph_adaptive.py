@@ -11,8 +11,7 @@ import numpy as np
 from crossbandit.algorithms.adaptive_learner import AdaptiveLearner, graph_of
 from crossbandit.kernels.adaptive import AdaptiveParameters
 from crossbandit.learners.algorithm import Algorithm, register
-from crossbandit.learners.estimator import Estimator
-from crossbandit.learners.estimator_parts import no_share
+from crossbandit.learners.estimator import Estimator, no_share
 from crossbandit.validation import number, positive, reject
 
 if TYPE_CHECKING:
@@ -71,7 +70,7 @@ class CrossGraphAdaptive(Algorithm):
 
     Anchored estimates help if the losses of some arms are correlated, such as those of neighbouring
     bids. If the graph reveals an arm g whenever it reveals arm a (see
-    `crossbandit.algorithms.anchors`), a is measured against g,
+    `anchors_of` in `algorithms/adaptive_learner.py`), a is measured against g,
 
         lhat_{t,c}(a) = lhat_{t,c}(g) + (l_{t,c}(a) - l_{t,c}(g)) 1{a revealed} / (w_t(a) + f_t(a)),
 

@@ -16,10 +16,8 @@ from crossbandit.kernels.loops import Steps
 from crossbandit.kernels.rounds import ContextBlock
 from crossbandit.learners.algorithm import register
 from crossbandit.learners.compiled_learner import CompiledLearner, scratch
-from crossbandit.learners.estimator import Estimator
-from crossbandit.learners.estimator_parts import acyclic_bound
+from crossbandit.learners.estimator import Estimator, acyclic_bound
 from crossbandit.losses.memory import zeros
-from crossbandit.validation import positive, share
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -78,10 +76,6 @@ class CrossGraphKnown(TunedAlgorithm[KnownParameters]):
     gamma: float | None = None
     rho: float | None = None
     beta: float | None = None
-
-    def __post_init__(self) -> None:
-        self.check_parameters(positive, "eta", "gamma", "beta")
-        self.check_parameters(share, "rho")
 
     def start(self, problem: Problem, *, seed: Seed) -> KnownLearner:
         self.require_playable(problem)

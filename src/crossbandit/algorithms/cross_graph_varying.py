@@ -8,17 +8,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from crossbandit.algorithms.cross_graph import EpochLearner
 from crossbandit.algorithms.epoch_estimator import epoch_estimator
-from crossbandit.algorithms.epoch_learner import EpochLearner
-from crossbandit.algorithms.problem_facts import required_horizon
-from crossbandit.algorithms.tuned import TunedAlgorithm
+from crossbandit.algorithms.tuned import TunedAlgorithm, required_horizon
 from crossbandit.algorithms.tuning import with_rate
 from crossbandit.kernels import varying
 from crossbandit.kernels.epochs import EpochParameters
 from crossbandit.kernels.round_graphs import stacked
 from crossbandit.kernels.varying import VaryingGraphs, VaryingState
 from crossbandit.learners.algorithm import register
-from crossbandit.validation import even, number, positive, share
+from crossbandit.validation import number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -108,9 +107,7 @@ class CrossGraphVarying(TunedAlgorithm[EpochParameters]):
     alpha: float | None = None
 
     def __post_init__(self) -> None:
-        self.check_parameters(positive, "eta", "gamma", "beta")
-        self.check_parameters(share, "rho")
-        self.check_parameters(even, "epoch_length")
+        super().__post_init__()
         self.check_parameters(lambda *it: number(*it, at_least=1), "alpha")
 
     def start(self, problem: Problem, *, seed: Seed) -> VaryingLearner:

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from crossbandit.algorithms.cross_graph import EpochLearner
 from crossbandit.algorithms.epoch_estimator import epoch_estimator
-from crossbandit.algorithms.epoch_learner import EpochLearner
-from crossbandit.algorithms.problem_facts import epoch_length, required_horizon
-from crossbandit.algorithms.tuned import TunedAlgorithm
+from crossbandit.algorithms.tuned import TunedAlgorithm, required_horizon
+from crossbandit.algorithms.tuning import epoch_length
 from crossbandit.kernels.epochs import EpochParameters
 from crossbandit.learners.algorithm import register
-from crossbandit.validation import even, positive, share
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -102,11 +101,6 @@ class CrossGraphWeak(TunedAlgorithm[WeakParameters]):
     rho: float | None = None
     exploration: float | None = None
     epoch_length: int | None = None
-
-    def __post_init__(self) -> None:
-        self.check_parameters(positive, "eta", "gamma")
-        self.check_parameters(share, "rho", "exploration")
-        self.check_parameters(even, "epoch_length")
 
     def start(self, problem: Problem, *, seed: Seed) -> WeakLearner:
         self.require_playable(problem)

@@ -6,10 +6,9 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from crossbandit.algorithms.covering import covering
-from crossbandit.algorithms.exp3_g import covering_rule
+from crossbandit.algorithms.exp3_g import covering, covering_rule
 from crossbandit.algorithms.exponential import ExponentialAlgorithm, rounds_to_learn_from
-from crossbandit.algorithms.problem_facts import required_alpha
+from crossbandit.algorithms.tuned import required_alpha
 from crossbandit.learners.algorithm import register
 
 if TYPE_CHECKING:

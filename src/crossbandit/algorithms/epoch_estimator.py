@@ -12,8 +12,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from crossbandit.learners.estimator import Estimator, Pairs
-from crossbandit.learners.estimator_parts import estimates_of, exponential_weights, no_share
+from crossbandit.learners.estimator import (
+    Estimator,
+    Pairs,
+    estimates_of,
+    exponential_weights,
+    no_share,
+)
 
 if TYPE_CHECKING:
     from crossbandit.graphs import FeedbackGraph

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from crossbandit.algorithms.problem_facts import required_contexts, required_horizon
+from crossbandit.algorithms.tuned import required_contexts, required_horizon
 from crossbandit.kernels import edges
 from crossbandit.kernels.edges import EdgeSetting, EdgeState
 from crossbandit.kernels.loops import Steps
 from crossbandit.learners.algorithm import Algorithm, register
 from crossbandit.learners.compiled_learner import CompiledLearner, estimate_shape
-from crossbandit.learners.estimator import Estimator
-from crossbandit.learners.estimator_parts import no_share
+from crossbandit.learners.estimator import Estimator, no_share
 from crossbandit.losses.memory import zeros
 from crossbandit.problem import GRAPH_KINDS
 from crossbandit.validation import boolean, integer, positive, share
@@ -84,9 +83,7 @@ class Exp3Edges(Algorithm):
     cross_learning: bool = True
 
     def __post_init__(self) -> None:
-        if self.warm_up is not None:
-            whole = integer("Exp3Edges", "warm_up", self.warm_up, at_least=0)
-            object.__setattr__(self, "warm_up", whole)
+        self.check_parameters(lambda *it: integer(*it, at_least=0), "warm_up")
         self.check_parameters(positive, "eta")
         self.check_parameters(share, "rho")
         self.check_parameters(boolean, "cross_learning")

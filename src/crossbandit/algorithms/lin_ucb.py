@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from crossbandit.algorithms.problem_facts import required_horizon
+from crossbandit.algorithms.tuned import required_horizon
 from crossbandit.kernels import linear
 from crossbandit.kernels.linear import LinearState
 from crossbandit.kernels.loops import Steps

@@ -6,14 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from crossbandit.algorithms import tuning
+from crossbandit.algorithms.cross_graph import EpochLearner
 from crossbandit.algorithms.epoch_estimator import epoch_estimator
-from crossbandit.algorithms.epoch_learner import EpochLearner
 from crossbandit.algorithms.tuned import TunedAlgorithm
 from crossbandit.graphs import singletons
 from crossbandit.kernels.epochs import EpochParameters
 from crossbandit.learners.algorithm import register
 from crossbandit.problem import GRAPH_KINDS
-from crossbandit.validation import even, positive
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -56,10 +55,6 @@ class SchneiderZimmert(TunedAlgorithm[EpochParameters]):
     eta: float | None = None
     gamma: float | None = None
     epoch_length: int | None = None
-
-    def __post_init__(self) -> None:
-        self.check_parameters(positive, "eta", "gamma")
-        self.check_parameters(even, "epoch_length")
 
     def start(self, problem: Problem, *, seed: Seed) -> EpochLearner:
         self.require_playable(problem)

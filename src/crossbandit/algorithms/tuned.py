@@ -1,19 +1,33 @@
-"""Algorithms whose parameters are set by a rule unless they are given."""
+"""Algorithms whose parameters are set by a rule unless they are given, and what rules need."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
 
+from crossbandit.errors import IndependenceNumberError, InvalidParameterError
 from crossbandit.learners.algorithm import Algorithm
+from crossbandit.validation import boolean, even, positive, share
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from crossbandit.problem import Problem
 
 ParametersT = TypeVar("ParametersT")
+
+# A parameter of one of these names has the same meaning, and the same check, in all algorithms.
+_CHECKS: dict[str, Callable[[str, str, object], Any]] = {
+    "eta": positive,
+    "gamma": positive,
+    "beta": positive,
+    "scale": positive,
+    "rho": share,
+    "exploration": share,
+    "epoch_length": even,
+    "cross_learning": boolean,
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,6 +39,12 @@ class TunedAlgorithm(Algorithm, Generic[ParametersT]):
     """
 
     parameters_type: ClassVar[type[Any]]
+
+    def __post_init__(self) -> None:
+        names = {field.name for field in fields(self)}
+        for name, check in _CHECKS.items():
+            if name in names:
+                self.check_parameters(check, name)
 
     @abstractmethod
     def tuning_rule(self, problem: Problem) -> Mapping[str, float]:
@@ -58,3 +78,36 @@ class TunedAlgorithm(Algorithm, Generic[ParametersT]):
             given = {**self.tuning_rule(problem), **given}
         values = (given[name] if name in names else 0.0 for name in self.parameters_type._fields)
         return cast("ParametersT", self.parameters_type(*values))
+
+
+def required_alpha(rule: str, problem: Problem) -> int:
+    """Return the independence number that `rule` needs, or raise an error with advice."""
+    try:
+        return problem.graph.independence_number
+    except IndependenceNumberError as error:
+        raise IndependenceNumberError(
+            f"The {rule!r} tuning rule needs the independence number of the graph, which cannot be "
+            f"computed here: it lies within {tuple(problem.graph.independence_bounds)}. Give every "
+            "parameter of the algorithm by hand."
+        ) from error
+
+
+def required_horizon(rule: str, problem: Problem) -> int:
+    """Return the horizon that `rule` needs, or raise an error with advice."""
+    if problem.horizon is None:
+        raise InvalidParameterError(
+            f"The {rule!r} tuning rule needs a horizon. Give Problem(..., horizon=T), or give "
+            "every parameter of the algorithm by hand."
+        )
+    return problem.horizon
+
+
+def required_contexts(rule: str, problem: Problem) -> int:
+    """Return the number of contexts that `rule` needs, or raise an error with advice."""
+    if problem.contexts is None:
+        raise InvalidParameterError(
+            f"The {rule!r} tuning rule needs the number of contexts here, and this problem has "
+            "continuous contexts. Give it a table, Problem(graph, features=table), or give "
+            "every parameter of the algorithm by hand."
+        )
+    return problem.contexts

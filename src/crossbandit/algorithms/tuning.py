@@ -12,12 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from crossbandit.algorithms import regret_bound
-from crossbandit.algorithms.problem_facts import (
-    epoch_length,
-    required_alpha,
-    required_contexts,
-    required_horizon,
-)
+from crossbandit.algorithms.tuned import required_alpha, required_contexts, required_horizon
 from crossbandit.errors import InvalidParameterError
 from crossbandit.kernels.epochs import EpochParameters
 from crossbandit.validation import number
@@ -26,6 +21,12 @@ if TYPE_CHECKING:
     from crossbandit.problem import Problem
 
 RULES = ("experiment", "theorem", "proved")
+
+# An epoch length that divides the horizon is taken if it is this close to the rule's value.
+_NEAR = 2.0
+
+# Past this horizon no divisor is looked for: the search would take seconds, then hours.
+_FACTORABLE = 10**12
 
 
 def tuned(rule: str, problem: Problem) -> EpochParameters:
@@ -98,18 +99,37 @@ def experiment_rate(problem: Problem) -> float:
     return 1.0 / math.sqrt(required_alpha("experiment", problem) * horizon)
 
 
-def per_context_rate(problem: Problem, size: int) -> float:
-    """Return sqrt(2 log K / (size T / M)), the appendix's rule for a learner per context.
+def epoch_length(horizon: int, target: float) -> int:
+    """Return the even divisor of `horizon` nearest to `target`, or the nearest even number.
+
+    It is at most half of the horizon, because nothing is learned in the first epoch.
 
     Args:
-        problem: A problem with a horizon and a list of contexts.
-        size: K for a learner without a graph, alpha for one with a graph.
+        horizon: The number of rounds.
+        target: The length that the rule asks for.
 
     Returns:
-        The learning rate.
+        An even number.
+
+    >>> epoch_length(10_000, 134.9), epoch_length(9_973, 134.9), epoch_length(6, 5.1)
+    (100, 134, 2)
     """
-    rounds = required_horizon("experiment", problem) / required_contexts("experiment", problem)
-    return math.sqrt(2.0 * math.log(problem.arms) / (size * rounds))
+    longest = horizon // 2
+    near = [
+        even
+        for even in _even_divisors(horizon)
+        if target / _NEAR <= even <= target * _NEAR and even <= longest
+    ]
+    if near:
+        return min(near, key=lambda even: (abs(even - target), even))
+    return max(2, 2 * round(min(target, longest - longest % 2) / 2))
+
+
+def _even_divisors(horizon: int) -> list[int]:
+    if horizon > _FACTORABLE:
+        return []
+    small = [d for d in range(1, math.isqrt(horizon) + 1) if horizon % d == 0]
+    return [d for d in {*small, *(horizon // s for s in small)} if d % 2 == 0]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,7 +22,8 @@ from crossbandit.applications.law_decisions import (
 from crossbandit.kernels.laws.choice import decide_all
 from crossbandit.laws import GuardedLaw
 from crossbandit.laws.uniforms import Uniforms
-from crossbandit.learners.tokens import checked_key, new_id
+from crossbandit.learners.seen import new_id
+from crossbandit.learners.tokens import checked_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

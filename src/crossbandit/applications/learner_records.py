@@ -12,8 +12,7 @@ from crossbandit.applications.law_decisions import LawDecision
 from crossbandit.applications.outcome_watch import OutcomeWatch
 from crossbandit.errors import ForeignDecisionError, LearnedBeforeError
 from crossbandit.laws import IndependenceTest
-from crossbandit.learners.seen import SeenDecisions
-from crossbandit.learners.tokens import new_id
+from crossbandit.learners.seen import SeenDecisions, new_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import inspect
 import json
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from crossbandit.algorithms import Algorithm, from_json
-from crossbandit.checks.easy import check_beats_uniform
-from crossbandit.checks.episodes import CONTEXTS, ROUNDS, episode
+from crossbandit.checks.episodes import (
+    CONTEXTS,
+    DISTRIBUTION,
+    ROUNDS,
+    check_round,
+    episode,
+    raises,
+    require,
+    require_distribution,
+)
 from crossbandit.checks.estimator import check_estimator
 from crossbandit.checks.feedback import (
     check_checkpoint,
@@ -18,21 +28,16 @@ from crossbandit.checks.feedback import (
     check_snapshot,
     check_tokens,
 )
-from crossbandit.checks.policies import check_availability, check_policy
-from crossbandit.checks.requirement import require
-from crossbandit.checks.secrecy import check_secrecy
-from crossbandit.environments import BlockEnvironment, from_table
-from crossbandit.errors import CheckFailedError, InvalidInputError
+from crossbandit.checks.simulations import check_beats_uniform, check_secrecy, check_simulation
+from crossbandit.environments import from_table
+from crossbandit.errors import CheckFailedError, InvalidInputError, InvalidParameterError
 from crossbandit.graphs import FeedbackGraph, threshold
 from crossbandit.problem import Problem
-from crossbandit.simulation import simulate
-from crossbandit.simulation.players import BatchPlayer
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
+    from crossbandit.algorithms import Decision, Learner
 
-    from crossbandit.kernels.rounds import LossBlock
-    from crossbandit.types import Booleans
+_SAMPLES = 1000
 
 
 def check_algorithm(algorithm: Algorithm, graph: FeedbackGraph | None = None) -> None:
@@ -54,26 +59,24 @@ def check_algorithm(algorithm: Algorithm, graph: FeedbackGraph | None = None) ->
     """
     graph = threshold(4) if graph is None else graph
     losses = np.random.default_rng(0).random((ROUNDS, CONTEXTS, graph.arms))
-    environment = from_table(losses, graph, [0.4, 0.3, 0.2, 0.1])
+    environment = from_table(losses, graph, DISTRIBUTION)
     problem = environment.problem
     if algorithm.needs_context_distribution:
-        problem = problem.with_distribution([0.4, 0.3, 0.2, 0.1])
+        problem = problem.with_distribution(DISTRIBUTION)
     rows = losses.transpose(0, 2, 1)
     _check_identity(algorithm)
-    check_policy(algorithm, problem, rows)
+    _check_policy(algorithm, problem, rows)
     _check_seeding(algorithm, problem, rows)
     _check_linear_form(algorithm, problem, rows)
-    check_availability(algorithm, problem, rows)
+    _check_availability(algorithm, problem, rows)
     check_rejections(algorithm, problem, rows)
     check_late_feedback(algorithm, problem, rows)
     check_checkpoint(algorithm, problem, rows)
     if not algorithm.needs_memory:
         check_tokens(algorithm, problem, rows)
         check_snapshot(algorithm, problem, rows)
-    _check_simulation(algorithm, environment)
-    check_secrecy(algorithm, graph, losses, [0.4, 0.3, 0.2, 0.1])
-    if algorithm.takes_availability:
-        _check_simulation(algorithm, _MaskedEnvironment(environment))
+    check_simulation(algorithm, environment)
+    check_secrecy(algorithm, graph, losses, DISTRIBUTION)
     if algorithm.estimator(problem) is not None:
         check_estimator(algorithm, graph)
     check_beats_uniform(algorithm, graph)
@@ -92,6 +95,67 @@ def _check_identity(algorithm: Algorithm) -> None:
         again == algorithm and hash(again) == hash(algorithm),
         f"{algorithm!r} was written as JSON, and read as {again!r}, which is not equal to it.",
         "Is its class a frozen dataclass?",
+    )
+
+
+def _check_policy(algorithm: Algorithm, problem: Problem, rows: Any) -> None:
+    """Check that `act` draws from what `policy` returns."""
+    learner = algorithm.start(problem, seed=2)
+    try:
+        inspect.signature(learner.policy).bind(0, None)
+    except TypeError as error:
+        raise CheckFailedError(
+            f"policy does not take a context and which arms are available: {error}. Its signature "
+            "is policy(self, context, available=None). Do not override it, but distribution."
+        ) from error
+    for t in range(ROUNDS):
+        context = t % CONTEXTS
+        policy = learner.policy(context)
+        require_distribution(policy, problem.arms, f"In round {t}")
+        require(
+            np.array_equal(policy, learner.policy(context)),
+            f"In round {t}, asking for the policy changed it.",
+            "policy must leave the state and the generator alone.",
+        )
+        decision = learner.act(context)
+        check_round(learner, t)
+        _check_probability(learner, decision, policy)
+        learner.learn(decision, rows[t, list(decision.revealed)])
+    if learner.samples_only:
+        _check_frequencies(learner)
+
+
+def _check_probability(learner: Learner, decision: Decision, policy: Any) -> None:
+    t, probability = decision.round, decision.probability
+    if learner.samples_only:
+        require(
+            math.isnan(probability),
+            f"In round {t}, act returned a probability of {probability}, although samples_only is "
+            "True.",
+            "play must return NaN: the probability is not known.",
+        )
+        return
+    require(
+        abs(probability - policy[decision.arm]) < 1e-12,
+        f"In round {t}, act played arm {decision.arm} with probability {probability}, but policy "
+        f"had said {policy[decision.arm]}.",
+        "Both must come from the same distribution.",
+    )
+
+
+def _check_frequencies(learner: Learner) -> None:
+    """Compare the arms that `act` plays, without feedback, with those of `policy`."""
+    policy = learner.policy(0)
+    played = np.zeros(policy.size)
+    for _ in range(_SAMPLES):
+        played[learner.act(0).arm] += 1
+    # Both are means of 1,000 draws. They differ by more than this with probability below 1e-8.
+    allowed = 6.0 * np.sqrt(0.5 / _SAMPLES)
+    distance = np.abs(policy - played / _SAMPLES).max()
+    require(
+        distance < allowed,
+        f"act played the arms with frequencies {played / _SAMPLES}, but policy says {policy}.",
+        "Both must call sample, and playing without feedback must not change what is sampled.",
     )
 
 
@@ -128,38 +192,32 @@ def _check_linear_form(algorithm: Algorithm, problem: Problem, rows: Any) -> Non
     )
 
 
-class _MaskedEnvironment(BlockEnvironment):
-    """An environment in which one arm is not available in each context but the last."""
-
-    def __init__(self, whole: BlockEnvironment) -> None:
-        self.problem, self.context_distribution, self._whole = (
-            whole.problem,
-            whole.context_distribution,
-            whole,
+def _check_availability(algorithm: Algorithm, problem: Problem, rows: Any) -> None:
+    """Check that only available arms are played."""
+    learner = algorithm.start(problem, seed=7)
+    if not algorithm.takes_availability:
+        require(
+            raises(InvalidParameterError, lambda: learner.act(0, np.ones(problem.arms, bool))),
+            "act accepted `available`, although takes_availability is False.",
+            "Do not override act, but distribution, sample or play.",
         )
-
-    def block(self, start: int, stop: int) -> LossBlock:
-        return self._whole.block(start, stop)
-
-    def available(self, contexts: npt.NDArray[Any]) -> Booleans:
-        missing = contexts[:, None] % self.problem.arms == np.arange(self.problem.arms)
-        mask: Booleans = ~missing | (contexts[:, None] == CONTEXTS - 1)
-        return mask
-
-
-def _check_simulation(algorithm: Algorithm, environment: BlockEnvironment) -> None:
-    run = simulate(algorithm, environment, seed=6, show_progress=False)
-    require(
-        np.isfinite(run.final_regret),
-        f"A simulation ended with a regret of {run.final_regret}.",
-        "Look for an overflow.",
-    )
-    learner = algorithm.start(environment.problem.with_distribution([0.4, 0.3, 0.2, 0.1]), seed=6)
-    if not isinstance(learner, BatchPlayer):
         return
-    plain = simulate(algorithm, environment, seed=6, compiled=False, show_progress=False)
-    require(
-        np.array_equal(run.arms, plain.arms),
-        "The compiled and the plain simulation played different arms.",
-        "Do both use the same kernel, and draw the same numbers in the same order?",
-    )
+    masks = np.random.default_rng(0).random((ROUNDS, problem.arms)) < 0.5
+    masks[np.arange(ROUNDS), np.arange(ROUNDS) % problem.arms] = True
+    for t, mask in enumerate(masks):
+        policy = learner.policy(t % CONTEXTS, mask)
+        require(
+            (policy[~mask] == 0).all() and abs(policy.sum() - 1) < 1e-9,
+            f"In round {t}, with the arms {np.flatnonzero(mask)} available, the policy is "
+            f"{policy}.",
+            "An arm that is not available must have probability 0, also in exploration.",
+        )
+        decision = learner.act(t % CONTEXTS, mask)
+        require(
+            mask[decision.arm],
+            f"In round {t}, act played arm {decision.arm}, but only {np.flatnonzero(mask)} were "
+            "available.",
+            "Read readout.available, or readout.may_play(arms), in distribution or sample.",
+        )
+        _check_probability(learner, decision, policy)
+        learner.learn(decision, rows[t, list(decision.revealed)])

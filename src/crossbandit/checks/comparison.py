@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from crossbandit.algorithms import Estimator
     from crossbandit.checks.enumeration import Enumeration
-    from crossbandit.checks.routes import Route
+    from crossbandit.checks.estimator import Route
     from crossbandit.types import Floats
 
 _OUT = (

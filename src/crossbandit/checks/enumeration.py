@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from crossbandit.algorithms import Algorithm, Estimator, Learner
-    from crossbandit.checks.routes import Route
+    from crossbandit.checks.estimator import Route
     from crossbandit.graphs import FeedbackGraph
     from crossbandit.problem import Problem
     from crossbandit.types import Floats, Integers

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from crossbandit.checks.requirement import require
+from crossbandit.checks.episodes import require
 from crossbandit.environments import BlockEnvironment, Environment
 from crossbandit.environments.checking import availability, checked_block
 from crossbandit.environments.environment import horizon_of, longest_batch

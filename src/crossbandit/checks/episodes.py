@@ -1,4 +1,4 @@
-"""What the checks of an algorithm share: a few rounds, and what must hold in each of them."""
+"""What checks share: how they fail, a few rounds, and what must hold in each of them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossbandit.checks.requirement import require
+from crossbandit.errors import CheckFailedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -15,6 +15,13 @@ if TYPE_CHECKING:
 
 ROUNDS = 60
 CONTEXTS = 4
+DISTRIBUTION = [0.4, 0.3, 0.2, 0.1]  # of the contexts
+
+
+def require(condition: object, found: str, hint: str) -> None:
+    """Raise CheckFailedError with what was found and the likely mistake, unless `condition`."""
+    if not condition:
+        raise CheckFailedError(f"{found} {hint}")
 
 
 def episode(learner: Learner, rows: Any, rounds: range = range(ROUNDS)) -> list[int]:

@@ -15,9 +15,9 @@ from crossbandit.checks.episodes import (
     check_round,
     episode,
     raises,
+    require,
     require_distribution,
 )
-from crossbandit.checks.requirement import require
 from crossbandit.errors import DecisionError, InvalidLossesError
 
 if TYPE_CHECKING:

@@ -11,19 +11,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from crossbandit.errors import IMPOSSIBLE_CONTENT, CheckpointError, OutOfMemoryError
-from crossbandit.learners import archive, version_2, version_3
-from crossbandit.learners.algorithm import from_json
+from crossbandit.learners import archive, earlier_formats
 from crossbandit.learners.archive import check_finite
-from crossbandit.learners.archived_decisions import NAMES, read_pending, write_pending
-from crossbandit.learners.archived_state import (
+from crossbandit.learners.archived_parts import (
+    PENDING_ARRAYS,
     PROBLEM_ARRAYS,
-    SMALL,
-    fill,
     last_round,
-    read_problem,
+    read_learner,
+    read_pending,
     restarted,
+    write_learner,
+    write_pending,
     write_problem,
 )
+from crossbandit.learners.missing import FeedbackWatch
 from crossbandit.validation import integer
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ def save(
     members |= {f"{_APPLICATION}{name}": array for name, array in (arrays or {}).items()}
     members |= {f"{_SEEN}{name}": array for name, array in seen().items()}
     try:
-        _check_saved(learner, {k: v for k, v in members.items() if k not in NAMES})
+        _check_saved(learner, {k: v for k, v in members.items() if k not in PENDING_ARRAYS})
         header["problem"] = write_problem(learner.problem, members)
     except ValueError as error:
         raise _broken(owner, error) from error
@@ -108,7 +109,7 @@ def _copied(learner: Learner, owner: str) -> tuple[dict[str, Any], dict[str, Any
 
     The memory is `learned_from`; its arrays are large, so they are copied later.
     """
-    members = {f"state.{name}": array.copy() for name, array in learner.state().items()}
+    members: dict[str, npt.NDArray[Any]] = {}
     watch, seen = learner._watch, learner.learned_from
     if watch is not None:
         members[_WATCH] = watch.counts.state()
@@ -116,9 +117,7 @@ def _copied(learner: Learner, owner: str) -> tuple[dict[str, Any], dict[str, Any
         "format": FORMAT,
         "version": VERSION,
         "ids": [*learner._former_ids.items(), (learner.id, learner.round)][-_MOST_IDS:],
-        "algorithm": learner.algorithm.to_json(),
-        "parameters": dict(learner.tuned()),
-        "round": learner.round,
+        **write_learner(learner, members),
         "max_pending": learner.max_pending,
         "waiting": learner._waiting,
         "expired": learner._last_expired,
@@ -198,10 +197,8 @@ def restored(path: archive.Place, file: archive.Archive) -> Checkpoint:
     header, arrays, size = file
     _check_version(path, header)
     try:
-        if header["version"] == 2:
-            header, arrays = version_2.upgraded(header, arrays)
         if header["version"] < VERSION:
-            header = version_3.upgraded(header)
+            header, arrays = earlier_formats.upgraded(header, arrays)
         return _restore(header, arrays, size)
     except OutOfMemoryError:  # the file is valid, but this machine has too little memory
         raise
@@ -213,15 +210,7 @@ def _restore(header: dict[str, Any], arrays: dict[str, npt.NDArray[Any]], size: 
     """Return a new learner with the state in the file."""
     if set(header) != _KEYS:
         raise ValueError(f"its header has the entries {sorted(header)[:20]}")
-    problem = read_problem(header["problem"], arrays, max(SMALL, size))
-    try:
-        learner = restarted(from_json(header["algorithm"]), header["parameters"], problem)
-    except OutOfMemoryError as error:
-        if problem.arms * problem.form.columns <= size:
-            raise
-        raise ValueError("it claims more estimates than a file of its size can hold") from error
-    fill(learner.state(), arrays, scratch_missing=header["version"] == 2)
-    learner.round = last_round(header["round"])
+    learner = read_learner(header, arrays, size, scratch_missing=header["version"] == 2)
     roles = learner.remembered().keys()
     learner.restore(read_pending(header["pending"], learner, roles, arrays))
     learner.generator.bit_generator.state = header["generator"]
@@ -237,17 +226,16 @@ def _restore_decisions(
     """Restore which decisions were made, and which of them were learned from."""
     learner._former_ids = {str(former): last_round(rounds) for former, rounds in header["ids"]}
     learner._waiting = integer("checkpoint", "waiting", header["waiting"], at_least=0)
-    learner.learned_from.window, learner.learned_from.limit = (
-        header["seen"]["window"],
-        header["seen"]["limit"],
-    )
-    seen = {name: array for name, array in arrays.items() if name.startswith(_SEEN)}
-    if seen:
-        learner.learned_from.restore(
-            {name.removeprefix(_SEEN): array for name, array in seen.items()}
-        )
-    if header["watch"] is not None and learner._watch is not None:
-        learner._watch.restore(header["watch"], arrays[_WATCH])
+    seen = learner.learned_from
+    seen.window, seen.limit = header["seen"]["window"], header["seen"]["limit"]
+    pages = {k.removeprefix(_SEEN): array for k, array in arrays.items() if k.startswith(_SEEN)}
+    if pages:
+        seen.restore(pages)
+    watch = header["watch"]
+    if watch is not None and watch["start"] != -1 and learner.needs_all_feedback:
+        # Files without decisions had a start of -1, until a watch began with the first decision.
+        learner._watch = FeedbackWatch(learner.problem.arms, watch["start"])
+        learner._watch.restore(watch, arrays[_WATCH])
 
 
 def _application_arrays(
@@ -256,7 +244,7 @@ def _application_arrays(
     """Return the application's arrays; raise if the file has unknown members."""
     known = {f"state.{name}" for name in learner.state()}
     known |= {f"problem.{name}" for name in PROBLEM_ARRAYS}
-    known |= {*NAMES, _WATCH}
+    known |= {*PENDING_ARRAYS, _WATCH}
     rest = {
         name: array
         for name, array in arrays.items()

@@ -235,11 +235,6 @@ def learned_before(round_: object) -> LearnedBeforeError:
     )
 
 
-def no_longer_pending(decision: Decision, remembered: int) -> ExpiredDecisionError:
-    """Return the error for a decision of this learner that is not remembered."""
-    return expired_round(decision.round, remembered)
-
-
 def expired_round(round_: object, remembered: int) -> ExpiredDecisionError:
     """Return the error for a round that is not remembered any more."""
     return ExpiredDecisionError(

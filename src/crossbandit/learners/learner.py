@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossbandit.learners.changing import checked_graph, listed_arms, neighbors
-from crossbandit.learners.feedback import checked_rows
-from crossbandit.learners.learner_base import AlgorithmT, LearnerBase
+from crossbandit.learners.feedback import checked_graph, checked_rows, listed_arms, neighbors
+from crossbandit.learners.learner_base import AlgorithmT
+from crossbandit.learners.records import DecisionRecords
 from crossbandit.notebook import card, counted
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _SAMPLES = 1000  # from which the policy of a learner that only samples is estimated
 
 
-class Learner(LearnerBase[AlgorithmT]):
+class Learner(DecisionRecords[AlgorithmT]):
     """A running algorithm: `act` on a context, then `learn` from what was revealed.
 
     Feedback may arrive late and out of order. The weight of a round's feedback is fixed when the
@@ -110,8 +110,6 @@ class Learner(LearnerBase[AlgorithmT]):
             if known is not None:
                 pending.revealed = neighbors(known, pending.arm)
             self._record(pending)
-            if self._watch is not None:
-                self._watch.count_decision(pending.round, pending.arm)
         return self._decision(pending, probability)
 
     def learn(self, decision: Decision | bytes | str, losses: Any, graph: Any = None) -> None:
@@ -257,31 +255,10 @@ class Learner(LearnerBase[AlgorithmT]):
 
         return Snapshot.of(self, seed)
 
-    def merge(self, other: Learner) -> None:
-        """Add what another learner has learned. This needs an algorithm that keeps only sums.
-
-        Both must have started with nothing, on the same problem with the same parameters. Then the
-        result is that of one learner which learned from all decisions of both. This learner then
-        also accepts the decisions of the other. Each learner can be merged once.
-
-        Args:
-            other: The other learner. It is not changed.
-
-        Raises:
-            InvalidParameterError: The algorithm keeps more than sums, or the two learners differ,
-                or have decisions in common.
-        """
-        from crossbandit.learners.merging import merge
-
-        merge(self, other)
-
     def _graph_of_round(self, call: str, graph: Any) -> FeedbackGraph | None:
         if self.graph_kind == "fixed" and (graph is None or self.algorithm.needs_own_loss):
             return None
-        algorithm, arms = self.algorithm, self.problem.arms
-        return cast(
-            "FeedbackGraph | None", checked_graph(call, self.graph_kind, algorithm, arms, graph)
-        )
+        return checked_graph(call, self.graph_kind, self.algorithm, self.problem.arms, graph)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.algorithm.id}, {self.round} rounds played)"

@@ -1,24 +1,25 @@
-"""What an algorithm overrides in its learner, and what it may use there.
+"""How a learner starts, what an algorithm overrides in it, and what it may use there.
 
-`Learner` derives from this class and adds what a user of a learner calls: `act`, `learn`, `save`.
+`DecisionRecords` adds the records of decisions, and `Learner` what a user of a learner calls.
 """
 
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
+import threading
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar, Generic
 
 import numpy as np
 
+from crossbandit import forks
 from crossbandit.errors import CheckpointError
 from crossbandit.kernels.compilation import MachineCode
 from crossbandit.kernels.rounds import Feedback, feedback_without_rows, with_rows
 from crossbandit.kernels.rows import add_revealed
 from crossbandit.kernels.simplex import draw
-from crossbandit.learners.decisions import PendingDecision, compact
-from crossbandit.learners.feedback import check_sizes
-from crossbandit.learners.records import DecisionRecords
+from crossbandit.learners.feedback import check_sizes, neighbors
+from crossbandit.learners.seen import SeenDecisions, new_id
 from crossbandit.losses.forms import restricted
 from crossbandit.streams import Seed, stream
 from crossbandit.types import Floats, Integers
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 
     from crossbandit.graphs import FeedbackGraph
     from crossbandit.learners.algorithm import Algorithm
+    from crossbandit.learners.decisions import PendingDecision
+    from crossbandit.learners.missing import FeedbackWatch
     from crossbandit.losses import Context, Readout
     from crossbandit.problem import Problem
 
@@ -41,7 +44,7 @@ else:
     AlgorithmT = TypeVar("AlgorithmT")
 
 
-class LearnerBase(DecisionRecords, Generic[AlgorithmT]):
+class LearnerBase(ABC, Generic[AlgorithmT]):
     """The part of a learner that an algorithm overrides and uses.
 
     `Learner` describes the arguments and the attributes.
@@ -69,10 +72,22 @@ class LearnerBase(DecisionRecords, Generic[AlgorithmT]):
         self.graph_kind = "fixed" if algorithm.needs_own_loss else problem.graph_kind
         self.graph = problem.graph if graph is None else graph
         self.generator = stream(seed, "learner")
-        self._start_records(problem.arms if self.needs_all_feedback else None)
+        self.call = MachineCode()
         self._revealed: dict[int, Sequence[int]] = {}
         self._feedback: dict[int, Feedback] = {}
-        self.call = MachineCode()
+        # The records of decisions, which `DecisionRecords` keeps.
+        self.round = 0
+        self.id = new_id()
+        self.learned_from = SeenDecisions()
+        self._lock = threading.RLock()
+        self._key: bytes | None = None
+        self._former_ids: dict[str, int] = {}  # with the rounds that were counted under them
+        self._waiting = 0  # own decisions without feedback
+        self._max_pending = 100_000
+        self._last_expired = -1  # the latest round that is not remembered any more
+        self._pending: dict[int, PendingDecision] = {}  # those that are remembered
+        self._watch: FeedbackWatch | None = None  # from the first decision on, if it is needed
+        forks.know(self)
 
     # --- what an algorithm overrides -----------------------------------------------------------
 
@@ -125,6 +140,16 @@ class LearnerBase(DecisionRecords, Generic[AlgorithmT]):
         policy = self.distribution(pending.context, pending.readout)
         pending.arm = draw(policy, self.generator.random())
         return float(policy[pending.arm])
+
+    def count_round(self, pending: PendingDecision) -> None:
+        """Count a round that was not played here but by a snapshot, before `update` learns from it.
+
+        Override it if `play` changes the state: make the same changes, but draw no arm.
+
+        Args:
+            pending: The decision. Its round is at most the round played last.
+        """
+        del pending
 
     @abstractmethod
     def update(self, pending: PendingDecision, rows: Floats) -> None:
@@ -205,7 +230,7 @@ class LearnerBase(DecisionRecords, Generic[AlgorithmT]):
         """
         revealed = self._revealed.get(arm)
         if revealed is None:
-            revealed = self._revealed[arm] = compact(self.graph.out_neighbors(arm).tolist())
+            revealed = self._revealed[arm] = neighbors(self.graph, arm)
         return revealed
 
     def revealed(self, pending: PendingDecision) -> Sequence[int]:
@@ -299,3 +324,27 @@ class LearnerBase(DecisionRecords, Generic[AlgorithmT]):
         self.require_state(f"rows of {where}", right, "finite", one.rows)
         right = one.baseline is None or math.isfinite(one.baseline)
         self.require_state(f"baseline of {where}", right, "finite", one.baseline)
+
+    # --- forks and copies ---------------------------------------------------------------------
+
+    def fork_locks(self) -> tuple[Any, ...]:
+        """Return its lock, in second place: an object that decides with a learner locks first."""
+        return None, self._lock
+
+    def after_fork(self) -> None:
+        """Take a new id and new random numbers, in a forked process.
+
+        Decisions that were made before the fork can be learned from in both processes.
+        """
+        self._former_ids[self.id] = self.round
+        self.id = new_id()
+        self.generator = np.random.default_rng()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return everything but the lock: a copy has its own."""
+        return {name: value for name, value in vars(self).items() if name != "_lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._lock = threading.RLock()
+        forks.know(self)

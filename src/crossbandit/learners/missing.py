@@ -159,18 +159,16 @@ class FeedbackWatch:
 
     Args:
         arms: How many arms there are.
-        start: The first round that is counted; -1 for that of the first decision.
+        start: The first round that is counted.
     """
 
-    def __init__(self, arms: int, start: int = -1) -> None:
+    def __init__(self, arms: int, start: int) -> None:
         self.counts = AnsweredCounts(arms)
         self._start = start
         self._active = True
 
     def count_decision(self, round_: int, arm: int) -> None:
         """Count a decision, and test if it is time to."""
-        if self._start < 0:
-            self._start = round_
         if self.counts.count_decision(round_ - self._start, arm) and self._active:
             p_value, shares = self.counts.missing()
             if p_value < _LEVEL:
@@ -179,7 +177,7 @@ class FeedbackWatch:
 
     def count_answer(self, round_: int, arm: int) -> None:
         """Count a decision whose feedback has come."""
-        if round_ >= self._start >= 0:
+        if round_ >= self._start:
             self.counts.count_answer(round_ - self._start, arm)
 
     def state(self) -> dict[str, Any]:
@@ -193,7 +191,7 @@ class FeedbackWatch:
             ValueError: They returned something else.
         """
         start = state["start"]
-        if set(state) != {"start", "active"} or type(start) is not int or start < -1:
+        if set(state) != {"start", "active"} or type(start) is not int or start < 0:
             raise ValueError(f"the counts of its decisions start at {start!r}")
         self.counts.restore(counts)
         self._start, self._active = start, bool(state["active"])
@@ -225,5 +223,5 @@ def _warn(shares: Floats) -> None:
         "loss as 0, so it prefers arms whose feedback is missing. Send the feedback of every "
         "decision, or use CrossGraphAdaptive.",
         MissingFeedbackWarning,
-        stacklevel=4,
+        stacklevel=5,
     )

@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import math
-import threading
-from abc import ABC, abstractmethod
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import numpy as np
-
-from crossbandit import forks
-from crossbandit.errors import DamagedTokenError, DecisionError
+from crossbandit.errors import DamagedTokenError, DecisionError, InvalidParameterError
 from crossbandit.learners.decisions import (
     Decision,
     PendingDecision,
@@ -19,90 +14,23 @@ from crossbandit.learners.decisions import (
     expired_round,
     foreign,
     learned_before,
-    no_longer_pending,
 )
+from crossbandit.learners.learner_base import AlgorithmT, LearnerBase
 from crossbandit.learners.missing import FeedbackWatch
 from crossbandit.learners.payloads import decoded
-from crossbandit.learners.seen import SeenDecisions
-from crossbandit.learners.tokens import GRAPH, Token, checked_key, new_id
-from crossbandit.validation import integer
+from crossbandit.learners.tokens import GRAPH, Token, checked_key
+from crossbandit.validation import integer, reject, verbatim
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from crossbandit.losses import Context, Readout
-    from crossbandit.problem import Problem
     from crossbandit.types import Integers
 
 
-class DecisionRecords(ABC):
+class DecisionRecords(LearnerBase[AlgorithmT]):
     """The part of a learner that records decisions.
 
     Its private methods are called by the learner, under its lock.
-
-    Attributes:
-        round: The number of rounds played, which is the number of the next round.
-        id: A name that is stored with its decisions.
-        learned_from: Which decisions were learned from.
     """
-
-    algorithm: Any
-    problem: Problem
-    generator: np.random.Generator
-
-    def _start_records(self, watched_arms: int | None) -> None:
-        """Start without decisions; watch for missing feedback if a number of arms is given."""
-        self.round = 0
-        self.id = new_id()
-        self.learned_from = SeenDecisions()
-        self._lock = threading.RLock()
-        self._key: bytes | None = None
-        self._former_ids: dict[str, int] = {}  # with the rounds that were counted under them
-        self._waiting = 0  # own decisions without feedback
-        self._max_pending = 100_000
-        self._last_expired = -1  # the latest round that is not remembered any more
-        self._pending: dict[int, PendingDecision] = {}  # those that are remembered
-        self._watch = None if watched_arms is None else FeedbackWatch(watched_arms)
-        forks.know(self)
-
-    def fork_locks(self) -> tuple[Any, ...]:
-        """Return its lock, in second place: an object that decides with a learner locks first."""
-        return None, self._lock
-
-    def after_fork(self) -> None:
-        """Take a new id and new random numbers, in a forked process.
-
-        Decisions that were made before the fork can be learned from in both processes.
-        """
-        self._former_ids[self.id] = self.round
-        self.id = new_id()
-        self.generator = np.random.default_rng()
-
-    @abstractmethod
-    def reveals(self, arm: int) -> Sequence[int]:
-        """Return the arms whose losses playing `arm` reveals to this learner, in ascending order.
-
-        Args:
-            arm: An arm.
-        """
-
-    @abstractmethod
-    def revealed(self, pending: PendingDecision) -> Sequence[int]:
-        """Return the arms whose losses a decision reveals, in ascending order.
-
-        Args:
-            pending: The decision, with its arm.
-        """
-
-    def count_round(self, pending: PendingDecision) -> None:
-        """Count a round that was not played here but by a snapshot, before `update` learns from it.
-
-        Override it if `play` changes the state: make the same changes, but draw no arm.
-
-        Args:
-            pending: The decision. Its round is at most the round played last.
-        """
-        del pending
 
     @property
     def pending(self) -> int:
@@ -144,6 +72,52 @@ class DecisionRecords(ABC):
         """
         return self._decision(self._decoded(token), math.nan)
 
+    def merge(self, other: DecisionRecords[AlgorithmT]) -> None:
+        """Add what another learner has learned. This needs an algorithm that keeps only sums.
+
+        Both must have started with nothing, on the same problem with the same parameters. Then the
+        result is that of one learner which learned from all decisions of both. This learner then
+        also accepts the decisions of the other. Each learner can be merged once.
+
+        Args:
+            other: The other learner. It is not changed.
+
+        Raises:
+            InvalidParameterError: The algorithm keeps more than sums, or the two learners differ,
+                or have decisions in common.
+        """
+        self._check_mergeable(other)
+        first, second = sorted((self, other), key=id)
+        with first._lock, second._lock:  # in one order: two merges never wait for each other
+            theirs = {**other._former_ids, other.id: other.round}
+            if theirs.keys() & {self.id, *self._former_ids}:
+                got = verbatim("one that comes from the same learner, or was merged before")
+                reject("merge", "other", "a learner with decisions of its own", got)
+            state, added = self.state(), other.state()
+            for name in self.additive_state:
+                state[name][...] += added[name]
+            self.round += other.round
+            self._waiting += other._waiting
+            self._former_ids |= theirs
+            self.learned_from.merge(other.learned_from)
+            if self.needs_all_feedback:  # earlier rounds of the two have the same numbers
+                self._start_watch(self.round)
+
+    def _check_mergeable(self, other: DecisionRecords[AlgorithmT]) -> None:
+        name = type(self.algorithm).__name__
+        if not self.additive_state:
+            raise InvalidParameterError(
+                f"Learners of {name} cannot be merged: their state is more than sums. Give all "
+                "tokens to one learner, and decide with its snapshots."
+            )
+        if type(other) is not type(self):
+            reject("merge", "other", f"a learner of {name}", other)
+        same = other.problem == self.problem and dict(other.tuned()) == dict(self.tuned())
+        if not same or other.algorithm != self.algorithm:
+            expected = f"a learner of {self.algorithm} on the same problem"
+            got = verbatim(f"one of {other.algorithm}, or another problem")
+            reject("merge", "other", expected, got)
+
     # --- private steps -------------------------------------------------------------------------
 
     def _new_decision(self, context: Context, readout: Readout) -> PendingDecision:
@@ -156,6 +130,9 @@ class DecisionRecords(ABC):
         """Record that a decision was made."""
         self.round = pending.round + 1
         self._waiting += 1
+        if self.needs_all_feedback:
+            watch = self._watch or self._start_watch(pending.round)
+            watch.count_decision(pending.round, pending.arm)
         if not self.algorithm.needs_memory:
             return
         self._pending[pending.round] = pending
@@ -165,11 +142,17 @@ class DecisionRecords(ABC):
 
     def _record_many(self, arms: Integers) -> None:
         """Record that decisions were made that need no memory."""
-        if self._watch is not None:
+        if self.needs_all_feedback:
+            watch = self._watch or self._start_watch(self.round)
             for round_, arm in enumerate(arms.tolist(), self.round):
-                self._watch.count_decision(round_, arm)
+                watch.count_decision(round_, arm)
         self.round += arms.size
         self._waiting += arms.size
+
+    def _start_watch(self, first: int) -> FeedbackWatch:
+        """Watch for missing feedback from a round on."""
+        self._watch = FeedbackWatch(self.problem.arms, first)
+        return self._watch
 
     def _decision(self, pending: PendingDecision, probability: float) -> Decision:
         revealed = self.revealed(pending)
@@ -213,7 +196,7 @@ class DecisionRecords(ABC):
         """Return what a decision carries, if the decision is not remembered."""
         carried = decision.carried
         if carried is None:
-            raise no_longer_pending(decision, self.max_pending)
+            raise expired_round(decision.round, self.max_pending)
         pending = self._decoded(carried) if isinstance(carried, bytes) else carried
         pending.check(decision, self.revealed(pending))
         return self._unlearned(pending)
@@ -278,12 +261,3 @@ class DecisionRecords(ABC):
         pending = replace(pending, round=min(pending.round, self.round))
         self.round += 1
         return pending
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Return everything but the lock: a copy has its own."""
-        return {name: value for name, value in vars(self).items() if name != "_lock"}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
-        self._lock = threading.RLock()
-        forks.know(self)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import secrets
 import time as system_time
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -33,6 +34,11 @@ if TYPE_CHECKING:
 
 WINDOW = 7 * 86_400.0
 LIMIT = 1 << 25
+
+
+def new_id() -> str:
+    """Return an id for a learner or a decider: 16 random hexadecimal digits."""
+    return secrets.token_hex(8)
 
 
 class SeenDecisions:

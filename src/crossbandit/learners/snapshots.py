@@ -8,21 +8,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crossbandit import forks
-from crossbandit.errors import CheckpointError, CrossbanditError, InvalidParameterError
+from crossbandit.errors import IMPOSSIBLE_CONTENT, CheckpointError, InvalidParameterError
 from crossbandit.learners import archive
-from crossbandit.learners.algorithm import from_json
 from crossbandit.learners.archive import check_finite
-from crossbandit.learners.archived_state import (
-    SMALL,
-    fill,
-    last_round,
-    read_problem,
+from crossbandit.learners.archived_parts import (
+    read_learner,
     restarted,
+    write_learner,
     write_problem,
 )
 from crossbandit.learners.batches import read_many
 from crossbandit.learners.decisions import PendingDecision
-from crossbandit.learners.tokens import checked_key, new_id
+from crossbandit.learners.seen import new_id
+from crossbandit.learners.tokens import checked_key
 from crossbandit.streams import stream
 
 if TYPE_CHECKING:
@@ -211,15 +209,13 @@ class Snapshot:
             CheckpointError: The state holds NaN.
         """
         decider = self._decider
+        members: dict[str, npt.NDArray[Any]] = {}
         with self._lock:
-            members = {f"state.{name}": array.copy() for name, array in decider.state().items()}
-        header = {
+            header = write_learner(decider, members)
+        header |= {
             "format": _FORMAT,
             "version": _VERSION,
             "learner": self.learner,
-            "algorithm": decider.algorithm.to_json(),
-            "parameters": dict(decider.tuned()),
-            "round": decider.round,
             "problem": write_problem(decider.problem, members),
         }
         return archive.to_bytes(header, members, owner="Snapshot")
@@ -250,10 +246,10 @@ class Snapshot:
             )
         try:
             decider = _restore(header, arrays, size)
-        except (AttributeError, LookupError, ArithmeticError, TypeError, ValueError) as error:
-            raise _inconsistent(error) from error
-        except (CrossbanditError, RecursionError) as error:
-            raise _inconsistent(error) from error
+        except IMPOSSIBLE_CONTENT as error:
+            raise CheckpointError(
+                f"The snapshot is inconsistent: {error}. Take a new one."
+            ) from error
         return cls(decider, str(header["learner"]), seed, key)
 
 
@@ -261,24 +257,17 @@ def _copied(content: bytes, key: bytes | None) -> Snapshot:
     return Snapshot.from_bytes(content, key=key)
 
 
-def _inconsistent(error: Exception) -> CheckpointError:
-    return CheckpointError(f"The snapshot is inconsistent: {error}. Take a new one.")
-
-
 def _restore(header: dict[str, Any], arrays: Mapping[str, npt.NDArray[Any]], size: int) -> Learner:
     if set(header) != _KEYS:
         raise ValueError(f"its header has the entries {sorted(header)[:20]}")
     bytes.fromhex(header["learner"])
-    problem = read_problem(header["problem"], arrays, max(SMALL, size))
-    decider = restarted(from_json(header["algorithm"]), header["parameters"], problem)
+    decider = read_learner(header, arrays, size)
     if decider.algorithm.needs_memory:
         raise ValueError("its algorithm needs memory")
-    fill(decider.state(), arrays)
     for name, array in arrays.items():
         if not name.startswith(("state.", "problem.")):
             raise ValueError(f"it has an unknown member, {name!r}")
         if name.startswith("problem."):
             check_finite(name, array)
-    decider.round = last_round(header["round"])
     decider.check_state()
     return decider

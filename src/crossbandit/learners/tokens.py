@@ -14,7 +14,6 @@ from __future__ import annotations
 import base64
 import binascii
 import math
-import secrets
 import struct
 from hashlib import blake2b
 from hmac import compare_digest
@@ -50,7 +49,7 @@ class Token(NamedTuple):
         time: When the decision was made, in seconds.
         payload: The rest, as the learner wrote it.
 
-    >>> token = Token(GRAPH, new_id(), new_id(), counter=7, time=1.5, payload=b"weights")
+    >>> token = Token(GRAPH, "0" * 16, "1" * 16, counter=7, time=1.5, payload=b"weights")
     >>> Token.decode(token.encode()) == Token.decode(token.text()) == token
     True
     """
@@ -108,11 +107,6 @@ class Token(NamedTuple):
         if counter < 0 or not math.isfinite(time):
             raise _damaged(f"a token with the counter {counter} and the time {time}")
         return cls(kind, learner.hex(), decider.hex(), counter, time, body[_HEADER.size :])
-
-
-def new_id() -> str:
-    """Return an id for a learner or a decider: 16 random hexadecimal digits."""
-    return secrets.token_hex(8)
 
 
 def to_text(token: bytes) -> str:

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crossbandit.checks.enumeration import ScriptedGenerator, declared_on
-from crossbandit.checks.estimator import CONTEXTS, HORIZON, tiny_losses, tiny_problem
-from crossbandit.checks.routes import Route
+from crossbandit.checks.estimator import CONTEXTS, HORIZON, Route, tiny_losses, tiny_problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,8 +13,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crossbandit.checks.enumeration import ScriptedGenerator, clone
-from crossbandit.checks.estimator import CONTEXTS, LAW, kinds_of, prepare, tiny_graphs, tiny_problem
-from crossbandit.checks.routes import routes
+from crossbandit.checks.estimator import (
+    CONTEXTS,
+    LAW,
+    kinds_of,
+    prepare,
+    routes,
+    tiny_graphs,
+    tiny_problem,
+)
 from crossbandit.errors import CheckFailedError
 from crossbandit.theory.estimates.epochs import counted_masses
 from crossbandit.theory.estimates.tree import Node, Outcome, grow
@@ -26,7 +33,7 @@ if TYPE_CHECKING:
 
     from crossbandit.algorithms import Algorithm
     from crossbandit.checks.comparison import Comparison
-    from crossbandit.checks.routes import Route
+    from crossbandit.checks.estimator import Route
 
 # Depth and width of the trees. A pair has many more outcomes than a round.
 _SIZES = {Effort.QUICK: (2, 3), Effort.FULL: (5, 8)}

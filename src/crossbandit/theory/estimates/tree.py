@@ -17,8 +17,7 @@ import numpy as np
 
 from crossbandit.checks.comparison import Comparison
 from crossbandit.checks.enumeration import enumerate_outcomes
-from crossbandit.checks.estimator import LAW, prepare, tiny_losses, tiny_problem
-from crossbandit.checks.routes import Route
+from crossbandit.checks.estimator import LAW, Route, prepare, tiny_losses, tiny_problem
 from crossbandit.theory.runs.ftrl_state import FtrlState, expected_input
 
 if TYPE_CHECKING:

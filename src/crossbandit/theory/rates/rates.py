@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crossbandit.algorithms.problem_facts import required_alpha, required_contexts, required_horizon
+from crossbandit.algorithms.tuned import required_alpha, required_contexts, required_horizon
 from crossbandit.report.statistics import slope
 from crossbandit.simulation import simulate_many
 from crossbandit.theory.runs.intervals import Interval, mean_interval, slope_interval

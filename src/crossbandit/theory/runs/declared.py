@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crossbandit.checks.enumeration import declared_on
-from crossbandit.checks.routes import Route
+from crossbandit.checks.estimator import Route
 from crossbandit.errors import CheckFailedError
 from crossbandit.streams import stream
 from crossbandit.theory.runs.ftrl_state import FtrlState, expected_input

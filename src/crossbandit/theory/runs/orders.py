@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
-from crossbandit.algorithms.problem_facts import required_alpha, required_horizon
+from crossbandit.algorithms.tuned import required_alpha, required_horizon
 
 if TYPE_CHECKING:
     from crossbandit.kernels.epochs import EpochParameters

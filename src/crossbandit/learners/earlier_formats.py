@@ -1,10 +1,16 @@
-"""Checkpoints of format 2, which packed several numbers into one array."""
+"""Checkpoints of earlier formats.
+
+Format 2 packed several numbers into one array. Format 3 did not say which decisions were learned
+from.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from crossbandit.learners.seen import LIMIT, WINDOW
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -33,10 +39,26 @@ _WEIGHTS = {"state.frequency": 2.0, "state.mean": 1.0}
 def upgraded(
     header: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]
 ) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-    """Return the header and the arrays of a file as the present version would write them.
+    """Return the header and the arrays of a file of format 2 or 3 in the present format.
 
-    Scratch arrays are missing if format 2 did not have them.
+    The header keeps its version. Scratch arrays are missing if format 2 did not have them.
     """
+    if header["version"] == 2:
+        header, arrays = _from_format_2(header, arrays)
+    now = {
+        **header,
+        "ids": [(former, header["round"]) for former in header["ids"]],
+        "waiting": len(header["pending"]["roles"]["pending"]),  # no others can be learned from
+        "expired": header["round"],
+        "seen": {"window": WINDOW, "limit": LIMIT},
+        "watch": None,
+    }
+    return now, arrays
+
+
+def _from_format_2(
+    header: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]
+) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
     pending = header.pop("tickets")
     header["pending"] = {"decisions": pending["tickets"], "roles": pending["roles"]}
     if "state.counters" not in arrays:  # an algorithm that the package does not have

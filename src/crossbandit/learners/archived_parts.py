@@ -1,29 +1,162 @@
-"""Pending decisions as the arrays and the JSON of a checkpoint."""
+"""The parts of a learner in a file: its problem, its state and its pending decisions."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from crossbandit.errors import OutOfMemoryError
 from crossbandit.graphs import FeedbackGraph
+from crossbandit.learners.algorithm import from_json
 from crossbandit.learners.archive import check_finite
 from crossbandit.learners.decisions import PendingDecision, compact
 from crossbandit.losses.forms import restricted
+from crossbandit.problem import Problem
+from crossbandit.validation import integer
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     import numpy.typing as npt
 
+    from crossbandit.learners.algorithm import Algorithm
     from crossbandit.learners.learner import Learner
 
-NAMES = ("pending.available", "pending.rows", "pending.weights")
+# Parts of a problem that may be large: they are stored as arrays, not in the header.
+PROBLEM_ARRAYS = ("features", "context_distribution", "context_sample")
+
+# A file that claims more arms, contexts or features than this has at least a byte for each.
+_SMALL = 10_000
+_LAST_ROUND = 2**62
+
+# The arrays of pending decisions.
+PENDING_ARRAYS = ("pending.available", "pending.rows", "pending.weights")
 
 _Object = TypeVar("_Object")
 _GraphOfRound = tuple[FeedbackGraph | None, Sequence[int] | None]  # and what it reveals
 _NO_GRAPH: _GraphOfRound = (None, None)
+
+
+def write_learner(learner: Learner, members: dict[str, npt.NDArray[Any]]) -> dict[str, Any]:
+    """Return what makes a learner apart from its problem, in a form that `json` can write.
+
+    Args:
+        learner: The learner. Call this under its lock.
+        members: The arrays of the file, to which copies of the state are added.
+    """
+    members |= {f"state.{name}": array.copy() for name, array in learner.state().items()}
+    return {
+        "algorithm": learner.algorithm.to_json(),
+        "parameters": dict(learner.tuned()),
+        "round": learner.round,
+    }
+
+
+def read_learner(
+    header: dict[str, Any],
+    arrays: Mapping[str, npt.NDArray[Any]],
+    size: int,
+    *,
+    scratch_missing: bool = False,
+) -> Learner:
+    """Return a new learner with the problem, the algorithm, the state and the round of a file.
+
+    Args:
+        header: A header with what `write_learner` returned and, as "problem", `write_problem`.
+        arrays: The arrays of the file.
+        size: The number of bytes of the file.
+        scratch_missing: Whether arrays of the state may be missing.
+
+    Raises:
+        ValueError: The file is not possible.
+        OutOfMemoryError: The file is valid, but this machine has too little memory.
+    """
+    problem = _read_problem(header["problem"], arrays, max(_SMALL, size))
+    try:
+        learner = restarted(from_json(header["algorithm"]), header["parameters"], problem)
+    except OutOfMemoryError as error:
+        if problem.arms * problem.form.columns <= size:
+            raise
+        raise ValueError("it claims more estimates than a file of its size can hold") from error
+    _fill(learner.state(), arrays, scratch_missing=scratch_missing)
+    learner.round = last_round(header["round"])
+    return learner
+
+
+def write_problem(problem: Problem, members: dict[str, npt.NDArray[Any]]) -> dict[str, Any]:
+    """Return a problem in a form that `json` can write; its large parts become members.
+
+    Args:
+        problem: The problem.
+        members: The arrays of the file, to which parts of the problem are added.
+    """
+    data = problem.parts()
+    for name in PROBLEM_ARRAYS:
+        if isinstance(data[name], np.ndarray):
+            members[f"problem.{name}"] = data.pop(name)
+    return data
+
+
+def _read_problem(
+    data: dict[str, Any], arrays: Mapping[str, npt.NDArray[Any]], largest: int
+) -> Problem:
+    """Return what `write_problem` wrote; no number of arms, contexts or features is larger."""
+    for name, size in (("arms", data["graph"]["arms"]), *data.items()):
+        if name in ("arms", "contexts", "features") and isinstance(size, int) and size > largest:
+            raise ValueError(f"it claims {size} {name}, more than a file of its size can hold")
+    beside = {
+        name: arrays[f"problem.{name}"] for name in PROBLEM_ARRAYS if f"problem.{name}" in arrays
+    }
+    return Problem.from_json({**data, **beside})
+
+
+def _fill(
+    state: Mapping[str, npt.NDArray[Any]],
+    arrays: Mapping[str, npt.NDArray[Any]],
+    *,
+    scratch_missing: bool,
+) -> None:
+    """Fill the arrays of a state with those of a file, if they have the same shapes and types."""
+    for name, array in state.items():
+        if scratch_missing and f"state.{name}" not in arrays:
+            continue
+        stored = arrays[f"state.{name}"]
+        if stored.shape != array.shape or stored.dtype != array.dtype:
+            raise ValueError(
+                f"{name} has shape {stored.shape} and type {stored.dtype} instead of "
+                f"{array.shape} and {array.dtype}"
+            )
+        check_finite(f"state.{name}", stored, array)
+        array[...] = stored
+
+
+def restarted(algorithm: Algorithm, parameters: dict[str, Any], problem: Problem) -> Learner:
+    """Start a learner with the parameters of a file: the rule that set them may have changed.
+
+    Args:
+        algorithm: The algorithm as its user gave it.
+        parameters: What `Learner.tuned` returned.
+        problem: The problem.
+
+    Returns:
+        The learner, at round 0.
+    """
+    own = {field.name for field in fields(algorithm)}
+    tuned = replace(algorithm, **{k: v for k, v in parameters.items() if k in own})
+    learner = tuned.start(problem, seed=0)
+    learner.algorithm = algorithm
+    return learner
+
+
+def last_round(number: object) -> int:
+    """Return a number of rounds that was read from a file, as an int; raise if it is not one."""
+    return integer("checkpoint", "round", number, at_least=0, at_most=_LAST_ROUND)
+
+
+# -------------------------------------------------------------------------------- pending decisions
 
 
 def write_pending(
