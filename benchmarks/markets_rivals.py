@@ -13,8 +13,8 @@ from crossbandit.environments.auctions import AuctionRules
 from crossbandit.kernels.compilation import compiled
 from crossbandit.logs.auctions import Auctions
 from crossbandit.problem import Problem
-from crossbandit.replay.chunks import Setting, make_chunk
-from crossbandit.replay.strategies import LearnerStrategy
+from crossbandit.replay.learning import LearnerStrategy
+from crossbandit.replay.strategies import Setting, make_chunk
 
 if TYPE_CHECKING:
     from crossbandit.types import Floats, Integers

@@ -11,7 +11,7 @@ from crossbandit.cli.app import app
 from crossbandit.errors import CrossbanditError
 from crossbandit.limits import Budget, Limit, ReturnOnSpend
 from crossbandit.replay import AuctionLog, ReplayRules, make_log, replay
-from crossbandit.replay.limited_oracles import PACED
+from crossbandit.replay.limited_strategies import PACED
 
 FEW = ("--seeds", 1, "--bids", 20, "--algorithm", "law", "--fractions", "0.2")
 DAILY = ("--budget", 20, "--per", "day", "--time-column", "timestamp")

@@ -18,10 +18,10 @@ from crossbandit.logs.auctions import Auctions
 from crossbandit.logs.classes import OTHERS, SHOWN, ClassTable
 from crossbandit.problem import Problem
 from crossbandit.replay import AuctionLog, Replay, ReplayRules, make_log, play, replay
-from crossbandit.replay.chunks import Setting, make_chunk
-from crossbandit.replay.notes_dependence import find_dependence
+from crossbandit.replay.learning import LawStrategy
+from crossbandit.replay.notes import find_dependence
 from crossbandit.replay.page import page, table_text
-from crossbandit.replay.price_law import LawStrategy
+from crossbandit.replay.strategies import Setting, make_chunk
 
 SITES = 14
 AUCTIONS = 6_000

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from crossbandit.replay.intervals import half_widths_over_time, resample_totals
+from crossbandit.replay.results import half_widths_over_time, resample_totals
 from crossbandit.report.statistics import half_widths
 from crossbandit.types import Floats
 

@@ -18,12 +18,11 @@ from crossbandit.limits import Budget, CostPer, Limit, ReturnOnSpend
 from crossbandit.logs.auctions import Auctions
 from crossbandit.problem import Problem
 from crossbandit.replay import AuctionLog, Replay, ReplayRules, Shading, make_log, replay
-from crossbandit.replay.chunks import Setting, make_chunk
-from crossbandit.replay.ledger import Account
+from crossbandit.replay.learning import BestResponse
 from crossbandit.replay.limited import ReplayLimits
-from crossbandit.replay.limited_oracles import KNAPSACK, ONE_MULTIPLIER, PACED
-from crossbandit.replay.limited_results import LimitedResult
-from crossbandit.replay.strategies import BestResponse
+from crossbandit.replay.limited_strategies import KNAPSACK, ONE_MULTIPLIER, PACED
+from crossbandit.replay.spending import Account, LimitedResult
+from crossbandit.replay.strategies import Setting, make_chunk
 
 LIMITS: dict[str, list[Limit]] = {
     "whole log": [Budget(120, per=None)],

@@ -6,9 +6,9 @@ import pytest
 from crossbandit.environments.auctions import AuctionRules
 from crossbandit.logs.auctions import Auctions
 from crossbandit.problem import Problem
-from crossbandit.replay.chunks import Setting, make_chunk
+from crossbandit.replay.learning import BestResponse
 from crossbandit.replay.lineup import ALL_TOLD, BEST_RESPONSES, build_strategies
-from crossbandit.replay.strategies import BestResponse
+from crossbandit.replay.strategies import Setting, make_chunk
 
 
 @pytest.mark.parametrize("feedback", ["after-loss", "after-win", "won-lost"])

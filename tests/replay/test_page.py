@@ -11,8 +11,14 @@ import pytest
 
 from crossbandit.replay import Replay, ReplayRules, Shading, make_log, replay
 from crossbandit.replay.page import WRITTEN, page, table_text, write
-from crossbandit.replay.page_charts import bids_chart, charted, regret_chart, surplus_chart
-from crossbandit.replay.page_rows import money_digits, rows
+from crossbandit.replay.page_parts import (
+    bids_chart,
+    charted,
+    money_digits,
+    regret_chart,
+    rows,
+    surplus_chart,
+)
 from crossbandit.report.text import MISSING
 from tests.studies.page.test_page import Reader, data
 

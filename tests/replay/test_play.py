@@ -20,8 +20,8 @@ from crossbandit.replay import (
     play,
     replay,
 )
-from crossbandit.replay.ledger import Ledger
 from crossbandit.replay.oracles import collect_hindsight
+from crossbandit.replay.runs import Ledger
 
 AUCTIONS = 6_001  # odd, and more than one chunk
 

@@ -7,7 +7,8 @@ import pytest
 
 from crossbandit.environments.auctions import AuctionRules
 from crossbandit.errors import InvalidParameterError
-from crossbandit.replay.results import Replay, StrategyResult
+from crossbandit.replay.results import Replay
+from crossbandit.replay.runs import StrategyResult
 
 
 def outcome(

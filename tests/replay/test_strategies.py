@@ -11,7 +11,7 @@ from crossbandit import CrossGraph, CrossGraphAdaptive, SchneiderZimmert
 from crossbandit.environments.auctions import FEEDBACK, AuctionRules
 from crossbandit.logs.auctions import Auctions
 from crossbandit.problem import Problem
-from crossbandit.replay.chunks import Chunk, Setting, make_chunk, prices_to_beat
+from crossbandit.replay.learning import BestResponse, LearnerStrategy
 from crossbandit.replay.oracles import (
     BANDS,
     BandPolicy,
@@ -19,7 +19,14 @@ from crossbandit.replay.oracles import (
     PerfectKnowledge,
     collect_hindsight,
 )
-from crossbandit.replay.strategies import BestResponse, LearnerStrategy, Shading, Strategy
+from crossbandit.replay.strategies import (
+    Chunk,
+    Setting,
+    Shading,
+    Strategy,
+    make_chunk,
+    prices_to_beat,
+)
 from crossbandit.types import Floats
 
 ROUNDS = 2_000

@@ -10,8 +10,7 @@ from crossbandit.cli.terminal import new_table, notify, say, say_faults, say_pat
 from crossbandit.replay.page import summary
 from crossbandit.replay.page_by import overview
 from crossbandit.replay.page_classes import class_tables
-from crossbandit.replay.page_limits import limit_heads
-from crossbandit.replay.page_rows import differences, earning, money_digits, rows
+from crossbandit.replay.page_parts import differences, earning, limit_heads, money_digits, rows
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -18,11 +18,11 @@ from crossbandit.logs.faults import Fault
 from crossbandit.logs.log import AuctionLog
 from crossbandit.logs.synthetic import make_log
 from crossbandit.replay.by import ReplaySet, replay_by
-from crossbandit.replay.chunks import Chunk
 from crossbandit.replay.play import replay
-from crossbandit.replay.results import Replay, StrategyResult
+from crossbandit.replay.results import Replay
 from crossbandit.replay.rules import ReplayRules
-from crossbandit.replay.strategies import Shading, Strategy
+from crossbandit.replay.runs import StrategyResult
+from crossbandit.replay.strategies import Chunk, Shading, Strategy
 
 __all__ = [
     "AuctionLog",

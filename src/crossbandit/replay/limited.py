@@ -1,4 +1,4 @@
-"""Limits on the spending of every strategy of a replay: which sections they cut a log into."""
+"""The limits of a replay: the sections that they cut a log into, and limits in words."""
 
 from __future__ import annotations
 
@@ -233,3 +233,29 @@ def _allowed(calendar: Calendar) -> float:
 def _nested(inner: Calendar, outer: Calendar) -> bool:
     """Return whether each period of one lies in a period of the other."""
     return set(outer.starts) <= set(inner.starts)
+
+
+def describe(limit: Limit) -> str:
+    """Return a limit in words.
+
+    >>> describe(Budget(500, per="day", timezone="Europe/Berlin"))
+    'a budget of 500 per day (Europe/Berlin), paced by traffic'
+    """
+    if isinstance(limit, Budget):
+        pace = {"traffic": "paced by traffic", "even": "paced evenly", "asap": "not paced"}
+        return f"a budget of {limit.amount:g}{per_words(limit)}, {pace[limit.pacing]}"
+    aim = "" if not isinstance(limit, ReturnOnSpend | CostPer) else f", aiming at {limit.aim}"
+    if isinstance(limit, ReturnOnSpend):
+        return f"a return on spend of {limit.ratio:g}{per_words(limit)}{aim}"
+    cost = f"{limit.amount:g}" if isinstance(limit, CostPer) else ""
+    return f"a cost of at most {cost} per win{per_words(limit)}{aim}"
+
+
+def per_words(limit: Limit) -> str:
+    """Return the period of a limit in words, such as " per day (UTC)"; empty without one."""
+    if limit.per is None:
+        return ""
+    if isinstance(limit.per, int):
+        return f" per {limit.per:,} auctions"
+    zone = f" ({limit.timezone})" if limit.per in {"day", "hour"} else ""
+    return f" per {limit.per}{zone}"

@@ -1,4 +1,4 @@
-"""Turn the wanted strategies of a replay, objects or names, into strategies that can bid."""
+"""Who takes part in a replay: strategies by name, the log's own bids, and the oracles."""
 
 from __future__ import annotations
 
@@ -8,15 +8,23 @@ from typing import TYPE_CHECKING
 from crossbandit.algorithms import Algorithm, CrossGraph, from_json, registered
 from crossbandit.applications.starting import anchored_as, usual_algorithm
 from crossbandit.errors import InvalidInputError, InvalidParameterError
-from crossbandit.replay.price_law import GUARDED, LAW, LawStrategy
-from crossbandit.replay.strategies import KINDS, BestResponse, LearnerStrategy, Shading, Strategy
-from crossbandit.replay.throttle import ThrottledStrategy
+from crossbandit.replay.learning import (
+    GUARDED,
+    LAW,
+    BestResponse,
+    LawStrategy,
+    LearnerStrategy,
+)
+from crossbandit.replay.limited_strategies import ThrottledStrategy, limited_oracles
+from crossbandit.replay.oracles import BandPolicy, BestPolicy, ClassPolicy, PerfectKnowledge
+from crossbandit.replay.strategies import KINDS, OwnBids, Shading, Strategy
 from crossbandit.validation import choice, reject
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from crossbandit.replay.chunks import Setting
+    from crossbandit.replay.oracles import Hindsight
+    from crossbandit.replay.strategies import Setting
 
 LEARNERS, BEST_RESPONSES, FRACTIONS = "learners", "best responses", "fractions"
 USUAL = (LEARNERS, BEST_RESPONSES, FRACTIONS)
@@ -57,15 +65,32 @@ def build_strategies(
             reject("replay", "strategies", "strategies with different names", name)
         found.setdefault(name, strategies)
     players = [strategy for group in found.values() for strategy in group]
-    return [limited(strategy, setting) for strategy in players], notes
+    return [_kept_to_limits(strategy, setting) for strategy in players], notes
 
 
-def limited(strategy: Strategy, setting: Setting) -> Strategy:
+def always_present(
+    setting: Setting, hindsight: Hindsight, *, has_own_bids: bool
+) -> Iterator[Strategy]:
+    """Yield the strategies that always take part: the log's own bids and the oracles."""
+    rules = setting.rules
+    if has_own_bids:
+        yield _kept_to_limits(OwnBids(), setting)
+    if setting.limits is not None:
+        yield from limited_oracles(rules, hindsight, setting.limits)
+        return
+    yield BestPolicy(rules, hindsight)
+    yield BandPolicy(rules, hindsight)
+    if hindsight.class_wins is not None:
+        yield ClassPolicy(rules, hindsight.class_wins)
+    yield PerfectKnowledge(rules)
+
+
+def _kept_to_limits(strategy: Strategy, setting: Setting) -> Strategy:
     """Return a strategy that keeps the limits of a replay, if there are any."""
     paces_itself = isinstance(strategy, LearnerStrategy | LawStrategy | BestResponse)
-    return (
-        strategy if setting.limits is None or paces_itself else ThrottledStrategy(strategy, setting)
-    )
+    if setting.limits is None or paces_itself:
+        return strategy
+    return ThrottledStrategy(strategy, setting)
 
 
 def _expand(wanted: Sequence[object]) -> Iterator[object]:

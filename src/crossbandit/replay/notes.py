@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from crossbandit.logs.classes import LIMIT
 from crossbandit.logs.faults import NO_PRICE
 from crossbandit.logs.times import TIMED_LINES, steps_back_in_time
 from crossbandit.logs.units import doubt_about_units
-from crossbandit.replay.limited_oracles import KNAPSACK
+from crossbandit.replay.learning import GUARDED, LAW
+from crossbandit.replay.lineup import ALL_TOLD, TOLD
 from crossbandit.replay.oracles import BestPolicy, PerfectKnowledge
-from crossbandit.replay.price_law import GUARDED, LAW
 from crossbandit.replay.strategies import OwnBids
 
 if TYPE_CHECKING:
@@ -19,20 +21,20 @@ if TYPE_CHECKING:
 
     from crossbandit.environments.auctions import AuctionRules
     from crossbandit.environments.bid_spacing import BidSpacing
+    from crossbandit.laws import Diagnosis
+    from crossbandit.logs.classes import ClassTable
     from crossbandit.logs.log import AuctionLog
     from crossbandit.logs.survey import Survey
-    from crossbandit.replay.limited import ReplayLimits
-    from crossbandit.replay.limited_results import LimitedResult
     from crossbandit.replay.oracles import Hindsight
-    from crossbandit.replay.results import StrategyResult
+    from crossbandit.replay.runs import StrategyResult
 
 _FEW = 10  # bids below the median value: too coarse, if they are also few of all bids
 _MANY_LEFT_OUT = 0.01  # of all lines
 _MANY_ALIKE = 0.05  # of the auctions
 _ENOUGH = 20  # auctions, before anything is concluded from them
 _NEARLY_NONE = 0.001  # of the own bids
-_FREE = 1.01  # a multiplier up to here hardly changes a bid
-_SPARE = 0.9  # of a budget: who spends less has money left
+_WORTHWHILE = 0.01  # of the surplus
+_MUCH = 0.03  # more than this is shown in whole percent
 _WHY_MORE = (
     "That policy judges each value by all competing bids of the log. More is possible where "
     "competing bids depend on the value, or where a bid between those of the grid is better."
@@ -79,44 +81,6 @@ def find_bids_note(spacing: BidSpacing | None) -> Iterator[str]:
         f"{100 * spacing.even_cost:.0f} % with evenly spaced bids. They were chosen by the values "
         f"alone. For evenly spaced bids: --bids {spacing.bids.size}."
     )
-
-
-def find_limit_notes(limits: ReplayLimits, outcomes: Sequence[StrategyResult]) -> Iterator[str]:
-    """Yield what the limits are, how strategies keep them, and whether they matter."""
-    yield (
-        "Every strategy keeps the limits. Learners and best responses bid for pseudo-values. The "
-        "log's own bids and fixed fractions are not made where they could break a limit, or where "
-        "more than planned was spent up to then. Oracles keep a target at the end of the log."
-    )
-    knowing = _named(outcomes, KNAPSACK)
-    if knowing.spend[0] <= 0 and limits.targets:
-        yield (
-            "The target cannot be met: in no auction is the value high enough for its price. "
-            "Nothing is bid. Choose a lower return on spend, or a higher cost."
-        )
-    free = [one.limited for one in outcomes if one.kind == "learner" and one.limited is not None]
-    if not limits.budgets or limits.targets or not free:
-        return
-    if not any(_is_held_back(one, limits) for one in free):
-        yield (
-            "The budget hardly matters: the learners spend less than it allows. Without it they "
-            "would bid the same."
-        )
-
-
-def _is_held_back(one: LimitedResult, limits: ReplayLimits) -> bool:
-    """Return whether a budget changes what a learner bids.
-
-    What is left at the end does not show it: a log that ends in the morning leaves most of the
-    budget of that day, however short money was until then.
-    """
-    lowers = bool(np.median(one.multipliers) > _FREE)  # never with pacing "asap"
-    spent = any(
-        np.bincount(limits.periods_of(calendar), one.spend).max() >= _SPARE * calendar.budget.amount
-        for calendar in limits.calendars
-        if calendar.budget is not None
-    )
-    return lowers or spent or one.spend.sum() >= _SPARE * limits.total
 
 
 def mostly(won: float, bids: int) -> str:
@@ -275,3 +239,44 @@ def _surprise(outcomes: Sequence[StrategyResult]) -> Iterator[str]:
 
 def _named(outcomes: Sequence[StrategyResult], strategy: str) -> StrategyResult:
     return next(one for one in outcomes if one.strategy == strategy)
+
+
+def find_dependence(
+    diagnosis: Diagnosis | None, classes: ClassTable, outcomes: Sequence[StrategyResult]
+) -> Iterator[str]:
+    """Yield whether prices depend on values, and which class columns have too many levels."""
+    for name in classes.full():
+        yield (
+            f"Column {name!r} has more than {LIMIT:,} levels. Those after the first {LIMIT:,} are "
+            "treated as one class."
+        )
+    if diagnosis is None:
+        return
+    gain, earned = _gain(diagnosis, outcomes)
+    matters = gain >= _WORTHWHILE
+    by_value, by_class = diagnosis.depends, diagnosis.depends_on_class
+    given = ", given the class" if classes.names else ""
+    nothing = f"Nothing shows that prices go with values here{given}."
+    if not by_value and not by_class:
+        yield nothing
+        return
+    found = f"values here{given}" if by_value else "the class here"
+    found += " and with the class" if by_value and by_class else ""
+    by = "by value and class" if classes.names else "by value"
+    but = "" if matters else ", but it hardly matters"
+    first = f"Prices go with {found}{but}: bidding {by} {earned}."
+    yield first if by_value else f"{first} {nothing}"
+
+
+def _gain(diagnosis: Diagnosis, outcomes: Sequence[StrategyResult]) -> tuple[float, str]:
+    """Return what a law earned more than the best response, or an estimate, and it in words."""
+    surplus = {one.strategy: one.mean_surplus for one in outcomes}
+    law = surplus.get(LAW, surplus.get(GUARDED, math.nan))
+    rival = surplus.get(TOLD, surplus.get(ALL_TOLD, math.nan))
+    measured = law / rival - 1 if rival > 0 else math.nan
+    gain = diagnosis.gain if math.isnan(measured) else measured
+    share = f"{abs(100 * gain):.{1 if abs(gain) < _MUCH else 0}f} %"
+    if math.isnan(measured):
+        return gain, f"earns an estimated {share} more"
+    than = "more" if gain >= 0 else "less"
+    return gain, f"earned {share} {than} than the best response, which learns from all prices alike"

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from crossbandit.limits.purchases import Purchases
-from crossbandit.replay.chunks import Chunk, prices_to_beat
-from crossbandit.replay.strategies import Strategy, best_on_grid
+from crossbandit.replay.strategies import Strategy, best_on_grid, prices_to_beat
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -16,6 +15,7 @@ if TYPE_CHECKING:
     from crossbandit.environments.auctions import AuctionRules
     from crossbandit.logs.auctions import Auctions
     from crossbandit.replay.limited import ReplayLimits
+    from crossbandit.replay.strategies import Chunk
     from crossbandit.types import Floats, Integers
 
 BANDS = 25  # of values, all equally wide

@@ -9,11 +9,20 @@ import numpy as np
 import crossbandit
 from crossbandit.environments.auctions import FEEDBACK
 from crossbandit.logs.faults import left_out
-from crossbandit.replay.limit_words import describe
-from crossbandit.replay.page_charts import bids_chart, charted, regret_chart, surplus_chart
+from crossbandit.replay.limited import describe
 from crossbandit.replay.page_classes import class_charts, class_tables
-from crossbandit.replay.page_limits import limit_charts, limit_heads, spend_chart
-from crossbandit.replay.page_rows import differences, earning, money_digits, rows
+from crossbandit.replay.page_limits import limit_charts, spend_chart
+from crossbandit.replay.page_parts import (
+    bids_chart,
+    charted,
+    differences,
+    earning,
+    limit_heads,
+    money_digits,
+    regret_chart,
+    rows,
+    surplus_chart,
+)
 from crossbandit.report import (
     Table,
     check_folder,
@@ -102,10 +111,10 @@ def page(result: Replay, *, log: str, command: str) -> str:
         charts={
             "over-time": [regret_chart(result, digits), surplus_chart(result, digits)],
             "bids": [bids_chart(result)],
-            **limit_charts(result, digits),
-            **class_charts(result),
+            **(limit_charts(result, digits) if result.limits else {}),
+            **(class_charts(result) if result.classes else {}),
         },
-        by_class=class_tables(result, digits),
+        by_class=class_tables(result, digits) if result.classes else [],
         classes_csv=frame_csv(result.by_class()),
         result=result,
         summary=summary(result),
@@ -156,16 +165,12 @@ def table_text(result: Replay, *, log: str) -> str:
         ),
     )
     notes = "".join(f"- {note}\n" for note in result.notes)
-    by_class = [
-        Table(
-            title=f"By {one.column}",
-            caption=one.note,
-            head=(one.column, "auctions", *one.head),
-            rows=one.rows,
-        )
-        for one in class_tables(result, money_digits(result))
-    ]
-    return "\n".join([markdown(table), notes, *map(markdown, by_class)])
+    texts = [markdown(table), notes]
+    for one in class_tables(result, money_digits(result)) if result.classes else ():
+        head = (one.column, "auctions", *one.head)
+        by_class = Table(title=f"By {one.column}", caption=one.note, head=head, rows=one.rows)
+        texts.append(markdown(by_class))
+    return "\n".join(texts)
 
 
 def _facts(result: Replay, command: str) -> list[tuple[str, str]]:

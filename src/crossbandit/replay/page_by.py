@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import crossbandit
 from crossbandit.replay.page import WRITTEN, write
-from crossbandit.replay.page_charts import charted
-from crossbandit.replay.page_rows import money_digits
+from crossbandit.replay.page_parts import charted, money_digits
 from crossbandit.report import Table, check_folder, frame_csv, markdown, render, write_files
 from crossbandit.report.text import MISSING, number
 

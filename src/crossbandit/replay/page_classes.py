@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from crossbandit.replay.oracles import ClassPolicy, PerfectKnowledge
-from crossbandit.replay.page_charts import charted
+from crossbandit.replay.page_parts import charted
 from crossbandit.report import Chart, Series
 from crossbandit.report.charts import Shape
 from crossbandit.report.text import number
 
 if TYPE_CHECKING:
-    from crossbandit.replay.results import Replay, StrategyResult
+    from crossbandit.replay.results import Replay
+    from crossbandit.replay.runs import StrategyResult
 
 _COLUMNS = 5  # strategies that a table has room for
 

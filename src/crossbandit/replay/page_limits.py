@@ -1,46 +1,22 @@
-"""What a replay shows of limits: columns of the table, and charts of spend and multipliers."""
+"""The charts of a replay with limits: spend over time and by period, and multipliers."""
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crossbandit.replay.limit_words import per_words
-from crossbandit.replay.page_charts import charted
+from crossbandit.replay.limited import per_words
+from crossbandit.replay.page_parts import charted
 from crossbandit.report import Chart, Series
 from crossbandit.report.statistics import half_widths
-from crossbandit.report.text import MISSING, number
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from crossbandit.replay.calendar import Calendar
     from crossbandit.replay.results import Replay
 
 _MOST_NAMES = 31  # periods whose names an axis has room for
 PLAN = "plan"
-
-
-def limit_heads(result: Replay) -> tuple[str, ...]:
-    """Return the headings of the columns that limits add to the table."""
-    if result.limits is None:
-        return ()
-    heads = ["budget used"] if math.isfinite(result.limits.total) else []
-    return (*heads, *(("return", "target kept") if result.limits.targets else ()))
-
-
-def limit_cells(result: Replay, row: pd.Series[float]) -> tuple[str, ...]:
-    """Return the entries of a row of the table under `limit_heads`."""
-    texts: dict[str, str] = {}
-    if "budget_used" in row:
-        texts["budget used"] = f"{100 * row['budget_used']:.1f} %"
-    if "target_kept" in row:
-        returned = float(row["return_on_spend"])
-        texts["return"] = MISSING if math.isnan(returned) else number(returned, 2)
-        texts["target kept"] = "yes" if row["target_kept"] else "no"
-    return tuple(texts[head] for head in limit_heads(result))
 
 
 def limit_charts(result: Replay, digits: int) -> dict[str, list[Chart]]:

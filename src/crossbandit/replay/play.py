@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -16,46 +16,34 @@ from crossbandit.logs.log import AuctionLog
 from crossbandit.logs.survey import survey_with_prices
 from crossbandit.problem import Problem
 from crossbandit.progress import progress
-from crossbandit.replay.chunks import Setting
-from crossbandit.replay.ledger import Account, Ledger
+from crossbandit.replay.learning import LawStrategy
 from crossbandit.replay.limited import ReplayLimits, check_limits
-from crossbandit.replay.limited_oracles import comparator_of, limited_oracles
-from crossbandit.replay.limited_results import LimitedResult
-from crossbandit.replay.lineup import USUAL, build_strategies
+from crossbandit.replay.limited_strategies import comparator_of
+from crossbandit.replay.lineup import USUAL, always_present, build_strategies
 from crossbandit.replay.notes import (
     find_bids_note,
-    find_limit_notes,
+    find_dependence,
     find_notes,
     find_warnings,
     mostly,
 )
-from crossbandit.replay.notes_dependence import find_dependence
-from crossbandit.replay.oracles import (
-    BandPolicy,
-    BestPolicy,
-    ClassPolicy,
-    PerfectKnowledge,
-    collect_hindsight,
-)
-from crossbandit.replay.price_law import LawStrategy
-from crossbandit.replay.results import Replay, StrategyResult
+from crossbandit.replay.oracles import BestPolicy, collect_hindsight
+from crossbandit.replay.results import Replay
 from crossbandit.replay.rules import AUTO, ReplayRules, suitable_bids
-from crossbandit.replay.runs import StrategyRun, play_log
-from crossbandit.replay.strategies import KINDS, OwnBids, Shading
-from crossbandit.replay.throttle import ThrottledStrategy, unthrottled
+from crossbandit.replay.runs import Ledger, StrategyResult, StrategyRun, play_log
+from crossbandit.replay.spending import Account, LimitedResult, find_limit_notes
+from crossbandit.replay.strategies import KINDS, OwnBids, Setting, Shading
 from crossbandit.validation import integer, reject
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     import pandas as pd
 
     from crossbandit.algorithms import Algorithm
-    from crossbandit.laws import Diagnosis
     from crossbandit.limits import Limit
     from crossbandit.logs.auctions import Auctions
-    from crossbandit.replay.oracles import Hindsight
     from crossbandit.replay.strategies import Strategy
     from crossbandit.types import Floats, Integers
 
@@ -131,14 +119,14 @@ def replay(
     graph = auction_rules.graph(feedback)
     problem = Problem(graph, features=2, horizon=survey.auctions)
     classes = ClassTable([*log.class_places])
-    asked = check_limits(limits, log)
-    limited = ReplayLimits(asked, survey.auctions) if asked else None
+    none = isinstance(limits, Sequence) and not limits
+    limited = None if none else ReplayLimits(check_limits(limits, log), survey.auctions)
     setting = Setting(auction_rules, feedback, problem, len(classes.names), limited)
     players, notes = build_strategies(strategies, setting, numbers)
     size = max(64, _ENTRIES // auction_rules.arms // 2 * 2)  # even: some learners pair rounds
     counted = _counted(log.chunks(size, classes), classes)
     hindsight = collect_hindsight(counted, auction_rules, limited)
-    players += _always_present(log, setting, hindsight)
+    players += always_present(setting, hindsight, has_own_bids="bid" in log.places)
     points = _points(survey.auctions)
     runs = [
         StrategyRun(
@@ -154,7 +142,8 @@ def replay(
         raise LogError(f"{log.source.name} has changed while it was read. Try again.")
     values = np.linspace(0.0, top, _VALUES)
     outcomes = _outcomes(runs, values, survey.own_bids, classes)
-    diagnosis = _diagnosis(runs)
+    laws = [run.strategy for run in runs if isinstance(run.strategy, LawStrategy)]
+    diagnosis = laws[0].diagnosis() if laws else None
     comparator = BestPolicy.name if limited is None else comparator_of(limited)
     doubts = tuple(find_warnings(log, survey, auction_rules, outcomes))
     for doubt in doubts:
@@ -192,12 +181,6 @@ def _counted(chunks: Iterable[Auctions], classes: ClassTable) -> Iterator[Auctio
         yield chunk
 
 
-def _diagnosis(runs: Sequence[StrategyRun]) -> Diagnosis | None:
-    """Return what the first law has found out about prices and values."""
-    laws = [run.strategy for run in runs if isinstance(run.strategy, LawStrategy)]
-    return laws[0].diagnosis() if laws else None
-
-
 def _seeds(seeds: int | Sequence[int]) -> tuple[int, ...]:
     """Return the seeds of the learners."""
     if not isinstance(seeds, Iterable):
@@ -206,21 +189,6 @@ def _seeds(seeds: int | Sequence[int]) -> tuple[int, ...]:
     if not numbers or len(set(numbers)) < len(numbers):
         reject("replay", "seeds", "a number, or a list of different seeds", seeds)
     return numbers
-
-
-def _always_present(log: AuctionLog, setting: Setting, hindsight: Hindsight) -> list[Strategy]:
-    """Return the strategies that always take part: the log's own bids and the oracles."""
-    rules, limits = setting.rules, setting.limits
-    own: list[Strategy] = [OwnBids()] if "bid" in log.places else []
-    if limits is not None:
-        return [
-            *(ThrottledStrategy(one, setting) for one in own),
-            *limited_oracles(rules, hindsight, limits),
-        ]
-    oracles: list[Strategy] = [BestPolicy(rules, hindsight), BandPolicy(rules, hindsight)]
-    if hindsight.class_wins is not None:
-        oracles.append(ClassPolicy(rules, hindsight.class_wins))
-    return [*own, *oracles, PerfectKnowledge(rules)]
 
 
 def _points(auctions: int) -> Integers:
@@ -240,7 +208,7 @@ def _outcomes(
     shading = [
         run.strategy.name
         for run in runs
-        if isinstance(bare := unthrottled(run.strategy), Shading) and bare.fraction < 1
+        if isinstance(bare := run.strategy.throttled or run.strategy, Shading) and bare.fraction < 1
     ]
     notes = {}
     if shading:

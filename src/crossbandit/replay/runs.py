@@ -1,25 +1,68 @@
-"""Let every strategy bid in every auction of a log, in threads."""
+"""Runs of strategies: every strategy bids in every auction of a log, in threads."""
 
 from __future__ import annotations
 
 import os
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import repeat
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from crossbandit.replay.chunks import make_chunk
+from crossbandit.replay.strategies import make_chunk
+from crossbandit.report.statistics import half_width
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    import numpy.typing as npt
+
     from crossbandit.logs.auctions import Auctions
-    from crossbandit.replay.chunks import Chunk, Setting
-    from crossbandit.replay.ledger import Account, Ledger
-    from crossbandit.replay.strategies import Strategy
-    from crossbandit.types import Floats
+    from crossbandit.replay.spending import Account, LimitedResult
+    from crossbandit.replay.strategies import Chunk, Setting, Strategy
+    from crossbandit.types import Floats, Integers
+
+
+class Ledger:
+    """What one run of a strategy has earned so far."""
+
+    def __init__(self, points: Integers, class_sizes: Sequence[int] = ()) -> None:
+        self.surplus = 0.0
+        self.spend = 0.0
+        self.wins = 0.0
+        self.curve = np.empty(points.size)
+        self._points = points
+        self.auctions = 0
+        self.by_class = [np.zeros((3, size)) for size in class_sizes]  # surplus, spend, wins
+
+    def add(
+        self,
+        earned: Floats,
+        paid: Floats,
+        won: npt.NDArray[np.bool_] | Floats,
+        classes: Integers | None = None,
+    ) -> None:
+        """Enter consecutive auctions: surplus, payment, whether it won or in part, classes."""
+        sums = self.surplus + np.cumsum(earned)
+        for i, table in enumerate(self.by_class):
+            if classes is None:
+                break
+            numbers = np.minimum(classes[:, i], table.shape[1] - 1)
+            for row, amounts in enumerate((earned, paid, won)):
+                table[row] += np.bincount(numbers, amounts, table.shape[1])
+        now, places = points_within(self._points, self.auctions, paid.size)
+        self.curve[now] = sums[places]
+        self.auctions += paid.size
+        self.surplus = float(sums[-1])
+        self.spend += float(paid.sum())
+        self.wins += float(won.sum())
+
+
+def points_within(points: Integers, before: int, count: int) -> tuple[slice, Integers]:
+    """Return which points lie in the next auctions, and the places of their auctions there."""
+    first, last = np.searchsorted(points, [before, before + count], side="right")
+    return slice(first, last), points[first:last] - before - 1
 
 
 class StrategyRun(NamedTuple):
@@ -85,3 +128,48 @@ def _settle(run: StrategyRun, chunk: Chunk, setting: Setting) -> None:
 def _total(amounts: Iterable[Floats]) -> Floats:
     first, *others = amounts
     return sum(others, first)
+
+
+@dataclass(frozen=True, eq=False)
+class StrategyResult:
+    """What a strategy earned.
+
+    Attributes:
+        strategy: The name of the strategy.
+        kind: "learner", "own", "fitted", "fixed" or "oracle".
+        note: A short remark.
+        surplus: One entry per seed; a strategy that draws nothing has one entry.
+        spend: The sum of the bids that won, likewise.
+        wins: The number of auctions won, likewise.
+        curve: (seeds, points). The surplus up to each of `Replay.points`.
+        bids: What it would bid at the end at each of `Replay.values`; the mean over the seeds.
+        by_class: For each of `Replay.classes`, an array (3, levels): surplus, spend and wins, the
+            mean over the seeds.
+        limited: What it did under limits; None without limits.
+    """
+
+    strategy: str
+    kind: str
+    note: str
+    surplus: Floats
+    spend: Floats
+    wins: Floats
+    curve: Floats
+    bids: Floats
+    by_class: tuple[Floats, ...] = ()
+    limited: LimitedResult | None = None
+
+    @property
+    def mean_surplus(self) -> float:
+        """The mean surplus over the seeds."""
+        return float(self.surplus.mean())
+
+    @property
+    def half_width(self) -> float:
+        """The half-width of the 95 % interval of the mean over the seeds; NaN for one entry."""
+        return half_width(self.surplus)
+
+    @property
+    def mean_value(self) -> float:
+        """The mean of the values won over the seeds."""
+        return float((self.surplus + self.spend).mean())

@@ -1,4 +1,4 @@
-"""Strategies that bid in a replay: learners, best responses, fixed rules, the log itself.
+"""What strategies are and what they meet: chunks of auctions. Fixed rules, and the log's own bids.
 
 A strategy is asked for its bids one chunk at a time, and uses from the chunk only what it would
 have been told: a learner what its feedback graph reveals, a best response what its own bids reveal.
@@ -8,45 +8,103 @@ Only the oracles (`crossbandit.replay.oracles`) use more. They are there for com
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from crossbandit.kernels.bidding import (
-    AFTER_LOSS,
-    AFTER_WIN,
-    ALWAYS,
-    WON_LOST,
-    Observations,
-    best_bids,
-    estimate,
-    respond,
-)
-from crossbandit.kernels.paced_bidding import respond_paced
-from crossbandit.kernels.paced_rounds import limit_round, settle_round
-from crossbandit.kernels.rounds import Rounds
-from crossbandit.replay.chunks import Entry, paced_rounds, pseudo_values
-from crossbandit.simulation.players import BatchPlayer
+from crossbandit.kernels.bidding import best_bids
 from crossbandit.validation import number
 
 if TYPE_CHECKING:
-    from crossbandit.algorithms import Algorithm
     from crossbandit.environments.auctions import AuctionRules
-    from crossbandit.kernels.paced_rounds import PacedRounds
     from crossbandit.kernels.rounds import ContextBlock, LossBlock
     from crossbandit.limits import Pacer
-    from crossbandit.replay.chunks import Chunk, Setting
+    from crossbandit.logs.auctions import Auctions
+    from crossbandit.problem import Problem
+    from crossbandit.replay.limited import ReplayLimits
     from crossbandit.types import Floats, Integers
 
 KINDS = ("learner", "own", "fitted", "fixed", "oracle")  # of strategies, in the order of tables
 
-# The kinds of feedback, as the kernels number them.
-_CODES = {
-    "after-loss": AFTER_LOSS,
-    "after-win": AFTER_WIN,
-    "always": ALWAYS,
-    "won-lost": WON_LOST,
-}
+
+class Setting(NamedTuple):
+    """What every strategy knows before the first auction."""
+
+    rules: AuctionRules
+    feedback: str
+    problem: Problem
+    features: int = 0  # class columns
+    limits: ReplayLimits | None = None
+
+    def pacer(self) -> Pacer | None:
+        """Return what keeps one strategy to the limits; None without limits."""
+        return None if self.limits is None else self.limits.pacer(self.rules)
+
+
+@dataclass(frozen=True, eq=False)
+class Chunk:
+    """Consecutive auctions, with everything that more than one strategy needs.
+
+    Attributes:
+        values: What each auction is worth.
+        prices: What had to be beaten in each auction: the highest competing bid, or the auction's
+            own reserve if that is higher. A strategy must not use a price before its own bid.
+        cells: The index of the lowest bid that wins against each price, or the number of bids.
+        vectors: The contexts of the auctions.
+        contexts: The contexts, as kernels read them.
+        losses: The losses of all bids, as kernels read them.
+        own: What was bid, if the log has it.
+        classes: (n, columns + 1). The numbers of each auction's classes, and of their combination,
+            if the log has class columns.
+        times: Seconds since 1970, if the log has times.
+        sections: With limits, the section of each auction; see `ReplayLimits`.
+        parts: With limits, the number of the part of the log that should spend its own share.
+    """
+
+    values: Floats
+    prices: Floats
+    cells: Integers
+    vectors: Floats
+    contexts: ContextBlock
+    losses: LossBlock
+    own: Floats | None = None
+    classes: Integers | None = None
+    times: Floats | None = None
+    sections: Integers | None = None
+    parts: Integers | None = None
+
+
+class Entry(NamedTuple):
+    """Bids in the auctions of a chunk, and which share of each auction they are made in."""
+
+    bids: Floats
+    shares: Floats | float = 1.0
+
+
+def make_chunk(auctions: Auctions, rules: AuctionRules, problem: Problem) -> Chunk:
+    """Return auctions in all the forms that strategies need."""
+    values, prices = auctions.values, prices_to_beat(auctions, rules)
+    vectors = rules.contexts(values)
+    contexts = problem.form.block(vectors, rules.available(values))
+    cells, losses = rules.cells(prices), rules.block(prices)
+    own, classes = auctions.bids, auctions.classes
+    return Chunk(values, prices, cells, vectors, contexts, losses, own, classes, auctions.times)
+
+
+def prices_to_beat(auctions: Auctions, rules: AuctionRules) -> Floats:
+    """Return the higher of price and reserve of each auction.
+
+    Where equal bids lose, the number just below a reserve stands for it, so that a bid that equals
+    the reserve and beats the price wins.
+    """
+    reserves = auctions.reserves
+    if reserves is None:
+        return auctions.prices
+    if rules.ties == "lose":
+        reserves = np.nextafter(reserves, -np.inf)
+    higher: Floats = np.maximum(auctions.prices, reserves)
+    return higher
 
 
 class Strategy(ABC):
@@ -62,6 +120,7 @@ class Strategy(ABC):
     name: str
     note: str = ""
     pseudo: Floats | None = None  # with limits: the pseudo-values of the last chunk
+    throttled: Strategy | None = None  # with limits: the strategy whose bids it leaves out
 
     def entries(self, chunk: Chunk) -> list[Entry]:
         """Bid as `bids` does; an oracle may make several bids, each in a share of an auction.
@@ -96,151 +155,6 @@ class Strategy(ABC):
         Returns:
             One bid per value; NaN where the bid does not depend on the value alone.
         """
-
-
-class LearnerStrategy(Strategy):
-    """A learner of this library; it sees what its feedback graph reveals."""
-
-    kind = "learner"
-
-    def __init__(self, name: str, algorithm: Algorithm, setting: Setting, seed: int) -> None:
-        self.name = name
-        self.learner = algorithm.start(setting.problem, seed=seed)
-        self._rules = setting.rules
-        self._pacer = setting.pacer()
-
-    def bids(self, chunk: Chunk) -> Floats:
-        if self._pacer is not None:
-            return self._paced(chunk, self._pacer)
-        rounds = Rounds.to_play(chunk.contexts, chunk.losses)
-        if isinstance(self.learner, BatchPlayer):
-            self.learner.simulate(rounds)
-        else:
-            self._play(chunk, rounds.arms)
-        bids: Floats = self._rules.amounts[rounds.arms]
-        return bids
-
-    def _paced(self, chunk: Chunk, pacer: Pacer) -> Floats:
-        """Bid under limits, for pseudo-values in place of values; other strategies share chunk."""
-        arms = np.empty(chunk.values.size, dtype=np.int64)
-        self.pseudo = np.empty(chunk.values.size)
-        form = self.learner.problem.form
-        for start, paced in paced_rounds(chunk, pacer, self._rules):
-            now = slice(start, start + paced.values.size)
-            available = np.ones((paced.values.size, self._rules.arms), dtype=np.bool_)
-            contexts = form.block(chunk.vectors[now].copy(), available)
-            losses = chunk.losses._replace(
-                base=chunk.losses.base[now], coefficients=chunk.losses.coefficients[now]
-            )
-            if isinstance(self.learner, BatchPlayer):
-                rounds = Rounds.to_play(contexts, losses, limits=paced)
-                self.learner.simulate(rounds)
-                arms[now] = rounds.arms
-            else:
-                self._play_paced(contexts, losses, paced, arms[now])
-            self.pseudo[now] = paced.pseudo
-        bids: Floats = self._rules.amounts[arms]
-        return bids
-
-    def _play_paced(
-        self, contexts: ContextBlock, losses: LossBlock, paced: PacedRounds, arms: Integers
-    ) -> None:
-        """Play an algorithm that has no compiled loop, under limits."""
-        for i in range(arms.size):
-            limit_round(paced, contexts, i)
-            decision = self.learner.act(contexts.table[i, 0], contexts.available[i])
-            self.learner.learn(decision, losses.base[i, list(decision.revealed)])
-            arms[i] = decision.arm
-            settle_round(paced, i, decision.arm)
-
-    def _play(self, chunk: Chunk, arms: Integers) -> None:
-        """Play an algorithm that has no compiled loop."""
-        for i, available in enumerate(chunk.contexts.available):
-            decision = self.learner.act(chunk.vectors[i], available)
-            self.learner.learn(decision, chunk.losses.base[i, list(decision.revealed)])
-            arms[i] = decision.arm
-
-    def curve(self, values: Floats) -> Floats:
-        if self._pacer is not None:
-            values = pseudo_values(self._pacer, values)
-        contexts, available = self._rules.contexts(values), self._rules.available(values)
-        masks = [None] * values.size if available is None else list(available)
-        policies = list(map(self.learner.policy, contexts, masks))
-        mean: Floats = np.array(policies) @ self._rules.amounts
-        return mean
-
-
-class BestResponse(Strategy):
-    """Bid what would earn most against the distribution of prices, estimated from the past.
-
-    It knows of the past what `feedback` would have told it. Told after a loss, the estimate starts
-    from nothing: every bid above 0 is taken to win until prices are known. Otherwise it starts
-    from one imagined auction whose price is uniform on the grid, because a bidder that is told
-    nothing about higher bids would never raise its bid.
-    """
-
-    def __init__(
-        self,
-        rules: AuctionRules,
-        feedback: str,
-        name: str,
-        note: str,
-        pacer: Pacer | None = None,
-    ) -> None:
-        self.name, self.note = name, note
-        self._rules = rules
-        self._pacer = pacer
-        self._feedback = _CODES[feedback]
-        self._seen = _first_observations(rules.arms, self._feedback)
-        self._chances = np.empty(rules.arms)
-        estimate(self._feedback, self._seen, np.empty((3, rules.arms)), self._chances)
-
-    def bids(self, chunk: Chunk) -> Floats:
-        arms = np.empty(chunk.values.size, dtype=np.int64)
-        amounts = self._rules.amounts
-        blocks = np.empty((3, amounts.size))
-        if self._pacer is not None:
-            self.pseudo = np.empty(arms.size)
-            for start, paced in paced_rounds(chunk, self._pacer, self._rules):
-                now = slice(start, start + paced.values.size)
-                respond_paced(
-                    paced,
-                    self._rules.first_winner,
-                    self._feedback,
-                    self._seen,
-                    self._chances,
-                    blocks,
-                    arms[now],
-                )
-                self.pseudo[now] = paced.pseudo
-            return np.asarray(amounts[arms])
-        respond(
-            chunk.values,
-            chunk.cells,
-            amounts,
-            self._rules.first_winner,
-            self._feedback,
-            self._seen,
-            self._chances,
-            blocks,
-            arms,
-        )
-        bids: Floats = amounts[arms]
-        return bids
-
-    def curve(self, values: Floats) -> Floats:
-        if self._pacer is not None:
-            values = pseudo_values(self._pacer, values)
-        return best_on_grid(values, self._rules, self._chances)
-
-
-def _first_observations(arms: int, feedback: int) -> Observations:
-    if feedback == AFTER_LOSS:
-        return Observations(np.zeros(arms + 1), np.zeros(arms + 1))
-    if feedback != WON_LOST:
-        return Observations(np.full(arms + 1, 1 / (arms + 1)), np.zeros(arms + 1))
-    rising = np.append(np.arange(1, arms + 1) / (arms + 1), 0.0) / arms
-    return Observations(rising, 1 / arms - rising)
 
 
 class Shading(Strategy):

@@ -9,9 +9,9 @@ extras.require("jinja2", "matplotlib", "scipy", extra="replay", owner="crossband
 
 from crossbandit.report.charts import Chart, Series, Shape
 from crossbandit.report.figures import draw_figure, figure_files
-from crossbandit.report.folders import check_folder, write_files
-from crossbandit.report.pages import render
-from crossbandit.report.tables import Table, csv_text, frame_csv, latex, markdown
+from crossbandit.report.latex import latex
+from crossbandit.report.pages import check_folder, render, write_files
+from crossbandit.report.text import Table, csv_text, frame_csv, markdown
 
 __all__ = [
     "Chart",

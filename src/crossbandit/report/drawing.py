@@ -7,14 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crossbandit.report.charts import Shape
-from crossbandit.report.labels import (
-    percent_text,
-    round_numbers,
-    short_text,
-    spread_out,
-    tick_text,
-    time_text,
-)
+from crossbandit.report.text import percent_text, short_text, tick_text, time_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -280,3 +273,39 @@ def _label_ends(axes: Axes, chart: Chart, styles: Mapping[str, Style]) -> None:
             fontsize=8.5,
             annotation_clip=False,
         )
+
+
+def round_numbers(low: float, high: float) -> list[float]:
+    """Return 1, 2, 5, 10, 20 and so on between two positive numbers.
+
+    >>> round_numbers(150, 900)
+    [200.0, 500.0]
+    """
+    decades = range(int(np.floor(np.log10(low))), int(np.ceil(np.log10(high))) + 1)
+    ticks = [step * 10.0**decade for decade in decades for step in (1, 2, 5)]
+    return [tick for tick in ticks if low <= tick <= high]
+
+
+def spread_out(places: Sequence[float], apart: float) -> list[float]:
+    """Move increasing places as little as needed, so that neighbours are `apart`, within [0, 1].
+
+    >>> [round(place, 3) for place in spread_out([0.5, 0.52, 0.9], 0.1)]
+    [0.46, 0.56, 0.9]
+    """
+    groups: list[list[float]] = []  # places that touch move together, around their mean
+    for place in places:
+        groups.append([place])
+        while len(groups) > 1 and _first(groups[-1], apart) < _last(groups[-2], apart) + apart:
+            touching = groups.pop()
+            groups[-1] += touching
+    return [_first(group, apart) + apart * i for group in groups for i in range(len(group))]
+
+
+def _first(group: Sequence[float], apart: float) -> float:
+    middle = sum(group) / len(group)
+    half = apart * (len(group) - 1) / 2
+    return min(max(middle, half), max(1.0 - half, half)) - half
+
+
+def _last(group: Sequence[float], apart: float) -> float:
+    return _first(group, apart) + apart * (len(group) - 1)

@@ -1,12 +1,19 @@
-"""How reports write numbers, counts and ranges."""
+"""Numbers and tables as text, for pages, figures, Markdown and CSV."""
 
 from __future__ import annotations
 
+import csv
+import io
 import math
-from typing import TYPE_CHECKING, TypeVar
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
+
+    import pandas as pd
 
 MISSING = "\N{EN DASH}"
 _SMALLEST_P = 0.001
@@ -105,6 +112,150 @@ def ranges(numbers: Sequence[int]) -> str:
         else:
             groups.append([value])
     return ", ".join(f"{g[0]} to {g[-1]}" if len(g) > 1 else str(g[0]) for g in groups)
+
+
+def tick_text(value: float, _: object = None) -> str:
+    """Return a number as text. Matplotlib also passes the place of the tick.
+
+    >>> tick_text(-12_500.0)
+    '\N{MINUS SIGN}12,500'
+    """
+    return f"{value:,.10g}".replace("-", "−")
+
+
+def time_text(seconds: float, _: object = None) -> str:
+    """Return a time in seconds since 1970 as text, in UTC."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%d %b %H:%M")
+
+
+def percent_text(value: float, _: object = None) -> str:
+    """Return a share as text, in percent."""
+    return f"{tick_text(round(100 * value, 6))} %"
+
+
+def short_text(value: float) -> str:
+    """Return a short label: thousands as k."""
+    return (
+        f"{tick_text(value / 1000)}k" if value >= 1000 and value % 1000 == 0 else tick_text(value)
+    )
+
+
+# --- tables ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """A table for a document.
+
+    Attributes:
+        title: Its heading.
+        caption: What its numbers are.
+        head: The names of the columns.
+        rows: The cells, row by row.
+        groups: The indices of rows that begin a group. LaTeX leaves some space before them.
+        labels: How many columns on the left are names; all others hold numbers.
+        numeric: Whether the first column holds numbers too.
+        best: The places (row, column) of the cells to mark.
+        label: The name for references in LaTeX.
+    """
+
+    title: str
+    caption: str
+    head: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    groups: frozenset[int] = frozenset()
+    labels: int = 1
+    numeric: bool = False
+    best: frozenset[tuple[int, int]] = frozenset()
+    label: str = ""
+
+
+def markdown(table: Table) -> str:
+    """Return a table with its title and caption as Markdown.
+
+    Args:
+        table: The table.
+
+    Returns:
+        Text that ends with a line break.
+    """
+    names = ["--:" if table.numeric else ":--", *[":--"] * (table.labels - 1)]
+    rules = [*names, *["--:"] * (len(table.head) - table.labels)]
+    lines = [
+        *(f"## {_md(table.title)}", "", _md(table.caption), ""),
+        _bar(map(_md, table.head)),
+        _bar(rules),
+    ]
+    for i, row in enumerate(table.rows):
+        cells = [
+            f"**{_md(text)}**" if (i, j) in table.best else _md(text) for j, text in enumerate(row)
+        ]
+        lines.append(_bar(cells))
+    return "\n".join([*lines, ""])
+
+
+def _bar(cells: Iterable[str]) -> str:
+    return "| " + " | ".join(cells) + " |"
+
+
+def _md(text: str) -> str:
+    """Escape what Markdown would read as formatting; an underscore inside a word is none."""
+    text = re.sub(r"[\\`*<>|$~\[\]]", r"\\\g<0>", " ".join(text.split()))
+    return re.sub(r"(?<![^\W_])_|_(?![^\W_])", r"\\_", text)
+
+
+def slug(text: str) -> str:
+    """Return text as a name of lower-case letters, digits and hyphens.
+
+    >>> slug("Over / time")
+    'over-time'
+    """
+    return re.sub(r"[^A-Za-z0-9]+", "-", text).strip("-").lower() or "table"
+
+
+def csv_text(head: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
+    r"""Return rows as CSV. Numbers are exact, NaN and None are empty.
+
+    A spreadsheet takes text that begins with `=`, `+`, `-` or `@` for a formula, so such text gets
+    an apostrophe before it. Numbers stay numbers.
+
+    Args:
+        head: The names of the columns.
+        rows: The cells, row by row.
+
+    Returns:
+        The text, with one line per row.
+
+    >>> csv_text(["name", "x"], [["=cmd", -1.5]])
+    "name,x\n'=cmd,-1.5\n"
+    """
+    text = io.StringIO(newline="")
+    writer = csv.writer(text)  # its line ends are "\r\n", so that it quotes a cell with "\r"
+    writer.writerow(map(_csv_cell, head))
+    writer.writerows([_csv_cell(cell) for cell in row] for row in rows)
+    return text.getvalue().replace("\r\n", "\n")
+
+
+def frame_csv(frame: pd.DataFrame) -> str:
+    """Return a data frame as CSV, without its index, safe for spreadsheets.
+
+    Args:
+        frame: The data.
+
+    Returns:
+        The text, as `csv_text` writes it.
+    """
+    return csv_text(frame.columns, frame.itertuples(index=False, name=None))
+
+
+def _csv_cell(cell: Any) -> Any:
+    if isinstance(cell, str):
+        return csv_safe(cell)
+    if cell is None or type(cell).__name__ in {"NAType", "NaTType"}:
+        return ""
+    if hasattr(cell, "item"):  # a NumPy scalar
+        cell = cell.item()
+    return "" if isinstance(cell, float) and cell != cell else cell  # noqa: PLR0124 - NaN
 
 
 def csv_safe(value: _Value) -> _Value | str:

@@ -13,8 +13,7 @@ from crossbandit.report import (
     render,
     write_files,
 )
-from crossbandit.report.tables import slug
-from crossbandit.report.text import parentheses, plus_minus
+from crossbandit.report.text import parentheses, plus_minus, slug
 from crossbandit.studies.page import paper, tables
 from crossbandit.studies.page.charts import REFERENCE, curve_chart, spread_chart, sweep_chart
 from crossbandit.studies.page.claims import ENTRY_TOLERANCE, Status, is_within

@@ -1,4 +1,4 @@
-"""The lines of the tables of a replay, as text."""
+"""The parts of the page of a replay: lines of its tables, as text, and its charts."""
 
 from __future__ import annotations
 
@@ -6,14 +6,28 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from crossbandit.replay.page_charts import charted
-from crossbandit.replay.page_limits import limit_cells
+import numpy as np
+
+from crossbandit.algorithms import CrossGraph
+from crossbandit.replay.limited_strategies import ONE_MULTIPLIER, PACED
+from crossbandit.replay.lineup import ALL_TOLD
+from crossbandit.replay.oracles import BestPolicy, PerfectKnowledge
+from crossbandit.report import Chart, Series
+from crossbandit.report.statistics import half_widths
 from crossbandit.report.text import MISSING, number
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import pandas as pd
 
     from crossbandit.replay.results import Replay
+    from crossbandit.replay.runs import StrategyResult
+    from crossbandit.types import Floats
+
+_MOST_LINES = 7  # there are as many colours
+# If there are more lines, these are left out, in this order.
+_LEFT_OUT = (ALL_TOLD, CrossGraph.id, BestPolicy.name, ONE_MULTIPLIER, PACED)
 
 
 @dataclass(frozen=True)
@@ -88,7 +102,7 @@ def rows(result: Replay) -> list[Row]:
         replace(
             _row(row, digits, price_digits, best),
             earned=number(result.earned(one), digits),
-            limits=limit_cells(result, row),
+            limits=() if result.limits is None else _limit_cells(result, row),
         )
         for one, (_, row) in zip(result.outcomes, frame.iterrows(), strict=True)
     ]
@@ -108,6 +122,26 @@ def _row(row: pd.Series[float], digits: int, price_digits: int, best: set[str]) 
         paid=number(row["average_price"], price_digits) if row["win_rate"] > 0 else MISSING,
         is_best=row["strategy"] in best,
     )
+
+
+def limit_heads(result: Replay) -> tuple[str, ...]:
+    """Return the headings of the columns that limits add to the table."""
+    if result.limits is None:
+        return ()
+    heads = ["budget used"] if math.isfinite(result.limits.total) else []
+    return (*heads, *(("return", "target kept") if result.limits.targets else ()))
+
+
+def _limit_cells(result: Replay, row: pd.Series[float]) -> tuple[str, ...]:
+    """Return the entries of a row of the table under `limit_heads`."""
+    texts: dict[str, str] = {}
+    if "budget_used" in row:
+        texts["budget used"] = f"{100 * row['budget_used']:.1f} %"
+    if "target_kept" in row:
+        returned = float(row["return_on_spend"])
+        texts["return"] = MISSING if math.isnan(returned) else number(returned, 2)
+        texts["target kept"] = "yes" if row["target_kept"] else "no"
+    return tuple(texts[head] for head in limit_heads(result))
 
 
 def differences(result: Replay) -> list[Difference]:
@@ -143,3 +177,80 @@ def money_digits(result: Replay) -> int:
 
 def _digits(largest: float, digits: int) -> int:
     return max(0, min(6, digits - 1 - math.floor(math.log10(largest)))) if largest > 0 else 2
+
+
+def charted(result: Replay) -> tuple[StrategyResult, ...]:
+    """Return the strategies that the charts show.
+
+    Of the fixed fractions this is only the one that earned most. Perfect knowledge earns so much
+    more than all others that it would flatten their lines. Where there are more lines than colours,
+    some are left out: first the best response that is told everything.
+    """
+    fixed = [one for one in result.outcomes if one.kind == "fixed"]
+    best = max(fixed, key=result.earned, default=None)
+    shown = [
+        one
+        for one in result.outcomes
+        if one is best or (one.kind != "fixed" and one.strategy != PerfectKnowledge.name)
+    ]
+    for name in _LEFT_OUT:
+        if len(shown) > _MOST_LINES:
+            shown = [one for one in shown if one.strategy != name]
+    return tuple(shown)
+
+
+def regret_chart(result: Replay, digits: int) -> Chart:
+    """Return what each strategy lacks, over time, to the comparator."""
+    best = result.curve(result.outcome(result.comparator)).mean(axis=0)
+    return _over_time(result, "regret", digits, lambda mean: best - mean)
+
+
+def surplus_chart(result: Replay, digits: int) -> Chart:
+    """Return what each strategy has earned over time: surplus, or value if that is aimed at."""
+    what = "value" if result.aims_at_value else "surplus"
+    return _over_time(result, what, digits, lambda mean: mean)
+
+
+def _over_time(result: Replay, what: str, digits: int, value: Callable[[Floats], Floats]) -> Chart:
+    return Chart(
+        title=f"{what.capitalize()} over time",
+        x_label="auction",
+        y_label=what,
+        series=tuple(
+            Series(
+                name=one.strategy,
+                x=tuple(result.points),
+                y=tuple(value(result.curve(one).mean(axis=0))),
+                half_widths=tuple(half_widths(result.curve(one))),
+                dashed=one.kind == "oracle",
+            )
+            for one in charted(result)
+        ),
+        bands=True,
+        digits=digits,
+    )
+
+
+def bids_chart(result: Replay) -> Chart:
+    """Return what each strategy bids at the end, by value; the log's own bids have no such line."""
+    shown = [one for one in charted(result) if np.isfinite(one.bids).all()]
+    highest = float(max(one.bids.max() for one in shown))
+    return Chart(
+        title="Bids at the end",
+        x_label="value",
+        y_label="bid",
+        series=(
+            *(
+                Series(
+                    name=one.strategy,
+                    x=tuple(result.values),
+                    y=tuple(one.bids),
+                    dashed=one.kind == "oracle",
+                )
+                for one in shown
+            ),
+            Series(name="the value", x=(0.0, highest), y=(0.0, highest), reference=True),
+        ),
+        bands=True,
+        digits=3,
+    )

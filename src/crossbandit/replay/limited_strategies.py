@@ -1,4 +1,7 @@
-"""Oracles under limits: what could have been earned with the whole log known beforehand."""
+"""Strategies that are there only with limits: a throttle around others, and oracles.
+
+The oracles show what could have been earned with the whole log known beforehand.
+"""
 
 from __future__ import annotations
 
@@ -6,18 +9,51 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from crossbandit.kernels.paced_bidding import throttle
 from crossbandit.limits.optima import best_maps, paced_maps
-from crossbandit.replay.chunks import Entry
-from crossbandit.replay.limit_words import describe
+from crossbandit.replay.learning import paced_rounds
+from crossbandit.replay.limited import describe
 from crossbandit.replay.oracles import BANDS, bands_of, enough_to_win
-from crossbandit.replay.strategies import Strategy
+from crossbandit.replay.strategies import Entry, Strategy
 
 if TYPE_CHECKING:
     from crossbandit.environments.auctions import AuctionRules
-    from crossbandit.replay.chunks import Chunk
     from crossbandit.replay.limited import ReplayLimits
     from crossbandit.replay.oracles import Hindsight
+    from crossbandit.replay.strategies import Chunk, Setting
     from crossbandit.types import Floats, Integers
+
+
+class ThrottledStrategy(Strategy):
+    """A strategy that knows nothing of limits, and what an engineer would put around it.
+
+    A bid is not made if it could break a limit, or if the strategy has spent more than the plan of
+    a budget allows for up to now. The plan is that of the budget: even in time, or in the number of
+    auctions; with "asap" there is none. The strategy itself is not told.
+
+    Args:
+        strategy: The strategy.
+        setting: What is known before the first auction, with limits.
+    """
+
+    def __init__(self, strategy: Strategy, setting: Setting) -> None:
+        pacer = setting.pacer()
+        if pacer is None:
+            raise ValueError("Without limits, there is nothing to throttle.")
+        self.throttled, self._pacer, self._rules = strategy, pacer, setting.rules
+        self.name, self.kind, self.note = strategy.name, strategy.kind, strategy.note
+
+    def bids(self, chunk: Chunk) -> Floats:
+        wanted = np.asarray(self.throttled.bids(chunk), dtype=np.float64)
+        won = self._rules.wins(wanted, chunk.prices)
+        costs = np.ceil(wanted / self._pacer.rules.unit).astype(np.int64)
+        made = np.empty(wanted.size, dtype=np.bool_)
+        for now, paced in paced_rounds(chunk, self._pacer, self._rules):
+            throttle(paced, costs[now], won[now], made[now])
+        return np.where(made, wanted, 0.0)
+
+    def curve(self, values: Floats) -> Floats:
+        return self.throttled.curve(values)
 
 
 class LimitedBands(Strategy):
