@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crossbandit.kernels.anchors import Anchors
+from crossbandit.kernels.adaptive_arithmetic import Anchors
 
 if TYPE_CHECKING:
     from crossbandit.graphs import FeedbackGraph

@@ -6,9 +6,9 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from crossbandit.kernels import per_context
+from crossbandit.kernels import exponential
+from crossbandit.kernels.exponential import PerContextState
 from crossbandit.kernels.loops import Steps
-from crossbandit.kernels.per_context import PerContextState
 from crossbandit.learners.algorithm import Algorithm
 from crossbandit.learners.compiled_learner import CompiledLearner, scratch
 from crossbandit.learners.estimator import Estimator
@@ -85,7 +85,9 @@ class PerContextAlgorithm(Algorithm):
 class PerContextLearner(CompiledLearner[AlgorithmT]):
     """Exponential weights in each context, learned from that context's own rounds alone."""
 
-    steps = Steps(per_context.policy, per_context.play, per_context.learn)
+    steps = Steps(
+        exponential.policy_per_context, exponential.play_per_context, exponential.learn_per_context
+    )
     additive_state = ("estimates",)
 
     def __init__(

@@ -30,7 +30,7 @@ from crossbandit.environments.spam import spam
 from crossbandit.environments.stochastic import stochastic
 from crossbandit.environments.switching import switching
 from crossbandit.environments.table import from_table
-from crossbandit.kernels.round_graphs import GraphBlock
+from crossbandit.kernels.ranges import GraphBlock
 from crossbandit.kernels.rounds import LossBlock
 
 __all__ = [

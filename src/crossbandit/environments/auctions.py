@@ -17,7 +17,7 @@ from crossbandit.environments.contexts import UniformVectors
 from crossbandit.environments.environment import BlockEnvironment, row_block
 from crossbandit.environments.noise import uniforms
 from crossbandit.environments.registry import register
-from crossbandit.kernels.auctions import write_auctions
+from crossbandit.kernels.bidding import write_auctions
 from crossbandit.problem import Problem
 from crossbandit.validation import boolean, choice, integer, number, reject, verbatim
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crossbandit.errors import InvalidContextError, InvalidLossesError
-from crossbandit.kernels.limits import first_outside
 from crossbandit.kernels.rounds import LossBlock, read_only
+from crossbandit.kernels.rows import first_outside
 from crossbandit.losses import LinearForm
 from crossbandit.losses.forms import ROUNDING
 

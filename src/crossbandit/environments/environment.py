@@ -17,8 +17,7 @@ from crossbandit.environments.checking import (
 from crossbandit.environments.round_graphs import block_of, graph_rule
 from crossbandit.errors import InvalidLossesError
 from crossbandit.kernels.rounds import LossBlock
-from crossbandit.kernels.rows import write_rows
-from crossbandit.kernels.totals import add_totals, best_arms
+from crossbandit.kernels.rows import add_totals, best_arms, write_rows
 from crossbandit.validation import reject, verbatim
 
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 
     from crossbandit.environments.contexts import ContextDistribution
     from crossbandit.kernels.paced_rounds import PacedRounds
-    from crossbandit.kernels.round_graphs import GraphBlock
+    from crossbandit.kernels.ranges import GraphBlock
     from crossbandit.problem import Problem
     from crossbandit.types import Booleans, Floats, Integers
 

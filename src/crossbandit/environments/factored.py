@@ -9,14 +9,14 @@ import numpy as np
 
 from crossbandit.environments.checking import checked_block
 from crossbandit.environments.environment import BlockEnvironment, batches, row_block
-from crossbandit.kernels.totals import may_clip
+from crossbandit.kernels.rows import may_clip
 from crossbandit.losses import DenseForm
 from crossbandit.problem import Problem
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from crossbandit.kernels.round_graphs import GraphBlock
+    from crossbandit.kernels.ranges import GraphBlock
     from crossbandit.kernels.rounds import LossBlock
     from crossbandit.types import Booleans, Floats
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from crossbandit.errors import InvalidGraphError, InvalidParameterError
 from crossbandit.graphs import FeedbackGraph
-from crossbandit.kernels.round_graphs import GraphBlock, stacked
+from crossbandit.kernels.ranges import GraphBlock, stacked
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,7 +9,7 @@ import numpy as np
 from crossbandit.environments.contexts import distribution_over
 from crossbandit.environments.environment import BlockEnvironment, row_block
 from crossbandit.errors import InvalidLossesError
-from crossbandit.kernels.limits import first_outside
+from crossbandit.kernels.rows import first_outside
 from crossbandit.losses.forms import ROUNDING
 from crossbandit.problem import Problem, required_graph
 from crossbandit.validation import array

@@ -14,8 +14,7 @@ import numpy.typing as npt
 from crossbandit.extras import require
 from crossbandit.graphs import exchange, neighborhoods, observability
 from crossbandit.graphs.quantities import GraphNumbers
-from crossbandit.kernels.ranges import ArmRanges, range_masses
-from crossbandit.kernels.round_graphs import ranges_of_graph
+from crossbandit.kernels.ranges import ArmRanges, range_masses, ranges_of_graph
 from crossbandit.validation import integer, reject
 
 if TYPE_CHECKING:
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
-    from crossbandit.kernels.round_graphs import GraphBlock
+    from crossbandit.kernels.ranges import GraphBlock
 
 
 @final

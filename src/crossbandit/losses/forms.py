@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from crossbandit.errors import InvalidContextError, InvalidLossesError, InvalidParameterError
-from crossbandit.kernels.limits import first_outside
 from crossbandit.kernels.rounds import ContextBlock, Readout
+from crossbandit.kernels.rows import first_outside
 from crossbandit.types import Booleans, Floats
 from crossbandit.validation import integer, reject
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from crossbandit.environments.checking import availability, checked_rows
 from crossbandit.errors import CrossbanditError, InvalidParameterError
-from crossbandit.kernels.totals import best_arms
+from crossbandit.kernels.rows import best_arms
 from crossbandit.simulation.players import BatchRecord
 from crossbandit.simulation.revealing import FeedbackSource
 

@@ -12,8 +12,7 @@ from crossbandit.environments.environment import horizon_of, row_block
 from crossbandit.errors import CheckFailedError
 from crossbandit.kernels.paced_rounds import limit_round, settle_round
 from crossbandit.kernels.rounds import Rounds, read_only
-from crossbandit.kernels.rows import losses_of
-from crossbandit.kernels.totals import best_arms
+from crossbandit.kernels.rows import best_arms, losses_of
 from crossbandit.simulation.revealing import FeedbackSource
 
 if TYPE_CHECKING:

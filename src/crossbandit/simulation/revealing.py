@@ -14,14 +14,14 @@ from crossbandit.environments import BlockEnvironment
 from crossbandit.environments.round_graphs import block_of, checked_graphs, graph_block, graph_rule
 from crossbandit.errors import CheckFailedError
 from crossbandit.graphs import FeedbackGraph, singletons
-from crossbandit.kernels.round_graphs import first_unobservable
+from crossbandit.kernels.ranges import first_unobservable
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from crossbandit.algorithms import Decision, Learner
     from crossbandit.environments import Environment
-    from crossbandit.kernels.round_graphs import GraphBlock
+    from crossbandit.kernels.ranges import GraphBlock
     from crossbandit.types import Booleans, Floats
 
 

@@ -12,8 +12,7 @@ from crossbandit.environments.environment import batches
 from crossbandit.errors import CrossbanditError
 from crossbandit.extras import require
 from crossbandit.kernels.rounds import read_only
-from crossbandit.kernels.rows import losses_of
-from crossbandit.kernels.totals import add_totals, best_arms
+from crossbandit.kernels.rows import add_totals, best_arms, losses_of
 from crossbandit.notebook import Line, card, chart, counted, new_axes
 from crossbandit.simulation.adaptive import is_adaptive, policy_regret
 

@@ -11,7 +11,7 @@ from crossbandit.algorithms import Algorithm
 from crossbandit.environments import BlockEnvironment, Environment
 from crossbandit.environments.environment import horizon_of, longest_batch
 from crossbandit.errors import InvalidContextError, InvalidLossesError, InvalidParameterError
-from crossbandit.kernels.limits import first_outside
+from crossbandit.kernels.rows import first_outside
 from crossbandit.losses import LinearForm
 from crossbandit.losses.forms import ROUNDING
 from crossbandit.progress import progress
