@@ -11,7 +11,7 @@ from crossbandit.algorithms.anchors import NO_ANCHORS, anchors_of
 from crossbandit.kernels import adaptive, adaptive_loops
 from crossbandit.kernels.adaptive import AdaptiveGraph, AdaptiveParameters, AdaptiveState
 from crossbandit.learners.learner import Learner
-from crossbandit.losses.memory import zeros
+from crossbandit.losses.forms import zeros
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

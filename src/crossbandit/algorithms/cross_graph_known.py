@@ -18,7 +18,7 @@ from crossbandit.learners.algorithm import register
 from crossbandit.learners.compiled_learner import CompiledLearner, scratch
 from crossbandit.learners.estimator import Estimator
 from crossbandit.learners.estimator_parts import acyclic_bound
-from crossbandit.losses.memory import zeros
+from crossbandit.losses.forms import zeros
 from crossbandit.validation import positive, share
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from crossbandit.learners.changing import neighbors
 from crossbandit.learners.decisions import PendingDecision
 from crossbandit.learners.learner import Learner
 from crossbandit.learners.learner_base import AlgorithmT
-from crossbandit.losses.memory import zeros
+from crossbandit.losses.forms import zeros
 from crossbandit.validation import reject
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from crossbandit.kernels import exponential
 from crossbandit.kernels.exponential import ExponentialSetting, ExponentialState
 from crossbandit.kernels.loops import Steps
 from crossbandit.learners.compiled_learner import CompiledLearner, estimate_shape, scratch
-from crossbandit.losses.memory import zeros
+from crossbandit.losses.forms import zeros
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

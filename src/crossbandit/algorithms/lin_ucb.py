@@ -14,7 +14,7 @@ from crossbandit.kernels.loops import Steps
 from crossbandit.kernels.stochastic import LinearState
 from crossbandit.learners.algorithm import Algorithm, register
 from crossbandit.learners.compiled_learner import CompiledLearner
-from crossbandit.losses.memory import zeros
+from crossbandit.losses.forms import zeros
 from crossbandit.validation import positive
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from crossbandit.kernels.loops import Steps
 from crossbandit.kernels.stochastic import OPTIMISM, MeansSetting, MeansState
 from crossbandit.learners.algorithm import Algorithm
 from crossbandit.learners.compiled_learner import CompiledLearner, estimate_shape
-from crossbandit.losses.memory import zeros
+from crossbandit.losses.forms import zeros
 from crossbandit.problem import GRAPH_KINDS
 from crossbandit.validation import boolean
 

@@ -14,7 +14,7 @@ from crossbandit.learners.compiled_learner import CompiledLearner, scratch
 from crossbandit.learners.estimator import Estimator
 from crossbandit.learners.estimator_parts import acyclic_bound, observed_share
 from crossbandit.learners.learner_base import AlgorithmT
-from crossbandit.losses.memory import zeros
+from crossbandit.losses.forms import zeros
 from crossbandit.validation import positive
 
 if TYPE_CHECKING:

@@ -17,8 +17,8 @@ from crossbandit.replay.strategies import OwnBids
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from crossbandit.environments.amounts import BidSpacing
     from crossbandit.environments.auctions import AuctionRules
-    from crossbandit.environments.bid_spacing import BidSpacing
     from crossbandit.logs.log import AuctionLog
     from crossbandit.logs.survey import Survey
     from crossbandit.replay.limited import ReplayLimits
