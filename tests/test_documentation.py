@@ -24,7 +24,7 @@ PAGES_OF_RESULTS = (
 REGISTRIES = (
     "crossbandit.learners.algorithm._ALGORITHMS._builders",
     "crossbandit.environments.registry._ENVIRONMENTS._builders",
-    "crossbandit.graphs.registry._GRAPHS._builders",
+    "crossbandit.graphs.builders._GRAPHS._builders",
 )
 LINK = re.compile(r"\]\(([^)#]+)[^)]*\)")
 

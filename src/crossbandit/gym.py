@@ -33,7 +33,7 @@ from crossbandit.environments.environment import horizon_of
 from crossbandit.environments.registry import build
 from crossbandit.environments.sleeping import Sleeping
 from crossbandit.extras import require
-from crossbandit.graphs.registry import build as build_graph
+from crossbandit.graphs.builders import build as build_graph
 from crossbandit.kernels.paced_rounds import limit_round, settle_round
 from crossbandit.kernels.rows import write_rows
 from crossbandit.validation import reject

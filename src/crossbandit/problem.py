@@ -94,13 +94,12 @@ class Problem:
             reject("Problem", "graph_by_context", "False, or graph_kind not 'fixed'", got)
         boolean("Problem", "grants_own_loss", self.grants_own_loss)
         form = self._form()
-        object.__setattr__(self, "form", form)
-        object.__setattr__(self, "contexts", form.contexts)
+        set_fields(self, form=form, contexts=form.contexts)
         if isinstance(form, LinearForm):
-            object.__setattr__(self, "features", form.features)
+            set_fields(self, features=form.features)
         if self.horizon is not None:
             horizon = integer("Problem", "horizon", self.horizon, at_least=1, at_most=_LONGEST)
-            object.__setattr__(self, "horizon", horizon)
+            set_fields(self, horizon=horizon)
         if self.context_distribution is not None:
             if form.contexts is None:
                 got = verbatim("one for continuous contexts; give context_sample instead")
@@ -108,10 +107,9 @@ class Problem:
             distribution = probabilities(
                 "Problem", "context_distribution", self.context_distribution, form.contexts
             )
-            object.__setattr__(self, "context_distribution", distribution)
-
+            set_fields(self, context_distribution=distribution)
         if self.context_sample is not None:
-            object.__setattr__(self, "context_sample", self._sample(self.context_sample))
+            set_fields(self, context_sample=self._sample(self.context_sample))
 
     def _sample(self, vectors: Any) -> Floats:
         expected = f"an array of finite feature vectors of shape (any, {self.form.columns})"
@@ -259,3 +257,14 @@ def probabilities(owner: str, name: str, values: npt.ArrayLike, count: int | Non
         reject(owner, name, f"{expected} that sum to 1", verbatim(f"a sum of {total!r}"))
     result.flags.writeable = False
     return result
+
+
+def set_fields(instance: object, **fields: Any) -> None:
+    """Set fields of a frozen dataclass, in its `__post_init__`.
+
+    Args:
+        instance: The instance.
+        **fields: The values, by name.
+    """
+    for name, value in fields.items():
+        object.__setattr__(instance, name, value)

@@ -8,10 +8,14 @@ from __future__ import annotations
 
 import numbers
 import zlib
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
 from crossbandit.validation import reject
+
+if TYPE_CHECKING:
+    from crossbandit.types import Floats
 
 Seed = int | np.random.SeedSequence | np.random.Generator
 
@@ -32,6 +36,21 @@ def stream(seed: Seed, name: str) -> np.random.Generator:
     root = _sequence(seed)
     key = (*root.spawn_key, zlib.crc32(name.encode()))
     return np.random.default_rng(np.random.SeedSequence(root.entropy, spawn_key=key))
+
+
+def uniforms(seed: int, name: str, start: int, stop: int, width: int) -> Floats:
+    """Return `width` uniform numbers for each of the rounds start, ..., stop - 1.
+
+    They do not depend on how rounds are divided into batches.
+    The generator jumps to the first round, so nothing has to be kept, and a longer horizon begins
+    with the numbers of a shorter one.
+
+    >>> bool((uniforms(7, "demand", 5, 9, 2) == uniforms(7, "demand", 0, 9, 2)[5:]).all())
+    True
+    """
+    generator = stream(seed, name)
+    cast("np.random.PCG64", generator.bit_generator).advance(start * width)
+    return generator.random((stop - start, width))
 
 
 def fixed(seed: Seed) -> np.random.SeedSequence:

@@ -25,7 +25,7 @@ from crossbandit.environments import (
 )
 from crossbandit.environments.auctions import AuctionRules, first_price
 from crossbandit.errors import InvalidParameterError
-from crossbandit.kernels.mixability import mixability_gap
+from crossbandit.kernels.adaptive_arithmetic import mixability_gap
 from crossbandit.kernels.rounds import Rounds
 from crossbandit.streams import stream
 from crossbandit.types import Floats

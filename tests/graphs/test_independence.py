@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from crossbandit import graphs
 from crossbandit.errors import IndependenceNumberError
-from crossbandit.graphs import FeedbackGraph, covers, independence, neighborhoods, search
+from crossbandit.graphs import FeedbackGraph, independence, neighborhoods, search
 from tests.graphs.strategies import (
     Bools,
     brute_force_independence_number,
@@ -41,7 +41,7 @@ def test_each_search_agrees_with_brute_force(adjacency: Bools) -> None:
     closed = neighborhoods.closed_union(graph.out_ranges, graph.in_ranges)
     truth = brute_force_independence_number(adjacency)
     deadline = time.monotonic() + 60
-    witness, upper = covers.bounds(closed)
+    witness, upper = independence.cover_bounds(closed)
     assert is_independent(adjacency, tuple(witness))
     assert witness.size <= truth <= upper
     nothing = np.zeros(0, dtype=np.int64)

@@ -8,8 +8,7 @@ import numba
 import numpy as np
 import pytest
 
-from crossbandit.kernels.binding import Bound, opened
-from crossbandit.kernels.compilation import resolved
+from crossbandit.kernels.compilation import Bound, opened, resolved
 
 
 class Rules(NamedTuple):

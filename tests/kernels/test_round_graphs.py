@@ -6,8 +6,13 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from crossbandit import FeedbackGraph
-from crossbandit.kernels.ranges import has_self_loop, list_common_neighbors
-from crossbandit.kernels.round_graphs import first_unobservable, graphs_of_matrices, stacked
+from crossbandit.kernels.ranges import (
+    first_unobservable,
+    graphs_of_matrices,
+    has_self_loop,
+    list_common_neighbors,
+    stacked,
+)
 from crossbandit.types import Booleans
 
 ADJACENCY = st.tuples(st.integers(1, 4), st.integers(2, 6)).flatmap(

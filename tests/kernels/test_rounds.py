@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from crossbandit.kernels.rounds import LossBlock
-from crossbandit.kernels.rows import add_row, write_rows
-from crossbandit.kernels.totals import add_totals, may_clip
+from crossbandit.kernels.rows import add_row, add_totals, may_clip, write_rows
 
 
 @pytest.mark.parametrize("high", [True, False])

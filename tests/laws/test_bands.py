@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from crossbandit.environments.auctions import geometric_bids
+from crossbandit.environments.amounts import geometric_bids
 from crossbandit.laws import IndependenceTest, OutcomeLaw
 
 

@@ -29,7 +29,7 @@ from crossbandit.environments import (
 )
 from crossbandit.errors import InvalidLossesError, InvalidParameterError, OutOfMemoryError
 from crossbandit.kernels.rounds import LossBlock
-from crossbandit.losses import memory
+from crossbandit.losses import forms
 from crossbandit.simulation.simulate import timed_batches
 from tests.cases import table
 
@@ -235,7 +235,7 @@ def test_a_state_that_does_not_fit_is_refused_with_its_size(
     problem = Problem(graphs.threshold(100), contexts=1_000_000, horizon=10_000)
     if algorithm.needs_context_distribution:
         problem = problem.with_distribution(np.full(1_000_000, 1e-6))
-    monkeypatch.setattr(memory, "available", lambda: 2**29)
+    monkeypatch.setattr(forms, "free_memory", lambda: 2**29)
     with pytest.raises(OutOfMemoryError, match=r"GiB of estimates.*features=.*float32"):
         algorithm.start(problem, seed=0)
     linear = Problem(graphs.threshold(100), features=2, horizon=10_000)

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossbandit.kernels import adaptive, adaptive_learning, adaptive_loops, adaptive_varying
+from crossbandit.kernels import adaptive, adaptive_loops
 from crossbandit.kernels.adaptive import AdaptiveGraph, AdaptiveParameters, AdaptiveState
-from crossbandit.kernels.anchors import Anchors
+from crossbandit.kernels.adaptive_arithmetic import Anchors
 from crossbandit.learners.learner import Learner
-from crossbandit.losses.memory import zeros
+from crossbandit.losses.forms import zeros
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -74,7 +74,7 @@ class AdaptiveLearner(Learner["CrossGraphAdaptive"]):
         else:
             now = (self.problem.graph_by_context, pending.graph.in_ranges)
             pending.arm, probability, baseline = self.call(
-                adaptive_varying.play, *step, *now, pending.readout, pending.round, uniform
+                adaptive_loops.play_changing, *step, *now, pending.readout, pending.round, uniform
             )
             self.call(adaptive.weigh, *step, pending.graph.out_neighbors(pending.arm), weights)
         pending.baseline = None if math.isnan(baseline) else baseline
@@ -88,7 +88,7 @@ class AdaptiveLearner(Learner["CrossGraphAdaptive"]):
         if pending.weights is None:
             return
         self.call(
-            adaptive_learning.learn_late,
+            adaptive.learn_late,
             self._adaptive,
             self.parameters,
             self._adaptive_graph,
@@ -146,7 +146,7 @@ class AdaptiveLearner(Learner["CrossGraphAdaptive"]):
         if self.graph_kind == "fixed":
             adaptive_loops.simulate(*step, self.graph.out_ranges, *now)
         else:
-            adaptive_varying.simulate(*step, self.problem.graph_by_context, *now)
+            adaptive_loops.simulate_changing(*step, self.problem.graph_by_context, *now)
         self.round += rounds.arms.size
 
 

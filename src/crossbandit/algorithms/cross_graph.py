@@ -23,7 +23,7 @@ from crossbandit.learners.decisions import PendingDecision
 from crossbandit.learners.feedback import neighbors
 from crossbandit.learners.learner import Learner
 from crossbandit.learners.learner_base import AlgorithmT
-from crossbandit.losses.memory import zeros
+from crossbandit.losses.forms import zeros
 from crossbandit.validation import choice, reject
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from crossbandit.kernels.rounds import ContextBlock
 from crossbandit.learners.algorithm import register
 from crossbandit.learners.compiled_learner import CompiledLearner, scratch
 from crossbandit.learners.estimator import Estimator, acyclic_bound
-from crossbandit.losses.memory import zeros
+from crossbandit.losses.forms import zeros
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -14,7 +14,7 @@ from crossbandit.algorithms.tuned import TunedAlgorithm, required_horizon
 from crossbandit.algorithms.tuning import with_rate
 from crossbandit.kernels import varying
 from crossbandit.kernels.epochs import EpochParameters
-from crossbandit.kernels.round_graphs import stacked
+from crossbandit.kernels.ranges import stacked
 from crossbandit.kernels.varying import VaryingGraphs, VaryingState
 from crossbandit.learners.algorithm import register
 from crossbandit.validation import number

@@ -15,7 +15,7 @@ from crossbandit.kernels.loops import Steps
 from crossbandit.learners.algorithm import Algorithm, register
 from crossbandit.learners.compiled_learner import CompiledLearner, estimate_shape
 from crossbandit.learners.estimator import Estimator, no_share
-from crossbandit.losses.memory import zeros
+from crossbandit.losses.forms import zeros
 from crossbandit.problem import GRAPH_KINDS
 from crossbandit.validation import boolean, integer, positive, share
 

@@ -18,7 +18,7 @@ from crossbandit.kernels.exponential import (
 from crossbandit.kernels.loops import Steps
 from crossbandit.learners.compiled_learner import CompiledLearner, estimate_shape, scratch
 from crossbandit.learners.estimator import Estimator, acyclic_bound, observed_share
-from crossbandit.losses.memory import zeros
+from crossbandit.losses.forms import zeros
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

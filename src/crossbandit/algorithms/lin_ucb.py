@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from crossbandit.algorithms.tuned import required_horizon
-from crossbandit.kernels import linear
-from crossbandit.kernels.linear import LinearState
+from crossbandit.kernels import stochastic
 from crossbandit.kernels.loops import Steps
+from crossbandit.kernels.stochastic import LinearState
 from crossbandit.learners.algorithm import Algorithm, register
 from crossbandit.learners.compiled_learner import CompiledLearner
-from crossbandit.losses.memory import zeros
+from crossbandit.losses.forms import zeros
 from crossbandit.validation import positive
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ class LinUcb(Algorithm):
 class LinUcbLearner(CompiledLearner[LinUcb]):
     """A running LinUCB."""
 
-    steps = Steps(linear.policy, linear.play, linear.learn)
+    steps = Steps(stochastic.policy_linear, stochastic.play_linear, stochastic.learn_linear)
     stored = ("inverses", "responses")
     weighted = False
     needs_all_feedback = False  # a regression on the losses that came

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from crossbandit.kernels import means
+from crossbandit.kernels import stochastic
 from crossbandit.kernels.loops import Steps
-from crossbandit.kernels.means import OPTIMISM, MeansSetting, MeansState
+from crossbandit.kernels.stochastic import OPTIMISM, MeansSetting, MeansState
 from crossbandit.learners.algorithm import Algorithm
 from crossbandit.learners.compiled_learner import CompiledLearner, estimate_shape
-from crossbandit.losses.memory import zeros
+from crossbandit.losses.forms import zeros
 from crossbandit.problem import GRAPH_KINDS
 from crossbandit.validation import boolean
 
@@ -71,7 +71,7 @@ class MeansAlgorithm(Algorithm):
 class MeansLearner(CompiledLearner[MeansAlgorithm]):
     """A running algorithm that keeps means."""
 
-    steps = Steps(means.policy, means.play, means.learn)
+    steps = Steps(stochastic.policy, stochastic.play, stochastic.learn)
     stored = ("sums", "counts")
     weighted = False
     needs_all_feedback = False  # missing losses do not change the mean of the others

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from crossbandit.algorithms.tuned import required_alpha, required_contexts, required_horizon
 from crossbandit.graphs import singletons
-from crossbandit.kernels import per_context
+from crossbandit.kernels import exponential
+from crossbandit.kernels.exponential import PerContextState
 from crossbandit.kernels.loops import Steps
-from crossbandit.kernels.per_context import PerContextState
 from crossbandit.learners.algorithm import Algorithm, register
 from crossbandit.learners.compiled_learner import CompiledLearner, scratch
 from crossbandit.learners.estimator import Estimator, acyclic_bound, observed_share
 from crossbandit.learners.learner_base import AlgorithmT
-from crossbandit.losses.memory import zeros
+from crossbandit.losses.forms import zeros
 from crossbandit.problem import GRAPH_KINDS
 from crossbandit.validation import positive
 
@@ -164,7 +164,9 @@ class PerContextGraph(PerContextAlgorithm):
 class PerContextLearner(CompiledLearner[AlgorithmT]):
     """Exponential weights in each context, learned from that context's own rounds alone."""
 
-    steps = Steps(per_context.policy, per_context.play, per_context.learn)
+    steps = Steps(
+        exponential.policy_per_context, exponential.play_per_context, exponential.learn_per_context
+    )
     additive_state = ("estimates",)
 
     def __init__(

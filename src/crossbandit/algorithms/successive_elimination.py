@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from crossbandit.algorithms.means import MeansAlgorithm, MeansLearner
 from crossbandit.algorithms.tuned import required_horizon
-from crossbandit.kernels.means import ELIMINATION
+from crossbandit.kernels.stochastic import ELIMINATION
 from crossbandit.learners.algorithm import register
 from crossbandit.validation import share
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from crossbandit.algorithms.means import MeansAlgorithm, MeansLearner
-from crossbandit.kernels import means
+from crossbandit.kernels import stochastic
 from crossbandit.kernels.loops import Steps
 from crossbandit.learners.algorithm import register
 from crossbandit.validation import positive
@@ -75,7 +75,7 @@ class TsN(MeansAlgorithm):
 class ThompsonLearner(MeansLearner):
     """A running TS-N."""
 
-    steps = Steps(None, means.play_sampled, means.learn)
+    steps = Steps(None, stochastic.play_sampled, stochastic.learn)
     samples_only = True
 
     def random_numbers(self, rounds: int | None = None) -> Any:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from crossbandit.algorithms.means import MeansAlgorithm
-from crossbandit.kernels.means import OPTIMISM
+from crossbandit.kernels.stochastic import OPTIMISM
 from crossbandit.learners.algorithm import register
 from crossbandit.validation import positive
 

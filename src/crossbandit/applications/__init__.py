@@ -10,8 +10,7 @@ from crossbandit.applications.seller import Offer, PostedPriceSeller
 from crossbandit.applications.shading import ShadingCurve
 from crossbandit.applications.sleeping import ArmChoice, SleepingArms
 from crossbandit.applications.spam_filter import MailDecision, SpamFilter
-from crossbandit.environments.auctions import geometric_bids
-from crossbandit.environments.bid_spacing import bids_for_values
+from crossbandit.environments.amounts import bids_for_values, geometric_bids
 
 __all__ = [
     "Action",

@@ -14,7 +14,7 @@ from crossbandit.applications.bids import Bid, Bids, Made
 from crossbandit.applications.columns import column_of, flags_of, is_column
 from crossbandit.applications.law_decisions import LawDecision
 from crossbandit.errors import DecisionError, ForeignDecisionError, InvalidLossesError
-from crossbandit.kernels.auctions import plain_numbers
+from crossbandit.kernels.bidding import plain_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Callable

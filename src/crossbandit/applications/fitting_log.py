@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from crossbandit.environments.amounts import bids_for_values
 from crossbandit.environments.auctions import AuctionRules
-from crossbandit.environments.bid_spacing import bids_for_values
 from crossbandit.errors import LogError, LogWarning
 from crossbandit.logs import AuctionLog, Auctions
 from crossbandit.logs.classes import ClassTable

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossbandit.environments.auctions import bid_grid
+from crossbandit.environments.amounts import bid_grid
 from crossbandit.errors import InvalidInputError, InvalidLossesError, InvalidParameterError
 from crossbandit.validation import number, reject, verbatim
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
+from crossbandit.environments.checking import graph_block
 from crossbandit.environments.environment import row_block
-from crossbandit.environments.round_graphs import graph_block
 from crossbandit.errors import CheckFailedError
 from crossbandit.kernels.rounds import Rounds
 

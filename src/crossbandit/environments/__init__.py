@@ -11,6 +11,7 @@ from crossbandit.environments.changing import (
     random_edges,
     random_graphs,
 )
+from crossbandit.environments.checking import graph_block
 from crossbandit.environments.contexts import (
     ContextDistribution,
     FiniteContexts,
@@ -18,19 +19,16 @@ from crossbandit.environments.contexts import (
     zipf,
 )
 from crossbandit.environments.environment import BlockEnvironment, Environment, row_block
-from crossbandit.environments.linear import from_coefficients
-from crossbandit.environments.misleading import misleading
 from crossbandit.environments.newsvendor import newsvendor
 from crossbandit.environments.posted_price import posted_price
 from crossbandit.environments.recommendation import recommendation
 from crossbandit.environments.registry import register, register_distribution, registered
-from crossbandit.environments.round_graphs import graph_block
 from crossbandit.environments.sleeping import sleeping
 from crossbandit.environments.spam import spam
-from crossbandit.environments.stochastic import stochastic
+from crossbandit.environments.stochastic import misleading, stochastic
 from crossbandit.environments.switching import switching
-from crossbandit.environments.table import from_table
-from crossbandit.kernels.round_graphs import GraphBlock
+from crossbandit.environments.table import from_coefficients, from_table
+from crossbandit.kernels.ranges import GraphBlock
 from crossbandit.kernels.rounds import LossBlock
 
 __all__ = [

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from crossbandit.environments.construction import check_rounds, set_fields
 from crossbandit.environments.contexts import UNIFORM, ContextDistribution, distribution_over
+from crossbandit.environments.environment import check_rounds
 from crossbandit.environments.registry import register
-from crossbandit.problem import Problem, required_graph
+from crossbandit.problem import Problem, required_graph, set_fields
 from crossbandit.streams import stream
 from crossbandit.validation import MAX_SIZE, integer, number
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import numbers
 from dataclasses import InitVar, dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -11,15 +10,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from crossbandit import graphs
-from crossbandit.environments.amounts import AmountRules, grid
-from crossbandit.environments.construction import check_rounds, set_fields
+from crossbandit.environments.amounts import AmountRules, bid_grid
 from crossbandit.environments.contexts import UniformVectors
-from crossbandit.environments.environment import BlockEnvironment, row_block
-from crossbandit.environments.noise import uniforms
+from crossbandit.environments.environment import BlockEnvironment, check_rounds, row_block
 from crossbandit.environments.registry import register
-from crossbandit.kernels.auctions import write_auctions
-from crossbandit.problem import Problem
-from crossbandit.validation import boolean, choice, integer, number, reject, verbatim
+from crossbandit.kernels.bidding import write_auctions
+from crossbandit.problem import Problem, set_fields
+from crossbandit.streams import uniforms
+from crossbandit.validation import boolean, choice, number, reject, verbatim
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -35,8 +33,6 @@ FEEDBACK = {
     "always": "the competing bid is told to everyone: a bid reveals all bids",
     "won-lost": "nothing but won or lost is told: a bid reveals itself",
 }
-
-MOST_BIDS = 10**6
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -163,40 +159,6 @@ class AuctionRules(AmountRules):
         margin = np.asarray(values, dtype=np.float64) - np.asarray(bids)
         earned: Floats = np.where(self.wins(bids, prices), margin, 0.0)
         return earned
-
-
-def bid_grid(owner: str, bids: Any, highest: float) -> Floats:
-    """Return `bids` as a read-only ascending vector; a count means evenly from 0 to `highest`.
-
-    Each is the float nearest to its decimal form: 101 bids up to 10 contain exactly `0.3`.
-
-    >>> bid_grid("FirstPriceBidder", 5, 1.2)
-    array([0. , 0.3, 0.6, 0.9, 1.2])
-    """
-    if isinstance(bids, bool) or not isinstance(bids, numbers.Integral):
-        return grid(owner, "bids", bids)
-    count = integer(owner, "bids", bids, at_least=2, at_most=MOST_BIDS)
-    amounts: Floats = np.arange(count) * highest / (count - 1)
-    amounts[-1] = highest
-    amounts.flags.writeable = False
-    return amounts
-
-
-def geometric_bids(count: int, lowest: float, highest: float) -> Floats:
-    """Return 0 and `count` - 1 bids from `lowest` to `highest` with equal ratios.
-
-    Args:
-        count: The number of bids, 0 included; at least 3.
-        lowest: The lowest bid above 0.
-        highest: The highest bid.
-
-    >>> geometric_bids(5, 1, 8)
-    array([0., 1., 2., 4., 8.])
-    """
-    integer("geometric_bids", "count", count, at_least=3, at_most=MOST_BIDS)
-    number("geometric_bids", "lowest", lowest, above=0)
-    number("geometric_bids", "highest", highest, above=lowest)
-    return np.concatenate([[0.0], np.geomspace(lowest, highest, count - 1)])
 
 
 @register("first-price", random_losses=True)

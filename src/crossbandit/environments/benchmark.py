@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from crossbandit.environments.construction import check_rounds, set_fields
 from crossbandit.environments.contexts import UNIFORM, ContextDistribution, distribution_over, zipf
-from crossbandit.environments.environment import BlockEnvironment
+from crossbandit.environments.environment import BlockEnvironment, check_rounds
 from crossbandit.environments.registry import register
 from crossbandit.errors import InvalidParameterError
 from crossbandit.graphs import paper_ring
 from crossbandit.kernels.rounds import LossBlock
-from crossbandit.problem import Problem
+from crossbandit.problem import Problem, set_fields
 from crossbandit.streams import stream
 from crossbandit.validation import MAX_SIZE, integer, reject
 

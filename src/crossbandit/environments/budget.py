@@ -10,12 +10,12 @@ import numpy as np
 
 from crossbandit.environments.auctions import FirstPrice
 from crossbandit.environments.contexts import UniformVectors
-from crossbandit.environments.noise import uniforms
 from crossbandit.environments.registry import register
 from crossbandit.kernels.paced_rounds import TICKET, PacedRounds
 from crossbandit.kernels.pacing import GIVEN, LOG, SPENT
 from crossbandit.limits import Budget, Pacer
 from crossbandit.limits.optima import Terms, best_maps
+from crossbandit.streams import uniforms
 from crossbandit.validation import choice, integer, number, reject
 
 if TYPE_CHECKING:

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from crossbandit.environments.checking import graph_block
 from crossbandit.environments.environment import BlockEnvironment
-from crossbandit.environments.noise import uniforms
 from crossbandit.environments.registry import register
-from crossbandit.environments.round_graphs import graph_block
 from crossbandit.environments.stochastic import stochastic
 from crossbandit.graphs import FeedbackGraph, singletons
-from crossbandit.kernels.round_graphs import GraphBlock, graphs_of_matrices, joined
+from crossbandit.kernels.ranges import GraphBlock, graphs_of_matrices, joined
 from crossbandit.problem import GRAPH_KINDS
+from crossbandit.streams import uniforms
 from crossbandit.validation import array, boolean, choice, integer, number, reject, verbatim
 
 if TYPE_CHECKING:

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 
-from crossbandit.environments.construction import set_fields
 from crossbandit.environments.registry import register_distribution
-from crossbandit.problem import probabilities
+from crossbandit.problem import probabilities, set_fields
 from crossbandit.validation import MAX_SIZE, integer, number, reject, verbatim
 
 if TYPE_CHECKING:
@@ -64,14 +63,13 @@ class FiniteContexts:
             count = integer("FiniteContexts", "distribution", given, at_least=1, at_most=MAX_SIZE)
             weights = np.full(count, 1.0 / count)
             weights.flags.writeable = False
-            object.__setattr__(self, "_uniform", True)
+            set_fields(self, _uniform=True)
         else:
             weights = probabilities("FiniteContexts", "distribution", given, None)
-        object.__setattr__(self, "probabilities", weights)
         cumulative = np.cumsum(weights)
         # If rounding leaves the sum below 1, the last possible context takes the rest.
         cumulative[np.flatnonzero(weights)[-1] :] = np.inf
-        object.__setattr__(self, "_cumulative", cumulative)
+        set_fields(self, probabilities=weights, _cumulative=cumulative)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, FiniteContexts):

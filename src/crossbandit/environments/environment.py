@@ -1,4 +1,7 @@
-"""The protocol of an environment, and the form that the compiled simulation needs."""
+"""The protocol of an environment, the form that the compiled simulation needs, and batches.
+
+Most lines are docstrings: users derive environments from these classes.
+"""
 
 from __future__ import annotations
 
@@ -10,30 +13,36 @@ import numpy as np
 
 from crossbandit.environments.checking import (
     availability,
+    block_of,
     check_range,
     checked_block,
+    graph_rule,
     listed_availability,
 )
-from crossbandit.environments.round_graphs import block_of, graph_rule
 from crossbandit.errors import InvalidLossesError
 from crossbandit.kernels.rounds import LossBlock
-from crossbandit.kernels.rows import write_rows
-from crossbandit.kernels.totals import add_totals, best_arms
-from crossbandit.validation import reject, verbatim
+from crossbandit.kernels.rows import add_totals, best_arms, may_clip, write_rows
+from crossbandit.losses import DenseForm
+from crossbandit.problem import Problem
+from crossbandit.validation import integer, reject, verbatim
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from crossbandit.environments.contexts import ContextDistribution
     from crossbandit.kernels.paced_rounds import PacedRounds
-    from crossbandit.kernels.round_graphs import GraphBlock
-    from crossbandit.problem import Problem
+    from crossbandit.kernels.ranges import GraphBlock
     from crossbandit.types import Booleans, Floats, Integers
 
 # Rounds in one batch: enough to make the overhead small, and few enough to react to an interrupt.
 # If the losses of a round take much memory, a batch has fewer rounds.
 LONGEST_BATCH = 8192
 _BATCH_NUMBERS = 2**21
+
+# Dense losses in linear form. The time of a round then does not depend on the number of contexts.
+_MOST_TERMS = 8
+_MOST_NUMBERS = 2**26  # of features, 512 MB
+_KEPT_NUMBERS = 2**23  # rows up to this size are made once and kept, 64 MB
 
 _ROWS = "an array of numbers of shape (rounds, arms, contexts) or (rounds, arms, features)"
 
@@ -204,9 +213,85 @@ class BlockEnvironment(ABC):
 
     @cached_property
     def _factored(self) -> BlockEnvironment | None:
-        from crossbandit.environments.factored import factored
+        return _linear_form(self)
 
-        return factored(self)
+
+class FactoredLosses(BlockEnvironment):
+    """A fixed table plus few time-varying terms that never reach a limit, in linear form.
+
+        l_{t,c}(a)  =  base_{c,a} + sum_k x_{t,a,k} f_{c,k}
+
+    is linear in the features (base_{c,a}, f_{c,1}, ..., f_{c,k}) of context c and arm a, with the
+    coefficients (1, x_{t,a,1}, ..., x_{t,a,k}).
+    """
+
+    def __init__(self, dense: BlockEnvironment, base: Floats, features: Floats) -> None:
+        shared = np.broadcast_to(features.T[:, None], (*base.T.shape, len(features)))
+        table = np.concatenate([base.T[:, :, None], shared], axis=2)
+        given = dense.problem
+        self.problem = Problem(
+            given.graph,
+            features=table,
+            horizon=given.horizon,
+            graph_kind=given.graph_kind,
+            graph_by_context=given.graph_by_context,
+            grants_own_loss=given.grants_own_loss,
+        )
+        if given.graph_kind != "fixed":
+            self.graph = getattr(dense, "graph", None)
+        self.context_distribution = dense.context_distribution
+        self._dense = dense
+
+    def available(self, contexts: npt.NDArray[Any]) -> Booleans | None:
+        return self._dense.available(contexts)
+
+    def graphs(self, start: int, contexts: npt.NDArray[Any]) -> GraphBlock:
+        return self._dense.graphs(start, contexts)
+
+    def block(self, start: int, stop: int) -> LossBlock:
+        horizon, form = self.problem.horizon or 0, self.problem.form
+        if horizon * self.problem.arms * form.columns <= _KEPT_NUMBERS:
+            return row_block(self._all_rows[start:stop])
+        return row_block(self._rows(start, stop))
+
+    @cached_property
+    def _all_rows(self) -> Floats:
+        return np.concatenate([self._rows(start, stop) for start, stop in batches(self._dense)])
+
+    def _rows(self, start: int, stop: int) -> Floats:
+        coefficients = self._dense.block(start, stop).coefficients
+        return np.concatenate([np.ones((*coefficients.shape[:2], 1)), coefficients], axis=2)
+
+
+def _linear_form(environment: BlockEnvironment) -> FactoredLosses | None:
+    """Return dense losses in linear form; None if that is not possible or takes too much memory."""
+    form = environment.problem.form
+    if not isinstance(form, DenseForm) or form.dtype != np.float64:
+        return None
+    first: LossBlock | None = None
+    for start, stop in batches(environment):
+        block = checked_block(environment, start, stop)
+        first = block if first is None else first
+        terms = len(block.features)
+        numbers = form.columns * environment.problem.arms * (1 + terms)
+        if (
+            len(block.base) != 1
+            or not _is_same(block.base, first.base)
+            or not _is_same(block.features, first.features)
+            or not 0 < terms <= _MOST_TERMS
+            or numbers > _MOST_NUMBERS
+            or any(
+                may_clip(block, stop - start, a, np.empty(terms))
+                for a in range(environment.problem.arms)
+            )
+        ):
+            return None
+    return None if first is None else FactoredLosses(environment, first.base[0], first.features)
+
+
+def _is_same(one: Floats, other: Floats) -> bool:
+    """Return whether two arrays share their memory. Comparing their numbers would take longer."""
+    return one.shape == other.shape and one.ctypes.data == other.ctypes.data
 
 
 def row_block(rows: npt.ArrayLike) -> LossBlock:
@@ -254,3 +339,20 @@ def horizon_of(environment: Environment) -> int:
         got = verbatim("a problem without a horizon")
         reject(owner, "problem", "a Problem with a horizon", got)
     return horizon
+
+
+def is_adaptive(environment: object) -> bool:
+    """Return whether an environment says that its losses depend on the arms played before."""
+    return bool(getattr(environment, "adaptive", False))
+
+
+def check_rounds(owner: str, horizon: object, table_seed: object) -> None:
+    """Raise unless a horizon and the seed of random losses are possible.
+
+    Args:
+        owner: The name of the environment, for the message.
+        horizon: The number of rounds.
+        table_seed: The seed of everything random in the losses.
+    """
+    integer(owner, "horizon", horizon, at_least=1)
+    integer(owner, "table_seed", table_seed, at_least=0, at_most=None)

@@ -9,12 +9,11 @@ import numpy as np
 
 from crossbandit import graphs
 from crossbandit.environments.amounts import AmountRules, check_margin, grid, span
-from crossbandit.environments.construction import check_rounds, set_fields
 from crossbandit.environments.contexts import UniformVectors
-from crossbandit.environments.environment import BlockEnvironment, row_block
-from crossbandit.environments.noise import uniforms
+from crossbandit.environments.environment import BlockEnvironment, check_rounds, row_block
 from crossbandit.environments.registry import register
-from crossbandit.problem import Problem
+from crossbandit.problem import Problem, set_fields
+from crossbandit.streams import uniforms
 from crossbandit.validation import MAX_SIZE, boolean, choice, integer, number, reject
 
 if TYPE_CHECKING:

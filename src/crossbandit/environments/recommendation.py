@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossbandit.environments.construction import set_fields
 from crossbandit.environments.contexts import FiniteContexts
 from crossbandit.environments.environment import BlockEnvironment, row_block
-from crossbandit.environments.noise import uniforms
 from crossbandit.environments.registry import register
 from crossbandit.graphs import FeedbackGraph
-from crossbandit.problem import Problem
-from crossbandit.streams import stream
+from crossbandit.problem import Problem, set_fields
+from crossbandit.streams import stream, uniforms
 from crossbandit.validation import MAX_SIZE, array, integer, number, reject, verbatim
 
 if TYPE_CHECKING:

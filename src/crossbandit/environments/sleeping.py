@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossbandit.environments.construction import check_rounds, set_fields
 from crossbandit.environments.contexts import FiniteContexts
-from crossbandit.environments.environment import BlockEnvironment, row_block
-from crossbandit.environments.noise import uniforms
+from crossbandit.environments.environment import BlockEnvironment, check_rounds, row_block
 from crossbandit.environments.registry import register
-from crossbandit.problem import Problem, required_graph
-from crossbandit.streams import stream
+from crossbandit.problem import Problem, required_graph, set_fields
+from crossbandit.streams import stream, uniforms
 from crossbandit.validation import MAX_SIZE, integer, number
 
 if TYPE_CHECKING:

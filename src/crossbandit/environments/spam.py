@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crossbandit.environments.construction import check_rounds, set_fields
 from crossbandit.environments.contexts import UniformVectors
-from crossbandit.environments.environment import BlockEnvironment, row_block
-from crossbandit.environments.noise import uniforms
+from crossbandit.environments.environment import BlockEnvironment, check_rounds, row_block
 from crossbandit.environments.registry import register
 from crossbandit.graphs import apple_tasting
-from crossbandit.problem import Problem
+from crossbandit.problem import Problem, set_fields
+from crossbandit.streams import uniforms
 from crossbandit.validation import integer, number
 
 if TYPE_CHECKING:

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crossbandit.environments.construction import check_rounds, set_fields
 from crossbandit.environments.contexts import UNIFORM, ContextDistribution, distribution_over
-from crossbandit.environments.environment import BlockEnvironment
+from crossbandit.environments.environment import BlockEnvironment, check_rounds
 from crossbandit.environments.registry import register
 from crossbandit.kernels.rounds import LossBlock
-from crossbandit.problem import Problem, required_graph
+from crossbandit.problem import Problem, required_graph, set_fields
 from crossbandit.streams import stream
 from crossbandit.validation import MAX_SIZE, integer, number, reject, verbatim
 

@@ -1,23 +1,23 @@
-"""Losses given as a table with an entry for each round, context and arm."""
+"""Losses given as an array: a loss for each context, or a coefficient for each feature."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from crossbandit.environments.contexts import distribution_over
+from crossbandit.environments.contexts import ContextDistribution, distribution_over
 from crossbandit.environments.environment import BlockEnvironment, row_block
-from crossbandit.errors import InvalidLossesError
-from crossbandit.kernels.limits import first_outside
+from crossbandit.errors import InvalidLossesError, InvalidParameterError
+from crossbandit.kernels.rows import first_outside
 from crossbandit.losses.forms import ROUNDING
+from crossbandit.losses.linear import feature_table
 from crossbandit.problem import Problem, required_graph
 from crossbandit.validation import array
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from crossbandit.environments.contexts import ContextDistribution
     from crossbandit.graphs import FeedbackGraph
     from crossbandit.kernels.rounds import LossBlock
 
@@ -75,4 +75,92 @@ def _arm_major(losses: Any, graph: FeedbackGraph) -> npt.NDArray[np.float64]:
             "The 'losses' parameter of from_table must hold numbers from 0 to 1. "
             f"Got {rows[t, a, c]} in round {t}, context {c}, arm {a}."
         )
+    return rows
+
+
+class LinearTable(BlockEnvironment):
+    """Linear losses, a coefficient for each round, arm and feature; made by `from_coefficients`."""
+
+    def __init__(
+        self,
+        coefficients: Any,
+        graph: FeedbackGraph,
+        table: Any,
+        context_distribution: ContextDistribution,
+    ) -> None:
+        rows = _coefficients(coefficients, required_graph("from_coefficients", graph))
+        horizon, _, columns = rows.shape
+        features = columns if table is None else table
+        self.problem = Problem(graph, features=features, horizon=horizon)
+        if self.problem.form.columns != columns:
+            raise InvalidLossesError(
+                "The 'coefficients' parameter of from_coefficients must have a coefficient for "
+                f"each of {self.problem.form.columns} features. Got {columns}."
+            )
+        self.context_distribution = context_distribution
+        self._rows = rows
+
+    def block(self, start: int, stop: int) -> LossBlock:
+        return row_block(self._rows[start:stop])
+
+
+def from_coefficients(
+    coefficients: npt.ArrayLike,
+    graph: FeedbackGraph,
+    contexts: npt.ArrayLike | ContextDistribution,
+    context_distribution: npt.ArrayLike | ContextDistribution | None = None,
+) -> LinearTable:
+    """Return the environment with losses `coefficients[t, a] @ x` for a context with features x.
+
+    Args:
+        coefficients: Numbers of shape (rounds, arms, features). Every loss must be in [0, 1].
+        graph: The feedback graph.
+        contexts: A table of feature vectors, one for each context; or a distribution that draws
+            feature vectors, such as `UniformVectors`.
+        context_distribution: With a table, a distribution or a probability for each context;
+            uniform if None.
+
+    Raises:
+        InvalidLossesError: The coefficients have another shape, or are not finite.
+
+    For example a first-price auction. With features (1, value), a winning bid b earns value - b.
+
+    >>> from crossbandit import graphs
+    >>> from crossbandit.environments import UniformVectors
+    >>> bids, prices = np.array([0.0, 0.25, 0.5]), np.array([0.2, 0.4, 0.3])
+    >>> won = bids >= prices[:, None]
+    >>> losses = np.stack([0.5 * (1 + won * bids), -0.5 * won], axis=2)
+    >>> values = UniformVectors([1, 0], [1, 1])
+    >>> from_coefficients(losses, graphs.threshold(3), values).problem
+    Problem(3 arms, contexts of 2 features, horizon 3)
+    """
+    if hasattr(contexts, "draw"):
+        if context_distribution is not None:
+            raise InvalidParameterError(
+                "The 'context_distribution' parameter of from_coefficients must be None if "
+                "'contexts' is a distribution of feature vectors. Got both."
+            )
+        return LinearTable(coefficients, graph, None, cast("ContextDistribution", contexts))
+    arms = required_graph("from_coefficients", graph).arms
+    count = len(feature_table("from_coefficients", "contexts", contexts, arms))
+    distribution = distribution_over("from_coefficients", context_distribution, count)
+    return LinearTable(coefficients, graph, contexts, distribution)
+
+
+def _coefficients(coefficients: Any, graph: FeedbackGraph) -> npt.NDArray[np.float64]:
+    expected = f"an array of numbers of shape (rounds, {graph.arms}, features)"
+    owner, name = "from_coefficients", "coefficients"
+    rows = array(owner, name, expected, coefficients, error=InvalidLossesError)
+    if rows.ndim != 3 or rows.shape[1] != graph.arms or 0 in rows.shape:
+        raise InvalidLossesError(
+            "The 'coefficients' parameter of from_coefficients must have shape "
+            f"(rounds, {graph.arms}, features). Got shape {rows.shape}."
+        )
+    if not np.isfinite(rows).all():
+        t, a, k = np.argwhere(~np.isfinite(rows))[0]
+        raise InvalidLossesError(
+            "The 'coefficients' parameter of from_coefficients must hold finite numbers. "
+            f"Got {rows[t, a, k]} in round {t}, arm {a}, feature {k}."
+        )
+    rows.flags.writeable = False
     return rows

@@ -7,6 +7,8 @@ from crossbandit.graphs.builders import (
     loopless_ring,
     loopy_star,
     paper_ring,
+    register,
+    registered,
     revealing_action,
     ring,
     similarity,
@@ -19,7 +21,6 @@ from crossbandit.graphs.random_builders import (
     random_strongly_observable,
     random_weakly_observable,
 )
-from crossbandit.graphs.registry import register, registered
 
 __all__ = [
     "FeedbackGraph",

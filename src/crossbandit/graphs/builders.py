@@ -7,10 +7,16 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from crossbandit.graphs.exchange import checked_numbers
 from crossbandit.graphs.graph import FeedbackGraph
-from crossbandit.graphs.registry import register
+from crossbandit.graphs.neighborhoods import checked_numbers
+from crossbandit.registry import Registry
 from crossbandit.validation import MAX_SIZE, choice, integer, number, reject, verbatim
+
+# Graphs by name, for study files.
+_GRAPHS = Registry("graph")
+register = _GRAPHS.register
+registered = _GRAPHS.registered
+build = _GRAPHS.build
 
 
 @register("singletons")

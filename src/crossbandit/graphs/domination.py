@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from crossbandit.graphs import observability
 from crossbandit.graphs.neighborhoods import members
+from crossbandit.graphs.properties import weak_arms
 from crossbandit.graphs.set_covers import fractional_cover, set_rows, smallest_cover
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class Domination(NamedTuple):
 
 def estimate(graph: FeedbackGraph) -> Domination:
     """Return bounds without a search."""
-    weak = observability.weak_arms(graph)
+    weak = weak_arms(graph)
     revealers = [members(graph.in_ranges, arm) for arm in weak]
     witness = _greedy_set(graph, weak)
     lower = _packing(revealers, graph.arms)
@@ -76,7 +76,7 @@ def solve(graph: FeedbackGraph, known: Domination | None = None) -> Domination:
     found = estimate(graph) if known is None else known
     if found.lower == len(found.witness):
         return found._replace(searched=True)
-    revealers = [members(graph.in_ranges, arm) for arm in observability.weak_arms(graph)]
+    revealers = [members(graph.in_ranges, arm) for arm in weak_arms(graph)]
     if sum(map(len, revealers)) > _PROGRAM_EDGES:
         return found._replace(searched=True)
     smaller = smallest_cover(revealers, graph.arms, found.lower, len(found.witness) - 1)
@@ -108,7 +108,7 @@ def _by_integer_program(revealers: list[Integers], arms: int, found: Domination)
 
 def fractional(graph: FeedbackGraph) -> FractionalDomination:
     """Return the fractional weak domination number and weights that attain it."""
-    weak = observability.weak_arms(graph)
+    weak = weak_arms(graph)
     return _relaxed([members(graph.in_ranges, arm) for arm in weak], graph.arms)
 
 

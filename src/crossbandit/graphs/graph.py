@@ -6,16 +6,15 @@ other files of this folder.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, final
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 import numpy.typing as npt
 
 from crossbandit.extras import require
-from crossbandit.graphs import exchange, neighborhoods, observability
-from crossbandit.graphs.quantities import GraphNumbers
-from crossbandit.kernels.ranges import ArmRanges, range_masses
-from crossbandit.kernels.round_graphs import ranges_of_graph
+from crossbandit.graphs import neighborhoods
+from crossbandit.graphs.properties import GraphProperties
+from crossbandit.kernels.ranges import ArmRanges, range_masses, ranges_of_graph
 from crossbandit.validation import integer, reject
 
 if TYPE_CHECKING:
@@ -23,11 +22,11 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
-    from crossbandit.kernels.round_graphs import GraphBlock
+    from crossbandit.kernels.ranges import GraphBlock
 
 
 @final
-class FeedbackGraph(GraphNumbers):
+class FeedbackGraph(GraphProperties):
     """A directed graph on the arms: playing `a` reveals `b` iff `adjacency[a, b]`.
 
     A graph is immutable. It is stored as ranges of consecutive arms, so a large structured graph
@@ -57,7 +56,7 @@ class FeedbackGraph(GraphNumbers):
     _known: dict[str, Any]
 
     def __init__(self, adjacency: npt.ArrayLike) -> None:
-        matrix = exchange.checked_adjacency(adjacency)
+        matrix = neighborhoods.checked_adjacency(adjacency)
         self._fill(neighborhoods.ranges_of_matrix(matrix), neighborhoods.ranges_of_matrix(matrix.T))
 
     @classmethod
@@ -74,7 +73,7 @@ class FeedbackGraph(GraphNumbers):
         >>> FeedbackGraph.from_edges(3, [(0, 0), (0, 1), (0, 2)]).out_neighbors(0)
         array([0, 1, 2])
         """
-        return cls._of(exchange.ranges_of_edges("FeedbackGraph.from_edges", arms, edges))
+        return cls._of(neighborhoods.ranges_of_edges("FeedbackGraph.from_edges", arms, edges))
 
     @classmethod
     def from_ranges(cls, arms: int, ranges: Iterable[Sequence[int]]) -> FeedbackGraph:
@@ -92,7 +91,7 @@ class FeedbackGraph(GraphNumbers):
         >>> FeedbackGraph.from_ranges(1_000, [(0, 1, 999), (5, 5, 5)])
         FeedbackGraph(arms=1000, edges=1000, observability='none')
         """
-        return cls._of(exchange.ranges_of_triples("FeedbackGraph.from_ranges", arms, ranges))
+        return cls._of(neighborhoods.ranges_of_triples("FeedbackGraph.from_ranges", arms, ranges))
 
     @classmethod
     def from_block(cls, block: GraphBlock, graph: int, arms: int) -> FeedbackGraph:
@@ -119,7 +118,7 @@ class FeedbackGraph(GraphNumbers):
         Raises:
             InvalidGraphError: It is not a directed graph, or has other nodes.
         """
-        return cls._of(exchange.ranges_of_networkx(digraph))
+        return cls._of(neighborhoods.ranges_of_networkx(digraph))
 
     @classmethod
     def from_json(cls, data: object) -> FeedbackGraph:
@@ -131,7 +130,7 @@ class FeedbackGraph(GraphNumbers):
         Raises:
             InvalidGraphError: The data has another form.
         """
-        return cls._of(exchange.ranges_of_json(data))
+        return cls._of(neighborhoods.ranges_of_json(data))
 
     @classmethod
     def _of(cls, out_ranges: ArmRanges, in_ranges: ArmRanges | None = None) -> FeedbackGraph:
@@ -232,7 +231,7 @@ class FeedbackGraph(GraphNumbers):
         Args:
             p: A finite number of at least 0 for each arm, of shape (K,). The sum need not be 1.
         """
-        mass = exchange.checked_mass(p, self.arms)
+        mass = neighborhoods.checked_mass(p, self.arms)
         scratch = np.empty((2, self.arms + 1))
         out = np.empty(self.arms)
         range_masses(self._in_ranges, mass, scratch, out)
@@ -242,57 +241,6 @@ class FeedbackGraph(GraphNumbers):
     def arms_without_self_loop(self) -> tuple[int, ...]:
         """The arms that do not reveal themselves, ascending."""
         return tuple(np.flatnonzero(~neighborhoods.self_loops(self._out_ranges)).tolist())
-
-    @property
-    def observability(self) -> Literal["strong", "weak", "none"]:
-        """Whether every arm can be observed: "strong", "weak" or "none".
-
-        An arm is strongly observable if it has a self-loop or every other arm reveals it, weakly
-        observable if only some other arms reveal it, and unobservable if no arm does. The worst arm
-        decides for the graph. `observability_reason` names it.
-        """
-        return observability.grade(self)
-
-    @property
-    def observability_reason(self) -> str:
-        """The reason for `observability`, with the arms that decide it.
-
-        >>> FeedbackGraph([[0, 1, 1], [0, 0, 1], [0, 1, 1]]).observability_reason
-        'no arm reveals arm 0'
-        """
-        return observability.reason(self)
-
-    @property
-    def arm_observability(self) -> tuple[Literal["strong", "weak", "none"], ...]:
-        """The observability of each arm.
-
-        >>> FeedbackGraph([[1, 1, 1], [0, 0, 0], [0, 0, 0]]).arm_observability
-        ('strong', 'weak', 'weak')
-        """
-        return observability.of_arms(self)
-
-    def require_strongly_observable(self, owner: str) -> None:
-        """Raise unless the graph is strongly observable.
-
-        Args:
-            owner: The class or function that needs it, for the message.
-
-        Raises:
-            InvalidGraphError: An arm is not strongly observable. The message names it.
-        """
-        observability.require(self, owner, "strong")
-
-    def require_observable(self, owner: str, least: str = "weak") -> None:
-        """Raise unless every arm is at least weakly, or strongly, observable.
-
-        Args:
-            owner: The class or function that needs it, for the message.
-            least: "weak" or "strong".
-
-        Raises:
-            InvalidGraphError: An arm is less observable. The message names it.
-        """
-        observability.require(self, owner, least)
 
     def to_networkx(self) -> Any:
         """Return a NetworkX DiGraph on the nodes 0, ..., K - 1.

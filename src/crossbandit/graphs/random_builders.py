@@ -6,8 +6,8 @@ import numbers
 
 import numpy as np
 
+from crossbandit.graphs.builders import register
 from crossbandit.graphs.graph import FeedbackGraph
-from crossbandit.graphs.registry import register
 from crossbandit.validation import MAX_SIZE, boolean, integer, number, reject
 
 

@@ -14,8 +14,15 @@ docs/how-to/add-an-algorithm.md has a whole example.
 
 from crossbandit.kernels.compilation import compiled, inlined
 from crossbandit.kernels.loops import EstimateState, Round, Steps
-from crossbandit.kernels.ranges import ArmRanges, has_self_loop, list_neighbors, range_masses
-from crossbandit.kernels.round_graphs import GraphBlock, in_ranges_at, out_ranges_at
+from crossbandit.kernels.ranges import (
+    ArmRanges,
+    GraphBlock,
+    has_self_loop,
+    in_ranges_at,
+    list_neighbors,
+    out_ranges_at,
+    range_masses,
+)
 from crossbandit.kernels.rounds import (
     ContextBlock,
     Feedback,

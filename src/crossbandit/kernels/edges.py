@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from crossbandit.kernels.compilation import inlined
 from crossbandit.kernels.rounds import Feedback, Readout
-from crossbandit.kernels.rows import add_losses, add_revealed
+from crossbandit.kernels.rows import add_to_estimates
 from crossbandit.kernels.simplex import context_weights, draw, may_play
 from crossbandit.types import Floats, Integers
 
@@ -117,7 +117,4 @@ def learn(
     state.played[arm] += 1.0
     for b in feedback.arms:
         state.seen[arm, b] += 1.0
-    if setting.cross:
-        add_revealed(state.estimates, 0, weights, feedback)
-    else:
-        add_losses(weights, feedback, now.readout, state.estimates[now.context, :, 0])
+    add_to_estimates(state.estimates, setting.cross, now.context, weights, feedback, now.readout)

@@ -13,11 +13,17 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from crossbandit.kernels.compilation import compiled, inlined
-from crossbandit.kernels.copying import copy_matrix, copy_vector
 from crossbandit.kernels.ranges import ArmRanges, range_masses
 from crossbandit.kernels.rounds import Readout, Rounds, feedback_of, readout_at, record
 from crossbandit.kernels.rows import add_revealed
-from crossbandit.kernels.simplex import context_weights, draw, heaviest, may_play
+from crossbandit.kernels.simplex import (
+    context_weights,
+    copy_matrix,
+    copy_vector,
+    draw,
+    heaviest,
+    may_play,
+)
 from crossbandit.types import Booleans, Floats, Integers
 
 LIVE = 0

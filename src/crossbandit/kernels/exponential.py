@@ -2,7 +2,7 @@
 
 All algorithms of this kind use the same step with other numbers: which arms are explored, how
 often, and what is added to observation probabilities. They learn from a round in every context
-(cross-learning), or only in its own.
+(cross-learning), or only in its own. The steps at the end are of a separate learner per context.
 """
 
 from __future__ import annotations
@@ -13,8 +13,14 @@ from typing import TYPE_CHECKING, NamedTuple
 from crossbandit.kernels.compilation import inlined
 from crossbandit.kernels.ranges import ArmRanges, range_masses
 from crossbandit.kernels.rounds import Feedback, Readout
-from crossbandit.kernels.rows import add_losses, add_revealed
-from crossbandit.kernels.simplex import context_weights, draw, heaviest, may_play
+from crossbandit.kernels.rows import add_losses, add_to_estimates
+from crossbandit.kernels.simplex import (
+    context_weights,
+    draw,
+    exponential_weights,
+    heaviest,
+    may_play,
+)
 from crossbandit.types import Booleans, Floats, Integers
 
 if TYPE_CHECKING:
@@ -182,7 +188,46 @@ def learn(
     feedback: Feedback,
 ) -> None:
     """Add the weighted losses of a round, to all contexts or to its own. weights: (K,)."""
-    if setting.cross:
-        add_revealed(state.estimates, 0, weights, feedback)
-    else:
-        add_losses(weights, feedback, now.readout, state.estimates[now.context, :, 0])
+    add_to_estimates(state.estimates, setting.cross, now.context, weights, feedback, now.readout)
+
+
+class PerContextState(NamedTuple):
+    """The state of learners that are independent in each context: no rates, no exploration."""
+
+    estimates: Floats  # (M, K): sums of loss estimates, a learner per row
+    weights: Floats  # (K,): 1 / the probability of observing each arm in the round played last
+    chosen: Floats  # (K,), scratch: p_t of the round's context
+    sums: Floats  # (2, K + 1), scratch
+    revealed: Integers  # (K,), scratch
+
+
+@inlined
+def policy_per_context(state: PerContextState, eta: float, now: Round, out: Floats) -> None:
+    """Set `out` (K,) to p_t of one context."""
+    exponential_weights(state.estimates[now.context], now.readout.available, eta, 0.0, out)
+
+
+@inlined
+def play_per_context(
+    state: PerContextState, eta: float, now: Round, uniform: float
+) -> tuple[int, float]:
+    """Play one round; return the arm and its probability. Changes `state`.
+
+    Sets `state.weights`. If the arm played reveals b, the mass of b's in-neighbourhood is at least
+    the probability of that arm. The maximum ensures it despite rounding: nothing is divided by 0.
+    """
+    chosen, weights = state.chosen, state.weights
+    policy_per_context(state, eta, now, chosen)
+    arm = draw(chosen, uniform)
+    range_masses(now.in_ranges, chosen, state.sums, weights)
+    for b in range(weights.size):
+        weights[b] = 1.0 / max(weights[b], chosen[arm])
+    return arm, chosen[arm]
+
+
+@inlined
+def learn_per_context(
+    state: PerContextState, eta: float, now: Round, arm: int, weights: Floats, feedback: Feedback
+) -> None:
+    """Add the losses of a round to the estimates of its own context. weights: (K,)."""
+    add_losses(weights, feedback, now.readout, state.estimates[now.context])

@@ -20,7 +20,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from crossbandit.kernels.compilation import compiled_with, inlined
-from crossbandit.kernels.round_graphs import in_ranges_at, out_ranges_at
+from crossbandit.kernels.ranges import in_ranges_at, out_ranges_at
 from crossbandit.kernels.rounds import (
     ContextBlock,
     Feedback,

@@ -19,8 +19,14 @@ import numpy as np
 
 from crossbandit.kernels.compilation import inlined
 from crossbandit.kernels.paced_rounds import UNLIMITED, PacedRounds, limit_round, settle_round
-from crossbandit.kernels.ranges import ArmRanges, list_common_neighbors, list_neighbors
-from crossbandit.kernels.round_graphs import NO_GRAPHS, GraphBlock, out_ranges_at
+from crossbandit.kernels.ranges import (
+    NO_GRAPHS,
+    ArmRanges,
+    GraphBlock,
+    list_common_neighbors,
+    list_neighbors,
+    out_ranges_at,
+)
 from crossbandit.types import Booleans, Floats, Integers
 
 if TYPE_CHECKING:

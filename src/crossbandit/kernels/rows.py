@@ -1,9 +1,12 @@
-"""Arithmetic on rows of losses: add a row to estimates, and read the loss of one context."""
+"""Arithmetic on rows of losses: add a row to estimates, read the loss of a context, sum, check."""
 
 from __future__ import annotations
 
+import numpy as np
+
 from crossbandit.kernels.compilation import compiled, inlined
 from crossbandit.kernels.rounds import ContextBlock, Feedback, LossBlock, Readout, readout_at
+from crossbandit.kernels.simplex import may_play
 from crossbandit.types import Floats, Integers
 
 _SHORT = 16  # rows of more numbers than this are worth adding as vectors
@@ -42,6 +45,25 @@ def add_losses(weights: Floats, feedback: Feedback, readout: Readout, out: Float
     for j in range(arms.size):
         b = arms[j]
         out[b] += weights[b] * loss_at(losses, i, places[j], b, readout)
+
+
+@inlined
+def add_to_estimates(
+    estimates: Floats,
+    cross: bool,  # noqa: FBT001  # compiled code takes no keywords
+    context: int,
+    weights: Floats,
+    feedback: Feedback,
+    readout: Readout,
+) -> None:
+    """Add weighted losses to the estimates of all contexts (`cross`), or to those of one, in place.
+
+    estimates: (1, K, columns); or (M, K, 1), a copy for each context. weights: (K,).
+    """
+    if cross:
+        add_revealed(estimates, 0, weights, feedback)
+    else:
+        add_losses(weights, feedback, readout, estimates[context, :, 0])
 
 
 @inlined
@@ -146,3 +168,117 @@ def losses_of(arms: Integers, block: LossBlock, contexts: ContextBlock, out: Flo
     """Set `out[i]` to the loss of `arms[i]` in round i. arms, out: (n,)."""
     for i in range(out.size):
         out[i] = loss_at(block, i, arms[i], arms[i], readout_at(contexts, i))
+
+
+@compiled
+def add_totals(block: LossBlock, rounds: int, totals: Floats, largest: Floats) -> None:
+    """Add the rows of the block's `rounds` rounds to `totals` (K, columns), in place.
+
+    If the losses of an arm cannot reach a limit in this block, they are summed in closed form: the
+    cost is not proportional to rounds times contexts. largest: (k,), scratch.
+    """
+    for a in range(totals.shape[0]):
+        if block.base.shape[0] == 1 and not may_clip(block, rounds, a, largest):
+            for m in range(totals.shape[1]):
+                totals[a, m] += rounds * block.base[0, a, m]
+            for k in range(block.coefficients.shape[2]):
+                coefficient = 0.0
+                for i in range(rounds):
+                    coefficient += block.coefficients[i, a, k]
+                for m in range(totals.shape[1]):
+                    totals[a, m] += coefficient * block.features[k, m]
+        else:
+            for i in range(rounds):
+                add_row(block, i, a, 1.0, totals[a])
+
+
+@compiled
+def may_clip(block: LossBlock, rounds: int, a: int, largest: Floats) -> bool:
+    """Return whether a loss of arm `a` might reach a limit. largest: (k,), scratch."""
+    if not block.clip:
+        return False
+    terms = block.coefficients.shape[2]
+    for k in range(terms):
+        largest[k] = 0.0
+        for i in range(rounds):
+            largest[k] = max(largest[k], abs(block.coefficients[i, a, k]))
+    for m in range(block.base.shape[2]):
+        reach = 0.0
+        for k in range(terms):
+            reach += largest[k] * abs(block.features[k, m])
+        if block.base[0, a, m] - reach < 0.0 or block.base[0, a, m] + reach > 1.0:
+            return True
+    return False
+
+
+@compiled
+def best_arms(totals: Floats, contexts: ContextBlock, out: Integers) -> None:
+    """Set `out[i]` to the available arm of least total in the context of round i.
+
+    Ties go to the smallest arm. totals: (K, columns). out: (n,).
+    """
+    for i in range(out.size):
+        offset, coefficients, available = readout_at(contexts, i)
+        least = np.inf
+        for a in range(totals.shape[0]):
+            if not may_play(available, a):
+                continue
+            own = min(a, coefficients.shape[0] - 1)
+            score = 0.0
+            for v in range(coefficients.shape[1]):
+                score += totals[a, offset + v] * coefficients[own, v]
+            if score < least:
+                least = score
+                out[i] = a
+
+
+@compiled
+def first_beyond_box(
+    rows: Floats, arms: Integers, least: Floats, most: Floats, low: float, high: float
+) -> int:
+    """Return the first row that reads a loss outside [low, high] somewhere in a box, or -1.
+
+    rows: (n, width), of `arms` (n,). least, most: (K or 1, width), the bounds of the values.
+    """
+    for j in range(rows.shape[0]):
+        own = min(arms[j], least.shape[0] - 1)
+        smallest = 0.0
+        largest = 0.0
+        for i in range(rows.shape[1]):
+            one, other = rows[j, i] * least[own, i], rows[j, i] * most[own, i]
+            smallest += min(one, other)
+            largest += max(one, other)
+        if not (low <= smallest and largest <= high):
+            return j
+    return -1
+
+
+@compiled
+def first_outside(rows: Floats, low: float, high: float) -> int:
+    """Return the flat index of the first entry that is not in [low, high], NaN included, or -1."""
+    for j in range(rows.shape[0]):
+        for m in range(rows.shape[1]):
+            if not (low <= rows[j, m] <= high):
+                return int(j * rows.shape[1] + m)
+    return -1
+
+
+@compiled
+def first_loss_outside(
+    rows: Floats, values: Floats, low: float, high: float, largest: float
+) -> int:
+    """Return the first row in which `values` reads a loss not in [low, high], or NaN; else -1.
+
+    A row with an entry that is larger than `largest`, or smaller than its negative, counts too.
+    rows: (n, width). values: (n or 1, width).
+    """
+    for j in range(rows.shape[0]):
+        own = min(j, values.shape[0] - 1)
+        loss = 0.0
+        for i in range(values.shape[1]):
+            loss += rows[j, i] * values[own, i]
+            if not -largest <= rows[j, i] <= largest:
+                return j
+        if not (low <= loss <= high):
+            return j
+    return -1

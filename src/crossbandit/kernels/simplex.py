@@ -1,4 +1,4 @@
-"""Exponential weights, mixing with the uniform distribution, and which arm to take."""
+"""A number for each arm: exponential weights, which arm to take, copies."""
 
 from __future__ import annotations
 
@@ -130,3 +130,20 @@ def draw(probabilities: Floats, uniform: float) -> int:
         if probabilities[a] > 0.0:
             return a
     return 0
+
+
+@inlined
+def copy_vector(source: Floats, out: Floats) -> None:
+    """Copy `source` (n,) to `out` (n,)."""
+    # `out[:] = source` would include the error message about different shapes. That takes seconds
+    # to compile, and shapes never differ here.
+    for i in range(out.size):
+        out[i] = source[i]
+
+
+@inlined
+def copy_matrix(source: Floats, out: Floats) -> None:
+    """Copy `source` (m, n) to `out` (m, n)."""
+    for i in range(out.shape[0]):
+        for j in range(out.shape[1]):
+            out[i, j] = source[i, j]

@@ -15,7 +15,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from crossbandit.kernels.compilation import compiled, inlined
-from crossbandit.kernels.copying import copy_vector
 from crossbandit.kernels.epochs import (
     LIVE,
     EpochParameters,
@@ -26,10 +25,16 @@ from crossbandit.kernels.epochs import (
     set_weights,
     weigh,
 )
-from crossbandit.kernels.ranges import ArmRanges, has_self_loop, range_masses
-from crossbandit.kernels.round_graphs import in_ranges_at, out_ranges_at
+from crossbandit.kernels.ranges import (
+    ArmRanges,
+    has_self_loop,
+    in_ranges_at,
+    out_ranges_at,
+    range_masses,
+)
 from crossbandit.kernels.rounds import Readout, Rounds, feedback_of, readout_at, record
 from crossbandit.kernels.rows import add_revealed
+from crossbandit.kernels.simplex import copy_vector
 from crossbandit.types import Floats
 
 

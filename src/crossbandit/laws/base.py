@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from crossbandit.errors import InvalidContextError
-from crossbandit.kernels.binding import Bound
-from crossbandit.kernels.compilation import MachineCode
+from crossbandit.kernels.compilation import Bound, MachineCode
 from crossbandit.laws.grid import AmountGrid, ascending, band_cuts
 from crossbandit.laws.levels import Label, Levels
 from crossbandit.laws.memory import (

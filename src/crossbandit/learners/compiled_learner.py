@@ -9,7 +9,7 @@ import numpy as np
 from crossbandit.kernels.loops import EstimateState, KnownGraph, Round, Steps, count_nothing
 from crossbandit.learners.learner import Learner
 from crossbandit.learners.learner_base import AlgorithmT
-from crossbandit.losses.memory import zeros
+from crossbandit.losses.forms import zeros
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""What both forms of losses share, and the dense form.
+"""What both forms of losses share, the dense form, and memory for estimates.
 
 Dense: a number per context. A learner keeps a table of arms times contexts.
 Linear: the loss of an arm is a linear function of the context's features. A learner keeps a table
@@ -12,14 +12,21 @@ else.
 from __future__ import annotations
 
 import numbers
+import os
 from abc import ABC, abstractmethod
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from crossbandit.errors import InvalidContextError, InvalidLossesError, InvalidParameterError
-from crossbandit.kernels.limits import first_outside
+from crossbandit.errors import (
+    InvalidContextError,
+    InvalidLossesError,
+    InvalidParameterError,
+    OutOfMemoryError,
+)
 from crossbandit.kernels.rounds import ContextBlock, Readout
+from crossbandit.kernels.rows import first_outside
 from crossbandit.types import Booleans, Floats
 from crossbandit.validation import integer, reject
 
@@ -39,6 +46,10 @@ ROUNDING = 1e-9
 # second time for read-only arrays.
 ALL_ARMS = np.empty(0, dtype=np.bool_)
 _AS_IT_IS = np.ones((1, 1))  # a dense context reads one column, as it is
+
+# An operating system allocates more memory than it has, and ends a process that uses all of it. At
+# most this share of the free memory is used.
+_MEMORY_SHARE = 0.9
 
 
 class LossForm(ABC):
@@ -222,3 +233,31 @@ def writable(values: Any, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
     """Return a contiguous, writable array; a copy only if it is needed."""
     array = np.ascontiguousarray(values, dtype=dtype)
     return array if array.flags.writeable else array.copy()
+
+
+def zeros(owner: str, shape: tuple[int, ...], dtype: npt.DTypeLike = np.float64) -> Floats:
+    """Return an array of zeros; raise OutOfMemoryError, with advice, if it would not fit."""
+    needed = int(np.prod(shape, dtype=object)) * np.dtype(dtype).itemsize
+    free = free_memory()
+    if free is not None and needed > _MEMORY_SHARE * free:
+        raise OutOfMemoryError(
+            f"{owner} would keep {needed / 2**30:,.1f} GiB of estimates, and {free / 2**30:,.1f} "
+            "GiB of memory are free. If losses are linear in features of the context, "
+            "Problem(graph, features=...) needs no number per context; precision='float32' halves "
+            "a table; fewer contexts need less."
+        )
+    return np.zeros(shape, dtype=dtype)
+
+
+def free_memory() -> int | None:
+    """Return the memory that is free, in bytes; None if the system does not report it."""
+    try:
+        for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+    except OSError:
+        pass  # not Linux
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, OSError, ValueError):
+        return None

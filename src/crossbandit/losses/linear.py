@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crossbandit.errors import InvalidContextError, InvalidLossesError
-from crossbandit.kernels.limits import first_beyond_box, first_loss_outside, first_outside
 from crossbandit.kernels.rounds import ContextBlock, Readout
+from crossbandit.kernels.rows import first_beyond_box, first_loss_outside, first_outside
 from crossbandit.losses.forms import (
     ALL_ARMS,
     ROUNDING,

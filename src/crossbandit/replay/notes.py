@@ -19,8 +19,8 @@ from crossbandit.replay.strategies import OwnBids
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from crossbandit.environments.amounts import BidSpacing
     from crossbandit.environments.auctions import AuctionRules
-    from crossbandit.environments.bid_spacing import BidSpacing
     from crossbandit.laws import Diagnosis
     from crossbandit.logs.classes import ClassTable
     from crossbandit.logs.log import AuctionLog

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossbandit.environments.auctions import FEEDBACK, AuctionRules, bid_grid
-from crossbandit.environments.bid_spacing import USUAL_COUNT, BidSpacing, bid_spacing
+from crossbandit.environments.amounts import USUAL_COUNT, BidSpacing, bid_grid, bid_spacing
+from crossbandit.environments.auctions import FEEDBACK, AuctionRules
 from crossbandit.logs.survey import VALUE_BINS
 from crossbandit.validation import choice, number, reject
 

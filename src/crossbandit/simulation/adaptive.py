@@ -8,35 +8,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crossbandit.environments.checking import availability, checked_rows
-from crossbandit.errors import CrossbanditError, InvalidParameterError
-from crossbandit.kernels.totals import best_arms
-from crossbandit.simulation.players import BatchRecord
-from crossbandit.simulation.revealing import FeedbackSource
+from crossbandit.errors import CrossbanditError
+from crossbandit.kernels.rows import best_arms
+from crossbandit.simulation.players import BatchRecord, FeedbackSource
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     import numpy.typing as npt
 
-    from crossbandit.algorithms import Algorithm, Learner
+    from crossbandit.algorithms import Learner
     from crossbandit.types import Booleans, Floats
 
 MOST_POLICIES = 4096
-
-
-def is_adaptive(environment: object) -> bool:
-    """Return whether an environment says that its losses depend on the arms played before."""
-    return bool(getattr(environment, "adaptive", False))
-
-
-def require_adaptive_play(algorithm: Algorithm, environment: object) -> None:
-    """Raise if an algorithm for stochastic losses is to play an adaptive environment."""
-    if algorithm.stochastic_only and is_adaptive(environment):
-        raise InvalidParameterError(
-            f"{type(algorithm).__name__} is for stochastic losses (stochastic_only). Got "
-            f"{type(environment).__name__}, whose losses depend on the arms played before. Use an "
-            "algorithm for adversarial losses, such as CrossGraph."
-        )
 
 
 def adaptive_player(

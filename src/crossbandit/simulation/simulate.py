@@ -9,15 +9,15 @@ import numpy as np
 
 from crossbandit.algorithms import Algorithm
 from crossbandit.environments import BlockEnvironment, Environment
-from crossbandit.environments.environment import horizon_of, longest_batch
+from crossbandit.environments.environment import horizon_of, is_adaptive, longest_batch
 from crossbandit.errors import InvalidContextError, InvalidLossesError, InvalidParameterError
-from crossbandit.kernels.limits import first_outside
+from crossbandit.kernels.rows import first_outside
 from crossbandit.losses import LinearForm
 from crossbandit.losses.forms import ROUNDING
 from crossbandit.progress import progress
-from crossbandit.simulation.adaptive import adaptive_player, is_adaptive, require_adaptive_play
+from crossbandit.simulation.adaptive import adaptive_player
 from crossbandit.simulation.players import BatchPlayer, compiled_player, plain_player
-from crossbandit.simulation.recorders import FullRecorder, ThinRecorder
+from crossbandit.simulation.run import FullRecorder, ThinRecorder
 from crossbandit.streams import Seed, fixed, stream
 from crossbandit.validation import choice, reject
 
@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     from crossbandit.algorithms import Learner
     from crossbandit.problem import Problem
     from crossbandit.simulation.players import BatchRecord
-    from crossbandit.simulation.recorders import Recorder
-    from crossbandit.simulation.run import Run
+    from crossbandit.simulation.run import Recorder, Run
 
 # The number of draws that represent the distribution of continuous contexts.
 CONTEXT_SAMPLE = 1000
@@ -106,7 +105,8 @@ def require_simulation(owner: str, algorithm: object, environment: object, recor
         record: What to record.
 
     Raises:
-        InvalidParameterError: One of them is something else.
+        InvalidParameterError: One of them is something else, or the environment is adaptive and
+            the algorithm is for stochastic losses.
     """
     if not isinstance(algorithm, Algorithm):
         reject(owner, "algorithm", "an Algorithm, such as CrossGraph()", algorithm)
@@ -114,6 +114,12 @@ def require_simulation(owner: str, algorithm: object, environment: object, recor
         expected = "an Environment: something with problem, context_distribution and losses"
         reject(owner, "environment", expected, environment)
     choice(owner, "record", record, ("full", "thin"))
+    if algorithm.stochastic_only and is_adaptive(environment):
+        raise InvalidParameterError(
+            f"{type(algorithm).__name__} is for stochastic losses (stochastic_only). Got "
+            f"{type(environment).__name__}, whose losses depend on the arms played before. Use an "
+            "algorithm for adversarial losses, such as CrossGraph."
+        )
 
 
 def play_through(
@@ -128,7 +134,6 @@ def play_through(
     stopped: Callable[[], bool],
 ) -> Run:
     """Simulate as `simulate` does; raise KeyboardInterrupt as soon as `stopped` returns True."""
-    require_adaptive_play(algorithm, environment)
     played = form_to_play(algorithm, environment, compiled=compiled, factored=factored)
     horizon = horizon_of(played)
     batches = [(0, horizon)] if is_adaptive(played) else timed_batches(played)

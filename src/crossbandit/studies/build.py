@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from crossbandit import algorithms, graphs
 from crossbandit.environments import registry as environments
-from crossbandit.graphs.registry import build as build_graph
+from crossbandit.graphs.builders import build as build_graph
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,8 +9,7 @@ from coba import primitives
 
 from crossbandit.environments import BlockEnvironment, Environment
 from crossbandit.environments.checking import availability, checked_rows
-from crossbandit.environments.environment import batches, horizon_of
-from crossbandit.simulation.adaptive import is_adaptive
+from crossbandit.environments.environment import batches, horizon_of, is_adaptive
 from crossbandit.streams import stream
 from crossbandit.validation import integer, reject, verbatim
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from crossbandit.kernels.binding import opened
-from crossbandit.kernels.compilation import compiled, inlined
+from crossbandit.kernels.compilation import compiled, inlined, opened
 from crossbandit.kernels.laws.reading import band_of, find_rows, mixed_law
 from crossbandit.kernels.laws.state import (
     AFTER_LOSS,
@@ -19,7 +18,7 @@ from crossbandit.kernels.laws.state import (
 from crossbandit.kernels.laws.tries import probe, weigh_tries
 
 if TYPE_CHECKING:
-    from crossbandit.kernels.binding import Bound
+    from crossbandit.kernels.compilation import Bound
     from crossbandit.kernels.laws.state import LawRules, LawState, Scratch
     from crossbandit.types import Floats, Integers
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from crossbandit.kernels.binding import opened
-from crossbandit.kernels.compilation import compiled, inlined
+from crossbandit.kernels.compilation import compiled, inlined, opened
 from crossbandit.kernels.laws.choice import choose, read_law
 from crossbandit.kernels.laws.independence import test_one
 from crossbandit.kernels.laws.learning import absorb, learn_at
@@ -20,7 +19,7 @@ from crossbandit.kernels.laws.state import (
 )
 
 if TYPE_CHECKING:
-    from crossbandit.kernels.binding import Bound
+    from crossbandit.kernels.compilation import Bound
     from crossbandit.kernels.laws.independence import TestState
     from crossbandit.kernels.laws.state import LawRules, LawState, Scratch
     from crossbandit.types import Booleans, Floats, Integers

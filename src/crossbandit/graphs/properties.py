@@ -1,28 +1,132 @@
-"""The numbers of a graph on which regret depends: independence, weak domination, acyclicity.
+"""What regret depends on: observability, independence, weak domination, acyclicity.
 
-Each is computed when it is first used, and kept with the graph.
+The numbers that need a search are computed when they are first used, and kept with the graph. The
+file is one class, and most of its lines are docstrings.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
-from crossbandit.errors import GraphNumberError, IndependenceNumberError
+import numpy as np
+
+from crossbandit.errors import GraphNumberError, IndependenceNumberError, InvalidGraphError
 from crossbandit.extras import installed, pip_line
+from crossbandit.graphs.neighborhoods import self_loops, sizes
+from crossbandit.validation import choice, reject, verbatim
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from crossbandit.graphs.acyclic import Acyclic, AcyclicBounds
     from crossbandit.graphs.domination import Domination, DominationBounds, FractionalDomination
     from crossbandit.graphs.graph import FeedbackGraph
     from crossbandit.graphs.independence import Independence, IndependenceBounds
 
+Observability = Literal["strong", "weak", "none"]
 
-class GraphNumbers:
-    """The properties of `FeedbackGraph` that are computed by a search."""
+_NAMED_ARMS = 3  # how many arms a message lists
+_EXPECTED = {
+    "strong": "strongly observable: each arm has a self-loop or is revealed by every other arm",
+    "weak": "observable: each arm is revealed by some arm",
+}
+_ENOUGH = {"strong": "every other arm", "weak": "some arm"}
+
+
+class GraphProperties:
+    """The properties of `FeedbackGraph` on which regret depends."""
 
     __slots__ = ()
 
     _known: dict[str, Any]
+
+    @property
+    def observability(self) -> Observability:
+        """Whether every arm can be observed: "strong", "weak" or "none".
+
+        An arm is strongly observable if it has a self-loop or every other arm reveals it, weakly
+        observable if only some other arms reveal it, and unobservable if no arm does. The worst arm
+        decides for the graph. `observability_reason` names it.
+        """
+        hidden, weak, _ = _sorted_arms(self._graph)
+        if hidden:
+            return "none"
+        return "weak" if weak else "strong"
+
+    @property
+    def observability_reason(self) -> str:
+        """The reason for `observability`, with the arms that decide it.
+
+        >>> from crossbandit import FeedbackGraph
+        >>> FeedbackGraph([[0, 1, 1], [0, 0, 1], [0, 1, 1]]).observability_reason
+        'no arm reveals arm 0'
+        """
+        hidden, weak, loopless = _sorted_arms(self._graph)
+        if hidden:
+            return f"no arm reveals {_named(hidden)}"
+        if weak:
+            verb, them = ("has", "it") if len(weak) == 1 else ("have", "them")
+            return f"{_named(weak)} {verb} no self-loop, and not every other arm reveals {them}"
+        if not loopless:
+            return "every arm has a self-loop"
+        verb = "is" if len(loopless) == 1 else "are"
+        return (
+            f"every arm has a self-loop, except {_named(loopless)}, which {verb} revealed by all "
+            "others"
+        )
+
+    @property
+    def arm_observability(self) -> tuple[Observability, ...]:
+        """The observability of each arm.
+
+        >>> from crossbandit import FeedbackGraph
+        >>> FeedbackGraph([[1, 1, 1], [0, 0, 0], [0, 0, 0]]).arm_observability
+        ('strong', 'weak', 'weak')
+        """
+        hidden, weak, _ = _sorted_arms(self._graph)
+        grades: list[Observability] = ["strong"] * self._graph.arms
+        for arm in hidden:
+            grades[arm] = "none"
+        for arm in weak:
+            grades[arm] = "weak"
+        return tuple(grades)
+
+    def require_strongly_observable(self, owner: str) -> None:
+        """Raise unless the graph is strongly observable.
+
+        Args:
+            owner: The class or function that needs it, for the message.
+
+        Raises:
+            InvalidGraphError: An arm is not strongly observable. The message names it.
+        """
+        self.require_observable(owner, "strong")
+
+    def require_observable(self, owner: str, least: str = "weak") -> None:
+        """Raise unless every arm is at least weakly, or strongly, observable.
+
+        Args:
+            owner: The class or function that needs it, for the message.
+            least: "weak" or "strong".
+
+        Raises:
+            InvalidGraphError: An arm is less observable. The message names it.
+        """
+        graph = self._graph
+        choice("require_observable", "least", least, ("weak", "strong"))
+        hidden, weak, _ = _sorted_arms(graph)
+        if not hidden and (least == "weak" or not weak):
+            return
+        arm = (hidden or weak)[0]
+        others = np.delete(np.arange(graph.arms), arm)
+        missing = np.setdiff1d(others, graph.in_neighbors(arm)).tolist()
+        lack = f"arm {arm} has no self-loop"
+        cure = f"add the self-loop ({arm}, {arm})"
+        if missing:
+            lack += f" and is not revealed by {_named(missing)}"
+            cure += f", or an edge to arm {arm} from {_ENOUGH[least]}"
+        got = verbatim(f"a graph in which {lack}; {cure}")
+        reject(owner, "graph", _EXPECTED[least], got, error=InvalidGraphError)
 
     @property
     def independence_number(self) -> int:
@@ -213,3 +317,37 @@ class GraphNumbers:
     @property
     def _graph(self) -> FeedbackGraph:
         return cast("FeedbackGraph", self)
+
+
+class _Arms(NamedTuple):
+    """The arms that are not strongly observable, and those without a self-loop that are."""
+
+    hidden: list[int]
+    weak: list[int]
+    seen_by_all_others: list[int]
+
+
+def weak_arms(graph: FeedbackGraph) -> list[int]:
+    """Return the arms that are weakly observable, ascending."""
+    return _sorted_arms(graph).weak
+
+
+def _sorted_arms(graph: FeedbackGraph) -> _Arms:
+    revealers = sizes(graph.in_ranges)
+    loopless = ~self_loops(graph.out_ranges)
+    # A single arm without self-loop is hidden, although all of its zero other arms reveal it.
+    hidden = revealers == 0
+    by_all_others = loopless & ~hidden & (revealers == graph.arms - 1)
+    weak = loopless & ~hidden & ~by_all_others
+    return _Arms(*(np.flatnonzero(kind).tolist() for kind in (hidden, weak, by_all_others)))
+
+
+def _named(arms: Sequence[int]) -> str:
+    """Return "arm 3", "arms 3 and 5" or "arms 3, 5, 6 and 12 more"."""
+    if len(arms) == 1:
+        return f"arm {arms[0]}"
+    rest = len(arms) - _NAMED_ARMS
+    shown = [str(arm) for arm in arms[:_NAMED_ARMS]]
+    if rest > 0:
+        shown.append(f"{rest} more")
+    return f"arms {', '.join(shown[:-1])} and {shown[-1]}"
