@@ -12,7 +12,7 @@ import pytest
 
 from crossbandit import CrossGraph, CrossGraphAdaptive, Decision
 from crossbandit.applications import Bid, FirstPriceBidder, geometric_bids
-from crossbandit.applications.shading import ShadingCurve
+from crossbandit.applications.bidding.views import ShadingCurve
 from crossbandit.environments.auctions import FEEDBACK, AuctionRules, bid_grid
 from crossbandit.errors import (
     CheckpointError,

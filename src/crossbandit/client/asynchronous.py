@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from crossbandit.applications.bids import Bid, Bids
+    from crossbandit.applications.bidding.bids import Bid, Bids
     from crossbandit.applications.money import Flag, Money
     from crossbandit.laws.levels import Label
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from crossbandit.applications.bids import Bid, Bids
+from crossbandit.applications.bidding.bids import Bid, Bids
 from crossbandit.client.outbox import Outbox, row_of
 from crossbandit.client.policy import PolicyPoller
 from crossbandit.client.served import remote_bid, remote_bids

@@ -9,7 +9,7 @@ from collections import deque
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from crossbandit.applications.bids import Bid
+from crossbandit.applications.bidding.bids import Bid
 from crossbandit.applications.money import amount_of, flag_of
 from crossbandit.client.transport import bidder_path
 from crossbandit.errors import (

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossbandit.applications.bids import Bid
+from crossbandit.applications.bidding.bids import Bid
 from crossbandit.errors import DecisionError
 from crossbandit.learners.tokens import token_bytes
 
