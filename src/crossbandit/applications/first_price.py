@@ -268,36 +268,35 @@ class FirstPriceBidder(AuctionBatches, AuctionViews, AuctionLogs):
                 raise InvalidLossesError("No bid was made, so it cannot have won.")
             return
         rules = self.rules if reserve is None else rules_of(self.rules, made, reserve)
+        learner, spending, told = self.learner, self._spending, highest_competing_bid
         decision: Any = made.decision
-        learner, told, spending = self.learner, highest_competing_bid, self._spending
-        if isinstance(learner, LawLearner):
-            amount, least = made.amount, rules.least
-            # Most outcomes are clearly consistent. `price_of` checks all others.
-            if has_won and told is None and self._quiet and 0.0 < amount >= rules.reserve:
-                pass
-            elif not has_won and type(told) is float and amount < told < math.inf:
-                least = max(told, least)
-            else:
-                price = price_of(rules, self.feedback, amount, told, won=has_won)
-                least = max(price, rules.least)
-            before = 0 if not correction or spending is None else learner.code(decision)
-            learner.learn(
-                decision,
-                made.value,
-                made.classes,
-                amount,
-                reached=has_won,
-                number=least,
-                correction=correction,
-            )
+        if not isinstance(learner, LawLearner):
+            price = price_of(rules, self.feedback, self._grid[decision.arm], told, won=has_won)
+            rows = rules.rows([price])[0]
+            learner.learn(decision, rows_of(rows, decision.revealed))
             if spending is not None:
-                spending.account(made, least, won=has_won, before=before)
+                spending.account(made, max(price, rules.least), won=has_won)
             return
-        price = price_of(rules, self.feedback, self._grid[decision.arm], told, won=has_won)
-        rows = rules.rows([price])[0]
-        learner.learn(decision, rows_of(rows, decision.revealed))
+        amount, least = made.amount, rules.least
+        # Most outcomes are clearly consistent. `price_of` checks all others.
+        if has_won and told is None and self._quiet and 0.0 < amount >= rules.reserve:
+            pass
+        elif not has_won and type(told) is float and amount < told < math.inf:
+            least = max(told, least)
+        else:
+            least = max(price_of(rules, self.feedback, amount, told, won=has_won), least)
+        before = learner.code(decision) if correction and spending is not None else 0
+        learner.learn(
+            decision,
+            made.value,
+            made.classes,
+            amount,
+            reached=has_won,
+            number=least,
+            correction=correction,
+        )
         if spending is not None:
-            spending.account(made, max(price, rules.least), won=has_won)
+            spending.account(made, least, won=has_won, before=before)
 
     def _choices(self, worth: float, first: int, last: int) -> tuple[Any, Booleans | None]:
         """Return what a learner with a feedback graph decides by."""

@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, Self
 
-from crossbandit.client.client import Client
-from crossbandit.client.status import ClientStatus
+from crossbandit.client.client import Client, ClientStatus
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -53,14 +53,14 @@ if TYPE_CHECKING:
 class LawLearner(LawDecider):
     """A `LawDecider` that learns: from each decision once, wherever it was made.
 
-    A copy has an id of its own and the same random numbers. What a forked process has decides
-    under an id of its own, with new random numbers.
+    A copy has an id of its own and the same random numbers. In a forked process it has an id of
+    its own and new random numbers.
 
     Which decisions were learned from is remembered for `seen.window` seconds; older decisions have
     expired. Nothing else is remembered of a decision.
 
     Any number of threads may call its methods. Learning takes two locks, deciding only the second
-    one: what reads the state for long, such as `save`, holds the first and never delays a decision.
+    one. So what reads the state for long, such as `save`, holds the first and delays no decision.
 
     Args:
         law: The law.
@@ -129,18 +129,19 @@ class LawLearner(LawDecider):
         return self.round + len(self.old) - self.answered
 
     def expects(self, decision: Any) -> None:
-        """Check that a decision was made for this learner, and has not expired.
+        """Check that a decision was made for this learner.
 
         Args:
             decision: The decision.
 
         Raises:
-            DecisionError: It was made for another learner, or has expired.
+            DecisionError: It was made for another learner; or it is of an earlier version, and was
+                learned from before.
         """
         if decision.learner == self.learner and type(decision) is LawDecision:
             return
         if isinstance(decision, Decision):  # of an earlier version
-            self.old_decision(decision)
+            self._old_decision(decision)
             return
         if decision.learner != self.learner and decision.learner not in self.former:
             raise ForeignDecisionError(
@@ -160,7 +161,7 @@ class LawLearner(LawDecider):
         with self.learning:
             return int(self.seen.check(decision.decider, decision.round, decision.time))
 
-    def old_decision(self, decision: Decision) -> OldDecision:
+    def _old_decision(self, decision: Decision) -> OldDecision:
         """Return what a file of an earlier version has kept of a pending decision.
 
         Args:
@@ -223,25 +224,25 @@ class LawLearner(LawDecider):
             if correction:
                 given = (decision, context, labels, codes[at], amount, reached, number)
                 codes[at] = self._correct(*given)
-            else:
-                if codes[at] or self.watch.misled or is_watched(round_):  # rarely
-                    self._admit(decision, codes, reached)
-                law, part = self.law, decision.guard
-                # The law tries untried amounts itself: other bids of a guard are not its tries.
-                tried = part is None or amount == part.law_amount
-                with self.deciding:
-                    slots = law.slots(labels, new=True) if labels else self._no_slots
-                    step: Any = self._step if self._parts is law.parts else self._bind()
-                    mark: int = step(context, slots, amount, reached, number, tried)
-                    if decider in self.own:
-                        self.answered += 1
-                    if mark >= 0:
-                        self.test.saw(context, labels)
-                        if part is not None and self.guard is not None:
-                            choice = part.choice(law.amounts, amount, context, labels)
-                            if choice is not None:
-                                self.guard.weigh(choice, *outcome_of(FIRST + mark))
-                codes[at] = FIRST + mark
+                return
+            if codes[at] or self.watch.misled or is_watched(round_):  # rarely
+                self._admit(decision, codes, reached)
+            law, part = self.law, decision.guard
+            # The law tries untried amounts itself: other bids of a guard are not its tries.
+            tried = part is None or amount == part.law_amount
+            with self.deciding:
+                slots = law.slots(labels, new=True) if labels else self._no_slots
+                step: Any = self._step if self._parts is law.parts else self._bind()
+                mark: int = step(context, slots, amount, reached, number, tried)
+                if decider in self.own:
+                    self.answered += 1
+                if mark >= 0:
+                    self.test.saw(context, labels)
+                    if part is not None and self.guard is not None:
+                        choice = part.choice(law.amounts, amount, context, labels)
+                        if choice is not None:
+                            self.guard.weigh(choice, *outcome_of(FIRST + mark))
+            codes[at] = FIRST + mark
             if self.old and self.old.pop((decider, round_), None) is not None:
                 self.answered -= decider in self.own
 
@@ -257,7 +258,7 @@ class LawLearner(LawDecider):
             )
         if type(decision) is LawDecision:
             return decision, corrects
-        kept = self.old_decision(decision)
+        kept = self._old_decision(decision)
         return kept.decision(self.learner, context, self.law.amounts), corrects
 
     def _admit(self, decision: LawDecision, codes: array[int], reached: bool) -> None:  # noqa: FBT001
@@ -359,7 +360,7 @@ class LawLearner(LawDecider):
             put_codes(self.seen, made, (FIRST + marks)[order])
 
     def _note(self, contexts: Floats, labels: Sequence[tuple[Label, ...]], marks: Integers) -> None:
-        """Let the test note which rounds a compiled step has taken into it."""
+        """Tell the test of independence which rounds the compiled step has added to it."""
         known = np.flatnonzero(marks >= 0)
         last = known[-SAMPLE:]
         latest = [labels[i] for i in last.tolist()] if labels else [()] * last.size
