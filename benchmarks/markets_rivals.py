@@ -8,7 +8,7 @@ import numpy as np
 
 from benchmarks.latency import KaplanMeier
 from benchmarks.markets_worlds import BIDS, World
-from crossbandit.applications.starting import usual_algorithm
+from crossbandit.applications.application import usual_algorithm
 from crossbandit.environments.auctions import AuctionRules
 from crossbandit.kernels.compilation import compiled
 from crossbandit.logs.auctions import Auctions

@@ -12,9 +12,8 @@ import pytest
 
 from crossbandit import CrossGraph, CrossGraphAdaptive, Decision
 from crossbandit.applications import Bid, FirstPriceBidder, geometric_bids
-from crossbandit.applications.shading import ShadingCurve
-from crossbandit.environments.amounts import bid_grid
-from crossbandit.environments.auctions import FEEDBACK, AuctionRules
+from crossbandit.applications.bidding.views import ShadingCurve
+from crossbandit.environments.auctions import FEEDBACK, AuctionRules, bid_grid
 from crossbandit.errors import (
     CheckpointError,
     DecisionError,

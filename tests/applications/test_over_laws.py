@@ -12,7 +12,7 @@ import pytest
 
 from crossbandit import CrossGraphAdaptive
 from crossbandit.applications import Bid, FirstPriceBidder, Newsvendor, PostedPriceSeller
-from crossbandit.applications.bid_logs import numbers_to_reach
+from crossbandit.applications.bidding.inputs import numbers_to_reach
 from crossbandit.environments.auctions import FEEDBACK, AuctionRules
 from crossbandit.environments.newsvendor import SALES_FEEDBACK
 from crossbandit.environments.posted_price import REPORTS

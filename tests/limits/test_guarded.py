@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from crossbandit.applications import FirstPriceBidder
-from crossbandit.applications.law_decisions import GuardPart, LawDecision
+from crossbandit.applications.law_learner.decisions import GuardPart, LawDecision
 from crossbandit.kernels.paced_guard import lower_chances
 from crossbandit.laws import GuardedLaw, OutcomeLaw
 from crossbandit.limits import Budget, Limit, Pacer, ReturnOnSpend
 
 if TYPE_CHECKING:
-    from crossbandit.applications.bids import Bid
+    from crossbandit.applications.bidding.bids import Bid
 
 GRID = np.round(np.linspace(0.0, 1.0, 21), 2)
 BUDGET, TARGET = Budget(6, per=200, pacing="asap"), ReturnOnSpend(2.5)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crossbandit.applications.law_decider import LawDecider, Round
+from crossbandit.applications.law_learner.decider import LawDecider, Round
 from crossbandit.errors import InvalidContextError, InvalidParameterError
 from crossbandit.kernels.pacing import GAP, LOG, PLANNED, SQUARES
 from crossbandit.laws import OutcomeLaw

@@ -2,12 +2,12 @@
 
 from crossbandit.applications.action import Action
 from crossbandit.applications.application import Application
-from crossbandit.applications.bids import Bid, Bids
+from crossbandit.applications.bidding.bids import Bid, Bids
+from crossbandit.applications.bidding.views import ShadingCurve
 from crossbandit.applications.first_price import FirstPriceBidder
 from crossbandit.applications.newsvendor import Newsvendor, Order
 from crossbandit.applications.recommender import Recommendation, Recommender
 from crossbandit.applications.seller import Offer, PostedPriceSeller
-from crossbandit.applications.shading import ShadingCurve
 from crossbandit.applications.sleeping import ArmChoice, SleepingArms
 from crossbandit.applications.spam_filter import MailDecision, SpamFilter
 from crossbandit.environments.amounts import bids_for_values, geometric_bids

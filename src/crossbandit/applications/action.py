@@ -8,7 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from crossbandit.algorithms import Decision
-from crossbandit.applications.law_decisions import LawDecision
+from crossbandit.applications.law_learner.decisions import LawDecision
 from crossbandit.applications.packing import packed, unpacked
 from crossbandit.errors import DamagedTokenError, DecisionError, InvalidParameterError
 from crossbandit.laws.levels import short
@@ -19,7 +19,6 @@ from crossbandit.validation import reject, verbatim
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from crossbandit.algorithms import Learner
     from crossbandit.types import Floats
 
 _Action = TypeVar("_Action", bound="Action")
@@ -196,15 +195,6 @@ def pending_decision(action: Any, kind: type[_Action], learner: Any) -> tuple[_A
     if found.decision is None:
         raise DecisionError(f"This {kind.__name__} has nothing to settle: no decision was made.")
     return found, found.decision
-
-
-def cannot_correct(learner: Learner) -> DecisionError:
-    """Return the error for a correction that a learner with a feedback graph cannot make."""
-    return DecisionError(
-        f"{learner.algorithm.id} cannot take an outcome back: what it has decided since depends on "
-        "it. Leave the first outcome; its share fades as more are learned. A law can be corrected: "
-        "algorithm='law'."
-    )
 
 
 def only_decides(method: str) -> InvalidParameterError:

@@ -1,17 +1,20 @@
-"""What all applications share: a learner, state of their own, and one file for both."""
+"""What all applications share: how they start, decide, are saved and are loaded."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from crossbandit.algorithms import Learner
-from crossbandit.applications import application_files, law_files, snapshot_files
+from crossbandit.algorithms import Algorithm, CrossGraphAdaptive, Learner
+from crossbandit.applications import application_files
 from crossbandit.applications.action import only_decides
-from crossbandit.applications.law_decider import LawDecider
-from crossbandit.applications.law_learner import LawLearner
+from crossbandit.applications.law_learner import files as law_files
+from crossbandit.applications.law_learner.decider import LawDecider
+from crossbandit.applications.law_learner.learner import LawLearner
 from crossbandit.errors import CheckpointError, CrossbanditError, InvalidParameterError
 from crossbandit.learners import archive
+from crossbandit.learners.algorithm import from_json
 from crossbandit.notebook import card, counted
 from crossbandit.validation import reject, verbatim
 
@@ -20,8 +23,10 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Mapping
 
+    from crossbandit.problem import Problem
     from crossbandit.streams import Seed
 
+_DEFAULT = CrossGraphAdaptive()
 # The errors that settings and state raise if no application wrote them.
 _IMPOSSIBLE = (
     ArithmeticError,
@@ -91,19 +96,18 @@ class Application(ABC):
             raise ValueError(f"{type(self).__name__} keeps no state of its own")
 
     def __repr__(self) -> str:
+        counts = f"{self.rounds} decisions made, {self.pending} pending"
+        return f"{type(self).__name__}({counts}, {self._decider_name()})"
+
+    def _decider_name(self) -> str:
         learner = self.learner
-        name = learner.name if isinstance(learner, LawDecider) else learner.algorithm.id
-        return (
-            f"{type(self).__name__}({self.rounds} decisions made, {self.pending} pending, {name})"
-        )
+        return str(learner.name if isinstance(learner, LawDecider) else learner.algorithm.id)
 
     def _repr_html_(self) -> str:
-        learner = self.learner
-        name = learner.name if isinstance(learner, LawDecider) else learner.algorithm.id
         facts = [
             (counted(self.rounds, "decision"), "how many were made"),
             (f"{self.pending:,} pending", "decisions without an outcome so far"),
-            (name, "what decides"),
+            (self._decider_name(), "what decides"),
         ]
         settings = (
             (f"{key}: {value}", "a setting")
@@ -165,18 +169,19 @@ class Application(ABC):
         """
         learner = self.learner
         if isinstance(learner, LawLearner):
-            other = self._with_same_settings("law")
+            other = self._made(self.settings(), "law")
             vars(other)["learner"] = learner.decider(other.learner.law, seed)
         elif isinstance(learner, Learner):
-            other = self._with_same_settings(learner.algorithm)
+            other = self._made(self.settings(), learner.algorithm)
             vars(other)["learner"] = learner.snapshot(seed)
         else:
             raise only_decides("snapshot")
         return other
 
-    def _with_same_settings(self, algorithm: Any) -> Self:
-        construct: Callable[..., Self] = type(self)
-        return construct(**self.settings(), algorithm=algorithm, seed=0)
+    @classmethod
+    def _made(cls, settings: Mapping[str, Any], algorithm: Any) -> Self:
+        construct: Callable[..., Self] = cls
+        return construct(**settings, algorithm=algorithm, seed=0)
 
     def to_bytes(self) -> bytes:
         """Return a snapshot as bytes, without its random numbers and its key.
@@ -189,7 +194,7 @@ class Application(ABC):
                 f"to_bytes is for snapshots. This {type(self).__name__} learns: use "
                 "snapshot().to_bytes(), or save."
             )
-        return snapshot_files.to_bytes(self.kind, self.settings(), self.learner)
+        return application_files.snapshot_bytes(self.kind, self.settings(), self.learner)
 
     @classmethod
     def from_bytes(
@@ -205,12 +210,12 @@ class Application(ABC):
         Raises:
             CheckpointError: They are something else, or damaged.
         """
-        file = snapshot_files.read(content, cls.kind)
-        construct: Callable[..., Self] = cls
+        file = application_files.read_snapshot(content, cls.kind)
         try:
-            algorithm = snapshot_files.algorithm_of(file)
-            made = construct(**file.header["settings"], algorithm=algorithm, seed=0)
-            vars(made)["learner"] = snapshot_files.decider_of(made.learner, file, seed, key)
+            header = file.header
+            algorithm = from_json(header["algorithm"]) if "algorithm" in header else "law"
+            made = cls._made(header["settings"], algorithm)
+            vars(made)["learner"] = application_files.decider_of(made.learner, file, seed, key)
         except _IMPOSSIBLE as error:
             raise CheckpointError(f"The snapshot is inconsistent: {error}") from error
         return made
@@ -249,9 +254,8 @@ class Application(ABC):
             InvalidParameterError: There is no such setting, or what was learned does not fit it.
         """
         file = application_files.read(path, cls.kind, cls.__name__)
-        construct: Callable[..., Self] = cls
         try:
-            application = construct(**file.notes["settings"], algorithm=file.algorithm, seed=0)
+            application = cls._made(file.notes["settings"], file.algorithm)
             application._resume(file)  # noqa: SLF001 - its own
         except _IMPOSSIBLE as error:
             raise CheckpointError(
@@ -267,8 +271,7 @@ class Application(ABC):
             expected = f"one of {', '.join(settings)}"
             reject(f"{type(self).__name__}.load", min(unknown), expected, verbatim("another"))
         algorithm = "law" if isinstance(self.learner, LawLearner) else self.learner.algorithm
-        construct: Callable[..., Self] = type(self)
-        made = construct(**{**settings, **changes}, algorithm=algorithm, seed=0)
+        made = self._made({**settings, **changes}, algorithm)
         made._take_over(self)  # noqa: SLF001 - its own
         return made
 
@@ -296,3 +299,54 @@ class Application(ABC):
         state = file.state(self.state())
         if state is not None:
             self.restore(state)
+
+
+def usual_algorithm(feedback: str) -> CrossGraphAdaptive:
+    """Return the default algorithm for bids with a feedback graph, with anchors if they help.
+
+    They help with feedback after a loss: then a bid reveals the next higher bid, and the two mostly
+    win and lose together.
+
+    Args:
+        feedback: One of the kinds of `crossbandit.environments.auctions.FEEDBACK`.
+    """
+    return CrossGraphAdaptive(anchored=feedback == "after-loss")
+
+
+def anchored_as(default: Algorithm, algorithm: Algorithm) -> Algorithm:
+    """Return `algorithm`, with the default's choice of `anchored` if its own is None."""
+    if (
+        isinstance(algorithm, CrossGraphAdaptive)
+        and isinstance(default, CrossGraphAdaptive)
+        and algorithm.anchored is None
+    ):
+        return replace(algorithm, anchored=default.anchored)
+    return algorithm
+
+
+def start_learner(
+    owner: str,
+    algorithm: Algorithm | None,
+    problem: Problem,
+    seed: Seed,
+    default: Algorithm = _DEFAULT,
+    *,
+    expected: str = "None, or an Algorithm such as CrossGraph()",
+) -> Learner:
+    """Start the learner of an application.
+
+    Args:
+        owner: The class of the application, for messages.
+        algorithm: The algorithm that the user asked for, or None.
+        problem: What the application has to decide.
+        seed: The seed of the learner.
+        default: The algorithm where none was asked for.
+        expected: What may be asked for, for messages.
+
+    Raises:
+        InvalidParameterError: `algorithm` is not an Algorithm, or does not fit the problem.
+    """
+    algorithm = default if algorithm is None else anchored_as(default, algorithm)
+    if not isinstance(algorithm, Algorithm):
+        reject(owner, "algorithm", expected, algorithm)
+    return algorithm.start(problem, seed=seed)

@@ -14,13 +14,13 @@ from crossbandit.applications.batches import (
     settle_batch,
     settle_rows,
 )
-from crossbandit.applications.bids import Bid, Bids
-from crossbandit.applications.columns import column_of, label_columns
-from crossbandit.applications.law_decider import LawDecider
-from crossbandit.applications.law_decisions import LawDecision
-from crossbandit.applications.law_learner import LawLearner
+from crossbandit.applications.bidding.bids import Bid, Bids
+from crossbandit.applications.bidding.inputs import column_of, label_columns
+from crossbandit.applications.law_learner.decider import LawDecider
+from crossbandit.applications.law_learner.decisions import LawDecision
+from crossbandit.applications.law_learner.learner import LawLearner
+from crossbandit.applications.law_learner.outcome_codes import HELD, rows_named
 from crossbandit.applications.limited import LimitedApplication
-from crossbandit.applications.outcome_codes import HELD, rows_named
 from crossbandit.errors import InvalidContextError, LearnedBeforeError
 
 if TYPE_CHECKING:

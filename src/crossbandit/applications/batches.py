@@ -8,11 +8,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from crossbandit.applications.action import required_action, rows_of
-from crossbandit.applications.auction_outcomes import price_of, rules_of, told_after
-from crossbandit.applications.bid_logs import numbers_to_reach
-from crossbandit.applications.bids import Bid, Bids, Made
-from crossbandit.applications.columns import column_of, flags_of, is_column
-from crossbandit.applications.law_decisions import LawDecision
+from crossbandit.applications.bidding.bids import Bid, Bids
+from crossbandit.applications.bidding.inputs import (
+    column_of,
+    flags_of,
+    is_column,
+    numbers_to_reach,
+    price_of,
+    rules_of,
+    told_after,
+)
+from crossbandit.applications.law_learner.decisions import LawDecision, Made
 from crossbandit.errors import DecisionError, ForeignDecisionError, InvalidLossesError
 from crossbandit.kernels.bidding import plain_numbers
 
@@ -22,7 +28,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from crossbandit.algorithms import Learner
-    from crossbandit.applications.law_learner import LawLearner
+    from crossbandit.applications.law_learner.learner import LawLearner
     from crossbandit.environments.auctions import AuctionRules
     from crossbandit.types import Booleans, Floats
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from crossbandit.applications.law_decisions import SCALE, TOP
+from crossbandit.applications.law_learner.decisions import SCALE, TOP
 
 COHORT = 512  # decisions of one decider in a row
 _UNKNOWN = -1  # how many reached the number, in a file of an earlier version

@@ -7,18 +7,17 @@ from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from crossbandit.applications.action import required_action, rows_of
+from crossbandit.applications.application import usual_algorithm
 from crossbandit.applications.auction_batches import AuctionBatches
-from crossbandit.applications.auction_outcomes import price_of, rules_of, told_after
-from crossbandit.applications.auction_views import AuctionViews
-from crossbandit.applications.bid_logs import number_to_reach
-from crossbandit.applications.bids import Bid
-from crossbandit.applications.fitting import LogFitting
-from crossbandit.applications.law_decider import LawDecider, Round
-from crossbandit.applications.law_learner import LawLearner
+from crossbandit.applications.bidding.bids import Bid
+from crossbandit.applications.bidding.inputs import price_of, rules_of, told_after
+from crossbandit.applications.bidding.logs import AuctionLogs
+from crossbandit.applications.bidding.views import AuctionViews
+from crossbandit.applications.law_learner.decider import LawDecider, Round
+from crossbandit.applications.law_learner.learner import LawLearner
+from crossbandit.applications.law_learner.missing_outcomes import MISSING
 from crossbandit.applications.money import amount_of, as_floats, flag_of, possible_bids, tick_of
-from crossbandit.applications.outcome_watch import MISSING
 from crossbandit.applications.spending import NO_LIMITS, Spending
-from crossbandit.applications.starting import usual_algorithm
 from crossbandit.environments.amounts import span
 from crossbandit.environments.auctions import FEEDBACK, AuctionRules
 from crossbandit.errors import InvalidContextError, InvalidLossesError
@@ -39,7 +38,7 @@ if TYPE_CHECKING:
     from crossbandit.types import Booleans, Floats
 
 
-class FirstPriceBidder(AuctionBatches, AuctionViews, LogFitting):
+class FirstPriceBidder(AuctionBatches, AuctionViews, AuctionLogs):
     """Learns what to bid where the value of winning is known, and the highest bid wins and pays.
 
     `feedback` says who is told the highest competing bid when an auction is over:
@@ -211,15 +210,19 @@ class FirstPriceBidder(AuctionBatches, AuctionViews, LogFitting):
                 bidder's, or a class is missing.
         """
         worth, floor, first, last = self._auction("bid", value, reserve)
-        labels = self._labels("bid", classes)
+        labels = self._labels("bid", classes) if classes or self.classes else ()
+        learner = self.learner
         if self._spending is not None:
-            given = (self.learner, worth, labels, first, last, self._choices, at)
+            given = (learner, worth, labels, first, last, self._choices, at)
             made, why = self._spending.choose(*given)
             amount = None if made is None else self._grid[made.arm]
             return Bid(made, amount, worth, floor, labels, why)
         if first > last:
             return Bid(None, None, worth, floor, labels)
-        decision = self._act(self._features(worth), Round(worth, worth, 0.0, labels), first, last)
+        if isinstance(learner, LawDecider):
+            decision: Any = learner.act(Round(worth, worth, 0.0, labels), first, last)
+        else:
+            decision = learner.act(self.rules.contexts(worth), self._available(first, last))
         return Bid(decision, self._grid[decision.arm], worth, floor, labels)
 
     def settle(
@@ -265,43 +268,40 @@ class FirstPriceBidder(AuctionBatches, AuctionViews, LogFitting):
                 raise InvalidLossesError("No bid was made, so it cannot have won.")
             return
         rules = self.rules if reserve is None else rules_of(self.rules, made, reserve)
+        learner, spending, told = self.learner, self._spending, highest_competing_bid
         decision: Any = made.decision
-        learner, told, spending = self.learner, highest_competing_bid, self._spending
-        if isinstance(learner, LawLearner):
-            amount, least = made.amount, rules.least
-            # Most outcomes are clearly consistent. `price_of` checks all others.
-            if has_won and told is None and self._quiet and 0.0 < amount >= rules.reserve:
-                pass
-            elif not has_won and type(told) is float and amount < told < math.inf:
-                least = max(told, least)
-            else:
-                price = price_of(rules, self.feedback, amount, told, won=has_won)
-                least = number_to_reach(rules, price)
-            before = 0 if not correction or spending is None else learner.code(decision)
-            learner.learn(
-                decision,
-                made.value,
-                made.classes,
-                amount,
-                reached=has_won,
-                number=least,
-                correction=correction,
-            )
+        if not isinstance(learner, LawLearner):
+            price = price_of(rules, self.feedback, self._grid[decision.arm], told, won=has_won)
+            rows = rules.rows([price])[0]
+            learner.learn(decision, rows_of(rows, decision.revealed))
             if spending is not None:
-                spending.account(made, least, won=has_won, before=before)
+                spending.account(made, max(price, rules.least), won=has_won)
             return
-        price = price_of(rules, self.feedback, self._grid[decision.arm], told, won=has_won)
-        rows = rules.rows([price])[0]
-        learner.learn(decision, rows_of(rows, decision.revealed))
+        amount, least = made.amount, rules.least
+        # Most outcomes are clearly consistent. `price_of` checks all others.
+        if has_won and told is None and self._quiet and 0.0 < amount >= rules.reserve:
+            pass
+        elif not has_won and type(told) is float and amount < told < math.inf:
+            least = max(told, least)
+        else:
+            least = max(price_of(rules, self.feedback, amount, told, won=has_won), least)
+        before = learner.code(decision) if correction and spending is not None else 0
+        learner.learn(
+            decision,
+            made.value,
+            made.classes,
+            amount,
+            reached=has_won,
+            number=least,
+            correction=correction,
+        )
         if spending is not None:
-            spending.account(made, number_to_reach(rules, price), won=has_won)
+            spending.account(made, least, won=has_won, before=before)
 
     def _choices(self, worth: float, first: int, last: int) -> tuple[Any, Booleans | None]:
         """Return what a learner with a feedback graph decides by."""
-        return self._features(min(worth, self.value_range[1])), self._available(first, last)
-
-    def _features(self, worth: float) -> Any:
-        return None if isinstance(self.learner, LawDecider) else self.rules.contexts(worth)
+        features = self.rules.contexts(min(worth, self.value_range[1]))
+        return features, self._available(first, last)
 
     def _auction(
         self, owner: str, value: object, reserve: object

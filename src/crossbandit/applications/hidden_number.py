@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from crossbandit.algorithms import Learner
-from crossbandit.applications import law_files
-from crossbandit.applications.action import cannot_correct, only_decides, rows_of
-from crossbandit.applications.application import Application
-from crossbandit.applications.law_decider import LawDecider, Round
-from crossbandit.applications.law_learner import LawLearner
-from crossbandit.applications.starting import start_learner
-from crossbandit.errors import InvalidContextError, InvalidParameterError
+from crossbandit.applications.action import only_decides, rows_of
+from crossbandit.applications.application import Application, start_learner
+from crossbandit.applications.law_learner import files as law_files
+from crossbandit.applications.law_learner.decider import LawDecider, Round
+from crossbandit.applications.law_learner.learner import LawLearner
+from crossbandit.errors import DecisionError, InvalidContextError, InvalidParameterError
 from crossbandit.laws import OutcomeLaw
 from crossbandit.validation import reject, verbatim
 
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from crossbandit.algorithms import Algorithm
-    from crossbandit.applications.missing_outcomes import MissingOutcomes
+    from crossbandit.applications.law_learner.missing_outcomes import MissingOutcomes
     from crossbandit.environments.amounts import AmountRules
     from crossbandit.laws import Diagnosis, LawView
     from crossbandit.laws.levels import Label
@@ -69,8 +68,9 @@ class HiddenNumberApplication(Application):
         Raises:
             InvalidParameterError: This application does not learn by the law.
         """
-        found = self._law("diagnosis").diagnosis()
-        return replace(found, words=self.words)
+        learner = self._law("diagnosis")
+        with learner.learning, learner.deciding:
+            return replace(learner.test.diagnosis(), words=self.words)
 
     @property
     def missing_outcomes(self) -> MissingOutcomes:
@@ -123,7 +123,10 @@ class HiddenNumberApplication(Application):
         if type(other) is not type(self) or other is self:
             reject("take_counts", "other", expected, other)
         mine, theirs = self._law("take_counts"), other._law("take_counts")
-        law_files.check_kinds(mine.law, theirs.law, "take_counts", expected)
+        name = law_files.difference(mine.law, theirs.law)
+        if name is not None:
+            got = f"{name} {getattr(theirs.law, name)!r}, not {getattr(mine.law, name)!r}"
+            reject("take_counts", "other", expected, verbatim(got))
         if mine.law.rounds > 0:
             raise InvalidParameterError(
                 f"take_counts is for a new {type(self).__name__}. This one has learned from "
@@ -176,7 +179,9 @@ class HiddenNumberApplication(Application):
                 reject(owner, "classes", expected, name)
         self._horizon = problem.horizon
         self.classes = tuple(classes)
-        if not (algorithm is None and law_by_default) and not _is_law(algorithm):
+        named = isinstance(algorithm, str)
+        by_law = algorithm == _LAW if named else algorithm is None and law_by_default
+        if not by_law:
             if classes:
                 reject(owner, "classes", "empty, unless the algorithm is the law", self.classes)
             if guarded:
@@ -235,18 +240,21 @@ class HiddenNumberApplication(Application):
         return self.learner.act(features, self._available(first, last))
 
     def _probabilities(self, features: Any, given: Round, first: int, last: int) -> Floats:
+        """Return the probability of each amount, if one from `first` to `last` may be chosen."""
         learner = self.learner
-        policy: Floats
         if isinstance(learner, LawDecider):
-            policy = learner.policy(given, first, last)
-        else:
-            policy = learner.policy(features, self._available(first, last))
+            return learner.policy(given, first, last)
+        policy: Floats = learner.policy(features, self._available(first, last))
         return policy
 
     def _check_correctable(self) -> None:
         """Raise DecisionError unless an outcome that was learned can be replaced."""
         if isinstance(self.learner, Learner):
-            raise cannot_correct(self.learner)
+            raise DecisionError(
+                f"{self.learner.algorithm.id} cannot take an outcome back: what it has decided "
+                "since depends on it. Leave the first outcome; its share fades as more are "
+                "learned. A law can be corrected: algorithm='law'."
+            )
 
     def _learn(
         self,
@@ -284,7 +292,3 @@ class HiddenNumberApplication(Application):
         numbers = np.arange(self.rules.arms)
         may: Booleans = (numbers >= first) & (numbers <= last)
         return may
-
-
-def _is_law(algorithm: object) -> bool:
-    return isinstance(algorithm, str) and algorithm == _LAW

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from crossbandit.algorithms import CrossGraphAdaptive
 from crossbandit.applications.action import Action, pending_decision
 from crossbandit.applications.hidden_number import HiddenNumberApplication
-from crossbandit.applications.law_decider import Round
+from crossbandit.applications.law_learner.decider import Round
 from crossbandit.applications.money import amount_of
 from crossbandit.environments.newsvendor import SALES_FEEDBACK, NewsvendorRules
 from crossbandit.errors import InvalidContextError, InvalidLossesError

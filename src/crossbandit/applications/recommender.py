@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from crossbandit.applications.action import Action, pending_decision
-from crossbandit.applications.application import Application
+from crossbandit.applications.application import Application, start_learner
 from crossbandit.applications.labels import (
     Labels,
     labeled_graph,
     require_mapping,
     require_outcomes,
 )
-from crossbandit.applications.starting import start_learner
 from crossbandit.environments.amounts import bounds
 from crossbandit.environments.recommendation import segment_weights, similar_items
 from crossbandit.errors import InvalidContextError, InvalidLossesError

@@ -11,7 +11,7 @@ import numpy as np
 from crossbandit.algorithms import CrossGraphAdaptive
 from crossbandit.applications.action import Action, required_action
 from crossbandit.applications.hidden_number import HiddenNumberApplication
-from crossbandit.applications.law_decider import Round
+from crossbandit.applications.law_learner.decider import Round
 from crossbandit.applications.money import amount_of, flag_of
 from crossbandit.environments.posted_price import REPORTS, SellerRules
 from crossbandit.errors import InvalidContextError, InvalidLossesError

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from crossbandit.applications.action import Action, pending_decision
-from crossbandit.applications.application import Application
+from crossbandit.applications.application import Application, start_learner
 from crossbandit.applications.labels import Labels, require_mapping
-from crossbandit.applications.starting import start_learner
 from crossbandit.environments.amounts import pair
 from crossbandit.environments.spam import DELIVER, mail_rows
 from crossbandit.errors import InvalidContextError, InvalidLossesError

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crossbandit import forks
-from crossbandit.applications.bids import Made
-from crossbandit.applications.law_decider import LawDecider, Round
-from crossbandit.applications.law_decisions import LawDecision
-from crossbandit.applications.outcome_codes import KNOWN, reaches
+from crossbandit.applications.law_learner.decider import LawDecider, Round
+from crossbandit.applications.law_learner.decisions import LawDecision, Made
+from crossbandit.applications.law_learner.outcome_codes import KNOWN, reaches
 from crossbandit.errors import InvalidParameterError
 from crossbandit.kernels.paced_guard import lower_chances
 from crossbandit.limits import Budget, CostPer, Lease, Pacer, ReturnOnSpend
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from crossbandit.algorithms import Decision
-    from crossbandit.applications.bids import Bid, Bids
+    from crossbandit.applications.bidding.bids import Bid, Bids
     from crossbandit.laws.levels import Label
     from crossbandit.limits import LimitStatus
     from crossbandit.types import Booleans, Floats, Integers

@@ -6,7 +6,7 @@ packages of a server.
 
 from crossbandit.client.asynchronous import AsyncClient
 from crossbandit.client.client import Client
+from crossbandit.client.deciding import ServedBid
 from crossbandit.client.outbox import Refused
-from crossbandit.client.served import ServedBid
 
 __all__ = ["AsyncClient", "Client", "Refused", "ServedBid"]

@@ -5,15 +5,14 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, Self
 
-from crossbandit.client.client import Client
-from crossbandit.client.status import ClientStatus
+from crossbandit.client.client import Client, ClientStatus
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import numpy.typing as npt
 
-    from crossbandit.applications.bids import Bid, Bids
+    from crossbandit.applications.bidding.bids import Bid, Bids
     from crossbandit.applications.money import Flag, Money
     from crossbandit.laws.levels import Label
 

@@ -9,7 +9,7 @@ from collections import deque
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from crossbandit.applications.bids import Bid
+from crossbandit.applications.bidding.bids import Bid
 from crossbandit.applications.money import amount_of, flag_of
 from crossbandit.client.transport import bidder_path
 from crossbandit.errors import (
@@ -137,11 +137,10 @@ class Outbox:
             if self._stop:
                 raise UnsentOutcomesError("The client is closed. It takes no more outcomes.", [])
             if len(self._rows) + len(rows) > self._room:
-                because = f" The last attempt failed: {self._error}" if self._error else ""
                 raise OutboxFullError(
                     f"{len(self._rows):,} outcomes are waiting to be acknowledged, and there is "
                     f"room for {self._room:,}. Keep the outcome and try again, or create a Client "
-                    f"with more room.{because}"
+                    f"with more room.{self._last_error()}"
                 )
             self._rows.extend(rows)
             self._changed.notify_all()
@@ -185,11 +184,13 @@ class Outbox:
             raise self._unsent()
 
     def _unsent(self) -> UnsentOutcomesError:
-        because = f" The last attempt failed: {self._error}" if self._error else ""
         return UnsentOutcomesError(
-            f"The service has not acknowledged {len(self._rows):,} outcomes.{because}",
+            f"The service has not acknowledged {len(self._rows):,} outcomes.{self._last_error()}",
             [row.to_json() for row in self._rows],
         )
+
+    def _last_error(self) -> str:
+        return f" The last attempt failed: {self._error}" if self._error else ""
 
     def _work(self) -> None:
         wait = _FIRST_WAIT

@@ -6,7 +6,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from crossbandit.algorithms import Algorithm, CrossGraph, from_json, registered
-from crossbandit.applications.starting import anchored_as, usual_algorithm
+from crossbandit.applications.application import anchored_as, usual_algorithm
 from crossbandit.errors import InvalidInputError, InvalidParameterError
 from crossbandit.replay.learning import (
     GUARDED,

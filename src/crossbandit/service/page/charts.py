@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossbandit.applications.law_decider import LawDecider
+from crossbandit.applications.law_learner.decider import LawDecider
 from crossbandit.report import Chart, Series
 
 if TYPE_CHECKING:

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import time
 from functools import partial
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossbandit.applications.law_decisions import LawDecision
-from crossbandit.applications.learner_records import LearnerRecords
-from crossbandit.applications.money import flag_of
-from crossbandit.applications.outcome_codes import (
+from crossbandit.algorithms import Decision
+from crossbandit.applications.law_learner.decider import LawDecider
+from crossbandit.applications.law_learner.decisions import LawDecision
+from crossbandit.applications.law_learner.missing_outcomes import (
+    OutcomeWatch,
+    is_watched,
+    watched,
+)
+from crossbandit.applications.law_learner.outcome_codes import (
     FIRST,
     HELD,
     KNOWN,
@@ -19,36 +26,161 @@ from crossbandit.applications.outcome_codes import (
     put_codes,
     seen_before,
 )
-from crossbandit.applications.outcome_watch import is_watched, watched
-from crossbandit.errors import DecisionError, LearnedBeforeError
+from crossbandit.applications.money import flag_of
+from crossbandit.errors import DecisionError, ForeignDecisionError, LearnedBeforeError
 from crossbandit.kernels.compilation import Bound, resolved
 from crossbandit.kernels.laws.correcting import correct
 from crossbandit.kernels.laws.loops import settle, settle_all
-from crossbandit.laws import GuardedAmountChoice, GuardedLaw
+from crossbandit.laws import IndependenceTest
 from crossbandit.laws.independence import SAMPLE
+from crossbandit.learners.seen import SeenDecisions, new_id
 from crossbandit.learners.seen_pages import PAGE
 
 if TYPE_CHECKING:
     from array import array
     from collections.abc import Callable, Sequence
+    from typing import Self
 
-    from crossbandit.applications.bids import Made
-    from crossbandit.applications.law_decisions import GuardPart
+    from crossbandit.applications.law_learner.decisions import Made, OldDecision
+    from crossbandit.laws import OutcomeLaw
     from crossbandit.laws.levels import Label
+    from crossbandit.streams import Seed
     from crossbandit.types import Booleans, Floats, Integers
 
 
-class LawLearner(LearnerRecords):
+class LawLearner(LawDecider):
     """A `LawDecider` that learns: from each decision once, wherever it was made.
 
-    See `LearnerRecords` for its parameters, and for what threads, copies and forked processes do.
+    A copy has an id of its own and the same random numbers. In a forked process it has an id of
+    its own and new random numbers.
+
+    Which decisions were learned from is remembered for `seen.window` seconds; older decisions have
+    expired. Nothing else is remembered of a decision.
+
+    Any number of threads may call its methods. Learning takes two locks, deciding only the second
+    one. So what reads the state for long, such as `save`, holds the first and delays no decision.
+
+    Args:
+        law: The law.
+        guarded: Whether `GuardedLaw` decides.
+        missing: What to do if outcomes are missing with a bias; see `OutcomeWatch`.
+        words: What a reached and a missed number are called, for messages.
+        clock: Returns the time in seconds.
+
+    Attributes:
+        test: The test of whether the hidden number depends on the context.
+        seen: Which decisions were learned from.
+        watch: Notices outcomes that are missing with a bias.
+        former: The ids of learners whose decisions may be learned from, besides its own.
+        own: The ids under which it has made decisions itself.
+        answered: How many of these were learned from.
+        features: How many classes a decision has.
+        learning: The lock of the state; take it before that of deciding if both are needed.
     """
 
     _parts: Any = None  # those of the law that `_step` works on
     _step: Callable[..., Any] | None = None
 
+    def __init__(
+        self,
+        law: OutcomeLaw,
+        *,
+        guarded: bool = False,
+        missing: str = "refuse",
+        words: tuple[str, str] = ("reached", "missed"),
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        super().__init__(law, guarded=guarded, clock=clock)
+        self.test = IndependenceTest(law)
+        self.seen = SeenDecisions(clock=clock)
+        self.watch = OutcomeWatch(missing, words, clock)
+        self.former: set[str] = set()
+        self.old: dict[tuple[str, int], OldDecision] = {}  # pending in a file of an older version
+        self.own = {self.id}
+        self.answered = 0
+        self.features = len(law.classes)
+        self._no_slots = law.slots((), new=True)
+        self.learning = Lock()  # of the state; take this one first if both are needed
+
     def __getstate__(self) -> dict[str, Any]:
         return {**super().__getstate__(), "_parts": None, "_step": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.learning = Lock()
+        super().__setstate__(state)
+
+    def fork_locks(self) -> tuple[Any, ...]:
+        return (self.learning, self.deciding)
+
+    def after_fork(self) -> None:
+        super().after_fork()
+        self.own = {*self.own, self.id}
+
+    def as_copy(self) -> None:
+        """Take an id of its own. The random numbers are those of its seed."""
+        self.id = new_id()
+        self.own = {*self.own, self.id}
+
+    @property
+    def pending(self) -> int:
+        """How many of its own decisions have no outcome so far. Those of snapshots do not count."""
+        return self.round + len(self.old) - self.answered
+
+    def expects(self, decision: Any) -> None:
+        """Check that a decision was made for this learner.
+
+        Args:
+            decision: The decision.
+
+        Raises:
+            DecisionError: It was made for another learner; or it is of an earlier version, and was
+                learned from before.
+        """
+        if decision.learner == self.learner and type(decision) is LawDecision:
+            return
+        if isinstance(decision, Decision):  # of an earlier version
+            self._old_decision(decision)
+            return
+        if decision.learner != self.learner and decision.learner not in self.former:
+            raise ForeignDecisionError(
+                f"The decision of round {decision.round} was made by another learner "
+                f"({decision.learner}). Give it to the learner that made it, or drop it."
+            )
+
+    def code(self, decision: Any) -> int:
+        """Return the code of the outcome that was learned of a decision; see `outcome_codes`.
+
+        Args:
+            decision: What `act` returned.
+
+        Raises:
+            DecisionError: It has expired.
+        """
+        with self.learning:
+            return int(self.seen.check(decision.decider, decision.round, decision.time))
+
+    def _old_decision(self, decision: Decision) -> OldDecision:
+        """Return what a file of an earlier version has kept of a pending decision.
+
+        Args:
+            decision: The decision.
+
+        Raises:
+            DecisionError: It is not one of those, or was learned from before.
+        """
+        kept = self.old.get((decision.learner, decision.round))
+        if kept is not None and kept.arm == decision.arm:
+            return kept
+        if decision.learner not in self.former:
+            raise ForeignDecisionError(
+                f"The decision of round {decision.round} was made by another learner, or by this "
+                f"one after the checkpoint from which it was restored ({decision.learner}). Give "
+                "it to the learner that made it, or drop it."
+            )
+        raise LearnedBeforeError(
+            f"The decision of round {decision.round} has been learned from before, or is not one "
+            "of those that were pending when the file was written. Each counts once."
+        )
 
     def learn(
         self,
@@ -90,23 +222,25 @@ class LawLearner(LearnerRecords):
             if correction:
                 given = (decision, context, labels, codes[at], amount, reached, number)
                 codes[at] = self._correct(*given)
-            else:
-                if codes[at] or self.watch.misled or is_watched(round_):  # rarely
-                    self._admit(decision, codes, reached)
-                law, part = self.law, decision.guard
-                # The law tries untried amounts itself: other bids of a guard are not its tries.
-                tried = part is None or amount == part.law_amount
-                with self.deciding:
-                    slots = law.slots(labels, new=True) if labels else self._no_slots
-                    step: Any = self._step if self._parts is law.parts else self._bind()
-                    mark: int = step(context, slots, amount, reached, number, tried)
-                    if decider in self.own:
-                        self.answered += 1
-                    if mark >= 0:
-                        self.test.saw(context, labels)
-                        if part is not None and self.guard is not None:
-                            self._weigh(self.guard, part, context, labels, amount, mark)
-                codes[at] = FIRST + mark
+                return
+            if codes[at] or self.watch.misled or is_watched(round_):  # rarely
+                self._admit(decision, codes, reached)
+            law, part = self.law, decision.guard
+            # The law tries untried amounts itself: other bids of a guard are not its tries.
+            tried = part is None or amount == part.law_amount
+            with self.deciding:
+                slots = law.slots(labels, new=True) if labels else self._no_slots
+                step: Any = self._step if self._parts is law.parts else self._bind()
+                mark: int = step(context, slots, amount, reached, number, tried)
+                if decider in self.own:
+                    self.answered += 1
+                if mark >= 0:
+                    self.test.saw(context, labels)
+                    if part is not None and self.guard is not None:
+                        choice = part.choice(law.amounts, amount, context, labels)
+                        if choice is not None:
+                            self.guard.weigh(choice, *outcome_of(FIRST + mark))
+            codes[at] = FIRST + mark
             if self.old and self.old.pop((decider, round_), None) is not None:
                 self.answered -= decider in self.own
 
@@ -122,7 +256,7 @@ class LawLearner(LearnerRecords):
             )
         if type(decision) is LawDecision:
             return decision, corrects
-        kept = self.old_decision(decision)
+        kept = self._old_decision(decision)
         return kept.decision(self.learner, context, self.law.amounts), corrects
 
     def _admit(self, decision: LawDecision, codes: array[int], reached: bool) -> None:  # noqa: FBT001
@@ -148,35 +282,6 @@ class LawLearner(LearnerRecords):
         last = (0.0, self._no_slots, 0.0, False, 0.0, True)
         self._parts, self._step = law.parts, partial(resolved(settle, bound, *last), bound)
         return self._step
-
-    def _weigh(
-        self,
-        guard: GuardedLaw,
-        part: GuardPart,
-        context: float,
-        labels: tuple[Label, ...],
-        amount: float,
-        mark: int,
-    ) -> None:
-        """Let the guard weigh its experts, unless its amounts have changed since the decision."""
-        kind, index = outcome_of(FIRST + mark)
-        amounts = self.law.amounts
-        played = int(np.searchsorted(amounts, amount))
-        if part.chances.size != amounts.size or played == amounts.size or amounts[played] != amount:
-            return
-        law_index = int(np.searchsorted(amounts, part.law_amount))
-        made = GuardedAmountChoice(
-            index=played,
-            amount=float(amounts[played]),
-            context=context,
-            classes=labels,
-            worth=part.worth,
-            law_index=min(law_index, amounts.size - 1),
-            chances=part.chances,
-            seen=part.seen,
-            weight=part.weight,
-        )
-        guard.weigh(made, kind, index)
 
     def _correct(
         self,
@@ -253,7 +358,7 @@ class LawLearner(LearnerRecords):
             put_codes(self.seen, made, (FIRST + marks)[order])
 
     def _note(self, contexts: Floats, labels: Sequence[tuple[Label, ...]], marks: Integers) -> None:
-        """Let the test note which rounds a compiled step has taken into it."""
+        """Tell the test of independence which rounds the compiled step has added to it."""
         known = np.flatnonzero(marks >= 0)
         last = known[-SAMPLE:]
         latest = [labels[i] for i in last.tolist()] if labels else [()] * last.size
@@ -270,3 +375,33 @@ class LawLearner(LearnerRecords):
                 scores = (int(one.scores[i]), int(one.totals[i]))
                 self.watch.add(*name, *scores, reached=bool(reached[start + i]))
             start = stop
+
+    def decider(self, law: OutcomeLaw, seed: Seed | None) -> LawDecider:
+        """Return what decides as this learner does now, and never changes.
+
+        Args:
+            law: A new law of the same form, which becomes a copy.
+            seed: The seed of the random numbers; None for new ones.
+        """
+        guarded = self.guard is not None
+        made = LawDecider(law, guarded=guarded, learner=self.learner, clock=self.clock)
+        with self.learning:
+            law.look_like(self.law, seed)
+            if self.guard is not None and made.guard is not None:
+                made.guard.restore(self.guard.arrays())
+        made.token_key = self.token_key
+        return made
+
+    def merge(self, other: Self) -> None:
+        """Add what another learner has learned. Its decisions are learned from there.
+
+        Args:
+            other: A learner of the same form. It is not changed.
+        """
+        first, second = sorted((self, other), key=id)
+        with first.learning, second.learning, self.deciding:
+            if self.guard is not None and other.guard is not None:
+                self.guard.merge(other.guard)
+            else:
+                self.law.merge(other.law)
+            self.test.merge(other.test)

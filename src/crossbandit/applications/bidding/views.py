@@ -1,49 +1,160 @@
-"""What a bidder would do now, what it believes, and what it can learn from a log."""
+"""What a bidder would do now, and what it believes; the bid at each value, as data and a figure."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crossbandit.applications.bid_logs import log_outcomes
-from crossbandit.applications.law_decider import LawDecider, Round
+from crossbandit.applications.law_learner.decider import LawDecider, Round
 from crossbandit.applications.limited import LimitedApplication
-from crossbandit.applications.shading import ShadingCurve
 from crossbandit.errors import InvalidContextError
-from crossbandit.validation import as_array, reject
+from crossbandit.extras import require
+from crossbandit.files import replacing
+from crossbandit.notebook import GRAY, Line, card, chart, counted, new_axes
+from crossbandit.validation import as_array
 
 if TYPE_CHECKING:
+    import os
+
     import numpy.typing as npt
+    from matplotlib.axes import Axes
 
     from crossbandit.applications.money import Money
     from crossbandit.applications.spending import Time
     from crossbandit.environments.auctions import AuctionRules
     from crossbandit.laws import LawView
     from crossbandit.laws.levels import Label
-    from crossbandit.types import Floats
+    from crossbandit.types import Floats, Integers
 
 _CURVE_POINTS = 101
 _PICTURE_POINTS = 41
+_LOW, _HIGH = 0.1, 0.9
+_INK, _COLOR = "#767676", "#0072B2"
+
+
+@dataclass(frozen=True, eq=False)
+class ShadingCurve:
+    """What a bidder would bid now at each of several values.
+
+    A bidder draws its bids at random. Where `low` and `high` are far apart, it is not sure yet. The
+    bids are NaN at values at which no bid may be made.
+
+    Attributes:
+        values: The values.
+        bids: The median bid at each value.
+        low: The bid below which one bid in ten lies.
+        high: The bid above which one bid in ten lies.
+    """
+
+    values: Floats
+    bids: Floats
+    low: Floats
+    high: Floats
+
+    @classmethod
+    def of(cls, values: Floats, amounts: Floats, policies: Floats) -> ShadingCurve:
+        """Return the curve of given distributions.
+
+        Args:
+            values: (values,).
+            amounts: (bids,), ascending.
+            policies: (values, bids), the probability of each bid at each value.
+        """
+        cumulative = np.cumsum(policies, axis=1)
+        silent = np.isnan(policies).any(axis=1)
+        low, middle, high = (
+            np.where(silent, np.nan, amounts[_position(cumulative, share)])
+            for share in (_LOW, 0.5, _HIGH)
+        )
+        return cls(values, middle, low, high)
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the curve with its uncertainty, and a line for bidding the whole value.
+
+        Args:
+            ax: The axes to draw on; by default those of a new figure.
+
+        Returns:
+            The axes.
+
+        Raises:
+            MissingPackageError: Matplotlib is not installed.
+        """
+        if ax is None:
+            ax = new_axes("ShadingCurve.plot")
+        ax.plot(self.values, self.values, color=_INK, linewidth=1, linestyle="--", label="value")
+        ax.fill_between(
+            self.values,
+            self.low,
+            self.high,
+            step="mid",
+            color=_COLOR,
+            alpha=0.2,
+            linewidth=0,
+            label="eight bids of ten",
+        )
+        ax.step(self.values, self.bids, where="mid", color=_COLOR, label="median bid")
+        ax.set_xlabel("value")
+        ax.set_ylabel("bid")
+        ax.legend(frameon=False)
+        ax.spines[["top", "right"]].set_visible(False)
+        return ax
+
+    def picture(self) -> str:
+        """Return the curve as a small SVG picture, for notebooks."""
+        return chart(
+            [
+                Line("value", self.values, self.values, GRAY, dashed=True),
+                Line("one bid in ten is lower", self.values, self.low, GRAY),
+                Line("one bid in ten is higher", self.values, self.high, GRAY),
+                Line("median bid", self.values, self.bids),
+            ],
+            x="value",
+            y="bid",
+        )
+
+    def _repr_html_(self) -> str:
+        facts = [(counted(self.values.size, "value"), "the gray lines hold eight bids of ten")]
+        return card("ShadingCurve", facts, self.picture())
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the figure to a file, atomically.
+
+        Args:
+            path: The file. Its suffix, such as ".svg" or ".png", sets the format.
+
+        Raises:
+            MissingPackageError: Matplotlib is not installed.
+            OSError: The file cannot be written.
+        """
+        require("matplotlib", extra="notebook", owner="ShadingCurve.save")
+        from matplotlib.figure import Figure
+
+        figure = Figure(figsize=(5.2, 3.6), layout="constrained")
+        self.plot(figure.add_subplot())
+        dates = {".pdf": {"CreationDate": None}, ".svg": {"Date": None}}  # same curve, same file
+        suffix = Path(path).suffix.lower()
+        with replacing(path) as temporary:
+            figure.savefig(
+                temporary, dpi=150, format=suffix[1:] or "png", metadata=dates.get(suffix)
+            )
 
 
 class AuctionViews(LimitedApplication):
-    """The part of a bidder that looks at what was learned, and at logs."""
+    """The part of a bidder that shows what it would do now, and what it has learned."""
 
     rules: AuctionRules
     value_range: tuple[float, float]
-    guarded: bool
 
     @abstractmethod
     def _auction(
         self, owner: str, value: object, reserve: object
     ) -> tuple[float, float | None, int, int]:
         """Return the value and the reserve price, and the lowest and the highest possible bid."""
-
-    @abstractmethod
-    def _features(self, worth: float) -> Any:
-        """Return the context of a value, as the learner takes it."""
 
     def policy(
         self, value: Money, *, reserve: Money | None = None, at: Time = None, **classes: Label
@@ -84,54 +195,6 @@ class AuctionViews(LimitedApplication):
         """
         worth = self._auction("price_law", value, None)[0]
         return self._view("price_law", worth, classes)
-
-    def warm_up(
-        self,
-        values: npt.ArrayLike,
-        prices: npt.ArrayLike,
-        *,
-        bids: npt.ArrayLike | None = None,
-        won: npt.ArrayLike | None = None,
-        **classes: npt.ArrayLike,
-    ) -> None:
-        """Learn from a log of auctions in which this bidder did not bid.
-
-        Args:
-            values: What winning was worth, in each auction.
-            prices: The highest competing bid; 0 if nobody else bid, NaN where it is not known.
-            bids: What was bid, any amounts: only what these bids have shown is learned, by the
-                bidder's feedback. Without bids, all prices must be known, and all are learned.
-            won: Whether each bid won; needed where the price is not known and the feedback does
-                not tell by that who has won.
-            **classes: A column of levels for each of the bidder's classes.
-
-        Raises:
-            InvalidContextError: A value is outside the range, or a column of a class is missing.
-            InvalidLossesError: The outcomes are incomplete or contradict each other. Nothing is
-                learned.
-            InvalidParameterError: This bidder does not learn by the law.
-        """
-        learner = self._law("warm_up")
-        if self.guarded:
-            expected = "False, as the guard has to see how its own bids fare"
-            reject("warm_up", "guarded", expected, self.guarded)
-        log = log_outcomes(
-            learner.law,
-            self.rules,
-            self.value_range,
-            values,
-            prices,
-            bids,
-            won,
-            classes,
-        )
-        with learner.learning, learner.deciding:
-            learner.law.learn_all(
-                log.values, log.kinds, log.indices, played=log.played, classes=log.classes
-            )
-            learner.test.learn_all(
-                log.values, log.kinds, log.indices, played=log.played, classes=log.classes
-            )
 
     def shading_curve(
         self,
@@ -185,7 +248,7 @@ class AuctionViews(LimitedApplication):
             opened = self._spending.look(worth, first, last, at)
             return self._limited_policy(opened, worth, labels, first)
         given = Round(worth, worth, 0.0, labels)
-        return self._probabilities(self._features(worth), given, first, last)
+        return self._probabilities(self.rules.contexts(worth), given, first, last)
 
     def _limited_policy(
         self, opened: tuple[float, int, int], value: float, labels: tuple[Label, ...], first: int
@@ -194,7 +257,7 @@ class AuctionViews(LimitedApplication):
         worth, usable, cap = opened
         if cap < 0:
             return np.zeros(self.rules.arms)
-        features = self._features(min(worth, self.value_range[1]))
+        features = self.rules.contexts(min(worth, self.value_range[1]))
         last = usable if isinstance(self.learner, LawDecider) else cap
         cost = 0.0 if self._spending is None else self._spending.pacer.cost_of_holding
         given = Round(value, worth, cost, labels)
@@ -202,3 +265,10 @@ class AuctionViews(LimitedApplication):
         chances[cap] += chances[cap + 1 :].sum()
         chances[cap + 1 :] = 0.0
         return chances
+
+
+def _position(cumulative: Floats, share: float) -> Integers:
+    """Return where each row (values, bids) first reaches `share`, up to rounding."""
+    reached = (cumulative < share - 1e-12).sum(axis=1)
+    last: Integers = np.minimum(reached, cumulative.shape[1] - 1)
+    return last

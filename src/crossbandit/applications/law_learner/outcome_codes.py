@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from crossbandit.applications.bids import Made
+    from crossbandit.applications.law_learner.decisions import Made
     from crossbandit.learners.seen import SeenDecisions
     from crossbandit.types import Integers
 

@@ -10,14 +10,13 @@ import numpy as np
 
 from crossbandit import forks
 from crossbandit.applications.action import only_decides
-from crossbandit.applications.bids import Made
-from crossbandit.applications.law_decisions import (
+from crossbandit.applications.law_learner.decisions import (
     SCALE,
     TOP,
     TOTALS,
     GuardPart,
     LawDecision,
-    score_of,
+    Made,
 )
 from crossbandit.kernels.laws.choice import decide_all
 from crossbandit.laws import GuardedLaw
@@ -165,7 +164,8 @@ class LawDecider:
             part: What learning under a guard needs.
         """
         number, total = self.round, self.total
-        score = score_of(arm, first, last, self.law.last_chance(arm))
+        place = TOP * (arm - first) // (last - first) if last > first else TOP // 2
+        score = place + SCALE * int(TOP * self.law.last_chance(arm))
         self.round, self.total = number + 1, (total + score) % TOTALS
         return LawDecision(
             number,

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING, NamedTuple, overload
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
 from crossbandit.applications.action import Action
-from crossbandit.applications.law_decisions import LawDecision
+from crossbandit.applications.law_learner.decisions import Made
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from crossbandit.laws.levels import Label
-    from crossbandit.types import Floats, Integers
+    from crossbandit.types import Floats
 
 
 @dataclass(frozen=True)
@@ -46,61 +46,6 @@ class Bid(Action):
 
     def __float__(self) -> float:
         return 0.0 if self.amount is None else self.amount
-
-
-class Made(NamedTuple):
-    """What a law has decided in n rounds at once; all (n,).
-
-    Attributes:
-        arms: The number of the amount, -1 where there was nothing to choose from.
-        rounds: The number of each decision, as its decider counts; -1 where there is none.
-        scores: The scores of the decisions; see `LawDecision`.
-        totals: The sum of the scores before each decision, modulo `TOTALS`.
-        times: When the decisions were made, in seconds.
-        learner: The id of the learner that may learn from them.
-        decider: The id of what made them.
-        key: The key of their tokens, or None.
-        run: Whether each row has a decision, all made at one time, with consecutive numbers.
-    """
-
-    arms: Integers
-    rounds: Integers
-    scores: Integers
-    totals: Integers
-    times: Floats
-    learner: str
-    decider: str
-    key: bytes | None
-    run: bool = False
-
-    def part(self, rows: Integers) -> Made:
-        """Return some of the decisions.
-
-        Args:
-            rows: The numbers of their rows.
-        """
-        columns = ("arms", "rounds", "scores", "totals", "times")
-        return self._replace(**{name: getattr(self, name)[rows] for name in columns}, run=False)
-
-    def decision(self, i: int) -> LawDecision | None:
-        """Return one of the decisions, or None where there was nothing to choose from.
-
-        Args:
-            i: The number of the row.
-        """
-        if self.arms[i] < 0:
-            return None
-        return LawDecision(
-            int(self.rounds[i]),
-            int(self.arms[i]),
-            self.learner,
-            self.decider,
-            float(self.times[i]),
-            int(self.scores[i]),
-            int(self.totals[i]),
-            None,
-            self.key,
-        )
 
 
 class Bids(Sequence[Bid]):

@@ -1,17 +1,20 @@
-"""A decision of a law: all that learning from it needs."""
+"""The decisions of a law: one, and many at once. They carry all that learning needs."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+
+from crossbandit.laws import GuardedAmountChoice
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from crossbandit.laws.levels import Label
     from crossbandit.learners.tokens import Token
-    from crossbandit.types import Floats
+    from crossbandit.types import Floats, Integers
 
 TOP = 255  # the highest place, and the highest chance
 # A score is a place plus this many times a chance. So the difference of two sums of scores says the
@@ -19,6 +22,15 @@ TOP = 255  # the highest place, and the highest chance
 SCALE = 1 << 20
 TOTALS = SCALE * SCALE
 _MOST = 1e100  # the highest amount of money
+_FORMS = {
+    "round": int,
+    "arm": int,
+    "learner": str,
+    "decider": str,
+    "time": float,
+    "score": int,
+    "total": int,
+}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,6 +50,41 @@ class GuardPart:
     weight: float
     chances: Floats
     seen: Floats = field(default_factory=lambda: np.zeros(0))
+
+    def choice(
+        self, amounts: Floats, amount: float, context: float, labels: tuple[Label, ...]
+    ) -> GuardedAmountChoice | None:
+        """Return what the guard has chosen; None if the amounts have changed since.
+
+        Args:
+            amounts: The amounts of the law.
+            amount: The amount that was played.
+            context: The context of the round.
+            labels: Its classes.
+        """
+        played, law_index = np.searchsorted(amounts, [amount, self.law_amount]).tolist()
+        last = amounts.size - 1
+        if self.chances.size != amounts.size or played > last or amounts[played] != amount:
+            return None
+        return GuardedAmountChoice(
+            index=played,
+            amount=amount,
+            context=context,
+            classes=labels,
+            worth=self.worth,
+            law_index=min(law_index, last),
+            chances=self.chances,
+            seen=self.seen,
+            weight=self.weight,
+        )
+
+    def check(self) -> None:
+        """Raise ValueError if the numbers, which a token or a file has, are impossible."""
+        numbers = [self.worth, self.law_amount, *self.chances.tolist(), *self.seen.tolist()]
+        if not (np.abs(numbers) <= _MOST).all() or not 0.0 <= self.weight <= 1.0:
+            raise ValueError("impossible probabilities")
+        if (self.chances < 0.0).any() or (self.seen < 0.0).any():
+            raise ValueError("impossible probabilities")
 
 
 @dataclass(slots=True, unsafe_hash=True)  # frozen would take twice as long to make
@@ -71,8 +118,7 @@ class LawDecision:
 
     def to_json(self) -> dict[str, Any]:
         """Return a form that `json` can write."""
-        names = ("round", "arm", "learner", "decider", "time", "score", "total")
-        found = {name: getattr(self, name) for name in names}
+        found = {name: getattr(self, name) for name in _FORMS}
         if self.guard is not None:
             part = self.guard
             chances, seen = part.chances.tolist(), part.seen.tolist()
@@ -91,9 +137,7 @@ class LawDecision:
         """
         given = dict(data)
         guard = given.pop("guard", None)
-        forms = {"round": int, "arm": int, "learner": str, "decider": str, "time": float}
-        forms |= {"score": int, "total": int}
-        if set(given) != set(forms) or any(type(given[k]) is not v for k, v in forms.items()):
+        if set(given) != set(_FORMS) or any(type(given[k]) is not v for k, v in _FORMS.items()):
             raise ValueError(f"a decision with the keys {list(given)}")
         chance, place = divmod(given["score"], SCALE)
         if not (0 <= chance <= TOP >= place and given["total"] >= 0):
@@ -103,7 +147,7 @@ class LawDecision:
             worth, law_amount, weight, chances, seen = guard
             numbers = (float(worth), float(law_amount), float(weight))
             given["guard"] = GuardPart(*numbers, np.array(chances, float), np.array(seen, float))
-            _check_guard(given["guard"])
+            given["guard"].check()
         return cls(**given)
 
     def pack(self) -> tuple[Any, ...]:
@@ -136,7 +180,7 @@ class LawDecision:
             worth, law_amount, weight, chances = content[1:]
             given = np.frombuffer(chances, dtype="<f8").astype(float)
             guard = GuardPart(worth, law_amount, weight, given)
-            _check_guard(guard)
+            guard.check()
         elif form != (int,):
             raise ValueError("no decision of a law")
         if content[0] < 0:
@@ -149,22 +193,93 @@ class LawDecision:
         return cls(token.counter, -1, *ids, score, total, guard, key)
 
 
-def _check_guard(part: GuardPart) -> None:
-    numbers = [part.worth, part.law_amount, *part.chances.tolist(), *part.seen.tolist()]
-    if not (np.abs(numbers) <= _MOST).all() or not 0.0 <= part.weight <= 1.0:
-        raise ValueError("impossible probabilities")
-    if (part.chances < 0.0).any() or (part.seen < 0.0).any():
-        raise ValueError("impossible probabilities")
+class Made(NamedTuple):
+    """What a law has decided in n rounds at once; all (n,).
 
-
-def score_of(arm: int, first: int, last: int, chance: float) -> int:
-    """Return the score of an amount: see `LawDecision`.
-
-    Args:
-        arm: The number of the amount.
-        first: The number of the lowest one that might have been chosen.
-        last: The number of the highest one.
-        chance: Of reaching the number.
+    Attributes:
+        arms: The number of the amount, -1 where there was nothing to choose from.
+        rounds: The number of each decision, as its decider counts; -1 where there is none.
+        scores: The scores of the decisions; see `LawDecision`.
+        totals: The sum of the scores before each decision, modulo `TOTALS`.
+        times: When the decisions were made, in seconds.
+        learner: The id of the learner that may learn from them.
+        decider: The id of what made them.
+        key: The key of their tokens, or None.
+        run: Whether each row has a decision, all made at one time, with consecutive numbers.
     """
-    place = TOP * (arm - first) // (last - first) if last > first else TOP // 2
-    return place + SCALE * int(TOP * chance)
+
+    arms: Integers
+    rounds: Integers
+    scores: Integers
+    totals: Integers
+    times: Floats
+    learner: str
+    decider: str
+    key: bytes | None
+    run: bool = False
+
+    def part(self, rows: Integers) -> Made:
+        """Return some of the decisions.
+
+        Args:
+            rows: The numbers of their rows.
+        """
+        columns = ("arms", "rounds", "scores", "totals", "times")
+        return self._replace(**{name: getattr(self, name)[rows] for name in columns}, run=False)
+
+    def decision(self, i: int) -> LawDecision | None:
+        """Return one of the decisions, or None where there was nothing to choose from.
+
+        Args:
+            i: The number of the row.
+        """
+        if self.arms[i] < 0:
+            return None
+        return LawDecision(
+            int(self.rounds[i]),
+            int(self.arms[i]),
+            self.learner,
+            self.decider,
+            float(self.times[i]),
+            int(self.scores[i]),
+            int(self.totals[i]),
+            None,
+            self.key,
+        )
+
+
+class OldDecision(NamedTuple):
+    """A pending decision that a file of an earlier version remembers.
+
+    Attributes:
+        maker: The id of the learner that made it.
+        round: The number of the decision.
+        time: The time from which on it may be learned from.
+        arm: The number of the amount.
+        law_arm: The number of the amount that the law would have played, under a guard.
+        chances: As in `GuardPart`; empty without a guard.
+        seen: As in `GuardPart`; empty without a guard.
+    """
+
+    maker: str
+    round: int
+    time: float
+    arm: int
+    law_arm: int
+    chances: Floats
+    seen: Floats
+
+    def decision(self, learner: str, worth: float, amounts: Floats) -> LawDecision:
+        """Return it as a decision that carries all that learning needs.
+
+        Args:
+            learner: The id of the learner that learns from it.
+            worth: What the amount was chosen for.
+            amounts: The amounts.
+        """
+        part = None
+        if self.chances.size:
+            law_amount = float(amounts[self.law_arm])
+            part = GuardPart(worth, law_amount, 1.0, self.chances, self.seen)
+        ids = (learner, self.maker, self.time)
+        return LawDecision(self.round, self.arm, *ids, score=0, total=0, guard=part)

@@ -6,19 +6,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from crossbandit.applications.old_decisions import read_pending, write_pending
-from crossbandit.applications.outcome_codes import FORGOTTEN, KNOWN
+from crossbandit.applications.law_learner.decisions import OldDecision
+from crossbandit.applications.law_learner.outcome_codes import FORGOTTEN, KNOWN
 from crossbandit.errors import CheckpointError
 from crossbandit.learners import archive
 from crossbandit.learners.seen import LIMIT
-from crossbandit.validation import integer, reject, verbatim
+from crossbandit.validation import integer, reject
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     import numpy.typing as npt
 
-    from crossbandit.applications.law_learner import LawLearner
+    from crossbandit.applications.law_learner.learner import LawLearner
     from crossbandit.laws import OutcomeLaw
 
 FORMAT = "crossbandit-law"
@@ -103,9 +103,7 @@ def written(learner: LawLearner) -> tuple[dict[str, Any], dict[str, npt.NDArray[
         if learner.guard is not None:
             parts["guard"] = learner.guard.arrays()
         if learner.old:
-            width = learner.law.amounts.size if learner.guard is not None else 0
-            makers = sorted(learner.former)
-            parts["pending"] = write_pending(list(learner.old.values()), makers, width)
+            parts["pending"] = _pending_arrays(learner)
         seen = learner.seen.freeze()
     parts["seen"] = seen()
     return header, {
@@ -169,10 +167,7 @@ def resume(
     rounds = integer("file", "round", header["round"], at_least=0, at_most=_LAST_ROUND)
     makers = [str(one) for one in header["ids" if header["version"] == 1 else "former"]]
     if parts["pending"]:
-        width, guarded = learner.law.amounts.size, learner.guard is not None
-        now = learner.clock()
-        kept = read_pending(parts["pending"], makers, rounds, width, now, guarded=guarded)
-        learner.old = {(one.maker, one.round): one for one in kept}
+        learner.old = _read_pending(learner, parts["pending"], makers, rounds)
     learner.former = set(makers)
     if header["version"] == 1:
         learner.answered = rounds
@@ -212,14 +207,11 @@ def take_over(learner: LawLearner, other: LawLearner) -> None:
         InvalidParameterError: Their laws are of different kinds.
     """
     seen = other.seen.freeze()()
-    for name in _KINDS:
-        new, old = getattr(learner.law, name), getattr(other.law, name)
-        if new != old:
-            reject("load", name, f"{old!r} as in the file, or left out", new)
-    same = learner.law.settings() | {"levels": 0, "generator": 0} == other.law.settings() | {
-        "levels": 0,
-        "generator": 0,
-    }
+    name = difference(learner.law, other.law)
+    if name is not None:
+        expected = f"{getattr(other.law, name)!r} as in the file, or left out"
+        reject("load", name, expected, getattr(learner.law, name))
+    same = learner.law.description() | {"levels": 0} == other.law.description() | {"levels": 0}
     if same and (learner.guard is None) == (other.guard is None):
         header, arrays = written(other)
         resume(learner, {**header, "version": VERSION}, arrays)
@@ -236,16 +228,71 @@ def take_over(learner: LawLearner, other: LawLearner) -> None:
     learner.own |= other.own
 
 
-def check_kinds(law: OutcomeLaw, other: OutcomeLaw, owner: str, expected: str) -> None:
-    """Raise InvalidParameterError unless the counts of one law can be moved to another.
+def difference(law: OutcomeLaw, other: OutcomeLaw) -> str | None:
+    """Return the setting because of which the counts of one law cannot be moved to another.
 
     Args:
         law: A law.
         other: Another law.
-        owner: The method that was called, for the message.
-        expected: What it needs.
     """
-    for name in _KINDS:
-        if getattr(law, name) != getattr(other, name):
-            got = verbatim(f"{name} {getattr(other, name)!r}, not {getattr(law, name)!r}")
-            reject(owner, "other", expected, got)
+    return next((name for name in _KINDS if getattr(law, name) != getattr(other, name)), None)
+
+
+def _read_pending(
+    learner: LawLearner, arrays: Mapping[str, Any], makers: Sequence[str], rounds: int
+) -> dict[tuple[str, int], OldDecision]:
+    """Return the pending decisions of a file of an earlier version, by maker and round.
+
+    Args:
+        learner: The learner that takes them over.
+        arrays: The arrays of the file, by name.
+        makers: The ids under which decisions were made.
+        rounds: How many were made.
+
+    Raises:
+        CheckpointError: They are impossible.
+    """
+    size, guarded = learner.law.amounts.size, learner.guard is not None
+    columns = []
+    for name in ("rounds", "makers", "arms", "law_arms"):
+        column = np.asarray(arrays[name])
+        if column.ndim != 1 or column.dtype != np.int64:
+            raise CheckpointError(f"The array {name!r} of the pending decisions is impossible.")
+        columns.append(column.tolist())
+    at, who, arms, law_arms = columns
+    count = len(at)
+    chances, seen = (np.asarray(arrays[name], dtype=float) for name in ("chances", "seen"))
+    right = (
+        len(set(at)) == len(who) == len(arms) == len(law_arms) == count
+        and chances.shape == seen.shape == (count, size if guarded else 0)
+        and all(bool(np.isfinite(one).all() and (one >= 0).all()) for one in (chances, seen))
+        and all(0 <= one < rounds for one in at)
+        and all(0 <= one < len(makers) for one in who)
+        and all(0 <= one < size for one in arms)
+        and all((0 if guarded else -1) <= one < size for one in law_arms)
+    )
+    if not right:
+        raise CheckpointError("Its pending decisions are impossible.")
+    now = learner.clock()  # when they were made is not known
+    kept = (
+        OldDecision(makers[who[i]], at[i], now, arms[i], law_arms[i], chances[i], seen[i])
+        for i in range(count)
+    )
+    return {(one.maker, one.round): one for one in kept}
+
+
+def _pending_arrays(learner: LawLearner) -> dict[str, Any]:
+    """Return the pending decisions of an earlier version as arrays, for `_read_pending`."""
+    kept, makers = list(learner.old.values()), sorted(learner.former)
+    shape = (len(kept), learner.law.amounts.size if learner.guard is not None else 0)
+    integers = {
+        "rounds": [one.round for one in kept],
+        "makers": [makers.index(one.maker) for one in kept],
+        "arms": [one.arm for one in kept],
+        "law_arms": [one.law_arm for one in kept],
+    }
+    return {
+        **{name: np.array(column, dtype=np.int64) for name, column in integers.items()},
+        "chances": np.array([one.chances for one in kept]).reshape(shape),
+        "seen": np.array([one.seen for one in kept]).reshape(shape),
+    }
