@@ -21,7 +21,7 @@ from crossbandit.applications.law_decisions import (
 )
 from crossbandit.kernels.laws.choice import decide_all
 from crossbandit.laws import GuardedLaw
-from crossbandit.laws.uniforms import Uniforms
+from crossbandit.laws.base import Uniforms
 from crossbandit.learners.tokens import checked_key, new_id
 
 if TYPE_CHECKING:

@@ -23,8 +23,7 @@ from crossbandit.applications.outcome_watch import is_watched, watched
 from crossbandit.errors import DecisionError, LearnedBeforeError
 from crossbandit.kernels.binding import Bound
 from crossbandit.kernels.compilation import resolved
-from crossbandit.kernels.laws.correcting import correct
-from crossbandit.kernels.laws.loops import settle, settle_all
+from crossbandit.kernels.laws.outcomes import correct, settle, settle_all
 from crossbandit.laws import GuardedAmountChoice, GuardedLaw
 from crossbandit.laws.independence import SAMPLE
 from crossbandit.learners.seen_pages import PAGE

@@ -7,9 +7,8 @@ whether the number depends on the context, and whether it depends on the class. 
 law against a learner that assumes nothing.
 """
 
-from crossbandit.laws.diagnosis import Diagnosis
 from crossbandit.laws.guard import GuardedAmountChoice, GuardedLaw
-from crossbandit.laws.independence import IndependenceTest
+from crossbandit.laws.independence import Diagnosis, IndependenceTest
 from crossbandit.laws.learning import AmountChoice
 from crossbandit.laws.outcome_law import OutcomeLaw
 from crossbandit.laws.view import LawView

@@ -17,8 +17,7 @@ from crossbandit.kernels.laws.guard import (
     see,
 )
 from crossbandit.kernels.laws.state import ABOVE, AT_MOST, TOLD
-from crossbandit.laws.learning import AmountChoice
-from crossbandit.laws.logs import prepared
+from crossbandit.laws.learning import AmountChoice, prepared
 from crossbandit.notebook import card
 from crossbandit.validation import number, reject
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crossbandit.laws import GuardedLaw, IndependenceTest, OutcomeLaw
-from crossbandit.laws.logs import shown_to
+from crossbandit.laws.learning import shown_to
 from crossbandit.replay.chunks import pseudo_values
 from crossbandit.replay.strategies import Strategy
 

@@ -1,4 +1,7 @@
-"""Whole logs in one call: the same steps, in the same order, to the same bits."""
+"""Outcomes: what they show on the grid, learning from one or from a whole log, correcting one.
+
+Whole logs take the same steps, in the same order, to the same bits, as round after round.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +10,34 @@ from typing import TYPE_CHECKING
 from crossbandit.kernels.binding import opened
 from crossbandit.kernels.compilation import compiled, inlined
 from crossbandit.kernels.laws.choice import choose, read_law
-from crossbandit.kernels.laws.independence import test_one
-from crossbandit.kernels.laws.learning import absorb, learn_at
-from crossbandit.kernels.laws.reading import band_of
+from crossbandit.kernels.laws.independence import first_at_risk, known_row, test_one
+from crossbandit.kernels.laws.learning import (
+    absorb,
+    column_of,
+    is_told,
+    learn_at,
+    reaches,
+    refresh,
+    share_out,
+)
+from crossbandit.kernels.laws.nodes import root_of
+from crossbandit.kernels.laws.reading import (
+    band_of,
+    find_rows,
+    first_row,
+    laws_near,
+    likelihood,
+    node_of,
+)
 from crossbandit.kernels.laws.state import (
     ABOVE,
     AFTER_WIN,
     ALWAYS,
     AT_MOST,
+    BROAD,
+    MATURE,
+    SPLIT,
+    TINY,
     TOLD,
     WON_LOST,
 )
@@ -194,3 +217,126 @@ def settle_all(
     for i in range(contexts.size):
         given = (contexts[i], slots[i], amounts[i], reached[i], numbers[i], True)
         out[i] = settle_one(rules, state, scratch, test, *given)
+
+
+@compiled
+def correct(
+    rules: LawRules,
+    state: LawState,
+    scratch: Scratch,
+    test: TestState,
+    context: float,
+    slots: Integers,
+    kind: int,
+    index: int,
+    new_kind: int,
+    new_index: int,
+    amount: int,
+) -> None:
+    """Replace an outcome that was learned by another; see `learn` for what they are.
+
+    One round is moved from the old column to the new one in every node of the context, and the
+    laws of these nodes are computed anew.
+    """
+    band = band_of(rules, context)
+    find_rows(rules, state, band, slots, scratch.rows)
+    old, new = column_of(rules, kind, index), column_of(rules, new_kind, new_index)
+    reweigh(rules, state, scratch, kind, old, new_kind, new)
+    was_told, now_told = is_told(rules, kind), is_told(rules, new_kind)
+    for m in range(rules.growth.size):
+        start = first_row(rules, m)
+        for level in range((rules.depth if m == 0 else rules.recent_depth) + 1):
+            place = node_of(rules, band, level)
+            row, unit = start + place, state.scale[m]
+            move(state, row, unit, was_told, old, now_told, new)
+            if m == 0 and place < BROAD and amount >= 0:
+                asked = rules.amounts.size - 1 - amount if rules.mirrored else amount
+                # A file of an earlier version may know of the round, but not whether it reached.
+                left = max(state.reached[place, asked] - reaches(kind, index, amount), 0.0)
+                now = left + reaches(new_kind, new_index, amount)
+                state.reached[place, asked] = min(now, state.asked[place, asked])
+            parent = -1 if level == 0 else start + node_of(rules, band, level - 1)
+            mature = state.visits[row] >= MATURE * unit
+            if parent < 0 or (state.visits[parent] >= SPLIT * unit and mature):
+                refresh(rules, state, scratch, m, row, parent, place, level)
+    for f in range(scratch.rows.shape[0] - rules.growth.size):
+        row, parent, level = root_of(state, slots, f), -1, 0
+        while row >= 0:
+            place = node_of(rules, band, level)
+            move(state, row, 1.0, was_told, old, now_told, new)
+            if parent < 0 or state.visits[row] >= MATURE:
+                refresh(rules, state, scratch, rules.growth.size + f, row, parent, place, level)
+            parent = row
+            row = state.children[row, (band >> (rules.depth - level - 1)) & 1]
+            level += 1
+    correct_test(rules, test, 0, kind, old, new_kind, new)
+    row = known_row(test, slots)
+    if row >= 0:
+        correct_test(rules, test, row, kind, old, new_kind, new)
+
+
+@inlined
+def reweigh(
+    rules: LawRules,
+    state: LawState,
+    scratch: Scratch,
+    kind: int,
+    old: int,
+    new_kind: int,
+    new: int,
+) -> None:
+    """Give the experts weight by the new outcome instead of the old one, under the laws of now."""
+    experts = state.weights.size
+    if experts == 1:
+        return
+    for e in range(experts):
+        state.weights[e] = max(state.weights[e] - rules.share / experts, TINY)
+    laws_near(rules, state, scratch, old)
+    for e in range(experts):
+        chance = max(likelihood(rules, scratch.chances[e], kind, old), TINY)
+        state.weights[e] *= 1.0 / chance
+    laws_near(rules, state, scratch, new)
+    for e in range(experts):
+        state.weights[e] *= max(likelihood(rules, scratch.chances[e], new_kind, new), TINY)
+    share_out(rules, state)
+
+
+@inlined
+def move(
+    state: LawState,
+    row: int,
+    unit: float,
+    was_told: bool,  # noqa: FBT001
+    old: int,
+    now_told: bool,  # noqa: FBT001
+    new: int,
+) -> None:
+    """Move what one round counts now from one column to another, as far as it is there."""
+    if was_told:
+        taken = min(unit, state.told[row, old])
+        state.told[row, old] -= taken
+    else:
+        taken = min(unit, state.hidden[row, old])
+        state.hidden[row, old] -= taken
+    if now_told:
+        state.told[row, new] += taken
+    else:
+        state.hidden[row, new] += taken
+
+
+@inlined
+def correct_test(
+    rules: LawRules, test: TestState, row: int, kind: int, old: int, new_kind: int, new: int
+) -> None:
+    """Move one round of a stratum from column `old` to `new`. What was compared before stays."""
+    if is_told(rules, kind):
+        test.told[row, old] = max(test.told[row, old] - 1.0, 0.0)
+    if is_told(rules, new_kind):
+        test.told[row, new] += 1.0
+    if rules.feedback == WON_LOST:
+        return
+    before, after = first_at_risk(kind, old), first_at_risk(new_kind, new)
+    for j in range(after, before):
+        test.counts[row, j] += 1.0
+    for j in range(before, after):
+        test.counts[row, j] = max(test.counts[row, j] - 1.0, 0.0)
