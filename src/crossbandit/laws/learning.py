@@ -33,7 +33,7 @@ class AmountChoice:
     Attributes:
         index: The number of the amount.
         amount: The amount.
-        context: What the law was chosen by.
+        context: The context of the round.
         classes: The labels, in the order of the law's features.
     """
 
@@ -62,8 +62,10 @@ class LearningLaw(KeptLaw):
             InvalidLossesError: The number is missing or contradicts `reached`.
         """
         kind, index, _ = self.shown(made.amount, reached=bool(reached), number=number)
-        amount = made.index if tried else -1
-        self._learn("learn", made.context, made.classes, kind, index, amount)
+        classes = dict(zip(self.classes, made.classes, strict=True))
+        at, labels = self._at("learn", made.context, classes)
+        slots = self._levels.slots(labels, new=True)
+        self.code[learn](*self.parts, at, slots, kind, index, made.index if tried else -1)
 
     def observe(
         self,
@@ -96,20 +98,9 @@ class LearningLaw(KeptLaw):
             reject("observe", "index", "a cell or an amount", index, error=InvalidLossesError)
         if not -1 <= amount < self.amounts.size:
             reject("observe", "amount", "an amount or -1", amount, error=InvalidLossesError)
-        self._learn("observe", context, labels, _OUTCOMES[kind], index, amount)
-
-    def _learn(
-        self,
-        owner: str,
-        context: float,
-        labels: tuple[Label, ...],
-        kind: int,
-        index: int,
-        amount: int,
-    ) -> None:
-        at, named = self._at(owner, context, dict(zip(self.classes, labels, strict=True)))
+        at, named = self._at("observe", context, dict(zip(self.classes, labels, strict=True)))
         slots = self._levels.slots(named, new=True)
-        self.code[learn](*self.parts, at, slots, kind, index, amount)
+        self.code[learn](*self.parts, at, slots, _OUTCOMES[kind], index, amount)
 
     def warm_up(
         self,

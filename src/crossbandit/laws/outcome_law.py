@@ -65,7 +65,7 @@ class OutcomeLaw(LearningLaw):
             are more, those that come most often are.
         probing: How often lower amounts are tried where a band of contexts does not know what they
             would earn, relative to the usual; 0 for never.
-        seed: Of the randomness of choices.
+        seed: The seed of the random numbers of choices.
 
     Raises:
         InvalidParameterError: An argument is outside its domain.
@@ -92,12 +92,12 @@ class OutcomeLaw(LearningLaw):
         uniforms: npt.ArrayLike | None = None,
         **classes: Label,
     ) -> AmountChoice:
-        """Choose an amount. Nothing is changed but the law's random numbers.
+        """Choose an amount. Only the law's random numbers change.
 
         Args:
-            context: Chooses the law, as learned.
-            worth: What the payoff is made of: the context unless given. With a budget, less.
-            cost: What the payoff is made of, too.
+            context: The context of the round.
+            worth: The worth w of the payoff; the context unless given. With a budget, it is less.
+            cost: The cost c of the payoff.
             first: The lowest amount that may be played, by number.
             last: The highest one; unless given, in a first-price auction the highest that is at
                 most the worth, otherwise the highest of all.

@@ -107,7 +107,7 @@ def test_one(
     if feedback == WON_LOST:
         state.sides[column] = 2.0 * all_rounds[0] - 1.0
     if state.rows.size == 0:
-        take_in(state, 0, 0, rank, bend, at, lowest, all_rounds)
+        _take_in(state, 0, rank, bend, at, lowest, all_rounds)
     else:
         for i in range(counts.size):
             counts[i] += 1.0
@@ -134,7 +134,7 @@ def _compare_in_class(
     end = lowest + all_rounds.size
     hazards = state.risk[1, lowest:end]
     _shrink(state.told[row, lowest:end], state.counts[row, lowest:end], all_rounds, hazards)
-    take_in(state, 0, row, rank, bend, at, lowest, hazards)
+    _take_in(state, row, rank, bend, at, lowest, hazards)
     if at >= 0:
         state.told[row, lowest + at] += 1.0
 
@@ -225,21 +225,14 @@ def _set_sides(hazards: Floats, sides: Floats, expected: Floats) -> None:
 
 
 @inlined
-def take_in(
-    state: TestState,
-    test: int,
-    row: int,
-    rank: float,
-    bend: float,
-    at: int,
-    lowest: int,
-    hazards: Floats,
+def _take_in(
+    state: TestState, row: int, rank: float, bend: float, at: int, lowest: int, hazards: Floats
 ) -> None:
     """Compare a round with its stratum, then count it there. rank, bend: its scores."""
     end = lowest + hazards.size
     counts, sides = state.counts[row, lowest:end], state.sides[lowest:end]
     ranks, bends = state.usual[row, 0, lowest:end], state.usual[row, 1, lowest:end]
-    sums, variances = state.sums[test], state.variances[test]
+    sums, variances = state.sums[0], state.variances[0]
     _compare(rank, bend, at, hazards, counts, ranks, bends, sides, sums, variances)
     _follow(rank, bend, counts, ranks, bends)
 

@@ -17,7 +17,6 @@ from crossbandit.kernels.laws.reading import (
 )
 from crossbandit.kernels.laws.shrinkage import shrink_hazards, shrink_odds
 from crossbandit.kernels.laws.state import (
-    ABOVE,
     AT_MOST,
     BROAD,
     CERTAIN,
@@ -69,7 +68,7 @@ def learn_at(
     index: int,
     amount: int,
 ) -> None:
-    """Do what `learn` does, as a part of its callers: to pass a law takes long."""
+    """Do what `learn` does, as a part of its callers: passing a law to a function takes long."""
     find_rows(rules, state, band, slots, scratch.rows)
     laws_near(rules, state, scratch, column_of(rules, kind, index))
     absorb(rules, state, scratch, band, slots, kind, index, amount)
@@ -86,9 +85,7 @@ def column_of(rules: LawRules, kind: int, index: int) -> int:
 @inlined
 def is_told(rules: LawRules, kind: int) -> bool:
     """Return whether an outcome is counted in `told`."""
-    if rules.feedback == WON_LOST:
-        return kind == (ABOVE if rules.mirrored else AT_MOST)
-    return kind == TOLD
+    return kind == (AT_MOST if rules.feedback == WON_LOST else TOLD)
 
 
 @inlined
@@ -154,7 +151,7 @@ def share_out(rules: LawRules, state: LawState) -> None:
 
 @inlined
 def grow(rules: LawRules, state: LawState, memory: int) -> None:
-    """Let a new round count more than the last, which is discounting the past."""
+    """Let a new round count more than the last one: this discounts the past."""
     state.scale[memory] *= rules.growth[memory]
     if state.scale[memory] <= _LARGE:
         return

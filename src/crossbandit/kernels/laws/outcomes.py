@@ -50,10 +50,16 @@ if TYPE_CHECKING:
 
 
 @inlined
+def tells(feedback: int, reached: bool) -> bool:  # noqa: FBT001
+    """Return whether the number is told after an amount has reached it or not."""
+    return feedback == ALWAYS or (feedback != WON_LOST and reached == (feedback == AFTER_WIN))
+
+
+@inlined
 def outcome_kind(feedback: int, amount: int, cell: int) -> int:
-    """Return what is shown of a cell to who has played an amount."""
+    """Return the kind of the outcome of an amount, if the number is in this cell."""
     reached = cell <= amount
-    if feedback == ALWAYS or (feedback != WON_LOST and reached == (feedback == AFTER_WIN)):
+    if tells(feedback, reached):
         return TOLD
     return AT_MOST if reached else ABOVE
 
@@ -148,8 +154,7 @@ def shown(
     above = place_of(rules.amounts, amount, False)  # noqa: FBT003
     played = above if above < size and rules.amounts[above] == amount else -1
     below = above if played >= 0 else above - 1
-    win = rules.feedback == AFTER_WIN
-    if rules.feedback == ALWAYS or (rules.feedback != WON_LOST and reached == win):
+    if tells(rules.feedback, reached):
         cell = place_of(rules.amounts, number, rules.strict)
         return TOLD, min(cell, above) if reached else max(cell, below + 1), played
     if reached:
@@ -190,7 +195,7 @@ def settle_one(
     number: float,
     tried: bool,  # noqa: FBT001
 ) -> int:
-    """Do what `settle` does, as a part of its callers: to pass a law takes long."""
+    """Do what `settle` does, as a part of its callers: passing a law to a function takes long."""
     kind, index, played = shown(rules, amount, reached, number)
     if kind < 0:
         return -1
